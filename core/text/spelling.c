@@ -90,8 +90,8 @@ static size_t spell_copy(const char *name, size_t size, char *word) {
 /* "(instance 2)" is "#2" elsewhere. */
 static size_t shorten_instances(char *text, size_t size) {
   static const char before[] = "(instance ";
-  size_t kept = 0;
-  for (size_t i = 0; i < size;) {
+  size_t kept = llmprof_piece_at(text, size, before);
+  for (size_t i = kept; i < size;) {
     size_t at = i + sizeof before - 1;
     size_t digits = text[i] == '(' && llmprof_begins(text + i, size - i, before)
                         ? count_digits(text + at, size - at)
@@ -133,6 +133,7 @@ static bool is_of_letters(const char *word, size_t size) {
 /* Bytes of "2ul" that are its number; 0: it is none with letters behind. */
 static size_t number_in(const char *word, size_t size) {
   size_t digits = count_digits(word, size), i = digits;
+  if (!digits) return 0;
   while (i < size && strchr("uUlL", word[i])) i++;
   return i == size && digits < size ? digits : 0;
 }
