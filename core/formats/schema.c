@@ -418,7 +418,8 @@ static keyword keyword_of(const char *name) {
       {"title", fits_any},
   };
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-    if (strcmp(keywords[i].name, name) == 0) return keywords[i].fits;
+    if (*keywords[i].name == *name && strcmp(keywords[i].name, name) == 0)
+      return keywords[i].fits;
   return NULL;
 }
 
@@ -431,8 +432,13 @@ static bool fits(check c, const llmprof_value *value) {
   return true;
 }
 
+const llmprof_value *llmprof_schemas_get(const llmprof_schemas *schemas,
+                                         const char *name) {
+  return field(schemas->by_name, name);
+}
+
 bool llmprof_schemas_fit(const llmprof_schemas *schemas, const char *name,
                          const llmprof_value *value) {
-  const llmprof_value *schema = field(schemas->by_name, name);
+  const llmprof_value *schema = llmprof_schemas_get(schemas, name);
   return fits((check){schemas, {schema, schema}, 0}, value);
 }

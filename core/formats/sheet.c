@@ -324,7 +324,7 @@ static bool start(llmprof_sheet *s, const llmprof_sheet_column *columns,
   for (size_t i = 0; i < s->count; i++) {
     if (!llmprof_frame_column(s->frame, columns[i].column, err)) return false;
   }
-  if (s->options.format == LLMPROF_SHEET_CSV) return llmprof_sheet_span(s, err);
+  if (s->options.format == LLMPROF_SHEET_CSV) return llmprof_sheet_look(s, err);
   return s->options.format != LLMPROF_SHEET_LINES || measure(s, err);
 }
 
@@ -349,7 +349,7 @@ void llmprof_sheet_free(llmprof_sheet *s) {
   llmprof_buffer_free(&s->other);
   llmprof_csv_rows_free(s->rows);
   crowd_free(s->crowd);
-  llmprof_free(s->spans);
+  llmprof_free(s->alike);
   llmprof_free(s->widths);
   llmprof_free(s->columns);
   llmprof_free(s);

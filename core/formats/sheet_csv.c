@@ -11,8 +11,7 @@
 #include "text/digits.h"
 
 enum {
-  ROWS = 64,  /* at a time */
-  MANY = 4096 /* from here on columns that are one value are looked for */
+  ROWS = 64
 };
 
 typedef enum cell_kind {
@@ -161,13 +160,13 @@ static bool are_alike(const int64_t *cells, size_t count) {
  * rows are sorted. Are they all the same? */
 static bool fetch(const llmprof_sheet *s, size_t first, size_t count,
                   fetched *f, const fetched *before) {
-  const llmprof_cell_span *span = &s->spans[f->column];
-  if (span->low > span->high || (span->low == span->high && !span->absent)) {
-    f->cells[0] = span->low > span->high ? LLMPROF_ABSENT : span->low;
+  if (s->alike[f->column].is) {
+    f->cells[0] = s->alike[f->column].cell;
     return true;
   }
   if (before && before->from->type == f->from->type &&
       before->from->data == f->from->data &&
+      before->from->plus == f->from->plus &&
       before->from->index == f->from->index) {
     memcpy(f->cells, before->cells, count * sizeof *f->cells);
     return false;
@@ -377,17 +376,13 @@ void llmprof_sheet_put_csv(llmprof_sheet *s, llmprof_buffer *out, size_t end,
   while (s->row < end && out->size < most && put_rows(s, out, end)) continue;
 }
 
-/* In the few rows of most tables nothing is looked for. */
-bool llmprof_sheet_span(llmprof_sheet *s, llmprof_error *err) {
-  bool many = llmprof_frame_rows(s->frame) > MANY;
-  s->spans = llmprof_alloc(s->count, sizeof *s->spans);
-  if (!s->spans) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < s->count; i++) {
-    s->spans[i] = (llmprof_cell_span){.low = INT64_MIN, .high = INT64_MAX};
-    if (many && !llmprof_frame_bounds(s->frame, s->columns[i].column,
-                                      &s->spans[i], err))
+bool llmprof_sheet_look(llmprof_sheet *s, llmprof_error *err) {
+  s->alike = llmprof_zalloc(s->count, sizeof *s->alike);
+  if (!s->alike) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < s->count; i++)
+    if (!llmprof_frame_alike(s->frame, s->columns[i].column, &s->alike[i].cell,
+                             &s->alike[i].is, err))
       return false;
-  }
   return true;
 }
 

@@ -11,6 +11,12 @@ typedef struct llmprof_csv_rows llmprof_csv_rows;
 /* Threads that write rows. */
 typedef struct llmprof_sheet_crowd llmprof_sheet_crowd;
 
+/* Whether all rows are known to have the same cell, and which. */
+typedef struct llmprof_sheet_alike {
+  int64_t cell;
+  bool is;
+} llmprof_sheet_alike;
+
 struct llmprof_sheet {
   llmprof_frame *frame;
   llmprof_sheet_column *columns;
@@ -20,7 +26,7 @@ struct llmprof_sheet {
   llmprof_buffer cell; /* the one that is being written */
   llmprof_buffer other;
   llmprof_csv_rows *rows;     /* CSV: NULL at first */
-  llmprof_cell_span *spans;   /* CSV: by column, bounds of its cells */
+  llmprof_sheet_alike *alike; /* CSV: by column */
   llmprof_sheet_crowd *crowd; /* NULL at first */
   size_t row;                 /* the next one */
   bool begun, done;
@@ -55,7 +61,7 @@ void llmprof_sheet_put_csv(llmprof_sheet *sheet, llmprof_buffer *out,
                            size_t end, size_t most);
 void llmprof_sheet_put_csv_titles(llmprof_sheet *sheet, llmprof_buffer *out);
 /* Before any of these: find out about its columns. */
-bool llmprof_sheet_span(llmprof_sheet *sheet, llmprof_error *err);
+bool llmprof_sheet_look(llmprof_sheet *sheet, llmprof_error *err);
 void llmprof_csv_rows_free(llmprof_csv_rows *rows); /* or NULL */
 
 #endif

@@ -48,6 +48,40 @@ static void *fill(const llmprof_frame *frame, content held, size_t number) {
   return data;
 }
 
+/* What every row of the result has. False on failure; *alike: they have it. */
+static bool find_alike(llmprof_frame *frame, content held, size_t number,
+                       int64_t *cell, bool *alike, llmprof_error *err) {
+  llmprof_cell_span bounds;
+  *alike = false;
+  if (llmprof_frame_rows(frame) < LLMPROF_BLOCK) return true;
+  *cell = held == NONE ? LLMPROF_ABSENT : 1;
+  *alike = held == NONE || number == SIZE_MAX;
+  if (*alike) return true;
+  if (held == COUNTS) {
+    bool ok = llmprof_frame_bounds(frame, number, &bounds, err);
+    *alike = ok && !bounds.absent;
+    return ok;
+  }
+  if (!llmprof_frame_alike(frame, number, cell, alike, err)) return false;
+  if (*alike && *cell != LLMPROF_ABSENT)
+    *cell = llmprof_real_cell(
+        llmprof_real_at(llmprof_frame_peek(frame, number), 0));
+  return true;
+}
+
+/* A column of its own. */
+static bool give(llmprof_frame *result, llmprof_frame *frame, content held,
+                 const llmprof_column *like, size_t number,
+                 llmprof_error *err) {
+  int64_t cell;
+  bool alike;
+  if (!find_alike(frame, held, number, &cell, &alike, err)) return false;
+  return alike ? llmprof_frame_fill(result, like->name, like->unit, like->type,
+                                    cell, err)
+               : llmprof_frame_give(result, like->name, like->unit, like->type,
+                                    fill(frame, held, number), err);
+}
+
 /* A column of the result that holds the same, or SIZE_MAX. */
 static size_t find_same(const llmprof_frame *frame,
                         const llmprof_aggregate *aggregates, size_t i) {
@@ -61,7 +95,7 @@ static size_t find_same(const llmprof_frame *frame,
 }
 
 /* keys: how many columns come before those of the aggregates. */
-static bool add(llmprof_frame *result, size_t keys, const llmprof_frame *frame,
+static bool add(llmprof_frame *result, size_t keys, llmprof_frame *frame,
                 const llmprof_aggregate *aggregates, size_t i,
                 llmprof_error *err) {
   const llmprof_aggregate *a = &aggregates[i];
@@ -70,17 +104,23 @@ static bool add(llmprof_frame *result, size_t keys, const llmprof_frame *frame,
   const char *unit = a->statistic <= LLMPROF_DISTINCT
                          ? NULL
                          : llmprof_frame_peek(frame, a->column)->unit;
-  llmprof_column_type type = held == COUNTS ? LLMPROF_I64 : LLMPROF_F64;
-  if (held != CELLS && same == SIZE_MAX)
-    return llmprof_frame_give(result, a->name, unit, type,
-                              fill(frame, held, a->column), err);
-  llmprof_column column = held == CELLS
-                              ? *llmprof_frame_peek(frame, a->column)
-                              : *llmprof_frame_peek(result, keys + same);
-  column.name = a->name;
-  column.unit = unit;
-  return llmprof_frame_add(result, &column, NULL, NULL) ||
-         llmprof_fail_nomem(err);
+  const llmprof_column own = {.name = a->name,
+                              .unit = unit,
+                              .type =
+                                  held == COUNTS ? LLMPROF_I64 : LLMPROF_F64};
+  if (held == CELLS)
+    return llmprof_frame_add_same(result, a->name, unit, frame, a->column, err);
+  if (same == SIZE_MAX) return give(result, frame, held, &own, a->column, err);
+  return llmprof_frame_add_same(result, a->name, unit, result, keys + same,
+                                err);
+}
+
+/* What it is grouped by, as it is. */
+static bool add_key(llmprof_frame *result, llmprof_frame *frame, size_t key,
+                    llmprof_error *err) {
+  const llmprof_column *there = llmprof_frame_peek(frame, key);
+  return llmprof_frame_add_same(result, there->name, there->unit, frame, key,
+                                err);
 }
 
 llmprof_frame *llmprof_aggregate_alone(llmprof_frame *frame, const size_t *keys,
@@ -91,9 +131,7 @@ llmprof_frame *llmprof_aggregate_alone(llmprof_frame *frame, const size_t *keys,
                                             llmprof_frame_strings(frame));
   bool ok = result || llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++)
-    ok = llmprof_frame_add(result, llmprof_frame_peek(frame, keys[k]), NULL,
-                           NULL) ||
-         llmprof_fail_nomem(err);
+    ok = add_key(result, frame, keys[k], err);
   for (size_t i = 0; ok && i < count; i++)
     ok = (aggregates[i].column == SIZE_MAX ||
           llmprof_frame_column(frame, aggregates[i].column, err)) &&

@@ -62,6 +62,12 @@ typedef struct llmprof_cell_facts {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts);
 
+/* Add a column with the cells of another frame's, which lives longer and has as
+ * many rows: what is found out about one is known of both. */
+bool llmprof_frame_add_same(llmprof_frame *frame, const char *name,
+                            const char *unit, llmprof_frame *from,
+                            size_t column, llmprof_error *err);
+
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
@@ -120,6 +126,17 @@ bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
  * elsewhere, and when the data cannot be had. */
 unsigned llmprof_frame_runs(llmprof_frame *frame, size_t column,
                             const uint32_t **first);
+
+/* Is it found out at little cost that all of many rows have the same cell, and
+ * which? False on failure. */
+bool llmprof_frame_alike(llmprof_frame *frame, size_t column, int64_t *cell,
+                         bool *alike, llmprof_error *err);
+
+/* Add a column that has the same cell in all rows: its memory is an index that
+ * such columns share. */
+bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type,
+                        int64_t cell, llmprof_error *err);
 
 /* All rows by the cells of a column, absent ones first, stable; NULL where they
  * are in that order as they are. Owned by the frame. False on failure. */

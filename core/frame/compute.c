@@ -161,12 +161,45 @@ static bool run_all(const formula *f, llmprof_column_type type, void *out,
   return ok;
 }
 
+/* Is every column that the formula takes one cell in all rows? */
+static bool takes_alike(llmprof_frame *frame, const llmprof_step *steps,
+                        size_t count, bool *alike, llmprof_error *err) {
+  int64_t cell;
+  *alike = llmprof_frame_rows(frame) >= LLMPROF_BLOCK;
+  for (size_t s = 0; *alike && s < count; s++) {
+    if (steps[s].kind == LLMPROF_STEP_COLUMN &&
+        !llmprof_frame_alike(frame, steps[s].column, &cell, alike, err))
+      return false;
+  }
+  return true;
+}
+
+/* What the formula comes to in the first row. */
+static bool run_once(const formula *f, llmprof_column_type type, int64_t *cell,
+                     llmprof_error *err) {
+  block *stack = llmprof_alloc(LLMPROF_STEPS_DEEP, sizeof *stack);
+  if (!stack) return llmprof_fail_nomem(err);
+  run(f, stack, 0, 1);
+  *cell = type == LLMPROF_I64
+              ? nearest(stack[0][0])
+              : llmprof_real_cell(isfinite(stack[0][0]) ? stack[0][0] : NAN);
+  llmprof_free(stack);
+  return true;
+}
+
 bool llmprof_frame_compute(llmprof_frame *frame, const char *name,
                            const char *unit, llmprof_column_type type,
                            const llmprof_step *steps, size_t count,
                            llmprof_error *err) {
-  if (!check(frame, steps, count, err)) return false;
+  bool alike;
+  int64_t cell = LLMPROF_ABSENT;
+  if (!check(frame, steps, count, err) ||
+      !takes_alike(frame, steps, count, &alike, err))
+    return false;
   formula f = {frame, steps, count};
+  if (alike)
+    return run_once(&f, type, &cell, err) &&
+           llmprof_frame_fill(frame, name, unit, type, cell, err);
   void *out = llmprof_alloc(llmprof_frame_rows(frame), sizeof(int64_t));
   if (!out) return llmprof_fail_nomem(err);
   if (!run_all(&f, type, out, err)) return llmprof_free(out), false;

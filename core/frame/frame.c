@@ -110,6 +110,43 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
   return true;
 }
 
+static llmprof_cell_span span_of_one(int64_t cell, size_t rows) {
+  if (cell == LLMPROF_ABSENT)
+    return (llmprof_cell_span){INT64_MAX, INT64_MIN, rows};
+  return (llmprof_cell_span){cell, cell, 0};
+}
+
+/* An index of zeros; NULL when out of memory. */
+static const uint32_t *zeros_of(llmprof_frame *frame) {
+  uint32_t *zeros;
+  if (frame->zeros) return frame->zeros;
+  zeros = llmprof_zalloc(frame->rows, sizeof *zeros);
+  if (zeros && llmprof_frame_own(frame, zeros)) frame->zeros = zeros;
+  return frame->zeros;
+}
+
+bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type,
+                        int64_t cell, llmprof_error *err) {
+  const uint32_t *zeros = zeros_of(frame);
+  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
+  int64_t *data = llmprof_alloc(1, sizeof *data);
+  bool owned = !facts || llmprof_frame_own(frame, facts);
+  owned = (!data || llmprof_frame_own(frame, data)) && owned;
+  if (!zeros || !facts || !data || !owned) return llmprof_fail_nomem(err);
+  double real = llmprof_cell_real(cell);
+  memcpy(data, type == LLMPROF_F64 ? (void *)&real : &cell, sizeof *data);
+  facts->span = span_of_one(cell, frame->rows);
+  facts->spanned = true;
+  llmprof_column column = {
+      .name = name, .unit = unit, .type = type, .data = data, .index = zeros};
+  if (!llmprof_frame_add(frame, &column, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  frame->slots[frame->count - 1].facts = facts;
+  frame->slots[frame->count - 1].items = 1;
+  return true;
+}
+
 bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
                          llmprof_error *err) {
   const llmprof_column *loaded = llmprof_frame_column(frame, number, err);
@@ -179,6 +216,21 @@ static bool is_spanned(const llmprof_slot *s) {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts) {
   frame->slots[column].facts = facts;
+}
+
+bool llmprof_frame_add_same(llmprof_frame *frame, const char *name,
+                            const char *unit, llmprof_frame *from,
+                            size_t number, llmprof_error *err) {
+  const llmprof_column *there = llmprof_frame_column(from, number, err);
+  if (!there) return false;
+  llmprof_column column = *there;
+  column.name = name;
+  column.unit = unit;
+  if (!llmprof_frame_add(frame, &column, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  frame->slots[frame->count - 1].facts = facts_of(from, number);
+  frame->slots[frame->count - 1].items = llmprof_frame_items(from, number);
+  return true;
 }
 
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
@@ -283,6 +335,14 @@ unsigned llmprof_frame_runs(llmprof_frame *frame, size_t number,
   return facts->runs;
 }
 
+static void keep_span(llmprof_frame *frame, size_t number,
+                      llmprof_cell_span span) {
+  llmprof_cell_facts *facts = facts_of(frame, number);
+  if (!facts) return;
+  facts->span = span;
+  facts->spanned = true;
+}
+
 bool llmprof_frame_span(llmprof_frame *frame, size_t number,
                         llmprof_cell_span *span, llmprof_error *err) {
   llmprof_slot *s = &frame->slots[number];
@@ -294,12 +354,8 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
     *span = frame->slots[number].facts->span;
     return true;
   }
-  llmprof_cell_facts *facts = facts_of(frame, number);
   *span = llmprof_span_cells(column, frame->rows);
-  if (facts) {
-    facts->span = *span;
-    facts->spanned = true;
-  }
+  keep_span(frame, number, *span);
   return true;
 }
 
@@ -330,6 +386,43 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
   if (!few || !column->index || is_spanned(s))
     return llmprof_frame_span(frame, number, bounds, err);
   *bounds = span_items(column, s->items, frame->rows);
+  return true;
+}
+
+/* Looks at the cells as long as they are the same. */
+static bool are_alike(const llmprof_column *column, size_t rows, int64_t cell) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    int64_t off = 0;
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) off |= cells[i] ^ cell;
+    if (off) return false;
+  }
+  return true;
+}
+
+bool llmprof_frame_alike(llmprof_frame *frame, size_t number, int64_t *cell,
+                         bool *alike, llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  size_t rows = frame->rows;
+  if (!column) return false;
+  *alike = false;
+  if (rows < LLMPROF_BLOCK) return true;
+  *cell = llmprof_cell(column, 0);
+  if (llmprof_cell(column, rows / 2) != *cell ||
+      llmprof_cell(column, rows - 1) != *cell)
+    return true;
+  const llmprof_slot *s = &frame->slots[number];
+  if (s->below && !is_spanned(s))
+    return llmprof_frame_alike(s->below, s->there, cell, alike, err);
+  llmprof_cell_span span = span_of_one(*cell, rows);
+  if (is_spanned(s))
+    span = s->facts->span;
+  else if (!are_alike(column, rows, *cell))
+    return true;
+  keep_span(frame, number, span);
+  *alike = span.low > span.high || (span.low == span.high && !span.absent);
   return true;
 }
 
@@ -544,6 +637,10 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   column->plus = from->plus;
   column->index = view->view_rows;
   if (!from->index) return true;
+  if (from->index == frame->zeros && view->rows <= frame->rows) {
+    column->index = view->zeros = frame->zeros;
+    return true;
+  }
   for (size_t c = 0; c < view->count; c++) {
     const llmprof_slot *other = &view->slots[c];
     if (!other->load && other->below &&

@@ -50,6 +50,8 @@ struct llmprof_frame {
   size_t owned_count, owned_cap;
   const uint32_t *view_rows; /* of a view: its rows in the frame below; */
   size_t view_first;         /* NULL: those from here on */
+  const uint32_t *zeros; /* an index of columns that are one cell; NULL: there
+                            are none, or the frame below has it */
   llmprof_kept_groups groups;
   struct llmprof_piles *piles;
   llmprof_ledger_part part;

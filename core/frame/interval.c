@@ -76,7 +76,11 @@ static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
 
 /* Sets live long: what growing took ahead is given back. */
 static void trim(llmprof_intervals *set) {
-  if (!set->count) return;
+  if (!set->count) {
+    llmprof_free(set->items);
+    set->items = NULL;
+    return;
+  }
   llmprof_interval *items =
       llmprof_resize(set->items, set->count, sizeof *items);
   if (items) set->items = items;
@@ -96,6 +100,20 @@ static bool add_block(llmprof_intervals *set, size_t *cap,
   return true;
 }
 
+/* For a block more, but never for more than all rows. */
+static bool make_room(llmprof_intervals *set, size_t *cap, size_t rows) {
+  size_t need = set->count + llmprof_block(set->count, rows);
+  size_t wanted = *cap + *cap / 2;
+  if (need <= *cap) return true;
+  if (wanted > rows) wanted = rows;
+  if (wanted < need) wanted = need;
+  llmprof_interval *grown = llmprof_resize(set->items, wanted, sizeof *grown);
+  if (!grown) return false;
+  set->items = grown;
+  *cap = wanted;
+  return true;
+}
+
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
@@ -107,7 +125,7 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
   for (size_t row = 0; row < v.rows; row += LLMPROF_BLOCK) {
     llmprof_visit_block b;
     llmprof_visit_read(&v, row, &b);
-    if (add_block(set, &cap, &b)) continue;
+    if (make_room(set, &cap, v.rows) && add_block(set, &cap, &b)) continue;
     llmprof_intervals_free(set);
     return llmprof_fail_nomem(err);
   }

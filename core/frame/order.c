@@ -7,6 +7,7 @@
 
 #include "frame/cells.h"
 #include "frame/sort.h"
+#include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -105,34 +106,58 @@ static bool sort_texts(uint32_t *ids, size_t count,
   return true;
 }
 
-/* The ids that rows use, ascending; *ranks: by id, whether one does. */
-static uint32_t *used_ids(const llmprof_column *column, size_t rows,
-                          uint32_t *ranks, size_t count, size_t *used) {
-  *used = 0;
+/* Which strings rows use, by id; how many. */
+static size_t note_used(const llmprof_column *column, size_t rows,
+                        uint32_t *uses) {
+  size_t used = 0;
   for (size_t row = 0; row < rows; row++) {
     int64_t id = llmprof_cell(column, row);
-    if (id == LLMPROF_ABSENT || ranks[id]) continue;
-    ranks[id] = 1;
-    ++*used;
+    if (id == LLMPROF_ABSENT || uses[id]) continue;
+    uses[id] = 1;
+    used++;
   }
-  uint32_t *ids = llmprof_alloc(*used, sizeof *ids);
+  return used;
+}
+
+/* The ids of those, or of all strings, ascending. */
+static uint32_t *list_ids(const uint32_t *uses, size_t count, bool all,
+                          size_t used) {
+  uint32_t *ids = llmprof_alloc(all ? count : used, sizeof *ids);
   for (uint32_t id = 0, at = 0; ids && id < count; id++)
-    if (ranks[id]) ids[at++] = id;
+    if (all || uses[id]) ids[at++] = id;
   return ids;
 }
 
-/* By string id, its place among all strings of the pool that rows use. */
-static uint32_t *rank_strings(const llmprof_column *column, size_t rows,
-                              const llmprof_strings *strings) {
-  size_t count = llmprof_strings_count(strings), used = 0;
-  uint32_t *ranks = llmprof_zalloc(count, sizeof *ranks), *ids = NULL;
-  int64_t *keys = llmprof_alloc(count, sizeof *keys);
-  bool ok = ranks && keys;
-  if (ok) ids = used_ids(column, rows, ranks, count, &used);
-  ok = ids && sort_texts(ids, used, strings, keys, 0, 0);
-  for (size_t i = 0; ok && i < used; i++) ranks[ids[i]] = (uint32_t)i;
-  llmprof_free(ids);
+static bool rank_ids(llmprof_string_ranks *ranks, uint32_t *ids, size_t count,
+                     const llmprof_strings *strings) {
+  int64_t *keys = llmprof_alloc(ranks->count, sizeof *keys);
+  bool ok = keys && sort_texts(ids, count, strings, keys, 0, 0);
+  for (size_t i = 0; ok && i < count; i++) ranks->of[ids[i]] = (uint32_t)i;
   llmprof_free(keys);
+  return ok;
+}
+
+/* Places of strings in their order: of all where rows use most of them, since
+ * others are asked for the same soon, else of those that rows use. *kept: the
+ * pool has them. */
+static llmprof_string_ranks *rank_strings(const llmprof_column *column,
+                                          size_t rows,
+                                          const llmprof_strings *strings,
+                                          bool *kept) {
+  enum {
+    FEW = 8 /* strings, of which one is not used */
+  };
+  size_t count = llmprof_strings_count(strings);
+  llmprof_string_ranks *ranks =
+      llmprof_zalloc(1, sizeof *ranks + count * sizeof *ranks->of);
+  if (!ranks) return NULL;
+  ranks->count = count;
+  size_t used = note_used(column, rows, ranks->of);
+  bool most = count - used <= count / FEW;
+  uint32_t *ids = list_ids(ranks->of, count, most, used);
+  bool ok = ids && rank_ids(ranks, ids, most ? count : used, strings);
+  llmprof_free(ids);
+  *kept = ok && most && llmprof_strings_keep_ranks(strings, ranks);
   if (ok) return ranks;
   llmprof_free(ranks);
   return NULL;
@@ -166,19 +191,37 @@ static void fill_wide(int64_t *wide, const llmprof_column *column, size_t rows,
   }
 }
 
-static bool fill_ranks(uint32_t *near, llmprof_frame *frame,
-                       const llmprof_column *column, bool descending) {
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *ranks =
-      rank_strings(column, rows, llmprof_column_strings(frame, column));
-  if (!ranks) return false;
-  for (size_t row = 0; row < rows; row++) {
-    int64_t id = llmprof_cell(column, row);
-    near[row] = UINT32_MAX;
-    if (id != LLMPROF_ABSENT)
-      near[row] = descending ? UINT32_MAX - 1 - ranks[id] : ranks[id];
+static void put_ranks(uint32_t *near, const llmprof_column *column, size_t rows,
+                      const uint32_t *ranks, bool descending) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      near[row + i] = UINT32_MAX;
+      if (cells[i] != LLMPROF_ABSENT)
+        near[row + i] =
+            descending ? UINT32_MAX - 1 - ranks[cells[i]] : ranks[cells[i]];
+    }
   }
-  llmprof_free(ranks);
+}
+
+/* highest: of the ids. */
+static bool fill_ranks(uint32_t *near, llmprof_frame *frame,
+                       const llmprof_column *column, int64_t highest,
+                       bool descending) {
+  const llmprof_strings *strings = llmprof_column_strings(frame, column);
+  const llmprof_string_ranks *known = llmprof_strings_ranks(strings);
+  size_t rows = llmprof_frame_rows(frame);
+  if (known && highest < (int64_t)known->count) {
+    put_ranks(near, column, rows, known->of, descending);
+    return true;
+  }
+  bool kept;
+  llmprof_string_ranks *made = rank_strings(column, rows, strings, &kept);
+  if (!made) return false;
+  put_ranks(near, column, rows, made->of, descending);
+  if (!kept) llmprof_free(made);
   return true;
 }
 
@@ -200,7 +243,7 @@ static bool make_key(row_key *key, llmprof_frame *frame,
     key->wide = llmprof_alloc(rows, sizeof *key->wide);
   if (!key->near && !key->wide) return llmprof_fail_nomem(err);
   if (is_text)
-    return fill_ranks(key->near, frame, column, by->descending) ||
+    return fill_ranks(key->near, frame, column, span.high, by->descending) ||
            llmprof_fail_nomem(err);
   if (near)
     fill_near(key->near, column, rows, span, by->descending);

@@ -222,10 +222,48 @@ static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
   return rows;
 }
 
+/* Where all keys differ and are as close as places: a row for each. */
+enum {
+  NO_ROW = UINT32_MAX
+};
+
+/* Keys of rows as places from `low` on; false where two share one. */
+static bool put_rows(const uint32_t *rows, size_t count, const uint32_t *keys,
+                     uint32_t low, uint32_t *places) {
+  for (size_t i = 0; i < count; i++) {
+    uint32_t *place = &places[keys[rows[i]] - low];
+    if (*place != NO_ROW) return false;
+    *place = rows[i];
+  }
+  return true;
+}
+
+/* Sorted, where keys are so; else false, and nothing is moved. */
+static bool place_rows(uint32_t *rows, size_t count, const uint32_t *keys) {
+  uint32_t low = UINT32_MAX, high = 0;
+  for (size_t i = 0; i < count; i++) {
+    uint32_t key = keys[rows[i]];
+    low = key < low ? key : low;
+    high = key > high ? key : high;
+  }
+  size_t span = (size_t)(high - low) + 1, at = 0;
+  uint32_t *places =
+      span / 2 < count ? llmprof_alloc(span, sizeof *places) : NULL;
+  if (!places) return false;
+  memset(places, 0xff, span * sizeof *places);
+  bool placed = put_rows(rows, count, keys, low, places);
+  for (size_t i = 0; placed && i < span; i++)
+    if (places[i] != NO_ROW) rows[at++] = places[i];
+  llmprof_free(places);
+  return placed;
+}
+
 static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
   size_t starts[MANY_RUNS + 1];
   size_t runs = find_runs(rows, count, keys, starts);
   if (runs == 1) return true;
+  if (runs == MANY_RUNS && keys.u32 && place_rows(rows, count, keys.u32))
+    return true;
   uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
   if (!scratch) return false;
   uint32_t *sorted = runs < MANY_RUNS

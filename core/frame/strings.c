@@ -18,12 +18,13 @@ typedef struct slot {
   uint32_t hash;
 } slot;
 
-/* Slots that are made when strings were looked for often enough, by any thread:
- * the number of them is there before they are. */
+/* What any thread may find out about strings. Slots are made when these were
+ * looked for often enough: the number of them is there before they are. */
 typedef struct table {
-  _Atomic(slot *) slots; /* NULL: none are made */
-  _Atomic size_t count;  /* a power of two */
-  _Atomic size_t missed; /* searches without */
+  _Atomic(slot *) slots;                 /* NULL: none are made */
+  _Atomic size_t count;                  /* a power of two */
+  _Atomic size_t missed;                 /* searches without */
+  _Atomic(llmprof_string_ranks *) ranks; /* NULL: none are kept */
 } table;
 
 struct llmprof_strings {
@@ -69,7 +70,18 @@ void llmprof_strings_free(llmprof_strings *pool) {
   llmprof_free(pool->slabs);
   llmprof_free(pool->entries);
   llmprof_free(pool->table->slots);
+  llmprof_free(pool->table->ranks);
   llmprof_free(pool);
+}
+
+const llmprof_string_ranks *llmprof_strings_ranks(const llmprof_strings *pool) {
+  return pool->table->ranks;
+}
+
+bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
+                                llmprof_string_ranks *ranks) {
+  llmprof_string_ranks *none = NULL;
+  return atomic_compare_exchange_strong(&pool->table->ranks, &none, ranks);
 }
 
 size_t llmprof_strings_count(const llmprof_strings *pool) {
@@ -220,6 +232,15 @@ uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
   if (!is_hashed(pool)) return find_laid(pool, bytes, size);
   uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
   return probe(pool, bytes, size, hash)->next - 1; /* a free slot holds 0 */
+}
+
+void llmprof_strings_expect(const llmprof_strings *pool, const char *bytes,
+                            size_t size) {
+  const slot *slots = pool->table->slots;
+  if (slots)
+    __builtin_prefetch(
+        &slots[llmprof_hash(bytes, size) & (uint32_t)(pool->table->count - 1)],
+        1);
 }
 
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,

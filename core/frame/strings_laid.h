@@ -1,5 +1,5 @@
-/* A pool over strings that lie in memory already, where they stay; and which
- * pool it is. Private to the core. */
+/* A pool over strings that lie in memory already, where they stay; which pool
+ * it is, and the order of its strings. Private to the core. */
 #ifndef LLMPROF_STRINGS_LAID_H
 #define LLMPROF_STRINGS_LAID_H
 
@@ -13,5 +13,25 @@ bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
 
 /* A number of the pool, that no other had or will have. */
 uint64_t llmprof_strings_serial(const llmprof_strings *pool);
+
+/* The places of strings among the first `count` of a pool, in the order of
+ * their bytes. */
+typedef struct llmprof_string_ranks {
+  size_t count;
+  uint32_t of[]; /* by id */
+} llmprof_string_ranks;
+
+/* Those that are kept, NULL where there are none. */
+const llmprof_string_ranks *llmprof_strings_ranks(const llmprof_strings *pool);
+
+/* Keep such ranks as long as the pool, which has them from now on; false where
+ * others are kept. */
+bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
+                                llmprof_string_ranks *ranks);
+
+/* The string is going to be added: begin to fetch where it will be looked for.
+ */
+void llmprof_strings_expect(const llmprof_strings *pool, const char *bytes,
+                            size_t size);
 
 #endif

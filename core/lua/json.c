@@ -39,6 +39,18 @@ static int s_add(lua_State *L) {
       L, llmprof_schemas_add(schemas, name, text, size, &err), &err);
 }
 
+/* schemas:value(name) -> what json.decode(text, { ordered = true }) made of it,
+ * or nil */
+static int s_value(lua_State *L) {
+  const llmprof_value *value = llmprof_schemas_get(
+      llmprof_lua_unbox(L, 1, SCHEMAS), llmprof_lua_check_path(L, 2));
+  if (value)
+    llmprof_lua_push_value(L, value, true);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
 /* schemas:lacking() -> the name of one that another refers to, or nil */
 static int s_lacking(lua_State *L) {
   size_t size;
@@ -106,10 +118,8 @@ static int json_encode(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"add", s_add},
-    {"close", s_close},
-    {"lacking", s_lacking},
-    {NULL, NULL},
+    {"add", s_add},     {"close", s_close}, {"lacking", s_lacking},
+    {"value", s_value}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

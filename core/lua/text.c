@@ -14,6 +14,7 @@
 
 enum {
   MAX_COLUMNS = 1 << 20, /* padding must not eat the memory */
+  SHORT = 128,           /* bytes of most numbers */
 };
 
 static size_t check_columns(lua_State *L, int arg) {
@@ -85,6 +86,10 @@ static int text_truncate(lua_State *L) {
   const char *text = luaL_checklstring(L, 1, &size);
   size_t columns = check_columns(L, 2);
   llmprof_ellipsis place = places[luaL_checkoption(L, 3, "middle", names)];
+  if (llmprof_text_width(text, size) <= columns) {
+    lua_settop(L, 1);
+    return 1;
+  }
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   llmprof_text_truncate(buf, text, size, columns, place);
   return push_buffer(L, buf);
@@ -157,16 +162,32 @@ static llmprof_format check_format(lua_State *L, int arg,
   return format;
 }
 
-/* Push the number at argument 1, formatted; integers keep all their digits. */
+static void put_number(lua_State *L, llmprof_buffer *out,
+                       llmprof_quantity quantity,
+                       const llmprof_format *format) {
+  if (lua_isinteger(L, 1))
+    llmprof_format_integer(out, quantity, lua_tointeger(L, 1), format);
+  else
+    llmprof_format_number(out, quantity, lua_tonumber(L, 1), format);
+}
+
+/* Push the number at argument 1, formatted; integers keep all their digits. A
+ * short text needs nothing that the collector has to free. */
 static int push_number(lua_State *L, llmprof_quantity quantity,
                        const llmprof_format *format) {
-  bool integer = lua_isinteger(L, 1);
-  double value = check_number(L, 1);
+  char text[SHORT];
+  check_number(L, 1);
+  llmprof_buffer made = {0};
+  put_number(L, &made, quantity, format);
+  size_t size = made.failed || made.size > sizeof text ? 0 : made.size;
+  if (size) memcpy(text, made.bytes, size);
+  llmprof_buffer_free(&made);
+  if (size) {
+    lua_pushlstring(L, text, size);
+    return 1;
+  }
   llmprof_buffer *buf = llmprof_lua_buffer(L);
-  if (integer)
-    llmprof_format_integer(buf, quantity, lua_tointeger(L, 1), format);
-  else
-    llmprof_format_number(buf, quantity, value, format);
+  put_number(L, buf, quantity, format);
   return push_buffer(L, buf);
 }
 

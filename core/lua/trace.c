@@ -332,6 +332,17 @@ static int f_frame(lua_State *L) {
   return *view ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* trace:renew(name): frames of this name that are asked for from here on share
+ * nothing with those before, so that what they work out goes with them. */
+static int f_renew(lua_State *L) {
+  check_trace(L);
+  const char *name = luaL_checkstring(L, 2);
+  push_shared(L);
+  lua_pushnil(L);
+  lua_setfield(L, -2, name);
+  return 0;
+}
+
 /* trace:has_ledger(table) -> is there a ledger of "gpu" or "api"? */
 static int f_has_ledger(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
@@ -600,6 +611,7 @@ static const luaL_Reg methods[] = {
     {"with_details", f_with_details},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
+    {"renew", f_renew},
     {"has_ledger", f_has_ledger},
     {"keep_ledger", f_keep_ledger},
     {"steps", f_steps},

@@ -151,6 +151,12 @@ static void push_value(lua_State *L, holder *h, const llmprof_value *value,
   }
 }
 
+void llmprof_lua_push_value(lua_State *L, const llmprof_value *value,
+                            bool ordered) {
+  holder counter = {0};
+  push_value(L, &counter, value, ordered);
+}
+
 /* A limit among the options, 0 when it is not given. */
 static size_t limit_option(lua_State *L, int arg, const char *field,
                            lua_Integer most) {

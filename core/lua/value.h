@@ -31,6 +31,11 @@ typedef struct llmprof_lua_format {
  * `null` and the functions `list` and `ordered`. */
 void llmprof_lua_value_functions(lua_State *L);
 
+/* Push a tree that somebody else owns; ordered: objects keep the order of their
+ * keys. */
+void llmprof_lua_push_value(lua_State *L, const llmprof_value *value,
+                            bool ordered);
+
 /* What a value is held against; without a name nothing is. */
 typedef struct llmprof_lua_schema {
   const llmprof_schemas *schemas;

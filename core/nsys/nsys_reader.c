@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
 #include "nsys/nsys_internal.h"
 #include "sqlite/sqlite_file.h"
@@ -24,26 +25,67 @@ static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
   return true;
 }
 
+enum {
+  COMING = 16 /* strings that are on their way: each is looked for in memory */
+};
+
+/* A string that was read and is not taken yet. */
+typedef struct coming {
+  int64_t id;
+  llmprof_buffer text;
+} coming;
+
 /* An export and what is made of it. */
 typedef struct opening {
   nsys_export *export;
   llmprof_builder *builder;
+  coming coming[COMING];
+  size_t first, count; /* of these */
 } opening;
 
-static bool take_string(void *user, const llmprof_scan *scan,
-                        const int64_t *values) {
-  const opening *o = user;
-  nsys_export *export = o->export;
-  uint32_t row, string;
-  if (!llmprof_nsys_text(o->builder, scan, 0, &string)) return false;
-  if (values[0] >= 0 && values[0] < SMALL_IDS)
-    return keep_near(export, (size_t)values[0], string);
-  if (!llmprof_intern_add(&export->string_ids, &values[0], &row) ||
+static bool keep_string(nsys_export *export, int64_t id, uint32_t string) {
+  uint32_t row;
+  if (id >= 0 && id < SMALL_IDS) return keep_near(export, (size_t)id, string);
+  if (!llmprof_intern_add(&export->string_ids, &id, &row) ||
       !llmprof_grow(&export->string_of, &export->string_of_cap, row + (size_t)1,
                     sizeof *export->string_of))
     return false;
   export->string_of[row] = string;
   return true;
+}
+
+static bool take_first(opening *o) {
+  uint32_t string;
+  const coming *c = &o->coming[o->first];
+  o->first = (o->first + 1) % COMING;
+  o->count--;
+  return llmprof_builder_text(o->builder, c->text.bytes, c->text.size,
+                              &string) &&
+         keep_string(o->export, c->id, string);
+}
+
+static bool take_coming(opening *o) {
+  while (o->count)
+    if (!take_first(o)) return false;
+  return true;
+}
+
+/* A string without text has none that comes. */
+static bool take_string(void *user, const llmprof_scan *scan,
+                        const int64_t *values) {
+  opening *o = user;
+  size_t size;
+  const char *text = llmprof_scan_text(scan, 0, &size);
+  if (o->count == COMING && !take_first(o)) return false;
+  if (!text)
+    return take_coming(o) &&
+           keep_string(o->export, values[0], LLMPROF_NO_STRING);
+  coming *c = &o->coming[(o->first + o->count++) % COMING];
+  c->id = values[0];
+  llmprof_buffer_clear(&c->text);
+  llmprof_buffer_add(&c->text, text, size);
+  llmprof_strings_expect(llmprof_builder_strings(o->builder), text, size);
+  return !c->text.failed;
 }
 
 static bool take_meta(void *user, const llmprof_scan *scan,
@@ -167,11 +209,13 @@ static const struct {
     {{"ThreadNames", COLUMNS("globalTid", "nameId"), 2, 0}, take_thread},
 };
 
-static bool load_small_tables(const opening *o, llmprof_error *err) {
+static bool load_small_tables(opening *o, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof small_tables / sizeof *small_tables; i++)
     ok = llmprof_scan_each(o->export->db, &small_tables[i].spec,
-                           small_tables[i].take, (void *)o, NULL, err);
+                           small_tables[i].take, o, NULL, err) &&
+         (take_coming(o) || llmprof_fail_nomem(err));
+  for (size_t i = 0; i < COMING; i++) llmprof_buffer_free(&o->coming[i].text);
   return ok;
 }
 
@@ -246,7 +290,7 @@ static bool open_export(const char *path, llmprof_builder *builder,
   nsys_export *export = llmprof_zalloc(1, sizeof *export);
   *state = export;
   if (!export) return llmprof_fail_nomem(err);
-  const opening o = {export, builder};
+  opening o = {.export = export, .builder = builder};
   export->path = path;
   export->last_thread = LLMPROF_ABSENT;
   export->last_thread_row = LLMPROF_NONE;

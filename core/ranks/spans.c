@@ -138,6 +138,91 @@ static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
   return llmprof_frame_add(rows, &added, NULL, NULL) || llmprof_fail_nomem(err);
 }
 
+enum {
+  EACH = 4 /* items are few if there are so many rows for each */
+};
+
+/* Item i of new data is a cell of a column; SIZE_MAX as a row: none. */
+static void copy_cell(const llmprof_column *from, size_t row, void *data,
+                      size_t i) {
+  int64_t cell = row == SIZE_MAX ? LLMPROF_ABSENT : llmprof_cell(from, row);
+  if (from->type == LLMPROF_I64)
+    ((int64_t *)data)[i] = cell;
+  else if (from->type == LLMPROF_F64)
+    ((double *)data)[i] =
+        cell == LLMPROF_ABSENT ? NAN : llmprof_cell_real(cell);
+  else
+    ((uint32_t *)data)[i] =
+        cell == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)cell;
+}
+
+/* A column of rows that have this index already: cells of spans by its items,
+ * of which `of` says the span; NULL: they are the spans. */
+static bool add_by_item(llmprof_frame *rows, const uint32_t *index,
+                        size_t items, const llmprof_column *of,
+                        const llmprof_column *like, size_t spans,
+                        llmprof_error *err) {
+  bool wide = like->type == LLMPROF_I64 || like->type == LLMPROF_F64;
+  llmprof_column added = *like;
+  if (of || like->index) {
+    void *data =
+        llmprof_alloc(items, wide ? sizeof(int64_t) : sizeof(uint32_t));
+    if (!data) return llmprof_fail_nomem(err);
+    for (size_t i = 0; i < items; i++)
+      copy_cell(like, of ? span_of(of, i, spans) : i, data, i);
+    if (!llmprof_frame_own(rows, data)) return llmprof_fail_nomem(err);
+    added.data = data;
+    added.plus = NULL;
+  }
+  added.index = index;
+  if (!llmprof_frame_add(rows, &added, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, items);
+  return true;
+}
+
+/* Where rows have an index that tells their span, or spans are told by small
+ * numbers as they lie, none is made. *added: it was so. */
+static bool add_through(llmprof_frame *rows, size_t span, size_t spans,
+                        const llmprof_column *like, bool *added,
+                        llmprof_error *err) {
+  llmprof_column of = *llmprof_frame_peek(rows, span);
+  size_t most = llmprof_frame_rows(rows) / EACH;
+  size_t items = llmprof_frame_items(rows, span);
+  const uint32_t *index = of.index;
+  llmprof_cell_span bounds;
+  *added = index && items && items <= most;
+  of.index = NULL;
+  if (*added) return add_by_item(rows, index, items, &of, like, spans, err);
+  if (index || of.type != LLMPROF_U32 || spans > most) return true;
+  if (!llmprof_frame_bounds(rows, span, &bounds, err)) return false;
+  *added = bounds.low <= bounds.high && (uint64_t)bounds.high < spans;
+  return !*added || add_by_item(rows, of.data, spans, NULL, like, spans, err);
+}
+
+/* By row, the item of a column of spans. */
+static bool add_by_row(llmprof_frame *rows, const llmprof_column *of,
+                       const llmprof_column *like, size_t spans,
+                       llmprof_error *err) {
+  size_t count = llmprof_frame_rows(rows);
+  llmprof_column added = *like;
+  uint32_t *index = llmprof_alloc(count, sizeof *index);
+  if (!index) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < count; row++) {
+    size_t at = span_of(of, row, spans);
+    index[row] = at == SIZE_MAX ? UINT32_MAX
+                 : like->index  ? like->index[at]
+                                : (uint32_t)at;
+  }
+  added.index = index;
+  if (!llmprof_frame_own(rows, index) ||
+      !llmprof_frame_add(rows, &added, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  if (!like->index)
+    llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, spans);
+  return true;
+}
+
 bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
                            llmprof_frame *spans, size_t column,
                            const char *name, llmprof_error *err) {
@@ -147,24 +232,13 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
   size_t count = llmprof_frame_rows(rows), there = llmprof_frame_rows(spans);
   if (are_in_line(of, count, there))
     return add_stretch(rows, spans, from, span_of(of, 0, there), name, err);
-  uint32_t *index = llmprof_alloc(count, sizeof *index);
-  if (!index) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < count; row++) {
-    size_t at = span_of(of, row, there);
-    index[row] = at == SIZE_MAX ? UINT32_MAX
-                 : from->index  ? from->index[at]
-                                : (uint32_t)at;
-  }
-  llmprof_column added = *from;
-  added.name = name;
-  added.index = index;
-  added.strings = llmprof_column_strings(spans, from);
-  if (!llmprof_frame_own(rows, index) ||
-      !llmprof_frame_add(rows, &added, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  if (!from->index)
-    llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, there);
-  return true;
+  llmprof_column like = *from;
+  bool added;
+  like.name = name;
+  like.strings = llmprof_column_strings(spans, from);
+  if (!add_through(rows, span, there, &like, &added, err)) return false;
+  return added ||
+         add_by_row(rows, llmprof_frame_peek(rows, span), &like, there, err);
 }
 
 bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,

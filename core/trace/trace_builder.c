@@ -373,6 +373,7 @@ static bool end_details(llmprof_builder *b, llmprof_error *err) {
 bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   bool ok = end_details(b, err);
   llmprof_builder_forget_shapes(b);
+  if (ok) llmprof_names_fold(b->trace);
   return ok;
 }
 

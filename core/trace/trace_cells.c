@@ -104,7 +104,8 @@ static void *compute(const llmprof_trace *trace, llmprof_getter get,
 
 static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
                        llmprof_error *err) {
-  if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
+  if (needs == NEEDS_DETAILS)
+    return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err);
   if (needs == NEEDS_LINKS) return llmprof_trace_load_links(trace, err);
   if (needs == NEEDS_ATTRIBUTION)
     return llmprof_trace_attribution(trace, err) != NULL;
@@ -348,6 +349,21 @@ static bool alias_short(const llmprof_axis *from,
   return alias(from, &shorter, at, column, err);
 }
 
+/* What names of kernels tell, reached through these. */
+static bool by_name(const llmprof_axis *from, const llmprof_column_spec *spec,
+                    llmprof_frame *frame, llmprof_column *column,
+                    llmprof_error *err) {
+  const llmprof_trace *trace = from->trace;
+  if (!llmprof_trace_have(from->trace, spec->array, err)) return false;
+  const uint32_t *of = array_at(trace, spec->of_name);
+  if (!of) return alias(from, spec, spec->array, column, err);
+  column->data = of;
+  column->index = trace->ops.name + from->first;
+  llmprof_frame_set_items(frame, llmprof_frame_find(frame, column->name),
+                          trace->narrow.names.reach);
+  return true;
+}
+
 static bool make(const llmprof_axis *from, const llmprof_column_spec *spec,
                  llmprof_frame *frame, llmprof_column *column,
                  llmprof_error *err) {
@@ -388,6 +404,7 @@ bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
   if (spec->index) return reach(from, spec, frame, column, err);
   if (spec->by) return reach_by(from, spec, frame, column, err);
   if (spec->shared) return share(from, spec, column, err);
+  if (spec->of_name) return by_name(from, spec, frame, column, err);
   return spec->array ? alias(from, spec, spec->array, column, err)
                      : make(from, spec, frame, column, err);
 }

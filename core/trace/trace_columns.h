@@ -36,6 +36,7 @@ typedef struct llmprof_column_spec {
   size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
   size_t from, took;  /* AT() what they are the sum of, where `array` is not
                          there */
+  size_t of_name;     /* AT() them by name of kernels, where they are kept so */
   size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
   size_t numbers;     /* AT() what `by` would say, where it is kept */
   llmprof_getter twin; /* asked of each kind of operations, where these are

@@ -98,6 +98,12 @@ typedef struct llmprof_seeker {
   int64_t before, next; /* ids on both sides of it */
 } llmprof_seeker;
 
+/* Of kernels, by their name, in place of arrays of details (trace_names.c). */
+typedef struct llmprof_names {
+  size_t reach;                    /* names are below this */
+  uint32_t *short_of, *mangled_of; /* NULL: the arrays are there */
+} llmprof_names;
+
 /* What is kept of API calls where not all of it will be asked for. */
 typedef struct llmprof_narrow {
   unsigned kept;        /* of llmprof_calls_part; 0: all, as usual */
@@ -111,6 +117,7 @@ typedef struct llmprof_narrow {
   bool near, calls_near; /* ends are, as far as rows were read, kept as */
   uint32_t *op_duration, *call_duration; /* these, where all of them fit */
   bool whole[LLMPROF_PARTS]; /* their arrays are asked for: all ends are kept */
+  llmprof_names names;
   bool twinned; /* operations are kept so, as far as they were read */
   llmprof_twins twins;
   llmprof_launched launched;
@@ -300,6 +307,18 @@ static inline int64_t llmprof_call_end(const llmprof_trace *trace,
   return calls->end ? calls->end[call]
                     : calls->start[call] + trace->narrow.call_duration[call];
 }
+
+/* ---- names of kernels that their name tells (trace_names.c) ---- */
+
+/* All details were read: keep them so, if that will do. */
+void llmprof_names_fold(llmprof_trace *trace);
+
+/* The same by kernel, which the caller frees; NULL when out of memory. */
+uint32_t *llmprof_names_of(const llmprof_trace *trace, const uint32_t *of);
+
+/* Have both arrays of details. False when out of memory. */
+bool llmprof_names_unfold(llmprof_trace *trace);
+void llmprof_names_free(llmprof_names *names);
 
 /* ---- calls of which a part is kept (trace_narrow.c) ---- */
 

@@ -199,8 +199,10 @@ const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
 
 const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
                                              llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ? &trace->details
-                                                              : NULL;
+  trace->narrow.whole[LLMPROF_PART_DETAILS] = true;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err)) return NULL;
+  if (llmprof_names_unfold(trace)) return &trace->details;
+  return llmprof_fail_nomem(err), NULL;
 }
 
 const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,

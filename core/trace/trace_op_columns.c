@@ -267,9 +267,9 @@ const llmprof_column_spec llmprof_gpu_columns[] = {
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
     {"short_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .array = AT(details.short_name)},
+     .array = AT(details.short_name), .of_name = AT(narrow.names.short_of)},
     {"mangled_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .array = AT(details.mangled_name)},
+     .array = AT(details.mangled_name), .of_name = AT(narrow.names.mangled_of)},
     OF_SHAPE("grid_x", NULL, shape_grid_x),
     OF_SHAPE("grid_y", NULL, shape_grid_y),
     OF_SHAPE("grid_z", NULL, shape_grid_z),

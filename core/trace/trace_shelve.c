@@ -140,17 +140,25 @@ static bool put_tables(const putting *to) {
              trace->device_count * sizeof *trace->devices);
 }
 
-/* Of ends that are kept as durations. */
-static bool put_ends(const putting *to, const llmprof_array_spec *spec) {
-  const llmprof_trace *trace = to->trace;
-  bool of_ops = spec->rows == ROWS_OPS;
-  size_t count = llmprof_array_rows(trace, spec->rows);
-  int64_t *end = llmprof_ends_of(of_ops ? trace->ops.start : trace->calls.start,
-                                 of_ops ? trace->narrow.op_duration
-                                        : trace->narrow.call_duration,
-                                 count, count);
-  bool ok = end && put(to, spec->name, end, count * sizeof *end);
-  llmprof_free(end);
+/* What is kept otherwise, as the array would be; the caller frees. */
+static void *made_array(const llmprof_trace *trace, size_t at) {
+  const llmprof_narrow *n = &trace->narrow;
+  if (at == AT(ops.end))
+    return llmprof_ends_of(trace->ops.start, n->op_duration, trace->ops.count,
+                           trace->ops.count);
+  if (at == AT(calls.end))
+    return llmprof_ends_of(trace->calls.start, n->call_duration,
+                           trace->calls.count, trace->calls.count);
+  return llmprof_names_of(trace, at == AT(details.short_name)
+                                     ? n->names.short_of
+                                     : n->names.mangled_of);
+}
+
+static bool put_made(const putting *to, const llmprof_array_spec *spec,
+                     size_t size) {
+  void *made = made_array(to->trace, spec->at);
+  bool ok = made && put(to, spec->name, made, size);
+  llmprof_free(made);
   return ok;
 }
 
@@ -164,7 +172,7 @@ static bool put_arrays(const putting *to) {
         (!cells && spec->optional))
       continue;
     if (!(cells || !size ? put(to, spec->name, cells, size)
-                         : put_ends(to, spec)))
+                         : put_made(to, spec, size)))
       return false;
   }
   return true;

@@ -110,6 +110,7 @@ void llmprof_launched_free(llmprof_launched *l) {
 static void free_narrow(llmprof_narrow *n) {
   llmprof_free(n->op_duration);
   llmprof_durations_free(n);
+  llmprof_names_free(&n->names);
   llmprof_twins_free(&n->twins);
   llmprof_launched_free(&n->launched);
 }
@@ -197,6 +198,7 @@ void llmprof_builder_forget_shapes(llmprof_builder *b) {
 
 static void clear_details(llmprof_trace *trace) {
   free_details(&trace->details);
+  llmprof_names_free(&trace->narrow.names);
   trace->builder->detail_count = trace->builder->detail_cap = 0;
   llmprof_builder_forget_shapes(trace->builder);
 }

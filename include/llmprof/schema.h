@@ -29,6 +29,10 @@ bool llmprof_schemas_add(llmprof_schemas *schemas, const char *name,
 const char *llmprof_schemas_lacking(const llmprof_schemas *schemas,
                                     size_t *size);
 
+/* A schema as it was read, borrowed; NULL when it is not there. */
+const llmprof_value *llmprof_schemas_get(const llmprof_schemas *schemas,
+                                         const char *name);
+
 /* Does the value fit the schema of that name? False where it does not, where
  * the schema is not there or has what is not known here, and without memory. */
 bool llmprof_schemas_fit(const llmprof_schemas *schemas, const char *name,

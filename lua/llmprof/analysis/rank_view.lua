@@ -84,9 +84,9 @@ function rank_view.knowledge(declared, own, found)
 end
 
 
--- The part of a trace that llmprof.ranks keeps.
-function rank_view.part(trace, file, knowledge)
-  return part.of(trace, file, knowledge)
+-- The part of a trace that llmprof.ranks keeps. stays: the trace is there as long.
+function rank_view.part(trace, file, knowledge, stays)
+  return part.of(trace, file, knowledge, stays)
 end
 
 
@@ -169,7 +169,7 @@ end
 -- The frames of one trace: steps and collectives, with all that is known of each; nil
 -- where it has none. found: of analysis.stages.
 function rank_view.frames(trace, file, found)
-  local own = part.of(trace, file, knowledge_of(found))
+  local own = part.of(trace, file, knowledge_of(found), true)
   if own.steps then number_steps(own.steps, "rank") end
   local _, made = ranks.examine({ own }, {})
   if own.steps and made.collectives then

@@ -8,31 +8,36 @@ local text = require "llmprof.text"
 
 local document = {}
 
-local schemas, checks = {}, {} -- by the document's name
+local schemas, checks, was_read = {}, {}, {} -- by the document's name
+
+local fitting = json.schemas()
 
 
-local function schema_text(name)
-  return resources.get(("docs/%s.schema.json"):format(name))
+-- The schema, as C has it, and those that it refers to.
+local function read_schema(name)
+  local lacking = name
+  while lacking do
+    assert(fitting:add(lacking, resources.get(("docs/%s.schema.json"):format(lacking))))
+    lacking = fitting:lacking()
+  end
 end
 
 
 -- The schema of a document, by name: "results".
 function document.schema(name)
-  schemas[name] = schemas[name] or assert(json.decode(schema_text(name), { ordered = true }))
+  if not schemas[name] then
+    read_schema(name)
+    schemas[name] = fitting:value(name)
+  end
   return schemas[name]
 end
 
 
-local fitting, added = json.schemas(), {}
-
 -- Options of json that say whether a document fits: most do, which C tells, and the
 -- validator tells why where it does not.
 local function with_schema(name, options)
-  local lacking = not added[name] and name or nil
-  while lacking do
-    assert(fitting:add(lacking, schema_text(lacking)))
-    added[lacking], lacking = true, fitting:lacking()
-  end
+  if not was_read[name] then read_schema(name) end
+  was_read[name] = true
   options.schemas, options.schema = fitting, name
   return options
 end

@@ -165,7 +165,7 @@ local HTML_TITLE = 1000
 local function html_text(column, value)
   local shown = column.max and text.truncate(value, column.max, "middle") or value
   local inner = html.escape(shown)
-  if column.code and value ~= "" then inner = ("<code>%s</code>"):format(inner) end
+  if column.code and value ~= "" then inner = "<code>" .. inner .. "</code>" end
   if shown == value then return inner end
   return ('<span title="%s">%s</span>'):format(
     html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
@@ -285,7 +285,8 @@ end
 
 -- Each format: its name; render(columns, rows, options); extension of a file of it,
 -- absent where it is only a part of a page; sheet, where llmprof.sheet writes it from
--- frames; programs, where cells are for these and not for people; heading, what goes
+-- frames; shown, where that shows what a terminal would act on; programs, where cells are for
+-- these and not for people; heading, what goes
 -- before a table's title, absent where a document holds one table only; escape(text) for
 -- what stands beside tables; terminal, where lines have to fit one.
 local formats = {
@@ -293,7 +294,7 @@ local formats = {
     terminal = true, sheet = true },
   { name = "md", render = to_markdown, extension = "md", heading = "## ",
     escape = markdown.escape },
-  { name = "csv", render = csv, extension = "csv", programs = true, sheet = true },
+  { name = "csv", render = csv, extension = "csv", programs = true, sheet = true, shown = true },
   { name = "json", render = to_json, extension = "json", programs = true, sheet = true },
   { name = "html", render = to_html },
 }

@@ -132,6 +132,7 @@ function found.of_kernels(kernels, list)
     "hidden")
   spans.cover(made, { start = "previous", ["end"] = "start", key = "rank" }, sets,
     "work_before")
+  computing:close()
   return made
 end
 

@@ -78,8 +78,15 @@ end
 
 -- ---- frames of all parts ----
 
--- Frames with the most columns first: those of the first are those of all.
+local function is_moved(clock)
+  return clock.offset ~= 0 or clock.drift ~= 0
+end
+
+
+-- Frames with the most columns first: those of the first are those of all. One whose clock is the
+-- common one is not copied.
 local function join(frames, moved, times)
+  if #frames == 1 and not (moved and is_moved(moved[1])) then return frames[1] end
   local order, list, own = {}, {}, {}
   for i = 1, #frames do order[i] = i end
   table.sort(order, function(a, b)

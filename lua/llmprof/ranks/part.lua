@@ -22,6 +22,9 @@ local columns = { steps = steps.kept, collectives = collectives.kept,
   kernels = { "rank", "phase", "name", "short_name", "duration", "count" },
   busy = { "rank", "start", "end" } }
 
+-- Rows that are counted together, below which counting them makes little less of them.
+local FEW = 4
+
 -- First line of a part's file.
 local MAGIC = "llmprof part 2\n"
 
@@ -141,6 +144,7 @@ end
 
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
+  trace:renew "kernels" -- what is worked out for these alone
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
   given.mark_collectives(kernels, "name", "collective")
   collectives.mark_p2p(kernels, "name", "sends")
@@ -155,24 +159,29 @@ local function labelled_kernels(trace, list, known, given)
 end
 
 
--- How often each kernel took how many ns, by rank and phase.
+-- How often each kernel took how many ns, by rank and phase; and whether that is of a few rows
+-- each.
 local function counted_kernels(kernels, known)
   local by = { "rank", "name", "short_name", "duration" }
   if known then table.insert(by, 2, "phase") end
   local ranked = kernels:where { { "rank", "~=", false } }
-  return ranked:group { by = by, columns = { { "count", "count" } } }
+  local counted = rows.check(ranked:group { by = by, columns = { { "count", "count" } } })
+  return counted, FEW * #counted > #ranked
 end
 
 
 -- ---- together ----
 
-local function kept(frame, names)
+-- The columns of these names that a frame has. borrowed: in the memory of the trace, else in its
+-- own.
+local function kept(frame, names, borrowed)
   local there, list = {}, {}
   for _, column in ipairs(frame:columns()) do there[column.name] = true end
   for _, name in ipairs(names) do
     if there[name] then list[#list + 1] = name end
   end
-  return pack.join { frame:select(list) }
+  local view = rows.check(frame:select(list))
+  return borrowed and view or pack.join { view }
 end
 
 
@@ -220,8 +229,9 @@ end
 -- file: what it is called. given: mark_collectives (see steps.label_work),
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
 -- (a function of the trace, a member and whether it is the only one: list of { start, stop,
--- phase }; nil: nothing is inferred).
-function part.of(trace, file, given)
+-- phase }; nil: nothing is inferred). stays: the trace is there as long as the part, which then
+-- has no memory of its own for kernels of which it would be about as much.
+function part.of(trace, file, given, stays)
   local list, known = part.steps(trace, given)
   local kernels = labelled_kernels(trace, list, known, given)
   if known then
@@ -235,9 +245,13 @@ function part.of(trace, file, given)
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
     devices_of(trace)), source = known and known.source, engine = known and known.engine,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads) }
-  return { about = about, steps = known and kept(known.frame, columns.steps),
+  local counted, many = counted_kernels(kernels, known)
+  local borrowed = stays and many
+  local made = { about = about, steps = known and kept(known.frame, columns.steps),
     collectives = kept(found, columns.collectives),
-    kernels = kept(counted_kernels(kernels, known), columns.kernels), busy = busy }
+    kernels = kept(counted, columns.kernels, borrowed), busy = busy }
+  if not borrowed then kernels:close() end
+  return made
 end
 
 

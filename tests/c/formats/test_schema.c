@@ -42,7 +42,9 @@ static void test_references(void **state) {
       "{\"name\": \"ab\", \"below\": [{\"name\": \"cd\", \"below\": []}]}";
   assert_null(llmprof_schemas_lacking(schemas, &size));
   assert_false(fits(schemas, "tree", good));
+  assert_null(llmprof_schemas_get(schemas, "tree"));
   add(schemas, "tree", tree);
+  assert_non_null(llmprof_schemas_get(schemas, "tree"));
   const char *lacking = llmprof_schemas_lacking(schemas, &size);
   assert_non_null(lacking);
   assert_int_equal(size, strlen("other"));

@@ -278,6 +278,95 @@ static void test_rows_alone(void **state) {
 }
 
 enum {
+  PLENTY = 3000,
+  KINDS = 4, /* of columns */
+  SAID = 6   /* of each */
+};
+
+/* Statistics of groups, of which each of the first PLENTY rows is one; *of: the
+ * frame with the rows. */
+static llmprof_frame *say(size_t rows, llmprof_frame **of, llmprof_error *err) {
+  static uint32_t keys[PLENTY + 1];
+  static int64_t sevens[PLENTY + 1], none[PLENTY + 1], own[PLENTY + 1];
+  static double halves[PLENTY + 1];
+  for (uint32_t i = 0; i <= PLENTY; i++) {
+    keys[i] = i < PLENTY ? i * 7 % PLENTY : 0;
+    sevens[i] = 7;
+    none[i] = LLMPROF_ABSENT;
+    own[i] = i % 11 ? (int64_t)i : LLMPROF_ABSENT;
+    halves[i] = 0.5;
+  }
+  const llmprof_column columns[] = {
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
+      {"sevens", "ns", LLMPROF_I64, sevens, NULL, NULL, NULL},
+      {"none", NULL, LLMPROF_I64, none, NULL, NULL, NULL},
+      {"own", NULL, LLMPROF_I64, own, NULL, NULL, NULL},
+      {"halves", NULL, LLMPROF_F64, halves, NULL, NULL, NULL},
+  };
+  static const llmprof_statistic said[SAID] = {LLMPROF_COUNT,  LLMPROF_DISTINCT,
+                                               LLMPROF_SUM,    LLMPROF_MEAN,
+                                               LLMPROF_MEDIAN, LLMPROF_STDDEV};
+  llmprof_aggregate wanted[KINDS * SAID];
+  for (size_t i = 0; i < KINDS * SAID; i++)
+    wanted[i] = (llmprof_aggregate){"said", said[i % SAID], 1 + i / SAID, 0};
+  const size_t key = 0;
+  *of = test_frame(rows, NULL, columns, 1 + KINDS);
+  if (!*of) return llmprof_fail_nomem(err), NULL;
+  return llmprof_frame_aggregate(*of, &key, 1, wanted, KINDS * SAID, err);
+}
+
+/* Cells of the first rows by descending key, and of some of these. */
+static void assert_same_views(llmprof_frame *one, llmprof_frame *other) {
+  const llmprof_order by_key = {0, true};
+  for (size_t first = 0; first < PLENTY; first += PLENTY / 2) {
+    llmprof_frame *frames[2] = {one, other}, *sorted[2], *views[2];
+    for (int i = 0; i < 2; i++) {
+      sorted[i] = llmprof_frame_sort(frames[i], &by_key, 1, SIZE_MAX, NULL);
+      views[i] = llmprof_frame_slice(sorted[i], first, PLENTY / 2 - 1, NULL);
+    }
+    for (size_t c = 0; c < 1 + KINDS * SAID; c++) {
+      const llmprof_column *a = llmprof_frame_column(views[0], c, NULL);
+      const llmprof_column *b = llmprof_frame_column(views[1], c, NULL);
+      assert_int_equal(a->type == LLMPROF_F64, b->type == LLMPROF_F64);
+      for (size_t row = 0; row < PLENTY / 2 - 1; row++)
+        assert_int_equal(llmprof_cell(a, row), llmprof_cell(b, row));
+    }
+    for (int i = 0; i < 2; i++) {
+      llmprof_frame_free(views[i]);
+      llmprof_frame_free(sorted[i]);
+    }
+  }
+}
+
+/* Of many rows that are groups of their own what all have is kept once. */
+static void test_many_rows_alone(void **state) {
+  (void)state;
+  llmprof_frame *few, *more;
+  llmprof_frame *alone = say(PLENTY, &few, NULL);
+  llmprof_frame *groups = say(PLENTY + 1, &more, NULL);
+  assert_int_equal(llmprof_frame_rows(alone), PLENTY);
+  assert_int_equal(llmprof_frame_rows(groups), PLENTY);
+  assert_same_views(alone, groups);
+  llmprof_frame_free(alone);
+  llmprof_frame_free(groups);
+  llmprof_frame_free(few);
+  llmprof_frame_free(more);
+}
+
+static bool say_of_many(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_frame *frame, *alone = say(PLENTY, &frame, err);
+  llmprof_frame_free(alone);
+  llmprof_frame_free(frame);
+  return alone != NULL;
+}
+
+static void test_many_allocations(void **state) {
+  (void)state;
+  test_every_allocation(say_of_many, NULL);
+}
+
+enum {
   MIXED = 3000
 };
 
@@ -671,6 +760,26 @@ static size_t throw_name(char *name, unsigned *seed) {
   return size;
 }
 
+static void assert_in_order(llmprof_frame *frame, const llmprof_strings *pool,
+                            size_t present) {
+  llmprof_order by = {.column = 0};
+  llmprof_frame *view = llmprof_frame_sort(frame, &by, 1, SIZE_MAX, NULL);
+  const llmprof_column *sorted_names = llmprof_frame_column(view, 0, NULL);
+  for (size_t i = 1; i < present; i++) {
+    int64_t a = llmprof_cell(sorted_names, i - 1),
+            b = llmprof_cell(sorted_names, i);
+    assert_true(a != LLMPROF_ABSENT && b != LLMPROF_ABSENT);
+    size_t left_size, right_size;
+    const char *left = llmprof_strings_get(pool, (uint32_t)a, &left_size);
+    const char *right = llmprof_strings_get(pool, (uint32_t)b, &right_size);
+    size_t both = left_size < right_size ? left_size : right_size;
+    int order = memcmp(left, right, both);
+    assert_true(order < 0 || (order == 0 && left_size <= right_size));
+  }
+  llmprof_frame_free(view);
+}
+
+/* Also again, and when strings have come since. */
 static void test_names_in_order(void **state) {
   (void)state;
   static uint32_t ids[NAMES];
@@ -683,24 +792,16 @@ static void test_names_in_order(void **state) {
     ids[i] = LLMPROF_NO_STRING;
     if (i % 100) assert_true(llmprof_strings_add(pool, name, size, &ids[i]));
   }
-  llmprof_column column = {
+  const llmprof_column column = {
       .name = "name", .type = LLMPROF_STRING_ID, .data = ids, .strings = pool};
-  llmprof_order by = {.column = 0};
   assert_true(llmprof_frame_add(frame, &column, NULL, NULL));
-  llmprof_frame *view = llmprof_frame_sort(frame, &by, 1, SIZE_MAX, NULL);
-  const llmprof_column *sorted_names = llmprof_frame_column(view, 0, NULL);
-  for (size_t i = 1; i < NAMES - NAMES / 100; i++) {
-    int64_t a = llmprof_cell(sorted_names, i - 1),
-            b = llmprof_cell(sorted_names, i);
-    assert_true(a != LLMPROF_ABSENT && b != LLMPROF_ABSENT);
-    size_t left_size, right_size;
-    const char *left = llmprof_strings_get(pool, (uint32_t)a, &left_size);
-    const char *right = llmprof_strings_get(pool, (uint32_t)b, &right_size);
-    size_t both = left_size < right_size ? left_size : right_size;
-    int order = memcmp(left, right, both);
-    assert_true(order < 0 || (order == 0 && left_size <= right_size));
+  for (size_t more = 0; more < 3; more++) {
+    assert_in_order(frame, pool, NAMES - NAMES / 100);
+    assert_in_order(frame, pool, NAMES - NAMES / 100);
+    llmprof_frame_free(frame);
+    assert_true(llmprof_strings_add(pool, &"cba"[more], 3 - more, &ids[1]));
+    frame = test_frame(NAMES, pool, &column, 1);
   }
-  llmprof_frame_free(view);
   llmprof_frame_free(frame);
   llmprof_strings_free(pool);
 }
@@ -763,6 +864,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
       cmocka_unit_test(test_aggregates_alone),
       cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_many_rows_alone),
+      cmocka_unit_test(test_many_allocations),
       cmocka_unit_test(test_every_order),
       cmocka_unit_test(test_tally),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,

@@ -38,13 +38,17 @@ static int64_t value_of(int kind, size_t i, uint32_t random) {
     return (int64_t)i * 1000 + random % 3000; /* nearly sorted */
   case 5:
     return (int64_t)((uint64_t)random << 36 ^ random);
+  case 6:
+    return (int64_t)(i ^ 0x155) + 40; /* close, and all differ */
+  case 7:
+    return i % 1000 == 999 ? 3 : (int64_t)(i ^ 0x155); /* but for a few */
   default:
     return limits(random);
   }
 }
 
 enum {
-  KINDS = 7
+  KINDS = 9
 };
 
 static void fill(int64_t *values, size_t count, int kind) {

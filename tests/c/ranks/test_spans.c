@@ -1,5 +1,8 @@
 #include "llmprof/spans.h"
 
+#include <math.h>
+
+#include "frame/cells.h"
 #include "support.h"
 
 enum {
@@ -107,6 +110,69 @@ static void test_look_up_and_least(void **state) {
   llmprof_frame_free(spans);
 }
 
+/* Of many rows that name few spans, each its own way: what is looked up is the
+ * span's cell, whatever type it has and however it is reached. */
+enum {
+  MANY = 400,
+  NAMED = 30
+};
+
+static void expect_looked_up(const llmprof_column *span,
+                             const llmprof_column *about, size_t items) {
+  llmprof_frame *rows = test_frame(MANY, NULL, span, 1);
+  llmprof_frame *spans = test_frame(NAMED, NULL, about, 1);
+  llmprof_frame_set_items(rows, 0, items);
+  const llmprof_column *from = llmprof_frame_column(spans, 0, NULL);
+  assert_true(llmprof_spans_look_up(rows, 0, spans, 0, "found", NULL));
+  const llmprof_column *of = llmprof_frame_column(rows, 0, NULL);
+  const llmprof_column *found = llmprof_frame_column(rows, 1, NULL);
+  for (size_t row = 0; row < MANY; row++) {
+    int64_t at = llmprof_cell(of, row);
+    bool there = at >= 0 && at < NAMED;
+    assert_int_equal(llmprof_cell(found, row),
+                     there ? llmprof_cell(from, (size_t)at) : INT64_MIN);
+  }
+  llmprof_frame_free(rows);
+  llmprof_frame_free(spans);
+}
+
+static void test_many_look_up(void **state) {
+  (void)state;
+  static uint32_t bare[MANY], index[MANY], of_item[NAMED], shorts[NAMED],
+      back[NAMED], plus[NAMED];
+  static int64_t longs[NAMED];
+  static double reals[NAMED];
+  for (uint32_t i = 0; i < NAMED; i++) {
+    of_item[i] = i % 5 == 2 ? UINT32_MAX : i * 7 % (NAMED + 4);
+    shorts[i] = i % 6 == 1 ? UINT32_MAX : 100 + i;
+    back[i] = i % 8 == 3 ? UINT32_MAX : NAMED - 1 - i;
+    longs[i] = -5 * (int64_t)i;
+    plus[i] = i * i;
+    reals[i] = i % 7 == 4 ? NAN : i / 4.0;
+  }
+  const llmprof_column abouts[] = {
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
+      {"long", NULL, LLMPROF_I64, longs, NULL, NULL, NULL},
+      {"sum", NULL, LLMPROF_I64, longs, NULL, NULL, plus},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
+      {"back", NULL, LLMPROF_U32, shorts, back, NULL, NULL},
+      {"back sum", NULL, LLMPROF_I64, longs, back, NULL, plus}};
+  for (uint32_t outside = 0; outside < 2; outside++) {
+    for (uint32_t row = 0; row < MANY; row++) {
+      bare[row] = row % 13 == 5 ? UINT32_MAX : row * 11 % (NAMED + outside);
+      index[row] = row % 17 == 6 ? UINT32_MAX : row % NAMED;
+    }
+    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++) {
+      expect_looked_up(
+          &(llmprof_column){"span", NULL, LLMPROF_U32, bare, NULL, NULL, NULL},
+          &abouts[i], 0);
+      expect_looked_up(&(llmprof_column){"span", NULL, LLMPROF_U32, of_item,
+                                         index, NULL, NULL},
+                       &abouts[i], outside ? NAMED : 0);
+    }
+  }
+}
+
 /* ---- failures ---- */
 
 static bool all_of_it(void *arg, llmprof_error *err) {
@@ -137,6 +203,7 @@ int main(void) {
       cmocka_unit_test(test_assign),
       cmocka_unit_test(test_cover),
       cmocka_unit_test(test_look_up_and_least),
+      cmocka_unit_test(test_many_look_up),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

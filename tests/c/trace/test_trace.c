@@ -721,7 +721,80 @@ static void test_ends(void **state) {
   }
 }
 
+/* ---- names of kernels that their name tells ---- */
+
+enum {
+  NAMED = 60 /* kernels of three names */
+};
+
+/* odd: one kernel has another short name than others of its name. */
+static llmprof_trace *trace_of_names(bool odd) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(
+      &sql,
+      "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      "INSERT INTO StringIds VALUES (1, 'f(int)'), (2, 'g'), (3, 'h<1>'), "
+      "(4, 'f'), (5, 'h'), (6, '_f'), (7, 'other');"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
+      "deviceId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+      "demangledName INTEGER, shortName INTEGER, mangledName INTEGER);");
+  for (int i = 0; i < NAMED; i++)
+    llmprof_buffer_printf(&sql,
+                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+                          "(%d, %d, 0, %d, " P1 ", %d, %d, %s);",
+                          i, i + 1, i, i % 3 + 1,
+                          odd && i == 33 ? 7 : (const int[]){4, 2, 5}[i % 3],
+                          i % 3 ? "NULL" : "6");
+  llmprof_trace *trace = test_trace(sql.bytes);
+  llmprof_buffer_free(&sql);
+  return trace;
+}
+
+static void expect_names(llmprof_trace *trace, bool odd) {
+  llmprof_buffer text = {0};
+  for (int i = 0; i < NAMED; i++)
+    llmprof_buffer_puts(&text, odd && i == 33 ? "f(int)|other|_f\n"
+                               : i % 3 == 0   ? "f(int)|f|_f\n"
+                               : i % 3 == 1   ? "g|g|-\n"
+                                              : "h<1>|h|-\n");
+  EXPECT(trace, "kernels", text.bytes, "name", "short_name", "mangled_name");
+  llmprof_buffer_free(&text);
+}
+
+static void test_names_of_kernels(void **state) {
+  (void)state;
+  for (int odd = 0; odd < 2; odd++) {
+    llmprof_trace *trace = trace_of_names(odd);
+    expect_names(trace, odd);
+    const llmprof_details *details = llmprof_trace_details(trace, NULL);
+    assert_non_null(details);
+    assert_int_equal(details->short_name[33] == details->short_name[36], !odd);
+    assert_int_equal(details->mangled_name[34], LLMPROF_NO_STRING);
+    expect_names(trace, odd);
+    llmprof_trace_close(trace);
+    trace = trace_of_names(odd);
+    assert_non_null(llmprof_trace_details(trace, NULL));
+    expect_names(trace, odd);
+    llmprof_trace_close(trace);
+  }
+}
+
 /* ---- out of memory ---- */
+
+static bool read_names(void *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  llmprof_frame *kernels =
+      trace ? llmprof_trace_frame(trace, "kernels", err) : NULL;
+  bool ok = kernels != NULL;
+  if (ok) {
+    size_t number = llmprof_frame_find(kernels, "mangled_name");
+    ok = llmprof_frame_column(kernels, number, err) &&
+         llmprof_trace_details(trace, err);
+  }
+  llmprof_frame_free(kernels);
+  llmprof_trace_close(trace);
+  return ok;
+}
 
 static bool read_arrays(void *unused, llmprof_error *err) {
   (void)unused;
@@ -756,6 +829,10 @@ static void test_allocations(void **state) {
   test_every_allocation(read_frame, pairs);
   test_every_allocation(read_narrow, NULL);
   test_every_allocation(read_arrays, NULL);
+  llmprof_trace *named = trace_of_names(false);
+  test_every_allocation(read_names,
+                        (void *)(uintptr_t)llmprof_trace_path(named));
+  llmprof_trace_close(named);
 }
 
 int main(void) {
@@ -779,6 +856,7 @@ int main(void) {
       cmocka_unit_test(test_frame_names),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_ends),
+      cmocka_unit_test(test_names_of_kernels),
       cmocka_unit_test(test_missing_tables),
       cmocka_unit_test(test_empty_tables),
       cmocka_unit_test(test_missing_columns),

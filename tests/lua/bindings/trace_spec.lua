@@ -129,6 +129,14 @@ describe("llmprof.trace", function()
     assert.error_matches(function() left:get(1, "duration") end, "is closed")
   end)
 
+  it("gives frames that share nothing with those before", function()
+    local one = assert(t:frame "kernels")
+    t:renew "kernels"
+    local other = assert(t:frame "kernels")
+    assert.equal(one:get(1, "duration"), other:get(1, "duration"))
+    assert.error_matches(function() t:renew() end, "string expected")
+  end)
+
   it("gives frames by name", function()
     local rows = {}
     for i, name in ipairs { "kernels", "transfers", "graphs", "gpu", "api", "ranges",

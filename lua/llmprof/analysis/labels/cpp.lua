@@ -30,20 +30,24 @@ function cpp.dtype(text)
 end
 
 
+local COMMA, GREATER, MINUS = (",>-"):byte(1, 3)
+local OPENS = { [("<"):byte()] = true, [("("):byte()] = true, [("["):byte()] = true }
+
 -- Where the bracket that opens at `from` is closed, and what is between the commas
 -- directly inside.
 local function inside(text, from)
   local args, depth, at, begun = {}, 0, from, from + 1
   repeat
-    local found, _, mark = text:find("([<>(),%[%]])", at)
+    local found = text:find("[<>(),%[%]]", at)
     if not found then return #text, args end
-    if mark == "," then
+    local mark = text:byte(found)
+    if mark == COMMA then
       if depth == 1 then
         args[#args + 1], begun = text:sub(begun, found - 1):match "^%s*(.*)$", found + 1
       end
-    elseif mark == "<" or mark == "(" or mark == "[" then
+    elseif OPENS[mark] then
       depth = depth + 1
-    elseif mark ~= ">" or text:byte(found - 1) ~= 45 then -- 45: "->" closes nothing
+    elseif mark ~= GREATER or text:byte(found - 1) ~= MINUS then -- "->" closes nothing
       depth = depth - 1
     end
     at = found + 1
@@ -53,11 +57,19 @@ local function inside(text, from)
 end
 
 
+-- Without what a pattern stands for, which has the literal in it.
+local function without(text, literal, pattern, by)
+  return text:find(literal, 1, true) and text:gsub(pattern, by) or text
+end
+
+
 -- { path = "at::native::reduce_kernel", base = "reduce_kernel", args = template
 -- arguments, all = their text }; args is empty without a template.
 function cpp.read(name)
-  local text = name:sub(1, LONGEST):gsub("^void ", ""):gsub("<unnamed>::", "")
-    :gsub("%(anonymous namespace%)::", ""):gsub("operator ?[<>]+=?", "operator")
+  local text = without(name:sub(1, LONGEST), "void ", "^void ", "")
+  text = without(text, "<unnamed>::", "<unnamed>::", "")
+  text = without(text, "(anonymous", "%(anonymous namespace%)::", "")
+  text = without(text, "operator", "operator ?[<>]+=?", "operator")
   local from, made = 1, { args = {}, all = "" }
   repeat
     local opens, _, mark = text:find("([<(])", from)

@@ -4,6 +4,7 @@ local interrupt = require "llmprof.interrupt"
 local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
+local styled = require "llmprof.base.styled"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
 local trace_argument = lazy "llmprof.cli.trace_argument"
@@ -32,12 +33,15 @@ A name may be followed by :base (short kernel names), and the names from before
 
 
 local function print_report(given, report, first)
-  local heading = tables.format(given.format).heading
+  local format = tables.format(given.format)
+  local heading = format.heading
   if heading then
     if not first then out.write "\n" end
     out.write(heading, report.title, " (", report.name, ")\n\n")
   end
-  for piece in table_options.pieces(given, report.columns, report.rows) do out.write(piece) end
+  for piece in table_options.pieces(given, report.columns, report.rows) do
+    out.write(format.shown and styled.trusted(piece) or piece)
+  end
 end
 
 

@@ -29,7 +29,10 @@ local ALIKE = 5
 local path, number = formula.path, formula.number
 
 
+local field_at = {} -- of a launch's throughput, by their paths
+
 local function throughput(field)
+  field_at["throughput." .. field[1]] = field[1]
   return path("throughput." .. field[1])
 end
 
@@ -86,7 +89,7 @@ bound.names = table.move({ "latency", "unknown" }, 1, 2, LATENCY,
 
 -- Formulas are worked out from a launch.
 local function source_of(launch)
-  return { path = function(_, name) return launch.throughput[name:match "[^.]+$"] end }
+  return { path = function(_, name) return launch.throughput[field_at[name]] end }
 end
 
 

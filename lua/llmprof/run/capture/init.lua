@@ -26,27 +26,34 @@
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
-local alone = require "llmprof.run.capture.alone"
-local attached = require "llmprof.run.capture.attached"
-local automatic = require "llmprof.run.capture.automatic"
-local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.base.errors"
-local recorded = require "llmprof.run.capture.recorded"
+local lazy = require "llmprof.base.lazy"
+local attached = lazy "llmprof.run.capture.attached"
+local automatic = lazy "llmprof.run.capture.automatic"
 
 local capture = {}
 
-local with_nsys = automatic.nsys
 
--- By what `capture` says; auto may be the collector, too.
+-- By what `capture` says, a function that gives the source, so that others are not loaded.
+local function nsys() return automatic.nsys end
+
 capture.sources = {
-  auto = with_nsys, nsys = with_nsys, recorded = recorded, builtin = builtin,
-  none = alone,
+  auto = nsys, nsys = nsys,
+  recorded = function() return require "llmprof.run.capture.recorded" end,
+  builtin = function() return require "llmprof.run.capture.builtin" end,
+  none = function() return require "llmprof.run.capture.alone" end,
 }
 
 
 -- Why capture=auto is nsys; nil where it is the collector, or was not asked for.
 function capture.declined(cfg)
   return cfg.capture == "auto" and automatic.why_nsys(cfg) or nil
+end
+
+
+-- What takes an engine that somebody else started, in place of a source.
+local function for_engines(kind)
+  return kind == "nsys" and attached.session or kind == "builtin" and attached.spools or nil
 end
 
 
@@ -57,10 +64,9 @@ function capture.of(cfg)
     errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run",
       { hint = why and "capture=auto would use nsys: " .. why })
   end
-  local source = capture.sources[cfg.capture]
-  if cfg.capture == "auto" and not why then source = automatic.collector end
-  local other = source == with_nsys and attached.session or source == builtin and attached.spools
-  return other and other.wanted(cfg) and other or source
+  if cfg.capture == "auto" and not why then return automatic.collector end
+  local other = for_engines(why and "nsys" or cfg.capture)
+  return other and other.wanted(cfg) and other or capture.sources[cfg.capture]()
 end
 
 

@@ -10,8 +10,9 @@ local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
+local lazy = require "llmprof.base.lazy"
 local sorted_keys = require "llmprof.base.sorted_keys"
-local under_ncu = require "llmprof.run.capture.under_ncu"
+local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }

@@ -1,4 +1,5 @@
 -- NVIDIA's summaries of the timeline, as nsys stats would write them.
+local frames = require "llmprof.frame"
 local layout = require "llmprof.bundle.layout"
 local stats = require "llmprof.trace.stats"
 local tables = require "llmprof.base.tables"
@@ -14,13 +15,22 @@ local function save(path, report)
 end
 
 
+-- Write one; has it rows? What it works out of each kernel is not kept for the next.
+local function write(ctx, name)
+  local trace = ctx.state.trace
+  trace:renew "kernels"
+  local report = stats.report(trace, name, {})
+  ctx.run:write(layout.summary(name), report, save)
+  return #report.rows > 0
+end
+
+
 -- How many have rows.
 function step.work(ctx)
   local filled = 0
   for _, name in ipairs(stats.names) do
-    local report = stats.report(ctx.state.trace, name, {})
-    if #report.rows > 0 then filled = filled + 1 end
-    ctx.run:write(layout.summary(name), report, save)
+    if write(ctx, name) then filled = filled + 1 end
+    frames.tidy()
   end
   return filled
 end

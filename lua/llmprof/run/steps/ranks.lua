@@ -29,7 +29,7 @@ function step.separable(ctx) return #files_of(ctx) == 0 end
 local function parts_of(ctx, knowledge, left_out)
   local files = files_of(ctx)
   if #files == 0 then
-    return { rank_view.part(ctx.state.trace, layout.timeline, knowledge) }
+    return { rank_view.part(ctx.state.trace, layout.timeline, knowledge, true) }
   end
   local parts, unread, bytes = rank_files.parts(files, knowledge, left_out, ctx.progress)
   for i, made in ipairs(parts) do

@@ -161,6 +161,10 @@ describe("what fits for sure", function()
       assert(set:add(lacking, assert(fs.read(("docs/%s.schema.json"):format(lacking)))))
       lacking = set:lacking()
     end
+    assert.is_nil(set:value "none")
+    local text = json.encode(set:value "results")
+    assert.equal(text, json.encode(json.decode(assert(fs.read "docs/results.schema.json"),
+      { ordered = true })))
     math.randomseed(14)
     local results = assert(json.load(PATH))
     local options = { schemas = set, schema = "results", read = true }

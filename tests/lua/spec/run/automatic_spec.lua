@@ -45,7 +45,7 @@ describe("capture=auto", function()
     local ours = { "nsys.trace asks for what the collector has not",
       captures.declined(cfg { nsys = { trace = { "cuda", "mpi" } } }) }
     assert.equal(ours[1], ours[2])
-    assert.equal(captures.sources.nsys, captures.of(cfg { nsys = { sample = "process-tree" } }))
+    assert.equal(captures.sources.nsys(), captures.of(cfg { nsys = { sample = "process-tree" } }))
     for _, changes in ipairs { { tools = { nsys = "/opt/nsys" } },
       { nsys = { gpu_metrics = "on" } },
       { nsys = { extra_args = { "--stats=true" } } }, { ncu = { set = "full" } },

@@ -17,8 +17,8 @@ describe("llmprof.run.capture", function()
 
   it("has sources that do all that is asked of them", function()
     for name, source in pairs(captures.sources) do
-      for _, field in ipairs(source and needed or {}) do
-        assert.is_function(source[field], ("%s.%s"):format(name, field))
+      for _, field in ipairs(needed) do
+        assert.is_function(source()[field], ("%s.%s"):format(name, field))
       end
     end
   end)
@@ -27,7 +27,7 @@ describe("llmprof.run.capture", function()
     assert.same({ "usage",
       "counters=builtin needs capture=builtin: they are taken in one run" },
       failure(captures.of, { capture = "nsys", counters = "builtin" }))
-    assert.equal(captures.sources.builtin,
+    assert.equal(captures.sources.builtin(),
       captures.of { capture = "builtin", counters = "builtin" })
   end)
 end)
