@@ -14,6 +14,7 @@
 #include "llmprof/cache.h"
 #include "llmprof/fs.h"
 #include "part.h"
+#include "pool.h"
 
 #define EXPORT "tests/fixtures/export.sql"
 
@@ -69,6 +70,7 @@ static void read_sound(void) {
 }
 
 static void start(void) {
+  fuzz_pool_use();
   fuzz_scratch(folder);
   FUZZ_CHECK(mkdtemp(folder) && atexit(remove_folder) == 0);
   snprintf(export, sizeof export, "%s/run.sqlite", folder);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "pool.h"
 #include "sqlite/scan_internal.h"
 
 enum {
@@ -46,6 +47,7 @@ static void make_first_page(struct layout form, unsigned char *page) {
 }
 
 static void start(void) {
+  fuzz_pool_use();
   fuzz_scratch(path);
   fd = mkstemp(path);
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);

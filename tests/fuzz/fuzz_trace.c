@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "part.h"
+#include "pool.h"
 
 #define EXPORT "tests/fixtures/export.sql"
 
@@ -36,6 +37,7 @@ static char *read_sql(void) {
 /* A page count that SQLite will not believe, so that the size of the file
  * counts. */
 static void start(void) {
+  fuzz_pool_use();
   fuzz_scratch(path);
   fd = mkstemp(path);
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);

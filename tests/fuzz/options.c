@@ -4,6 +4,6 @@
 const char *__asan_default_options(void); /* it has no header */
 
 const char *__asan_default_options(void) {
-  return "quarantine_size_mb=16:thread_local_quarantine_size_kb=128:"
+  return "quarantine_size_mb=4:thread_local_quarantine_size_kb=128:"
          "malloc_context_size=6";
 }

@@ -63,7 +63,7 @@ class Process:
             folder.mkdir(parents=True, exist_ok=True)
 
     def command(self, seconds: int) -> List[str]:
-        program = run.program(self.name, run.FAST if self.fast else run.BUILD)
+        program = run.program(self.name, run.FAST if self.fast else run.SLOW)
         return [str(program), f"-max_total_time={seconds}", "-reload=10",
                 *run.options(self.name), f"-artifact_prefix={self.findings}/",
                 str(self.found), str(run.CORPUS / self.name)]

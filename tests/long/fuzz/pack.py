@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What fuzzing needs on another machine, in one file: pack.py FOLDER.
 
-Takes the programs of build/fuzz and build/fuzz-fast as `run.py --without-sanitizers`
-builds them, without their debug information, the libraries that they need beside the C
-library, dictionaries, corpora, scripts and what these read. FOLDER gets `kit.tar.xz`, the
-script `go.sh` that unpacks and runs it (see away.py) and, under `programs`, the programs
-as they were built, by which the stacks of a finding are read. The other machine needs a C
-library no older, python3 and xz.
+Takes the programs of build/fuzz, build/fuzz-slow and build/fuzz-fast as
+`run.py --without-sanitizers` builds them, without their debug information, the libraries
+that they need beside the C library, dictionaries, corpora, scripts and what these read.
+FOLDER gets `kit.tar.xz`, the script `go.sh` that unpacks and runs it (see away.py) and,
+under `programs`, the programs as they were built, by which the stacks of a finding are
+read. The other machine needs a C library no older, python3 and xz.
 """
 
 import re
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Set
 
-from run import BUILD, FAST, ROOT, is_slow, program, targets
+from run import FAST, ROOT, SLOW, is_slow, program, targets
 
 # What the scripts and targets name beside what is built in; run.py is what away.py uses.
 READ = ("tests/fuzz/lua", "tests/fuzz/corpus", "tests/fixtures/export.sql",
@@ -46,7 +46,7 @@ exec python3 kit/tests/long/fuzz/away.py --state /tmp/fz "$1" "$2" "$out"
 
 
 def programs() -> List[Path]:
-    sound = {program(name, BUILD) for name in targets()}
+    sound = {program(name, SLOW) for name in targets()}
     return sorted(sound | {program(name, FAST) for name in targets() if is_slow(name)})
 
 

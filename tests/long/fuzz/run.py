@@ -8,7 +8,8 @@ time is over. Its line says how often it ran, how many edges of C and pairs of l
 Lua it covers, and what it found. With --without-sanitizers targets in Lua and those that
 read traces run several times as often; build/fuzz-fast is theirs then. --had FILE adds
 what a target had to a table, which grows from run to run: minutes are of processor time,
-and targets with the fewest come first. --add TABLE only adds a table of another machine
+and targets with the fewest come first. With --fill MINUTES are what each shall have had
+there. --add TABLE only adds a table of another machine
 (away.py) to that of --had.
 """
 
@@ -27,15 +28,18 @@ from typing import Dict, List, NamedTuple, Optional
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build/fuzz/tests/fuzz"
+SLOW = ROOT / "build/fuzz-slow/tests/fuzz"
 FAST = ROOT / "build/fuzz-fast/tests/fuzz"
 
 # Where the program of targets that are slow is.
-slow_in = [BUILD]
+slow_in = [SLOW]
 CORPUS = ROOT / "tests/fuzz/corpus"
 
 # Inputs that are kept are no longer, in bytes.
 LONGEST = 2048
 
+
+SHORTEST = 0.1  # minutes that are worth a start
 
 # Fresh starts after a finding: more of them find the same.
 MOST_STARTS = 20
@@ -43,8 +47,9 @@ MOST_STARTS = 20
 # Targets in C that open a database, or read all of a trace, for each input.
 TRACES = ("builder", "cache", "rows", "scan", "spool", "trace")
 
-# What slow targets read has a form already: what C compares says nothing new.
-PLAIN = "-fno-sanitize-coverage=trace-cmp"
+# What slow targets read has a form already: what C compares says nothing new, and to be
+# told of it takes up to half of their time.
+PLAIN = "-DCMAKE_C_FLAGS=-fno-sanitize-coverage=trace-cmp"
 
 LUA = "lua"  # the program of all targets that are scripts
 
@@ -74,19 +79,22 @@ def program(name: str, slow: Path) -> Path:
     return folder / f"fuzz_{LUA if is_script(name) else name}"
 
 
+def build_in(folder: Path, names: List[str], *given: str) -> None:
+    tree = folder.parents[1]
+    wanted = sorted({program(name, folder).name for name in names})
+    for command in (["--preset", "fuzz", "-B", str(tree), *given],
+                    ["--build", str(tree), "--target", *wanted]):
+        subprocess.run(["cmake", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
 def build(names: List[str], fast: bool) -> None:
-    wanted = sorted({program(name, BUILD).name for name in names})
-    subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True,
-                   stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "fuzz", "--target", *wanted], cwd=ROOT,
-                   check=True, stdout=subprocess.DEVNULL)
-    if fast:
-        subprocess.run(["cmake", "--preset", "fuzz", "-B", "build/fuzz-fast",
-                        "-DLLMPROF_SANITIZE=", f"-DCMAKE_C_FLAGS={PLAIN}"], cwd=ROOT,
-                       check=True, stdout=subprocess.DEVNULL)
-        slow = sorted({program(name, FAST).name for name in names if is_slow(name)})
-        subprocess.run(["cmake", "--build", "build/fuzz-fast", "--target", *slow], cwd=ROOT,
-                       check=True, stdout=subprocess.DEVNULL)
+    slow = [name for name in names if is_slow(name)]
+    if len(slow) < len(names):
+        build_in(BUILD, [name for name in names if not is_slow(name)])
+    if slow:
+        build_in(SLOW, slow, PLAIN)
+    if slow and fast:
+        build_in(FAST, slow, PLAIN, "-DLLMPROF_SANITIZE=")
 
 
 def environment(name: str, scratch: str) -> Dict[str, str]:
@@ -201,6 +209,14 @@ class Table:
         fresh.replace(self.path)
 
 
+def fill(name: str, minutes: float, table: Table) -> bool:
+    """Whether nothing was found until the target had so many minutes."""
+    while minutes - table.minutes(name) > SHORTEST:
+        if not fuzz(name, minutes - table.minutes(name), table):
+            return False
+    return True
+
+
 def keep(name: str) -> None:
     corpus, found = CORPUS / name, BUILD / "found" / name
     short = [path for path in found.iterdir()
@@ -224,6 +240,7 @@ def main() -> int:
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--without-sanitizers", action="store_true")
     parser.add_argument("--had", type=Path, metavar="FILE")
+    parser.add_argument("--fill", action="store_true")
     parser.add_argument("--add", type=Path, metavar="TABLE")
     parser.add_argument("minutes", type=float, nargs="?", default=0)
     parser.add_argument("target", nargs="*", default=[])
@@ -233,6 +250,8 @@ def main() -> int:
             parser.error("--add wants a table that is there, and --had FILE")
         Table(given.had).add_all(Table(given.add))
         return 0
+    if given.fill and not given.had:
+        parser.error("--fill wants --had FILE")
     names = given.target or targets()
     if given.without_sanitizers:
         slow_in[0] = FAST
@@ -242,7 +261,9 @@ def main() -> int:
     if table:
         names = sorted(names, key=table.minutes)
     with ThreadPoolExecutor(given.jobs) as pool:
-        sound = list(pool.map(lambda name: fuzz(name, given.minutes, table), names))
+        sound = list(pool.map(lambda name: fill(name, given.minutes, table)
+                              if table and given.fill
+                              else fuzz(name, given.minutes, table), names))
     for name in names if given.keep else []:
         keep(name)
     return 0 if all(sound) else 1
