@@ -70,7 +70,7 @@ static int collectives_excess(lua_State *L) {
 }
 
 /* collectives.before(rows, { rank, start, end, key }, kernels, { rank, start,
- * name }): adds previous, before and signature */
+ * name }): adds previous, before, signature and follows */
 static int collectives_before(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_frame *kernels = llmprof_lua_check_frame(L, 3);

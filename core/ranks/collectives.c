@@ -332,7 +332,7 @@ static uint64_t hash_of(const name_hashes *h, size_t kernel) {
 }
 
 typedef struct before {
-  int64_t *previous, *kernels, *signature; /* by row of collectives */
+  int64_t *previous, *kernels, *signature, *follows; /* by row of them */
 } before;
 
 /* A rank's collectives from `from` to `to` in the line, with the kernels that
@@ -347,6 +347,7 @@ static void look_back(before *b, const timeline *line, size_t from, size_t to,
     uint64_t signature = FNV_START;
     b->previous[row] = previous;
     b->kernels[row] = 0;
+    b->follows[row] = LLMPROF_ABSENT;
     for (; next < kernels->count; next++) {
       uint32_t kernel = kernels->rows[next];
       if (kernels->keys[kernel] != rank ||
@@ -354,6 +355,7 @@ static void look_back(before *b, const timeline *line, size_t from, size_t to,
         break;
       uint64_t hash = hash_of(hashes, kernel);
       signature = fnv(signature, &hash, sizeof hash);
+      b->follows[row] = (int64_t)(hash >> 1);
       b->kernels[row]++;
     }
     b->signature[row] = (int64_t)(signature >> 1);
@@ -397,25 +399,27 @@ bool llmprof_collectives_before(llmprof_frame *rows,
                                 llmprof_error *err) {
   size_t count = llmprof_frame_rows(rows);
   before b = {timeline_absent(count), timeline_absent(count),
-              timeline_absent(count)};
+              timeline_absent(count), timeline_absent(count)};
   timeline line = {0}, work = {0};
   name_hashes hashes = {0};
   const llmprof_column *end;
-  bool ok =
-      ((b.previous && b.kernels && b.signature) || llmprof_fail_nomem(err)) &&
-      timeline_columns(rows, &columns->end, 1, &end, err) &&
-      hashes_make(&hashes, kernels, of_kernels->name, err) &&
-      timeline_make(&line, rows, columns->start, columns->rank, err) &&
-      (!count || /* of kernels nothing is asked, which are many */
-       timeline_make(&work, kernels, of_kernels->start, of_kernels->rank,
-                     err)) &&
-      look_back_all(&b, &line, end, &work, &hashes, err) &&
-      hand_over(rows, "previous", "ns", &b.previous, err) &&
-      hand_over(rows, "before", NULL, &b.kernels, err) &&
-      hand_over(rows, "signature", NULL, &b.signature, err);
+  bool ok = ((b.previous && b.kernels && b.signature && b.follows) ||
+             llmprof_fail_nomem(err)) &&
+            timeline_columns(rows, &columns->end, 1, &end, err) &&
+            hashes_make(&hashes, kernels, of_kernels->name, err) &&
+            timeline_make(&line, rows, columns->start, columns->rank, err) &&
+            (!count || /* of kernels nothing is asked, which are many */
+             timeline_make(&work, kernels, of_kernels->start, of_kernels->rank,
+                           err)) &&
+            look_back_all(&b, &line, end, &work, &hashes, err) &&
+            hand_over(rows, "previous", "ns", &b.previous, err) &&
+            hand_over(rows, "before", NULL, &b.kernels, err) &&
+            hand_over(rows, "signature", NULL, &b.signature, err) &&
+            hand_over(rows, "follows", NULL, &b.follows, err);
   llmprof_free(b.previous);
   llmprof_free(b.kernels);
   llmprof_free(b.signature);
+  llmprof_free(b.follows);
   llmprof_free(hashes.known);
   timeline_free(&line);
   timeline_free(&work);

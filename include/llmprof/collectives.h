@@ -68,6 +68,7 @@ bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
  *   before     how many other kernels began since
  *   signature  of their names in order: equal for equal work, else by all
  *              chance different; never absent
+ *   follows    of the last one's name, likewise; absent where there is none
  *
  * Operations: rank, start and name of every kernel that is no collective. */
 typedef struct llmprof_before_columns {

@@ -1440,6 +1440,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.step_layers
 ---@field count integer Layers of a step
+---@field ends? boolean A layer ends with it, as it is a collective
 ---@field kernel string What comes once in each
 ---@field named boolean Its name says that it is attention
 ---@field rows llmprof.results.step_layer[]

@@ -1,7 +1,8 @@
 -- Layers within a step: the kernels of a token's step come back once per layer. What
 -- comes as often as there are layers is attention where a name tells it, else what
 -- most kernels of the step do. Kernels of CUDA graphs count like others, where they
--- were traced one by one.
+-- were traced one by one. A layer begins with that kernel; where it is a collective, it ends
+-- with it.
 local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
@@ -90,16 +91,19 @@ end
 
 -- What the kernels of a step are made of: { count (of layers), named (attention tells
 -- it), share (of its kernels that come once or several times a layer), group (of
--- the kernel that comes once in each) }; nil where nothing comes back.
+-- the kernel that comes once in each), first (number of the layer between the first of these
+-- and the next: 1 where they end layers), edge ("start" of such a kernel, where a layer begins,
+-- or "end", where it ends) }; nil where nothing comes back.
 function layers.of_kernels(frame)
+  local classify = categories.classifier()
   local groups = frame:group { by = layers.KEYS, total = { "duration" } }
   local count, share = usual_count(groups)
-  local attention = attention_of(groups, categories.classifier())
-  if attention then
-    return { count = attention.count, named = true, share = share, group = attention }
-  end
-  return count and { count = count, named = false, share = share,
-    group = longest_of(groups, count) } or nil
+  local attention = attention_of(groups, classify)
+  local group = attention or (count and longest_of(groups, count))
+  if not group then return nil end
+  local ends = group.name and classify(group.name) == categories.COMMUNICATION
+  return { count = group.count, named = attention ~= nil, share = share, group = group,
+    first = ends and 1 or 0, edge = ends and "end" or "start" }
 end
 
 
@@ -118,25 +122,25 @@ end
 
 -- ---- the table ----
 
--- Starts of the kernel that comes once in each layer of a step.
-local function starts_in(view, group)
+-- The times between which the layers of a step lie.
+local function edges_in(view, made)
   local wanted = {}
-  for _, key in ipairs(layers.KEYS) do wanted[key] = group[key] end
-  local rows, starts = check(view:where(wanted)), {}
-  for row = 1, #rows do starts[row] = rows:get(row, "start") end
-  table.sort(starts)
-  return starts
+  for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] end
+  local rows, edges = check(view:where(wanted)), {}
+  for row = 1, #rows do edges[row] = rows:get(row, made.edge) end
+  table.sort(edges)
+  return edges
 end
 
 
--- Add a step: a layer lasts from its kernel to that of the next, so the last one
--- has no end of its own and is left out.
+-- Add a step: a layer lasts from one kernel to the next, so the last one, which has no end
+-- of its own, or the first one, which has no beginning, is left out.
 local function add_step(sums, frame, step, made)
   local view = within(frame, step)
-  local starts = starts_in(view, made.group)
-  if #starts ~= made.count then return end
+  local edges = edges_in(view, made)
+  if #edges ~= made.count then return end
   for index = 1, made.count - 1 do
-    local from, to = starts[index], starts[index + 1]
+    local from, to = edges[index], edges[index + 1]
     local sum = sums[index] or { times = {}, kernels = {} }
     sums[index] = sum
     table.insert(sum.times, to - from)
@@ -152,15 +156,16 @@ local function row_of(index, sum)
 end
 
 
--- Where the layers of steps lie: list of { start, stop, index (from 0) }, but for the last
--- of each step, which goes on into what follows. frame: kernels of one GPU; made: of
--- layers.of_step, or nil.
+-- Where the layers of steps lie: list of { start, stop, index (from 0) }, but for the last of
+-- each step, which goes on into what follows, or for the first, which begins with the step.
+-- frame: kernels of one GPU; made: of layers.of_step, or nil.
 function layers.spans(frame, steps, made)
   local list = {}
   for _, step in ipairs(made and steps or {}) do
-    local starts = starts_in(within(frame, step), made.group)
-    for index = 1, #starts == made.count and made.count - 1 or 0 do
-      list[#list + 1] = { start = starts[index], stop = starts[index + 1], index = index - 1 }
+    local edges = edges_in(within(frame, step), made)
+    for index = 1, #edges == made.count and made.count - 1 or 0 do
+      list[#list + 1] = { start = edges[index], stop = edges[index + 1],
+        index = made.first + index - 1 }
     end
   end
   return list
@@ -168,8 +173,8 @@ end
 
 
 -- The layers of a decode: { count, kernel (short name or name of what comes once in
--- each), named, rows: list of { index, kernels, mean_ns, std_ns, count } }; nil
--- where they cannot be told. frame: kernels of one GPU; steps: list of { start,
+-- each), named, ends (true: it ends them), rows: list of { index, kernels, mean_ns, std_ns,
+-- count } }; nil where they cannot be told. frame: kernels of one GPU; steps: list of { start,
 -- stop }.
 function layers.describe(frame, steps)
   local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
@@ -178,8 +183,9 @@ function layers.describe(frame, steps)
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
     add_step(sums, frame, steps[i], made)
   end
-  for place, sum in ipairs(sums) do rows[place] = row_of(place - 1, sum) end
-  return { count = made.count, kernel = made.group.name, named = made.named, rows = rows }
+  for place, sum in ipairs(sums) do rows[place] = row_of(made.first + place - 1, sum) end
+  return { count = made.count, kernel = made.group.name, named = made.named,
+    ends = made.first == 1 or nil, rows = rows }
 end
 
 

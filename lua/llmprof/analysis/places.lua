@@ -106,8 +106,9 @@ local function only(frame, kind)
 end
 
 
--- The kernels that begin a layer in the steps of a kind, nil where layers cannot be told
--- or are not as many as `count` of the rank; and how many there are.
+-- The kernels between which layers of the steps of a kind lie, with `from`, when the next one
+-- begins there, and `first`, the number of the layer behind the first of a step; nil where
+-- layers cannot be told or are not as many as `count` of the rank; and how many there are.
 local function marks_of(kernels, known, kind, count)
   local alike = only(known.frame, kind)
   local own = check(kernels:where { rank = kind.rank or false,
@@ -120,11 +121,13 @@ local function marks_of(kernels, known, kind, count)
   for _, group in ipairs(marks:group { by = { "step_row" } }) do
     if group.count == made.count then whole[#whole + 1] = group.step_row end
   end
-  return check(marks:where { step_row = whole }), made.count
+  marks = check(check(marks:where { step_row = whole }):alias(made.edge, "from"))
+  return rows.extend(marks, {}, { { name = "first",
+    type = "integer", get = function() return made.first end } }), made.count
 end
 
 
-local MARK = { "rank", "step_row", "step", "start", "end" }
+local MARK = { "rank", "step_row", "step", "from", "first" }
 
 -- A prefill that no engine labels may hold encoders, whose layers are others.
 local function is_of_the_model(kind)
@@ -133,7 +136,8 @@ end
 
 
 -- Where layers begin, as one frame with `layer` (from 0) and `until`, when the next one
--- begins: the last of a step has no end of its own and is left out. nil without any.
+-- begins: the last of a step, which has no end of its own, is left out, or the first, which
+-- has no beginning. nil without any.
 local function find_marks(made)
   local kernels = places.add_steps(made, check(check(made.trace:frame "kernels"):where {}))
   local counts, list = {}, {}
@@ -150,10 +154,12 @@ local function find_marks(made)
   end
   if #list == 0 then return nil end
   local all = pack.join(list)
-  collectives.number(all, { rank = "rank", start = "start",
-    ["end"] = "end", key = "step_row" }, "layer")
-  spans.until_next(all, { start = "start", key = "step_row" }, "until")
-  return check(all:where { { "until", "<", math.maxinteger } })
+  collectives.number(all, { rank = "rank", start = "from",
+    ["end"] = "from", key = "step_row" }, "place")
+  rows.extend(all, { "place", "first" }, { { name = "layer", type = "integer",
+    get = function(key) return key.place + key.first end } })
+  spans.until_next(all, { start = "from", key = "step_row" }, "until")
+  return check(check(all:where { { "until", "<", math.maxinteger } }):alias("from", "start"))
 end
 
 

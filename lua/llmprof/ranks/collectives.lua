@@ -118,8 +118,8 @@ end
 
 -- The rows of a trace's collectives: kernels, with rank, work and step, that are some.
 -- Adds lane (0 on the stream where its rank has most, else 1), previous, before,
--- signature, and how much of the row and of the time before it computing kernels of the
--- rank covered: hidden, work_before.
+-- signature, follows, and how much of the row and of the time before it computing kernels of
+-- the rank covered: hidden, work_before.
 function found.of_kernels(kernels, list)
   local computing = kernels:where { work = COMPUTE, { "rank", "~=", false } }
   local made = kernels:where { work = COMMUNICATION, { "rank", "~=", false } }
@@ -150,7 +150,7 @@ end
 -- Columns that a part keeps, in this order.
 found.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream",
   "communicator", "message", "p2p", "said", "start", "end", "duration", "api_start", "previous",
-  "before", "signature", "hidden", "work_before" }
+  "before", "signature", "follows", "hidden", "work_before" }
 
 -- Those of them that are times on the trace's clock.
 found.times = { "start", "end", "api_start", "previous" }

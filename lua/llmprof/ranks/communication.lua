@@ -148,11 +148,12 @@ end
 
 -- ---- layers ----
 
--- What was computed before each collective of one step of a phase on a rank, in order.
-local function signatures(all, phase, world, number)
+-- What was computed before each collective of one step of a phase on a rank, in order, and
+-- which kernels they follow.
+local function done_before(all, phase, world, number)
   local step = all:where { phase = phase, world = world,
     number = number }:sort { { "place" } }
-  return step:values "signature"
+  return step:values "signature", rows.has(step, "follows") and step:values "follows" or {}
 end
 
 
@@ -165,7 +166,7 @@ function communication.divisions(all)
   for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
     local own = placed:where { phase = group.phase, world = group.world }
     local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
-    local division = layers.of(signatures(all, group.phase, group.world, number))
+    local division = layers.of(done_before(all, group.phase, group.world, number))
     if division then
       list[#list + 1] = { phase = group.phase, world = group.world, division = division }
     end

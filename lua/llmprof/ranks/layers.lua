@@ -22,11 +22,21 @@ local function stretch(list, period)
 end
 
 
+-- Does a layer begin at this place, too, whatever was computed before it: do its collectives
+-- follow the same kernels as those of the next one?
+local function is_alike(follows, start, period)
+  for place = start + 1, start + period do
+    if not follows[place] or follows[place] ~= follows[place + period] then return false end
+  end
+  return true
+end
+
+
 -- How a step divides: { period (collectives of a layer), first (place of the first one's
 -- first), count }; nil when it has none. what: of each collective of a step, in order,
--- what was computed before it. The last layer is a whole one; the first may begin
--- otherwise than the rest.
-function layers.of(what)
+-- what was computed before it, follows: the kernel that ran last before it. The last layer is
+-- a whole one; the first may begin otherwise than the rest.
+function layers.of(what, follows)
   for period = 1, #what // 2 do
     local first, last = stretch(what, period)
     local length = last - first + 1
@@ -34,6 +44,9 @@ function layers.of(what)
       local count = (length + period - 1) // period
       local start = last + 1 - count * period
       if start < 0 then count, start = count - 1, start + period end
+      if start >= period and is_alike(follows, start - period, period) then
+        count, start = count + 1, start - period
+      end
       return { period = period, first = start, count = count }
     end
   end

@@ -272,8 +272,10 @@ end
 
 -- ---- bytes that may be a stranger's ----
 
--- Columns that a frame has where its trace had steps, or sends and receives.
-local OPTIONAL = { phase = true, step = true, turn = true, place = true, said = true }
+-- Columns that a frame has where its trace had steps, or sends and receives; older files lack
+-- the last one.
+local OPTIONAL = { phase = true, step = true, turn = true, place = true, said = true,
+  follows = true }
 
 -- Further off no time of a capture is: ns, some 36 years.
 local FAR = 1 << 60

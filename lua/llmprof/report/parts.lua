@@ -293,9 +293,10 @@ end
 -- The layers of a decode step, a row each.
 function parts.layers(results)
   local made = results.layers
-  return { note(("A step of decode has %d layers, by %s, which comes once in each%s. A layer lasts "
-    .. "until it comes again; the last one goes on into what follows the layers, and has no row.")
-    :format(made.count, made.kernel, made.named and "" or ", as most of its kernels do")),
+  return { note(("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no "
+    .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
+    made.ends and "A layer ends with it; the first one begins with the step,"
+      or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
     multiples.layers(results) or {}, tabled.of("step_layers", made.rows) }
 end
 

@@ -185,6 +185,11 @@ static void test_before(void **state) {
   assert_true(llmprof_cell(signature, 0) == llmprof_cell(signature, 1));
   assert_true(llmprof_cell(signature, 3) != llmprof_cell(signature, 5));
   assert_true(llmprof_cell(signature, 2) == llmprof_cell(signature, 7));
+  number = llmprof_frame_find(rows, "follows");
+  const llmprof_column *follows = llmprof_frame_column(rows, number, &err);
+  assert_true(llmprof_cell(follows, 0) == llmprof_cell(follows, 1));
+  assert_true(llmprof_cell(follows, 0) != ABSENT);
+  assert_true(llmprof_cell(follows, 2) == ABSENT);
   llmprof_frame_free(rows);
   llmprof_frame_free(kernels);
   llmprof_strings_free(pool);

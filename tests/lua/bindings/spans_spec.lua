@@ -107,6 +107,9 @@ describe("llmprof.collectives", function()
     local signatures = rows:values "signature"
     assert.equal(signatures[1], signatures[4])
     assert.is_true(signatures[3] ~= signatures[4])
+    local follows = rows:values "follows"
+    assert.same({ false, false, false }, { follows[1], follows[2], follows[4] })
+    assert.equal("integer", math.type(follows[3]))
   end)
 
   it("fits clocks", function()

@@ -75,6 +75,8 @@ return {
   { "first", "when the first operation of the step began",
     'steps:select("step", "launched", "first"):head(3)' },
   { "flop", "floating-point operations, measured by ncu", 'counters:sort("-flop"):top(3)' },
+  { "follows", "number of the kernel that ran last before the collective",
+    'collectives:distinct("follows")' },
   { "gap", "time in which its rank ran nothing since the collective before",
     'collectives:group("phase"):sum("gap")' },
   { "gap_after", "time until its stream began something else; absent for the last",

@@ -35,6 +35,48 @@ describe("layers of a step", function()
     end
   end)
 
+  -- A step of six layers: something first, then in each layer three kernels, the last of them
+  -- the longest, and the fifth layer with two more.
+  local function kernels_with(last)
+    local columns = { name = {}, start = {}, ["end"] = {}, duration = {} }
+    local function add(name, duration)
+      local row = #columns.name + 1
+      columns.name[row], columns.start[row] = name, 10 * row
+      columns.duration[row], columns["end"][row] = duration, 10 * row + duration
+    end
+    add("fill", 1)
+    for layer = 0, 5 do
+      for _ = 1, layer == 4 and 3 or 1 do add("gelu", 1) end
+      add("norm", 2)
+      add(last, 9)
+    end
+    local given = { { name = "name", type = "string", values = columns.name } }
+    for _, name in ipairs { "start", "end", "duration" } do
+      given[#given + 1] = { name = name, type = "integer", values = columns[name] }
+    end
+    for _, name in ipairs { "grid_x", "grid_y", "grid_z", "block_x" } do
+      given[#given + 1] = { name = name, type = "integer", values = {} }
+    end
+    return require("llmprof.frame").new(#columns.name, given), #columns.name
+  end
+
+  it("end with what comes once in each where that is a collective", function()
+    local frame, count = kernels_with "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)"
+    local step = { start = 0, stop = 10 * count + 10 }
+    local made = layers.describe(frame, { step })
+    assert.same({ 6, true }, { made.count, made.ends })
+    local kernels = {}
+    for _, row in ipairs(made.rows) do kernels[row.index] = row.kernels end
+    assert.same({ 3, 3, 3, 5, 3 }, kernels)
+    assert.equal(4, layers.spans(frame, { step }, layers.of_step(frame, step))[4].index)
+  end)
+
+  it("begin with it where it is not", function()
+    local frame, count = kernels_with "gemm"
+    local made = layers.describe(frame, { { start = 0, stop = 10 * count + 10 } })
+    assert.same({ 6, false, 0 }, { made.count, made.ends or false, made.rows[1].index })
+  end)
+
   it("are none where nothing comes back", function()
     local trace = trace_file.open "tests/fixtures/small/run.sqlite"
     local frame = trace:frame "kernels"

@@ -183,3 +183,32 @@ describe("an operation in a range of a module", function()
       column(places.add_operator, "operator"))
   end)
 end)
+
+
+-- A step of four layers that end with a collective.
+local function reduced()
+  local lines, id = { "process 1 python", "thread 1 main", "range 0 1000 decode",
+    "range 1 900 step" }, 0
+  local function add(start, stop, short)
+    id = id + 1
+    lines[#lines + 1] = ("call %d %d id=%d cudaLaunchKernel"):format(start, start + 1, id)
+    lines[#lines + 1] = ("kernel %d %d call=%d short=%s %s()"):format(start + 2, stop, id, short,
+      short)
+  end
+  for layer = 0, 3 do
+    add(100 * layer + 10, 100 * layer + 30, "mlp")
+    add(100 * layer + 50, 100 * layer + 90, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+describe("an operation of a layer that ends with a collective", function()
+  it("is in that, but for the first, which begins with the step", function()
+    local trace = timeline.of(reduced())
+    local made = places.find(trace, stages.find(trace, { { name = "decode", step = "step" } },
+      "no"))
+    local kernels = trace:frame("kernels"):select { "op", "pid", "device", "start", "api_start" }
+    assert.same({ false, false, 1, 1, 2, 2, 3, 3 }, places.add_layer(made, kernels):values "layer")
+  end)
+end)

@@ -5,7 +5,7 @@ describe("layers", function()
   local function of(text)
     local list = {}
     for word in text:gmatch "%S" do list[#list + 1] = word end
-    return layers.of(list)
+    return layers.of(list, {})
   end
 
   it("are the period of a step", function()
@@ -21,6 +21,17 @@ describe("layers", function()
   it("begin with one that is not like the rest", function()
     assert.same({ period = 2, first = 0, count = 4 }, of "xbababab")
     assert.same({ period = 2, first = 1, count = 4 }, of "exbabababg")
+  end)
+
+  it("begin with one that is not like the rest but ends as they do", function()
+    local what, gemm, table_lookup = { "x", "a", "a", "a", "a" }, 7, 8
+    assert.same({ period = 1, first = 0, count = 5 },
+      layers.of(what, { gemm, gemm, gemm, gemm, gemm }))
+    assert.same({ period = 1, first = 1, count = 4 },
+      layers.of(what, { table_lookup, gemm, gemm, gemm, gemm }))
+    assert.same({ period = 1, first = 1, count = 4 }, layers.of(what, { false, false }))
+    assert.same({ period = 2, first = 0, count = 4 },
+      layers.of({ "x", "y", "a", "b", "a", "b", "a", "b" }, { 1, 2, 1, 2, 1, 2, 1, 2 }))
   end)
 
   it("are none where nothing repeats", function()

@@ -50,6 +50,7 @@ local elsewhere = {
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["ranks_verdict.spread"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.spread" },
+  ["step_layers.ends"] = { "tests/lua/spec/analysis/layers_spec.lua", "made.ends" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
