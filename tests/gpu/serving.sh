@@ -118,6 +118,15 @@ if wanted curve 1 "$vllm"; then
   "$vllm" serve "$scratch/dense" --host 127.0.0.1 --port "$port" --load-format dummy \
     --max-model-len 2048 --max-num-seqs 64 >"$scratch/server.log" 2>&1 &
   server=$!
+  "$python" - "http://127.0.0.1:$port/health" <<'END' || fail "curve: the server is not ready"
+import sys, time, urllib.request
+for _ in range(600):
+    try:
+        sys.exit(urllib.request.urlopen(sys.argv[1], timeout=5).status != 200)
+    except OSError:
+        time.sleep(1)
+sys.exit(1)
+END
   "$llmprof" sweep recipes/vllm_serve.lua capture=none "run.root=$out" "${words[@]}" \
     "server.url=http://127.0.0.1:$port" load.requests=160 load.slo.ttft_ms=100 \
     load.slo.tpot_ms=10 load.rate=8,16,32,64,128,256 || fail "curve: exit status $?"
