@@ -1,5 +1,6 @@
 #include "formats/sheet_internal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
-  PART = 256,       /* rows that one thread writes at a time */
-  PARTS = 64,       /* of a piece, where there are so many rows */
+  MANY = 1 << 14,   /* rows that are written on several threads, */
+  PART = 512,       /* so many of them by one at a time */
+  ROOMS = 16,       /* parts that may be written and not passed on yet */
   LEAST_ROOM = 20,  /* columns of a last column of text */
   WIDEST = 4096,    /* columns that one long cell may take of every row */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
@@ -190,20 +192,39 @@ static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end,
 
 /* ---- where it goes ---- */
 
-/* Text is put into `out`, and goes on from there where there is a file. */
+/* Text is put into `out`, and goes on from there where there is a file or a
+ * stream. */
 typedef struct outlet {
   llmprof_buffer *out;
   const fs_draft *file; /* or NULL */
+  FILE *stream;         /* or NULL */
+  const char *name;     /* of the stream */
 } outlet;
+
+static bool goes_on(const outlet *to) {
+  return to->file || to->stream;
+}
+
+static bool put_into_stream(const outlet *to, const llmprof_buffer *text,
+                            llmprof_error *err) {
+  size_t size = text->size;
+  return !size || fwrite(text->bytes, 1, size, to->stream) == size ||
+         llmprof_fail_errno(err, errno, "%s", to->name);
+}
 
 /* Pass on what is in a buffer, which may be `out` itself. */
 static bool pass_on(const outlet *to, llmprof_buffer *text,
                     llmprof_error *err) {
+  bool written = true;
   if (text->failed) return llmprof_fail_nomem(err);
-  if (!to->file && text == to->out) return true;
-  if (!to->file) llmprof_buffer_add(to->out, text->bytes, text->size);
-  bool written = !to->file || llmprof_fs_write_fd(to->file->fd, to->file->path,
-                                                  text->bytes, text->size, err);
+  if (!goes_on(to) && text == to->out) return true;
+  if (to->file)
+    written = llmprof_fs_write_fd(to->file->fd, to->file->path, text->bytes,
+                                  text->size, err);
+  else if (to->stream)
+    written = put_into_stream(to, text, err);
+  else
+    llmprof_buffer_add(to->out, text->bytes, text->size);
   llmprof_buffer_clear(text);
   return written && (!to->out->failed || llmprof_fail_nomem(err));
 }
@@ -212,9 +233,9 @@ static bool pass_on(const outlet *to, llmprof_buffer *text,
 
 /* Each worker has a sheet of its own over the same frame. */
 struct llmprof_sheet_crowd {
-  size_t row, workers;
+  size_t row, end, workers;
   llmprof_sheet *sheets;
-  llmprof_buffer texts[PARTS];
+  llmprof_buffer texts[ROOMS]; /* of part i: i % ROOMS */
   const outlet *to;
 };
 
@@ -222,17 +243,19 @@ static bool write_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
   llmprof_sheet_crowd *c = user;
   llmprof_sheet *s = &c->sheets[worker];
+  llmprof_buffer *text = &c->texts[part % ROOMS];
   s->row = c->row + part * PART;
-  llmprof_buffer_clear(&c->texts[part]);
+  llmprof_buffer_clear(text);
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  return put_rows(s, &c->texts[part], s->row + PART, SIZE_MAX, err);
+  size_t rows = c->end - s->row < PART ? c->end - s->row : PART;
+  return put_rows(s, text, s->row + rows, SIZE_MAX, err);
 }
 
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   (void)worker;
   llmprof_sheet_crowd *c = user;
-  return pass_on(c->to, &c->texts[part], err);
+  return pass_on(c->to, &c->texts[part % ROOMS], err);
 }
 
 static void crowd_free(llmprof_sheet_crowd *c) {
@@ -241,7 +264,7 @@ static void crowd_free(llmprof_sheet_crowd *c) {
     llmprof_buffer_free(&c->sheets[i].other);
     llmprof_csv_rows_free(c->sheets[i].rows);
   }
-  for (size_t i = 0; c && i < PARTS; i++) llmprof_buffer_free(&c->texts[i]);
+  for (size_t i = 0; c && i < ROOMS; i++) llmprof_buffer_free(&c->texts[i]);
   if (c) llmprof_free(c->sheets);
   llmprof_free(c);
 }
@@ -261,30 +284,35 @@ static llmprof_sheet_crowd *crowd_new(const llmprof_sheet *s, size_t workers) {
   return NULL;
 }
 
+/* The rows up to `end`. */
 static bool write_parts(llmprof_sheet *s, const outlet *to, size_t workers,
-                        llmprof_error *err) {
+                        size_t end, llmprof_error *err) {
   if (!s->crowd) s->crowd = crowd_new(s, workers);
   llmprof_sheet_crowd *c = s->crowd;
   if (!c) return llmprof_fail_nomem(err);
-  const llmprof_crew crew = {PARTS, write_part, take_part, c, PARTS};
+  size_t parts = (end - s->row + PART - 1) / PART;
+  const llmprof_crew crew = {parts, write_part, take_part, c, ROOMS};
   c->row = s->row;
+  c->end = end;
   c->to = to;
-  s->row += PARTS * PART;
+  s->row = end;
   return llmprof_crew_run(&crew, workers < c->workers ? workers : c->workers,
                           err);
 }
 
+/* All rows at once where they go on, since threads are slow to begin. */
 static bool go_on(llmprof_sheet *s, const outlet *to, llmprof_error *err) {
   llmprof_buffer *out = to->out;
   size_t rows = llmprof_frame_rows(s->frame), least = out->size + PIECE;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   if (!s->begun) begin(s, out);
-  size_t workers = llmprof_crew_size(PARTS);
-  if (workers > 1 && rows - s->row >= PARTS * PART) {
-    if (!pass_on(to, out, err) || !write_parts(s, to, workers, err))
+  size_t workers = llmprof_crew_size(MANY / PART), left = rows - s->row;
+  if (workers > 1 && left >= MANY) {
+    size_t end = goes_on(to) ? rows : s->row + MANY;
+    if (!pass_on(to, out, err) || !write_parts(s, to, workers, end, err))
       return false;
   } else {
-    if (rows - s->row > PART && !llmprof_buffer_reserve(out, 2 * PIECE))
+    if (left > PART && !llmprof_buffer_reserve(out, 2 * PIECE))
       return llmprof_fail_nomem(err);
     if (!put_rows(s, out, rows, least, err)) return false;
   }
@@ -298,13 +326,19 @@ bool llmprof_sheet_next(llmprof_sheet *s, llmprof_buffer *out,
   return s->done || go_on(s, &to, err);
 }
 
-static bool save(llmprof_sheet *s, const fs_draft *file, llmprof_error *err) {
+/* where: without `out`. */
+static bool put_all(llmprof_sheet *s, outlet where, llmprof_error *err) {
   llmprof_buffer text = {0};
-  const outlet to = {&text, file};
   bool ok = true;
-  while (ok && !s->done) ok = go_on(s, &to, err);
+  where.out = &text;
+  while (ok && !s->done) ok = go_on(s, &where, err);
   llmprof_buffer_free(&text);
   return ok;
+}
+
+bool llmprof_sheet_send(llmprof_sheet *s, FILE *stream, const char *name,
+                        llmprof_error *err) {
+  return put_all(s, (outlet){.stream = stream, .name = name}, err);
 }
 
 bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
@@ -312,7 +346,8 @@ bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
   fs_draft file;
   if (!llmprof_fs_draft_open(&file, path, NULL, err)) return false;
   file.soon = soon;
-  if (save(s, &file, err)) return llmprof_fs_draft_commit(&file, err);
+  if (put_all(s, (outlet){.file = &file}, err))
+    return llmprof_fs_draft_commit(&file, err);
   llmprof_fs_draft_discard(&file);
   return false;
 }

@@ -38,6 +38,8 @@ struct llmprof_strings {
   size_t left;
   char **slabs; /* owned: bytes of strings, one behind the other */
   size_t slab_count, slab_cap;
+  uint32_t *hashes; /* of the first strings, until they are told apart */
+  size_t hash_count, hash_cap;
   table *table; /* of the same block */
 };
 
@@ -69,6 +71,7 @@ void llmprof_strings_free(llmprof_strings *pool) {
   for (size_t i = 0; i < pool->slab_count; i++) llmprof_free(pool->slabs[i]);
   llmprof_free(pool->slabs);
   llmprof_free(pool->entries);
+  llmprof_free(pool->hashes);
   llmprof_free(pool->table->slots);
   llmprof_free(pool->table->ranks);
   llmprof_free(pool);
@@ -234,15 +237,6 @@ uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
   return probe(pool, bytes, size, hash)->next - 1; /* a free slot holds 0 */
 }
 
-void llmprof_strings_expect(const llmprof_strings *pool, const char *bytes,
-                            size_t size) {
-  const slot *slots = pool->table->slots;
-  if (slots)
-    __builtin_prefetch(
-        &slots[llmprof_hash(bytes, size) & (uint32_t)(pool->table->count - 1)],
-        1);
-}
-
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
                          uint32_t *id) {
   bool there = pool->table->slots && !is_full(pool, pool->table->count);
@@ -278,4 +272,159 @@ const char *llmprof_strings_get(const llmprof_strings *pool, uint32_t id,
       id < pool->count ? &pool->entries[id - pool->laid_count] : NULL;
   if (size) *size = own ? own->size : 0;
   return own ? own->bytes : NULL;
+}
+
+/* ---- strings that are told apart when all are there ---- */
+
+uint32_t llmprof_strings_hash(const char *bytes, size_t size) {
+  return (uint32_t)llmprof_hash(bytes, size);
+}
+
+/* Of those that were there before. */
+static void hash_others(llmprof_strings *pool) {
+  for (; pool->hash_count < pool->count; pool->hash_count++) {
+    size_t size;
+    const char *bytes =
+        llmprof_strings_get(pool, (uint32_t)pool->hash_count, &size);
+    pool->hashes[pool->hash_count] = llmprof_strings_hash(bytes, size);
+  }
+}
+
+static bool grow_pile(llmprof_strings *pool, size_t more) {
+  size_t own = pool->count - pool->laid_count;
+  if (more >= UINT32_MAX - pool->count ||
+      !llmprof_grow(&pool->entries, &pool->cap, own + more,
+                    sizeof *pool->entries) ||
+      !llmprof_grow(&pool->hashes, &pool->hash_cap, pool->count + more,
+                    sizeof *pool->hashes))
+    return false;
+  hash_others(pool);
+  return true;
+}
+
+static void pile_one(llmprof_strings *pool, const char *bytes, size_t size,
+                     uint32_t hash) {
+  pool->entries[pool->count++ - pool->laid_count] = (entry){bytes, size};
+  pool->hashes[pool->hash_count++] = hash;
+}
+
+bool llmprof_strings_pile(llmprof_strings *pool, char *bytes,
+                          const uint32_t *sizes, const uint32_t *hashes,
+                          size_t count) {
+  if (!grow_pile(pool, count) ||
+      !llmprof_grow(&pool->slabs, &pool->slab_cap, pool->slab_count + 1,
+                    sizeof *pool->slabs))
+    return false;
+  pool->slabs[pool->slab_count++] = bytes;
+  for (size_t i = 0; i < count; i++) {
+    pile_one(pool, bytes, sizes[i], hashes[i]);
+    bytes += sizes[i] + (size_t)1;
+  }
+  return true;
+}
+
+bool llmprof_strings_pile_copy(llmprof_strings *pool, const char *bytes,
+                               size_t size) {
+  const char *copy = grow_pile(pool, 1) ? copy_of(pool, bytes, size) : NULL;
+  if (copy) pile_one(pool, copy, size, llmprof_strings_hash(bytes, size));
+  return copy;
+}
+
+enum {
+  STRETCHES = 64 /* of the slots: one of them stays in the cache */
+};
+
+/* All strings in the order of the stretch that they belong to, of those the
+ * first ones first; NULL when out of memory. */
+static slot *by_stretch(const llmprof_strings *pool, size_t slot_count) {
+  slot *all = llmprof_alloc(pool->count, sizeof *all);
+  size_t starts[STRETCHES + 1] = {0}, stretch = slot_count / STRETCHES;
+  if (!all) return NULL;
+  for (size_t i = 0; i < pool->count; i++)
+    starts[(pool->hashes[i] & (slot_count - 1)) / stretch + 1]++;
+  for (int i = 0; i < STRETCHES; i++) starts[i + 1] += starts[i];
+  for (uint32_t i = 0; i < pool->count; i++) {
+    uint32_t hash = pool->hashes[i];
+    all[starts[(hash & (slot_count - 1)) / stretch]++] = (slot){i + 1, hash};
+  }
+  return all;
+}
+
+/* The first string with these bytes, which gets a slot unless it has one. */
+static uint32_t put_first(const llmprof_strings *pool, slot *slots,
+                          size_t slot_count, slot put) {
+  size_t at = put.hash & (slot_count - 1);
+  for (; slots[at].next; at = (at + 1) & (slot_count - 1)) {
+    size_t size;
+    if (slots[at].hash != put.hash) continue;
+    const char *bytes = llmprof_strings_get(pool, put.next - 1, &size);
+    if (equals(pool, slots[at].next - 1, bytes, size))
+      return slots[at].next - 1;
+  }
+  slots[at] = put;
+  return put.next - 1;
+}
+
+/* Notes that the string `id` is the one of `first`, which is less. */
+static bool note_same(const llmprof_strings *pool, uint32_t id, uint32_t first,
+                      uint32_t **ids) {
+  if (!*ids) {
+    *ids = llmprof_alloc(pool->count, sizeof **ids);
+    for (uint32_t i = 0; *ids && i < pool->count; i++) (*ids)[i] = i;
+  }
+  if (*ids) (*ids)[id] = first;
+  return *ids;
+}
+
+/* Strings that are one of those before them go; ids: of all, what they become.
+ */
+static void drop_same(llmprof_strings *pool, slot *slots, size_t slot_count,
+                      uint32_t *ids) {
+  uint32_t kept = 0;
+  for (uint32_t id = 0; id < pool->count; id++) {
+    if (ids[id] != id) {
+      ids[id] = ids[ids[id]];
+      continue;
+    }
+    if (id >= pool->laid_count)
+      pool->entries[kept - pool->laid_count] =
+          pool->entries[id - pool->laid_count];
+    ids[id] = kept++;
+  }
+  pool->count = kept;
+  for (size_t i = 0; i < slot_count; i++)
+    if (slots[i].next) slots[i].next = ids[slots[i].next - 1] + 1;
+}
+
+static void keep_slots(llmprof_strings *pool, slot *slots, size_t slot_count) {
+  llmprof_free(pool->table->slots);
+  pool->table->slots = slots;
+  pool->table->count = slot_count;
+  llmprof_free(pool->hashes);
+  pool->hashes = NULL;
+  pool->hash_count = pool->hash_cap = 0;
+}
+
+bool llmprof_strings_settle(llmprof_strings *pool, uint32_t **ids) {
+  *ids = NULL;
+  if (!pool->hashes) return true;
+  size_t slot_count = slots_wanted(pool);
+  slot *slots = llmprof_zalloc(slot_count, sizeof *slots);
+  slot *all = slots ? by_stretch(pool, slot_count) : NULL;
+  bool ok = all;
+  for (size_t i = 0; ok && i < pool->count; i++) {
+    uint32_t first = put_first(pool, slots, slot_count, all[i]);
+    ok = first == all[i].next - 1 ||
+         note_same(pool, all[i].next - 1, first, ids);
+  }
+  llmprof_free(all);
+  if (ok && *ids) drop_same(pool, slots, slot_count, *ids);
+  if (ok) {
+    keep_slots(pool, slots, slot_count);
+    return true;
+  }
+  llmprof_free(*ids);
+  *ids = NULL;
+  llmprof_free(slots);
+  return false;
 }

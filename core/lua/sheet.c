@@ -108,6 +108,20 @@ static int sheet_save(lua_State *L) {
                             &err);
 }
 
+/* sheet.send(sheet, file, name): all pieces that are left, into a file of Lua,
+ * which errors call by this name */
+static int sheet_send(lua_State *L) {
+  llmprof_sheet *sheet = llmprof_lua_unbox(L, 1, SHEET);
+  const luaL_Stream *file = luaL_checkudata(L, 2, LUA_FILEHANDLE);
+  const char *name = luaL_checkstring(L, 3);
+  luaL_argcheck(L, file->closef, 2, "a file that is open");
+  lua_getiuservalue(L, 1, 1);
+  llmprof_lua_check_frame(L, lua_gettop(L));
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_sheet_send(sheet, file->f, name, &err),
+                            &err);
+}
+
 static int sheet_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, SHEET);
   llmprof_sheet_free(*box);
@@ -116,10 +130,8 @@ static int sheet_close(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"next", sheet_next},
-    {"open", sheet_open},
-    {"save", sheet_save},
-    {NULL, NULL},
+    {"next", sheet_next}, {"open", sheet_open}, {"save", sheet_save},
+    {"send", sheet_send}, {NULL, NULL},
 };
 
 int luaopen_llmprof_sheet(lua_State *L);

@@ -6,10 +6,10 @@
 
 #include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
+#include "llmprof/text.h"
 #include "nsys/nsys_internal.h"
 #include "sqlite/sqlite_file.h"
-
-/* ---- small tables ---- */
+#include "trace/trace_pool.h"
 
 enum {
   SMALL_IDS = 1 << 20 /* nsys counts up from 0 */
@@ -25,22 +25,10 @@ static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
   return true;
 }
 
-enum {
-  COMING = 16 /* strings that are on their way: each is looked for in memory */
-};
-
-/* A string that was read and is not taken yet. */
-typedef struct coming {
-  int64_t id;
-  llmprof_buffer text;
-} coming;
-
 /* An export and what is made of it. */
 typedef struct opening {
   nsys_export *export;
   llmprof_builder *builder;
-  coming coming[COMING];
-  size_t first, count; /* of these */
 } opening;
 
 static bool keep_string(nsys_export *export, int64_t id, uint32_t string) {
@@ -54,39 +42,80 @@ static bool keep_string(nsys_export *export, int64_t id, uint32_t string) {
   return true;
 }
 
-static bool take_first(opening *o) {
-  uint32_t string;
-  const coming *c = &o->coming[o->first];
-  o->first = (o->first + 1) % COMING;
-  o->count--;
-  return llmprof_builder_text(o->builder, c->text.bytes, c->text.size,
-                              &string) &&
-         keep_string(o->export, c->id, string);
-}
+/* ---- strings ---- */
 
-static bool take_coming(opening *o) {
-  while (o->count)
-    if (!take_first(o)) return false;
+/* Text that is to be repaired comes one by one. */
+static bool look_at_strings(llmprof_scan_texts *texts) {
+  const char *at = texts->bytes;
+  for (size_t i = 0; i < texts->rows; i++) {
+    uint32_t size = texts->sizes[i];
+    if (!llmprof_text_is_sound(at, size)) return false;
+    texts->marks[i] = llmprof_strings_hash(at, size);
+    at += size + (size_t)1;
+  }
   return true;
 }
 
-/* A string without text has none that comes. */
+static bool take_strings(void *user, llmprof_scan_texts *texts) {
+  const opening *o = user;
+  llmprof_strings *pool = llmprof_builder_pool(o->builder);
+  uint32_t string = (uint32_t)llmprof_strings_count(pool);
+  if (!llmprof_strings_pile(pool, texts->bytes, texts->sizes, texts->marks,
+                            texts->rows))
+    return false;
+  texts->bytes = NULL;
+  for (size_t i = 0; i < texts->rows; i++)
+    if (!keep_string(o->export, texts->values[i], string++)) return false;
+  return true;
+}
+
+static bool pile_up(llmprof_strings *pool, const char *text, size_t size) {
+  if (llmprof_text_is_sound(text, size))
+    return llmprof_strings_pile_copy(pool, text, size);
+  llmprof_buffer sound = {0};
+  llmprof_text_repair(&sound, text, size);
+  bool ok =
+      !sound.failed && llmprof_strings_pile_copy(pool, sound.bytes, sound.size);
+  llmprof_buffer_free(&sound);
+  return ok;
+}
+
 static bool take_string(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
-  opening *o = user;
+  const opening *o = user;
+  llmprof_strings *pool = llmprof_builder_pool(o->builder);
   size_t size;
   const char *text = llmprof_scan_text(scan, 0, &size);
-  if (o->count == COMING && !take_first(o)) return false;
-  if (!text)
-    return take_coming(o) &&
-           keep_string(o->export, values[0], LLMPROF_NO_STRING);
-  coming *c = &o->coming[(o->first + o->count++) % COMING];
-  c->id = values[0];
-  llmprof_buffer_clear(&c->text);
-  llmprof_buffer_add(&c->text, text, size);
-  llmprof_strings_expect(llmprof_builder_strings(o->builder), text, size);
-  return !c->text.failed;
+  uint32_t string =
+      text ? (uint32_t)llmprof_strings_count(pool) : LLMPROF_NO_STRING;
+  return (!text || pile_up(pool, text, size)) &&
+         keep_string(o->export, values[0], string);
 }
+
+static void renumber(uint32_t *strings, size_t count, const uint32_t *ids) {
+  for (size_t i = 0; i < count; i++)
+    if (strings[i] != LLMPROF_NO_STRING) strings[i] = ids[strings[i]];
+}
+
+static bool load_strings(opening *o, llmprof_error *err) {
+  static const char *const columns[] = {"id", "value"};
+  static const llmprof_scan_spec spec = {"StringIds", columns, 1, 1};
+  const llmprof_scan_texts_taker taker = {look_at_strings, take_strings,
+                                          take_string, o};
+  nsys_export *export = o->export;
+  uint32_t *ids;
+  if (!llmprof_scan_each_text(export->db, &spec, &taker, err)) return false;
+  if (!llmprof_strings_settle(llmprof_builder_pool(o->builder), &ids))
+    return llmprof_fail_nomem(err);
+  if (ids) {
+    renumber(export->string_at, export->string_at_count, ids);
+    renumber(export->string_of, export->string_ids.count, ids);
+  }
+  llmprof_free(ids);
+  return true;
+}
+
+/* ---- other small tables ---- */
 
 static bool take_meta(void *user, const llmprof_scan *scan,
                       const int64_t *values) {
@@ -192,13 +221,12 @@ static bool take_device(void *user, const llmprof_scan *scan,
          llmprof_builder_add_device(o->builder, &device);
 }
 
-/* Read when the export is opened, in this order: thread names are string
+/* Read when the export is opened, behind the strings: thread names are string
  * ids. */
 static const struct {
   llmprof_scan_spec spec;
   llmprof_scan_take take;
 } small_tables[] = {
-    {{"StringIds", COLUMNS("id", "value"), 1, 1}, take_string},
     {{"META_DATA_EXPORT", COLUMNS("name", "value"), 0, 2}, take_meta},
     {{"EXPORT_META_DATA", COLUMNS("name", "value"), 0, 2}, take_meta},
     {{"TARGET_INFO_SESSION_START_TIME", COLUMNS("utcEpochNs"), 1, 0},
@@ -210,12 +238,10 @@ static const struct {
 };
 
 static bool load_small_tables(opening *o, llmprof_error *err) {
-  bool ok = true;
+  bool ok = load_strings(o, err);
   for (size_t i = 0; ok && i < sizeof small_tables / sizeof *small_tables; i++)
     ok = llmprof_scan_each(o->export->db, &small_tables[i].spec,
-                           small_tables[i].take, o, NULL, err) &&
-         (take_coming(o) || llmprof_fail_nomem(err));
-  for (size_t i = 0; i < COMING; i++) llmprof_buffer_free(&o->coming[i].text);
+                           small_tables[i].take, o, NULL, err);
   return ok;
 }
 

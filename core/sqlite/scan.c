@@ -201,19 +201,25 @@ static bool may_go_on(void *scan, size_t rows, llmprof_error *err) {
   return goes_on(scan, rows, err);
 }
 
-bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
-                       void *user, llmprof_error *err) {
-  const llmprof_scan_taker taker = {take, may_go_on, user, scan};
+/* All rows; in parts, where that can be. */
+static bool give(llmprof_scan *scan, const llmprof_scan_taker *taker,
+                 bool parts, llmprof_error *err) {
   int64_t values[LLMPROF_SCAN_INTS];
   bool begun = false;
-  if (scan->pages && llmprof_scan_parts(scan->pages, &taker, &begun, err))
-    return true;
+  if (parts && llmprof_scan_parts(scan->pages, taker, &begun, err)) return true;
   if (begun) return false;
   int got;
   while ((got = llmprof_scan_next(scan, values, err)) == 1) {
-    if (!take(user, values, 1, err)) return false;
+    if (!taker->take(taker->user, values, 1, err)) return false;
   }
   return got == 0;
+}
+
+bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
+                       void *user, llmprof_error *err) {
+  const llmprof_scan_taker taker = {
+      .take = take, .may = may_go_on, .user = user, .scan = scan};
+  return give(scan, &taker, scan->pages != NULL, err);
 }
 
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size) {
@@ -244,4 +250,42 @@ bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   }
   llmprof_scan_close(scan);
   return got == 0;
+}
+
+/* ---- texts ---- */
+
+typedef struct text_rows {
+  llmprof_scan *scan;
+  const llmprof_scan_texts_taker *taker;
+} text_rows;
+
+static bool take_text_row(void *user, const int64_t *values, size_t rows,
+                          llmprof_error *err) {
+  const text_rows *t = user;
+  (void)rows; /* one */
+  return t->taker->take_row(t->taker->user, t->scan, values) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool scan_texts(llmprof_scan *scan,
+                       const llmprof_scan_texts_taker *texts,
+                       llmprof_error *err) {
+  text_rows rows = {scan, texts};
+  const llmprof_scan_taker taker = {.take = take_text_row,
+                                    .may = may_go_on,
+                                    .texts = texts,
+                                    .user = &rows,
+                                    .scan = scan};
+  return give(scan, &taker,
+              scan->pages && llmprof_scan_pages_has_texts(scan->pages), err);
+}
+
+bool llmprof_scan_each_text(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                            const llmprof_scan_texts_taker *taker,
+                            llmprof_error *err) {
+  llmprof_scan *scan;
+  if (!llmprof_scan_open(db, spec, &scan, err)) return false;
+  bool ok = !scan || scan_texts(scan, taker, err);
+  llmprof_scan_close(scan);
+  return ok;
 }

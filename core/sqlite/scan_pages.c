@@ -461,6 +461,70 @@ bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
   return decode_rows(scan, shapes, leaf, scan->type_words, values);
 }
 
+bool llmprof_scan_pages_has_texts(const llmprof_scan_pages *scan) {
+  return scan->ints == 1 && scan->texts == 1 &&
+         scan->wanted_count + (scan->rowid_slot >= 0) == 2;
+}
+
+/* A text behind those that are there. Cells of a broken page may share bytes,
+ * and so take more than it has. */
+static bool put_text(llmprof_scan_texts *texts, size_t *size, size_t most,
+                     const uint8_t *bytes, size_t count) {
+  char *to = texts->bytes + *size;
+  if (count >= most - *size) return false;
+  memcpy(to, bytes, count);
+  to[count] = '\0';
+  texts->sizes[texts->rows] = (uint32_t)count;
+  *size += count + 1;
+  return true;
+}
+
+/* False for what decode may read. */
+static bool decode_text(const llmprof_scan_pages *scan,
+                        const llmprof_payload *p, llmprof_scan_texts *texts,
+                        size_t *used, size_t most) {
+  uint64_t offset;
+  const uint8_t *at = llmprof_varint(p->bytes, &offset);
+  if (offset > p->have) return false;
+  const uint8_t *end = p->bytes + offset; /* of the types */
+  for (int i = 0; i < scan->wanted_count; i++) {
+    const wanted *w = &scan->wanted[i];
+    uint64_t type = 0, size = 0;
+    for (int columns = w->skip + 1; columns; columns--) {
+      offset += size;
+      at = at < end ? read_type(at, end, p->total, &type, &size) : NULL;
+      if (!at) return false;
+    }
+    if (offset + size > p->have) return false;
+    const uint8_t *value = p->bytes + offset;
+    if (w->slot > 0) {
+      if (type < LLMPROF_SERIAL_BYTES ||
+          !put_text(texts, used, most, value, size))
+        return false;
+    } else {
+      if (type >= KINDS || !scan->kinds[type].integer) return false;
+      texts->values[texts->rows] = integer_at(value, &scan->kinds[type]);
+    }
+    offset += size;
+  }
+  return true;
+}
+
+bool llmprof_scan_pages_texts(const llmprof_scan_pages *scan,
+                              const llmprof_leaf *leaf,
+                              llmprof_scan_texts *texts, size_t *size,
+                              size_t most) {
+  for (uint32_t cell = 0; cell < leaf->cells; cell++) {
+    llmprof_payload p;
+    int64_t rowid;
+    if (!find_payload(scan, leaf, cell, &p, &rowid)) return false;
+    if (scan->rowid_slot >= 0) texts->values[texts->rows] = rowid;
+    if (!decode_text(scan, &p, texts, size, most)) return false;
+    texts->rows++;
+  }
+  return true;
+}
+
 bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
                               llmprof_error *err) {
   scan->cell = scan->leaf.cells = 0;

@@ -8,6 +8,7 @@
 #include "llmprof/alloc.h"
 #include "llmprof/text.h"
 #include "trace/trace_internal.h"
+#include "trace/trace_pool.h"
 
 /* ---- what a trace is about ---- */
 
@@ -30,6 +31,10 @@ static bool set_version(char **version, const char *text) {
   if (!text || *version) return true;
   *version = llmprof_strdup(text);
   return *version != NULL;
+}
+
+llmprof_strings *llmprof_builder_pool(llmprof_builder *builder) {
+  return builder->trace->strings;
 }
 
 const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder) {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
@@ -57,6 +58,11 @@ void llmprof_sheet_free(llmprof_sheet *sheet);
 
 /* Append the next piece, whole lines; nothing at the end. */
 bool llmprof_sheet_next(llmprof_sheet *sheet, llmprof_buffer *out,
+                        llmprof_error *err);
+
+/* Write all pieces that are left into a stream, of which errors say the name.
+ */
+bool llmprof_sheet_send(llmprof_sheet *sheet, FILE *stream, const char *name,
                         llmprof_error *err);
 
 /* Write all pieces that are left into a file, as llmprof_fs_write does or,

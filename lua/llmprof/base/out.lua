@@ -36,6 +36,16 @@ function out.write(...)
 end
 
 
+-- What writes into a stream by itself: send(stream, name) returns true, or nil, why and a
+-- code. What a terminal would act on is its own affair.
+function out.send(send)
+  local sent, message, code = send(io.stdout, "standard output")
+  if sent then return end
+  if sys.output_lost() then fail(message) end
+  errors.check("failed", sent, message, code)
+end
+
+
 function out.flush()
   check(io.stdout:flush())
 end

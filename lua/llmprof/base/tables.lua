@@ -18,7 +18,9 @@ local fs = require "llmprof.fs"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
+local out = require "llmprof.base.out"
 local sheet = require "llmprof.sheet"
+local styled = require "llmprof.base.styled"
 local text = require "llmprof.text"
 
 local tables = {}
@@ -183,23 +185,23 @@ end
 
 
 local function to_html(columns, rows, options)
-  local out = { '<table><thead><tr>' }
+  local pieces = { '<table><thead><tr>' }
   for _, column in ipairs(columns) do
-    out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
+    pieces[#pieces + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
       html.escape(column.title))
   end
-  out[#out + 1] = "</tr></thead>\n<tbody>\n"
+  pieces[#pieces + 1] = "</tr></thead>\n<tbody>\n"
   for r, line in ipairs(cells(columns, rows)) do
     local id = options.row_id and options.row_id(rows[r])
-    out[#out + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
+    pieces[#pieces + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
     for i, column in ipairs(columns) do
-      out[#out + 1] = "<td" .. html_class(column, rows[r]) .. ">" .. html_text(column, line[i])
-        .. "</td>"
+      pieces[#pieces + 1] = "<td" .. html_class(column, rows[r]) .. ">"
+        .. html_text(column, line[i]) .. "</td>"
     end
-    out[#out + 1] = "</tr>\n"
+    pieces[#pieces + 1] = "</tr>\n"
   end
-  out[#out + 1] = "</tbody></table>\n"
-  return table.concat(out)
+  pieces[#pieces + 1] = "</tbody></table>\n"
+  return table.concat(pieces)
 end
 
 
@@ -222,22 +224,22 @@ local function to_terminal(columns, rows, options)
   end
   local widths, hidden
   columns, lines, widths, hidden = fitted.of(columns, lines, options.columns)
-  local out = {}
+  local pieces = {}
   local function add(line)
     local padded = {}
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
     -- not gsub("%s+$", ""), which takes the square of the length
-    out[#out + 1] = table.concat(padded, (" "):rep(fitted.BETWEEN)):match "^.*%S" or ""
+    pieces[#pieces + 1] = table.concat(padded, (" "):rep(fitted.BETWEEN)):match "^.*%S" or ""
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end
   add(titles)
   for _, line in ipairs(lines) do add(line) end
-  out[#out + 1] = left_out(hidden, options.columns, options.more)
-  out[#out + 1] = ""
-  return table.concat(out, "\n")
+  pieces[#pieces + 1] = left_out(hidden, options.columns, options.more)
+  pieces[#pieces + 1] = ""
+  return table.concat(pieces, "\n")
 end
 
 
@@ -364,6 +366,20 @@ function tables.pieces(name, columns, frame, options)
     return once(tables.render(name, columns, tables.rows(columns, frame), options))
   end
   return sheet.next, open_sheet(name, columns, frame, options)
+end
+
+
+-- Print the same on standard output.
+function tables.print(name, columns, frame, options)
+  local format = by_name[name]
+  if format.sheet and format.shown then
+    local made = open_sheet(name, columns, frame, options)
+    out.send(function(...) return sheet.send(made, ...) end)
+    return
+  end
+  for piece in tables.pieces(name, columns, frame, options) do
+    out.write(format.shown and styled.trusted(piece) or piece)
+  end
 end
 
 

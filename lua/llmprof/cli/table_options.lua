@@ -53,9 +53,9 @@ function table_options.render(given, columns, rows, options)
 end
 
 
--- The same of a frame, as an iterator over pieces.
-function table_options.pieces(given, columns, frame, options)
-  return tables.pieces(given.format, columns, frame, complete(given, options))
+-- The same of a frame, on standard output.
+function table_options.print(given, columns, frame)
+  tables.print(given.format, columns, frame, complete(given))
 end
 
 

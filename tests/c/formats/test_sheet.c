@@ -354,6 +354,35 @@ static void assert_saved(llmprof_frame *frame,
   llmprof_buffer_free(&saved);
 }
 
+static bool send(llmprof_frame *frame, const llmprof_sheet_options *options,
+                 FILE *stream, llmprof_error *err) {
+  llmprof_sheet *sheet = llmprof_sheet_new(frame, shown, COLUMNS, options, err);
+  bool ok = sheet && llmprof_sheet_send(sheet, stream, "the stream", err);
+  llmprof_sheet_free(sheet);
+  return ok;
+}
+
+/* So does a stream. */
+static void assert_sent(llmprof_frame *frame,
+                        const llmprof_sheet_options *options,
+                        const llmprof_buffer *text) {
+  char *sent;
+  size_t size;
+  FILE *stream = open_memstream(&sent, &size);
+  assert_non_null(stream);
+  assert_true(send(frame, options, stream, NULL));
+  assert_int_equal(fclose(stream), 0);
+  assert_int_equal(size, text->size);
+  assert_memory_equal(sent, text->bytes, size);
+  free(sent);
+  llmprof_error err;
+  FILE *full = fopen("/dev/full", "w");
+  assert_non_null(full);
+  assert_false(send(frame, options, full, &err));
+  assert_string_equal(err.message, "the stream: No space left on device");
+  fclose(full);
+}
+
 static void test_threads(void **state) {
   (void)state;
   static int64_t numbers[LOTS];
@@ -370,6 +399,7 @@ static void test_threads(void **state) {
     llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
     assert_true(write(frame, shown, COLUMNS, &options, &alone, NULL));
     assert_saved(frame, &options, &alone);
+    assert_sent(frame, &options, &alone);
     for (uint64_t threads = 2; threads < 5; threads++) {
       llmprof_buffer several = {0};
       llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
@@ -377,6 +407,7 @@ static void test_threads(void **state) {
       assert_int_equal(several.size, alone.size);
       assert_memory_equal(several.bytes, alone.bytes, alone.size);
       assert_saved(frame, &options, &alone);
+      assert_sent(frame, &options, &alone);
       llmprof_buffer_free(&several);
     }
     llmprof_buffer_free(&alone);

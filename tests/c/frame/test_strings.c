@@ -103,6 +103,85 @@ static void test_many(void **state) {
   llmprof_strings_free(pool);
 }
 
+/* ---- strings that are told apart when all are there ---- */
+
+/* So many strings, of which every third is one that came before, behind two
+ * that were added. */
+static bool pile_up(void *count, llmprof_error *err) {
+  const uint32_t strings = *(uint32_t *)count;
+  llmprof_strings *pool = llmprof_strings_new(), *same = llmprof_strings_new();
+  uint32_t *sizes = llmprof_alloc(strings, sizeof *sizes), *ids = NULL, id;
+  uint32_t *hashes = llmprof_alloc(strings, sizeof *hashes);
+  char *bytes = llmprof_alloc(strings, 16), *at = bytes;
+  bool ok = pool && same && sizes && hashes && bytes &&
+            llmprof_strings_add(pool, "first", 5, &id) &&
+            llmprof_strings_add(pool, "0", 1, &id);
+  for (uint32_t i = 0; ok && i < strings; i++) {
+    sizes[i] = (uint32_t)number_text(at, i % 3 ? i : i / 2);
+    hashes[i] = llmprof_strings_hash(at, sizes[i]);
+    at += sizes[i] + 1;
+  }
+  bool taken = ok && llmprof_strings_pile(pool, bytes, sizes, hashes, strings);
+  ok = taken && llmprof_strings_pile_copy(pool, "last", 4) &&
+       llmprof_strings_pile_copy(pool, "first", 5) &&
+       llmprof_strings_settle(pool, &ids) &&
+       llmprof_strings_add(same, "first", 5, &id) &&
+       llmprof_strings_add(same, "0", 1, &id);
+  at = bytes;
+  for (uint32_t i = 0; ok && i < strings; i++) {
+    ok = llmprof_strings_add(same, at, sizes[i], &id);
+    if (ok) assert_int_equal(ids[i + 2], id);
+    at += sizes[i] + 1;
+  }
+  if (ok && llmprof_strings_add(same, "last", 4, &id)) {
+    assert_int_equal(ids[strings + 2], id);
+    assert_int_equal(ids[strings + 3], 0);
+    assert_int_equal(llmprof_strings_count(pool), id + 1);
+    for (uint32_t i = 0; i <= id; i++) {
+      size_t size;
+      const char *text = llmprof_strings_get(same, i, &size);
+      assert_int_equal(llmprof_strings_find(pool, text, size), i);
+      assert_string_equal(llmprof_strings_get(pool, i, NULL), text);
+    }
+  }
+  if (!taken) llmprof_free(bytes);
+  llmprof_free(ids);
+  llmprof_free(hashes);
+  llmprof_free(sizes);
+  llmprof_strings_free(same);
+  llmprof_strings_free(pool);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static void test_piles(void **state) {
+  (void)state;
+  uint32_t few = 200, many = 100000;
+  test_every_allocation(pile_up, &few);
+  assert_true(pile_up(&many, NULL));
+}
+
+/* Where all differ ids stay, and the pool is one like others. */
+static void test_different_piles(void **state) {
+  (void)state;
+  llmprof_strings *pool = llmprof_strings_new();
+  uint32_t *ids, id;
+  assert_true(llmprof_strings_settle(pool, &ids));
+  assert_null(ids);
+  assert_true(llmprof_strings_pile_copy(pool, "a\0b", 3));
+  assert_true(llmprof_strings_pile_copy(pool, "a", 1));
+  assert_true(llmprof_strings_pile_copy(pool, "", 0));
+  assert_true(llmprof_strings_settle(pool, &ids));
+  assert_null(ids);
+  assert_int_equal(add(pool, "a", 1), 1);
+  assert_int_equal(add(pool, "b", 1), 3);
+  assert_true(llmprof_strings_pile_copy(pool, "c", 1));
+  assert_true(llmprof_strings_settle(pool, &ids));
+  assert_null(ids);
+  assert_true(llmprof_strings_add(pool, "c", 1, &id));
+  assert_int_equal(id, 4);
+  llmprof_strings_free(pool);
+}
+
 /* ---- strings that lie in memory ---- */
 
 enum {
@@ -208,6 +287,8 @@ int main(void) {
       cmocka_unit_test(test_find),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_piles),
+      cmocka_unit_test(test_different_piles),
       cmocka_unit_test(test_laid),
       cmocka_unit_test(test_laid_without_memory),
       cmocka_unit_test(test_laid_threads),

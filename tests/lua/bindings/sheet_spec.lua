@@ -46,6 +46,26 @@ describe("llmprof.sheet", function()
     assert.is_true(fs.remove_tree(top))
   end)
 
+  it("sends what is left of them to a file that is open", function()
+    local top = assert(fs.temp_dir "llmprof-test-")
+    local path = top .. "/few.csv"
+    local file = assert(io.open(path, "w"))
+    local opened = sheet.open(little(), columns, { format = "csv" })
+    file:write "first\n"
+    assert.is_true(sheet.send(opened, file, path))
+    assert.is_true(sheet.send(opened, file, path))
+    file:close()
+    assert.equal('first\nTotal,Name\n1234,"a, b"\n,c\n', fs.read(path))
+    assert.has_error(function() sheet.send(opened, file, path) end)
+    assert.has_error(function() sheet.send(opened, path, path) end)
+    assert.is_true(fs.remove_tree(top))
+    local full <close> = assert(io.open("/dev/full", "w"))
+    full:setvbuf "no"
+    local ok, message = sheet.send(sheet.open(little(), columns, {}), full, "a device")
+    assert.is_nil(ok)
+    assert.equal("a device: No space left on device", message)
+  end)
+
   it("refuses what it does not know", function()
     assert.has_error(function() sheet.open(little(), {}, {}) end)
     assert.has_error(function() sheet.open(little(), columns, { format = "pdf" }) end)

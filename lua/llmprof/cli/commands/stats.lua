@@ -4,7 +4,6 @@ local interrupt = require "llmprof.interrupt"
 local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
-local styled = require "llmprof.base.styled"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
 local trace_argument = lazy "llmprof.cli.trace_argument"
@@ -33,15 +32,12 @@ A name may be followed by :base (short kernel names), and the names from before
 
 
 local function print_report(given, report, first)
-  local format = tables.format(given.format)
-  local heading = format.heading
+  local heading = tables.format(given.format).heading
   if heading then
     if not first then out.write "\n" end
     out.write(heading, report.title, " (", report.name, ")\n\n")
   end
-  for piece in table_options.pieces(given, report.columns, report.rows) do
-    out.write(format.shown and styled.trusted(piece) or piece)
-  end
+  table_options.print(given, report.columns, report.rows)
 end
 
 
