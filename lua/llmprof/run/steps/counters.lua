@@ -31,12 +31,14 @@ local function lack(ctx, why)
 end
 
 
--- ncu/raw.csv, or nil and why it has no launches.
+-- ncu/raw.csv, or nil and why it has no launches. Raises what the system failed at.
 local function read_page(ctx)
   local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
-  return ncu.launches(path)
+  local launches, message, code = ncu.launches(path)
+  if not launches and info then errors.raise_systems(message, code) end
+  return launches, message
 end
 
 

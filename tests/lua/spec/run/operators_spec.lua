@@ -173,4 +173,30 @@ No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs 
       .. "operators=on.\n", report.render(without))
   end)
 end)
+
+
+describe("the step of the operators", function()
+  local load = operators.load
+
+  local function lacking(code)
+    operators.load = function() return nil, "o.json: wrong", code end
+    local lacks = {}
+    local ctx = { cfg = { workload = { operators_trace = "o.json" } }, state = {},
+      lack = function(what, why) lacks[#lacks + 1] = what .. ": " .. why end }
+    local made, said = pcall(require("llmprof.run.steps.operators").run, ctx)
+    return made, tostring(said), lacks
+  end
+
+  after_each(function() operators.load = load end)
+
+  it("goes without a file that is damaged", function()
+    assert.same({ true, "not measured: o.json: wrong", { "operators: o.json: wrong" } },
+      { lacking "syntax" })
+  end)
+
+  it("fails where the system does", function()
+    local made, _, lacks = lacking "io"
+    assert.same({ false, {} }, { made, lacks })
+  end)
+end)
 -- luacheck: pop
