@@ -54,6 +54,14 @@ function errors.raise_systems(message, code)
 end
 
 
+-- What a function returned that gives nil, message, code where it fails; raises where the
+-- system is what failed.
+function errors.unless_systems(value, message, code)
+  if value == nil then errors.raise_systems(message, code) end
+  return value, message, code
+end
+
+
 -- For the handler of an xpcall around code of the user's: where in it the error
 -- was raised, without llmprof's own frames below.
 function errors.traceback()

@@ -121,7 +121,8 @@ end
 
 -- Was a bundle begun that can only be made as a whole, and left unfinished?
 local function is_broken_off(out, given)
-  local manifest = given.whole and document.read(out .. "/" .. MANIFEST, "manifest")
+  local manifest = given.whole
+    and errors.unless_systems(document.read(out .. "/" .. MANIFEST, "manifest"))
   return manifest and manifest.recipe == given.recipe and manifest.status == "running"
 end
 

@@ -39,7 +39,7 @@ end
 
 -- The same, or nil: it was said why.
 local function read(ctx, path)
-  local made, message = open(path)
+  local made, message = errors.unless_systems(open(path))
   if not made then refuse(ctx, message, HOW) end
   return made
 end

@@ -236,11 +236,11 @@ end
 -- ---- what it says about itself ----
 
 -- metrics.json of a folder of the run; nil when there is none; nil and a
--- message when it is broken.
+-- message when it is broken. Raises where the system does not let it be read.
 function workload.metrics(run, folder)
   local name = layout.metrics_in(folder)
   if not run:has(name) then return nil end
-  return document.read(run:path(name), "metrics")
+  return errors.unless_systems(document.read(run:path(name), "metrics"))
 end
 
 

@@ -71,7 +71,7 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
   local path = folder and fs.beneath(folder, layout.ABOUT)
-  local said = path and document.read(path, "capture")
+  local said = path and errors.unless_systems(document.read(path, "capture"))
   return said and said.captured_with or nil
 end
 
@@ -139,8 +139,8 @@ end
 -- What its workload ran on, as far as it says; and the files of the capture that are
 -- there, with sizes.
 function recorded.inputs(ctx)
-  local inputs, metrics = {}, document.read(ctx.state.folder .. "/"
-    .. layout.recorded_name(layout.workload.metrics), "metrics")
+  local inputs, metrics = {}, errors.unless_systems(document.read(ctx.state.folder .. "/"
+    .. layout.recorded_name(layout.workload.metrics), "metrics"))
   for _, name in ipairs(layout.recorded_names()) do
     local info = fs.stat(ctx.state.folder .. "/" .. name)
     if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end

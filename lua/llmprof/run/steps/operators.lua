@@ -34,11 +34,8 @@ end
 function step.run(ctx)
   local path, why = find(ctx)
   if not path then return lack(ctx, why) end
-  local found, message, code = operators.load(path)
-  if not found then
-    errors.raise_systems(message, code)
-    return lack(ctx, message)
-  end
+  local found, message = errors.unless_systems(operators.load(path))
+  if not found then return lack(ctx, message) end
   ctx.run:write_document(layout.workload.operators, "operators", found)
   ctx.state.operators = found
   return ("%d operators"):format(#found.operators)
