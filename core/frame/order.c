@@ -8,6 +8,7 @@
 #include "frame/cells.h"
 #include "frame/sort.h"
 #include "frame/strings_laid.h"
+#include "frame/text_order.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -26,95 +27,19 @@ static void key_free(row_key *key) {
 
 /* ---- texts ---- */
 
-typedef struct text {
-  const char *bytes;
-  size_t size;
-  uint32_t id;
-} text;
-
-static text text_of(const llmprof_strings *strings, uint32_t id) {
-  text t = {.id = id};
-  t.bytes = llmprof_strings_get(strings, id, &t.size);
-  return t;
-}
-
-static int compare_text(const void *left, const void *right) {
-  const text *a = left, *b = right;
-  int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
-  if (order) return order;
-  return (a->size > b->size) - (a->size < b->size);
-}
-
-static bool sort_few(uint32_t *ids, size_t count,
-                     const llmprof_strings *strings) {
-  text *list = llmprof_alloc(count, sizeof *list);
-  if (!list) return false;
-  for (size_t i = 0; i < count; i++) list[i] = text_of(strings, ids[i]);
-  qsort(list, count, sizeof *list, compare_text);
-  for (size_t i = 0; i < count; i++) ids[i] = list[i].id;
-  llmprof_free(list);
-  return true;
-}
-
-/* Bytes that all of the texts, which are equal up to `from`, have in common. */
-static size_t common(const uint32_t *ids, size_t count,
-                     const llmprof_strings *strings, size_t from) {
-  text first = text_of(strings, ids[0]);
-  size_t size = first.size;
-  for (size_t i = 1; i < count && size > from; i++) {
-    text other = text_of(strings, ids[i]);
-    size_t at = from, most = other.size < size ? other.size : size;
-    while (at < most && other.bytes[at] == first.bytes[at]) at++;
-    size = at;
-  }
-  return size;
-}
-
-/* Eight bytes of a text as an integer that orders as they do; 0 behind its end.
- */
-static int64_t key_of(text t, size_t from) {
-  unsigned char bytes[sizeof(uint64_t)] = {0};
-  size_t left = t.size > from ? t.size - from : 0;
-  memcpy(bytes, t.bytes + from, left < sizeof bytes ? left : sizeof bytes);
-  uint64_t key = 0;
-  for (size_t i = 0; i < sizeof bytes; i++) key = key << 8 | bytes[i];
-  return (int64_t)(key ^ (uint64_t)INT64_MIN);
-}
-
-/* Names of kernels begin alike: texts, equal up to `from`, are sorted by the
- * eight bytes behind what all have in common, and those that are equal there by
- * what follows. keys: by id, room. */
-static bool sort_texts(uint32_t *ids, size_t count,
-                       const llmprof_strings *strings, int64_t *keys,
-                       size_t from, unsigned depth) {
-  enum {
-    FEW = 64,
-    DEEP = 16
-  };
-  if (count <= FEW || depth == DEEP) return sort_few(ids, count, strings);
-  from = common(ids, count, strings, from);
-  for (size_t i = 0; i < count; i++)
-    keys[ids[i]] = key_of(text_of(strings, ids[i]), from);
-  if (!llmprof_sort_rows_i64(ids, count, keys)) return false;
-  for (size_t i = 0, next; i < count; i = next) {
-    for (next = i + 1; next < count && keys[ids[next]] == keys[ids[i]]; next++)
-      continue;
-    if (next - i > 1 &&
-        !sort_texts(ids + i, next - i, strings, keys, from, depth + 1))
-      return false;
-  }
-  return true;
-}
-
 /* Which strings rows use, by id; how many. */
 static size_t note_used(const llmprof_column *column, size_t rows,
                         uint32_t *uses) {
+  int64_t cells[LLMPROF_BLOCK];
   size_t used = 0;
-  for (size_t row = 0; row < rows; row++) {
-    int64_t id = llmprof_cell(column, row);
-    if (id == LLMPROF_ABSENT || uses[id]) continue;
-    uses[id] = 1;
-    used++;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      if (cells[i] == LLMPROF_ABSENT || uses[cells[i]]) continue;
+      uses[cells[i]] = 1;
+      used++;
+    }
   }
   return used;
 }
@@ -126,15 +51,6 @@ static uint32_t *list_ids(const uint32_t *uses, size_t count, bool all,
   for (uint32_t id = 0, at = 0; ids && id < count; id++)
     if (all || uses[id]) ids[at++] = id;
   return ids;
-}
-
-static bool rank_ids(llmprof_string_ranks *ranks, uint32_t *ids, size_t count,
-                     const llmprof_strings *strings) {
-  int64_t *keys = llmprof_alloc(ranks->count, sizeof *keys);
-  bool ok = keys && sort_texts(ids, count, strings, keys, 0, 0);
-  for (size_t i = 0; ok && i < count; i++) ranks->of[ids[i]] = (uint32_t)i;
-  llmprof_free(keys);
-  return ok;
 }
 
 /* Places of strings in their order: of all where rows use most of them, since
@@ -155,7 +71,9 @@ static llmprof_string_ranks *rank_strings(const llmprof_column *column,
   size_t used = note_used(column, rows, ranks->of);
   bool most = count - used <= count / FEW;
   uint32_t *ids = list_ids(ranks->of, count, most, used);
-  bool ok = ids && rank_ids(ranks, ids, most ? count : used, strings);
+  if (most) used = count;
+  bool ok = ids && llmprof_order_texts(strings, ids, used);
+  for (size_t i = 0; ok && i < used; i++) ranks->of[ids[i]] = (uint32_t)i;
   llmprof_free(ids);
   *kept = ok && most && llmprof_strings_keep_ranks(strings, ranks);
   if (ok) return ranks;

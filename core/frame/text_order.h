@@ -1,0 +1,13 @@
+/* The order of many texts. Private to the core. */
+#ifndef LLMPROF_TEXT_ORDER_H
+#define LLMPROF_TEXT_ORDER_H
+
+#include "llmprof/strings.h"
+
+/* Sort ids of a pool, which differ, by the bytes of their strings; on several
+ * threads where there are many. False after an interrupt or when out of memory.
+ */
+bool llmprof_order_texts(const llmprof_strings *strings, uint32_t *ids,
+                         size_t count);
+
+#endif
