@@ -184,6 +184,7 @@ static size_t fetch_texts(const llmprof_sheet *s, fetched *f, size_t count) {
     if (f->cells[r] == LLMPROF_ABSENT) continue;
     text->bytes =
         llmprof_strings_get(strings, (uint32_t)f->cells[r], &text->size);
+    __builtin_prefetch(text->bytes);
     bytes += text->size;
   }
   return bytes;

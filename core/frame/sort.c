@@ -227,33 +227,50 @@ enum {
   NO_ROW = UINT32_MAX
 };
 
+/* The lowest and highest key of some rows. */
+typedef struct key_range {
+  uint32_t low, high;
+  bool in_order; /* row i is i */
+} key_range;
+
+static key_range range_of(const uint32_t *rows, size_t count,
+                          const uint32_t *keys) {
+  key_range range = {UINT32_MAX, 0, true};
+  for (size_t i = 0; i < count; i++) {
+    uint32_t key = keys[rows[i]];
+    range.low = key < range.low ? key : range.low;
+    range.high = key > range.high ? key : range.high;
+    range.in_order &= rows[i] == i;
+  }
+  return range;
+}
+
 /* Keys of rows as places from `low` on; false where two share one. */
 static bool put_rows(const uint32_t *rows, size_t count, const uint32_t *keys,
-                     uint32_t low, uint32_t *places) {
+                     key_range range, uint32_t *places) {
   for (size_t i = 0; i < count; i++) {
-    uint32_t *place = &places[keys[rows[i]] - low];
+    uint32_t row = range.in_order ? (uint32_t)i : rows[i];
+    uint32_t *place = &places[keys[row] - range.low];
     if (*place != NO_ROW) return false;
-    *place = rows[i];
+    *place = row;
   }
   return true;
 }
 
 /* Sorted, where keys are so; else false, and nothing is moved. */
 static bool place_rows(uint32_t *rows, size_t count, const uint32_t *keys) {
-  uint32_t low = UINT32_MAX, high = 0;
-  for (size_t i = 0; i < count; i++) {
-    uint32_t key = keys[rows[i]];
-    low = key < low ? key : low;
-    high = key > high ? key : high;
-  }
-  size_t span = (size_t)(high - low) + 1, at = 0;
+  key_range range = range_of(rows, count, keys);
+  size_t span = (size_t)(range.high - range.low) + 1, at = 0;
   uint32_t *places =
       span / 2 < count ? llmprof_alloc(span, sizeof *places) : NULL;
   if (!places) return false;
   memset(places, 0xff, span * sizeof *places);
-  bool placed = put_rows(rows, count, keys, low, places);
-  for (size_t i = 0; placed && i < span; i++)
-    if (places[i] != NO_ROW) rows[at++] = places[i];
+  bool placed = put_rows(rows, count, keys, range, places);
+  if (placed && span == count)
+    memcpy(rows, places, count * sizeof *rows);
+  else
+    for (size_t i = 0; placed && i < span; i++)
+      if (places[i] != NO_ROW) rows[at++] = places[i];
   llmprof_free(places);
   return placed;
 }
