@@ -74,10 +74,11 @@ local function usual_count(groups)
 end
 
 
+-- The longest kernel that comes so often; of those without a name there may be any number.
 local function longest_of(groups, count)
   local list = {}
   for _, group in ipairs(groups) do
-    if group.count == count then list[#list + 1] = group end
+    if group.count == count and group.name then list[#list + 1] = group end
   end
   table.sort(list, by_duration)
   return list[1]

@@ -1,4 +1,5 @@
 -- Rows of the report's tables, from results.
+local errors = require "llmprof.base.errors"
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.labels"
@@ -468,7 +469,7 @@ local function shapes_text(shapes)
   if type(shapes) ~= "table" then return nil end
   local list = {}
   for i, shape in ipairs(shapes) do
-    list[i] = (json.encode(shape) or ""):gsub(",", ", ")
+    list[i] = errors.check("failed", json.encode(shape)):gsub(",", ", ")
   end
   return table.concat(list, " ")
 end

@@ -77,6 +77,11 @@ describe("layers of a step", function()
     assert.same({ 6, false, 0 }, { made.count, made.ends or false, made.rows[1].index })
   end)
 
+  it("are told by no kernel without a name", function()
+    local frame, rows = kernels_with(false)
+    assert.same("norm", layers.of_step(frame, { start = 0, stop = 10 * rows + 10 }).group.name)
+  end)
+
   it("are none where nothing comes back", function()
     local trace = trace_file.open "tests/fixtures/small/run.sqlite"
     local frame = trace:frame "kernels"
