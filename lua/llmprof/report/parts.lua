@@ -143,13 +143,14 @@ end
 -- The largest kernels of each stage, its title at a level. name: of the columns; rest:
 -- where the others are.
 local function by_stage(results, name, limit, level, rest)
-  local list = {}
-  for _, stage in ipairs(rows.kernel_stages(results)) do
-    local of = rows.kernels(results, function(kernel) return kernel.stage == stage end)
-    local shown = table.move(of, 1, math.min(#of, limit), 1, {})
-    list[#list + 1] = #of > 0 and join(blocks.heading { level = level, title = stage },
+  local list, stages, counts = {}, rows.kernel_stages(results)
+  for _, stage in ipairs(stages) do
+    local of, shown = counts[stage], rows.kernels(results, function(kernel)
+      return kernel.stage == stage
+    end, limit)
+    list[#list + 1] = of > 0 and join(blocks.heading { level = level, title = stage },
       tabled.of(name, shown),
-      #of > #shown and say(("%s smaller ones are in %s."):format(text.count(#of - #shown),
+      of > #shown and say(("%s smaller ones are in %s."):format(text.count(of - #shown),
         rest))) or nil
   end
   return #list > 0 and list or say "No kernel ran inside a stage."

@@ -5,7 +5,6 @@ local json = require "llmprof.json"
 local labels = require "llmprof.analysis.labels"
 local range_name = require "llmprof.base.range_name"
 local text = require "llmprof.text"
-local tuple = require "llmprof.base.tuple"
 local words = require "llmprof.report.words"
 
 local rows = {}
@@ -27,15 +26,16 @@ end
 
 
 -- Names of the stages that kernels ran in: in the order of the stages, then of the
--- kernels.
+-- kernels. Second: how many each has.
 function rows.kernel_stages(results)
-  local list, seen = {}, {}
-  local function add(name)
-    if not seen[name] then seen[name], list[#list + 1] = true, name end
+  local list, counts = {}, {}
+  local function add(name, count)
+    if not counts[name] then counts[name], list[#list + 1] = 0, name end
+    counts[name] = counts[name] + count
   end
-  for _, stage in ipairs(results.stages) do add(stage.name) end
-  for _, kernel in ipairs(results.kernels) do add(kernel.stage) end
-  return list
+  for _, stage in ipairs(results.stages) do add(stage.name, 0) end
+  for _, kernel in ipairs(results.kernels) do add(kernel.stage, 1) end
+  return list, counts
 end
 
 
@@ -105,12 +105,21 @@ end
 
 -- Rows in the order of their GPU time, `limit` of them.
 local function largest(list, limit, key)
-  table.sort(list, function(a, b)
+  local function is_before(a, b)
     if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
     if a[key] ~= b[key] then return a[key] < b[key] end
     return a.place < b.place
-  end)
-  return table.move(list, 1, math.min(limit, #list), 1, {})
+  end
+  local first = {}
+  for _, row in ipairs(list) do
+    local at = math.min(#first, limit) + 1
+    while at > 1 and is_before(row, first[at - 1]) do at = at - 1 end
+    if at <= limit then
+      table.insert(first, at, row)
+      first[limit + 1] = nil
+    end
+  end
+  return first
 end
 
 
@@ -119,12 +128,12 @@ function rows.largest(results)
   local list, index, names = {}, {}, device_names(results)
   for _, kernel in ipairs(results.kernels) do
     local device = device_name(kernel, names)
-    local key = tuple(device, kernel.name)
-    local row = index[key]
+    local known = index[device or false] or {}
+    local row = known[kernel.name]
     if not row then
       row = { name = kernel.name, label = rows.label(kernel), place = device,
         device_name = device, calls = 0, total_ns = 0, share = 0 }
-      index[key], list[#list + 1] = row, row
+      index[device or false], known[kernel.name], list[#list + 1] = known, row, row
     end
     row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
     row.share = row.share + (kernel.share or 0)
@@ -138,13 +147,12 @@ end
 function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local key = tuple(where(kernel), rows.label(kernel))
-    local row = index[key]
+    local place, label = where(kernel), rows.label(kernel)
+    local known = index[place] or {}
+    local row = known[label]
     if not row then
-      row = { label = rows.label(kernel), where = where(kernel), place = where(kernel),
-        calls = 0, total_ns = 0, share = 0 }
-      index[key] = row
-      list[#list + 1] = row
+      row = { label = label, where = place, place = place, calls = 0, total_ns = 0, share = 0 }
+      index[place], known[label], list[#list + 1] = known, row, row
     end
     row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
     row.share = row.share + (kernel.share or 0)
@@ -537,12 +545,17 @@ end
 -- By full name the one that a person can read, as the run's kernels have it; names that
 -- are none of theirs are told apart among themselves.
 local function labels_of_operators(results, list)
-  local read, seen, others = {}, {}, {}
-  for _, kernel in ipairs(results.kernels or {}) do read[kernel.name] = rows.label(kernel) end
+  local read, others, seen = {}, {}, {}
+  for _, operator in ipairs(list) do
+    for _, kernel in ipairs(operator.kernels or {}) do seen[kernel.name] = true end
+  end
+  for _, kernel in ipairs(results.kernels or {}) do
+    if seen[kernel.name] then read[kernel.name] = rows.label(kernel) end
+  end
   for _, operator in ipairs(list) do
     for _, kernel in ipairs(operator.kernels or {}) do
-      if not read[kernel.name] and not seen[kernel.name] then
-        seen[kernel.name], others[#others + 1] = true, kernel.name
+      if not read[kernel.name] and seen[kernel.name] then
+        seen[kernel.name], others[#others + 1] = nil, kernel.name
       end
     end
   end
