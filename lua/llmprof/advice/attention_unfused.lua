@@ -18,9 +18,9 @@ end
 -- The stage itself (false) and the parts that its kernels name, in order.
 local function parts_of(results, stage)
   local seen, list = { [false] = true }, {}
-  for _, kernel in ipairs(results.kernels) do
+  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
     local part = kernel.part or false
-    if kernel.stage == stage.name and not seen[part] then
+    if not seen[part] then
       seen[part] = true
       list[#list + 1] = part
     end

@@ -288,11 +288,30 @@ local function is_in(kernel, stage)
 end
 
 
--- The part of a kernel that is wanted, 0 to 1.
-local function weight_of(wanted, kernel)
-  local said = wanted(kernel)
-  return said == true and 1 or said or 0
+-- By list of kernels, those of each stage: rule after rule asks for them.
+local by_stage = setmetatable({}, { __mode = "k" })
+
+-- The kernels of a stage, in the order of the results.
+function evidence.kernels_of(results, stage)
+  local of = by_stage[results.kernels]
+  if not of or of.count ~= #results.kernels then
+    of = { count = #results.kernels }
+    by_stage[results.kernels] = of
+  end
+  local list = of[stage]
+  if not list then
+    list = {}
+    for _, kernel in ipairs(results.kernels) do
+      if is_in(kernel, stage) then list[#list + 1] = kernel end
+    end
+    of[stage] = list
+  end
+  return list
 end
+
+
+-- The part of a kernel that is wanted, 0 to 1.
+local function weight_of(said) return said == true and 1 or said or 0 end
 
 
 -- The kernels of a stage for which wanted is true, or a part from 0 to 1, with
@@ -300,8 +319,8 @@ end
 -- stage's GPU time) }.
 function evidence.kernels(results, stage, wanted)
   local group = { list = {}, ids = {}, calls = 0, ns = 0 }
-  for _, kernel in ipairs(results.kernels) do
-    local weight = is_in(kernel, stage) and weight_of(wanted, kernel) or 0
+  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
+    local weight = weight_of(wanted(kernel))
     if weight > 0 then
       table.insert(group.list, kernel)
       table.insert(group.ids, kernel.id)
