@@ -114,9 +114,13 @@ end
 -- own: rules of the recipe.
 function categories.classifier(own)
   local told = telling(own)
-  local rules, names = told.rules, told.names
+  local rules, names, said = told.rules, told.names, {}
+  local function number(name)
+    if said[name] == nil then said[name] = rules:find(name) or false end
+    return said[name]
+  end
   return function(name, mangled)
-    return names[rules:find(name) or mangled and rules:find(mangled)] or categories.OTHER
+    return names[number(name) or mangled and number(mangled)] or categories.OTHER
   end
 end
 

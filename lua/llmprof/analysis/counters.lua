@@ -224,6 +224,13 @@ end
 
 -- ---- the join ----
 
+local function shapes_of(kernel)
+  local shapes = {}
+  for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
+  return shapes
+end
+
+
 local function choose(candidates, stage, shapes)
   local exact, elsewhere, named = {}, {}, {}
   for _, candidate in ipairs(candidates) do
@@ -374,10 +381,10 @@ function counters.join(list, launches, found)
   local stage_of, plain_of = stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
   local index, used, with = by_name(classes, stage_of, plain_of), {}, 0
-  for _, kernel in ipairs(list) do
-    local shapes = {}
-    for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
-    local chosen, confidence = choose(index[plain_of(kernel.name)] or {}, kernel.stage, shapes)
+  for _, kernel in ipairs(next(index) and list or {}) do
+    local candidates = index[plain_of(kernel.name)]
+    local chosen, confidence
+    if candidates then chosen, confidence = choose(candidates, kernel.stage, shapes_of(kernel)) end
     for _, candidate in ipairs(chosen or {}) do used[candidate.class] = true end
     if chosen then
       kernel.counters, with = counters_of(kernel, launches, chosen, confidence), with + 1

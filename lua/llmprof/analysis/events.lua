@@ -63,9 +63,14 @@ local kind_names = { copy = "copy", set = "set", graph = "graph" }
 local function kernel_ids(kernels, whole)
   local ids = {}
   for _, kernel in ipairs(kernels) do
-    ids[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.id
+    local place = tuple(kernel.stage, kernel.part)
+    ids[place] = ids[place] or {}
+    ids[place][kernel.name] = kernel.id
   end
-  return function(row) return ids[tuple(row.stage or whole, row.part, row.name)] end
+  return function(row)
+    local of = ids[tuple(row.stage or whole, row.part)]
+    return of and row.name and of[row.name]
+  end
 end
 
 

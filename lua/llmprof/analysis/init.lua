@@ -195,18 +195,15 @@ end
 
 -- ---- kernels and selection ----
 
--- What the results tell of an object: the fields that their schema declares.
-local function record(definition, object)
-  local made = {}
-  for _, field in ipairs(document.fields("results", definition)) do made[field] = object[field] end
+-- What the results tell of objects: the fields that their schema declares.
+local function records(definition, list)
+  local fields, made = document.fields("results", definition), json.list {}
+  for i, object in ipairs(list) do
+    local one = {}
+    for _, field in ipairs(fields) do one[field] = object[field] end
+    made[i] = one
+  end
   return made
-end
-
-
-local function kernel_records(list)
-  local records = json.list {}
-  for i, kernel in ipairs(list or {}) do records[i] = record("kernel", kernel) end
-  return records
 end
 
 
@@ -323,7 +320,8 @@ function analysis.results(given)
     results.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
-    results.inferred = given.found.inferred and record("inferred", given.found.inferred)
+    results.inferred = given.found.inferred
+      and records("inferred", { given.found.inferred })[1]
     add_program(results, given)
     results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
@@ -345,7 +343,7 @@ function analysis.results(given)
     local count = #given.metrics.repeats
     results.repeats = { count = count, used = count, skipped_first = false, whole_run = false }
   end
-  results.kernels = kernel_records(given.kernels)
+  results.kernels = records("kernel", given.kernels or {})
   results.other_kernels = given.kernels and given.kernels.others
   results.cpu_samples = cpu_samples.describe(given)
   if given.trace and not given.found.whole then

@@ -5,18 +5,22 @@
 
 local NIL = {} -- stands for nil
 
-local function node(parent)
-  return { parent = parent, children = setmetatable({}, { __mode = "v" }) }
-end
+local WEAK = { __mode = "v" }
 
-local root = node()
+local root = {}
 
+-- Most have no children: the last value is where keys differ.
 local function child(of, value)
   if value == nil then value = NIL end
-  local found = of.children[value]
+  local children = of.children
+  local found = children and children[value]
   if not found then
-    found = node(of)
-    of.children[value] = found
+    found = { parent = of }
+    if not children then
+      children = setmetatable({}, WEAK)
+      of.children = children
+    end
+    children[value] = found
   end
   return found
 end

@@ -52,23 +52,28 @@ function labels.of(name)
 end
 
 
--- Those of `names` by their label so far.
+-- Those of `names` that have a label in common so far, together.
 local function by_label(names, made)
-  local groups, order = {}, {}
+  local groups, of = {}, {}
   for _, name in ipairs(names) do
-    local label = made[name].label
-    if not groups[label] then groups[label], order[#order + 1] = {}, label end
-    table.insert(groups[label], name)
+    local group = of[made[name].label]
+    if group then
+      group[#group + 1] = name
+    else
+      group = { name }
+      groups[#groups + 1], of[made[name].label] = group, group
+    end
   end
-  return groups, order
+  return groups
 end
 
 
--- Appends the detail of that place to those of the group, where it tells them apart.
+-- Appends the detail of that place to those of the group, where it tells them apart;
+-- whether it does.
 local function add_detail(group, made, place)
   local differ, first = false, made[group[1]].details[place]
   for _, name in ipairs(group) do differ = differ or made[name].details[place] ~= first end
-  if not differ then return end
+  if not differ then return false end
   for _, name in ipairs(group) do
     local detail = made[name].details[place]
     if detail then
@@ -76,6 +81,17 @@ local function add_detail(group, made, place)
         text.truncate(text.clean(detail), DETAIL, "middle"))
     end
   end
+  return true
+end
+
+
+-- The same for all groups of several.
+local function add_details(groups, made, place)
+  local added = false
+  for _, group in ipairs(groups) do
+    if group[2] and add_detail(group, made, place) then added = true end
+  end
+  return added
 end
 
 
@@ -101,15 +117,15 @@ function labels.unique(names)
     local label, details = labels.of(name)
     made[name] = { label = label, details = details }
   end
+  local groups = by_label(names, made)
   for place = 1, DETAILS do
-    local groups, order = by_label(names, made)
-    for _, label in ipairs(order) do
-      if groups[label][2] then add_detail(groups[label], made, place) end
-    end
+    if add_details(groups, made, place) then groups = by_label(names, made) end
   end
-  local sorted = table.move(names, 1, #names, 1, {})
-  table.sort(sorted)
-  number(sorted, made)
+  if #groups < #names then
+    local sorted = table.move(names, 1, #names, 1, {})
+    table.sort(sorted)
+    number(sorted, made)
+  end
   local found = {}
   for name, one in pairs(made) do found[name] = one.label end
   return found
