@@ -22,9 +22,10 @@
 /* Bytes of stack with which every command ends in order. */
 #define LEAST_STACK (128L << 10)
 
-/* What a signal has ended is not taken apart block by block, which takes as
- * long as many names were read: the finalizer that runs after all others leaves
- * the memory to the kernel. */
+/* What is left is not taken apart block by block, which takes as long as many
+ * names were read: the finalizer that runs after all others leaves the memory
+ * to the kernel. A debugger of memory shall see each block given back, but
+ * where a signal has ended it all. */
 static struct {
   bool at_once;
   int status;
@@ -34,6 +35,14 @@ static int end_at_once(lua_State *L) {
   (void)L;
   if (ending.at_once) exit(ending.status);
   return 0;
+}
+
+static bool is_debugged(void) {
+#ifdef NDEBUG
+  return false;
+#else
+  return true;
+#endif
 }
 
 /* They run in the order that is the reverse of this. */
@@ -90,8 +99,13 @@ static void *allocate(void *pool, void *block, size_t old, size_t size) {
 }
 
 /* Columns are large blocks that come and go: kept, not given back and cleared
- * by the kernel each time, which took up to half of the time. */
+ * by the kernel each time, which took up to half of the time. And small blocks
+ * that are given back are joined at once: left for later, a million of them are
+ * gone through whenever a large one is. */
 static void keep_memory(void) {
+#ifdef M_MXFAST
+  mallopt(M_MXFAST, 0);
+#endif
 #ifdef M_MMAP_MAX
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
@@ -133,7 +147,7 @@ int main(int argc, char **argv) {
   }
   llmprof_lua_release_signals();
   pool.ends = true;
-  ending.at_once = llmprof_lua_is_ending();
+  ending.at_once = !is_debugged() || llmprof_lua_is_ending();
   ending.status = status;
   lua_close(L);
   llmprof_pool_free(&pool);
