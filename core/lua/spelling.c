@@ -22,39 +22,56 @@ static int spelling_of(lua_State *L) {
 
 /* ---- words that are known ---- */
 
+/* strings: NULL when closed. */
+typedef struct known {
+  llmprof_strings *strings;
+  llmprof_spelling_begins begins;
+} known;
+
 static int close_words(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, WORDS);
-  llmprof_strings_free(*box);
-  *box = NULL;
+  known *words = luaL_checkudata(L, 1, WORDS);
+  llmprof_strings_free(words->strings);
+  words->strings = NULL;
   return 0;
+}
+
+static known *check_words(lua_State *L, int arg) {
+  known *words = luaL_checkudata(L, arg, WORDS);
+  luaL_argcheck(L, words->strings, arg, WORDS " is closed");
+  return words;
 }
 
 /* spelling.words() -> words, none yet */
 static int spelling_words(lua_State *L) {
-  void **box = llmprof_lua_box(L, WORDS, 0);
-  *box = llmprof_strings_new();
-  return *box ? 1 : llmprof_lua_raise_nomem(L);
+  known *words = lua_newuserdatauv(L, sizeof *words, 0);
+  *words = (known){0};
+  luaL_setmetatable(L, WORDS);
+  words->strings = llmprof_strings_new();
+  return words->strings ? 1 : llmprof_lua_raise_nomem(L);
 }
 
 /* words:number(name) -> its word's number, from 1 on, which it gets when it has
  * none */
 static int f_number(lua_State *L) {
-  llmprof_strings *words = llmprof_lua_unbox(L, 1, WORDS);
+  known *words = check_words(L, 1);
   size_t size;
   uint32_t id;
   const char *name = luaL_checklstring(L, 2, &size);
   char word[LLMPROF_SPELLING_MOST];
   size = llmprof_spelling(name, size, word);
-  if (!llmprof_strings_add(words, word, size, &id))
+  if (!llmprof_strings_add(words->strings, word, size, &id))
     return llmprof_lua_raise_nomem(L);
+  llmprof_spelling_know(&words->begins, word, size);
   lua_pushinteger(L, (lua_Integer)id + 1);
   return 1;
 }
 
-static uint32_t number_text(const void *words, const char *text, size_t size) {
+static uint32_t number_text(const void *user, const char *text, size_t size) {
+  const known *words = user;
   char word[LLMPROF_SPELLING_MOST];
+  if (!llmprof_spelling_may_be(&words->begins, text, size)) return UINT32_MAX;
   size = llmprof_spelling(text, size, word);
-  uint32_t id = llmprof_strings_find(words, word, size);
+  uint32_t id = llmprof_strings_find(words->strings, word, size);
   return id == LLMPROF_NO_STRING ? UINT32_MAX : id + 1;
 }
 
@@ -65,7 +82,7 @@ static int spelling_number(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t column = llmprof_lua_check_column(L, frame, 2);
   const llmprof_text_telling telling = {.number = number_text,
-                                        .user = llmprof_lua_unbox(L, 3, WORDS)};
+                                        .user = check_words(L, 3)};
   const char *name = luaL_checkstring(L, 4);
   llmprof_lua_check_new(L, frame, name);
   llmprof_error err;

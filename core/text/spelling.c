@@ -181,3 +181,47 @@ size_t llmprof_spelling(const char *name, size_t size,
   size = without_brackets(word, size);
   return spell_words(word, size);
 }
+
+/* ---- how words begin ---- */
+
+enum {
+  BEGIN = 8,   /* bytes of a word */
+  DROPPED = 5, /* letters of the longest word that does not stay as it is */
+  BITS = 8 * sizeof(llmprof_spelling_begins)
+};
+
+static size_t bit_of(const char *text, size_t size) {
+  uint64_t begin = 0;
+  memcpy(&begin, text, size);
+  return begin * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (BITS - 1);
+}
+
+void llmprof_spelling_know(llmprof_spelling_begins *begins, const char *word,
+                           size_t size) {
+  for (size_t i = 1; i <= size && i <= BEGIN; i++) {
+    size_t bit = bit_of(word, i);
+    begins->bits[bit / 64] |= (uint64_t)1 << bit % 64;
+  }
+}
+
+/* Bytes that what a name comes to begins with for sure, BEGIN at most: those of
+ * its first word, however that goes on. */
+static size_t sure_bytes(const char *text, size_t size) {
+  size_t end = 0;
+  while (end < size && end < BEGIN && is_of_word(text[end])) end++;
+  bool stays =
+      end && !is_digit(*text) && (end > DROPPED || !is_of_letters(text, end));
+  return stays ? end : 0;
+}
+
+bool llmprof_spelling_may_be(const llmprof_spelling_begins *begins,
+                             const char *name, size_t size) {
+  static const char dropped[] = "void ";
+  if (llmprof_begins(name, size, "Mem")) return true; /* copies and sets */
+  if (llmprof_begins(name, size, dropped)) {
+    name += sizeof dropped - 1;
+    size -= sizeof dropped - 1;
+  }
+  size_t sure = sure_bytes(name, size), bit = bit_of(name, sure);
+  return !sure || begins->bits[bit / 64] >> bit % 64 & 1;
+}

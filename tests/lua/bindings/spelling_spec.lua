@@ -73,7 +73,7 @@ local pieces = { "<unnamed>::", "(anonymous namespace)::", "(instance ", "(insta
   "[", "]", "{", "}", "<", ">", "const", "void", "true", "false", "trueish", "2ul", "3UL", "4u_",
   "u", "12", "_", " ", "\t", "f", "float", "*", ", ", "::", "\0", "\200", "#", "(int)4",
   "[CUDA memcpy ", "Host", "-to-", "Device]", "Memcpy ", "HtoD", "DtoX", "Memset", "[CUDA memset]",
-  "<unna", "med>::", "(instance 1", "9)" }
+  "<unna", "med>::", "(instance 1", "9)", "void ", "gemm_64", "softmax", "Memory", "voids" }
 
 local function random_name()
   local made = {}
@@ -138,5 +138,17 @@ describe("llmprof.spelling", function()
     assert.same({ 2, false, false, 1, false }, rows:values "word")
     assert.error(function() spelling.number(rows, "word", words, "more") end)
     assert.error(function() spelling.number(rows, "name", words, "word") end)
+  end)
+
+  it("finds the same words in a column as one by one", function()
+    math.randomseed(12)
+    local words, known, names, wanted = spelling.words(), {}, {}, {}
+    for i = 1, 3000 do
+      names[i] = random_name()
+      if i % 20 == 0 then known[spelling.of(names[i])] = words:number(names[i]) end
+    end
+    for i, name in ipairs(names) do wanted[i] = known[spelling.of(name)] or false end
+    local rows = frame.new(#names, { { name = "name", type = "string", values = names } })
+    assert.same(wanted, spelling.number(rows, "name", words, "word"):values "word")
   end)
 end)
