@@ -22,9 +22,20 @@ local function known(name)
 end
 
 
--- A damaged file may have several short names for one.
-local function key_of(row)
-  return tuple(row.stage, row.part, known(row.name), known(row.short_name))
+-- The shapes of a row's kernel, of those by name. A damaged file may have several short
+-- names for one.
+local function shapes_of(row, by_name)
+  local name, short = known(row.name) or false, known(row.short_name)
+  local alike = by_name[name] or {}
+  for _, kernel in ipairs(alike) do
+    if kernel.stage == row.stage and kernel.part == row.part and kernel.short == short then
+      return kernel.shapes
+    end
+  end
+  local shapes = {}
+  by_name[name], alike[#alike + 1] = alike, { stage = row.stage, part = row.part, short = short,
+    shapes = shapes }
+  return shapes
 end
 
 
@@ -37,17 +48,22 @@ local function used_kernels(trace, found)
 end
 
 
--- Distinct grid and block per kernel: { grid, block, calls, total_ns }.
-local function shapes_by_kernel(frame)
-  local by_key = {}
+local function is_larger(a, b)
+  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+  return table.concat(a.grid, ",") < table.concat(b.grid, ",")
+end
+
+
+-- Distinct grid and block per kernel, by its name: { grid, block, calls, total_ns }.
+local function shapes_by_name(frame)
+  local by_name = {}
   for _, row in ipairs(frame:group {
     by = { "stage", "part", "name", "short_name", "grid_x", "grid_y", "grid_z", "block_x",
       "block_y", "block_z", "registers", "static_shared", "dynamic_shared" },
     total = { "duration" },
   }) do
-    local key = key_of(row)
-    by_key[key] = by_key[key] or {}
-    table.insert(by_key[key], {
+    local shapes = shapes_of(row, by_name)
+    shapes[#shapes + 1] = {
       grid = { row.grid_x, row.grid_y, row.grid_z },
       block = { row.block_x, row.block_y, row.block_z },
       registers = row.registers,
@@ -55,15 +71,12 @@ local function shapes_by_kernel(frame)
         and row.static_shared + row.dynamic_shared,
       calls = row.count,
       total_ns = row.duration.total,
-    })
+    }
   end
-  for _, list in pairs(by_key) do
-    table.sort(list, function(a, b)
-      if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-      return table.concat(a.grid, ",") < table.concat(b.grid, ",")
-    end)
+  for _, alike in pairs(by_name) do
+    for _, kernel in ipairs(alike) do table.sort(kernel.shapes, is_larger) end
   end
-  return by_key
+  return by_name
 end
 
 
@@ -98,15 +111,15 @@ end
 -- By demangled name: the mangled one. Functions of the same name in different
 -- files (anonymous namespaces) have several; those are left out.
 local function mangled_names(frame)
-  local found, several = {}, {}
-  for _, row in ipairs(frame:group { by = { "name", "mangled_name" } }) do
-    local name = known(row.name) or UNNAMED
-    several[name] = several[name] or found[name] ~= nil
-    found[name] = known(row.mangled_name)
+  local pairs_of_names = errors.check("failed", frame:group { by = { "name", "mangled_name" },
+    columns = {} })
+  local found, several, mangled = {}, {}, pairs_of_names:values "mangled_name"
+  for i, name in ipairs(pairs_of_names:values "name") do
+    name = known(name or "") or UNNAMED
+    several[name] = several[name] or found[name] ~= nil or nil
+    found[name] = known(mangled[i] or "")
   end
-  for name, many in pairs(several) do
-    if many then found[name] = nil end
-  end
+  for name in pairs(several) do found[name] = nil end
   return found
 end
 
@@ -205,7 +218,7 @@ end
 function kernels.list(trace, found, rules)
   local list, frame = {}, used_kernels(trace, found)
   frame, list.others = divided(frame, rules)
-  local shapes, mangled = shapes_by_kernel(frame), mangled_names(frame)
+  local shapes, mangled = shapes_by_name(frame), mangled_names(frame)
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
     sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
     local times, name = row.duration, known(row.name) or UNNAMED
@@ -216,7 +229,7 @@ function kernels.list(trace, found, rules)
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max,
       std_ns = row.count > 1 and times.stddev or nil,
-      shapes = shapes[key_of(row)],
+      shapes = shapes_of(row, shapes),
     }
   end
   return kernels.rank(list)

@@ -20,8 +20,8 @@ end
 
 
 -- Add columns by the values of other ones. by: names of columns; columns: list of
--- { name, type, unit, get }, get a function of a row with the columns of `by`, whose
--- nil and false are absent. Returns the frame.
+-- { name, type, unit, get }, get a function of a row with the columns of `by`, which is the
+-- next one after that; what it gives is absent where it is nil or false. Returns the frame.
 function rows.extend(frame, by, columns)
   local keys = frame:group { by = by, columns = {}, keep = true }
   local made, cells, wanted, given = {}, {}, #columns, #by
@@ -29,8 +29,8 @@ function rows.extend(frame, by, columns)
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }
   end
   for i, name in ipairs(by) do cells[i] = keys:values(name) end
+  local key = {}
   for row = 1, #keys do
-    local key = {}
     for i = 1, given do key[by[i]] = cells[i][row] or nil end
     for i = 1, wanted do made[i].values[row] = columns[i].get(key) or false end
   end

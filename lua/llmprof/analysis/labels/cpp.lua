@@ -23,7 +23,8 @@ local types = {
 -- "bf16" for "const c10::BFloat16 *", "16-bit" for a type of which only the size is
 -- known; nil for what is no such type.
 function cpp.dtype(text)
-  local size = text:match "OpaqueType<%(?[%a ]*%)?(%d+)"
+  if types[text] then return types[text] end
+  local size = text:find("OpaqueType<", 1, true) and text:match "OpaqueType<%(?[%a ]*%)?(%d+)"
   if size then return ("%d-bit"):format(8 * size) end
   local word = text:gsub("^const ", ""):gsub("[ *&]+$", "")
   return types[word] or types[word:match "::([%w_]+)$"]

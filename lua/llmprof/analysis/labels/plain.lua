@@ -23,7 +23,9 @@ local known = {
 
 -- "rms_norm" for "rms_norm_kernel" and "_rms_norm_kernel".
 local function without_kernel(base)
-  local short = base:gsub("_kernel$", ""):gsub("Kernel$", ""):gsub("^_+", "")
+  local short = base
+  if short:sub(-5) == "ernel" then short = short:gsub("_kernel$", ""):gsub("Kernel$", "") end
+  short = short:match "^_*(.*)$"
   return short ~= "" and short or base
 end
 
