@@ -3,10 +3,10 @@
 // under several of them and puts the figures side by side.
 //
 //   nvcc -O2 -std=c++17 -arch=native -o overhead overhead.cu
-//   overhead ROUNDS LAUNCHES REPLAYS KERNELS CPU [END_FILE]
+//   overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU [END_FILE]
 //
-// Each round: LAUNCHES of an empty kernel and REPLAYS of a graph of KERNELS of
-// it, first with the window closed, then with it open (cudaProfilerStart to
+// Each round: LAUNCHES of a kernel of NS nanoseconds and REPLAYS of a graph of
+// KERNELS of it, first with the window closed, then with it open (cudaProfilerStart to
 // Stop). The thread that launches is kept on CPU (-1: it is not), and all other
 // threads of the process, the driver's and the profiler's, leave it, where there
 // is another. A line for each part of a round,
@@ -41,7 +41,7 @@ enum {
 };
 
 typedef struct {
-  int rounds, launches, replays, kernels, cpu;
+  int rounds, launches, replays, kernels, length, cpu; // length: ns
 } Options;
 
 // ---- helpers ----
@@ -94,18 +94,29 @@ static void keep_on(int cpu) {
 
 // ---- work ----
 
-__global__ void nothing(void) {}
+__global__ void wait(uint64_t cycles) {
+  uint64_t begun = clock64();
+  while (cycles && clock64() - begun < cycles) continue;
+}
 
-static void launch(int count) {
-  for (int i = 0; i < count; i++) nothing<<<1, 32>>>();
+// Of the GPU's highest clock.
+static uint64_t cycles_of(int ns) {
+  int khz;
+  CHECK(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0));
+  return (uint64_t)ns * (uint64_t)khz / 1000000;
+}
+
+static void launch(int count, uint64_t cycles) {
+  for (int i = 0; i < count; i++) wait<<<1, 32>>>(cycles);
   CHECK(cudaGetLastError());
 }
 
-static cudaGraphExec_t make_graph(cudaStream_t stream, int kernels) {
+static cudaGraphExec_t make_graph(cudaStream_t stream, int kernels,
+                                  uint64_t cycles) {
   cudaGraph_t graph;
   cudaGraphExec_t made;
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < kernels; i++) nothing<<<1, 32, 0, stream>>>();
+  for (int i = 0; i < kernels; i++) wait<<<1, 32, 0, stream>>>(cycles);
   CHECK(cudaStreamEndCapture(stream, &graph));
   CHECK(cudaGraphInstantiate(&made, graph, 0));
   CHECK(cudaGraphDestroy(graph));
@@ -132,13 +143,14 @@ static void measure(const Options *o, const char *window, int round,
   int most = parts > others ? parts : others;
   int64_t *times = (int64_t *)malloc((size_t)(most + 1) * sizeof *times);
   if (!times) exit(FAILED);
-  cudaGraphExec_t graph = make_graph(stream, o->kernels);
+  uint64_t cycles = cycles_of(o->length);
+  cudaGraphExec_t graph = make_graph(stream, o->kernels, cycles);
   others_leave(o->cpu);
-  launch(o->launches / WARMING + 1);
+  launch(o->launches / WARMING + 1, cycles);
   CHECK(cudaDeviceSynchronize());
   times[0] = now();
   for (int i = 0; i < parts; i++) {
-    launch(LAUNCHES);
+    launch(LAUNCHES, cycles);
     times[i + 1] = now();
   }
   CHECK(cudaDeviceSynchronize());
@@ -160,7 +172,7 @@ static void run(const Options *o) {
   CHECK(cudaFree(NULL)); // makes the context
   keep_on(o->cpu);
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  launch(o->launches);
+  launch(o->launches, cycles_of(o->length));
   if (o->rounds == 0) measure(o, "open", 0, stream);
   for (int round = 0; round < o->rounds; round++) {
     measure(o, "closed", round, stream);
@@ -195,14 +207,14 @@ static int write_end(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6 && argc != 7) {
+  if (argc != 7 && argc != 8) {
     fprintf(stderr,
-            "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS CPU [END_FILE]\n");
+            "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU [END_FILE]\n");
     return USAGE;
   }
   Options o = {number(argv[1], 0), number(argv[2], LAUNCHES), number(argv[3], REPLAYS),
-               number(argv[4], 1), number(argv[5], -1)};
+               number(argv[4], 1), number(argv[5], 0), number(argv[6], -1)};
   run(&o);
   fflush(stdout);
-  return argc == 7 ? write_end(argv[6]) : 0;
+  return argc == 8 ? write_end(argv[7]) : 0;
 }

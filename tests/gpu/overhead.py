@@ -2,6 +2,7 @@
 """What the timeline adds to a launch: llmprof's collector and nsys, side by side on one GPU.
 
     tests/gpu/overhead.py [--llmprof PROGRAM] [--nsys PROGRAM] [--seconds S] [--json FILE]
+                          [--cupti VERSION=LIBRARY ...]
 
 Processes differ by more than profilers do, so each process measures itself with the profiler's
 window closed and open in turn (overhead.cu, made with nvcc unless --program names it), and what
@@ -9,8 +10,11 @@ is added is the difference within each process. Tools take turns until S seconds
 table has the least and the median of all parts of rounds, then what the window adds: the median
 over processes of the difference of their medians, and of their least. `plain` has no tool at
 all. The launching thread has a processor of its own: everything else that this starts stays off
-it. How much of what nsys adds the collector adds is said with the range that nine in ten of 4,000
-draws of the processes give: a ratio is known no better than that.
+it. How much of what nsys adds the collector adds, above a closed window and above no tool, is
+said with the range that nine in ten of 4,000 draws of the processes give: a ratio is known no
+better than that.
+
+--cupti adds the collector with another libcupti, nodes only, for each that is named.
 
 The last table is of runs without windows: from the program's end (it writes when that is) until
 the tool is done, and until four reports are written.
@@ -99,16 +103,24 @@ def complain(failure: Failed) -> None:
 
 def tools(args: argparse.Namespace) -> Dict[str, List[str]]:
     """Of each tool, the words before the program's."""
-    def collector(graphs: str) -> List[str]:
-        return [args.llmprof, "collect", "-o", "run.spool", "-p", "unit.by=profiler", "-p",
-                f"graphs={graphs}", "--"]
+    def collector(graphs: str, *more: str) -> List[str]:
+        plan = [word for item in ("unit.by=profiler", f"graphs={graphs}", *more)
+                for word in ("-p", item)]
+        return [args.llmprof, "collect", "-o", "run.spool", *plan, "--"]
 
     def nsys(graphs: str) -> List[str]:
         return [args.nsys, "profile", *NSYS, "--output=run", f"--cuda-graph-trace={graphs}",
                 "--capture-range=cudaProfilerApi", "--capture-range-end=repeat"]
 
-    return {"plain": [], "collector, nodes": collector("node"), "nsys, nodes": nsys("node"),
+    ways = {"plain": [], "collector, nodes": collector("node"), "nsys, nodes": nsys("node"),
             "collector, whole graphs": collector("graph"), "nsys, whole graphs": nsys("graph")}
+    for version, library in args.cupti:
+        ways[named(version)] = collector("node", f"cupti={library}")
+    return ways
+
+
+def named(version: str) -> str:
+    return f"collector, nodes, CUPTI {version}"
 
 
 def measured(words: List[str], rounds: int) -> Rounds:
@@ -130,8 +142,8 @@ def in_turn(args: argparse.Namespace, program: str) -> Dict[str, List[Rounds]]:
     begun, longest = time.monotonic(), 0.0
     ways = tools(args)
     found: Dict[str, List[Rounds]] = {name: [] for name in ways}
-    words = [program, str(args.rounds), str(args.launches), str(args.replays), str(KERNELS),
-             str(args.cpu)]
+    words = [program, *map(str, (args.rounds, args.launches, args.replays, KERNELS, args.ns,
+                                 args.cpu))]
     while ways and (longest == 0 or time.monotonic() - begun + longest < args.seconds):
         turn = time.monotonic()
         for name in list(ways):
@@ -149,23 +161,38 @@ def added_by(process: Rounds, kind: str, best: Callable[[List[float]], float]) -
     return best(process[kind, "open"]) - best(process[kind, "closed"])
 
 
-def drawn(dice: random.Random, values: List[float]) -> float:
-    return statistics.median(dice.choices(values, k=len(values)))
-
-
-def ratio(found: Dict[str, List[Rounds]], kind: str, graphs: str) -> str:
-    """Of what the collector adds and what nsys does, by the medians of processes."""
-    ours, theirs = ([added_by(p, kind, statistics.median) for p in found.get(name, [])]
-                    for name in (f"collector, {graphs}", f"nsys, {graphs}"))
-    if not ours or not theirs:
-        return f"{graphs}: not measured"
+def share(added: Callable[[Callable[[List[float]], float]], Tuple[float, float]]) -> str:
+    """Of what the collector adds and what nsys does: the ratio, and the range of nine in ten
+    draws of the processes."""
     dice = random.Random(1)
-    draws = [(drawn(dice, ours), drawn(dice, theirs)) for _ in range(4000)]
+    draws = [added(lambda of: statistics.median(dice.choices(of, k=len(of))))
+             for _ in range(4000)]
     if min(nsys for _, nsys in draws) <= 0:
-        return f"{graphs}: what nsys adds cannot be told from nothing"
+        return "what nsys adds cannot be told from nothing"
     ratios = sorted(collector / nsys for collector, nsys in draws)
-    whole = statistics.median(ours) / statistics.median(theirs)
-    return f"{graphs}: collector / nsys {whole:.2f}, {ratios[200]:.2f} to {ratios[-200]:.2f}"
+    collector, nsys = added(statistics.median)
+    return f"{collector / nsys:.2f}, {ratios[200]:.2f} to {ratios[-200]:.2f}"
+
+
+def ratio(found: Dict[str, List[Rounds]], kind: str, collector: str) -> str:
+    """By the medians of processes: open windows above closed ones, and above no tool."""
+    nsys = f"nsys, {collector.split(', ')[1]}"
+    if not all(found.get(name) for name in (collector, nsys, "plain")):
+        return f"{collector}: not measured"
+    within = {name: [added_by(p, kind, statistics.median) for p in found[name]]
+              for name in (collector, nsys)}
+    opened = {name: [statistics.median(p[kind, "open"]) for p in found[name]]
+              for name in (collector, nsys, "plain")}
+
+    def above_closed(best: Callable[[List[float]], float]) -> Tuple[float, float]:
+        return best(within[collector]), best(within[nsys])
+
+    def above_plain(best: Callable[[List[float]], float]) -> Tuple[float, float]:
+        plain = best(opened["plain"])
+        return best(opened[collector]) - plain, best(opened[nsys]) - plain
+
+    return (f"{collector}, of nsys: {share(above_closed)}, above a closed window; "
+            f"{share(above_plain)}, above no tool")
 
 
 def row(name: str, processes: List[Rounds], kind: str) -> str:
@@ -186,7 +213,8 @@ def show(found: Dict[str, List[Rounds]], kind: str, title: str) -> None:
           "added, of medians | added, of least |\n|---|---|---|---|---|")
     for name, processes in found.items():
         print(row(name, processes, kind))
-    print("\n" + "\n".join(ratio(found, kind, graphs) for graphs in ("nodes", "whole graphs")))
+    print("\n" + "\n".join(ratio(found, kind, name) for name in found
+                           if name.startswith("collector")))
 
 
 def keep(found: Dict[str, List[Rounds]], path: str) -> None:
@@ -211,7 +239,7 @@ def one_to_reports(before: List[str], work: List[str], reports: List[str]) -> Tu
 
 def to_reports(args: argparse.Namespace, program: str) -> None:
     print("\n| from the program's end | tool is done, s | four reports, s |\n|---|---|---|")
-    work = [program, "0", str(5 * args.launches), str(args.replays), str(KERNELS), str(args.cpu)]
+    work = [program, *map(str, (0, 5 * args.launches, args.replays, KERNELS, args.ns, args.cpu))]
     ways = {
         "collector": ([args.llmprof, "collect", "-o", "run.spool", "--"],
                       [args.llmprof, "stats", "-f", "csv", "-o", "r", "-r", REPORTS, "run.spool"]),
@@ -233,8 +261,8 @@ def described(args: argparse.Namespace) -> None:
     for words in (["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
                   [args.nsys, "--version"], [args.llmprof, "--version"]):
         print(" ".join(shell(words, "/")[0].split()))
-    print(f"rounds of {args.launches} launches and {args.replays} replays of {KERNELS} kernels, "
-          f"{args.rounds} in a process; launching thread on CPU {args.cpu}")
+    print(f"rounds of {args.launches} launches and {args.replays} replays of {KERNELS} kernels of "
+          f"{args.ns} ns, {args.rounds} in a process; launching thread on CPU {args.cpu}")
 
 
 def options(words: List[str]) -> argparse.Namespace:
@@ -246,8 +274,11 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--launches", type=int, default=20000)
     parser.add_argument("--replays", type=int, default=200)
+    parser.add_argument("--ns", type=int, default=0, help="what a kernel takes, at least (0)")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)) - 1)
     parser.add_argument("--json", help="each figure, as JSON")
+    parser.add_argument("--cupti", action="append", default=[], metavar="VERSION=LIBRARY",
+                        type=lambda word: tuple(word.split("=", 1)))
     args = parser.parse_args(words)
     built = (str(ROOT / "build" / path) for path in ("*/portable/llmprof/llmprof", "*/bin/llmprof"))
     args.llmprof = find(args.llmprof, "llmprof", *built)
