@@ -292,6 +292,8 @@ enum {
   CALL_NAMES = 1024,
 };
 
+#define NOT_CHOSEN UINT32_MAX
+
 static uint32_t call_names[2][CALL_NAMES]; /* of driver or not, by cbid */
 
 static uint32_t call_name(bool is_driver, uint32_t cbid) {
@@ -299,7 +301,8 @@ static uint32_t call_name(bool is_driver, uint32_t cbid) {
   uint32_t *id = cbid < CALL_NAMES ? &call_names[is_driver][cbid] : &none;
   if (*id) return *id;
   const char *name = calls_name(is_driver, cbid);
-  *id = names_id(name ? name : "unknown call");
+  *id = name && !calls_is_chosen(name) ? NOT_CHOSEN
+                                       : names_id(name ? name : "unknown call");
   return *id;
 }
 
@@ -316,6 +319,7 @@ static void write_call(const CUpti_Activity *activity) {
       .cbid = a->cbid,
       .driver = is_driver,
   };
+  if (call.name == NOT_CHOSEN) return;
   output_record(SPOOL_CALL, &call, sizeof call, NULL, 0);
 }
 

@@ -50,7 +50,7 @@ enum {
   CBIDS = 4096 /* more than any version has */
 };
 
-static bool is_chosen(const char *name) {
+bool calls_is_chosen(const char *name) {
   for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
     if (strncmp(name, chosen[i], strlen(chosen[i])) == 0) return true;
   return false;
@@ -96,7 +96,7 @@ static void enable_domain(bool is_driver, bool on) {
   uint32_t last = last_cbid(is_driver);
   for (uint32_t cbid = 1; cbid <= last; cbid++) {
     const char *name = calls_name(is_driver, cbid);
-    if (name && is_chosen(name)) (void)enable(cbid, on);
+    if (name && calls_is_chosen(name)) (void)enable(cbid, on);
   }
 }
 

@@ -12,6 +12,9 @@ void calls_prepare(void);
 /* Have the chosen calls recorded, or not. */
 void calls_enable(bool on);
 
+/* Is a call of that name one of those? CUPTI before 12.6 records all. */
+bool calls_is_chosen(const char *name);
+
 /* CUPTI's name of a function; NULL: it knows none. */
 const char *calls_name(bool is_driver, uint32_t cbid);
 

@@ -1,6 +1,7 @@
 /* A stand-in for libcupti: it delivers a record of each launch and of its call,
  * callbacks, values of metrics and samples, as the real one does, without a
- * GPU. STANDIN_FAIL="FUNCTION=CODE" makes a function fail. */
+ * GPU. STANDIN_FAIL="FUNCTION=CODE" makes a function fail. Built with OLD it is
+ * one that does not let calls be chosen. */
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -144,6 +145,10 @@ static void add_calls(uint32_t cbid, uint32_t id) {
       call_of(CUPTI_ACTIVITY_KIND_RUNTIME,
               CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, id);
   add_record(&inner, sizeof inner);
+#ifdef OLD
+  inner.cbid = CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute;
+  add_record(&inner, sizeof inner);
+#endif
   add_held();
   if (id % 2) held = outer;
 }
@@ -329,6 +334,10 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   MAY_FAIL();
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
     atomic_store(&kernels_on, true);
+#ifdef OLD
+  for (size_t i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < CBIDS; i++)
+    atomic_store(&recorded[i], true);
+#endif
   return CUPTI_SUCCESS;
 }
 
@@ -338,6 +347,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   return CUPTI_SUCCESS;
 }
 
+#ifndef OLD
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on) {
   if (id < CBIDS) atomic_store(&recorded[id], on != 0);
   return CUPTI_SUCCESS;
@@ -347,6 +357,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on) {
   (void)id, (void)on;
   return CUPTI_SUCCESS;
 }
+#endif
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
   (void)flag;

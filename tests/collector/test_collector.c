@@ -201,6 +201,22 @@ static void test_timeline(void **state) {
   forget(&out);
 }
 
+/* Where CUPTI records all calls, those are left out that are not chosen. */
+static void test_old_cupti(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "100",
+                              .threads = "3",
+                              .plan = "cupti = " OLD_CUPTI "\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
+  assert_int_equal(t->driver_calls, 3 * KERNELS);
+  assert_int_equal(t->runtime_calls, 3 * KERNELS / 2);
+  assert_int_equal(out.calls, 3 * KERNELS);
+  forget(&out);
+}
+
 /* Which rank a process is stands behind its program's name, where it is told.
  */
 static void test_rank(void **state) {
@@ -931,6 +947,7 @@ static void test_socket(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_timeline),
+      cmocka_unit_test(test_old_cupti),
       cmocka_unit_test(test_rank),
       cmocka_unit_test(test_nvtx),
       cmocka_unit_test(test_memory),
