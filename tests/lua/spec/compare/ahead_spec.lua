@@ -46,6 +46,12 @@ describe("llmprof.compare.ahead", function()
     assert.equal(3, bounds.get "limits.threads")
   end)
 
+  it("has one that is named twice analysed once", function()
+    local list = read({ FILES[1], FILES[1] }, 1)
+    assert.equal(1, #own)
+    assert.equal(list[1], list[2])
+  end)
+
   it("has small ones analysed by one", function()
     ahead.LEAST = least
     read(FILES, 3)
