@@ -86,10 +86,16 @@ local function marked_stages(found)
 end
 
 
+-- Does it launch CUDA graphs?
+function collected.has_graphs(trace)
+  local all = errors.check("failed", trace:frame "kernels")
+  return #all:where { { "graph_node", "~=", false } } > 0
+end
+
+
 -- Launches of graphs as one each, where there are graphs.
 local function add_graphs(lines, trace, found, count)
-  local all = errors.check("failed", trace:frame "kernels")
-  if #all:where { { "graph_node", "~=", false } } == 0 then return end
+  if not collected.has_graphs(trace) then return end
   for _, stage in ipairs(marked_stages(found)) do
     lines[#lines + 1] = plan.line("graph", ("*|%s|0-%d"):format(stage, count - 1))
   end
