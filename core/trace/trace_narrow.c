@@ -154,7 +154,7 @@ static bool put_times(llmprof_trace *trace, size_t op,
   int64_t delay = llmprof_between(call->start, trace->ops.start[op]);
   int64_t took = llmprof_between(call->start, call->end);
   bool fits = is_small(took) && delay >= -LLMPROF_SOONEST &&
-              is_small(delay + LLMPROF_SOONEST);
+              delay < UINT32_MAX - LLMPROF_SOONEST;
   if (!l->start && !fits && !lengthen(trace)) return false;
   if (l->start) {
     l->start[op] = call->start;

@@ -79,6 +79,20 @@ class Run(support.Case):
         capture = self.capture(sql=f"UPDATE {KERNEL} SET globalPid = globalPid + (1 << 24)")
         self.assertEqual(0, self.analyse(capture).status)
 
+    def test_no_kernels(self):
+        capture = self.capture(EAGER, f"DROP TABLE {KERNEL}")
+        self.assertEqual(0, self.analyse(capture).status)
+
+    def test_kernels_at_the_end_of_time(self):
+        path = self.trace(FIXTURES / "tiny_h200/run.sqlite",
+                          f"UPDATE {KERNEL} SET start = 9223372036854775807, "
+                          "end = 9223372036854775807")
+        self.does("stats", path)
+
+    def test_names_lost(self):
+        capture = self.capture(sql="UPDATE StringIds SET id = id + 1000000")
+        self.assertEqual(0, self.analyse(capture).status)
+
     def test_date_that_is_none(self):
         capture = self.capture()
         (capture / "capture.json").write_text('{"date": {"a": 1}}')

@@ -152,7 +152,7 @@ local function layer_spans(given)
     end
     if #seen == 0 then return {} end
     kernels = kernels or busiest(given.trace)
-    made = made or layers.of_step(kernels, known[(#known + 1) // 2])
+    made = made or kernels and layers.of_step(kernels, known[(#known + 1) // 2])
     return layers.spans(kernels, seen, made)
   end
 end
