@@ -13,9 +13,11 @@
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
+/* DEEP: eights of bytes. What is equal up to there is compared; each of their
+ * bytes may be a call further down, and the stack may be small. */
 enum {
-  FEW = 24,  /* are sorted by insertion */
-  DEEP = 16, /* eights of bytes; what is equal up to there is compared */
+  FEW = 24, /* are sorted by insertion */
+  DEEP = 5,
   BYTE = 256,
   BITS = 12,       /* that a text goes by at once, at the most */
   SAMPLE = 256,    /* texts that say how most begin */

@@ -106,6 +106,22 @@ class Machine(support.Case):
         self.skip_where_memory_is_watched()
         self.limited(resource.RLIMIT_STACK, 128 * 1024)
 
+    def test_little_stack_and_names_alike(self):
+        """Each byte of them is what tells thirty from the rest."""
+        self.skip_where_memory_is_watched()
+        names, begin = self.top / "names.lua", ""
+        lines = []
+        for depth in range(140):
+            lines += [f"{begin}{chr(32 + (3 * depth + 8 * i + 1) % 90)}{i}" for i in range(30)]
+            begin += chr(32 + 3 * depth % 90)
+        values = ", ".join(f"[=[{line}]=]" for line in lines)
+        names.write_text('local rows = require("llmprof.frame").new('
+                         f'{len(lines)}, {{ {{ name = "name", type = "string", '
+                         f'values = {{ {values} }} }} }})\n'
+                         'print(#assert(rows:sort { { "name", false } }))\n')
+        result = self.under(limit(resource.RLIMIT_STACK, 128 * 1024), ["exec", names])
+        self.assertEqual((0, b"4200\n"), (result.status, result.out))
+
     def test_hardly_any_stack(self):
         self.skip_where_memory_is_watched()
         for kib in (32, 64, 127):
