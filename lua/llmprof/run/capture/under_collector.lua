@@ -207,7 +207,7 @@ local function write_metrics(ctx, name, metrics, chosen)
 end
 
 
--- Seen on an H100, with libcupti 13.0: a decode step takes a tenth to a sixth longer.
+-- Seen on an H100, with libcupti 13.0: a decode step took 8 to 18 % longer.
 local SLOW_GRAPHS = "plain times are of the same process, in which libcupti makes launches of "
   .. "CUDA graphs slower though it records nothing: with collector.units=UNITS a run of its own "
   .. "is timed"
