@@ -1,6 +1,7 @@
 /* Cells are fetched by the column, some rows at a time: those of a frame that
  * was sorted lie all over memory, and so many of them are on their way at once.
- * Numbers are written into room that was made for all of a row. */
+ * They are written by the column, too, and rows are put together from that:
+ * what was written just now is slow to read. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "text/digits.h"
 
 enum {
-  ROWS = 64
+  ROWS = 64,
+  NEAR = 24 /* bytes that are copied at once, whatever is behind a field */
 };
 
 typedef enum cell_kind {
@@ -28,11 +30,11 @@ typedef struct fetched {
   size_t until; /* of `shared`: what stands before it ends there */
   cell_kind kind;
   bool real;
-  bool same; /* written as those of the column before, which differ, too */
   int digits;
   double scale;
   int64_t cells[ROWS];
-  llmprof_slice texts[ROWS]; /* TEXT: of cells that are there */
+  llmprof_slice fields[ROWS]; /* `bytes` NULL: it takes more than copying */
+  char numbers[ROWS][LLMPROF_FIXED_ROOM];
 } fetched;
 
 struct llmprof_csv_rows {
@@ -115,15 +117,22 @@ static bool is_plain_word(uint64_t word) {
   return !((control | high | same(word, ',') | same(word, '"')) & ALL(0x80));
 }
 
-static bool is_plain(llmprof_slice text) {
+/* Of a text that is no shorter than a word. */
+static bool are_plain_words(llmprof_slice text) {
+  const char *last = text.bytes + text.size - sizeof(uint64_t);
   uint64_t word;
-  size_t i = 0;
-  for (; i + sizeof word <= text.size; i += sizeof word) {
-    memcpy(&word, text.bytes + i, sizeof word);
+  for (const char *at = text.bytes; at < last; at += sizeof word) {
+    memcpy(&word, at, sizeof word);
     if (!is_plain_word(word)) return false;
   }
-  word = ALL(' ');
-  memcpy(&word, text.bytes + i, text.size - i);
+  memcpy(&word, last, sizeof word);
+  return is_plain_word(word);
+}
+
+static bool is_plain(llmprof_slice text) {
+  uint64_t word = ALL(' ');
+  if (text.size >= sizeof word) return are_plain_words(text);
+  memcpy(&word, text.bytes, text.size);
   return is_plain_word(word);
 }
 
@@ -175,127 +184,101 @@ static bool fetch(const llmprof_sheet *s, size_t first, size_t count,
   return are_alike(f->cells, count);
 }
 
-/* Bytes of all of them. */
-static size_t fetch_texts(const llmprof_sheet *s, fetched *f, size_t count) {
-  const llmprof_strings *strings = llmprof_column_strings(s->frame, f->from);
-  size_t bytes = 0;
-  for (size_t r = 0; r < count; r++) {
-    llmprof_slice *text = &f->texts[r];
-    if (f->cells[r] == LLMPROF_ABSENT) continue;
-    text->bytes =
-        llmprof_strings_get(strings, (uint32_t)f->cells[r], &text->size);
-    __builtin_prefetch(text->bytes);
-    bytes += text->size;
-  }
-  return bytes;
+/* ---- fields of a column ---- */
+
+static char *write_integer(char *at, int64_t cell) {
+  uint64_t magnitude = cell < 0 ? 0 - (uint64_t)cell : (uint64_t)cell;
+  return llmprof_put_whole(at, cell < 0, magnitude, 0);
 }
 
-/* Is the column written as the one before, which is right before it? */
-static bool are_same(const fetched *a, const fetched *b) {
-  return b->column + 1 == a->column && a->kind != TEXT && a->kind == b->kind &&
-         a->real == b->real && a->digits == b->digits && a->scale == b->scale;
-}
-
-/* ---- cells ---- */
-
-/* Where the next byte goes. */
-typedef struct pen {
-  llmprof_buffer *out;
-  char *at;
-  size_t room; /* bytes that there is room for when it is set down */
-  size_t last; /* bytes of the field before */
-} pen;
-
-static void lift(pen *p) {
-  p->out->size = (size_t)(p->at - p->out->bytes);
-}
-
-static bool set_down(pen *p) {
-  if (!llmprof_buffer_reserve(p->out, p->room)) return false;
-  p->at = p->out->bytes + p->out->size;
-  return true;
-}
-
-static void put_bytes(pen *p, const char *bytes, size_t size) {
-  memcpy(p->at, bytes, size);
-  p->at += size;
-}
-
-static bool put_text(pen *p, llmprof_sheet *s, llmprof_slice text) {
-  if (!s->options.guard && is_plain(text)) {
-    put_bytes(p, text.bytes, text.size);
-    return true;
-  }
-  lift(p);
-  put_field(s, p->out, text);
-  return set_down(p);
-}
-
-static bool put_slowly(pen *p, const llmprof_sheet *s, size_t i, int64_t cell) {
-  lift(p);
-  llmprof_sheet_put_number(s, p->out, i, cell, false);
-  return set_down(p);
-}
-
-static bool put_fixed(pen *p, const llmprof_sheet *s, const fetched *f,
-                      int64_t cell) {
+/* NULL where that is not easy. */
+static char *write_fixed(char *at, const fetched *f, int64_t cell) {
   double value = (f->real ? llmprof_cell_real(cell) : (double)cell) * f->scale;
   const double whole = 4503599627370496.0; /* below, and what is as large */
   double size = fabs(value);
   uint64_t number = size < whole ? (uint64_t)size : 0;
-  if ((double)number == size) {
-    p->at = llmprof_put_whole(p->at, value < 0, number, f->digits);
-    return true;
-  }
-  if (!llmprof_scale_easily(value, f->digits, &number))
-    return put_slowly(p, s, f->column, cell);
-  p->at = llmprof_put_fixed(p->at, value < 0, number, f->digits);
-  return true;
+  if ((double)number == size)
+    return llmprof_put_whole(at, value < 0, number, f->digits);
+  if (!llmprof_scale_easily(value, f->digits, &number)) return NULL;
+  return llmprof_put_fixed(at, value < 0, number, f->digits);
 }
 
-static void put_integer(pen *p, int64_t cell) {
-  uint64_t magnitude = cell < 0 ? 0 - (uint64_t)cell : (uint64_t)cell;
-  p->at = llmprof_put_whole(p->at, cell < 0, magnitude, 0);
+static llmprof_slice write_number(const fetched *f, int64_t cell, char *room) {
+  char *end = room;
+  if (cell != LLMPROF_ABSENT)
+    end = f->kind == INTEGER ? write_integer(room, cell)
+          : f->kind == FIXED ? write_fixed(room, f, cell)
+                             : NULL;
+  return end ? (llmprof_slice){room, (size_t)(end - room)}
+             : (llmprof_slice){NULL, 0};
 }
 
-static bool put_cell(pen *p, llmprof_sheet *s, const fetched *f, size_t r) {
-  int64_t cell = f->cells[r];
-  if (cell == LLMPROF_ABSENT) return true;
-  switch (f->kind) {
-  case TEXT:
-    return put_text(p, s, f->texts[r]);
-  case INTEGER:
-    return put_integer(p, cell), true;
-  case FIXED:
-    return put_fixed(p, s, f, cell);
-  case OTHER:
-    break;
-  }
-  return put_slowly(p, s, f->column, cell);
+static bool are_same(const fetched *a, const fetched *b) {
+  return a->kind == b->kind && a->real == b->real && a->digits == b->digits &&
+         a->scale == b->scale;
 }
 
-/* The number of the column before once more: that of a group of one row is its
+/* before: the column before, or NULL: the number of a group of one row is its
  * mean, its median, its least and its largest. */
-static bool put_again(pen *p, const fetched *f, size_t r) {
-  char text[LLMPROF_FIXED_ROOM / 2];
-  if (!f->same || f->cells[r] != f[-1].cells[r] || p->last > sizeof text ||
-      f->cells[r] == LLMPROF_ABSENT)
-    return false;
-  memcpy(text, p->at - 1 - p->last, sizeof text);
-  memcpy(p->at, text, sizeof text);
-  p->at += p->last;
-  return true;
+static void write_numbers(fetched *f, const fetched *before, size_t count) {
+  bool same = before && are_same(f, before);
+  for (size_t r = 0; r < count; r++)
+    f->fields[r] = same && f->cells[r] == before->cells[r]
+                       ? before->fields[r]
+                       : write_number(f, f->cells[r], f->numbers[r]);
+}
+
+static void fetch_texts(const llmprof_sheet *s, fetched *f, size_t count) {
+  const llmprof_strings *strings = llmprof_column_strings(s->frame, f->from);
+  for (size_t r = 0; r < count; r++) {
+    llmprof_slice *text = &f->fields[r];
+    *text = (llmprof_slice){"", 0};
+    if (f->cells[r] == LLMPROF_ABSENT) continue;
+    text->bytes =
+        llmprof_strings_get(strings, (uint32_t)f->cells[r], &text->size);
+    __builtin_prefetch(text->bytes);
+  }
+}
+
+/* Bytes of all of them. */
+static size_t write_texts(const llmprof_sheet *s, fetched *f, size_t count) {
+  size_t bytes = 0;
+  fetch_texts(s, f, count);
+  for (size_t r = 0; r < count; r++) {
+    llmprof_slice *text = &f->fields[r];
+    bytes += text->size;
+    if (text->size && (s->options.guard || !is_plain(*text)))
+      *text = (llmprof_slice){NULL, 0};
+  }
+  return bytes;
+}
+
+/* Bytes of texts. */
+static size_t write_fields(const llmprof_sheet *s, fetched *f,
+                           const fetched *before, size_t count) {
+  if (f->kind == TEXT) return write_texts(s, f, count);
+  write_numbers(f, before, count);
+  return 0;
+}
+
+static void put_slowly(llmprof_sheet *s, llmprof_buffer *out, const fetched *f,
+                       size_t r) {
+  int64_t cell = f->cells[r];
+  if (f->kind == TEXT)
+    put_field(s, out, llmprof_sheet_text(s, f->column, cell));
+  else
+    llmprof_sheet_put_number(s, out, f->column, cell, false);
 }
 
 /* ---- rows ---- */
 
 /* The cell that all rows have. */
-static bool share(llmprof_csv_rows *rows, llmprof_sheet *s, fetched *f) {
-  size_t size = f->kind == TEXT ? fetch_texts(s, f, 1) : 0;
-  pen p = {.out = &rows->shared, .room = size + LLMPROF_FIXED_ROOM};
-  if (!set_down(&p) || !put_cell(&p, s, f, 0)) return false;
-  lift(&p);
-  return true;
+static void share(llmprof_csv_rows *rows, llmprof_sheet *s, fetched *f) {
+  write_fields(s, f, NULL, 1);
+  if (f->fields[0].bytes)
+    llmprof_buffer_add(&rows->shared, f->fields[0].bytes, f->fields[0].size);
+  else
+    put_slowly(s, &rows->shared, f, 0);
 }
 
 static bool fetch_columns(llmprof_csv_rows *rows, llmprof_sheet *s) {
@@ -306,19 +289,20 @@ static bool fetch_columns(llmprof_csv_rows *rows, llmprof_sheet *s) {
     fetched *f = &rows->columns[rows->differ];
     if (i) llmprof_buffer_putc(&rows->shared, ',');
     describe(s, i, f);
-    if (fetch(s, rows->first, rows->count, f, rows->differ ? f - 1 : NULL)) {
-      if (!share(rows, s, f)) return false;
+    const fetched *before = rows->differ ? f - 1 : NULL;
+    if (fetch(s, rows->first, rows->count, f, before)) {
+      share(rows, s, f);
       continue;
     }
-    if (f->kind == TEXT) texts += fetch_texts(s, f, rows->count);
+    texts += write_fields(s, f, before, rows->count);
     f->until = rows->shared.size;
-    f->same = rows->differ && are_same(f, f - 1);
     rows->differ++;
   }
   llmprof_buffer_putc(&rows->shared, '\n');
-  rows->room = texts + rows->count * (rows->shared.size +
-                                      rows->differ * LLMPROF_FIXED_ROOM);
-  return !rows->shared.failed;
+  rows->room = texts + NEAR +
+               rows->count * (rows->shared.size +
+                              rows->differ * LLMPROF_FIXED_ROOM);
+  return llmprof_buffer_reserve(&rows->shared, NEAR);
 }
 
 /* The rows from s->row on; NULL when out of memory. */
@@ -340,20 +324,70 @@ void llmprof_csv_rows_free(llmprof_csv_rows *rows) {
   llmprof_free(rows);
 }
 
+/* Where the next byte goes. */
+typedef struct pen {
+  llmprof_buffer *out;
+  char *at;
+  size_t room; /* bytes that there is room for when it is set down */
+} pen;
+
+static void lift(pen *p) {
+  p->out->size = (size_t)(p->at - p->out->bytes);
+}
+
+static bool set_down(pen *p) {
+  if (!llmprof_buffer_reserve(p->out, p->room)) return false;
+  p->at = p->out->bytes + p->out->size;
+  return true;
+}
+
+/* Of bytes that NEAR more may be read behind. */
+static void put_near(pen *p, const char *bytes, size_t size) {
+  memcpy(p->at, bytes, NEAR);
+  if (size > NEAR) memcpy(p->at + NEAR, bytes + NEAR, size - NEAR);
+  p->at += size;
+}
+
+/* Of any bytes, most often of a few words. */
+static void put_text(pen *p, const char *bytes, size_t size) {
+  char *at = p->at;
+  p->at += size;
+  if (size < sizeof(uint64_t) || size > 8 * sizeof(uint64_t)) {
+    memcpy(at, bytes, size);
+    return;
+  }
+  char *last = p->at - sizeof(uint64_t);
+  const char *from = bytes + size - sizeof(uint64_t);
+  for (; at < last; at += sizeof(uint64_t), bytes += sizeof(uint64_t))
+    memcpy(at, bytes, sizeof(uint64_t));
+  memcpy(last, from, sizeof(uint64_t));
+}
+
+static bool put_cell(pen *p, llmprof_sheet *s, const fetched *f, size_t r) {
+  llmprof_slice field = f->fields[r];
+  if (!field.bytes) {
+    lift(p);
+    put_slowly(s, p->out, f, r);
+    return set_down(p);
+  }
+  if (f->kind == TEXT)
+    put_text(p, field.bytes, field.size);
+  else
+    put_near(p, field.bytes, field.size);
+  return true;
+}
+
 static bool put_row(pen *p, llmprof_sheet *s, const llmprof_csv_rows *rows,
                     size_t r) {
   const char *shared = rows->shared.bytes;
   size_t from = 0;
   for (size_t k = 0; k < rows->differ; k++) {
     const fetched *f = &rows->columns[k];
-    put_bytes(p, shared + from, f->until - from);
+    put_near(p, shared + from, f->until - from);
     from = f->until;
-    if (put_again(p, f, r)) continue;
-    size_t begin = (size_t)(p->at - p->out->bytes);
     if (!put_cell(p, s, f, r)) return false;
-    p->last = (size_t)(p->at - p->out->bytes) - begin;
   }
-  put_bytes(p, shared + from, rows->shared.size - from);
+  put_near(p, shared + from, rows->shared.size - from);
   return true;
 }
 
