@@ -204,6 +204,38 @@ bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
   return false;
 }
 
+/* ---- rows ---- */
+
+typedef struct row_crew {
+  size_t count;
+  llmprof_crew_rows_step step;
+  void *user;
+} row_crew;
+
+static bool do_rows(void *user, size_t number, size_t part,
+                    llmprof_error *err) {
+  const row_crew *r = user;
+  size_t first = part * LLMPROF_CREW_ROWS, left = r->count - first;
+  (void)number;
+  (void)err;
+  r->step(r->user, first,
+          first + (left < LLMPROF_CREW_ROWS ? left : LLMPROF_CREW_ROWS));
+  return true;
+}
+
+void llmprof_crew_rows(size_t count, llmprof_crew_rows_step step, void *user) {
+  row_crew r = {count, step, user};
+  const llmprof_crew crew = {.parts = count / LLMPROF_CREW_ROWS +
+                                      (count % LLMPROF_CREW_ROWS > 0),
+                             .work = do_rows,
+                             .user = &r};
+  size_t size = llmprof_crew_size(crew.parts);
+  if (size > 1)
+    (void)llmprof_crew_run(&crew, size, NULL); /* no part fails */
+  else if (count)
+    step(user, 0, count);
+}
+
 /* ---- one thing aside ---- */
 
 static void *start_aside(void *user) {

@@ -42,6 +42,16 @@ size_t llmprof_crew_size(size_t parts);
 bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
                       llmprof_error *err);
 
+/* Does the rows from `first` up to `end`; it cannot fail. */
+typedef void (*llmprof_crew_rows_step)(void *user, size_t first, size_t end);
+
+/* All rows, in stretches that begin at multiples of LLMPROF_CREW_ROWS: on
+ * several threads where there are many. */
+enum {
+  LLMPROF_CREW_ROWS = 1 << 16
+};
+void llmprof_crew_rows(size_t rows, llmprof_crew_rows_step step, void *user);
+
 /* One thing that is done while the caller goes on with others. */
 typedef struct llmprof_aside {
   bool (*work)(void *user, llmprof_error *err);

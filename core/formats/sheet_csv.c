@@ -299,9 +299,9 @@ static bool fetch_columns(llmprof_csv_rows *rows, llmprof_sheet *s) {
     rows->differ++;
   }
   llmprof_buffer_putc(&rows->shared, '\n');
-  rows->room = texts + NEAR +
-               rows->count * (rows->shared.size +
-                              rows->differ * LLMPROF_FIXED_ROOM);
+  rows->room =
+      texts + NEAR +
+      rows->count * (rows->shared.size + rows->differ * LLMPROF_FIXED_ROOM);
   return llmprof_buffer_reserve(&rows->shared, NEAR);
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/crew.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
 
@@ -31,21 +32,32 @@ static content content_of(const llmprof_frame *frame,
   }
 }
 
+typedef struct filling {
+  const llmprof_column *column; /* or NULL */
+  content held;
+  void *data;
+} filling;
+
+static void fill_some(void *user, size_t first, size_t end) {
+  const filling *f = user;
+  int64_t *counts = f->data;
+  double *reals = f->data;
+  for (size_t row = first; row < end; row++) {
+    if (f->held == COUNTS)
+      counts[row] =
+          !f->column || llmprof_cell(f->column, row) != LLMPROF_ABSENT;
+    else
+      reals[row] = f->held == NONE ? NAN : llmprof_real_at(f->column, row);
+  }
+}
+
 /* NULL when out of memory. */
 static void *fill(const llmprof_frame *frame, content held, size_t number) {
   size_t rows = llmprof_frame_rows(frame);
-  const llmprof_column *column =
-      number == SIZE_MAX ? NULL : llmprof_frame_peek(frame, number);
-  void *data = llmprof_alloc(rows, sizeof(int64_t));
-  int64_t *counts = data;
-  double *reals = data;
-  for (size_t row = 0; data && row < rows; row++) {
-    if (held == COUNTS)
-      counts[row] = !column || llmprof_cell(column, row) != LLMPROF_ABSENT;
-    else
-      reals[row] = held == NONE ? NAN : llmprof_real_at(column, row);
-  }
-  return data;
+  filling f = {.held = held, .data = llmprof_alloc(rows, sizeof(int64_t))};
+  if (number != SIZE_MAX) f.column = llmprof_frame_peek(frame, number);
+  if (f.data) llmprof_crew_rows(rows, fill_some, &f);
+  return f.data;
 }
 
 /* What every row of the result has. False on failure; *alike: they have it. */

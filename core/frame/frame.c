@@ -1,7 +1,9 @@
 #include "llmprof/frame.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "frame/frame_slots.h"
 #include "frame/piles.h"
 #include "frame/sort.h"
@@ -389,17 +391,32 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
   return true;
 }
 
+typedef struct liking {
+  const llmprof_column *column;
+  int64_t cell;
+  atomic_bool differs; /* some cell does */
+} liking;
+
+static bool has_other(const llmprof_column *column, size_t first, size_t count,
+                      int64_t cell) {
+  int64_t cells[LLMPROF_BLOCK], off = 0;
+  llmprof_cells(column, first, count, cells);
+  for (size_t i = 0; i < count; i++) off |= cells[i] ^ cell;
+  return off;
+}
+
+static void look_for_other(void *user, size_t first, size_t end) {
+  liking *l = user;
+  for (size_t row = first; row < end && !l->differs; row += LLMPROF_BLOCK)
+    if (has_other(l->column, row, llmprof_block(row, end), l->cell))
+      l->differs = true;
+}
+
 /* Looks at the cells as long as they are the same. */
 static bool are_alike(const llmprof_column *column, size_t rows, int64_t cell) {
-  int64_t cells[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    int64_t off = 0;
-    llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) off |= cells[i] ^ cell;
-    if (off) return false;
-  }
-  return true;
+  liking l = {.column = column, .cell = cell};
+  llmprof_crew_rows(rows, look_for_other, &l);
+  return !l.differs;
 }
 
 bool llmprof_frame_alike(llmprof_frame *frame, size_t number, int64_t *cell,
@@ -614,6 +631,17 @@ static bool look_up(llmprof_frame *view, llmprof_frame *frame,
   return look_up_items(frame, view->view_rows, view->rows, shared, items, err);
 }
 
+/* An index of an index. */
+typedef struct composing {
+  const uint32_t *outer, *inner;
+  uint32_t *to;
+} composing;
+
+static void compose(void *user, size_t first, size_t end) {
+  const composing *c = user;
+  for (size_t i = first; i < end; i++) c->to[i] = c->inner[c->outer[i]];
+}
+
 /* A view's column: the data of the frame below, reached through the view's
  * rows. Columns below that share an index share the composed one. */
 static bool load_view_column(llmprof_frame *view, llmprof_column *column,
@@ -652,8 +680,8 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   uint32_t *composed = llmprof_alloc(view->rows, sizeof *composed);
   if (!composed || !llmprof_frame_own(view, composed))
     return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < view->rows; i++)
-    composed[i] = from->index[view->view_rows[i]];
+  composing c = {view->view_rows, from->index, composed};
+  llmprof_crew_rows(view->rows, compose, &c);
   column->index = composed;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
 #include "frame/strings_laid.h"
@@ -53,6 +54,17 @@ static uint32_t *list_ids(const uint32_t *uses, size_t count, bool all,
   return ids;
 }
 
+/* Ids in the order of their strings, and the places of these by id. */
+typedef struct seating {
+  const uint32_t *ids;
+  uint32_t *of;
+} seating;
+
+static void seat(void *user, size_t first, size_t end) {
+  const seating *s = user;
+  for (size_t i = first; i < end; i++) s->of[s->ids[i]] = (uint32_t)i;
+}
+
 /* Places of strings in their order: of all where rows use most of them, since
  * others are asked for the same soon, else of those that rows use. *kept: the
  * pool has them. */
@@ -73,7 +85,8 @@ static llmprof_string_ranks *rank_strings(const llmprof_column *column,
   uint32_t *ids = list_ids(ranks->of, count, most, used);
   if (most) used = count;
   bool ok = ids && llmprof_order_texts(strings, ids, used);
-  for (size_t i = 0; ok && i < used; i++) ranks->of[ids[i]] = (uint32_t)i;
+  seating seats = {ids, ranks->of};
+  if (ok) llmprof_crew_rows(used, seat, &seats);
   llmprof_free(ids);
   *kept = ok && most && llmprof_strings_keep_ranks(strings, ranks);
   if (ok) return ranks;
@@ -84,19 +97,33 @@ static llmprof_string_ranks *rank_strings(const llmprof_column *column,
 /* ---- keys ---- */
 
 /* Distances from the lowest cell or, descending, from the highest. */
-static void fill_near(uint32_t *near, const llmprof_column *column, size_t rows,
-                      llmprof_cell_span span, bool descending) {
+typedef struct measuring {
+  uint32_t *near;
+  const llmprof_column *column;
+  llmprof_cell_span span;
+  bool descending;
+} measuring;
+
+static void fill_some_near(void *user, size_t first, size_t end) {
+  const measuring *m = user;
+  uint64_t low = (uint64_t)m->span.low, high = (uint64_t)m->span.high;
   int64_t cells[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
+  for (size_t row = first; row < end; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(m->column, row, count, cells);
     for (size_t i = 0; i < count; i++) {
       uint64_t cell = (uint64_t)cells[i];
-      uint64_t far =
-          descending ? (uint64_t)span.high - cell : cell - (uint64_t)span.low;
-      near[row + i] = cells[i] == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)far;
+      uint64_t far = m->descending ? high - cell : cell - low;
+      m->near[row + i] =
+          cells[i] == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)far;
     }
   }
+}
+
+static void fill_near(uint32_t *near, const llmprof_column *column, size_t rows,
+                      llmprof_cell_span span, bool descending) {
+  measuring m = {near, column, span, descending};
+  llmprof_crew_rows(rows, fill_some_near, &m);
 }
 
 static void fill_wide(int64_t *wide, const llmprof_column *column, size_t rows,
@@ -109,19 +136,33 @@ static void fill_wide(int64_t *wide, const llmprof_column *column, size_t rows,
   }
 }
 
-static void put_ranks(uint32_t *near, const llmprof_column *column, size_t rows,
-                      const uint32_t *ranks, bool descending) {
+typedef struct ranking {
+  uint32_t *near;
+  const llmprof_column *column;
+  const uint32_t *ranks;
+  bool descending;
+} ranking;
+
+static void put_some_ranks(void *user, size_t first, size_t end) {
+  const ranking *r = user;
   int64_t cells[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
+  for (size_t row = first; row < end; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(r->column, row, count, cells);
     for (size_t i = 0; i < count; i++) {
-      near[row + i] = UINT32_MAX;
+      uint32_t rank = UINT32_MAX;
       if (cells[i] != LLMPROF_ABSENT)
-        near[row + i] =
-            descending ? UINT32_MAX - 1 - ranks[cells[i]] : ranks[cells[i]];
+        rank = r->descending ? UINT32_MAX - 1 - r->ranks[cells[i]]
+                             : r->ranks[cells[i]];
+      r->near[row + i] = rank;
     }
   }
+}
+
+static void put_ranks(uint32_t *near, const llmprof_column *column, size_t rows,
+                      const uint32_t *ranks, bool descending) {
+  ranking r = {near, column, ranks, descending};
+  llmprof_crew_rows(rows, put_some_ranks, &r);
 }
 
 /* highest: of the ids. */

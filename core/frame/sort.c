@@ -4,14 +4,18 @@
  * are few runs. */
 #include "frame/sort.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/crew.h"
+#include "frame/counting_sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
 enum {
   RADIX = 256,
   SMALL = 48,
+  FEW_RUNS = 2,  /* are merged at once */
   MANY_RUNS = 64 /* six passes of merging cost what the radix sort does */
 };
 
@@ -181,43 +185,53 @@ static uint32_t *merge_runs(uint32_t *rows, uint32_t *scratch, size_t *starts,
   return rows;
 }
 
-/* By byte and digit, how many keys have it: one look at each key. */
-typedef uint32_t histograms[sizeof(uint64_t)][RADIX];
-
-static void count_digits(histograms counts, const uint32_t *rows, size_t count,
-                         row_keys keys, int bytes) {
-  memset(counts, 0, sizeof(histograms));
-  for (size_t i = 0; i < count; i++) {
-    uint64_t key = key_of(keys, rows[i]);
-    for (int byte = 0; byte < bytes; byte++) counts[byte][digit(key, byte)]++;
-  }
+/* The bytes in which keys differ; how many. */
+static int list_bytes(const uint32_t *rows, size_t count, row_keys keys,
+                      int *bytes) {
+  uint64_t first = key_of(keys, rows[0]), off = 0;
+  int listed = 0;
+  for (size_t i = 1; i < count; i++) off |= key_of(keys, rows[i]) ^ first;
+  for (int byte = 0; byte < (int)sizeof off; byte++)
+    if (digit(off, byte)) bytes[listed++] = byte;
+  return listed;
 }
 
-static void pass_rows(const uint32_t *from, uint32_t *to, size_t count,
-                      row_keys keys, int byte, uint32_t *counts) {
-  uint32_t sum = 0;
-  for (int d = 0; d < RADIX; d++) {
-    uint32_t here = counts[d];
-    counts[d] = sum;
-    sum += here;
-  }
-  for (size_t i = 0; i < count; i++)
-    to[counts[digit(key_of(keys, from[i]), byte)]++] = from[i];
+/* Rows by one byte of their keys. */
+typedef struct pass {
+  const uint32_t *from;
+  uint32_t *to;
+  row_keys keys;
+  int byte;
+} pass;
+
+static void count_some(void *user, size_t first, size_t end, uint32_t *counts) {
+  const pass *p = user;
+  for (size_t i = first; i < end; i++)
+    counts[digit(key_of(p->keys, p->from[i]), p->byte)]++;
 }
 
+static void put_some(void *user, size_t first, size_t end, uint32_t *next) {
+  const pass *p = user;
+  for (size_t i = first; i < end; i++)
+    p->to[next[digit(key_of(p->keys, p->from[i]), p->byte)]++] = p->from[i];
+}
+
+/* The result may lie in either; it is returned. NULL after an interrupt, or out
+ * of memory. */
 static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
                             row_keys keys) {
-  int bytes = keys.u32 ? 4 : 8;
-  histograms counts;
-  count_digits(counts, rows, count, keys, bytes);
-  uint64_t first = key_of(keys, rows[0]);
-  for (int byte = 0; byte < bytes; byte++) {
-    if (llmprof_interrupted()) return NULL;
-    if (counts[byte][digit(first, byte)] == count) continue;
-    pass_rows(rows, scratch, count, keys, byte, counts[byte]);
-    uint32_t *swap = rows;
-    rows = scratch;
-    scratch = swap;
+  uint32_t ends[RADIX];
+  pass p = {.keys = keys};
+  const llmprof_counting_sort sort = {count, RADIX, count_some, put_some, &p};
+  int bytes[sizeof(uint64_t)], listed = list_bytes(rows, count, keys, bytes);
+  for (int b = 0; b < listed; b++) {
+    p.from = rows;
+    p.to = scratch;
+    p.byte = bytes[b];
+    if (llmprof_interrupted() || !llmprof_sort_by_place(&sort, ends))
+      return NULL;
+    scratch = rows;
+    rows = p.to;
   }
   return rows;
 }
@@ -227,45 +241,64 @@ enum {
   NO_ROW = UINT32_MAX
 };
 
-/* The lowest and highest key of some rows. */
-typedef struct key_range {
-  uint32_t low, high;
-  bool in_order; /* row i is i */
-} key_range;
+/* Rows on their way to where their keys say, by several threads. */
+typedef struct placing {
+  const uint32_t *rows, *keys;
+  _Atomic uint32_t low, below; /* of the keys: the lowest, ~ the highest */
+  _Atomic uint32_t *places;    /* from the lowest on */
+  atomic_bool meet;            /* two have the same */
+} placing;
 
-static key_range range_of(const uint32_t *rows, size_t count,
-                          const uint32_t *keys) {
-  key_range range = {UINT32_MAX, 0, true};
-  for (size_t i = 0; i < count; i++) {
-    uint32_t key = keys[rows[i]];
-    range.low = key < range.low ? key : range.low;
-    range.high = key > range.high ? key : range.high;
-    range.in_order &= rows[i] == i;
-  }
-  return range;
+static void lower(_Atomic uint32_t *least, uint32_t key) {
+  uint32_t now = *least;
+  while (key < now && !atomic_compare_exchange_weak(least, &now, key)) continue;
 }
 
-/* Keys of rows as places from `low` on; false where two share one. */
-static bool put_rows(const uint32_t *rows, size_t count, const uint32_t *keys,
-                     key_range range, uint32_t *places) {
-  for (size_t i = 0; i < count; i++) {
-    uint32_t row = range.in_order ? (uint32_t)i : rows[i];
-    uint32_t *place = &places[keys[row] - range.low];
-    if (*place != NO_ROW) return false;
-    *place = row;
+static void look_at_some(void *user, size_t first, size_t end) {
+  placing *p = user;
+  uint32_t low = UINT32_MAX, high = 0;
+  for (size_t i = first; i < end; i++) {
+    uint32_t key = p->keys[p->rows[i]];
+    low = key < low ? key : low;
+    high = key > high ? key : high;
   }
-  return true;
+  lower(&p->low, low);
+  lower(&p->below, ~high);
+}
+
+/* Threads that find the same place empty at once are noticed later. */
+static void place_some(void *user, size_t first, size_t end) {
+  placing *p = user;
+  uint32_t low = p->low;
+  for (size_t i = first; i < end; i++) {
+    _Atomic uint32_t *place = &p->places[p->keys[p->rows[i]] - low];
+    if (atomic_load_explicit(place, memory_order_relaxed) != NO_ROW) {
+      p->meet = true;
+      return;
+    }
+    atomic_store_explicit(place, p->rows[i], memory_order_relaxed);
+  }
+}
+
+static size_t count_placed(const uint32_t *places, size_t span) {
+  size_t count = 0;
+  for (size_t i = 0; i < span; i++) count += places[i] != NO_ROW;
+  return count;
 }
 
 /* Sorted, where keys are so; else false, and nothing is moved. */
 static bool place_rows(uint32_t *rows, size_t count, const uint32_t *keys) {
-  key_range range = range_of(rows, count, keys);
-  size_t span = (size_t)(range.high - range.low) + 1, at = 0;
+  placing p = {
+      .rows = rows, .keys = keys, .low = UINT32_MAX, .below = UINT32_MAX};
+  llmprof_crew_rows(count, look_at_some, &p);
+  size_t span = (size_t)(~p.below - p.low) + 1, at = 0;
   uint32_t *places =
       span / 2 < count ? llmprof_alloc(span, sizeof *places) : NULL;
   if (!places) return false;
   memset(places, 0xff, span * sizeof *places);
-  bool placed = put_rows(rows, count, keys, range, places);
+  p.places = (_Atomic uint32_t *)places;
+  llmprof_crew_rows(count, place_some, &p);
+  bool placed = !p.meet && count_placed(places, span) == count;
   if (placed && span == count)
     memcpy(rows, places, count * sizeof *rows);
   else
@@ -279,7 +312,7 @@ static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
   size_t starts[MANY_RUNS + 1];
   size_t runs = find_runs(rows, count, keys, starts);
   if (runs == 1) return true;
-  if (runs == MANY_RUNS && keys.u32 && place_rows(rows, count, keys.u32))
+  if (runs > FEW_RUNS && keys.u32 && place_rows(rows, count, keys.u32))
     return true;
   uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
   if (!scratch) return false;

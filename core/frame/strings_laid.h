@@ -35,6 +35,9 @@ bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
  * Each that is piled up gets the next id; until they are settled nothing else
  * is asked of the pool. False when out of memory. */
 
+/* Room for so many more, where they may be as many. */
+bool llmprof_strings_expect(llmprof_strings *pool, size_t more);
+
 uint32_t llmprof_strings_hash(const char *bytes, size_t size);
 
 /* `count` strings, each with a NUL behind it, one behind the other, and their

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/crew.h"
+#include "frame/counting_sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
@@ -186,22 +187,52 @@ static inline size_t place_of(const plan *p, uint64_t key) {
   return place;
 }
 
-/* All texts by place into the spare room; where each place ends. */
+/* Texts by place into the spare room. */
+typedef struct scattering {
+  const plan *p;
+  const stretch *s;
+} scattering;
+
+static void count_some(void *user, size_t first, size_t end, uint32_t *counts) {
+  const scattering *c = user;
+  for (size_t i = first; i < end; i++)
+    counts[place_of(c->p, c->s->texts.keys[i])]++;
+}
+
+static void put_some(void *user, size_t first, size_t end, uint32_t *next) {
+  const scattering *c = user;
+  const stretch *s = c->s;
+  for (size_t i = first; i < end; i++) {
+    uint32_t *at = &next[place_of(c->p, s->texts.keys[i])];
+    s->spare.keys[*at] = s->texts.keys[i];
+    s->spare.ids[(*at)++] = s->texts.ids[i];
+  }
+}
+
+/* All of them; where each place ends. */
 static void scatter(const plan *p, const stretch *s, uint32_t *ends) {
   size_t places = (size_t)1 << p->bits;
+  scattering c = {p, s};
   uint32_t sum = 0;
   memset(ends, 0, places * sizeof *ends);
-  for (size_t i = 0; i < s->count; i++) ends[place_of(p, s->texts.keys[i])]++;
+  count_some(&c, 0, s->count, ends);
   for (size_t place = 0; place < places; place++) {
     uint32_t here = ends[place];
     ends[place] = sum;
     sum += here;
   }
-  for (size_t i = 0; i < s->count; i++) {
-    uint32_t *at = &ends[place_of(p, s->texts.keys[i])];
-    s->spare.keys[*at] = s->texts.keys[i];
-    s->spare.ids[(*at)++] = s->texts.ids[i];
-  }
+  put_some(&c, 0, s->count, ends);
+}
+
+/* The same by several threads; false when out of memory. */
+static bool scatter_many(const plan *p, const stretch *s, uint32_t *ends) {
+  scattering c = {p, s};
+  const llmprof_counting_sort sort = {.items = s->count,
+                                      .places = (size_t)1 << p->bits,
+                                      .count = count_some,
+                                      .put = put_some,
+                                      .user = &c};
+  return llmprof_sort_by_place(&sort, ends);
 }
 
 /* What was scattered to places from `begin` on. */
@@ -370,8 +401,7 @@ static bool sort_most(ordering *o) {
   plan p = plan_places(differ, BITS);
   o->places = (size_t)1 << p.bits;
   o->ends = llmprof_alloc(o->places, sizeof *o->ends);
-  if (!o->ends) return false;
-  scatter(&p, &s, o->ends);
+  if (!o->ends || !scatter_many(&p, &s, o->ends)) return false;
   return run(o, sort_part, (o->most + BLOCK - 1) / BLOCK);
 }
 

@@ -56,6 +56,15 @@ static bool look_at_strings(llmprof_scan_texts *texts) {
   return true;
 }
 
+static bool expect_strings(void *user, size_t rows) {
+  const opening *o = user;
+  nsys_export *export = o->export;
+  size_t near = rows < SMALL_IDS ? rows + 1 : SMALL_IDS;
+  return llmprof_strings_expect(llmprof_builder_pool(o->builder), rows) &&
+         llmprof_grow(&export->string_at, &export->string_at_cap, near,
+                      sizeof *export->string_at);
+}
+
 static bool take_strings(void *user, llmprof_scan_texts *texts) {
   const opening *o = user;
   llmprof_strings *pool = llmprof_builder_pool(o->builder);
@@ -100,8 +109,13 @@ static void renumber(uint32_t *strings, size_t count, const uint32_t *ids) {
 static bool load_strings(opening *o, llmprof_error *err) {
   static const char *const columns[] = {"id", "value"};
   static const llmprof_scan_spec spec = {"StringIds", columns, 1, 1};
-  const llmprof_scan_texts_taker taker = {look_at_strings, take_strings,
-                                          take_string, o};
+  const llmprof_scan_texts_taker taker = {
+      .expect = expect_strings,
+      .look = look_at_strings,
+      .take = take_strings,
+      .take_row = take_string,
+      .user = o,
+  };
   nsys_export *export = o->export;
   uint32_t *ids;
   if (!llmprof_scan_each_text(export->db, &spec, &taker, err)) return false;

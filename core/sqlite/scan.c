@@ -276,6 +276,8 @@ static bool scan_texts(llmprof_scan *scan,
                                     .texts = texts,
                                     .user = &rows,
                                     .scan = scan};
+  if (texts->expect && !texts->expect(texts->user, llmprof_scan_hint(scan)))
+    return llmprof_fail_nomem(err);
   return give(scan, &taker,
               scan->pages && llmprof_scan_pages_has_texts(scan->pages), err);
 }

@@ -70,8 +70,11 @@ bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan_take take, void *user, bool *has,
                        llmprof_error *err);
 
-/* Who takes them, in their order. False of take and take_row: out of memory. */
+/* Who takes them, in their order. False of expect, take and
+ * take_row: out of memory. */
 typedef struct llmprof_scan_texts_taker {
+  /* First of all, a guess at how many come; or NULL. */
+  bool (*expect)(void *user, size_t rows);
   /* On any thread, before they are taken; false: their rows come one by one. */
   bool (*look)(llmprof_scan_texts *texts);
   /* Whoever sets bytes to NULL has these, to be freed. */

@@ -163,8 +163,10 @@ static bool hash_text_row(void *user, const llmprof_scan *scan,
 
 static void compare_texts(llmprof_sqlite *db) {
   uint64_t sum = 1, same = 1;
-  const llmprof_scan_texts_taker taker = {look, hash_texts, hash_text_row,
-                                          &sum};
+  const llmprof_scan_texts_taker taker = {.look = look,
+                                          .take = hash_texts,
+                                          .take_row = hash_text_row,
+                                          .user = &sum};
   bool ok = llmprof_scan_each_text(db, &text, &taker, NULL);
   FUZZ_CHECK(llmprof_scan_each(db, &text, hash_text_row, &same, NULL, NULL) ==
              ok);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "llmprof/bounds.h"
 #include "support.h"
@@ -159,6 +160,35 @@ static void test_signals(void **state) {
   assert_true(llmprof_crew_run(&crew, 4, NULL));
 }
 
+/* Every row is done once, whatever their number. */
+static void do_rows(void *user, size_t first, size_t end) {
+  atomic_uchar *done = user;
+  assert_int_equal(first % LLMPROF_CREW_ROWS, 0);
+  assert_true(end > first);
+  for (size_t row = first; row < end; row++) atomic_fetch_add(&done[row], 1);
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  static atomic_uchar done[3 * LLMPROF_CREW_ROWS + 7];
+  static const size_t counts[] = {0,
+                                  1,
+                                  LLMPROF_CREW_ROWS - 1,
+                                  LLMPROF_CREW_ROWS,
+                                  LLMPROF_CREW_ROWS + 1,
+                                  sizeof done};
+  for (uint64_t threads = 1; threads <= 4; threads++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+      memset(done, 0, sizeof done);
+      llmprof_crew_rows(counts[c], do_rows, done);
+      for (size_t row = 0; row < sizeof done; row++)
+        assert_int_equal(done[row], row < counts[c]);
+    }
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
 /* What is done aside has one of the threads that there may be. */
 static bool count_threads(void *user, llmprof_error *err) {
   *(size_t *)user = llmprof_crew_size(100);
@@ -186,7 +216,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_order),   cmocka_unit_test(test_first_error),
       cmocka_unit_test(test_size),    cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_signals), cmocka_unit_test(test_aside),
+      cmocka_unit_test(test_signals), cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_aside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,48 @@ static void test_sums_of_integers_are_exact(void **state) {
   llmprof_strings_free(pool);
 }
 
+/* Many integers, against sums of one after the other: of which some are absent,
+ * or so large that a double rounds them, or that they sum up to no integer. */
+static void assert_sum(llmprof_frame *frame, const int64_t *cells,
+                       size_t count) {
+  static const size_t first[] = {0};
+  llmprof_weighed w;
+  long double sum = 0;
+  size_t there = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] == LLMPROF_ABSENT) continue;
+    sum += (long double)cells[i]; /* which is exact here */
+    there++;
+  }
+  assert_true(llmprof_frame_weigh(frame, first, 1, SIZE_MAX, &w, NULL));
+  assert_int_equal(w.count, there);
+  assert_float_equal(w.weight, (double)there, 0);
+  assert_float_equal(w.sum, (double)sum, 0);
+}
+
+static void test_sums_of_many_integers(void **state) {
+  (void)state;
+  enum {
+    MANY = 3000
+  };
+  static int64_t cells[MANY];
+  const int64_t steps[] = {1, -1, INT64_C(1) << 40, INT64_C(1) << 51};
+  llmprof_strings *pool = llmprof_strings_new();
+  const llmprof_column column = {
+      .name = "x", .type = LLMPROF_I64, .data = cells};
+  for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+    for (size_t i = 0; i < MANY; i++) cells[i] = steps[s] * (int64_t)(i % 8);
+    llmprof_frame *frame = test_frame(MANY, pool, &column, 1);
+    assert_sum(frame, cells, MANY);
+    cells[1500] = LLMPROF_ABSENT;
+    assert_sum(frame, cells, MANY);
+    cells[2900] = INT64_C(1) << 62;
+    assert_sum(frame, cells, MANY);
+    llmprof_frame_free(frame);
+  }
+  llmprof_strings_free(pool);
+}
+
 static void test_interrupt(void **state) {
   llmprof_error err;
   llmprof_weighed w;
@@ -292,6 +334,7 @@ int main(void) {
       TEST(test_formulas_that_are_none),
       TEST(test_weighed),
       cmocka_unit_test(test_sums_of_integers_are_exact),
+      cmocka_unit_test(test_sums_of_many_integers),
       cmocka_unit_test(test_alike),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),

@@ -7,6 +7,7 @@
 #include "base/crew.h"
 #include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 #include "support.h"
 
 static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {
@@ -121,7 +122,8 @@ static bool pile_up(void *count, llmprof_error *err) {
     hashes[i] = llmprof_strings_hash(at, sizes[i]);
     at += sizes[i] + 1;
   }
-  bool taken = ok && llmprof_strings_pile(pool, bytes, sizes, hashes, strings);
+  bool taken = ok && llmprof_strings_expect(pool, strings / 2) &&
+               llmprof_strings_pile(pool, bytes, sizes, hashes, strings);
   ok = taken && llmprof_strings_pile_copy(pool, "last", 4) &&
        llmprof_strings_pile_copy(pool, "first", 5) &&
        llmprof_strings_settle(pool, &ids) &&
@@ -157,7 +159,11 @@ static void test_piles(void **state) {
   (void)state;
   uint32_t few = 200, many = 100000;
   test_every_allocation(pile_up, &few);
-  assert_true(pile_up(&many, NULL));
+  for (uint64_t threads = 1; threads < 4; threads++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    assert_true(pile_up(&many, NULL));
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
 /* Where all differ ids stay, and the pool is one like others. */
@@ -167,6 +173,10 @@ static void test_different_piles(void **state) {
   uint32_t *ids, id;
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);
+  assert_true(llmprof_strings_expect(pool, 100));
+  assert_true(llmprof_strings_expect(pool, SIZE_MAX)); /* nobody does */
+  assert_true(llmprof_strings_settle(pool, &ids));
+  assert_null(ids);
   assert_true(llmprof_strings_pile_copy(pool, "a\0b", 3));
   assert_true(llmprof_strings_pile_copy(pool, "a", 1));
   assert_true(llmprof_strings_pile_copy(pool, "", 0));
@@ -174,6 +184,9 @@ static void test_different_piles(void **state) {
   assert_null(ids);
   assert_int_equal(add(pool, "a", 1), 1);
   assert_int_equal(add(pool, "b", 1), 3);
+  assert_true(llmprof_strings_expect(pool, 100)); /* and none comes */
+  assert_true(llmprof_strings_settle(pool, &ids));
+  assert_null(ids);
   assert_true(llmprof_strings_pile_copy(pool, "c", 1));
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);

@@ -126,6 +126,7 @@ static void compare_threads(llmprof_sqlite *db) {
 typedef struct other_way {
   llmprof_scan *scan;
   size_t at_once; /* rows that were not taken one by one */
+  size_t guesses; /* at their number, before */
 } other_way;
 
 static void assert_next(const other_way *o, int64_t value, const char *text,
@@ -138,6 +139,15 @@ static void assert_next(const other_way *o, int64_t value, const char *text,
   assert_int_equal(wanted == NULL, text == NULL);
   assert_int_equal(size, other);
   if (text) assert_memory_equal(text, wanted, size + 1);
+}
+
+/* Comes before the first row. */
+static bool note_guess(void *user, size_t rows) {
+  other_way *o = user;
+  (void)rows;
+  assert_int_equal(o->at_once, 0);
+  assert_int_equal(o->guesses++, 0);
+  return true;
 }
 
 static bool are_short(llmprof_scan_texts *texts) {
@@ -179,13 +189,17 @@ static size_t compare_texts_of(llmprof_sqlite *db, const char *number) {
   const llmprof_scan_spec wanted = {"t", names, 1, 1};
   other_way o = {0};
   int64_t row[LLMPROF_SCAN_INTS];
-  const llmprof_scan_texts_taker taker = {are_short, take_texts, take_text_row,
-                                          &o};
+  const llmprof_scan_texts_taker taker = {.expect = note_guess,
+                                          .look = are_short,
+                                          .take = take_texts,
+                                          .take_row = take_text_row,
+                                          .user = &o};
   llmprof_error err = {0};
   if (!llmprof_scan_open_as(db, &wanted, false, &o.scan, &err) ||
       !llmprof_scan_each_text(db, &wanted, &taker, &err))
     fail_msg("%s", err.message);
   if (o.scan) assert_int_equal(llmprof_scan_next(o.scan, row, NULL), 0);
+  assert_int_equal(o.guesses, o.scan != NULL);
   llmprof_scan_close(o.scan);
   return o.at_once;
 }
@@ -565,6 +579,29 @@ static void test_texts_at_once(void **state) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
+/* Out of memory for as many rows as there are. */
+static bool have_no_room(void *user, size_t rows) {
+  *(size_t *)user = rows;
+  return false;
+}
+
+static void test_texts_without_room(void **state) {
+  (void)state;
+  static const char *const names[] = {"b", "c"};
+  static const llmprof_scan_spec wanted = {"t", names, 1, 1};
+  size_t rows = 0;
+  llmprof_error err = {0};
+  const llmprof_scan_texts_taker taker = {.expect = have_no_room,
+                                          .user = &rows};
+  llmprof_sqlite *db = llmprof_sqlite_open(
+      make(layouts[4], TABLE FOR(3000, "INSERT INTO t (b, c) SELECT i, 'x'")),
+      NULL);
+  assert_false(llmprof_scan_each_text(db, &wanted, &taker, &err));
+  assert_int_equal(err.code, LLMPROF_NOMEM);
+  assert_int_equal(rows, 3000);
+  llmprof_sqlite_close(db);
+}
+
 static bool sum_texts(void *user, llmprof_scan_texts *texts) {
   for (size_t i = 0; i < texts->rows; i++)
     *(size_t *)user += texts->sizes[i] + (size_t)texts->values[i];
@@ -579,12 +616,21 @@ static bool sum_text(void *user, const llmprof_scan *scan,
   return true;
 }
 
+static bool is_some(void *user, size_t rows) {
+  (void)user;
+  return rows > 0;
+}
+
 static bool scan_texts(void *arg, llmprof_error *err) {
   const job *expected = arg;
   static const char *const names[] = {"b", "c"};
   static const llmprof_scan_spec wanted = {"t", names, 1, 1};
   size_t sum = 0;
-  const llmprof_scan_texts_taker taker = {are_short, sum_texts, sum_text, &sum};
+  const llmprof_scan_texts_taker taker = {.expect = is_some,
+                                          .look = are_short,
+                                          .take = sum_texts,
+                                          .take_row = sum_text,
+                                          .user = &sum};
   llmprof_sqlite *db = llmprof_sqlite_open(expected->path, err);
   bool ok = db && llmprof_scan_each_text(db, &wanted, &taker, err);
   llmprof_sqlite_close(db);
@@ -678,6 +724,7 @@ int main(void) {
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_threads_without_memory),
       cmocka_unit_test(test_texts_at_once),
+      cmocka_unit_test(test_texts_without_room),
       cmocka_unit_test(test_rows_that_are_too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
