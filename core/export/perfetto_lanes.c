@@ -163,6 +163,13 @@ typedef struct stack {
   size_t count, cap;
 } stack;
 
+/* Some lanes: whether nothing runs on one of them, something on one, and of
+ * these where the innermost ends first and last. */
+typedef struct node {
+  int64_t first_end, last_end;
+  bool is_free, is_busy;
+} node;
+
 /* The lanes of the track at hand; stacks are used again for the next. */
 typedef struct lane_finder {
   const char *path;
@@ -170,17 +177,85 @@ typedef struct lane_finder {
   llmprof_error *err; /* filled when it stops for want of anything but memory */
   stack *stacks;
   size_t used, made, cap;
+  node *nodes; /* 1: all lanes, 2 i and 2 i + 1: the halves of i, from `width`
+                  on: a lane each; the first one is not used */
+  size_t width, node_cap;
   uint32_t first_lane;
 } lane_finder;
 
-static bool takes(stack *s, int64_t start, int64_t end, bool nests) {
-  while (s->count && s->ends[s->count - 1] <= start) s->count--;
-  return !s->count || (nests && s->ends[s->count - 1] >= end);
+static node join(node a, node b) {
+  return (node){a.first_end < b.first_end ? a.first_end : b.first_end,
+                a.last_end > b.last_end ? a.last_end : b.last_end,
+                a.is_free || b.is_free, a.is_busy || b.is_busy};
 }
 
-static bool push(stack *s, int64_t end) {
+static node node_of(const lane_finder *finder, size_t lane) {
+  node none = {INT64_MAX, INT64_MIN, false, false};
+  if (lane >= finder->used) return none;
+  const stack *s = &finder->stacks[lane];
+  none.is_free = !s->count;
+  if (!s->count) return none;
+  int64_t end = s->ends[s->count - 1];
+  return (node){end, end, false, true};
+}
+
+/* What runs on a lane has changed. */
+static void note(lane_finder *finder, size_t lane) {
+  node *nodes = finder->nodes;
+  size_t at = finder->width + lane;
+  nodes[at] = node_of(finder, lane);
+  while (at /= 2) nodes[at] = join(nodes[2 * at], nodes[2 * at + 1]);
+}
+
+/* Twice as many lanes. */
+static bool widen(lane_finder *finder) {
+  size_t width = finder->width ? finder->width * 2 : 1;
+  if (!llmprof_grow(&finder->nodes, &finder->node_cap, width * 2,
+                    sizeof *finder->nodes))
+    return false;
+  node *nodes = finder->nodes;
+  finder->width = width;
+  for (size_t lane = 0; lane < width; lane++)
+    nodes[width + lane] = node_of(finder, lane);
+  for (size_t at = width; at-- > 1;)
+    nodes[at] = join(nodes[2 * at], nodes[2 * at + 1]);
+  return true;
+}
+
+static bool ends_by(const node *n, int64_t start) {
+  return n->is_busy && n->first_end <= start;
+}
+
+/* Takes what ended off its lane. */
+static void end_items(lane_finder *finder, int64_t start) {
+  const node *nodes = finder->nodes;
+  while (finder->used && ends_by(&nodes[1], start)) {
+    size_t at = 1;
+    while (at < finder->width) at = 2 * at + !ends_by(&nodes[2 * at], start);
+    stack *s = &finder->stacks[at - finder->width];
+    while (s->count && s->ends[s->count - 1] <= start) s->count--;
+    note(finder, at - finder->width);
+  }
+}
+
+static bool takes(const node *n, int64_t end, bool nests) {
+  return n->is_free || (nests && n->is_busy && n->last_end >= end);
+}
+
+/* The first lane that takes it, or the number of lanes. */
+static size_t find_lane(const lane_finder *finder, int64_t end, bool nests) {
+  const node *nodes = finder->nodes;
+  if (!finder->used || !takes(&nodes[1], end, nests)) return finder->used;
+  size_t at = 1;
+  while (at < finder->width) at = 2 * at + !takes(&nodes[2 * at], end, nests);
+  return at - finder->width;
+}
+
+static bool push(lane_finder *finder, size_t lane, int64_t end) {
+  stack *s = &finder->stacks[lane];
   if (!llmprof_grow(&s->ends, &s->cap, s->count + 1, sizeof end)) return false;
   s->ends[s->count++] = end;
+  note(finder, lane);
   return true;
 }
 
@@ -188,7 +263,8 @@ static bool add_lane(perfetto_layout *l, lane_finder *finder, uint32_t track) {
   if (!llmprof_grow(&l->lanes, &l->lane_cap, l->lane_count + 1,
                     sizeof *l->lanes) ||
       !llmprof_grow(&finder->stacks, &finder->cap, finder->used + 1,
-                    sizeof *finder->stacks))
+                    sizeof *finder->stacks) ||
+      (finder->used == finder->width && !widen(finder)))
     return false;
   if (finder->used == finder->made) finder->stacks[finder->made++] = (stack){0};
   finder->stacks[finder->used].count = 0;
@@ -199,20 +275,17 @@ static bool add_lane(perfetto_layout *l, lane_finder *finder, uint32_t track) {
 static bool place_item(perfetto_layout *l, lane_finder *finder, uint32_t item) {
   uint32_t track = track_of(l, item);
   if (!finder->used || l->lanes[l->lane_count - 1].track != track) {
-    finder->used = 0;
+    finder->used = finder->width = 0;
     finder->first_lane = (uint32_t)l->lane_count;
   }
-  int64_t start = llmprof_perfetto_start(l, item);
   int64_t end = llmprof_perfetto_end(l, item);
-  size_t lane = 0;
-  while (lane < finder->used &&
-         !takes(&finder->stacks[lane], start, end, item >= l->first_range))
-    lane++;
-  if (!llmprof_watch_go_on(&finder->watch, lane + 1, finder->path, finder->err))
+  if (!llmprof_watch_go_on(&finder->watch, 1, finder->path, finder->err))
     return false;
+  end_items(finder, llmprof_perfetto_start(l, item));
+  size_t lane = find_lane(finder, end, item >= l->first_range);
   if (lane == finder->used && !add_lane(l, finder, track)) return false;
   l->lane[item] = finder->first_lane + (uint32_t)lane;
-  return push(&finder->stacks[lane], end);
+  return push(finder, lane, end);
 }
 
 static bool place_items(perfetto_layout *l, const uint32_t *items, size_t count,
@@ -223,6 +296,7 @@ static bool place_items(perfetto_layout *l, const uint32_t *items, size_t count,
     ok = place_item(l, &finder, items[i]);
   for (size_t i = 0; i < finder.made; i++) llmprof_free(finder.stacks[i].ends);
   llmprof_free(finder.stacks);
+  llmprof_free(finder.nodes);
   return ok;
 }
 
