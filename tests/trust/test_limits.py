@@ -126,7 +126,7 @@ class Limits(support.Case):
         self.refuses("is no limit", "stats", trace, env=self.env(LLMPROF_LIMITS="lines=3"))
 
     def test_the_first_signal_ends_it(self):
-        path = self.overlapping(400000, 100)  # a second of work
+        path = self.overlapping(100000, 100)  # parents: seconds of work
         for number in (signal.SIGINT, signal.SIGTERM):
             output = self.top / "trace.json"
             child = subprocess.Popen([support.program, "export", str(path), "-o", str(output)],
