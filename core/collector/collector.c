@@ -1,10 +1,12 @@
 /* Where the library begins and ends: loaded by the driver, by NVTX, or by
  * both, in either order. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -31,6 +33,7 @@
 #include "collector/plan.h"
 #include "collector/samples.h"
 #include "collector/subscriber.h"
+#include "collector/threads.h"
 #include "collector/units.h"
 #include "collector/wake.h"
 #include "collector/writer.h"
@@ -41,10 +44,9 @@ int EXPORT InitializeInjection(void);
 int EXPORT InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 int EXPORT InitializeInjectionNvtxExtension(void *info);
 
-#define FINISH_S       10.0 /* the longest that an exit waits for the writer */
-#define SIGNAL_S       2.0  /* the longest that a signal does */
-#define TICK_NS        10000000
-#define TICKS_PER_CALL 25 /* between two tries to reach llmprof */
+#define FINISH_S 10.0 /* the longest that an exit waits for the writer */
+#define SIGNAL_S 2.0  /* the longest that a signal does */
+#define TICK_NS  10000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* beginning */
 static enum {
@@ -132,48 +134,32 @@ static void in_child(void) {
 
 /* ---- the socket ---- */
 
-static bool greet(void) {
-  const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
-  if (!socket || !*socket) return true;
-  if (!control_open(socket)) return false;
-  control_say("hello pid=%d spool=%s", (int)getpid(), writer_path());
-  return true;
-}
-
 /* Whoever opens windows may come, and come back, later. */
 static void connect_control(void) {
-  if (!greet() && the_plan.by != UNIT_BY_SOCKET)
+  const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
+  char hello[PATH_MAX + 64];
+  if (!socket || !*socket) return;
+  snprintf(hello, sizeof hello, "hello pid=%d spool=%s", (int)getpid(),
+           writer_path());
+  if (!control_open(socket, hello) && the_plan.by != UNIT_BY_SOCKET)
     diagnose(SPOOL_WARNING, "socket", "no connection to llmprof: %s",
              strerror(errno));
-}
-
-static void connect_again(void) {
-  if (the_plan.by == UNIT_BY_SOCKET && !control_connected()) (void)greet();
 }
 
 /* ---- units that tick ---- */
 
 static void *tick(void *unused) {
   (void)unused;
-  for (unsigned round = 1; !atomic_load(&ended) && !wake_is_over(); round++) {
+  while (!atomic_load(&ended) && !wake_is_over()) {
     nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
     units_tick();
-    if (round % TICKS_PER_CALL == 0) connect_again();
   }
   return NULL;
 }
 
 static void start_ticking(void) {
-  pthread_t thread;
-  sigset_t all, before;
-  if (!plan_ticks()) return;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (pthread_create(&thread, NULL, tick, NULL) == 0)
-    pthread_detach(thread);
-  else
+  if (plan_ticks() && !threads_start(tick, NULL))
     diagnose(SPOOL_ERROR, "memory", "no thread for units that tick");
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- the beginning ---- */
@@ -204,9 +190,10 @@ static bool begin(void) {
   const char *folder = getenv("LLMPROF_COLLECTOR_DIR");
   if (!folder || !*folder || !plan_init()) return false;
   wake_init();
+  if (!writer_open(folder)) return false;
   read_plan();
-  if (!writer_begin(folder)) return false;
   connect_control();
+  if (!writer_begin()) return false;
   register_once();
   catch_signals();
   start_ticking();

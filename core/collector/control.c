@@ -6,82 +6,108 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include "collector/clock.h"
 #include "collector/diagnose.h"
+#include "collector/files.h"
 #include "collector/plan.h"
 #include "collector/wake.h"
 
-static atomic_int connection = -1;
+#define AGAIN_NS 250000000 /* between two tries to connect */
+
+static int connection = -1; /* the writer's */
+static atomic_bool connected;
+static char socket_path[256], greeting[1024];
+static int64_t tried;
 static atomic_bool may_go;
 static atomic_int wish;
 static char line[16384];
 static size_t line_used;
 static bool line_too_long;
 
-bool control_open(const char *path) {
-  struct sockaddr_un to = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof to.sun_path) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
-  memcpy(to.sun_path, path, strlen(path) + 1);
-  int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (s < 0) return false;
-  if (connect(s, (struct sockaddr *)&to, sizeof to) != 0) {
-    int error = errno;
-    close(s);
-    errno = error;
-    return false;
-  }
-  atomic_store(&connection, s);
-  return true;
-}
-
-void control_close(void) {
-  int s = atomic_exchange(&connection, -1);
-  if (s >= 0) close(s);
-}
-
 bool control_connected(void) {
-  return atomic_load(&connection) >= 0;
+  return atomic_load(&connected);
 }
 
 control_wish control_wished(void) {
   return (control_wish)atomic_exchange(&wish, WISH_NONE);
 }
 
-void control_say(const char *format, ...) {
+/* An entry's text follows it, with its NUL. */
+bool control_say(const char *format, ...) {
   char text[1024];
-  int s = atomic_load(&connection);
-  if (s < 0) return;
+  if (!control_connected()) return false;
   va_list arguments;
   va_start(arguments, format);
-  int n = vsnprintf(text, sizeof text - 1, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (n < 0) return;
-  size_t size = (size_t)n < sizeof text - 1 ? (size_t)n : sizeof text - 2;
-  text[size++] = '\n';
-  /* One that does not listen is not waited for. */
-  if (send(s, text, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size)
-    control_close();
+  log_entry *entry = log_reserve(LOG_LINE, sizeof *entry + strlen(text) + 1);
+  if (!entry) return false;
+  memcpy(entry + 1, text, strlen(text) + 1);
+  log_commit();
+  return true;
 }
 
 static bool go_or_gone(void) {
-  return atomic_load(&may_go) || atomic_load(&connection) < 0;
+  return atomic_load(&may_go) || !control_connected();
 }
 
 void control_pause(void) {
-  if (atomic_load(&connection) < 0) return;
   atomic_store(&may_go, false);
-  control_say("pause");
+  if (!control_say("pause")) return;
+  wake_writer();
   if (!wake_pause(the_plan.pause_s, go_or_gone))
     diagnose(SPOOL_WARNING, "pause", "went on without an answer");
 }
 
 /* ---- for the writer ---- */
+
+void control_close(void) {
+  atomic_store(&connected, false);
+  if (connection >= 0) files_close(connection);
+  connection = -1;
+}
+
+/* One that does not listen is not waited for. */
+void control_send(const char *text) {
+  char bytes[1024];
+  int n = snprintf(bytes, sizeof bytes, "%s\n", text);
+  if (connection < 0 || n < 0) return;
+  size_t size = (size_t)n < sizeof bytes ? (size_t)n : sizeof bytes - 1;
+  bytes[size - 1] = '\n';
+  if (files_write(connection, bytes, size) != (ssize_t)size) control_close();
+}
+
+bool control_write(const log_entry *entry) {
+  if (entry->type != LOG_LINE) return false;
+  control_send((const char *)(entry + 1));
+  return true;
+}
+
+static bool connect_now(void) {
+  tried = clock_now();
+  connection = files_connect(socket_path);
+  if (connection < 0) return false;
+  atomic_store(&connected, true);
+  control_send(greeting);
+  return true;
+}
+
+bool control_open(const char *path, const char *hello) {
+  if (strlen(path) >= sizeof socket_path) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  snprintf(socket_path, sizeof socket_path, "%s", path);
+  snprintf(greeting, sizeof greeting, "%s", hello);
+  return connect_now();
+}
+
+static void connect_again(void) {
+  if (the_plan.by == UNIT_BY_SOCKET && connection < 0 && socket_path[0] &&
+      clock_now() - tried >= AGAIN_NS)
+    (void)connect_now();
+}
 
 static control_word take_line(char *text) {
   const char *why = NULL;
@@ -117,22 +143,23 @@ static control_word take_bytes(const char *bytes, size_t size) {
 control_word control_poll(void) {
   char bytes[4096];
   control_word word = CONTROL_NONE;
-  int s = atomic_load(&connection);
-  while (s >= 0) {
-    ssize_t n = recv(s, bytes, sizeof bytes, MSG_DONTWAIT);
+  connect_again();
+  while (connection >= 0) {
+    ssize_t n = files_read(connection, bytes, sizeof bytes);
     if (n > 0) {
       if (take_bytes(bytes, (size_t)n) == CONTROL_STOP) word = CONTROL_STOP;
       continue;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    if (n < 0 && errno == EAGAIN) break;
     control_close();
-    break;
   }
   return word;
 }
 
 void control_forget(void) {
-  control_close();
+  connection = -1;
+  atomic_store(&connected, false);
+  socket_path[0] = 0;
   atomic_store(&wish, WISH_NONE);
   line_used = 0;
 }

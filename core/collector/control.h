@@ -5,12 +5,15 @@
 
 #include <stdbool.h>
 
-/* Connect to LLMPROF_COLLECTOR_SOCKET's path. False: errno says why. */
-bool control_open(const char *path);
-void control_close(void);
+#include "collector/log.h"
 
-/* A line, its newline left out. Any thread. */
-__attribute__((format(printf, 1, 2))) void control_say(const char *format, ...);
+/* Connect to the socket of that path, and say `greeting` now and whenever the
+ * connection is made again. False: errno says why. Before the writer runs. */
+bool control_open(const char *path, const char *greeting);
+
+/* A line, its newline left out, for the writer to send. Any thread. False:
+ * nobody is there, or there was no memory. */
+__attribute__((format(printf, 1, 2))) bool control_say(const char *format, ...);
 
 /* Is somebody there? */
 bool control_connected(void);
@@ -34,9 +37,17 @@ typedef enum control_word {
   CONTROL_STOP,
 } control_word;
 
-/* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. */
+/* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. Where
+ * windows are opened from outside, connect again after a while. */
 control_word control_poll(void);
 
+/* Send a line at once. */
+void control_send(const char *line);
+
+/* Send a line that was said; false: the entry is none. */
+bool control_write(const log_entry *entry);
+
+void control_close(void);
 void control_forget(void);
 
 #endif

@@ -28,6 +28,7 @@ typedef enum log_type {
   LOG_CONTEXT,
   LOG_STREAM,
   LOG_GRAPH_NODE,
+  LOG_LINE, /* for the socket */
 } log_type;
 
 typedef struct log_entry {

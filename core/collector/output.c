@@ -2,8 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "collector/files.h"
 
 enum {
   BLOCK_SIZE = 1 << 20 /* bytes of records that are written together */
@@ -15,20 +19,32 @@ static struct {
 } block;
 
 static int file = -1;
+static char path_of_file[PATH_MAX];
 static uint32_t sequence;
 static uint64_t record_count, lost_bytes;
 static uint64_t good_size; /* of the file: whole blocks */
 
+void output_tell_loss(const char *path, const char *why) {
+  char link[PATH_MAX + sizeof SPOOL_LOST];
+  snprintf(link, sizeof link, "%s" SPOOL_LOST, path);
+  (void)!symlink(why, link);
+}
+
 bool output_open(const char *path) {
-  file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
-  return file >= 0;
+  snprintf(path_of_file, sizeof path_of_file, "%s", path);
+  file = files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0600);
+  if (file >= 0) return true;
+  int error = errno;
+  output_tell_loss(path, strerror(error));
+  errno = error;
+  return false;
 }
 
 /* Take back what stands after the last whole block. A file that cannot be cut
  * gets nothing more: it ends with half a block, which a reader leaves out. */
 static void drop_half_block(void) {
-  if (ftruncate(file, (off_t)good_size) == 0) return;
-  close(file);
+  if (files_truncate(file, (off_t)good_size) == 0) return;
+  files_close(file);
   file = -1;
 }
 
@@ -38,13 +54,13 @@ static bool write_all(const void *bytes, size_t size) {
   const char *at = bytes;
   size_t left = size;
   while (left > 0) {
-    ssize_t n = write(file, at, left);
-    if (n < 0 && errno == EINTR) continue;
+    ssize_t n = files_write(file, at, left);
     if (n <= 0) break;
     at += n;
     left -= (size_t)n;
   }
   if (left > 0) {
+    output_tell_loss(path_of_file, strerror(errno));
     drop_half_block();
     return false;
   }
@@ -88,7 +104,7 @@ void output_record(spool_kind kind, void *record, size_t fixed,
 
 void output_close(void) {
   output_flush();
-  if (file >= 0) close(file);
+  if (file >= 0) files_close(file);
   file = -1;
 }
 
@@ -103,7 +119,6 @@ uint64_t output_lost(void) {
 }
 
 void output_forget(void) {
-  if (file >= 0) close(file);
   file = -1;
   memset(&block.head, 0, sizeof block.head);
   sequence = 0;

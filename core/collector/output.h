@@ -9,8 +9,14 @@
 
 #include "collector/spool.h"
 
-/* A new file of that path, for its owner alone; false: errno says why. */
+/* A new file of that path, for its owner alone; false: errno says why. When it
+ * cannot be opened or does not take what is written, a symbolic link beside
+ * it, PATH.lost, has the reason as its target: a link needs no descriptor and
+ * no file that grows. */
 bool output_open(const char *path);
+
+/* The same link, for a reason met before there is a file. */
+void output_tell_loss(const char *path, const char *why);
 
 /* `record` begins with a spool_record, which is filled in here; `more` bytes
  * follow the struct. Nothing when no file is open. */
@@ -26,7 +32,7 @@ uint64_t output_records(void);
 /* Bytes that the file did not take since the last call. */
 uint64_t output_lost(void);
 
-/* In the child of a fork: the file is the parent's. */
+/* In the child of a fork, which has neither the file nor its thread. */
 void output_forget(void);
 
 #endif

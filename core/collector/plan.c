@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "collector/files.h"
 
 /* Of any number: seconds of which ns fit into 64 bits, and ids. */
 #define MOST 4294967295.0
@@ -367,16 +367,22 @@ bool plan_line(char *line, const char **why) {
 
 /* The whole file, NUL-terminated; freed by the caller. */
 static char *read_file(const char *path) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat info;
-  char *text = NULL;
-  if (file >= 0 && fstat(file, &info) == 0 && info.st_size < 16 << 20)
-    text = calloc(1, (size_t)info.st_size + 1);
-  if (text && read(file, text, (size_t)info.st_size) != info.st_size) {
-    free(text);
-    text = NULL;
+  int file = files_open(path, O_RDONLY, 0);
+  size_t used = 0, room = 4096;
+  char *text = file >= 0 ? malloc(room) : NULL;
+  while (text) {
+    ssize_t n = files_read(file, text + used, room - used - 1);
+    if (n <= 0) {
+      text[used] = 0;
+      break;
+    }
+    used += (size_t)n;
+    if (used + 1 < room) continue;
+    char *more = realloc(text, room *= 2);
+    if (!more) free(text);
+    text = more;
   }
-  if (file >= 0) close(file);
+  if (file >= 0) files_close(file);
   return text;
 }
 

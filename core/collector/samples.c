@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "collector/guard.h"
 #include "collector/metrics.h"
 #include "collector/output.h"
+#include "collector/threads.h"
 
 /* One pass on GH100: front end, SMs, tensor pipe, DRAM. */
 static const char *const default_metrics[] = {
@@ -262,14 +262,9 @@ static void *decode_all(void *of) {
 }
 
 static bool start_thread(sampler *s) {
-  sigset_t all, before;
-  sigfillset(&all);
   atomic_store(&s->quit, false);
   sem_init(&s->woken, 0, 0);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&s->thread, NULL, decode_all, s);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error == 0;
+  return threads_start_joined(&s->thread, decode_all, s);
 }
 
 /* ---- on and off ---- */

@@ -31,6 +31,7 @@
 
 #define SPOOL_MAGIC  "llmspool" /* 8 bytes, no NUL */
 #define SPOOL_SUFFIX ".spool"   /* PID-STARTTIME.spool in the spool's folder */
+#define SPOOL_LOST   ".lost"    /* behind that: a link to why it has not all */
 
 enum {
   SPOOL_VERSION = 1,

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include "collector/counters.h"
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"
+#include "collector/files.h"
 #include "collector/guard.h"
 #include "collector/log.h"
 #include "collector/names.h"
@@ -25,6 +24,7 @@
 #include "collector/output.h"
 #include "collector/plan.h"
 #include "collector/samples.h"
+#include "collector/threads.h"
 #include "collector/units.h"
 #include "collector/wake.h"
 
@@ -45,11 +45,8 @@ const char *writer_path(void) {
 /* The first line of a small file, without its newline; "" when it is not to
  * be had. */
 static void read_line(const char *file, char *out, size_t size) {
-  out[0] = 0;
-  FILE *f = fopen(file, "re");
-  if (!f) return;
-  if (fgets(out, (int)size, f)) out[strcspn(out, "\n")] = 0;
-  fclose(f);
+  files_text(file, out, size);
+  out[strcspn(out, "\n")] = 0;
 }
 
 /* Which rank of a job this is, as launchers say it; NULL where none does. */
@@ -122,7 +119,7 @@ static void write_metric(const log_entry *entry) {
 
 static void write_entry(const log_entry *entry) {
   if (nvtx_write(entry) || units_write(entry) || counters_write(entry) ||
-      samples_write(entry) || callbacks_write(entry))
+      samples_write(entry) || callbacks_write(entry) || control_write(entry))
     return;
   if (entry->type == LOG_DIAGNOSTIC) write_diagnostic(entry);
   if (entry->type == LOG_METRIC) write_metric(entry);
@@ -171,8 +168,9 @@ static void finish(const char *reason) {
   write_all();
   write_end(reason);
   output_close();
-  control_say("bye");
+  control_send("bye");
   control_close();
+  files_end();
 }
 
 /* ---- the thread ---- */
@@ -186,12 +184,13 @@ static void watch(void) {
   told = since;
   diagnose(SPOOL_ERROR, "stalled",
            "counters of a launch have not come for %g s", the_plan.stall_s);
-  control_say("stalled");
+  control_send("stalled");
 }
 
-/* Our threads: this one, and those of samples and of units that tick. */
+/* Our threads: this one, that of files, and those of samples and of units
+ * that tick. */
 static long own_threads(void) {
-  return 1 + (long)samples_threads() + plan_ticks();
+  return 2 + (long)samples_threads() + plan_ticks();
 }
 
 /* The first thread is gone and only we are left: the process would end but
@@ -243,30 +242,36 @@ static void *write_until_the_end(void *unused) {
   return NULL;
 }
 
-static bool start_thread(void) {
-  pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, &attributes, write_until_the_end, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
+static void tell_refused(int error) {
+  char why[128];
+  snprintf(why, sizeof why,
+           "this system refuses a thread a descriptor table of its own: %s",
+           strerror(error));
+  output_tell_loss(path, why);
 }
 
-bool writer_begin(const char *folder) {
+bool writer_open(const char *folder) {
   started = clock_now();
   int n = snprintf(path, sizeof path, "%s/%d-%lld" SPOOL_SUFFIX, folder,
                    (int)getpid(), (long long)started);
-  if (n < 0 || (size_t)n >= sizeof path || !output_open(path)) return false;
+  if (n < 0 || (size_t)n >= sizeof path) return false;
+  if (!files_begin()) {
+    tell_refused(errno);
+    return false;
+  }
+  if (output_open(path)) return true;
+  files_end();
+  return false;
+}
+
+bool writer_begin(void) {
   write_process();
   write_clock();
   output_flush();
-  if (start_thread()) return true;
+  if (threads_start(write_until_the_end, NULL)) return true;
+  control_close();
   output_close();
+  files_end();
   return false;
 }
 

@@ -4,9 +4,11 @@
 
 #include <stdbool.h>
 
-/* Open this process's spool in the folder and start the thread. False: no
- * file, no memory. */
-bool writer_begin(const char *folder);
+/* Open this process's spool in the folder. False: there is none. */
+bool writer_open(const char *folder);
+
+/* Start the thread. False: no memory. */
+bool writer_begin(void);
 
 /* The spool's path. */
 const char *writer_path(void);

@@ -28,10 +28,12 @@ typedef struct outcome {
   char output[256];
   size_t count;
   tally spools[FILES];
-  size_t calls; /* that llmprof shows of the first */
+  char lost[64]; /* why a spool has not all, "" when each has */
+  size_t calls;  /* that llmprof shows of the first */
 } outcome;
 
 typedef struct setting {
+  const char *program; /* NULL: VICTIM */
   const char *how, *launches, *threads;
   const char *plan; /* NULL: none */
   const char *variable, *value;
@@ -83,7 +85,8 @@ static pid_t start(const setting *s, int *output) {
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
-    execl(VICTIM, VICTIM, s->how, s->launches, s->threads, (char *)NULL);
+    const char *program = s->program ? s->program : VICTIM;
+    execl(program, program, s->how, s->launches, s->threads, (char *)NULL);
     _exit(121);
   }
   close(ends[1]);
@@ -110,9 +113,13 @@ static void read_spools(outcome *out) {
   size_t count = 0;
   DIR *d = opendir(folder);
   assert_non_null(d);
-  for (struct dirent *e = readdir(d); e; e = readdir(d))
-    if (strstr(e->d_name, SPOOL_SUFFIX) && count < FILES)
+  for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+    const char *suffix = strstr(e->d_name, SPOOL_SUFFIX);
+    if (suffix && strcmp(suffix, SPOOL_SUFFIX SPOOL_LOST) == 0)
+      (void)!readlinkat(dirfd(d), e->d_name, out->lost, sizeof out->lost - 1);
+    else if (suffix && count < FILES)
       names[count++] = strdup(e->d_name);
+  }
   closedir(d);
   qsort(names, count, sizeof *names, by_name);
   for (size_t i = 0; i < count; i++) {
@@ -822,6 +829,60 @@ static void test_samples_of_two_gpus(void **state) {
   forget(&out);
 }
 
+/* ---- the program's own descriptors ---- */
+
+static outcome run_closer(const char *how, const char *number) {
+  return run((setting){.program = CLOSER,
+                       .how = how,
+                       .launches = test_folder(),
+                       .threads = number});
+}
+
+/* Whatever a program does with its descriptors: no file of its gets a byte of
+ * ours, no number is taken, and the recording is whole. Not under
+ * ThreadSanitizer, for which a process has one table of descriptors. */
+static void test_descriptors(void **state) {
+  (void)state;
+#ifdef __SANITIZE_THREAD__
+  skip();
+#endif
+  static const struct {
+    const char *how;
+    size_t spools;  /* of the program and its children */
+    uint64_t after; /* ranges in the last one */
+  } programs[] = {{"close", 1, 1 + 5000},       {"close_range", 1, 1 + 5000},
+                  {"dup2", 1, 1 + 5000 + 5000}, {"fork", 2, 5000},
+                  {"spawn", 1, 1 + 5000},       {"hand", 2, 1 + 5000},
+                  {"daemon", 3, 1 + 5000}};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    outcome out = run_closer(programs[i].how, "0");
+    const tally *last = &out.spools[out.count - 1];
+    print_message("%s\n", programs[i].how);
+    assert_string_equal(out.output, "done\n");
+    assert_int_equal(WEXITSTATUS(out.status), 4);
+    assert_int_equal(out.count, programs[i].spools);
+    assert_int_equal(last->events[SPOOL_NVTX_PUSH], programs[i].after);
+    assert_string_equal(last->end, "exit");
+    assert_string_equal(out.lost, "");
+    forget(&out);
+  }
+}
+
+/* A limit for files ends no program, and what is lost is said beside it. */
+static void test_file_limits(void **state) {
+  (void)state;
+  static const char *const limits[] = {"0", "1", "65536"};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    outcome out = run_closer("limit", limits[i]);
+    expect_exit(&out, 4);
+    assert_string_equal(out.lost, "File too large");
+    assert_int_equal(out.spools[0].torn, 0);
+    assert_int_equal(out.spools[0].blocks > 0, i == 2);
+    assert_int_equal(out.spools[0].drops[SPOOL_LOST_WRITE] > 0, i == 2);
+    forget(&out);
+  }
+}
+
 /* ---- the socket ---- */
 
 /* A parent that answers a pause with what it wants counters of. */
@@ -979,6 +1040,8 @@ int main(void) {
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_samples_of_a_process),
       cmocka_unit_test(test_samples_of_two_gpus),
+      cmocka_unit_test(test_descriptors),
+      cmocka_unit_test(test_file_limits),
       cmocka_unit_test(test_socket),
       cmocka_unit_test(test_windows),
   };

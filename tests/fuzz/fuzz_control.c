@@ -7,6 +7,7 @@
 
 #include "collector/control.h"
 #include "collector/diagnose.h"
+#include "collector/files.h"
 #include "collector/plan.h"
 #include "collector/wake.h"
 #include "fuzz.h"
@@ -30,6 +31,7 @@ static void start(void) {
   FUZZ_CHECK(mkdtemp(folder) && atexit(remove_folder) == 0);
   snprintf(path, sizeof path, "%s/socket", folder);
   wake_init();
+  FUZZ_CHECK(files_begin());
 }
 
 static struct sockaddr_un address(void) {
@@ -74,7 +76,7 @@ static void tell_collector(const uint8_t *data, size_t size) {
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   FUZZ_CHECK(listener >= 0 &&
              bind(listener, (struct sockaddr *)&to, sizeof to) == 0 &&
-             listen(listener, 1) == 0 && control_open(path));
+             listen(listener, 1) == 0 && control_open(path, "hello"));
   int fd = accept(listener, NULL, NULL);
   FUZZ_CHECK(fd >= 0 && plan_init());
   say(fd, data, size / 2);
