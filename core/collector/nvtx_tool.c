@@ -34,14 +34,27 @@ static bool off(void) {
 
 /* ---- domains ---- */
 
+enum {
+  FIRST_SLOTS = 64 /* a power of two */
+};
+
+/* Lives as long as the process, as its handle may be used until then. */
 typedef struct domain {
-  struct domain *next;
-  uint32_t number;
+  struct domain *next; /* in the list of all */
+  uint64_t hash;       /* of its name */
+  uint32_t number;     /* from 1 */
   char name[];
 } domain;
 
+/* Domains by name, at least half of the slots empty. */
+typedef struct domain_table {
+  size_t size; /* slots, a power of two */
+  domain *slots[];
+} domain_table;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* domains */
 static domain *domains;
+static domain_table *by_name;
 static uint32_t last_domain;
 static atomic_uint_fast64_t next_schema = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START;
 
@@ -78,17 +91,53 @@ void nvtx_tool_on(bool on) {
     log_name(LOG_NVTX_DOMAIN, 0, d->number, d->name);
 }
 
+static uint64_t hash_of(const char *name) {
+  uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+  for (; *name; name++)
+    hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+  return hash;
+}
+
+/* The slot of the domain of that name, or the empty one where it goes. */
+static domain **slot_of(domain_table *in, uint64_t hash, const char *name) {
+  size_t at = (hash ^ hash >> 32) & (in->size - 1);
+  while (in->slots[at] && (in->slots[at]->hash != hash ||
+                           strcmp(in->slots[at]->name, name) != 0))
+    at = (at + 1) & (in->size - 1);
+  return &in->slots[at];
+}
+
+/* With the lock: space for one more domain; false: no memory. A child that is
+ * forked meanwhile has the old table or the new one. */
+static bool make_space(void) {
+  size_t size = by_name ? by_name->size : 0;
+  if (last_domain < size / 2) return true;
+  size = size ? 2 * size : FIRST_SLOTS;
+  domain_table *more = calloc(1, sizeof *more + size * sizeof *more->slots);
+  if (!more) return false;
+  more->size = size;
+  for (domain *d = domains; d; d = d->next)
+    *slot_of(more, d->hash, d->name) = d;
+  domain_table *old = by_name;
+  by_name = more;
+  free(old);
+  return true;
+}
+
 /* With the lock: the domain of that name, new if need be; NULL: no memory. */
 static domain *find_domain(const char *name, bool *is_new) {
-  for (domain *d = domains; d; d = d->next)
-    if (strcmp(d->name, name) == 0) return d;
+  if (!make_space()) return NULL;
+  uint64_t hash = hash_of(name);
+  domain **slot = slot_of(by_name, hash, name);
+  if (*slot) return *slot;
   size_t size = strlen(name) + 1;
   domain *d = malloc(sizeof *d + size);
   if (!d) return NULL;
   *is_new = true;
-  *d = (domain){.next = domains, .number = ++last_domain};
+  *d = (domain){.next = domains, .hash = hash, .number = ++last_domain};
   memcpy(d->name, name, size);
-  return domains = d;
+  domains = d;
+  return *slot = d;
 }
 
 static nvtxDomainHandle_t create_domain(const char *name) {

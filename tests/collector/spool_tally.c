@@ -81,12 +81,16 @@ static bool take_record(tally *t, const spool_record *r) {
   const spool_unit *unit = (const void *)r;
   const spool_drops *drops = (const void *)r;
   const spool_end *end = (const void *)r;
+  const spool_nvtx_domain *domain = (const void *)r;
   if (r->kind < TALLY_KINDS) t->kinds[r->kind]++;
   switch (r->kind) {
   case SPOOL_STRING:
     return take_string(t, r);
   case SPOOL_NVTX_EVENT:
     return take_event(t, r);
+  case SPOOL_NVTX_DOMAIN:
+    t->domains += domain->domain == t->domains + 1;
+    return true;
   case SPOOL_CALL:
     return take_call(t, r);
   case SPOOL_COUNTERS:

@@ -20,6 +20,7 @@ typedef struct tally {
   uint64_t events[8];          /* NVTX events of each type */
   uint64_t units[8][2];        /* begins and ends of each type */
   uint64_t drops[8];           /* lost, by kind */
+  uint32_t domains;            /* of NVTX that follow each other from 1 */
   uint64_t measured, failed;   /* records of counters */
   uint64_t graphs, waiting;    /* of these, of graphs; that may wait */
   uint64_t flushed;            /* of these, with an empty cache */

@@ -272,6 +272,39 @@ static void test_nvtx(void **state) {
   forget(&out);
 }
 
+/* Each domain has a number of its own, and one record. */
+static void test_domains(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "nvtx",
+                              .launches = "0",
+                              .threads = "1",
+                              .variable = "VICTIM_DOMAINS",
+                              .value = "3000"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->kinds[SPOOL_NVTX_DOMAIN], 1 + 3000);
+  assert_int_equal(t->domains, 1 + 3000);
+  assert_true(tally_has(t, "domain 0"));
+  assert_true(tally_has(t, "domain 2999"));
+  assert_int_equal(t->events[SPOOL_NVTX_MARK], 1 + 30);
+  forget(&out);
+}
+
+/* It stays, whoever closes it. */
+static void test_closed(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "nvtx",
+                              .launches = "0",
+                              .threads = "2",
+                              .variable = "VICTIM_CLOSES",
+                              .value = COLLECTOR});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 2 * 4 * 2);
+  assert_string_equal(t->end, "exit");
+  forget(&out);
+}
+
 /* Too little memory: what is lost is counted, and the program does not notice.
  */
 static void test_memory(void **state) {
@@ -1011,6 +1044,8 @@ int main(void) {
       cmocka_unit_test(test_old_cupti),
       cmocka_unit_test(test_rank),
       cmocka_unit_test(test_nvtx),
+      cmocka_unit_test(test_domains),
+      cmocka_unit_test(test_closed),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_signal),
       cmocka_unit_test(test_quick_exit),

@@ -3,9 +3,11 @@
  * VICTIM_GRAPHS: it launches graphs, too. VICTIM_EAGER: what is in them comes
  * once more, one by one. VICTIM_GPUS: each thread has a GPU of its own, as far
  * as there are some. VICTIM_UNTIL: it launches until there is a file of that
- * name, too. */
+ * name, too. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES:
+ * it closes that library, which it never opened. */
 #include <cuda.h>
 #include <cudaProfiler.h>
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <pthread.h>
@@ -152,6 +154,34 @@ static void mark_everything(void) {
   if (level != 0 || module_marks() != 1) exit(99);
 }
 
+/* More domains than there is space for at first, each asked for twice. */
+static void make_domains(long count) {
+  nvtxDomainHandle_t *all = calloc((size_t)count, sizeof *all);
+  if (!all) exit(96);
+  for (long i = 0; i < 2 * count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "domain %ld", i % count);
+    nvtxDomainHandle_t made = nvtxDomainCreateA(name);
+    if (!made || (i >= count && made != all[i - count])) exit(95);
+    if (i < count) all[i] = made;
+  }
+  for (long i = 0; i < count; i += 100) {
+    nvtxEventAttributes_t a = {0};
+    a.version = NVTX_VERSION;
+    a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    nvtxDomainMarkEx(all[i], &a);
+  }
+  free(all);
+}
+
+/* More often than it was opened, as a plugin does that minds its own only. */
+static void close_library(const char *path) {
+  void *library = dlopen(path, RTLD_NOLOAD | RTLD_NOW);
+  if (!library) exit(94);
+  for (int i = 0; i < 10; i++) dlclose(library);
+  usleep(200000); /* its thread looks ten times a second */
+}
+
 static void work_until(const char *path) {
   while (path && access(path, F_OK) != 0) {
     launch(&gemm, 4);
@@ -192,6 +222,8 @@ int main(int argc, char **argv) {
   choose_gpu(0);
   nvtxRangePushA("measured");
   mark_everything();
+  if (getenv("VICTIM_DOMAINS")) make_domains(atol(getenv("VICTIM_DOMAINS")));
+  if (getenv("VICTIM_CLOSES")) close_library(getenv("VICTIM_CLOSES"));
   work_until(getenv("VICTIM_UNTIL"));
   (void)cuProfilerStart();
   for (int i = 1; i < count; i++)
