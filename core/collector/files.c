@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,6 +40,7 @@ static struct {
 } call;
 
 static sem_t asked, answered;
+static bool serving; /* is the thread there? */
 
 /* ---- on the thread ---- */
 
@@ -85,9 +87,17 @@ static long connect_socket(void) {
     return -1;
   }
   memcpy(to.sun_path, call.path, strlen(call.path) + 1);
-  int s = above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socklen_t size = sizeof to;
+  int type = SOCK_STREAM | SOCK_CLOEXEC;
+  if (to.sun_path[0] == '@') { /* its name has no end but that of the address */
+    to.sun_path[0] = 0;
+    size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(call.path));
+    type |= SOCK_NONBLOCK;
+  }
+  int s = above_standard(socket(AF_UNIX, type, 0));
   if (s < 0) return -1;
-  if (connect(s, (struct sockaddr *)&to, sizeof to) == 0 &&
+  if (connect(s, (struct sockaddr *)&to, size) == 0 &&
       fcntl(s, F_SETFL, O_NONBLOCK) == 0)
     return s;
   int error = errno;
@@ -137,6 +147,10 @@ static void *serve(void *unused) {
 /* ---- for the callers ---- */
 
 static long run(long (*what)(void)) {
+  if (!serving) {
+    errno = EBADF;
+    return -1;
+  }
   call.run = what;
   sem_post(&asked);
   wait_for(&answered);
@@ -147,7 +161,8 @@ static long run(long (*what)(void)) {
 bool files_begin(void) {
   sem_init(&asked, 0, 0);
   sem_init(&answered, 0, 0);
-  if (!threads_start(serve, NULL)) {
+  serving = threads_start(serve, NULL); /* not the parent's, after a fork */
+  if (!serving) {
     errno = EAGAIN;
     return false;
   }
@@ -162,6 +177,7 @@ void files_end(void) {
   call.run = NULL;
   sem_post(&asked);
   wait_for(&answered);
+  serving = false;
 }
 
 int files_open(const char *path, int flags, mode_t mode) {

@@ -17,12 +17,13 @@
  * refuses a table of its own to a thread. */
 bool files_begin(void);
 
-/* Ends the thread; every descriptor is closed. */
+/* Ends the thread; every descriptor is closed. Calls fail without it. */
 void files_end(void);
 
 int files_open(const char *path, int flags, mode_t mode);
 
-/* A connection to the Unix socket at `path`; reading and writing never wait. */
+/* A connection to the Unix socket at `path`; reading and writing never wait. To
+ * an abstract one, "@NAME", neither does connecting. */
 int files_connect(const char *path);
 
 ssize_t files_read(int file, void *bytes, size_t size);

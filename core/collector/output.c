@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/files.h"
+#include "collector/refusal.h"
 
 enum {
   BLOCK_SIZE = 1 << 20 /* bytes of records that are written together */
@@ -27,7 +28,7 @@ static uint64_t good_size; /* of the file: whole blocks */
 void output_tell_loss(const char *path, const char *why) {
   char link[PATH_MAX + sizeof SPOOL_LOST];
   snprintf(link, sizeof link, "%s" SPOOL_LOST, path);
-  (void)!symlink(why, link);
+  if (symlink(why, link) != 0 && errno != EEXIST) refusal_tell(why);
 }
 
 bool output_open(const char *path) {

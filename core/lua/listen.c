@@ -11,7 +11,8 @@
 
 #define LISTENER "llmprof.listener"
 
-/* listen.open(path) -> listener | nil, message, code */
+/* listen.open(path) -> listener | nil, message, code. "@NAME" is an abstract
+ * socket, for any user. */
 static int listen_open(lua_State *L) {
   const char *path = llmprof_lua_check_path(L, 1);
   void **box = llmprof_lua_box(L, LISTENER, 0);

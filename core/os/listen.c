@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,19 +29,33 @@ struct llmprof_listener {
 
 /* ---- the socket ---- */
 
+/* An abstract socket lies in no folder. */
+static bool is_abstract(const char *path) {
+  return path[0] == '@';
+}
+
+static void remove_socket(const char *path) {
+  if (!is_abstract(path)) unlink(path);
+}
+
 static bool bind_to(llmprof_listener *l, const char *path, llmprof_error *err) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t size = strlen(path);
   if (size >= sizeof address.sun_path)
     return llmprof_fail(err, LLMPROF_RANGE, "%s: too long for a socket", path);
   memcpy(address.sun_path, path, size);
+  socklen_t length = sizeof address;
+  if (is_abstract(path)) { /* every byte of the name counts */
+    address.sun_path[0] = '\0';
+    length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+  }
   l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (l->fd < 0 || fchmod(l->fd, 0600) != 0 ||
-      bind(l->fd, (struct sockaddr *)&address, sizeof address) != 0)
+      bind(l->fd, (struct sockaddr *)&address, length) != 0)
     return llmprof_fail_errno(err, errno, "%s", path);
   l->path = llmprof_strdup(path);
   if (!l->path) {
-    unlink(path);
+    remove_socket(path);
     return llmprof_fail_nomem(err);
   }
   return listen(l->fd, LLMPROF_LISTEN_PEERS) == 0 ||
@@ -68,7 +83,7 @@ void llmprof_listener_close(llmprof_listener *l) {
   if (!l) return;
   for (size_t i = 0; i < l->count; i++) free_peer(&l->peers[i]);
   if (l->fd >= 0) close(l->fd);
-  if (l->path) unlink(l->path);
+  if (l->path) remove_socket(l->path);
   llmprof_free(l->path);
   llmprof_free(l->peers);
   llmprof_free(l);

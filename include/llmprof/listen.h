@@ -20,8 +20,9 @@ enum {
   LLMPROF_LISTEN_LINE = 1024 * 1024 /* bytes; a peer with a longer one is cut */
 };
 
-/* A socket at a path that is not there yet, for its owner alone. NULL on
- * failure (RANGE: the path is too long for a socket). */
+/* A socket at a path that is not there yet, for its owner alone; "@NAME": an
+ * abstract one, which any user reaches, from any root folder. NULL on failure
+ * (RANGE: the path is too long for a socket). */
 llmprof_listener *llmprof_listener_open(const char *path, llmprof_error *err);
 
 /* Removes the socket; NULL is fine. */

@@ -6,7 +6,8 @@
  * STANDIN_PLAIN is set; launches are measured in a range `eager` with
  * STANDIN_EAGER; with STANDIN_GRAPH there is a kernel of a graph, with
  * STANDIN_STALLS the last measurement never ends. A unit of operators follows
- * where it is asked for. */
+ * where it is asked for. Where the folder is not there for it, it says so. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "collector/files.h"
+#include "collector/refusal.h"
 #include "spools.h"
 
 static void put_model(spool_maker *m, uint32_t pid, uint32_t repeats) {
@@ -230,6 +233,11 @@ static void put_operators(spool_maker *m) {
 static int be_collected(const char *folder, const char *socket_path) {
   char path[4096];
   spool_maker m = {0};
+  if (access(folder, W_OK) != 0) {
+    const char *why = strerror(errno);
+    if (files_begin()) refusal_tell(why);
+    return 0;
+  }
   snprintf(path, sizeof path, "%s/%d-1%s", folder, getpid(), SPOOL_SUFFIX);
   put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
   if (getenv("STANDIN_GRAPH")) put_node(&m);

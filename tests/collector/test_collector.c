@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collector/spool.h"
+#include "llmprof/listen.h"
 #include "llmprof/readers.h"
 #include "spool_tally.h"
 #include "support.h"
@@ -427,6 +428,60 @@ static void test_kill(void **state) {
     assert_true(WIFSIGNALED(out.status));
     forget(&out);
   }
+}
+
+/* ---- processes without a spool ---- */
+
+typedef struct refusals {
+  unsigned count; /* of lines as they should be */
+  unsigned others;
+} refusals;
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
+                         size_t size) {
+  refusals *r = user;
+  char line[256], wanted[256];
+  (void)peer;
+  if (!bytes) return true;
+  unsigned pid = 0;
+  snprintf(line, sizeof line, "%.*s", (int)size, bytes);
+  sscanf(line, KEY " refused pid=%u", &pid);
+  snprintf(wanted, sizeof wanted,
+           KEY " refused pid=%u uid=%d why=No such file or directory", pid,
+           (int)geteuid());
+  r->count += pid > 0 && strcmp(line, wanted) == 0;
+  r->others += pid == 0 || strcmp(line, wanted) != 0;
+  return true;
+}
+
+/* The folder is not there for it: it says so once, and runs as it does without
+ * us. */
+static void test_refused(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  refusals heard = {0};
+  llmprof_listener *l =
+      llmprof_listener_open("@llmprof-0123456789abcdef", &err);
+  assert_non_null(l);
+  setenv("LLMPROF_COLLECTOR_REFUSALS", KEY, 1);
+  setenv("VICTIM_UNSEEN", "", 1);
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "2",
+                              .variable = "LLMPROF_COLLECTOR_DIR",
+                              .value = "/nonexistent"});
+  unsetenv("LLMPROF_COLLECTOR_REFUSALS");
+  unsetenv("VICTIM_UNSEEN");
+  assert_true(WIFEXITED(out.status));
+  assert_int_equal(WEXITSTATUS(out.status), 4);
+  assert_string_equal(out.output, "done\n");
+  assert_int_equal(out.count, 0);
+  assert_true(llmprof_listener_poll(l, hear_refusal, &heard, &err));
+  llmprof_listener_close(l);
+  assert_int_equal(heard.count, 1);
+  assert_int_equal(heard.others, 0);
 }
 
 /* ---- units and counters ---- */
@@ -1055,6 +1110,7 @@ int main(void) {
       cmocka_unit_test(test_fork_memory),
       cmocka_unit_test(test_exec),
       cmocka_unit_test(test_kill),
+      cmocka_unit_test(test_refused),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_profiler),
       cmocka_unit_test(test_killed_after_the_window),

@@ -23,12 +23,18 @@ function library.ensure(given)
 end
 
 
+-- What may be the reason where no process of a program loaded it, none of which we see.
+library.NOT_LOADED = "CUDA and NVTX load it when they are first used: a program that uses "
+  .. "neither has not, nor one that cannot reach its file (another root folder or user)"
+
+
 -- What a program is told, as a table of variables: to load the library, where to put its
--- spools, where its plan is and which socket to call (both optional).
+-- spools, where its plan is, which socket to call, and the key of whom to tell that it cannot
+-- write one (these three are optional).
 function library.environment(path, given)
   return { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
     LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
-    LLMPROF_COLLECTOR_SOCKET = given.socket }
+    LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
 end
 
 

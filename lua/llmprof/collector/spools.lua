@@ -20,12 +20,13 @@ function spools.scratch(parent)
 end
 
 
--- Their names, by the time at which each process began, which is in them:
--- PID-STARTTIME.spool.
+-- Names of those that hold something, by the time at which each process began, which is in
+-- them: PID-STARTTIME.spool.
 function spools.list(folder)
   local list = {}
   for _, name in ipairs(folders.names(folder)) do
-    if name:sub(-#SUFFIX) == SUFFIX then
+    local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
+    if info and info.size > 0 then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end

@@ -2,6 +2,7 @@
  * that cannot be. */
 #include "llmprof/listen.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -82,6 +83,30 @@ static void test_lines(void **state) {
   assert_int_equal(access(path(), F_OK), -1);
 }
 
+/* Of no folder, by its very name, and gone with its owner. */
+static void test_abstract(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  char name[64];
+  snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  socklen_t size =
+      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+  memcpy(address.sun_path + 1, name + 1, strlen(name) - 1);
+  llmprof_listener *l = llmprof_listener_open(name, &err);
+  assert_non_null(l);
+  assert_null(llmprof_listener_open(name, &err));
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
+  say(fd, "a line\n");
+  close(fd);
+  assert_heard(l, 0, "1:a line 1! ");
+  llmprof_listener_close(l);
+  fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, size), -1);
+  close(fd);
+}
+
 static void test_a_flood(void **state) {
   (void)state;
   llmprof_error err = {0};
@@ -137,9 +162,8 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_a_flood),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_lines),       cmocka_unit_test(test_abstract),
+      cmocka_unit_test(test_a_flood),     cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
 local plan = require "llmprof.collector.plan"
+local refusals = require "llmprof.collector.refusals"
 local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
 local steer = require "llmprof.collector.steer"
@@ -160,7 +161,7 @@ end
 local function environment(ctx, folder)
   local named = ctx.run:absolute(files.plan)
   local made = library.environment(tool.of(ctx, vendor).path, { folder = folder.path,
-    plan = named, socket = folder.socket })
+    plan = named, socket = folder.socket, refusals = folder.refusals })
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
@@ -190,13 +191,16 @@ end
 
 -- ---- what it left ----
 
-local function check_spools(count, result, lines)
+-- said: of processes that could not write theirs.
+local function check_spools(ctx, count, said, result, lines)
+  for _, line in ipairs(said) do ctx.note("collector: " .. line) end
   if count > 0 then return end
   local ended = workload.complaint(result)
   errors.raise(ended and "failed" or "nothing", ended
     and "the workload recorded nothing: " .. ended
-    or "nothing was captured: the workload used neither CUDA nor NVTX",
-    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
+    or "nothing was captured: " .. (said[1] or "no process loaded the collector"),
+    { detail = workload.tail(lines), hint = #said == 0 and not ended and library.NOT_LOADED
+      or "the whole output is in " .. files.log })
 end
 
 
@@ -270,11 +274,13 @@ function under_collector.capture(ctx)
   end
   local folder <close> = scratch(ctx)
   local sockets <close> = spools.scratch(SOCKETS)
-  folder.socket = sockets.path .. "/socket"
+  local refused <close> = refusals.open()
+  folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
   ctx.run:write(files.plan, plan_text(ctx))
   local result, lines = run(ctx, spec, folder)
   workload.keep_inputs(ctx, layout.workload.folder)
-  check_spools(spools.gather(folder.path, ctx.run:path(files.spool)), result, lines)
+  check_spools(ctx, spools.gather(folder.path, ctx.run:path(files.spool)),
+    refused:said(folder.path), result, lines)
   spool_files.keep_timeline(ctx)
   keep_metrics(ctx)
   judge_end(ctx, result, lines)

@@ -4,7 +4,10 @@ local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local library = require "llmprof.collector.library"
 local plan = require "llmprof.collector.plan"
+local refusals = require "llmprof.collector.refusals"
+local spawn = require "llmprof.spawn"
 local spools = require "llmprof.collector.spools"
+local sys = require "llmprof.sys"
 
 describe("llmprof.collector", function()
   local top = bundle.scratch(before_each, after_each)
@@ -35,12 +38,48 @@ describe("llmprof.collector", function()
 
   it("puts spools together in the order in which processes began", function()
     for name, text in pairs { ["12-900.spool"] = "b", ["7-1000.spool"] = "c",
-      ["99-2.spool"] = "a", ["other.txt"] = "x" } do
+      ["99-2.spool"] = "a", ["5-1.spool"] = "", ["other.txt"] = "x" } do
       assert(fs.write(top() .. "/" .. name, text))
     end
     local target = top() .. "/run"
     assert.equal(3, spools.gather(top(), target))
     assert.equal("abc", fs.read(target))
+  end)
+
+  -- Processes that cannot write their spools, and tell who has this key.
+  local function refused(key, count)
+    local program = sys.executable():match "^(.*)/[^/]*$" .. "/../tests/c/make_spool"
+    for _ = 1, count do
+      assert(spawn.run({ program }, { env = { LLMPROF_COLLECTOR_DIR = top() .. "/nowhere",
+        LLMPROF_COLLECTOR_REFUSALS = key } }))
+    end
+  end
+
+  it("hears from processes that could write no spool", function()
+    local heard <close> = refusals.open()
+    assert.same({}, heard:said(top()))
+    refused(heard.key, 1)
+    assert.matches("^process %d+ of user %d+ could not write its recording: No such file or "
+      .. "directory$", heard:said(top())[1])
+    assert.same({}, heard:said(top()))
+    refused(heard.key, 8)
+    local said = heard:said(top())
+    assert.equal(6, #said)
+    assert.equal("3 more processes could not write theirs", said[6])
+  end)
+
+  it("reads why a process could not write all of its spool", function()
+    local heard <close> = refusals.open()
+    assert(fs.symlink("File too large", top() .. "/12-900.spool.lost"))
+    assert(fs.symlink("not one of ours", top() .. "/x.spool.lost"))
+    assert.same({ "process 12 could not write all of its recording: File too large" },
+      heard:said(top()))
+  end)
+
+  it("believes only those who have the whole key", function()
+    local heard <close> = refusals.open()
+    refused(heard.key:sub(1, 16) .. ("0"):rep(16), 2)
+    assert.same({}, heard:said(top()))
   end)
 
   it("makes no file of no spool", function()

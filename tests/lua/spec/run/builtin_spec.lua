@@ -10,6 +10,14 @@ local trace = require "llmprof.trace"
 
 local PROGRAM = sys.executable():match "^(.*)/[^/]*$" .. "/../tests/c/make_spool"
 
+-- An executable script.
+local function shell(path, text)
+  assert(fs.write(path, "#!/bin/sh\n" .. text .. "\n"))
+  assert(fs.chmod(path, tonumber("755", 8)))
+  return path
+end
+
+
 describe("capture=builtin", function()
   local top = bundle.scratch(before_each, after_each)
 
@@ -260,7 +268,16 @@ describe("capture=builtin", function()
 
   it("says so where nothing was recorded", function()
     local _, failure = run({}, "/bin/true")
+    assert.same({ "nothing", "nothing was captured: no process loaded the collector" },
+      { failure.kind, failure.message })
+  end)
+
+  it("says whose folder for spools is out of reach, and why", function()
+    local _, failure = run({}, shell(top() .. "/jailed.sh",
+      "LLMPROF_COLLECTOR_DIR=/nowhere exec " .. PROGRAM))
     assert.equal("nothing", failure.kind)
+    assert.matches("^nothing was captured: process %d+ of user %d+ could not write its "
+      .. "recording: No such file or directory$", failure.message)
   end)
 
   it("says how a workload ended that recorded nothing", function()
