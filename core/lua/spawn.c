@@ -321,9 +321,11 @@ static void push_strays(lua_State *L, const llmprof_stray *strays,
 }
 
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 12);
   lua_pushboolean(L, result->code == 0);
   lua_setfield(L, -2, "ok");
+  llmprof_lua_set_integer(
+      L, "status", result->code >= 0 ? result->code : 128 + result->signal);
   if (result->code >= 0) llmprof_lua_set_integer(L, "code", result->code);
   set_signal(L, "signal", result->signal);
   lua_pushboolean(L, result->timed_out);
@@ -380,11 +382,11 @@ static void close_process(process *p) {
  *   hold_signals    true: signals that we get are not sent on; who started
  *                   it ends it within the grace period
  *
- * result: ok (exit code 0), code or signal ("SIGKILL"), timed_out,
- * interrupted ("SIGINT": a signal that we got and sent on), wall, user,
- * system (seconds), max_rss (bytes; nil when below our own, which hides it),
- * pid, strays (list of { pid, name, lives (could not be ended) }: what
- * kill_strays found). */
+ * result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
+ * 128 and the signal's number, as shells have it), timed_out, interrupted
+ * ("SIGINT": a signal that we got and sent on), wall, user, system (seconds),
+ * max_rss (bytes; nil when below our own, which hides it), pid, strays (list of
+ * { pid, name, lives (could not be ended) }: what kill_strays found). */
 static int spawn_run(lua_State *L) {
   llmprof_error err;
   process *p = start(L, &err);

@@ -118,9 +118,21 @@ local function run_all(argv)
 end
 
 
+local function command_of(name)
+  return name and commands.has(name) and commands.load(name) or {}
+end
+
+
 -- Does a command read its own words, so that no option of ours is among them?
-local function is_raw(name)
-  return name ~= nil and commands.has(name) and commands.load(name).raw
+local function is_raw(name) return command_of(name).raw end
+
+
+-- The exit status of an error. Statuses of a command that ends as the program does that it
+-- starts (launches = true) are that program's.
+local function status_of(err, name)
+  local status = errors.status[err.kind] or errors.status.failed
+  local taken = command_of(name).launches and status < errors.status.launcher
+  return taken and errors.status.launcher or status
 end
 
 
@@ -163,7 +175,7 @@ function cli.main(argv)
   local words, common = take_common(argv)
   local ok, result = errors.call(run_with, words, common)
   if ok then return result end
-  local status = errors.status[result.kind] or errors.status.failed
+  local status = status_of(result, words[1])
   if result.kind ~= "closed" then (common.as_json and report_json or report)(result, status) end
   return status
 end

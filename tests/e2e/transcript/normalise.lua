@@ -46,6 +46,12 @@ function named.pid(line)
 end
 
 
+-- A process and its user.
+function named.user(line)
+  return (line:gsub("process %d+ of user %d+", "process 1234 of user 1000"))
+end
+
+
 -- Folders for temporary files that another sandbox made.
 function named.temporary(line)
   return (line:gsub("/%S*/llmprof%-transcript%w+/", "TEMPORARY/"))

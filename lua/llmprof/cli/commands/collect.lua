@@ -1,4 +1,5 @@
 -- llmprof collect -- COMMAND: a program under llmprof's own collector, without a recipe.
+-- Once it has started, its exit status is ours, whatever becomes of the recording.
 local lazy = require "llmprof.base.lazy"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -7,6 +8,7 @@ local out = require "llmprof.base.out"
 local plan = lazy "llmprof.collector.plan"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.base.process"
+local refusals = lazy "llmprof.collector.refusals"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"
 local trace_file = lazy "llmprof.trace.file"
@@ -15,63 +17,60 @@ local command = {
   name = "collect",
   summary = "run a program under llmprof's own collector, without a recipe",
   usage = "collect [OPTION...] -- COMMAND [ARG...]",
+  launches = true,
   details = [[
 The program runs as it is, with libllmprof_collector.so loaded into it by the CUDA driver
 and by NVTX. What it and its children did on GPUs, and their NVTX ranges, go into one file,
-which stats, repl, export and -e read. Without a plan everything is one timeline;
-`llmprof help collector` lists the keys of a plan. The program reads from /dev/null.]],
+which stats, repl, export and -e read: FILE.spool, a recording, or FILE.sqlite, in the schema
+of an export of Nsight Systems. Without a plan everything is one timeline; `llmprof help
+collector` lists the keys of a plan. The program reads from /dev/null.
+
+The exit status is the program's; 128 and the number of the signal that ended it; 127 there
+is no such program, 126 it cannot be started, 125 anything else that is wrong before it
+starts. What is to be said of the recording goes to standard error; with --strict the status
+is 4 where nothing was recorded, and 1 where the recording failed or is not whole.]],
   options = {
-    { "output", short = "o", arg = "FILE", default = "run.spool", help = "write here" },
+    { "output", short = "o", arg = "FILE", default = "run.spool",
+      help = "write here: NAME.spool or NAME.sqlite" },
     { "plan", short = "p", arg = "KEY=VALUE", many = true,
       help = "a line of the collector's plan; may be repeated" },
     { "library", arg = "FILE", help = "the collector's library; found by itself unless given" },
+    { "strict", help = "exit status 4 without a recording, 1 where it is not whole" },
   },
 }
 
 
--- How the program ended, in words; nil when all went well.
-local function complaint(result)
-  if result.ok then return nil end
-  if result.signal then return "it was killed by " .. result.signal end
-  return ("it ended with exit status %d"):format(result.code)
+-- ---- the file ----
+
+-- write(all, target): from the spools as one file in our folder; returns the trace.
+local writers = {}
+
+
+function writers.spool(all, target)
+  errors.check("failed", fs.rename(all, target))
+  return trace_file.open(target)
 end
 
 
-local function run(path, given, words, folder)
-  local env = library.environment(path, { folder = folder })
-  if given.plan then
-    env.LLMPROF_COLLECTOR_PLAN = folder .. "/plan"
-    errors.check("failed", fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
+-- Where it cannot be written, what was recorded is kept.
+function writers.sqlite(all, target)
+  local trace = trace_file.open(all)
+  local written, message = trace:sqlite(target)
+  if written then return trace end
+  local kept = target .. ".spool"
+  errors.raise("failed", message,
+    { hint = fs.rename(all, kept) and "what was recorded is in " .. kept or nil })
+end
+
+
+local function writer_for(target)
+  local info = fs.stat(target)
+  if info and info.type == "directory" then
+    errors.raise("usage", target .. ": a folder", { hint = "-o NAME.spool or -o NAME.sqlite" })
   end
-  local noted <close> = private.workload()
-  local result, message = process.run(words, { env = env, stdout = "inherit",
-    stderr = "inherit", kill_group = true, kill_strays = true,
-    mark = noted.mark })
-  errors.check("usage", result, message)
-  for _, line in ipairs(process.left(result.strays, "the program")) do out.complain(line) end
-  return result
-end
-
-
-local function count_of(trace, name)
-  return text.count(#errors.check("failed", trace:frame(name)))
-end
-
-
-local function say(target, count)
-  local trace = trace_file.open(target)
-  out.write(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
-    count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
-    count_of(trace, "api")))
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
-    out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
-  end
-end
-
-
-local function nothing(ended)
-  errors.raise("nothing", "nothing was recorded: the program used neither CUDA nor NVTX"
-    .. (ended and "; " .. ended or ""))
+  return writers[target:match "[^/]%.(%l+)$"] or errors.raise("usage",
+    ("%s: neither .spool nor .sqlite"):format(target),
+    { hint = "NAME.spool is a recording, NAME.sqlite has the schema of nsys" })
 end
 
 
@@ -83,20 +82,100 @@ local function folder_of(target)
 end
 
 
+-- ---- the program ----
+
+-- By the code of why it could not be started.
+local KINDS = { notfound = "no_program", denied = "not_executable",
+  unsupported = "not_executable", limit = "not_executable" }
+
+
+local function run(words, env)
+  local noted <close> = private.workload()
+  local result, message, code = process.run(words, { env = env, stdout = "inherit",
+    stderr = "inherit", kill_group = true, kill_strays = true, mark = noted.mark })
+  if not result then errors.raise(KINDS[code] or "failed", message) end
+  for _, line in ipairs(process.left(result.strays, "the program")) do out.complain(line) end
+  return result
+end
+
+
+-- How the program ended, in words; nil when all went well.
+local function complaint(result)
+  if result.ok then return nil end
+  if result.signal then return "it was killed by " .. result.signal end
+  return ("it ended with exit status %d"):format(result.code)
+end
+
+
+-- ---- what it left ----
+
+local function count_of(trace, name)
+  return text.count(#errors.check("failed", trace:frame(name)))
+end
+
+
+-- Say what is in the trace; is it whole?
+local function say(target, trace, count)
+  local is_whole = true
+  out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
+    count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
+    count_of(trace, "api")))
+  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+    out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
+    is_whole = is_whole and said.severity == "info"
+  end
+  return is_whole
+end
+
+
+-- Write and tell what was recorded: the exit status with --strict.
+local function keep(target, write, folder, refused)
+  local said, all = refused:said(folder.path), folder.path .. "/all"
+  for _, line in ipairs(said) do out.complain(line) end
+  local count = spools.gather(folder.path, all)
+  if count == 0 then
+    out.complain("nothing was recorded"
+      .. (#said == 0 and ": no process loaded the collector" or ""))
+    if #said == 0 then out.warn("  ", library.NOT_LOADED, "\n") end
+    return errors.status.nothing
+  end
+  local trace = write(all, target)
+  local is_whole = say(target, trace, count)
+  trace:close()
+  return is_whole and #said == 0 and 0 or errors.status.failed
+end
+
+
+-- The same; where it fails that is said, and the program's status stays.
+local function keep_or_say(...)
+  local kept, status = errors.call(keep, ...)
+  if kept then return status end
+  local err = status -- what it raised
+  if err.detail then out.warn(err.detail, "\n") end
+  out.complain("the recording failed: " .. err.message)
+  if err.hint then out.warn("  ", err.hint, "\n") end
+  return errors.status.failed
+end
+
+
 function command.run(given, words)
   if #words == 0 then
     errors.raise("usage", "which program?", { hint = "llmprof collect -- python3 serve.py" })
   end
+  local write = writer_for(given.output)
   local path = library.ensure(given.library)
   local folder <close> = spools.scratch(folder_of(given.output))
-  local result = run(path, given, words, folder.path)
-  local ended, count = complaint(result), spools.gather(folder.path, given.output)
-  if result.interrupted and count == 0 then errors.raise("interrupted", "interrupted") end
-  if count == 0 then nothing(ended) end
-  say(given.output, count)
-  if result.interrupted then errors.raise("interrupted", "interrupted") end
-  if ended then errors.raise("failed", "the program: " .. ended) end
-  return 0
+  local refused <close> = refusals.open()
+  local env = library.environment(path, { folder = folder.path, refusals = refused.key,
+    plan = given.plan and folder.path .. "/plan" })
+  if given.plan then
+    errors.check("failed", fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
+  end
+  local result = run(words, env)
+  local status = keep_or_say(given.output, write, folder, refused)
+  local ended = complaint(result)
+  if ended then out.complain("the program: " .. ended) end
+  return given.strict and status ~= 0 and status or result.status
 end
 
 
