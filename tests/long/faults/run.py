@@ -36,7 +36,7 @@ LIVE = ["tests/standin/recipe.lua", "counters=off", "operators=off", "overhead=o
 
 BUGS = re.compile(rb"stack traceback|this is a bug in llmprof|Sanitizer|runtime error:|PANIC")
 # Statuses of our own, and a loader's that could not open a library.
-STATUSES = {0, 1, 2, 3, 4, 5, 130}
+STATUSES = {0, 1, 2, 3, 4, 5, 125, 126, 127, 130}
 # What a server says of a request that failed.
 REFUSED = re.compile(rb'"error":\{|"isError":true')
 NOT_LOADED = b"error while loading shared libraries"
@@ -200,7 +200,7 @@ def results_of_ranks(folder: Path) -> object:
 
 def under_collector(folder: Path) -> List[str]:
     """A program with a stand-in for a GPU; both are built with the tests."""
-    return ["collect", "-o", f"{folder}/c.spool", "--library",
+    return ["collect", "--strict", "-o", f"{folder}/c.spool", "--library",
             f"{built}/lib/libllmprof_collector.so", "-p",
             f"cupti={built}/tests/collector/standin/libcupti.so", "--",
             "sh", "-c", f"{built}/tests/collector/collector_victim exit 8 1 || :"]
