@@ -22,17 +22,17 @@ static void give(z_stream *z, const unsigned char **bytes, size_t *left) {
   *left -= part;
 }
 
-static void pack(z_stream *z, llmprof_buffer *out, const unsigned char *bytes,
-                 size_t size) {
+void llmprof_pack(z_stream *z, llmprof_buffer *out, const void *bytes,
+                  size_t size, int flush) {
+  const unsigned char *at = bytes;
   unsigned char room[ROOM];
-  int got = Z_OK;
-  while (got != Z_STREAM_END && !out->failed) {
-    if (size) give(z, &bytes, &size);
+  do {
+    give(z, &at, &size);
     z->next_out = room;
     z->avail_out = sizeof room;
-    got = deflate(z, size ? Z_NO_FLUSH : Z_FINISH);
+    deflate(z, size ? Z_NO_FLUSH : flush);
     llmprof_buffer_add(out, room, sizeof room - z->avail_out);
-  }
+  } while ((size || !z->avail_out) && !out->failed);
 }
 
 bool llmprof_gzip(llmprof_buffer *out, const void *bytes, size_t size,
@@ -42,7 +42,7 @@ bool llmprof_gzip(llmprof_buffer *out, const void *bytes, size_t size,
   if (deflateInit2(&z, LEVEL, Z_DEFLATED, LLMPROF_GZIP_WINDOW, MEMORY_LEVEL,
                    Z_DEFAULT_STRATEGY) != Z_OK)
     return llmprof_fail_nomem(err);
-  pack(&z, out, bytes, size);
+  llmprof_pack(&z, out, bytes, size, Z_FINISH);
   deflateEnd(&z);
   return !out->failed || llmprof_fail_nomem(err);
 }

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/buffer.h"
 
 /* zlib's windowBits for the largest window and the gzip format. */
 enum {
@@ -27,5 +28,10 @@ static inline void llmprof_packing_hooks(z_stream *stream) {
   stream->zalloc = llmprof_packing_alloc;
   stream->zfree = llmprof_packing_free;
 }
+
+/* Appends what `z` makes of the bytes, up to the given flush; out->failed says
+ * whether there was memory. */
+void llmprof_pack(z_stream *z, llmprof_buffer *out, const void *bytes,
+                  size_t size, int flush);
 
 #endif

@@ -1,13 +1,17 @@
 #include "os/sink.h"
 
 #include <stdint.h>
-#include <zlib.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
-#include "os/deflate.h"
 #include "os/fs_draft.h"
+#include "os/packing.h"
+
+enum {
+  LEVEL = 3, /* level 1 saves no time on timelines, and its files are larger */
+  MEMORY_LEVEL = 8
+};
 
 struct llmprof_sink {
   fs_draft draft;
@@ -20,26 +24,40 @@ struct llmprof_sink {
 
 void llmprof_sink_piece_free(llmprof_sink_piece *piece) {
   llmprof_buffer_free(&piece->bytes);
-  llmprof_free(piece->packed);
-  llmprof_deflate_free(piece->deflate);
+  llmprof_buffer_free(&piece->packed);
+  if (piece->packer) deflateEnd(piece->packer);
+  llmprof_free(piece->packer);
   *piece = (llmprof_sink_piece){0};
+}
+
+/* For deflate without a header: pieces go one after the other, each flushed up
+ * to a full byte. */
+static bool prepare_packer(llmprof_sink_piece *piece) {
+  if (piece->packer) return deflateReset(piece->packer) == Z_OK;
+  z_stream *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return false;
+  llmprof_packing_hooks(made);
+  if (deflateInit2(made, LEVEL, Z_DEFLATED, -MAX_WBITS, MEMORY_LEVEL,
+                   Z_DEFAULT_STRATEGY) == Z_OK)
+    piece->packer = made;
+  else
+    llmprof_free(made);
+  return piece->packer != NULL;
 }
 
 bool llmprof_sink_pack(const llmprof_sink *sink, llmprof_sink_piece *piece,
                        llmprof_error *err) {
-  size_t size = piece->bytes.size;
+  const llmprof_buffer *bytes = &piece->bytes;
   if (piece->bytes.failed) return llmprof_fail_nomem(err);
   if (!sink->packed) return true;
-  if (!piece->deflate) piece->deflate = llmprof_deflate_new();
-  if (!piece->deflate || !llmprof_grow(&piece->packed, &piece->packed_cap,
-                                       llmprof_deflate_bound(size), 1))
-    return llmprof_fail_nomem(err);
-  const unsigned char *bytes = (const unsigned char *)piece->bytes.bytes;
-  piece->size = size;
-  piece->crc = crc32_z(crc32_z(0, NULL, 0), bytes, size);
-  piece->packed_size =
-      llmprof_deflate_pack(piece->deflate, bytes, size, piece->packed);
-  return true;
+  if (!prepare_packer(piece)) return llmprof_fail_nomem(err);
+  llmprof_buffer_clear(&piece->packed);
+  piece->size = bytes->size;
+  piece->crc = crc32_z(crc32_z(0, NULL, 0), (const unsigned char *)bytes->bytes,
+                       bytes->size);
+  llmprof_pack(piece->packer, &piece->packed, bytes->bytes, bytes->size,
+               Z_SYNC_FLUSH);
+  return !piece->packed.failed || llmprof_fail_nomem(err);
 }
 
 /* ---- the file ---- */
@@ -87,7 +105,7 @@ bool llmprof_sink_write(llmprof_sink *sink, llmprof_sink_piece *piece,
                         llmprof_error *err) {
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   bool ok = sink->packed
-                ? put(sink, piece->packed, piece->packed_size, err)
+                ? put(sink, piece->packed.bytes, piece->packed.size, err)
                 : put(sink, piece->bytes.bytes, piece->bytes.size, err);
   if (sink->packed) {
     sink->crc = crc32_combine(sink->crc, piece->crc, (z_off_t)piece->size);

@@ -18,9 +18,8 @@ typedef struct llmprof_sink_piece {
   llmprof_buffer bytes;
   size_t size; /* of what was packed */
   unsigned long crc;
-  unsigned char *packed;
-  size_t packed_size, packed_cap;
-  struct llmprof_deflate *deflate;
+  llmprof_buffer packed;
+  struct z_stream_s *packer;
 } llmprof_sink_piece;
 void llmprof_sink_piece_free(llmprof_sink_piece *piece);
 
