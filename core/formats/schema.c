@@ -1,17 +1,21 @@
 /* Schemas are gone through as they were read: a value is held against each
- * keyword of its rule. Whatever cannot be told makes it not fit. */
+ * keyword of its rule, in the order of the schema. */
 #include "llmprof/schema.h"
 
 #include <math.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "llmprof/json.h"
-#include "text/pattern.h"
+#include "llmprof/path.h"
 
 enum {
-  MOST_REFERENCES = 32 /* one behind the other; more are a circle */
+  MOST_REFERENCES = 32, /* one behind the other; more are a circle */
+  SHOWN = 61            /* of a value in a message, with the NUL; bytes */
 };
 
 static const char suffix[] = ".schema.json", definitions[] = "/$defs/";
@@ -116,19 +120,76 @@ const char *llmprof_schemas_lacking(const llmprof_schemas *schemas,
   return lacking_below(schemas, schemas->by_name, size);
 }
 
-/* ---- values ---- */
+/* ---- what is wrong ---- */
 
 typedef struct check {
   const llmprof_schemas *schemas;
   place at;
-  unsigned references; /* that led here, without a step down */
+  unsigned references;      /* that led here, without a step down */
+  const llmprof_path *path; /* to the value */
+  llmprof_error *err;
 } check;
 
-static bool fits(check c, const llmprof_value *value);
+/* The value does not fit: "$.stages[1].name: " and what is wrong. */
+__attribute__((format(printf, 2, 3))) static bool wrong(const check *c,
+                                                        const char *fmt, ...) {
+  char where[256] = "", what[640];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(what, sizeof what, fmt, args);
+  va_end(args);
+  if (c->path) llmprof_path_text(c->path, where, sizeof where);
+  return llmprof_fail(c->err, LLMPROF_SYNTAX, "$%s%s: %s",
+                      *where && *where != '[' ? "." : "", where, what);
+}
+
+/* The schema has what is not known here. */
+static bool unknown(const check *c, const char *what, const char *name) {
+  return llmprof_fail(c->err, LLMPROF_UNSUPPORTED, "the schema: %s '%s'", what,
+                      name);
+}
+
+static const char *const type_names[] = {
+    [LLMPROF_NULL] = "null",     [LLMPROF_BOOL] = "boolean",
+    [LLMPROF_INT] = "integer",   [LLMPROF_DOUBLE] = "number",
+    [LLMPROF_STRING] = "string", [LLMPROF_LIST] = "array",
+    [LLMPROF_MAP] = "object"};
+
+/* A value for a message, as JSON; what is long only by its type. */
+static const char *shown(const llmprof_value *value, char room[SHOWN]) {
+  llmprof_type type = llmprof_value_type(value);
+  llmprof_buffer text = {0};
+  if (llmprof_json_write(value, 0, &text, NULL) && text.size < SHOWN)
+    memcpy(room, text.bytes, text.size + 1);
+  else if (type == LLMPROF_STRING)
+    strcpy(room, "a long string");
+  else
+    snprintf(room, SHOWN, "%s %s", type == LLMPROF_DOUBLE ? "a" : "an",
+             type_names[type]);
+  llmprof_buffer_free(&text);
+  return room;
+}
+
+/* "at least 1 expected, got 0" */
+static bool expected(const check *c, const char *what,
+                     const llmprof_value *wanted, const llmprof_value *value) {
+  char room[SHOWN];
+  llmprof_buffer text = {0};
+  bool ok = llmprof_json_write(wanted, 0, &text, NULL);
+  wrong(c, "%s%s expected, got %s", what, ok ? text.bytes : "another value",
+        shown(value, room));
+  llmprof_buffer_free(&text);
+  return false;
+}
+
+/* ---- values ---- */
+
+static bool fits(const check *c, const llmprof_value *value);
 
 static bool fits_below(const check *c, const llmprof_value *rule,
-                       const llmprof_value *value) {
-  return fits((check){c->schemas, {c->at.schema, rule}, 0}, value);
+                       const llmprof_path *path, const llmprof_value *value) {
+  const check below = {c->schemas, {c->at.schema, rule}, 0, path, c->err};
+  return fits(&below, value);
 }
 
 static bool is_number(const llmprof_value *value) {
@@ -142,13 +203,8 @@ static bool is_whole(double number) {
 }
 
 static bool is_of(const llmprof_value *value, const char *name) {
-  static const char *const names[] = {
-      [LLMPROF_NULL] = "null",     [LLMPROF_BOOL] = "boolean",
-      [LLMPROF_INT] = "integer",   [LLMPROF_DOUBLE] = "number",
-      [LLMPROF_STRING] = "string", [LLMPROF_LIST] = "array",
-      [LLMPROF_MAP] = "object"};
   llmprof_type type = llmprof_value_type(value);
-  if (strcmp(names[type], name) == 0) return true;
+  if (strcmp(type_names[type], name) == 0) return true;
   if (type == LLMPROF_INT) return strcmp(name, "number") == 0;
   return type == LLMPROF_DOUBLE && strcmp(name, "integer") == 0 &&
          is_whole(llmprof_value_double(value));
@@ -156,14 +212,19 @@ static bool is_of(const llmprof_value *value, const char *name) {
 
 static bool fits_type(const check *c, const llmprof_value *types,
                       const llmprof_value *value) {
-  (void)c;
-  if (is_text(types)) return is_of(value, llmprof_value_string(types, NULL));
-  for (size_t i = 0; is_list(types) && i < llmprof_value_count(types); i++) {
-    const llmprof_value *type = llmprof_value_at(types, i);
-    if (is_text(type) && is_of(value, llmprof_value_string(type, NULL)))
-      return true;
+  char names[80] = "", room[SHOWN];
+  bool one = !is_list(types);
+  size_t count = one ? 1 : llmprof_value_count(types), size = 0;
+  for (size_t i = 0; i < count; i++) {
+    const llmprof_value *type = one ? types : llmprof_value_at(types, i);
+    if (!is_text(type)) return unknown(c, "no type of", "type");
+    const char *name = llmprof_value_string(type, NULL);
+    if (is_of(value, name)) return true;
+    if (size < sizeof names)
+      size += (size_t)snprintf(names + size, sizeof names - size, "%s%s",
+                               i ? " or " : "", name);
   }
-  return false;
+  return wrong(c, "%s expected, got %s", names, shown(value, room));
 }
 
 static double real(const llmprof_value *number) {
@@ -172,26 +233,25 @@ static double real(const llmprof_value *number) {
              : llmprof_value_double(number);
 }
 
-/* Is a number at most another one, for sure? Integers are held against others
- * as such; what is rounded is only told where that is no matter. */
 static bool is_at_most(const llmprof_value *a, const llmprof_value *b) {
   if (llmprof_value_type(a) == LLMPROF_INT &&
       llmprof_value_type(b) == LLMPROF_INT)
     return llmprof_value_int(a) <= llmprof_value_int(b);
-  double left = real(a), right = real(b);
-  return left < right || (left == right && fabs(left) < 0x1p53);
+  return real(a) <= real(b);
 }
 
 static bool fits_minimum(const check *c, const llmprof_value *least,
                          const llmprof_value *value) {
-  (void)c;
-  return !is_number(value) || (is_number(least) && is_at_most(least, value));
+  if (!is_number(least)) return unknown(c, "no number of", "minimum");
+  return !is_number(value) || is_at_most(least, value) ||
+         expected(c, "at least ", least, value);
 }
 
 static bool fits_maximum(const check *c, const llmprof_value *most,
                          const llmprof_value *value) {
-  (void)c;
-  return !is_number(value) || (is_number(most) && is_at_most(value, most));
+  if (!is_number(most)) return unknown(c, "no number of", "maximum");
+  return !is_number(value) || is_at_most(value, most) ||
+         expected(c, "at most ", most, value);
 }
 
 static bool are_equal(const llmprof_value *a, const llmprof_value *b) {
@@ -215,146 +275,108 @@ static bool are_equal(const llmprof_value *a, const llmprof_value *b) {
 
 static bool fits_const(const check *c, const llmprof_value *wanted,
                        const llmprof_value *value) {
-  (void)c;
-  return are_equal(wanted, value);
+  return are_equal(wanted, value) || expected(c, "", wanted, value);
 }
 
 static bool fits_enum(const check *c, const llmprof_value *choices,
                       const llmprof_value *value) {
-  (void)c;
-  for (size_t i = 0; is_list(choices) && i < llmprof_value_count(choices); i++)
+  if (!is_list(choices)) return unknown(c, "no list of", "enum");
+  for (size_t i = 0; i < llmprof_value_count(choices); i++)
     if (are_equal(llmprof_value_at(choices, i), value)) return true;
-  return false;
+  return expected(c, "one of ", choices, value);
 }
 
-/* ---- patterns ---- */
-
-/* The class at `at` as often as {n} behind it says; returns what is behind. */
-static const char *put_class(llmprof_buffer *out, const char *at) {
-  const char *end = strchr(at + 1, ']');
-  if (!end) return out->failed = true, at + 1;
-  size_t size = (size_t)(++end - at), times = 1, digits = 0;
-  if (memchr(at, '\\', size)) out->failed = true;
-  if (*end == '{') digits = strspn(end + 1, "0123456789");
-  if (digits && digits < 4 && end[1 + digits] == '}') {
-    times = 0;
-    for (size_t i = 1; i <= digits; i++)
-      times = times * 10 + (size_t)(end[i] - '0');
-    end += digits + 2;
-  }
-  while (times--) llmprof_buffer_add(out, at, size);
-  return end;
-}
-
-/* An expression as a pattern of Lua's; false where that is not to be had. */
-static bool put_pattern(llmprof_buffer *out, const char *expression) {
-  if (strpbrk(expression, "|()%?")) return false;
-  for (const char *at = expression; *at && !out->failed;) {
-    if (*at == '[') {
-      at = put_class(out, at);
-    } else if (*at == '-' || (*at == '\\' && at[1])) {
-      at += *at == '\\';
-      llmprof_buffer_putc(out, '%');
-      llmprof_buffer_putc(out, *at++);
-    } else {
-      llmprof_buffer_putc(out, *at++);
-    }
-  }
-  return !out->failed;
-}
-
+/* The expression is one that means the same to POSIX: classes without a
+ * backslash in them, * + {n}, and a backslash before a punctuation mark. */
 static bool fits_pattern(const check *c, const llmprof_value *expression,
                          const llmprof_value *value) {
-  (void)c;
-  llmprof_buffer source = {0};
-  llmprof_pattern pattern;
-  llmprof_error ignored;
+  regex_t compiled;
   size_t size;
+  char room[SHOWN];
+  const char *source =
+      is_text(expression) ? llmprof_value_string(expression, NULL) : "(";
+  if (strpbrk(source, "|()?")) return unknown(c, "pattern", source);
   if (!is_text(value)) return true;
   const char *text = llmprof_value_string(value, &size);
-  bool ok = is_text(expression) &&
-            put_pattern(&source, llmprof_value_string(expression, NULL)) &&
-            llmprof_pattern_compile(&pattern, source.bytes ? source.bytes : "",
-                                    source.size, &ignored);
-  if (ok) {
-    ok = llmprof_pattern_is_in(&pattern, text, size);
-    llmprof_pattern_free(&pattern);
-  }
-  llmprof_buffer_free(&source);
-  return ok;
+  if (regcomp(&compiled, source, REG_EXTENDED) != 0)
+    return unknown(c, "pattern", source);
+  regmatch_t all = {0, (regoff_t)size};
+  bool ok = regexec(&compiled, text, 1, &all, REG_STARTEND) == 0;
+  regfree(&compiled);
+  return ok || wrong(c, "%s does not match %s", shown(value, room), source);
 }
 
 /* ---- lists and objects ---- */
 
 static bool fits_items(const check *c, const llmprof_value *rule,
                        const llmprof_value *value) {
-  for (size_t i = 0; is_list(value) && i < llmprof_value_count(value); i++)
-    if (!fits_below(c, rule, llmprof_value_at(value, i))) return false;
+  llmprof_path path = {.up = c->path};
+  for (size_t i = 0; is_list(value) && i < llmprof_value_count(value); i++) {
+    path.index = i + 1;
+    if (!fits_below(c, rule, &path, llmprof_value_at(value, i))) return false;
+  }
   return true;
-}
-
-static bool is_count(const llmprof_value *value) {
-  return llmprof_value_type(value) == LLMPROF_INT &&
-         llmprof_value_int(value) >= 0;
 }
 
 static bool fits_min_items(const check *c, const llmprof_value *least,
                            const llmprof_value *value) {
-  (void)c;
-  return !is_list(value) ||
-         (is_count(least) &&
-          llmprof_value_count(value) >= (size_t)llmprof_value_int(least));
+  if (!is_number(least)) return unknown(c, "no number of", "minItems");
+  size_t count = is_list(value) ? llmprof_value_count(value) : 0;
+  return !is_list(value) || (double)count >= real(least) ||
+         wrong(c, "at least %.0f items expected, got %zu", real(least), count);
 }
 
 static bool fits_max_items(const check *c, const llmprof_value *most,
                            const llmprof_value *value) {
-  (void)c;
-  return !is_list(value) ||
-         (is_count(most) &&
-          llmprof_value_count(value) <= (size_t)llmprof_value_int(most));
+  if (!is_number(most)) return unknown(c, "no number of", "maxItems");
+  size_t count = is_list(value) ? llmprof_value_count(value) : 0;
+  return !is_list(value) || (double)count <= real(most) ||
+         wrong(c, "at most %.0f items expected, got %zu", real(most), count);
 }
 
-/* Are all names of a list keys of a map? */
-static bool has_all(const llmprof_value *map, const llmprof_value *names) {
-  for (size_t i = 0; i < llmprof_value_count(names); i++) {
+/* The first of a list of names that is no key of a map; NULL: all are. */
+static const char *lacking(const llmprof_value *map,
+                           const llmprof_value *names) {
+  for (size_t i = 0; is_list(names) && i < llmprof_value_count(names); i++) {
     const llmprof_value *name = llmprof_value_at(names, i);
     size_t size;
-    if (!is_text(name)) return false;
+    if (!is_text(name)) continue;
     const char *key = llmprof_value_string(name, &size);
-    if (!llmprof_value_get(map, key, size)) return false;
+    if (!llmprof_value_get(map, key, size)) return key;
   }
-  return true;
+  return NULL;
 }
 
 static bool fits_required(const check *c, const llmprof_value *names,
                           const llmprof_value *value) {
-  (void)c;
-  return !is_map(value) || (is_list(names) && has_all(value, names));
+  const char *name = is_map(value) ? lacking(value, names) : NULL;
+  return !name || wrong(c, "no '%s'", name);
 }
 
+/* Where one key is there, others have to be. */
 static bool fits_dependent(const check *c, const llmprof_value *needs,
                            const llmprof_value *value) {
-  (void)c;
-  if (!is_map(value)) return true;
-  for (size_t i = 0; is_map(needs) && i < llmprof_value_count(needs); i++) {
+  if (!is_map(needs)) return unknown(c, "no object of", "dependentRequired");
+  for (size_t i = 0; is_map(value) && i < llmprof_value_count(needs); i++) {
     size_t size;
     const char *trigger = llmprof_value_key(needs, i, &size);
-    const llmprof_value *names = llmprof_value_at(needs, i);
-    if (!is_list(names)) return false;
-    if (llmprof_value_get(value, trigger, size) && !has_all(value, names))
-      return false;
+    if (!llmprof_value_get(value, trigger, size)) continue;
+    const char *name = lacking(value, llmprof_value_at(needs, i));
+    if (name) return wrong(c, "'%s' without '%s'", trigger, name);
   }
-  return is_map(needs);
+  return true;
 }
 
 static bool fits_properties(const check *c, const llmprof_value *declared,
                             const llmprof_value *value) {
-  if (!is_map(declared)) return false;
+  if (!is_map(declared)) return unknown(c, "no object of", "properties");
+  llmprof_path path = {.up = c->path};
   for (size_t i = 0; is_map(value) && i < llmprof_value_count(value); i++) {
-    size_t size;
-    const char *key = llmprof_value_key(value, i, &size);
-    const llmprof_value *rule = llmprof_value_get(declared, key, size);
-    if (rule && !fits_below(c, rule, llmprof_value_at(value, i))) return false;
+    path.key = llmprof_value_key(value, i, &path.size);
+    const llmprof_value *rule =
+        llmprof_value_get(declared, path.key, path.size);
+    if (rule && !fits_below(c, rule, &path, llmprof_value_at(value, i)))
+      return false;
   }
   return true;
 }
@@ -364,22 +386,25 @@ static bool fits_properties(const check *c, const llmprof_value *declared,
 static bool fits_additional(const check *c, const llmprof_value *others,
                             const llmprof_value *value) {
   const llmprof_value *declared = field(c->at.rule, "properties");
+  llmprof_path path = {.up = c->path};
   for (size_t i = 0; is_map(value) && i < llmprof_value_count(value); i++) {
-    size_t size;
-    const char *key = llmprof_value_key(value, i, &size);
-    bool is_declared = declared && llmprof_value_get(declared, key, size);
-    if (!is_declared &&
-        (!is_map(others) || !fits_below(c, others, llmprof_value_at(value, i))))
-      return false;
+    path.key = llmprof_value_key(value, i, &path.size);
+    if (declared && llmprof_value_get(declared, path.key, path.size)) continue;
+    if (!is_map(others)) return wrong(c, "unknown '%s'", path.key);
+    if (!fits_below(c, others, &path, llmprof_value_at(value, i))) return false;
   }
   return true;
 }
 
 static bool fits_reference(const check *c, const llmprof_value *reference,
                            const llmprof_value *value) {
-  place to = follow(c->schemas, c->at, reference);
-  if (!to.rule || c->references == MOST_REFERENCES) return false;
-  return fits((check){c->schemas, to, c->references + 1}, value);
+  const char *target =
+      is_text(reference) ? llmprof_value_string(reference, NULL) : "";
+  check to = {c->schemas, follow(c->schemas, c->at, reference),
+              c->references + 1, c->path, c->err};
+  if (!to.at.rule) return unknown(c, "nothing at", target);
+  if (to.references > MOST_REFERENCES) return unknown(c, "a circle at", target);
+  return fits(&to, value);
 }
 
 /* ---- rules ---- */
@@ -423,13 +448,22 @@ static keyword keyword_of(const char *name) {
   return NULL;
 }
 
-static bool fits(check c, const llmprof_value *value) {
-  if (!is_map(c.at.rule)) return false;
-  for (size_t i = 0; i < llmprof_value_count(c.at.rule); i++) {
-    keyword one = keyword_of(llmprof_value_key(c.at.rule, i, NULL));
-    if (!one || !one(&c, llmprof_value_at(c.at.rule, i), value)) return false;
+/* What is there is looked at before what is not: a misspelt key is told as
+ * such. */
+static bool fits(const check *c, const llmprof_value *value) {
+  const llmprof_value *required = NULL;
+  if (!is_map(c->at.rule)) return unknown(c, "no rule for", "a value");
+  for (size_t i = 0; i < llmprof_value_count(c->at.rule); i++) {
+    const char *name = llmprof_value_key(c->at.rule, i, NULL);
+    keyword one = keyword_of(name);
+    if (!one) return unknown(c, "unknown keyword", name);
+    const llmprof_value *argument = llmprof_value_at(c->at.rule, i);
+    if (one == fits_required)
+      required = argument;
+    else if (!one(c, argument, value))
+      return false;
   }
-  return true;
+  return !required || fits_required(c, required, value);
 }
 
 const llmprof_value *llmprof_schemas_get(const llmprof_schemas *schemas,
@@ -437,8 +471,13 @@ const llmprof_value *llmprof_schemas_get(const llmprof_schemas *schemas,
   return field(schemas->by_name, name);
 }
 
-bool llmprof_schemas_fit(const llmprof_schemas *schemas, const char *name,
-                         const llmprof_value *value) {
+bool llmprof_schemas_check(const llmprof_schemas *schemas, const char *name,
+                           const char *definition, const llmprof_value *value,
+                           llmprof_error *err) {
   const llmprof_value *schema = llmprof_schemas_get(schemas, name);
-  return fits((check){schemas, {schema, schema}, 0}, value);
+  check c = {schemas, {schema, schema}, 0, NULL, err};
+  if (definition) c.at.rule = field(field(schema, "$defs"), definition);
+  if (!c.at.rule)
+    return unknown(&c, "nothing at", definition ? definition : name);
+  return fits(&c, value);
 }

@@ -63,6 +63,18 @@ static int s_lacking(lua_State *L) {
   return 1;
 }
 
+/* schemas:check(name, value [, definition]) -> nil, or what is wrong first:
+ * "$.stages[1].name: string expected, got 1"; a name that is not there, and a
+ * schema with what is not known, raise */
+static int s_check(lua_State *L) {
+  const llmprof_lua_schema schema = {llmprof_lua_unbox(L, 1, SCHEMAS),
+                                     llmprof_lua_check_path(L, 2),
+                                     luaL_optstring(L, 4, NULL)};
+  luaL_checkany(L, 3);
+  lua_pushvalue(L, 3);
+  return llmprof_lua_check_value(L, schema);
+}
+
 static int s_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, SCHEMAS);
   llmprof_schemas_free(*box);
@@ -72,8 +84,8 @@ static int s_close(lua_State *L) {
 
 /* The options `schema`, a name, of `schemas`: the table keeps both alive. */
 static llmprof_lua_schema check_schema(lua_State *L, int arg) {
-  llmprof_lua_schema schema = {NULL,
-                               llmprof_lua_opt_string(L, arg, "schema", NULL)};
+  llmprof_lua_schema schema = {
+      .name = llmprof_lua_opt_string(L, arg, "schema", NULL)};
   if (!schema.name) return schema;
   lua_getfield(L, arg, "schemas");
   schema.schemas = llmprof_lua_unbox(L, lua_gettop(L), SCHEMAS);
@@ -86,8 +98,7 @@ static llmprof_lua_schema check_schema(lua_State *L, int arg) {
 /* json.decode(text [, options]) -> value | nil, message, code
  * options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
  * (boolean: objects keep the order of their keys, as json.ordered gives it),
- * schemas, schema (a name of them: return, too, whether the value fits for
- * sure; where it may not, a validator has to tell) */
+ * schemas, schema (a name of them: return, too, what schemas:check says) */
 static int json_decode(lua_State *L) {
   return llmprof_lua_decode(L, &format, check_schema(L, 2));
 }
@@ -118,8 +129,8 @@ static int json_encode(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"add", s_add},     {"close", s_close}, {"lacking", s_lacking},
-    {"value", s_value}, {NULL, NULL},
+    {"add", s_add},         {"check", s_check}, {"close", s_close},
+    {"lacking", s_lacking}, {"value", s_value}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -177,19 +177,30 @@ static llmprof_limits check_limits(lua_State *L, int arg) {
   };
 }
 
-/* The tree and, with a schema, whether it fits, or err says why there is none.
- */
+/* Push what is wrong with a value, nil where it fits. */
+static int push_check(lua_State *L, llmprof_lua_schema schema,
+                      const llmprof_value *value) {
+  llmprof_error err;
+  if (llmprof_schemas_check(schema.schemas, schema.name, schema.definition,
+                            value, &err))
+    lua_pushnil(L);
+  else if (err.code == LLMPROF_SYNTAX)
+    lua_pushstring(L, err.message);
+  else
+    return llmprof_lua_raise(L, &err);
+  return 1;
+}
+
+/* The tree and, with a schema, what is wrong with it, or err says why there is
+ * none. */
 static int finish_reading(lua_State *L, holder *h, bool ordered,
                           llmprof_lua_schema schema, const llmprof_error *err) {
   if (!h->tree) return llmprof_lua_fail(L, err);
-  bool fits =
-      schema.name && llmprof_schemas_fit(schema.schemas, schema.name, h->tree);
   h->nodes = 0;
   push_value(L, h, h->tree, ordered);
+  int count = schema.name ? 1 + push_check(L, schema, h->tree) : 1;
   release(h);
-  if (!schema.name) return 1;
-  lua_pushboolean(L, fits);
-  return 2;
+  return count;
 }
 
 int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
@@ -459,6 +470,15 @@ int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
   if (ok) lua_pushlstring(L, h->text.bytes, h->text.size);
   release(h);
   return ok ? 1 : llmprof_lua_fail(L, &err);
+}
+
+int llmprof_lua_check_value(lua_State *L, llmprof_lua_schema schema) {
+  holder *h = push_holder(L);
+  lua_pushvalue(L, -2);
+  if (!convert(L, h, NULL, NULL)) return llmprof_lua_raise_nomem(L);
+  push_check(L, schema, h->tree);
+  release(h);
+  return 1;
 }
 
 static bool is_within(const holder *h, const llmprof_limits *limits) {

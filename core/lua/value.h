@@ -39,11 +39,14 @@ void llmprof_lua_push_value(lua_State *L, const llmprof_value *value,
 /* What a value is held against; without a name nothing is. */
 typedef struct llmprof_lua_schema {
   const llmprof_schemas *schemas;
-  const char *name;
+  const char *name, *definition; /* NULL: all of the schema */
 } llmprof_lua_schema;
 
+/* Push what is wrong with the value on top of the stack, nil where it fits. */
+int llmprof_lua_check_value(lua_State *L, llmprof_lua_schema schema);
+
 /* The bodies of decode(text, options), load(path, options), encode(value). With
- * a schema the first two return, behind the value, whether it fits. */
+ * a schema the first two return, behind the value, what is wrong with it. */
 int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
                        llmprof_lua_schema schema);
 int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,

@@ -1,6 +1,5 @@
 /* Whether a document fits a JSON Schema, of the part of draft 2020-12 that the
- * schemas of docs/ use: told for sure or not at all, and never why. What does
- * not fit for sure is for a validator with messages to look at. */
+ * schemas of docs/ use, and where it does not. */
 #ifndef LLMPROF_SCHEMA_H
 #define LLMPROF_SCHEMA_H
 
@@ -33,10 +32,13 @@ const char *llmprof_schemas_lacking(const llmprof_schemas *schemas,
 const llmprof_value *llmprof_schemas_get(const llmprof_schemas *schemas,
                                          const char *name);
 
-/* Does the value fit the schema of that name? False where it does not, where
- * the schema is not there or has what is not known here, and without memory. */
-bool llmprof_schemas_fit(const llmprof_schemas *schemas, const char *name,
-                         const llmprof_value *value);
+/* Does the value fit the schema of that name, or a definition of it? False with
+ * LLMPROF_SYNTAX where it does not, and what is wrong first:
+ * "$.stages[1].name: string expected, got 1". LLMPROF_UNSUPPORTED is of the
+ * schema: it is not there, or has what is not known here. */
+bool llmprof_schemas_check(const llmprof_schemas *schemas, const char *name,
+                           const char *definition, /* NULL: all of it */
+                           const llmprof_value *value, llmprof_error *err);
 
 #ifdef __cplusplus
 }

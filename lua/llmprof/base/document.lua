@@ -2,24 +2,24 @@
 -- there. The schema is the one description: which fields there are, of which type,
 -- in which order they are written.
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local resources = require "llmprof.resources"
 local text = require "llmprof.text"
 
 local document = {}
 
-local schemas, checks, was_read = {}, {}, {} -- by the document's name
+local schemas, was_read = {}, {} -- by the document's name
 
-local fitting = json.schemas()
+local in_c = json.schemas()
 
 
 -- The schema, as C has it, and those that it refers to.
 local function read_schema(name)
-  local lacking = name
+  local lacking = not was_read[name] and name
   while lacking do
-    assert(fitting:add(lacking, resources.get(("docs/%s.schema.json"):format(lacking))))
-    lacking = fitting:lacking()
+    assert(in_c:add(lacking, resources.get(("docs/%s.schema.json"):format(lacking))))
+    lacking = in_c:lacking()
   end
+  was_read[name] = true
 end
 
 
@@ -27,18 +27,16 @@ end
 function document.schema(name)
   if not schemas[name] then
     read_schema(name)
-    schemas[name] = fitting:value(name)
+    schemas[name] = in_c:value(name)
   end
   return schemas[name]
 end
 
 
--- Options of json that say whether a document fits: most do, which C tells, and the
--- validator tells why where it does not.
+-- Options of json that say what is wrong with a document.
 local function with_schema(name, options)
-  if not was_read[name] then read_schema(name) end
-  was_read[name] = true
-  options.schemas, options.schema = fitting, name
+  read_schema(name)
+  options.schemas, options.schema = in_c, name
   return options
 end
 
@@ -60,13 +58,8 @@ end
 -- What is wrong first with a value ("$.stages[1].name: string expected, got 1"), or
 -- nil. With a definition of the schema, that is what the value has to fit.
 function document.check(name, value, definition)
-  local key = definition and name .. "#" .. definition or name
-  if not checks[key] then
-    local rule = json_schema.part(document.schema(name),
-      definition and "#/$defs/" .. definition or "")
-    checks[key] = json_schema.compile(rule, document.schema)
-  end
-  return checks[key](value)
+  read_schema(name)
+  return in_c:check(name, value, definition)
 end
 
 
@@ -86,9 +79,8 @@ end
 -- measured. nil, message, code when it cannot be read or does not fit
 -- ("run/results.json: $.stages: array expected, got 1").
 function document.read(path, name)
-  local value, fits, code = json.load(path, with_schema(name, {}))
-  if value == nil then return nil, fits, code end
-  local wrong = not fits and document.check(name, value)
+  local value, wrong, code = json.load(path, with_schema(name, {}))
+  if value == nil then return nil, wrong, code end
   if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
   return drop_nulls(value)
 end
@@ -98,15 +90,21 @@ end
 
 local targets = {} -- by rule, what it refers to: { schema, rule }
 
+-- The names of a document, nil for the reference's own, and of a definition, nil for all
+-- of it: "results.schema.json#/$defs/rank".
+function document.reference(target)
+  return target:match "^([%l_]+)%.schema%.json", target:match "#/%$defs/([%w_]+)$"
+end
+
+
 -- What a rule refers to, and the schema that it is of.
 local function resolved(schema, rule)
   if not rule["$ref"] then return schema, rule end
   local target = targets[rule]
   if not target then
-    local other, place = json_schema.split(rule["$ref"])
-    local of = other ~= "" and document.schema(other) or schema
-    target = place == "" and { of, of }
-      or { resolved(of, of["$defs"][json_schema.definition(place)]) }
+    local other, definition = document.reference(rule["$ref"])
+    local of = other and document.schema(other) or schema
+    target = definition and { resolved(of, of["$defs"][definition]) } or { of, of }
     targets[rule] = target
   end
   return target[1], target[2]
@@ -221,11 +219,10 @@ function document.encode(name, value, compact)
   local shaper = shaper_of(schema, schema)
   if shaper then shape(shaper, value) end
   local options = with_schema(name, { pretty = not compact, read = true })
-  local written, decoded, fits = json.encode(value, options)
-  if not written then written, decoded, fits = json.encode(repaired(value), options) end
-  local message = not written and decoded or not decoded and fits
+  local written, decoded, wrong = json.encode(value, options)
+  if not written then written, decoded, wrong = json.encode(repaired(value), options) end
+  local message = not written and decoded or not decoded and wrong
   if message then error(("%s.json: %s"):format(name, message), 0) end
-  local wrong = not fits and document.check(name, decoded)
   if wrong then error(("docs/%s.schema.json does not allow %s"):format(name, wrong), 0) end
   local has_null = written:find("null", 1, true)
   return written .. "\n", has_null and drop_nulls(decoded) or decoded

@@ -4,7 +4,6 @@
 -- beginning: every request says in `_meta` which revision it speaks and what the client
 -- can, `server/discover` tells what the server can, and results say that they are complete.
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local version = require "llmprof.version"
 
 local protocol = {}
@@ -23,7 +22,11 @@ local CACHEABLE = { ["server/discover"] = 3600000, ["tools/list"] = 3600000,
   ["resources/list"] = 0, ["resources/templates/list"] = 3600000, ["resources/read"] = 0 }
 
 
-local is_object = json_schema.is_object
+local LIST = getmetatable(json.list {})
+
+local function is_object(value)
+  return type(value) == "table" and getmetatable(value) ~= LIST
+end
 
 
 local function has(list, value)

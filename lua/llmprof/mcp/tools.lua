@@ -1,9 +1,7 @@
 -- The tools of the server: what each is called, takes (a JSON schema), and gives.
 local commands = require "llmprof.mcp.commands"
-local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 
 local tools = {}
 
@@ -219,7 +217,9 @@ end
 -- What a tool says to arguments. run: commands.run with its options bound. What is wrong
 -- with them, and what the command complains about, raises.
 function tools.call(tool, arguments, server, run)
-  local wrong = json_schema.compile(tool.schema, document.schema)(arguments)
+  local schemas <close> = json.schemas()
+  assert(schemas:add(tool.name, json.encode(tool.schema)))
+  local wrong = schemas:check(tool.name, arguments)
   if wrong then errors.raise("usage", "arguments" .. wrong:gsub("^%$", "", 1)) end
   return tool.call(arguments, server, run)
 end

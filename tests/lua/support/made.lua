@@ -2,7 +2,6 @@
 -- may be absent is or is not there, whether or not a test knows something that writes it so.
 local document = require "llmprof.base.document"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local made = {}
@@ -83,15 +82,15 @@ local makers = { object = object_of, array = list_of, string = text_of, number =
 
 -- What a reference means: a whole document, or a definition of this or another one.
 local function referred(maker, target, key)
-  local other, place = json_schema.split(target)
-  local of = other == "" and maker.name or other
-  local name = place == "" and of or json_schema.definition(place)
+  local other, definition = document.reference(target)
+  local of = other or maker.name
+  local name = definition or of
   local named = of .. "#" .. name
   if maker.within[named] then return nil end -- a tree has one level
   local inner = setmetatable({ name = of }, { __index = maker })
   local schema = document.schema(of)
   maker.within[named] = true
-  local value = value_of(inner, place == "" and schema or schema["$defs"][name], key, name)
+  local value = value_of(inner, definition and schema["$defs"][name] or schema, key, name)
   maker.within[named] = nil
   return value
 end

@@ -37,7 +37,7 @@ describe("llmprof.base.document", function()
   it("reads what fits", function()
     assert.is_nil(document.check("manifest", json.decode(document.encode("manifest",
       manifest {}))))
-    assert.same({ "tests/fixtures/small/metrics.json: $: unknown 'batch'", "syntax" },
+    assert.same({ "tests/fixtures/small/metrics.json: $: unknown 'workload'", "syntax" },
       { select(2, document.read("tests/fixtures/small/metrics.json", "manifest")) })
     assert.equal("notfound", (select(3, document.read("no/such/file", "manifest"))))
   end)

@@ -1,6 +1,5 @@
 local environment = require "llmprof.run.environment"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local version = require "llmprof.version"
 
 -- Everything that env.json may hold of a machine, and nothing else: no variables,
@@ -11,8 +10,9 @@ local machine = [[{ "type": "object", "additionalProperties": false, "required":
     "cuda": {}, "nsys": {}, "ncu": {} } }]]
 
 local function check(record)
-  local value = assert(json.decode(assert(json.encode(record))))
-  return json_schema.check(assert(json.decode(machine)), value)
+  local schemas <close> = json.schemas()
+  assert(schemas:add("machine", machine))
+  return schemas:check("machine", record)
 end
 
 
