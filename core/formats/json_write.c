@@ -25,15 +25,18 @@ static void put_escaped(llmprof_buffer *out, uint32_t code) {
     llmprof_buffer_printf(out, "\\%c", (int)code);
   else if (code < sizeof letters && letters[code])
     llmprof_buffer_printf(out, "\\%c", letters[code]);
+  else if (code > 0xFFFF)
+    llmprof_buffer_printf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+                          0xD800 + ((code - 0x10000) >> 10),
+                          0xDC00 + ((code - 0x10000) & 0x3FF));
   else
     llmprof_buffer_printf(out, "\\u%04" PRIx32, code);
 }
 
-/* Besides what JSON asks for, what a terminal would act on: files are looked
- * at, too. */
+/* Besides what JSON asks for, what is hidden: files are looked at, too. */
 static bool is_escaped(uint32_t code) {
   if (code >= ' ' && code <= '~') return code == '"' || code == '\\';
-  return code <= 0xFFFF && llmprof_text_is_control(code);
+  return llmprof_text_is_control(code);
 }
 
 /* ASCII that stands as it is. */

@@ -10,6 +10,7 @@
 #include "formats/sheet_internal.h"
 #include "llmprof/alloc.h"
 #include "text/digits.h"
+#include "text/shown.h"
 
 enum {
   ROWS = 64,
@@ -94,7 +95,10 @@ static void put_field(llmprof_sheet *s, llmprof_buffer *out,
   look(text, &unclean, &quoted);
   if (unclean) {
     llmprof_buffer_clear(&s->cell);
-    llmprof_text_clean_lines(&s->cell, text.bytes, text.size);
+    if (s->options.keep_invisible)
+      llmprof_text_clean_exact(&s->cell, text.bytes, text.size);
+    else
+      llmprof_text_clean_lines(&s->cell, text.bytes, text.size);
     text = (llmprof_slice){s->cell.bytes, s->cell.size};
   }
   if (quoted)

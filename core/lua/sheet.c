@@ -52,8 +52,8 @@ static llmprof_sheet_column check_column(lua_State *L, llmprof_frame *frame) {
 
 /* sheet.open(frame, columns, options) -> sheet. columns: list of { key (column
  * of the frame), title, whole, name, digits, scale, exact, raw }; options:
- * format
- * ("csv", "json" or "table"), guard (boolean), width (integer). */
+ * format ("csv", "json" or "table"), guard, keep_invisible (booleans), width
+ * (integer). */
 static int sheet_open(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -63,6 +63,7 @@ static int sheet_open(lua_State *L) {
   llmprof_sheet_options options = {
       .format = check_format(L, 3),
       .guard = llmprof_lua_opt_bool(L, 3, "guard", false),
+      .keep_invisible = llmprof_lua_opt_bool(L, 3, "keep_invisible", false),
   };
   lua_Integer width = llmprof_lua_opt_integer(L, 3, "width", 0);
   options.width = width > 0 ? (size_t)width : 0;

@@ -5,6 +5,7 @@
 
 #include "llmprof/markdown.h"
 #include "llmprof/text.h"
+#include "text/shown.h"
 
 static bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -99,8 +100,10 @@ static size_t add_char(llmprof_buffer *out, const char *text, size_t size,
   size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
   const char *entity = entity_of(text[at]);
   if (code == '_') return add_underscores(out, text, size, at);
-  if (code == 0xFFFD || llmprof_text_is_control(code)) {
+  if (code == 0xFFFD) {
     llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
+  } else if (llmprof_text_is_control(code)) {
+    llmprof_text_put_control(out, code);
   } else if (entity) {
     llmprof_buffer_puts(out, entity);
   } else {

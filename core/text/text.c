@@ -3,8 +3,11 @@
  * for what terminals do with emoji and their variation selectors. */
 #include "llmprof/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <utf8proc.h>
+
+#include "text/shown.h"
 
 enum {
   REPLACEMENT = 0xFFFD,
@@ -242,42 +245,83 @@ static bool is_bidi_control(uint32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
-bool llmprof_text_is_control(uint32_t code) {
-  return is_line_or_control(code) || is_bidi_control(code);
+/* Unicode's Default_Ignorable_Code_Point, by whole ranges: the data of
+ * utf8proc know no characters that are not assigned yet. */
+static bool is_invisible(uint32_t code) {
+  static const struct {
+    uint32_t first, last;
+  } ranges[] = {
+      {0x00AD, 0x00AD},   {0x034F, 0x034F},   {0x061C, 0x061C},
+      {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},
+      {0x200B, 0x200F},   {0x202A, 0x202E},   {0x2060, 0x206F},
+      {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
+      {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFF8},   {0x1BCA0, 0x1BCA3},
+      {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+  };
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    if (code <= ranges[i].last) return code >= ranges[i].first;
+  }
+  return false;
 }
 
-/* What stands for the control character or malformed sequence `code`. */
-static const char *stand_in(uint32_t code, bool keep_lines) {
-  if (code == '\t') return keep_lines ? "\t" : " ";
-  if (code == '\n') return keep_lines ? "\n" : " ";
-  return code == '\r' && !keep_lines ? " " : LLMPROF_REPLACEMENT;
+bool llmprof_text_is_control(uint32_t code) {
+  return is_line_or_control(code) || is_invisible(code);
+}
+
+void llmprof_text_put_control(llmprof_buffer *out, uint32_t code) {
+  if (is_invisible(code))
+    llmprof_buffer_printf(out, "\\u{%" PRIx32 "}", code);
+  else
+    llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
+}
+
+typedef struct cleaning {
+  bool keep_lines, keep_invisible;
+} cleaning;
+
+/* Append what stands for a character that is not printable ASCII. */
+static void put_clean(llmprof_buffer *out, uint32_t code, const char *bytes,
+                      size_t size, cleaning how) {
+  bool tab = code == '\t', line = code == '\n';
+  if ((tab || line || code == '\r') && !how.keep_lines)
+    llmprof_buffer_putc(out, ' ');
+  else if (code == REPLACEMENT)
+    llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
+  else if (tab || line || !llmprof_text_is_control(code) ||
+           (how.keep_invisible && is_invisible(code) && !is_bidi_control(code)))
+    llmprof_buffer_add(out, bytes, size);
+  else
+    llmprof_text_put_control(out, code);
 }
 
 static void clean(llmprof_buffer *out, const char *text, size_t size,
-                  bool keep_lines) {
+                  cleaning how) {
   for (size_t at = 0; at < size;) {
-    size_t plain = plain_run(text + at, size - at, keep_lines);
+    size_t plain = plain_run(text + at, size - at, how.keep_lines);
     llmprof_buffer_add(out, text + at, plain);
     at += plain;
     if (at == size) return;
     if (text[at] == '\r' && at + 1 < size && text[at + 1] == '\n') at++;
     uint32_t code;
     size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
-    if (code == REPLACEMENT || llmprof_text_is_control(code))
-      llmprof_buffer_puts(out, stand_in(code, keep_lines));
-    else
-      llmprof_buffer_add(out, text + at, taken);
+    put_clean(out, code, text + at, taken, how);
     at += taken;
   }
 }
 
 void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size) {
-  clean(out, text, size, false);
+  clean(out, text, size, (cleaning){0});
 }
 
 void llmprof_text_clean_lines(llmprof_buffer *out, const char *text,
                               size_t size) {
-  clean(out, text, size, true);
+  clean(out, text, size, (cleaning){.keep_lines = true});
+}
+
+void llmprof_text_clean_exact(llmprof_buffer *out, const char *text,
+                              size_t size) {
+  clean(out, text, size,
+        (cleaning){.keep_lines = true, .keep_invisible = true});
 }
 
 /* Bytes of the longest beginning of at most `columns`, and its width. */

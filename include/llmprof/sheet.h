@@ -40,9 +40,11 @@ typedef enum llmprof_sheet_format {
 
 typedef struct llmprof_sheet_options {
   llmprof_sheet_format format;
-  bool guard;   /* CSV: no text is a formula of a spreadsheet */
-  size_t width; /* lines: columns of the terminal, for a last column of text; 0:
-                   not known */
+  bool guard;          /* CSV: no text is a formula of a spreadsheet */
+  bool keep_invisible; /* CSV: characters without a shape stay, for who compares
+                          bytes; else their codes are shown */
+  size_t width;        /* lines: columns of the terminal, for a last column of
+                          text; 0: not known */
 } llmprof_sheet_options;
 
 typedef struct llmprof_sheet llmprof_sheet;

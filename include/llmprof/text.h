@@ -46,16 +46,18 @@ size_t llmprof_text_width(const char *text, size_t size);
 /* Is the text well-formed UTF-8 without NUL and U+FFFD? */
 bool llmprof_text_is_sound(const char *text, size_t size);
 
-/* Does a terminal act on the character instead of showing it: a control
- * character, a line separator, a turn of the direction of writing? */
+/* Is the character there without being seen: one that a terminal acts on (a
+ * control character, a line separator, a turn of the direction of writing), or
+ * one without a shape, which an agent reads and a person does not (a space of
+ * no width, a tag, a variation selector)? */
 bool llmprof_text_is_control(uint32_t code);
 
 /* Append the text with U+FFFD for every NUL and malformed sequence. */
 void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size);
 
 /* Append the text fit for one line of a terminal: a tab or a newline becomes
- * a space, every other control character (those that turn the direction of
- * writing among them) and malformed sequence U+FFFD. */
+ * a space, a malformed sequence or a control character U+FFFD, and what cannot
+ * be seen or turns the direction of writing its code: \u{200b}. */
 void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size);
 
 /* The same for several lines: tabs and newlines stay. */

@@ -24,9 +24,12 @@ BUGS = (b"stack traceback", b"this is a bug in llmprof", b"AddressSanitizer", b"
         b"runtime error:", b"Assertion")
 
 # What a terminal acts on: control characters but tab and newline, of one and of two
-# bytes, and turns of the direction of writing.
-ACTED_ON = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]"
-                      rb"|\xe2\x81[\xa6-\xa9]")
+# bytes, and turns of the direction of writing; and what only an agent sees: spaces of no
+# width, fillers, variation selectors, tags.
+ACTED_ON = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xcd\x8f|\xd8\x9c"
+                      rb"|\xe1\x85[\x9f\xa0]|\xe1\xa0\x8e|\xe2\x80[\x8b-\x8f\xaa-\xae]"
+                      rb"|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf"
+                      rb"|\xf3\xa0[\x80-\x87]")
 
 # Longer than any command of these tests takes, even under a sanitizer.
 PATIENCE = 300

@@ -4,8 +4,11 @@ are given nothing that they act on."""
 import csv
 import io
 import json
+import os
+import pty
 import shutil
 import subprocess
+import tty
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, List, Tuple
@@ -13,8 +16,12 @@ from typing import Any, List, Tuple
 import support
 from support import RECIPE
 
+# What an agent reads and a person does not see.
+UNSEEN = ('\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200d\u200f\u2060\u2064\u3164'
+          '\ufe00\ufe0f\ufeff\U000e0001\U000e0041\U000e01ef')
+
 # What is put behind every text. Each part is for another reader of it.
-EVIL = ('\x1b]0;OWNED\x07\x1b[31m\x9b2J\u202ex\u2066|`<script>alert(1)</script>'
+EVIL = (UNSEEN + '\x1b]0;OWNED\x07\x1b[31m\x9b2J\u202ex\u2066|`<script>alert(1)</script>'
         '"onload="x" [a](javascript:b) \n# h\n```\n$(touch /tmp/x); rm -rf /')
 
 # Keys whose values have a form of their own: a file with another is refused.
@@ -56,7 +63,7 @@ def scripts_of(page: Path) -> Page:
 class Texts(support.Case):
     def evil_capture(self) -> Path:
         quoted = EVIL.replace("'", "''")
-        capture = self.capture(sql=f"UPDATE StringIds SET value = '=' || value || '{quoted}' "
+        capture = self.capture(sql="UPDATE StringIds SET value = '=' || value || '{quoted}' "
                                "WHERE value NOT LIKE 'cu%';"
                                f"UPDATE TARGET_INFO_GPU SET name = name || '{quoted}';"
                                f"UPDATE PROCESSES SET name = '{quoted}';")
@@ -89,13 +96,32 @@ class Texts(support.Case):
         page, sound = scripts_of(out / "report.html"), scripts_of(plain / "report.html")
         self.assertEqual([], page.acts)
         self.assertEqual(sound.scripts, page.scripts)
-        for path in [*out.glob("*.md"), *out.glob("*.html")]:
+        for path in [*out.glob("*.md"), *out.glob("*.html"), *out.rglob("*.json"),
+                     *out.rglob("*.csv")]:
             found = support.ACTED_ON.search(path.read_bytes())
             self.assertIsNone(found, path)
         for words in (("compare", out, plain), ("compare", plain, out), ("-e", "=results", out),
                       ("-e", "kernels:head(5)", out), ("stats", out / "nsys/run.sqlite"),
                       ("record", out, self.top / "copy"), ("artifacts", out)):
             self.llmprof(*words)  # looks at every byte that it says
+
+    def test_stats_for_programs_and_people(self):
+        """CSV of a pipe is that of nsys, byte for byte; a terminal is shown what is in it."""
+        trace = self.trace(support.CAPTURE / "run.sqlite",
+                           "UPDATE StringIds SET value = value || '\u200b\U000e0041'")
+        words = ("stats", trace, "-f", "csv", "-r", "cuda_gpu_kern_sum")
+        piped = subprocess.run([support.program, *words], env=self.env(), check=True,
+                               stdin=subprocess.DEVNULL, capture_output=True).stdout.decode()
+        self.assertIn("\u200b\U000e0041", piped)
+        shown = piped.replace("\u200b\U000e0041", "\\u{200b}\\u{e0041}")
+        self.assertEqual(shown, self.does(*words, "--safe").out.decode())
+        screen, terminal = pty.openpty()
+        tty.setraw(terminal)
+        self.does(*words, "-n", 3, stdout=terminal)
+        os.close(terminal)
+        said = os.read(screen, 1 << 16).decode()
+        os.close(screen)
+        self.assertTrue(shown.startswith(said), said)
 
     def test_hints_of_a_file_are_texts(self):
         capture = self.capture()

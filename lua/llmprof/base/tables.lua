@@ -354,13 +354,14 @@ end
 
 local function open_sheet(name, columns, frame, options)
   return sheet.open(frame, sheet_columns(columns),
-    { format = name, guard = options.safe, width = options.columns })
+    { format = name, guard = options.safe, keep_invisible = options.keep_invisible,
+      width = options.columns })
 end
 
 
 -- The rows of a frame of C as a table, with the titles of columns for programs, too: an
 -- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
--- options: of render.
+-- options: of render, and keep_invisible (CSV: characters without a shape stay as they are).
 function tables.pieces(name, columns, frame, options)
   if not by_name[name].sheet then
     return once(tables.render(name, columns, tables.rows(columns, frame), options))

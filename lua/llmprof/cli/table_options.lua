@@ -27,6 +27,10 @@ table_options.document_format = { "format", short = "f", arg = "FORMAT", default
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 
+-- Of a command whose CSV is that of another program, byte for byte.
+table_options.exact_safe = { "safe",
+  help = "with -f csv: guard texts that look like formulas, show unseen characters" }
+
 table_options.rows = { "rows", short = "n", arg = "N", type = "integer",
   help = "print the first N rows only" }
 
@@ -54,14 +58,14 @@ end
 
 
 -- The same of a frame, on standard output.
-function table_options.print(given, columns, frame)
-  tables.print(given.format, columns, frame, complete(given))
+function table_options.print(given, columns, frame, options)
+  tables.print(given.format, columns, frame, complete(given, options))
 end
 
 
 -- Write the same into a file.
-function table_options.save(given, path, columns, frame)
-  return tables.save(path, given.format, columns, frame, complete(given))
+function table_options.save(given, path, columns, frame, options)
+  return tables.save(path, given.format, columns, frame, complete(given, options))
 end
 
 

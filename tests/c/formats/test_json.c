@@ -111,9 +111,9 @@ static void test_strings(void **state) {
   assert_string("\"\xF0\x9F\x98\x80 \x7F\"", "\xF0\x9F\x98\x80 \x7F", 6);
   assert_reads("{\"a\\u0000b\":1,\"a\":2,\"a\\u0000\":3}", NULL);
   assert_reads("\"\\u001f\\b\\f\\n\\r\\t\\\"\\\\/\"", NULL);
-  /* DEL, CSI, a line separator and a turn of direction stay escaped, a letter
-   * and a private character do not. */
-  assert_reads("\"\\u007f\\u009b\\u2028\\u202e\"", NULL);
+  /* DEL, CSI, a line separator, a turn of direction and what cannot be seen
+   * stay escaped, a letter and a private character do not. */
+  assert_reads("\"\\u007f\\u009b\\u2028\\u202e\\u200b\\udb40\\udc41\"", NULL);
   assert_reads("\"\\u00e9\\ue000\"", "\"\xC3\xA9\xEE\x80\x80\"");
 }
 

@@ -152,7 +152,8 @@ static void test_lines_of_a_terminal(void **state) {
                                          "Name\nabcdefghijklmn\u2026tuvwxyz\n"};
   for (size_t i = 0; i < 2; i++) {
     llmprof_buffer out = {0};
-    llmprof_sheet_options options = {LLMPROF_SHEET_LINES, false, i ? 22 : 7};
+    llmprof_sheet_options options = {.format = LLMPROF_SHEET_LINES,
+                                     .width = i ? 22 : 7};
     assert_true(write(frame, &column, 1, &options, &out, NULL));
     assert_string_equal(out.bytes, expected[i]);
     llmprof_buffer_free(&out);

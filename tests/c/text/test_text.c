@@ -1,9 +1,12 @@
 #include "llmprof/text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
+#include "text/shown.h"
 
 /* What Unicode calls U+FFFD, and the pieces that the cases are built of. */
 #define FFFD   "\xEF\xBF\xBD"
@@ -208,6 +211,16 @@ static void assert_cleaned(const char *text, size_t size,
   assert_buffer(&buf, expected);
 }
 
+/* The bytes of a character above U+007F; how many. */
+static size_t encode(uint32_t code, char text[4]) {
+  size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  static const unsigned char first[] = {[2] = 0xC0, [3] = 0xE0, [4] = 0xF0};
+  for (size_t i = size; i > 1; i--, code >>= 6)
+    text[i - 1] = (char)(0x80 | (code & 0x3F));
+  text[0] = (char)(first[size] | code);
+  return size;
+}
+
 static void test_cleaning(void **state) {
   (void)state;
   assert_cleaned("a\tb\nc\r\nd\re", 10, "a b c d e");
@@ -216,7 +229,7 @@ static void test_cleaning(void **state) {
                  "x\xE2\x80\xA8",
                  6, FFFD "x" FFFD);
   assert_cleaned("\xFF" ZHONG "\xE4\xB8", 6, FFFD ZHONG FFFD);
-  assert_cleaned("e" ACUTE FAMILY, strlen("e" ACUTE FAMILY), "e" ACUTE FAMILY);
+  assert_cleaned("e" ACUTE, strlen("e" ACUTE), "e" ACUTE);
   assert_cleaned(NULL, 0, "");
 }
 
@@ -225,11 +238,42 @@ static void test_cleaning_bidi(void **state) {
   (void)state;
   assert_cleaned("abc\xE2\x80\xAE"
                  "fed",
-                 9, "abc" FFFD "fed");
-  assert_cleaned("\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F", 8, FFFD FFFD FFFD);
-  assert_cleaned("\xE2\x80\xA9\xE2\x80\xAA\xE2\x81\xA5\xE2\x81\xA6"
-                 "\xE2\x81\xA9",
-                 15, FFFD FFFD "\xE2\x81\xA5" FFFD FFFD);
+                 9, "abc\\u{202e}fed");
+  assert_cleaned("\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F", 8,
+                 "\\u{61c}\\u{200e}\\u{200f}");
+  assert_cleaned("\xE2\x80\xA9\xE2\x80\xAA\xE2\x81\xA6\xE2\x81\xA9", 12,
+                 FFFD "\\u{202a}\\u{2066}\\u{2069}");
+}
+
+/* What only an agent would read; and their neighbours, which have a shape. */
+static void test_cleaning_invisible(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t first, last;
+  } unseen[] = {{0xAD, 0xAD},     {0x34F, 0x34F},    {0x61C, 0x61C},
+                {0x115F, 0x1160}, {0x180E, 0x180E},  {0x200B, 0x200F},
+                {0x2060, 0x2064}, {0x3164, 0x3164},  {0xFE00, 0xFE0F},
+                {0xFEFF, 0xFEFF}, {0xE0000, 0xE01EF}};
+  for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
+    for (uint32_t code = unseen[i].first; code <= unseen[i].last; code++) {
+      char text[4], expected[16];
+      snprintf(expected, sizeof expected, "\\u{%" PRIx32 "}", code);
+      assert_cleaned(text, encode(code, text), expected);
+    }
+  }
+  assert_cleaned("\xC2\xAC\xC2\xAE\xE2\x80\x90", 7,
+                 "\xC2\xAC\xC2\xAE\xE2\x80\x90");
+  assert_cleaned(FAMILY, strlen(FAMILY),
+                 WOMAN "\\u{200d}" WOMAN "\\u{200d}" GIRL);
+}
+
+/* Programs that compare bytes get them, but nothing that a terminal acts on. */
+static void test_cleaning_exact(void **state) {
+  (void)state;
+  llmprof_buffer buf = {0};
+  const char text[] = "a\xE2\x80\x8B\xC2\xAD\x1B\n\xE2\x80\xAE\xFF";
+  llmprof_text_clean_exact(&buf, text, sizeof text - 1);
+  assert_buffer(&buf, "a\xE2\x80\x8B\xC2\xAD" FFFD "\n\\u{202e}" FFFD);
 }
 
 static void assert_cleaned_lines(const char *text, size_t size,
@@ -436,6 +480,8 @@ int main(void) {
       cmocka_unit_test(test_padding),
       cmocka_unit_test(test_cleaning),
       cmocka_unit_test(test_cleaning_bidi),
+      cmocka_unit_test(test_cleaning_invisible),
+      cmocka_unit_test(test_cleaning_exact),
       cmocka_unit_test(test_cleaning_lines),
       cmocka_unit_test(test_html),
       cmocka_unit_test(test_cleaning_long),

@@ -4,6 +4,7 @@ local interrupt = require "llmprof.interrupt"
 local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
+local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
 local trace_argument = lazy "llmprof.cli.trace_argument"
@@ -20,7 +21,7 @@ A name may be followed by :base (short kernel names), and the names from before
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports",
       values = function() return stats.names end },
     table_options.format,
-    table_options.safe,
+    table_options.exact_safe,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     table_options.rows,
     user.root_option,
@@ -31,20 +32,27 @@ A name may be followed by :base (short kernel names), and the names from before
 }
 
 
+-- Programs compare CSV with that of nsys, byte for byte; people see what is in it.
+local function for_whom(given)
+  return { keep_invisible = not given.safe and (given.output ~= nil or not sys.isatty(1)) }
+end
+
+
 local function print_report(given, report, first)
   local heading = tables.format(given.format).heading
   if heading then
     if not first then out.write "\n" end
     out.write(heading, report.title, " (", report.name, ")\n\n")
   end
-  table_options.print(given, report.columns, report.rows)
+  table_options.print(given, report.columns, report.rows, for_whom(given))
 end
 
 
 local function write_report(given, report)
   local path = ("%s_%s.%s"):format(given.output, report.name,
     tables.format(given.format).extension)
-  errors.check("failed", table_options.save(given, path, report.columns, report.rows))
+  errors.check("failed",
+    table_options.save(given, path, report.columns, report.rows, for_whom(given)))
   out.warn(path, "\n")
 end
 

@@ -145,7 +145,7 @@ a_very_…name       1      0.01  not measured
     local columns_here = { { key = "a", title = "=a", type = "text" }, { key = "n", title = "n" } }
     local row = { { a = "=cmd|' /C calc'!A0", n = -5 }, { a = "\27]0;x\7\r\n+1\u{202e}", n = 1 },
       { a = "-2.5" }, { a = "@x" }, { a = "\t=x" } }
-    local escaped = '\n"\u{fffd}]0;x\u{fffd}\n+1\u{fffd}",1\n-2.5,\n'
+    local escaped = '\n"\u{fffd}]0;x\u{fffd}\n+1\\u{202e}",1\n-2.5,\n'
     assert.equal("a,n\n=cmd|' /C calc'!A0,-5" .. escaped .. "@x,\n\t=x,\n",
       tables.render("csv", columns_here, row))
     assert.equal("a,n\n'=cmd|' /C calc'!A0,-5" .. escaped .. "'@x,\n'\t=x,\n",

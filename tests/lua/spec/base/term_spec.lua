@@ -55,7 +55,7 @@ describe("llmprof.base.term", function()
       writer.line("\27]0;x\7" .. writer.style("red", "a\27[mb") .. "\n\u{202e}c")
     end)
     assert.equal("\r\27[Ka\u{fffd}[2Jb"
-      .. "\u{fffd}]0;x\u{fffd}\27[31ma\u{fffd}[mb\27[0m\n\u{fffd}c\n",
+      .. "\u{fffd}]0;x\u{fffd}\27[31ma\u{fffd}[mb\27[0m\n\\u{202e}c\n",
       text())
   end)
 
