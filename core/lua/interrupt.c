@@ -13,7 +13,7 @@ enum {
 };
 
 static lua_State *volatile running; /* for the signal handler only */
-static volatile sig_atomic_t in_session, terminated, ending;
+static volatile sig_atomic_t in_session, terminated, ending, expecting;
 static bool protecting; /* interrupt.protect() is on the stack */
 
 /* ---- what does not notice ---- */
@@ -35,11 +35,22 @@ static void set_alarm(time_t seconds) {
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void expect_notice(void) {
-  struct sigaction action = {.sa_handler = on_alarm};
+static void handle(int number, void (*handler)(int)) {
+  struct sigaction action = {.sa_handler = handler};
   sigemptyset(&action.sa_mask);
-  sigaction(SIGALRM, &action, NULL);
+  sigaction(number, &action, NULL);
+}
+
+static void expect_notice(void) {
+  handle(SIGALRM, on_alarm);
+  expecting = 1;
   set_alarm(PATIENCE_S);
+}
+
+/* An alarm before that is a limit of our own. */
+static void be_noticed(void) {
+  if (expecting) set_alarm(0);
+  expecting = 0;
 }
 
 /* ---- what does ---- */
@@ -49,7 +60,7 @@ bool llmprof_lua_is_ending(void) {
 }
 
 void llmprof_lua_clear_interrupt(lua_State *L) {
-  set_alarm(0);
+  be_noticed();
   lua_sethook(L, NULL, 0, 0);
   llmprof_interrupt(false);
 }
@@ -58,7 +69,7 @@ void llmprof_lua_clear_interrupt(lua_State *L) {
  * protect() it stays, so that a loop which catches errors ends, too. */
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
-  set_alarm(0);
+  be_noticed();
   if (!protecting) llmprof_lua_clear_interrupt(L);
   llmprof_error err;
   llmprof_fail_interrupted(&err);
@@ -80,10 +91,15 @@ static void on_signal(int number) {
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
+/* A limit of time or of processors, which who started us may have set (a helper
+ * of llmprof/spawn.h), ends us as it would. */
+static void on_limit(int number) {
+  (void)number;
+  raise(SIGTERM);
+}
+
 static void catch (int number) {
-  struct sigaction action = {.sa_handler = on_signal};
-  sigemptyset(&action.sa_mask);
-  sigaction(number, &action, NULL);
+  handle(number, on_signal);
 }
 
 /* The terminal may go away under a long capture, but not under nohup, which
@@ -99,6 +115,8 @@ void llmprof_lua_catch_signals(lua_State *L) {
   catch (SIGINT);
   catch (SIGTERM);
   catch_hangup();
+  handle(SIGALRM, on_limit);
+  handle(SIGXCPU, on_limit);
   /* A reader that goes away, or a limit on the size of files, must not end a
    * capture: writes fail instead. */
   signal(SIGPIPE, SIG_IGN);
@@ -108,13 +126,16 @@ void llmprof_lua_catch_signals(lua_State *L) {
 static void release(int number) {
   struct sigaction now;
   sigaction(number, NULL, &now);
-  if (now.sa_handler == on_signal) signal(number, SIG_DFL);
+  if (now.sa_handler == on_signal || now.sa_handler == on_limit)
+    signal(number, SIG_DFL);
 }
 
 void llmprof_lua_release_signals(void) {
   release(SIGINT);
   release(SIGTERM);
   release(SIGHUP);
+  release(SIGALRM);
+  release(SIGXCPU);
 }
 
 /* interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f

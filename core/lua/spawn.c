@@ -204,8 +204,8 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 
 static bool is_known(const char *name, size_t size) {
   static const char *const known[] = {
-      "cwd",  "env",     "grace",  "hold_signals", "kill_group", "kill_strays",
-      "mark", "on_line", "stderr", "stdout",       "timeout"};
+      "cwd",         "env",  "grace",   "helper", "hold_signals", "kill_group",
+      "kill_strays", "mark", "on_line", "stderr", "stdout",       "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -236,6 +236,7 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   options->kill_strays = llmprof_lua_opt_bool(L, 2, "kill_strays", false);
   options->mark = opt_path(L, "mark");
   options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
+  options->helper = llmprof_lua_opt_bool(L, 2, "helper", false);
   options->timeout_ns = opt_seconds(L, "timeout", 0);
   if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
     option_error(L, "timeout", "more than 0 seconds expected");
@@ -381,6 +382,8 @@ static void close_process(process *p) {
  *   mark            its value, of spawn.mark; a new one unless given
  *   hold_signals    true: signals that we get are not sent on; who started
  *                   it ends it within the grace period
+ *   helper          true: it works for us alone, and ends with us and, if
+ *                   nobody is there to end it, by limits of its own
  *
  * result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
  * 128 and the signal's number, as shells have it), timed_out, interrupted

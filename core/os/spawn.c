@@ -40,6 +40,7 @@ struct llmprof_spawn {
   spawn_state state;
   pid_t pid; /* also its group */
   int pidfd; /* -1: none to be had */
+  int life;  /* of a helper: the end of a pipe that ends with us; -1 */
   spawn_watch watch;
   spawn_stream streams[LLMPROF_STREAMS];
   spawn_sink sink;
@@ -289,6 +290,12 @@ static void keep_strays(llmprof_spawn *p) {
   llmprof_spawn_strays_end(strays);
 }
 
+static void close_own(llmprof_spawn *p) {
+  if (p->pidfd >= 0) close(p->pidfd);
+  if (p->life >= 0) close(p->life);
+  p->pidfd = p->life = -1;
+}
+
 static void finish(llmprof_spawn *p) {
   for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
     llmprof_spawn_stream_flush(&p->streams[i], &p->sink);
@@ -297,8 +304,7 @@ static void finish(llmprof_spawn *p) {
   keep_strays(p);
   int number = llmprof_spawn_watch_end(&p->watch);
   if (number && !p->result.interrupted) p->result.interrupted = number;
-  if (p->pidfd >= 0) close(p->pidfd);
-  p->pidfd = -1;
+  close_own(p);
   p->state = DONE;
 }
 
@@ -392,7 +398,7 @@ static void adopt(llmprof_spawn *p, pid_t pid) {
 }
 
 static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
-  p->pidfd = p->watch.slot = -1;
+  p->pidfd = p->life = p->watch.slot = -1;
   p->result.code = -1;
   p->result.max_rss = -1;
   for (int i = 0; i < LLMPROF_STREAMS; i++)
@@ -424,7 +430,7 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
     ok = llmprof_spawn_strays_prepare(&p->strays, options->mark, err);
   llmprof_spawn_strays_begin(&p->strays);
   if (ok && llmprof_spawn_launch(argv, options, &p->strays, p->streams,
-                                 &p->watch, &pid, err)) {
+                                 &p->watch, &p->life, &pid, err)) {
     p->state = RUNNING;
     adopt(p, pid);
     return p;
@@ -467,7 +473,7 @@ void llmprof_spawn_free(llmprof_spawn *p) {
   llmprof_spawn_watch_abandon(&p->watch);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++)
     llmprof_spawn_stream_close(&p->streams[i]);
-  if (p->pidfd >= 0) close(p->pidfd);
+  close_own(p);
   llmprof_free(p->sink.chunk);
   llmprof_free(p);
 }

@@ -162,12 +162,14 @@ void llmprof_spawn_strays_reap(const spawn_strays *strays);
 
 /* Open the outputs, find the program, start it, with the mark of the strays in
  * its environment, in their cgroup. On success the child's group
- * is registered in *watch. On failure nothing runs, and the caller closes the
- * streams and ends the watch. */
+ * is registered in *watch, and *life, of a helper, is our end of the pipe that
+ * it hears of our end by. On failure nothing runs, and the caller closes the
+ * streams and *life and ends the watch. */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
                           spawn_strays *strays,
                           spawn_stream streams[LLMPROF_STREAMS],
-                          spawn_watch *watch, pid_t *pid, llmprof_error *err);
+                          spawn_watch *watch, int *life, pid_t *pid,
+                          llmprof_error *err);
 
 #endif

@@ -1,13 +1,16 @@
 """Small files that ask for much: each ends with a line that names the limit."""
 
+import contextlib
 import gzip
 import os
+import select
 import shutil
 import signal
 import sqlite3
 import subprocess
 import time
 from pathlib import Path
+from typing import Iterator, Tuple
 
 import support
 from support import CAPTURE, ROOT
@@ -182,26 +185,38 @@ class Limits(support.Case):
             self.assertEqual((130, b"finalized", b"llmprof: interrupted\n"),
                              (child.returncode, out, err))
 
-    def test_a_server_ends_with_the_question_that_it_asks(self):
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[Tuple[subprocess.Popen, int]]:
+        """A server with a question that never ends, and the process that works on it."""
         question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'
                     '"arguments":{"run":"tests/fixtures/small/run.sqlite",'
                     '"code":"while true do end"}}}\n')
-        for number in (signal.SIGINT, signal.SIGTERM):
-            child = subprocess.Popen([support.program, "mcp"], cwd=ROOT, env=self.env(),
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
-            assert child.stdin and child.stderr
-            child.stdin.write(question.encode())
-            child.stdin.flush()
-            asked = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+        with subprocess.Popen([support.program, "mcp"], cwd=ROOT, env=self.env(),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as server:
+            assert server.stdin
+            server.stdin.write(question.encode())
+            server.stdin.flush()
+            asked = Path(f"/proc/{server.pid}/task/{server.pid}/children")
             while not asked.read_text().strip():
                 time.sleep(0.01)
-            os.kill(child.pid, number)
-            # its input stays open: it is the signal that ends it
-            self.assertEqual(130, child.wait(timeout=support.PATIENCE))
-            self.assertEqual(b"llmprof: interrupted\n", child.stderr.read())
-            for stream in (child.stdin, child.stdout, child.stderr):
-                stream.close()
+            yield server, int(asked.read_text())
+
+    def test_a_server_ends_with_the_question_that_it_asks(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.asking() as (server, _):
+                os.kill(server.pid, number)
+                # its input stays open: it is the signal that ends it
+                self.assertEqual(130, server.wait(timeout=support.PATIENCE))
+                assert server.stderr
+                self.assertEqual(b"llmprof: interrupted\n", server.stderr.read())
+
+    def test_a_question_ends_with_its_server(self):
+        with self.asking() as (server, question):
+            ended = os.pidfd_open(question)
+            os.kill(server.pid, signal.SIGKILL)
+            self.assertEqual([ended], select.select([ended], [], [], support.PATIENCE)[0])
+            os.close(ended)
 
     def test_what_asks_nobody_is_ended(self):
         """A pattern that would search for years, in one call of Lua's own."""

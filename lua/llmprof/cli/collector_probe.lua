@@ -32,7 +32,8 @@ local function try(path, words, read)
     plan = folder.path .. "/plan" })
   errors.check("failed", fs.write(environment.LLMPROF_COLLECTOR_PLAN, plan.of_words(words)))
   local result, message = process.run({ sys.executable(), "probe" }, { env = environment,
-    on_line = function() end, kill_group = true, timeout = PATIENCE })
+    on_line = function() end, kill_group = true, helper = true,
+    timeout = PATIENCE })
   if not result then return nil, message end
   local all = folder.path .. "/all"
   if spools.gather(folder.path, all) == 0 then

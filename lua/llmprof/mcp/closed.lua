@@ -1,5 +1,6 @@
 -- The language of the prompt for questions of somebody else: data and functions that only
 -- compute; no files, no processes, nothing that outlives the question.
+local errors = require "llmprof.base.errors"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 
@@ -21,18 +22,62 @@ local function copy(library)
 end
 
 
--- An environment over these paths. Methods of frames write nothing from now on.
+-- ---- texts without addresses ----
+
+local tostring, format = tostring, string.format
+
+local ADDRESSED = { table = true, ["function"] = true, userdata = true, thread = true }
+
+
+-- A value whose text would be where it lies in memory, by its type; any other as it is.
+local function without_address(value)
+  local kind = type(value)
+  if not ADDRESSED[kind] then return value end
+  local meta = debug.getmetatable(value)
+  return meta and rawget(meta, "__tostring") and value or kind
+end
+
+
+-- Raise what a function of Lua's would of its arguments, with the line of who called it.
+local function complain(message)
+  if type(message) == "string" then message = message:gsub("'%?'", "'format'", 1) end
+  error(message, debug.getinfo(2, "t").istailcall and 0 or 3)
+end
+
+
+-- As those of Lua, for every text that is made from now on.
+local function hide_addresses()
+  rawset(_G, "tostring", function(...)
+    if select("#", ...) == 0 then complain "bad argument #1 to 'tostring' (value expected)" end
+    return tostring(without_address((...)))
+  end)
+  rawset(string, "dump", nil)
+  rawset(string, "format", function(form, ...)
+    local values = table.pack(...)
+    for i = 1, values.n do values[i] = without_address(values[i]) end
+    for conversion in tostring(form):gmatch "%%[-+ #0-9.]*(.)" do
+      if conversion == "p" then errors.raise("usage", "format: there is no %p in a question") end
+    end
+    local ok, said = pcall(format, form, table.unpack(values, 1, values.n))
+    if not ok then complain(said) end
+    return said
+  end)
+end
+
+
+-- An environment over these paths. Methods of frames write nothing from now on, and texts
+-- have no addresses.
 function closed.environment(paths)
   query.seal()
-  local self, names = session.open(paths), {}
-  for _, name in ipairs(DATA) do names[name] = true end
-  local environment = { string = copy(string) }
-  environment.string.dump = nil
+  hide_addresses()
+  local offered = {}
+  for _, name in ipairs(DATA) do offered[name] = true end
+  local self, environment = session.open(paths, offered), { string = copy(string) }
   for _, name in ipairs(FUNCTIONS) do
     local value = _G[name]
     environment[name] = type(value) == "table" and copy(value) or value
   end
-  return session.strict(environment, function(name) return names[name] and self[name] or nil end)
+  return session.strict(environment, function(name) return self[name] end, offered)
 end
 
 

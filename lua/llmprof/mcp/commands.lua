@@ -75,7 +75,7 @@ function commands.run(words, options)
   local seconds, memory = options.seconds or SECONDS, options.memory or MEMORY
   local child = errors.check("failed", spawn.start(
     { errors.check("failed", sys.executable()), table.unpack(words) },
-    { on_line = on_line, timeout = seconds,
+    { on_line = on_line, timeout = seconds, helper = true,
       env = { NO_COLOR = "1", LLMPROF_LIMITS = ("bytes=%d,seconds=%d"):format(memory, seconds) } }))
   local result = wait(child, options.is_cancelled or function() return false end)
   if result.ok and not said.too_long then return table.concat(said.stdout, "\n") .. "\n" end

@@ -1,9 +1,11 @@
 -- The messages of the Model Context Protocol: JSON-RPC 2.0, and how its revisions differ.
 --
--- Up to 2025-11-25 a client says `initialize` first. Since 2026-07-28 there is no such
+-- Up to 2025-11-25 a client says `initialize` first; of these, 2025-03-26 alone has batches,
+-- lists of messages that are answered with a list. Since 2026-07-28 there is no such
 -- beginning: every request says in `_meta` which revision it speaks and what the client
 -- can, `server/discover` tells what the server can, and results say that they are complete.
 local json = require "llmprof.json"
+local text = require "llmprof.text"
 local version = require "llmprof.version"
 
 local protocol = {}
@@ -22,7 +24,13 @@ local CACHEABLE = { ["server/discover"] = 3600000, ["tools/list"] = 3600000,
   ["resources/list"] = 0, ["resources/templates/list"] = 3600000, ["resources/read"] = 0 }
 
 
+local BATCHES = "2025-03-26"
+
 local LIST = getmetatable(json.list {})
+
+local function is_array(value)
+  return type(value) == "table" and getmetatable(value) == LIST
+end
 
 local function is_object(value)
   return type(value) == "table" and getmetatable(value) ~= LIST
@@ -39,11 +47,9 @@ end
 
 -- ---- requests ----
 
--- A line as a message: { id, method, params, modern }; nil, and the error to answer with.
--- id is nil of a notification.
-function protocol.decode(line)
-  local message, wrong = json.decode(line)
-  if message == nil then return nil, protocol.error(json.null, "parse", wrong) end
+-- A message: { id, method, params }; nil, and the error to answer with. id is nil of a
+-- notification, and of what is not answered.
+local function check(message)
   if not is_object(message) then
     return nil, protocol.error(json.null, "request", "an object is expected")
   end
@@ -58,9 +64,38 @@ function protocol.decode(line)
   local params = message.params
   if params == nil or params == json.null then params = {} end
   if not is_object(params) then
-    return nil, protocol.error(id or json.null, "params", "params: an object is expected")
+    if id == nil then return {} end -- nobody waits for an answer
+    return nil, protocol.error(id, "params", "params: an object is expected")
   end
   return { id = id, method = message.method, params = params }
+end
+
+
+-- The messages of a line: a list of { request (nil: none that is sound), wrong (then, the
+-- error to answer with) }, and whether they are a batch; nil, and the error to answer with.
+-- agreed: the revision that the client began with, nil before.
+function protocol.decode(line, agreed)
+  local message, wrong = json.decode(line)
+  if message == nil then return nil, protocol.error(json.null, "parse", wrong) end
+  local is_batch = is_array(message)
+  if is_batch and agreed ~= BATCHES then
+    return nil, protocol.error(json.null, "request",
+      "an object is expected; batches are of revision " .. BATCHES)
+  elseif is_batch and #message == 0 then
+    return nil, protocol.error(json.null, "request", "an empty batch")
+  end
+  local list = {}
+  for i, one in ipairs(is_batch and message or { message }) do
+    local request, fault = check(one)
+    list[i] = { request = request, wrong = fault }
+  end
+  return list, is_batch
+end
+
+
+-- What a client said where a text is expected, for a message.
+function protocol.said(value)
+  return type(value) == "string" and value or assert(json.encode(value))
 end
 
 
@@ -72,7 +107,7 @@ function protocol.era(request)
   if not wanted then return false end
   if not has(protocol.MODERN, wanted) then
     return nil, protocol.error(request.id, "version", "the revision is not supported",
-      { supported = json.list { table.unpack(protocol.MODERN) }, requested = tostring(wanted) })
+      { supported = json.list { table.unpack(protocol.MODERN) }, requested = protocol.said(wanted) })
   elseif not is_object(meta[CAPABILITIES]) then
     return nil, protocol.error(request.id, "params", "_meta: no " .. CAPABILITIES)
   end
@@ -96,7 +131,7 @@ end
 -- An error, by its name in protocol.code.
 function protocol.error(id, name, message, data)
   return { jsonrpc = "2.0", id = id == nil and json.null or id,
-    error = { code = protocol.code[name], message = message, data = data } }
+    error = { code = protocol.code[name], message = text.clean_lines(message), data = data } }
 end
 
 

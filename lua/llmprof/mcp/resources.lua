@@ -1,6 +1,6 @@
 -- What a client may read: the digest and the reports of runs, and the manual.
 local artifacts = require "llmprof.bundle.artifacts"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -10,6 +10,9 @@ local mcp_resources = {}
 
 -- Runs whose reports are listed; any run can be read.
 local NEWEST = 20
+
+-- Bytes of a report that are read; those of a run with all tables have less than 1 MB.
+local MOST = 16 << 20
 
 local RUNS, DOCS = "llmprof://runs/", "llmprof://docs/"
 
@@ -57,7 +60,11 @@ local function report(root, id, wanted)
     for _, run in ipairs(file == wanted and artifacts.list(root) or {}) do
       if run.id == id then
         artifacts.check_links(run.dir)
-        return fs.read(run.dir .. "/" .. file)
+        local path = run.dir .. "/" .. file
+        local info = fs.stat(path)
+        if not info then return nil end
+        if info.type ~= "file" then errors.raise("failed", path .. ": not a regular file") end
+        return errors.check("failed", fs.read(path, MOST))
       end
     end
   end
@@ -65,12 +72,12 @@ local function report(root, id, wanted)
 end
 
 
--- The text of a resource; nil when there is none.
+-- The text of a resource; nil when there is none, and what is none that can be read raises.
 function mcp_resources.read(root, uri)
   local id, file = uri:match "^llmprof://runs/([^/]+)/([^/]+)$"
   if id then return report(root, id, file) end
   local page = uri:match "^llmprof://docs/([%w_.-]+%.md)$"
-  return page and files.read("docs/" .. page) or nil
+  return page and resources.get("docs/" .. page) or nil
 end
 
 

@@ -19,16 +19,20 @@ local CAPABILITIES = { tools = {}, resources = {} }
 
 -- ---- input ----
 
--- What comes in, the id of the request that is being answered, whether it is cancelled, and
--- how many of the lines that wait were asked for that.
-local incoming, current, cancelled, looked
+-- What comes in, the revision that the client began with, the id of the request that is
+-- being answered, whether it is cancelled, and how many of the lines that wait were asked for
+-- that.
+local incoming, agreed, current, cancelled, looked
 
 
--- Is this line the cancellation of that request?
+-- Does this line cancel that request? A notification says no more when it is read again.
 local function cancels(line)
-  local message = line and line:find "%S" and protocol.decode(line)
-  return message and message.method == "notifications/cancelled"
-    and message.params.requestId == current
+  for _, one in ipairs(line and line:find "%S" and protocol.decode(line, agreed) or {}) do
+    local request = one.request
+    if request and request.method == "notifications/cancelled"
+      and request.params.requestId == current then return true end
+  end
+  return false
 end
 
 
@@ -37,10 +41,7 @@ end
 local function look()
   incoming:look()
   for i = #incoming.lines, looked + 1, -1 do
-    if cancels(incoming.lines[i]) then
-      cancelled = true
-      table.remove(incoming.lines, i)
-    end
+    cancelled = cancels(incoming.lines[i]) or cancelled
   end
   looked = #incoming.lines
   return cancelled
@@ -73,7 +74,7 @@ end
 -- What a tool raises is an answer, too: the agent can ask better.
 methods["tools/call"] = function(params, given)
   local tool = tools.find(params.name, given)
-  if not tool then return nil, "params", ("no tool '%s'"):format(tostring(params.name)) end
+  if not tool then return nil, "params", ("no tool '%s'"):format(protocol.said(params.name)) end
   local arguments = params.arguments
   if arguments == nil or arguments == json.null then arguments = {} end
   local ok, said = errors.call(tools.call, tool, arguments, given, function(words, seconds)
@@ -100,7 +101,7 @@ end
 methods["resources/read"] = function(params, given)
   local uri = params.uri
   local text = type(uri) == "string" and resources.read(commands.root_of(given.root), uri)
-  if not text then return nil, "params", ("no resource '%s'"):format(tostring(uri)) end
+  if not text then return nil, "params", ("no resource '%s'"):format(protocol.said(uri)) end
   return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = text } } }
 end
 
@@ -108,7 +109,8 @@ end
 -- Of revisions that begin with a handshake.
 local handshake = {
   initialize = function(params)
-    return { protocolVersion = protocol.agreed(params.protocolVersion),
+    agreed = protocol.agreed(params.protocolVersion)
+    return { protocolVersion = agreed,
       capabilities = CAPABILITIES, serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
   end,
   ping = function() return {} end,
@@ -140,17 +142,25 @@ local function handle(line, given)
   if not line then
     return protocol.error(json.null, "request", ("a message of over %d bytes"):format(input.MOST))
   end
-  local request, wrong = protocol.decode(line)
-  if not request then return wrong end
-  if request.id == nil then return nil end -- a notification: nothing to do, nothing to say
-  return answer(request, given)
+  local messages, batch_or_wrong = protocol.decode(line, agreed)
+  if not messages then return batch_or_wrong end
+  local said = json.list {}
+  for _, one in ipairs(messages) do
+    local request = one.request
+    if not request then
+      said[#said + 1] = one.wrong
+    elseif request.id ~= nil then -- of a notification: nothing to do, nothing to say
+      said[#said + 1] = answer(request, given)
+    end
+  end
+  return batch_or_wrong and #said > 0 and said or said[1]
 end
 
 
 -- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
 -- seconds (that an answer may take; nil: those of llmprof.mcp.commands).
 function server.run(given)
-  incoming = input.open()
+  incoming, agreed = input.open(), nil
   while true do
     local line = incoming:next()
     if line == nil then return end

@@ -221,6 +221,11 @@ function tools.call(tool, arguments, server, run)
   assert(schemas:add(tool.name, json.encode(tool.schema)))
   local wrong = schemas:check(tool.name, arguments)
   if wrong then errors.raise("usage", "arguments" .. wrong:gsub("^%$", "", 1)) end
+  for name, value in pairs(arguments) do
+    if type(value) == "string" and value:find("\0", 1, true) then
+      errors.raise("usage", name .. ": there is a NUL byte in it")
+    end
+  end
   return tool.call(arguments, server, run)
 end
 

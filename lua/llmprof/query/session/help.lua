@@ -22,8 +22,12 @@ local function list_table(titles, rows)
 end
 
 
-local function overview()
-  return list_table({ "global", "what it is" }, globals)
+local function overview(offered)
+  local rows = {}
+  for _, global in ipairs(globals) do
+    if offered[global[1]] then rows[#rows + 1] = global end
+  end
+  return list_table({ "global", "what it is" }, rows)
     .. '\nhelp "methods" lists what frames do, help(kernels) their columns; help "where" says '
     .. "more of one.\n"
 end
@@ -90,20 +94,21 @@ local function about_column(name)
 end
 
 
-local function unknown(name)
+local function unknown(name, offered)
   local known = { "methods" }
-  for _, list in ipairs { methods, globals, fields } do
+  for _, list in ipairs { methods, fields } do
     for _, entry in ipairs(list) do known[#known + 1] = entry[1]:match "[^.]*$" end
   end
+  for global in pairs(offered) do known[#known + 1] = global end
   errors.raise("usage",
     ("help: nothing about '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "help() lists the globals, help \"methods\" the methods" })
 end
 
 
-local function about_name(name)
+local function about_name(name, offered)
   if name == "methods" then return all_methods() end
-  local method, global = find(methods, name), find(globals, name)
+  local method, global = find(methods, name), offered[name] and find(globals, name)
   local said = {}
   if global then said[1] = ("%s: %s\n%s"):format(global[1], global[2], example(global[3])) end
   if method then
@@ -112,23 +117,25 @@ local function about_name(name)
   said[#said + 1] = about_column(name)
   if columns.aliases[name] then said[#said + 1] = about_column(columns.aliases[name]) end
   local text = table.concat(said)
-  return text ~= "" and text or unknown(name)
+  return text ~= "" and text or unknown(name, offered)
 end
 
 
-local function about(x, opened)
-  if x == nil then return overview() end
-  if type(x) == "string" then return about_name(x) end
+local function about(x, opened, offered)
+  if x == nil then return overview(offered) end
+  if type(x) == "string" then return about_name(x, offered) end
   if query.is(x) then return about_frame(x, opened) end
   local global = name_of(x, opened)
-  return global and about_name(global) or ("a %s\n"):format(type(x))
+  return global and about_name(global, offered) or ("a %s\n"):format(type(x))
 end
 
 
--- help(x) over a session; printed as it is, it is help().
-function help.new(opened)
-  return setmetatable({}, { __metatable = false, __tostring = overview,
-    __call = function(_, x) return about(x, opened) end })
+-- help(x) over a session, of which the set of names is offered; printed as it is, it is
+-- help().
+function help.new(opened, offered)
+  return setmetatable({}, { __metatable = false,
+    __tostring = function() return overview(offered) end,
+    __call = function(_, x) return about(x, opened, offered) end })
 end
 
 

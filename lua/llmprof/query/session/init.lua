@@ -46,20 +46,22 @@ local function find(files, name)
 end
 
 
--- The globals over these paths, as a table that loads them.
-function session.open(paths)
-  local self = {}
+-- The globals over these paths, as a table that loads them. offered: a set of the names that
+-- there are; nil: all.
+function session.open(paths, offered)
+  local self, files = {}, nil
   local function get(_, name)
-    if not is_global[name] then return nil end
+    if not (offered or is_global)[name] then return nil end
+    files = files or open_files(paths)
     local value
     if name == "files" then
-      value = open_files(paths)
+      value = files
     elseif name == "overlap" then
       value = require("llmprof.query").overlap
     elseif name == "help" then
-      value = require("llmprof.query.session.help").new(self)
+      value = require("llmprof.query.session.help").new(self, offered or is_global)
     else
-      value = find(self.files, name)
+      value = find(files, name)
     end
     rawset(self, name, value)
     return value
@@ -69,9 +71,13 @@ end
 
 
 -- Nothing has that name: what has a similar one, or that texts have quotes.
-local function unknown(name, others)
+local function unknown(name, others, offered)
+  if is_global[name] then
+    errors.raise("usage", ("'%s' is not there in a question"):format(name),
+      { hint = "it reaches files; help() says what there is" })
+  end
   local known = {}
-  for _, global in ipairs(globals) do known[#known + 1] = global[1] end
+  for key in pairs(offered) do known[#known + 1] = key end
   for key in pairs(others) do known[#known + 1] = tostring(key) end
   errors.raise("usage", ("nothing is called '%s' here%s"):format(name,
     nearest.suggestion(name, known)),
@@ -80,11 +86,11 @@ end
 
 
 -- The environment, with what find(name) gives for names that it lacks. A name that is
--- nowhere raises: as nil it would be a condition that is left out.
-function session.strict(environment, find_name)
+-- nowhere raises: as nil it would be a condition that is left out. offered: of open.
+function session.strict(environment, find_name, offered)
   return setmetatable(environment, { __metatable = false, __index = function(own, name)
     local value = find_name(name)
-    if value == nil then unknown(tostring(name), own) end
+    if value == nil then unknown(tostring(name), own, offered or is_global) end
     return value
   end })
 end

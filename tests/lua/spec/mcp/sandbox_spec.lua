@@ -62,6 +62,21 @@ describe("a question", function()
     end)
   end
 
+  it("is told no addresses", function()
+    for code, said in pairs { ["tostring(tostring)"] = "function\n", ["math.max"] = "function\n",
+      ["('%s %s'):format({}, next)"] = "table function\n", ["{ assert }"] = "{ function }\n",
+      ["string.format('%5.1f|%%p', 2)"] = "  2.0|%p\n", ["tostring(12)"] = "12\n" } do
+      assert.same({ said }, { ask(code) }, code)
+    end
+    for code, why in pairs { ["string.format('%p', {})"] = "llmprof: format: there is no %p in a "
+      .. "question", ["error(next)"] = "llmprof: function",
+      ["('%d'):format('x')"] = "llmprof: bad argument #2 to 'format' (number expected, got string)",
+      ["local a = 1\nlocal b = ('%d'):format('x')\nreturn b"] = "llmprof: line 2: bad argument #2 "
+        .. "to 'format' (number expected, got string)" } do
+      assert.same({ [2] = why }, { ask(code) }, code)
+    end
+  end)
+
   it("ends", function()
     for _, code in ipairs(endless) do
       local said, why = ask(code, 1)

@@ -76,12 +76,38 @@ describe("llmprof mcp", function()
       '{"jsonrpc":"2.0","id":{},"method":"ping"}', request "nothing/here",
       '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}',
       '{"jsonrpc":"2.0","id":1,"result":{}}', "", '{"jsonrpc":"2.0","method":"nobody/answers"}',
+      '{"jsonrpc":"2.0","method":"nobody/answers","params":[]}',
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
       ("x"):rep(1 << 20 | 1), request("tools/call", { name = "rm" }),
       request("resources/read", { uri = "llmprof://runs/../x/report.md" }),
       request("resources/read", { uri = 7 }), request "ping" }
     for i, said in ipairs(answers(lines)) do codes[i] = said.error and said.error.code or "done" end
-    assert.same({ -32700, -32600, -32600, -32600, -32600, -32600, -32601, -32602, -32600, -32602,
-      -32602, -32602, "done" }, codes)
+    assert.same({ -32700, -32600, -32600, -32600, -32600, -32600, -32601, -32602, -32600, -32600,
+      -32602, -32602, -32602, "done" }, codes)
+  end)
+
+  it("answers batches in the revision that has them", function()
+    local said = answers { request("initialize", { protocolVersion = "2025-03-26" }),
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"nobody/answers"},7,'
+        .. '{"jsonrpc":"2.0","id":"b","method":"nothing/here"}]',
+      '[{"jsonrpc":"2.0","method":"nobody/answers"}]', "[]", request("ping", nil, 9),
+      request("initialize", { protocolVersion = "2025-06-18" }),
+      '[{"jsonrpc":"2.0","id":1,"method":"ping"}]' }
+    assert.equal(3, #said[2])
+    assert.same({}, said[2][1].result)
+    assert.equal(-32600, said[2][2].error.code)
+    assert.same({ "b", -32601 }, { said[2][3].id, said[2][3].error.code })
+    assert.equal(-32600, said[3].error.code)
+    assert.equal(9, said[4].id)
+    assert.equal(-32600, said[6].error.code)
+  end)
+
+  it("tells no addresses of what a client names", function()
+    for _, said in ipairs(answers { request("tools/call", { name = { a = 1 } }),
+      request("resources/read", { uri = { a = 1 } }),
+      request("ping", { _meta = { [VERSION] = { a = 1 } } }) }) do
+      assert.matches('{\\"a\\":1}', assert(json.encode(said.error)))
+    end
   end)
 
   it("answers while a line is not whole yet", function()
@@ -147,10 +173,33 @@ describe("llmprof mcp", function()
       assert.is_nil(fs.stat(top() .. "/x.csv"))
     end)
 
+    it("say what a question cannot have, and propose no such thing", function()
+      for _, name in ipairs { "sql", "trace", "run", "files" } do
+        local said = call("query", { run = top() .. "/run", code = name .. "[[x]]" })
+        assert.matches(("^llmprof: '%s' is not there in a question\n"):format(name), said)
+      end
+      local said = call("query", { run = top() .. "/run", code = "help()" })
+      assert.matches("\nkernels ", said)
+      assert.not_matches("\nsql ", said)
+    end)
+
+    it("are not read beyond a size, nor where they are no files", function()
+      local path = top() .. "/run/report.md"
+      local function read()
+        return answers { request("resources/read", { uri = "llmprof://runs/run/report.md" }) }[1]
+      end
+      assert.is_nil(read().error)
+      assert(spawn.run { "truncate", "-s", "3G", path })
+      assert.matches("report%.md: larger than ", read().error.message)
+      assert(fs.remove(path))
+      assert(spawn.run { "mkfifo", path })
+      assert.matches("report%.md: not a regular file", read().error.message)
+    end)
+
     it("refuse what could be an option, or does not fit", function()
       for name, arguments in pairs { digest = { run = "--help" },
         table = { run = "x", section = "-f" }, compare = { before = "+x", after = "y" },
-        query = { run = "x" }, runs = { top = 0 } } do
+        query = { run = "x", code = "1\0" }, runs = { top = 0 } } do
         local said, failed = call(name, arguments)
         assert.is_true(failed, name .. ": " .. said)
       end
