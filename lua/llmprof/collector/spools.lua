@@ -20,13 +20,12 @@ function spools.scratch(parent)
 end
 
 
--- Names of those that hold something, by the time at which each process began, which is in
--- them: PID-STARTTIME.spool.
+-- Their names, by the time at which each process began, which is in them:
+-- PID-STARTTIME.spool.
 function spools.list(folder)
   local list = {}
   for _, name in ipairs(folders.names(folder)) do
-    local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
-    if info and info.size > 0 then
+    if name:sub(-#SUFFIX) == SUFFIX then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end
@@ -41,10 +40,12 @@ function spools.list(folder)
 end
 
 
+-- Returns whether there was anything in it.
 local function append(out, path)
   local from, message = io.open(path, "rb")
   if not from then errors.raise("failed", message) end
   local piece = from:read(PIECE)
+  local filled = piece ~= nil
   while piece do
     local written, why = out:write(piece)
     if not written then
@@ -54,22 +55,30 @@ local function append(out, path)
     piece = from:read(PIECE)
   end
   from:close()
+  return filled
 end
 
 
--- Write the spools of a folder into one file, whole or not at all. Returns how many
--- there were; with none there is no file.
+-- Write the spools of a folder into one file, whole or not at all. Returns how many of
+-- them hold something; with none there is no file.
 function spools.gather(folder, target)
   local names = spools.list(folder)
   if #names == 0 then return 0 end
   local part = target .. ".part"
   local out, message = io.open(part, "wb")
   if not out then errors.raise("failed", message) end
-  for _, name in ipairs(names) do append(out, folder .. "/" .. name) end
+  local count = 0
+  for _, name in ipairs(names) do
+    if append(out, folder .. "/" .. name) then count = count + 1 end
+  end
   local closed, why = out:close()
   if not closed then errors.raise("failed", why) end
-  errors.check("failed", fs.rename(part, target))
-  return #names
+  if count > 0 then
+    errors.check("failed", fs.rename(part, target))
+  else
+    fs.remove(part)
+  end
+  return count
 end
 
 
