@@ -1,6 +1,5 @@
 #include "cache/cache_key.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "llmprof/buffer.h"
 #include "llmprof/digest.h"
 #include "llmprof/fs.h"
+#include "os/fs_open.h"
 
 enum {
   PAGE = 4096,
@@ -72,7 +72,7 @@ static bool read_key(int fd, llmprof_cache_key *key) {
 }
 
 bool llmprof_cache_key_of(const char *path, llmprof_cache_key *key) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int fd = llmprof_fs_open(path, NULL, NULL);
   if (fd < 0) return false;
   bool ok = read_key(fd, key);
   close(fd);

@@ -123,7 +123,7 @@ static bool open_making(llmprof_edit *edit, const char *path) {
   int rc = sqlite3_open_v2(path, &edit->db,
                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                                SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                           NULL);
+                           llmprof_sqlite_vfs());
   if (rc != SQLITE_OK) return llmprof_edit_fail(edit, rc);
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);

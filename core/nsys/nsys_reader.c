@@ -29,10 +29,13 @@ static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
 typedef struct opening {
   nsys_export *export;
   llmprof_builder *builder;
+  bool has_no_id; /* a string */
 } opening;
 
-static bool keep_string(nsys_export *export, int64_t id, uint32_t string) {
+static bool keep_string(opening *o, int64_t id, uint32_t string) {
+  nsys_export *export = o->export;
   uint32_t row;
+  if (id == LLMPROF_ABSENT) return o->has_no_id = true;
   if (id >= 0 && id < SMALL_IDS) return keep_near(export, (size_t)id, string);
   if (!llmprof_intern_add(&export->string_ids, &id, &row) ||
       !llmprof_grow(&export->string_of, &export->string_of_cap, row + (size_t)1,
@@ -66,7 +69,7 @@ static bool expect_strings(void *user, size_t rows) {
 }
 
 static bool take_strings(void *user, llmprof_scan_texts *texts) {
-  const opening *o = user;
+  opening *o = user;
   llmprof_strings *pool = llmprof_builder_pool(o->builder);
   uint32_t string = (uint32_t)llmprof_strings_count(pool);
   if (!llmprof_strings_pile(pool, texts->bytes, texts->sizes, texts->marks,
@@ -74,7 +77,7 @@ static bool take_strings(void *user, llmprof_scan_texts *texts) {
     return false;
   texts->bytes = NULL;
   for (size_t i = 0; i < texts->rows; i++)
-    if (!keep_string(o->export, texts->values[i], string++)) return false;
+    if (!keep_string(o, texts->values[i], string++)) return false;
   return true;
 }
 
@@ -91,14 +94,14 @@ static bool pile_up(llmprof_strings *pool, const char *text, size_t size) {
 
 static bool take_string(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
-  const opening *o = user;
+  opening *o = user;
   llmprof_strings *pool = llmprof_builder_pool(o->builder);
   size_t size;
   const char *text = llmprof_scan_text(scan, 0, &size);
   uint32_t string =
       text ? (uint32_t)llmprof_strings_count(pool) : LLMPROF_NO_STRING;
   return (!text || pile_up(pool, text, size)) &&
-         keep_string(o->export, values[0], string);
+         keep_string(o, values[0], string);
 }
 
 static void renumber(uint32_t *strings, size_t count, const uint32_t *ids) {
@@ -119,6 +122,11 @@ static bool load_strings(opening *o, llmprof_error *err) {
   nsys_export *export = o->export;
   uint32_t *ids;
   if (!llmprof_scan_each_text(export->db, &spec, &taker, err)) return false;
+  if (o->has_no_id)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "%s: StringIds has an id that is NULL or -2^63, which "
+                        "no row can refer to",
+                        export->path);
   if (!llmprof_strings_settle(llmprof_builder_pool(o->builder), &ids))
     return llmprof_fail_nomem(err);
   if (ids) {
@@ -325,6 +333,28 @@ static bool looks_like_a_trace(const nsys_export *export, llmprof_error *err) {
                       export->path);
 }
 
+/* A table that lost its name would count as nothing: kernels that are not there
+ * leave all of the GPU's time to what is. Their columns tell them. */
+static bool check_names(const nsys_export *export, llmprof_error *err) {
+  static const char *const tables[][2] = {
+      {"CUPTI_ACTIVITY_KIND_KERNEL", "gridX"},
+      {"CUPTI_ACTIVITY_KIND_MEMCPY", "copyKind"},
+  };
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
+    llmprof_buffer other = {0};
+    int has = llmprof_sqlite_has_table(export->db, tables[i][0], err);
+    ok = has > 0 || (has == 0 && llmprof_sqlite_table_with(
+                                     export->db, tables[i][1], &other, err));
+    if (ok && other.size)
+      ok = llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "%s: no table %s, but %.100s has its columns",
+                        export->path, tables[i][0], other.bytes);
+    llmprof_buffer_free(&other);
+  }
+  return ok;
+}
+
 static bool open_export(const char *path, llmprof_builder *builder,
                         void **state, llmprof_error *err) {
   nsys_export *export = llmprof_zalloc(1, sizeof *export);
@@ -339,6 +369,7 @@ static bool open_export(const char *path, llmprof_builder *builder,
   llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS); /* of every schema */
   llmprof_builder_knows(builder, LLMPROF_KNOWS_ALLOCATIONS);
   return export->db && looks_like_a_trace(export, err) &&
+         check_names(export, err) &&
          llmprof_sqlite_check_stored(export->db, err) &&
          load_small_tables(&o, err);
 }

@@ -184,6 +184,14 @@ static bool add_samples(loader *l) {
   return true;
 }
 
+/* In files that llmprof writes it is a view of the table of its own. */
+static bool is_own_view(nsys_export *export, bool *answer, llmprof_error *err) {
+  int own = llmprof_sqlite_has_table(export->db, NSYS_SAMPLES_TABLE, err);
+  int rows = llmprof_sqlite_has_table(export->db, "GPU_METRICS", err);
+  *answer = own > 0 && rows == 0;
+  return own >= 0 && rows >= 0;
+}
+
 static bool load(nsys_export *export, loader *l, llmprof_error *err) {
   const llmprof_scan_spec names = {"TARGET_INFO_GPU_METRICS",
                                    COLUMNS("typeId", "metricId", "metricName"),
@@ -195,12 +203,14 @@ static bool load(nsys_export *export, loader *l, llmprof_error *err) {
                                                           "typeId"};
   const llmprof_scan_spec own = {NSYS_SAMPLES_TABLE, own_columns,
                                  METRIC_ID + LLMPROF_SAMPLED, 0};
-  bool has = false, has_own = false;
+  bool has = false, has_own = false, view;
   memcpy(own_columns + METRIC_ID, nsys_sampled_columns,
          sizeof nsys_sampled_columns);
   for (size_t i = 0; i < SOURCES; i++) l->last[i] = LLMPROF_ABSENT;
-  bool ok = llmprof_scan_each(export->db, &names, take_metric, l, NULL, err) &&
-            llmprof_scan_each(export->db, &rows, take_value, l, &has, err) &&
+  bool ok = is_own_view(export, &view, err) &&
+            llmprof_scan_each(export->db, &names, take_metric, l, NULL, err) &&
+            (view ||
+             llmprof_scan_each(export->db, &rows, take_value, l, &has, err)) &&
             llmprof_scan_each(export->db, &own, take_row, l, &has_own, err) &&
             (add_samples(l) || llmprof_fail_nomem(err));
   if (l->why.code && err) *err = l->why;

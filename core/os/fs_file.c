@@ -10,6 +10,7 @@
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
 #include "os/fs_draft.h"
+#include "os/fs_open.h"
 
 enum {
   CHUNK_SIZE = 64 * 1024,
@@ -43,6 +44,22 @@ static ssize_t read_some(int fd, void *into, size_t room) {
 
 /* ---- reading ---- */
 
+/* O_NONBLOCK: opening a named pipe without a writer would wait. A socket cannot
+ * be opened at all (ENXIO). */
+int llmprof_fs_open(const char *path, struct stat *info, llmprof_error *err) {
+  struct stat unused;
+  if (!info) info = &unused;
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0 ? errno == ENXIO : fstat(fd, info) == 0 && !S_ISREG(info->st_mode))
+    llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file", path);
+  else if (fd < 0 || !S_ISREG(info->st_mode))
+    llmprof_fail_errno(err, errno, "%s", path);
+  else
+    return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
 /* Read to the end, or until there is more than the limit. */
 static bool read_all(int fd, const char *path, size_t limit, size_t expected,
                      llmprof_buffer *buf, llmprof_error *err) {
@@ -64,11 +81,10 @@ static bool read_all(int fd, const char *path, size_t limit, size_t expected,
 bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
                      llmprof_error *err) {
   llmprof_buffer_clear(bytes);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
   struct stat st;
-  size_t expected = 0; /* the size is a hint: /proc says 0 */
-  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) expected = (size_t)st.st_size;
+  int fd = llmprof_fs_open(path, &st, err);
+  if (fd < 0) return false;
+  size_t expected = (size_t)st.st_size; /* a hint: /proc says 0 */
   bool ok = limit && expected > limit
                 ? llmprof_fail_size(err, path, limit)
                 : read_all(fd, path, limit, expected, bytes, err);
@@ -254,7 +270,7 @@ static bool sync_all(int fd, const char *path, llmprof_error *err) {
 static bool sync_by(bool (*sync_fd)(int fd, const char *path,
                                     llmprof_error *err),
                     const char *path, llmprof_error *err) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
   bool ok = sync_fd(fd, path, err);
   close(fd);
@@ -329,28 +345,12 @@ static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
   return copy_by_hand(from, from_path, d, err);
 }
 
-/* O_NONBLOCK: opening a pipe without a writer must not wait. */
-static int open_regular(const char *path, mode_t *mode, llmprof_error *err) {
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  struct stat st;
-  if (fd < 0 || fstat(fd, &st) != 0) {
-    llmprof_fail_errno(err, errno, "%s", path);
-  } else if (!S_ISREG(st.st_mode)) {
-    llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                 "%s: not copied: it is no regular file", path);
-  } else {
-    *mode = st.st_mode & 0777;
-    return fd;
-  }
-  if (fd >= 0) close(fd);
-  return -1;
-}
-
 static bool copy_file(const char *from, const char *to, bool soon,
                       llmprof_error *err) {
-  mode_t mode;
-  int fd = open_regular(from, &mode, err);
+  struct stat st;
+  int fd = llmprof_fs_open(from, &st, err);
   if (fd < 0) return false;
+  const mode_t mode = st.st_mode & 0777;
   fs_draft d;
   bool ok = llmprof_fs_draft_open(&d, to, &mode, err);
   d.soon = soon;

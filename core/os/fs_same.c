@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +6,7 @@
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
+#include "os/fs_open.h"
 
 enum {
   PIECE = 256 * 1024
@@ -19,15 +19,10 @@ typedef struct side {
   size_t size; /* of the piece */
 } side;
 
-/* O_NONBLOCK: opening a pipe without a writer must not wait. */
 static bool open_side(side *s, const char *path, struct stat *info,
                       llmprof_error *err) {
-  *s =
-      (side){.path = path, .fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
-  if (s->fd < 0 || fstat(s->fd, info) != 0)
-    return llmprof_fail_errno(err, errno, "%s", path);
-  if (!S_ISREG(info->st_mode))
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: no regular file", path);
+  *s = (side){.path = path, .fd = llmprof_fs_open(path, info, err)};
+  if (s->fd < 0) return false;
   s->piece = llmprof_alloc(PIECE, 1);
   return s->piece || llmprof_fail_nomem(err);
 }

@@ -1,12 +1,12 @@
 #include "os/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "llmprof/bounds.h"
 #include "llmprof/interrupt.h"
+#include "os/fs_open.h"
 #include "os/packing.h"
 
 enum {
@@ -153,9 +153,8 @@ static llmprof_source *source_new(const char *name) {
 static bool open_file(llmprof_source *s, llmprof_error *err) {
   s->room = llmprof_alloc(PIECE_SIZE, 1);
   if (!s->room) return llmprof_fail_nomem(err);
-  s->fd = open(s->name, O_RDONLY | O_CLOEXEC);
-  if (s->fd < 0) return llmprof_fail_errno(err, errno, "%s", s->name);
-  return read_piece(s, err) &&
+  s->fd = llmprof_fs_open(s->name, NULL, err);
+  return s->fd >= 0 && read_piece(s, err) &&
          (prepare_unpacking(s) || llmprof_fail_nomem(err));
 }
 

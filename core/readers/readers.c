@@ -1,12 +1,11 @@
 #include "llmprof/readers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "nsys/nsys_reader.h"
+#include "os/fs_open.h"
 #include "spool/spool_reader.h"
 
 /* By priority. */
@@ -42,12 +41,6 @@ bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err) {
 
 static bool read_head(int fd, llmprof_specimen *file, unsigned char *bytes,
                       llmprof_error *err) {
-  struct stat info;
-  if (fstat(fd, &info) != 0)
-    return llmprof_fail_errno(err, errno, "%s", file->path);
-  if (!S_ISREG(info.st_mode))
-    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file",
-                        file->path);
   ssize_t got = pread(fd, bytes, LLMPROF_PROBE_SIZE, 0);
   if (got < 0) return llmprof_fail_errno(err, errno, "%s", file->path);
   file->bytes = bytes;
@@ -58,8 +51,8 @@ static bool read_head(int fd, llmprof_specimen *file, unsigned char *bytes,
 static bool take_specimen(const char *path, llmprof_specimen *file,
                           unsigned char *bytes, llmprof_error *err) {
   file->path = path;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO waits */
-  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+  int fd = llmprof_fs_open(path, NULL, err);
+  if (fd < 0) return false;
   bool ok = read_head(fd, file, bytes, err);
   close(fd);
   return ok;

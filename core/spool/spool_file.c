@@ -1,13 +1,13 @@
 #include "spool/spool_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/strings.h"
+#include "os/fs_open.h"
 
 /* ---- bytes ---- */
 
@@ -223,9 +223,8 @@ bool spool_file_open(spool_file *f, const char *path, spool_keep_text keep,
   struct stat info;
   *f = (spool_file){.path = path};
   llmprof_intern_init(&f->strings, 2 * sizeof(uint32_t));
-  f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (f->fd < 0 || fstat(f->fd, &info) != 0)
-    return llmprof_fail_errno(err, errno, "%s", path);
+  f->fd = llmprof_fs_open(path, &info, err);
+  if (f->fd < 0) return false;
   opening o = {.file = f,
                .size = info.st_size,
                .lost = true,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "llmprof/absent.h"
 #include "llmprof/alloc.h"
@@ -51,8 +52,9 @@ static const char schema_sql[] =
     " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
     "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
     " c.hidden <> 0, c.dflt_value "
-    "FROM sqlite_master m LEFT JOIN pragma_table_xinfo(m.name) c "
-    "WHERE m.type = 'table' AND m.name = ?1 AND m.rootpage > 0";
+    "FROM sqlite_master m LEFT JOIN pragma_table_xinfo"
+    "  (CASE WHEN m.rootpage > 0 THEN m.name END) c "
+    "WHERE m.type IN ('table', 'view') AND m.name = ?1 COLLATE NOCASE";
 
 /* The value of a default that is NULL or a plain whole number. */
 static bool read_default(const llmprof_query *query, int64_t *value) {
@@ -87,7 +89,7 @@ static void note_column(const llmprof_query *query,
   size_t size;
   const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
   for (int i = 0; i < spec->ints + spec->texts; i++) {
-    if (strcmp(spec->columns[i], name) != 0) continue;
+    if (strcasecmp(spec->columns[i], name) != 0) continue;
     int64_t beyond;
     table->plain = is_plain(query, i >= spec->ints, &beyond) && table->plain;
     if (i < spec->ints) table->beyond[i] = beyond;
@@ -101,6 +103,7 @@ static void note_column(const llmprof_query *query,
 static void note_row(const llmprof_query *query, const llmprof_scan_spec *spec,
                      llmprof_scan_table *table) {
   table->root = (uint32_t)llmprof_query_int(query, SCHEMA_ROOT);
+  table->computed = !table->root;
   if (llmprof_query_type(query, SCHEMA_PLACE) == LLMPROF_SQL_NULL) {
     table->plain = false; /* not understood; SQL will say why */
     return;
@@ -123,6 +126,10 @@ static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   else
     while ((got = llmprof_query_step(query, err)) == 1)
       note_row(query, spec, table);
+  if (got == 0 && table->computed)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "%s: %s is a view or a virtual table, not a table",
+                        llmprof_sqlite_path(db), spec->table);
   return got == 0;
 }
 

@@ -23,7 +23,8 @@ enum {
 };
 
 /* On true, *scan is NULL when the table does not exist. Rows come in rowid
- * order. */
+ * order. UNSUPPORTED: a view or a virtual table has its name, and a file could
+ * have anything computed by that. Names are as SQLite has them, of any case. */
 bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan **scan, llmprof_error *err);
 void llmprof_scan_close(llmprof_scan *scan);

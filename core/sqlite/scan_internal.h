@@ -15,6 +15,7 @@ enum {
 /* What the schema says of a table. */
 typedef struct llmprof_scan_table {
   uint32_t root; /* page; 0: no such table */
+  bool computed; /* a view or a virtual table has the name */
   bool plain;    /* records hold the wanted columns just as SQL would give
                     them */
   int place[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];

@@ -1,7 +1,7 @@
 #include "llmprof/sqlite.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
 #include "llmprof/interrupt.h"
+#include "os/fs_open.h"
 #include "sqlite/sqlite_file.h"
 
 enum {
@@ -57,35 +58,40 @@ static bool check_header(const char *path, const unsigned char *header,
   return true;
 }
 
-static bool check_file(const char *path, llmprof_error *err) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO waits */
-  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+/* *logged: it is of a kind whose last changes are in a file beside it. */
+static bool check_file(const char *path, bool *logged, llmprof_error *err) {
   struct stat info;
+  int fd = llmprof_fs_open(path, &info, err);
+  if (fd < 0) return false;
   unsigned char header[100];
-  ssize_t got = -1;
-  bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  if (regular) got = pread(fd, header, sizeof header, 0);
+  ssize_t got = pread(fd, header, sizeof header, 0);
   int problem = errno;
   close(fd);
-  if (!regular)
-    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file", path);
   if (got < 0) return llmprof_fail_errno(err, problem, "%s", path);
   if (got < (ssize_t)sizeof header) return fail_not_database(path, err);
+  *logged = header[18] == 2 || header[19] == 2;
   return check_header(path, header, info.st_size, err);
 }
 
 /* A journal beside the file means that a writer died: the file alone is not
- * the database, and immutable=1 would not look. */
-static bool check_journal(const char *path, const char *suffix,
+ * the database, and immutable=1 would not look. One that has to be there and is
+ * not was left behind when the file was copied. */
+static bool check_journal(const char *path, const char *suffix, bool needed,
                           llmprof_error *err) {
   llmprof_buffer name = {0};
   llmprof_buffer_printf(&name, "%s%s", path, suffix);
   struct stat info;
-  bool left = !name.failed && stat(name.bytes, &info) == 0 && info.st_size > 0;
+  bool there = !name.failed && stat(name.bytes, &info) == 0;
   bool failed = name.failed;
   llmprof_buffer_free(&name);
   if (failed) return llmprof_fail_nomem(err);
-  if (!left) return true;
+  if (!there && needed)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: its last changes may be in %s%s, which is not "
+                        "there: copy that, too, or make the file whole with "
+                        "'PRAGMA journal_mode = DELETE'",
+                        path, path, suffix);
+  if (!there || info.st_size == 0) return true;
   return llmprof_fail(err, LLMPROF_SYNTAX,
                       "%s: its writer did not finish (%s%s is there); export "
                       "again",
@@ -93,6 +99,25 @@ static bool check_journal(const char *path, const char *suffix,
 }
 
 /* ---- opening ---- */
+
+static sqlite3_vfs long_names;
+
+static void register_long_names(void) {
+  const sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+  if (!usual) return;
+  long_names = *usual;
+  long_names.zName = "llmprof";
+  long_names.mxPathname = PATH_MAX;
+  if (sqlite3_vfs_register(&long_names, 0) != SQLITE_OK)
+    long_names.zName = NULL;
+}
+
+/* SQLite's own has no names beyond 504 bytes. */
+const char *llmprof_sqlite_vfs(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, register_long_names);
+  return long_names.zName;
+}
 
 /* file: URI, with the characters that mean something there escaped. */
 void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path) {
@@ -142,9 +167,10 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
     llmprof_buffer_free(&uri);
     return llmprof_fail_nomem(err);
   }
-  int rc = sqlite3_open_v2(
-      uri.bytes, &db->handle,
-      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+  int rc = sqlite3_open_v2(uri.bytes, &db->handle,
+                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI |
+                               SQLITE_OPEN_NOMUTEX,
+                           llmprof_sqlite_vfs());
   llmprof_buffer_free(&uri);
   if (rc == SQLITE_OK) {
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -158,8 +184,10 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
 }
 
 bool llmprof_sqlite_check_file(const char *path, llmprof_error *err) {
-  return check_file(path, err) && check_journal(path, "-journal", err) &&
-         check_journal(path, "-wal", err);
+  bool logged = false;
+  return check_file(path, &logged, err) &&
+         check_journal(path, "-journal", false, err) &&
+         check_journal(path, "-wal", logged, err);
 }
 
 llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err) {
@@ -371,15 +399,39 @@ int llmprof_sqlite_has_table(llmprof_sqlite *db, const char *table,
                              llmprof_error *err) {
   return exists(db,
                 "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-                "name = ?1 AND rootpage > 0",
+                "name = ?1 COLLATE NOCASE AND rootpage > 0",
                 table, NULL, err);
 }
 
 int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
                               const char *column, llmprof_error *err) {
   return exists(db,
-                "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2",
+                "SELECT count(*) FROM pragma_table_info(?1) "
+                "WHERE name = ?2 COLLATE NOCASE",
                 table, column, err);
+}
+
+bool llmprof_sqlite_table_with(llmprof_sqlite *db, const char *column,
+                               llmprof_buffer *name, llmprof_error *err) {
+  llmprof_query *query = llmprof_sqlite_query(
+      db,
+      "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c "
+      "WHERE m.type = 'table' AND m.rootpage > 0"
+      " AND c.name IN ('start', 'end', ?1)"
+      "GROUP BY m.name HAVING count(*) = 3 ORDER BY m.name",
+      err);
+  if (!query) return false;
+  int got = -1;
+  if (!llmprof_query_bind_text(query, 1, column, strlen(column)))
+    llmprof_fail_nomem(err);
+  else
+    got = llmprof_query_step(query, err);
+  size_t unused;
+  if (got == 1)
+    llmprof_buffer_puts(name, llmprof_query_text(query, 0, &unused));
+  llmprof_query_free(query);
+  if (name->failed) return llmprof_fail_nomem(err);
+  return got >= 0;
 }
 
 bool llmprof_sqlite_check_stored(llmprof_sqlite *db, llmprof_error *err) {

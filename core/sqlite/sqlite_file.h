@@ -11,6 +11,9 @@
  * page: a database, whole, and no journal beside it. */
 bool llmprof_sqlite_check_file(const char *path, llmprof_error *err);
 
+/* For sqlite3_open_v2: a file may have any path that the system has. */
+const char *llmprof_sqlite_vfs(void);
+
 /* Append the URI that opens a file only for reading, as it lies there. */
 void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path);
 
@@ -20,6 +23,10 @@ llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,
                                          llmprof_error *err);
 
 const char *llmprof_sqlite_path(const llmprof_sqlite *db);
+
+/* The first table that has start, end and this column; empty: none. */
+bool llmprof_sqlite_table_with(llmprof_sqlite *db, const char *column,
+                               llmprof_buffer *name, llmprof_error *err);
 
 /* In bytes, -1 on failure. */
 int64_t llmprof_sqlite_file_size(llmprof_sqlite *db, llmprof_error *err);

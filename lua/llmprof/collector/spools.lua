@@ -42,6 +42,10 @@ end
 
 -- Returns whether there was anything in it.
 local function append(out, path)
+  local info = fs.lstat(path)
+  if info and info.type ~= "file" then -- opening a named pipe would wait
+    errors.raise("failed", path .. ": not a regular file")
+  end
   local from, message = io.open(path, "rb")
   if not from then errors.raise("failed", message) end
   local piece = from:read(PIECE)

@@ -17,6 +17,9 @@ local yaml = require "llmprof.yaml"
 
 local side = {}
 
+-- Bytes of a config.yaml, which llmprof wrote.
+local MOST_CONFIG = 16 << 20
+
 
 -- ---- a folder with results.json ----
 
@@ -34,7 +37,7 @@ end
 
 
 local function load_yaml(path)
-  local contents, message = fs.read(path)
+  local contents, message = fs.read(path, MOST_CONFIG)
   if not contents then return nil, message end
   return yaml.decode(contents, { name = path })
 end

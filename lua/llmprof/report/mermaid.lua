@@ -4,9 +4,9 @@ local text = require "llmprof.text"
 
 local mermaid = {}
 
--- Slices of a pie, and the least share of one; the rest is one slice. More could
--- not be told apart.
-local SLICES, LEAST = 6, 0.04
+-- Slices of a pie, and the least share of one; the rest is one slice, with the
+-- category that is called so. More could not be told apart.
+local SLICES, LEAST, REST = 6, 0.04, "other"
 
 -- Columns of a label.
 local LABEL = 40
@@ -32,13 +32,13 @@ local function slices(categories)
   local list, rest = {}, 0
   for i, row in ipairs(categories) do
     local share = row.share or 0
-    if i <= SLICES and share >= LEAST then
+    if i <= SLICES and share >= LEAST and row.category ~= REST then
       list[#list + 1] = ('  "%s" : %.1f'):format(label(row.category), share * 100)
     else
       rest = rest + share
     end
   end
-  if rest >= 0.001 then list[#list + 1] = ('  "other" : %.1f'):format(rest * 100) end
+  if rest >= 0.001 then list[#list + 1] = ('  "%s" : %.1f'):format(REST, rest * 100) end
   return list
 end
 

@@ -120,7 +120,7 @@ static void test_missing_file(void **state) {
   assert_string_equal(err.message,
                       "/nonexistent/x.csv: No such file or directory");
   assert_null(llmprof_csv_open("/", NULL, &err));
-  assert_int_equal(err.code, LLMPROF_IO);
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
 static void test_numbers(void **state) {

@@ -263,7 +263,7 @@ static void test_load(void **state) {
   assert_string_equal(err.message,
                       "/nonexistent/x.json: No such file or directory");
   assert_null(llmprof_json_load("/", NULL, &err));
-  assert_int_equal(err.code, LLMPROF_IO);
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
 static void test_pretty(void **state) {

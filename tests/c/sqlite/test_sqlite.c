@@ -228,6 +228,39 @@ static void test_left_journals(void **state) {
   }
 }
 
+static void test_missing_log(void **state) {
+  (void)state;
+  char path[256], message[768];
+  snprintf(path, sizeof path, "%s",
+           test_database("w.sqlite", "PRAGMA journal_mode = WAL; "
+                                     "CREATE TABLE t (a)"));
+  snprintf(
+      message, sizeof message,
+      ": its last changes may be in %s-wal, which is not there: copy that, "
+      "too, or make the file whole with 'PRAGMA journal_mode = DELETE'",
+      path);
+  expect_not_opened(path, LLMPROF_SYNTAX, message);
+  const char *empty = test_file("w.sqlite-wal", "", 0);
+  llmprof_sqlite_close(open_database(path));
+  unlink(empty);
+}
+
+/* SQLite's own names end at 504 bytes. */
+static void test_long_name(void **state) {
+  (void)state;
+  char path[1024];
+  int size = snprintf(path, sizeof path, "%s", test_folder());
+  while (size < 600) {
+    size += snprintf(path + size, sizeof path - (size_t)size, "/%0100d", 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  snprintf(path + size, sizeof path - (size_t)size, "/l.sqlite");
+  assert_int_equal(rename(test_database("l.sqlite", table_sql), path), 0);
+  llmprof_sqlite *db = open_database(path);
+  assert_int_equal(llmprof_sqlite_has_table(db, "T", NULL), 1);
+  llmprof_sqlite_close(db);
+}
+
 static void test_file_bytes(void **state) {
   llmprof_error err = {0};
   llmprof_sqlite *db = *state;
@@ -330,6 +363,8 @@ int main(void) {
       cmocka_unit_test(test_no_database),
       cmocka_unit_test(test_odd_names),
       cmocka_unit_test(test_left_journals),
+      cmocka_unit_test(test_missing_log),
+      cmocka_unit_test(test_long_name),
       WITH_TABLE(test_file_bytes),
       cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_flipped_bytes),

@@ -299,7 +299,7 @@ static void test_files(void **state) {
   assert_string_equal(err.message,
                       "/nonexistent/t.json: No such file or directory");
   assert_null(llmprof_chrome_open("/", &err));
-  assert_int_equal(err.code, LLMPROF_IO);
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
 /* ---- whatever happens ---- */

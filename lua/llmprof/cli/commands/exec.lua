@@ -1,5 +1,6 @@
 -- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local out = require "llmprof.base.out"
 
 local command = {
@@ -63,7 +64,8 @@ function command.run(argv)
     errors.raise("usage", ("exec: no option '%s'"):format(script),
       { hint = "options of the script come after its name" })
   end
-  local chunk, message = loadfile(script)
+  local source = errors.check("usage", fs.read(script))
+  local chunk, message = load(source:gsub("^#[^\n]*", "", 1), "@" .. script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
   offer_session(table.move(argv, 2, #argv, 1, {}))

@@ -6,8 +6,9 @@ local rows = require "llmprof.report.rows"
 
 local charts = {}
 
--- Categories with a colour of their own; the rest are one.
-local CATEGORIES = 8
+-- Categories with a colour of their own; the rest are one, with the category that is
+-- called so.
+local CATEGORIES, REST = 8, "other"
 
 -- Points of the roofline; the largest kernels come first.
 local POINTS = 300
@@ -22,7 +23,9 @@ local function leading(stages)
   local totals, names = {}, {}
   for _, stage in ipairs(stages) do
     for _, row in ipairs(not stage.parent and stage.categories or {}) do
-      if not totals[row.category] then names[#names + 1] = row.category end
+      if not totals[row.category] and row.category ~= REST then
+        names[#names + 1] = row.category
+      end
       totals[row.category] = (totals[row.category] or 0) + row.gpu_time_ns
     end
   end
@@ -59,11 +62,11 @@ function charts.categories(results)
   for i, stage in ipairs(stages) do
     labels[i] = stage.name
     for _, row in ipairs(stage.categories) do
-      add(series, known[row.category] and row.category or "other", i, #stages, row.gpu_time_ns)
+      add(series, known[row.category] and row.category or REST, i, #stages, row.gpu_time_ns)
     end
     add(series, "GPU idle", i, #stages, (first_times.idle(results, stage)))
   end
-  order[#order + 1] = "other"
+  order[#order + 1] = REST
   order[#order + 1] = "GPU idle"
   local list = {}
   for _, name in ipairs(order) do

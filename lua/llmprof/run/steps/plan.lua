@@ -62,7 +62,8 @@ end
 
 -- A run continued with other settings starts over.
 function step.stale(ctx)
-  return fs.read(ctx.run:path(layout.config)) ~= written(ctx)
+  local contents = written(ctx)
+  return fs.read(ctx.run:path(layout.config), #contents) ~= contents
 end
 
 

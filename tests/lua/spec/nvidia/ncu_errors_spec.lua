@@ -52,7 +52,7 @@ describe("llmprof.ncu errors", function()
       table.pack(ncu.read "/nonexistent/raw.csv"))
     local result, message = ncu.read "/"
     assert.is_nil(result)
-    assert.equal("/: Is a directory", message)
+    assert.equal("/: not a regular file", message)
   end)
 
   it("says when there is no page", function()

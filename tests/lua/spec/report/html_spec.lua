@@ -287,6 +287,10 @@ describe("the charts' data", function()
       { name = "s", gpu_idle_ns = 0, categories = list } } }
     assert.equal(10, #made.series)
     assert.same({ name = "other", ms = { 3 } }, made.series[9])
+    list[#list + 1] = { category = "other", gpu_time_ns = 50e6 }
+    made = charts.categories { stages = { { name = "s", gpu_idle_ns = 0, categories = list } } }
+    assert.same({ name = "other", ms = { 53 } }, made.series[9])
+    assert.equal(10, #made.series)
   end)
 
   it("has the points of the roofline that have both of their figures", function()

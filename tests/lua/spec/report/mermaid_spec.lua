@@ -65,6 +65,18 @@ pie title GPU time of prefill in percent
 ]], mermaid.categories { stages = { prefill, sam, decode } })
   end)
 
+  it("have one slice of what is called other and of the rest", function()
+    local given = stage("s", {}, { { category = "other", share = 0.9 },
+      { category = "gemm", share = 0.07 }, { category = "norm", share = 0.03 } })
+    assert.equal([[
+```mermaid
+pie title GPU time of s in percent
+  "gemm" : 7.0
+  "other" : 93.0
+```
+]], mermaid.categories { stages = { given } })
+  end)
+
   it("take names that would end what they stand in", function()
     local hostile = stage('a"b:c#d;e\n```\n%%{init}', {}, {
       { category = 'x"] : 5\n<script>', share = 1 } })
