@@ -19,7 +19,7 @@
 #define MAGIC "llmprof\n"
 
 enum {
-  FORMAT = 2,
+  FORMAT = 3,
   ALIGN = 64,
   BUILD_SIZE = 40,
 };

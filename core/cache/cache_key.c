@@ -10,7 +10,9 @@
 #include "llmprof/buffer.h"
 #include "llmprof/digest.h"
 #include "llmprof/fs.h"
+#include "llmprof/sqlite.h"
 #include "os/fs_open.h"
+#include "sqlite/scan.h"
 
 enum {
   PAGE = 4096,
@@ -63,18 +65,88 @@ static bool sum_pages(int fd, llmprof_cache_key *key) {
   return ok;
 }
 
-static bool read_key(int fd, llmprof_cache_key *key) {
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !has_settled(&info))
-    return false;
-  put_status(key, &info);
-  return sum_pages(fd, key);
+/* ---- names ---- */
+
+static void add(uint64_t *sum, const void *bytes, size_t size) {
+  *sum = (*sum ^ llmprof_checksum(bytes, size)) * 0x9e3779b185ebca87u;
+}
+
+/* They are summed where they are taken, in their order. */
+static bool look_at_texts(llmprof_scan_texts *texts) {
+  (void)texts;
+  return true;
+}
+
+static bool add_texts(void *sum, llmprof_scan_texts *texts) {
+  size_t size = texts->rows;
+  for (size_t i = 0; i < texts->rows; i++) size += texts->sizes[i];
+  add(sum, texts->values, texts->rows * sizeof *texts->values);
+  add(sum, texts->sizes, texts->rows * sizeof *texts->sizes);
+  add(sum, texts->bytes, size);
+  return true;
+}
+
+static bool add_text(void *sum, const llmprof_scan *scan,
+                     const int64_t *values) {
+  size_t size = 0;
+  const char *text = llmprof_scan_text(scan, 0, &size);
+  add(sum, values, sizeof *values);
+  if (text) add(sum, text, size);
+  return true;
+}
+
+static bool sum_strings(llmprof_sqlite *db, uint64_t *sum) {
+  static const char *const columns[] = {"id", "value"};
+  static const llmprof_scan_spec spec = {"StringIds", columns, 1, 1};
+  const llmprof_scan_texts_taker taker = {
+      .look = look_at_texts,
+      .take = add_texts,
+      .take_row = add_text,
+      .user = sum,
+  };
+  return llmprof_scan_each_text(db, &spec, &taker, NULL);
+}
+
+static bool sum_schema(llmprof_sqlite *db, uint64_t *sum) {
+  llmprof_query *query = llmprof_sqlite_query(
+      db, "SELECT type, name, rootpage, sql FROM sqlite_master", NULL);
+  int got = query ? 1 : -1;
+  while (got == 1 && (got = llmprof_query_step(query, NULL)) == 1) {
+    for (int i = 0; i < 4; i++) {
+      size_t size;
+      const char *text = llmprof_query_text(query, i, &size);
+      add(sum, text, size);
+    }
+  }
+  llmprof_query_free(query);
+  return got == 0;
+}
+
+/* Whoever has the file mapped can change it without a trace of that in its
+ * times: of a database, what everything is called by is read as a whole. */
+static bool sum_names(const char *path, llmprof_cache_key *key) {
+  llmprof_sqlite *db = llmprof_sqlite_open(path, NULL);
+  bool ok = db && sum_schema(db, &key->names) && sum_strings(db, &key->names);
+  llmprof_sqlite_close(db);
+  return ok;
+}
+
+/* ---- the key ---- */
+
+static bool is_database(int fd) {
+  static const char magic[] = "SQLite format 3"; /* with its NUL */
+  char head[sizeof magic];
+  return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+         memcmp(head, magic, sizeof head) == 0;
 }
 
 bool llmprof_cache_key_of(const char *path, llmprof_cache_key *key) {
-  int fd = llmprof_fs_open(path, NULL, NULL);
+  struct stat info;
+  int fd = llmprof_fs_open(path, &info, NULL);
   if (fd < 0) return false;
-  bool ok = read_key(fd, key);
+  put_status(key, &info);
+  bool ok = has_settled(&info) && sum_pages(fd, key) &&
+            (!is_database(fd) || sum_names(path, key));
   close(fd);
   return ok;
 }
@@ -86,6 +158,7 @@ bool llmprof_cache_key_holds(const char *path, const llmprof_cache_key *key) {
   put_status(&now, &info);
   now.head = key->head;
   now.sample = key->sample;
+  now.names = key->names;
   return memcmp(&now, key, sizeof now) == 0;
 }
 

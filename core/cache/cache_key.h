@@ -7,12 +7,16 @@
 #include <stdint.h>
 
 /* No padding. A change that leaves size and time of the last change as they
- * were still sets the time of the status, which nobody can set at will. */
+ * were still sets the time of the status, which nobody can set at will; but
+ * for one through a mapping, which may set no time until it is on the disk. Of
+ * such a change names are noticed, of events those of the pages in the sample.
+ */
 typedef struct llmprof_cache_key {
   uint64_t device, inode, size;
   int64_t changed, status_changed; /* ns since 1970 */
   uint64_t head;                   /* checksum of the first page */
   uint64_t sample;                 /* of pages from all over the file */
+  uint64_t names; /* of a database: of its schema and of all StringIds */
 } llmprof_cache_key;
 
 enum {

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cache/cache_file.h"
+#include "cache/cache_key.h"
 #include "cache/cache_room.h"
 #include "exports.h"
 #include "llmprof/fs.h"
@@ -318,6 +320,30 @@ static void test_a_trace_that_changed(void **state) {
   read_and_save(path);
   read_and_save(path);
   assert_true(check_same(path));
+}
+
+/* Whether that sets the file's times depends on its file system. */
+static void test_names_changed_in_place(void **state) {
+  (void)state;
+  const char *path = cached_export();
+  llmprof_cache_key before, after;
+  assert_true(llmprof_cache_key_of(path, &before));
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  int fd = open(path, O_RDWR);
+  char *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
+                     MAP_SHARED, fd, 0);
+  assert_true(bytes != MAP_FAILED);
+  char *name = memmem(bytes, (size_t)info.st_size, "_Z4gemmPfi", 10);
+  assert_non_null(name);
+  *name = 'X';
+  assert_int_equal(msync(bytes, (size_t)info.st_size, MS_SYNC), 0);
+  settle();
+  assert_true(llmprof_cache_key_of(path, &after));
+  assert_true(before.names != after.names);
+  *name = '_';
+  assert_int_equal(munmap(bytes, (size_t)info.st_size), 0);
+  close(fd);
 }
 
 static void test_a_journal_beside_it(void **state) {
@@ -724,6 +750,7 @@ int main(void) {
       cmocka_unit_test(test_foreign_files),
       cmocka_unit_test(test_files_of_others),
       cmocka_unit_test(test_a_trace_that_changed),
+      cmocka_unit_test(test_names_changed_in_place),
       cmocka_unit_test(test_a_journal_beside_it),
       cmocka_unit_test(test_changed_while_open),
       cmocka_unit_test(test_what_is_still_written),
