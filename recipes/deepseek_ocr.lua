@@ -6,7 +6,7 @@ local llm = require "llmprof.recipe"
 return llm.recipe {
   name = "deepseek_ocr",
   model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16",
-    arch = "conf/model/deepseek_ocr.yaml" },
+    arch = "deepseek_ocr" },
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },

@@ -4,6 +4,7 @@ local resources = require "llmprof.resources"
 
 -- Modules are looked for on disk in $LLMPROF_HOME, then in the binary.
 local home = os.getenv "LLMPROF_HOME"
+if home == "" then home = nil end
 
 -- Names that recipes and scripts know (docs/recipes.md), and where the modules are.
 local aliases = {
@@ -38,6 +39,17 @@ local function search(name)
 end
 
 table.insert(package.searchers, 2, search)
+
+-- Nor does `require` look into the working directory, where anybody may have put files.
+local unwanted = { ["./?.lua"] = true, ["./?/init.lua"] = true, ["./?.so"] = true }
+
+for _, field in ipairs { "path", "cpath" } do
+  local kept = {}
+  for place in package[field]:gmatch "[^;]+" do
+    if not unwanted[place] then kept[#kept + 1] = place end
+  end
+  package[field] = table.concat(kept, ";")
+end
 
 local argv = { ... }
 arg = { [0] = argv[1] } -- luacheck: ignore 121

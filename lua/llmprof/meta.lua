@@ -323,7 +323,7 @@ function Groups:mean(column) end
 ---@field threads? integer Threads that read and write traces at once; as many as there are processors unless set
 
 ---@class llmprof.Config.model
----@field arch? string Its architecture, a file in conf/model
+---@field arch? string Its architecture: a name of conf/model, or a file
 ---@field config? string Its architecture, a Hugging Face config.json; goes before model.arch
 ---@field dtype? string What it computes in
 ---@field kv_dtype? string What its KV cache is stored in; as its architecture says unless set

@@ -1,21 +1,20 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
-local resources = require "llmprof.resources"
+local modules = require "llmprof.base.modules"
 
 local commands = {}
-
-local FOLDER = "lua/llmprof/cli/commands/"
 
 
 -- Their names, sorted; those without a summary are not for people.
 function commands.names()
-  local names = {}
-  for i, path in ipairs(resources.list(FOLDER)) do names[i] = path:match "([^/]+)%.lua$" end
-  return names
+  return modules.names "cli/commands"
 end
 
 
 function commands.has(name)
-  return name:find "^%l[%l_]*$" ~= nil and resources.get(FOLDER .. name .. ".lua") ~= nil
+  for _, known in ipairs(commands.names()) do
+    if known == name then return true end
+  end
+  return false
 end
 
 

@@ -66,19 +66,18 @@ end
 
 
 local function add_recipes(add, typed)
-  for _, name in ipairs(files.names("recipes", ".lua")) do
-    add("recipes/" .. name .. ".lua", "recipe")
-    add(name, "recipe")
-  end
+  for _, name in ipairs(files.names("recipes", ".lua")) do add(name, "recipe") end
   add_files(add, typed, ".lua")
 end
 
 
 -- ---- settings ----
 
--- Keys of the recipe and llmprof's own; the latter where it cannot be loaded.
-local function declared_by(name)
-  local known, made = pcall(recipe.load, name or "")
+-- Keys of the recipe and llmprof's own; the latter alone where no recipe of that name is
+-- built in: nothing on disk is run.
+local function declared_by(word)
+  local name = word:match "([^/]+)%.lua$" or word
+  local known, made = pcall(recipe.load, ("%srecipes/%s.lua"):format(files.BUILT_IN, name))
   if not known then return defaults end
   local fits, declared = pcall(config.declare, made.options)
   return fits and declared or defaults
@@ -262,7 +261,7 @@ end
 -- The command that a first word means, and how many words it takes.
 local function command_of(first)
   if commands.has(first) then return commands.load(first), 1 end
-  if first:find "%.lua$" or starts(first, "-") or files.recipe(first) then
+  if first:find "%.lua$" or starts(first, "-") or recipe.has(first) then
     return commands.load "run", 0
   end
   return nil

@@ -11,6 +11,7 @@ local options = require "llmprof.cli.options"
 local out = require "llmprof.base.out"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.base.process"
+local recipe = require "llmprof.recipe"
 local text = require "llmprof.text"
 
 local cli = {}
@@ -37,10 +38,8 @@ end
 
 
 local function no_command(name)
-  local known = commands.names()
-  for _, recipe in ipairs(files.names("recipes", ".lua")) do
-    known[#known + 1] = "recipes/" .. recipe .. ".lua"
-  end
+  local known, recipes = commands.names(), files.names("recipes", ".lua")
+  table.move(recipes, 1, #recipes, #known + 1, known)
   errors.raise("usage", ("no command '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
 end
@@ -60,9 +59,8 @@ local function dispatch(argv)
     return run_command("eval", table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
-  elseif first:find "%.lua$" or first:sub(1, 1) == "-" then
-    return run_command("run", argv)
-  elseif files.recipe(first) then
+  elseif first:find "%.lua$" or first:find("/", 1, true) or first:sub(1, 1) == "-"
+    or recipe.has(first) then
     return run_command("run", argv)
   end
   no_command(first)

@@ -34,8 +34,9 @@ local function check_recipe(state)
   for _, name in ipairs(HOOKS) do
     if state.made[name] then hooks[#hooks + 1] = name end
   end
-  return ok("recipe", ("%s: %s"):format(state.made.name,
-    #hooks > 0 and "hooks " .. table.concat(hooks, ", ") or "no hooks"))
+  return ok("recipe", ("%s: %s%s"):format(state.made.name,
+    #hooks > 0 and "hooks " .. table.concat(hooks, ", ") or "no hooks",
+    state.made.note and "; " .. state.made.note or ""))
 end
 
 
@@ -108,7 +109,7 @@ local function check_file(word, cwd)
   local is_script = suffix and SCRIPTS[suffix]
   local is_path = word:find "^%.?%.?/" ~= nil
   if not is_script and not is_path then return nil end
-  if fs.stat(placed(word, cwd)) or files.read(word) then return nil end
+  if fs.stat(placed(word, cwd)) or files.built_in(word) then return nil end
   if is_script then
     return problem("workload", word .. ": no such file", "write it, or correct the path")
   end

@@ -2,12 +2,13 @@
 -- architecture.
 --
 --   local model = require "llmprof.model"
---   local arch = model.load "conf/model/deepseek_ocr.yaml"
+--   local arch = model.load "deepseek_ocr"
 --   local cost = model.prefill(arch, { tokens = 281, batch = 1 })
 --   print(cost.flops, cost.bytes)
 --
--- model.load(path) reads conf/model/*.yaml, model.from_config(path) a Hugging
--- Face config.json, model.from_table(table, where) the same as YAML gives it.
+-- model.load(word) reads conf/model/*.yaml by name, or a file of that form,
+-- model.from_config(path) a Hugging Face config.json,
+-- model.from_table(table, where) the same as YAML gives it.
 -- All raise errors that name the file and the key.
 --
 -- A description (arch):
@@ -35,6 +36,7 @@ local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local huggingface = require "llmprof.model.huggingface"
 local json = require "llmprof.json"
+local nearest = require "llmprof.base.nearest"
 local schema = require "llmprof.model.schema"
 local yaml = require "llmprof.yaml"
 
@@ -102,22 +104,28 @@ function model.from_table(given, where)
 end
 
 
-local function read(path)
-  local contents, where = files.read(path)
+local function found(word, contents, where)
   if contents then return contents, where end
   local known = files.names("conf/model", ".yaml")
-  errors.raise("usage", where, { hint = "conf/model has: " .. table.concat(known, ", ") })
+  errors.raise("usage", where .. nearest.suggestion(word, known),
+    { hint = "conf/model has: " .. table.concat(known, ", ") })
 end
 
 
-function model.load(path)
-  local contents, where = read(path)
+-- word: the name of a file in conf/model, or a path.
+function model.load(word)
+  local contents, where
+  if word:find "^[%w_-]+$" then
+    contents, where = found(word, files.read(("conf/model/%s.yaml"):format(word)))
+  else
+    contents, where = found(word, files.read_path(word))
+  end
   return model.from_table(errors.check("usage", yaml.decode(contents, { name = where })), where)
 end
 
 
 function model.from_config(path)
-  local contents, where = read(path)
+  local contents, where = found(path, files.read_path(path))
   local config = errors.check("usage", json.decode(contents, { name = where }))
   return model.from_table(huggingface.describe(config, where), where)
 end

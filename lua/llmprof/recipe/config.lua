@@ -175,6 +175,7 @@ end
 
 function Layers:set(key, value, where)
   local declaration = self.declared[key] or unknown(key, self.declared, where)
+  if self.trusted_only and self.untrusted[where] and declaration.runs then return end
   if is_unset(declaration, value) then
     self.values[key] = declaration[2] == "" and "" or nil
   else
@@ -207,8 +208,7 @@ function Layers:apply(tree, where, prefix)
 end
 
 
-local function load_yaml(name)
-  local contents, where = files.read(name)
+local function decoded(contents, where)
   if not contents then bad(where) end
   local tree = errors.check("usage", yaml.decode(contents, { name = where }))
   if tree == yaml.null then tree = {} end
@@ -220,24 +220,28 @@ end
 -- A user's file, such as config.yaml of a bundle: foreign names become the keys that
 -- they stand for.
 local function load_file(declared, name)
-  local tree, where = load_yaml(name)
+  local tree, where = decoded(files.read_path(name))
   tree[config.CAPTURED_WITH] = nil
   return foreign.tree(tree, function(key) return declared[key] ~= nil end), where
 end
 
 
-local function load_preset(group, name)
+-- Its tree and the file, which is noted if it is of the recipe's folders.
+function Layers:preset(group, name)
   if type(name) ~= "string" then
     bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
   end
-  local path = ("conf/%s/%s.yaml"):format(group, name)
-  local contents = name:find "^[%w_-]+$" and files.read(path)
+  local contents, where, untrusted
+  if name:find "^[%w_-]+$" then
+    contents, where, untrusted = files.read(("conf/%s/%s.yaml"):format(group, name))
+  end
   if not contents then
     local names = files.names("conf/" .. group, ".yaml")
     bad(("no %s preset '%s'%s"):format(group, name, nearest.suggestion(name, names)),
       "there are: " .. table.concat(names, ", "))
   end
-  return load_yaml(path)
+  if untrusted then self.untrusted[where] = true end
+  return decoded(contents, where)
 end
 
 
@@ -421,27 +425,33 @@ end
 
 
 -- Compose. given: options (declared by the recipe), recipe (its values as a
--- tree), recipe_name, identify (the recipe's function), file (path), overrides (parsed).
--- The result: values (by dotted key), origins, declared, tree.
+-- tree), recipe_name, identify (the recipe's function), file (path), overrides (parsed),
+-- trusted_only (see config.untrusted_runs).
+-- The result: values (by dotted key), origins, declared, tree, untrusted (the origins that may
+-- be a stranger's: the file, presets of the recipe's folders).
 function config.compose(given)
   local layers = setmetatable({
-    declared = config.declare(given.options), values = {}, origins = {},
+    declared = config.declare(given.options), values = {}, origins = {}, untrusted = {},
+    trusted_only = given.trusted_only,
   }, Layers)
   for _, key in ipairs(sorted_keys(layers.declared)) do
     local own = given.options and given.options[key]
     layers:set(key, layers.declared[key][2], own and given.recipe_name or "default")
   end
   local file, file_name = {}, nil
-  if given.file then file, file_name = load_file(layers.declared, given.file) end
+  if given.file then
+    file, file_name = load_file(layers.declared, given.file)
+    layers.untrusted[file_name] = true
+  end
   local own, own_name = user.settings()
   local recipe = given.recipe or {}
   local overrides = resolve_overrides(layers.declared, given.overrides or {})
   local line = from_overrides(overrides)
   local mode_name, mode, mode_file = last_mode { own, recipe, file, line }, {}, nil
-  if mode_name then mode, mode_file = load_preset("mode", mode_name) end
+  if mode_name then mode, mode_file = layers:preset("mode", mode_name) end
   for _, group in ipairs(config.preset_groups) do
     local name = chosen_preset(group, { own, recipe, mode, file, line })
-    local tree, where = load_preset(group, name)
+    local tree, where = layers:preset(group, name)
     layers:apply({ [group] = tree }, where)
   end
   layers:apply(own, own_name)
@@ -451,16 +461,17 @@ function config.compose(given)
   for _, entry in ipairs(overrides) do layers:override(entry) end
   layers:identify(given.identify, given.recipe_name)
   layers:check_substitutes()
-  layers.tree, layers.file = as_tree(layers.declared, layers.values), file_name
+  layers.tree = as_tree(layers.declared, layers.values)
   return layers
 end
 
 
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
--- or nil, words the settings of the command line.
-function config.of_recipe(made, file, words)
+-- or nil, words the settings of the command line; trusted_only: see config.untrusted_runs.
+function config.of_recipe(made, file, words, trusted_only)
   return config.compose { options = made.options, recipe = made.config, recipe_name = made.file,
-    identify = made.identify, file = file, overrides = config.parse_overrides(words) }
+    identify = made.identify, file = file, overrides = config.parse_overrides(words),
+    trusted_only = trusted_only }
 end
 
 
@@ -471,18 +482,18 @@ local function shown(value)
 end
 
 
--- What the file of --config has run that would not be run without it: a list of
--- "key=value", of keys that are declared with `runs`. Nothing is run of a recorded
--- capture. Arguments as of config.of_recipe; composed is what that gave.
-function config.runs_of_file(composed, made, words)
+-- What the file of --config, and presets of the recipe's folders, have run that would not be
+-- run without them: a list of { file, "key=value" }, of keys that are declared with `runs`.
+-- Nothing is run of a recorded capture. Arguments as of config.of_recipe; composed is what
+-- that gave.
+function config.untrusted_runs(composed, made, file, words)
   local list = {}
-  if not composed.file or composed.tree.capture == "recorded" then return list end
-  local without = config.of_recipe(made, nil, words)
+  if not next(composed.untrusted) or composed.tree.capture == "recorded" then return list end
+  local trusted = config.of_recipe(made, file, words, true)
   for _, key in ipairs(sorted_keys(composed.declared)) do
-    local here, there = composed.values[key], without.values[key]
-    if composed.declared[key].runs and composed.origins[key] == composed.file
-      and yaml.encode { here } ~= yaml.encode { there } then
-      list[#list + 1] = ("%s=%s"):format(key, shown(here))
+    local here, there = composed.values[key], trusted.values[key]
+    if composed.declared[key].runs and yaml.encode { here } ~= yaml.encode { there } then
+      list[#list + 1] = { composed.origins[key], ("%s=%s"):format(key, shown(here)) }
     end
   end
   return list

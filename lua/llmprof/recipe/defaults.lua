@@ -63,7 +63,7 @@ return {
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },
-  ["model.arch"] = { "Its architecture, a file in conf/model", type = "string" },
+  ["model.arch"] = { "Its architecture: a name of conf/model, or a file", type = "string" },
   ["model.config"] = { "Its architecture, a Hugging Face config.json; goes before model.arch",
     type = "string" },
   ["model.weight_dtype"] = { "What its weights are stored in; as its architecture says unless set",

@@ -2,10 +2,10 @@
 -- run, how to measure it, what to report. docs/recipes.md is its reference.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
 local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.base.nearest"
 local range_name = require "llmprof.base.range_name"
-local resources = require "llmprof.resources"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local source = require "llmprof.recipe.source"
 local yaml = require "llmprof.yaml"
@@ -157,23 +157,19 @@ end
 
 -- ---- loading ----
 
-local loading -- the recipe file being loaded, for recipe.path
-
-
--- How to call a file on disk or built in; nil when it is neither.
-local function located(name)
-  return files.find_file(name) or resources.get(name) and name
-end
+local loading = {} -- the recipe being loaded: path, called; for recipe.path
 
 
 -- A file beside the recipe, by a name relative to it: "workloads/run.py"; where it
 -- is not, one that ships (a copy of a shipped recipe works without its workload).
--- Returns a path on disk, or, for a file that is built in only, its built-in
--- name; the plan step writes those out before they run.
+-- Returns a path on disk, or that of a file that is built in (files.built_in), which
+-- the plan step writes out before it runs.
 function recipe.path(name)
-  local folder = loading and loading:match "^(.*)/[^/]*$"
-  local full = folder and folder .. "/" .. name or name
-  return located(full) or located("recipes/" .. name) or full
+  local shipped = "recipes/" .. name
+  if loading.called then return files.locate(shipped) or files.BUILT_IN .. shipped end
+  local folder = loading.path and loading.path:match "^(.*)/[^/]*$"
+  local beside = folder and folder .. "/" .. name or name
+  return fs.stat(beside) and beside or files.locate(shipped) or beside
 end
 
 
@@ -192,15 +188,14 @@ recipe.inputs = inputs.read
 -- The model that conf/model/<name>.yaml describes, as identify() returns it: its
 -- name, variant and arch. Refuses a name that is none.
 function recipe.described(name)
-  local path = ("conf/model/%s.yaml"):format(name)
-  local contents = files.read(path)
+  local contents, where = files.read(("conf/model/%s.yaml"):format(name))
   if not contents then
     local known = files.names("conf/model", ".yaml")
     errors.raise("usage", ("no model '%s'%s"):format(name, nearest.suggestion(name, known)),
       { hint = "conf/model has: " .. table.concat(known, ", ") })
   end
-  local said = errors.check("usage", yaml.decode(contents, { name = path }))
-  return { name = said.name, variant = said.variant, arch = path }
+  local said = errors.check("usage", yaml.decode(contents, { name = where }))
+  return { name = said.name, variant = said.variant, arch = name }
 end
 
 
@@ -245,28 +240,89 @@ local function run_chunk(chunk, where, text)
 end
 
 
--- Load a recipe file, found on disk or built in.
-function recipe.load(name)
-  local text, where = files.read(files.recipe(name) or name)
-  if not text then
-    local known = files.names("recipes", ".lua")
-    for i, known_name in ipairs(known) do known[i] = "recipes/" .. known_name .. ".lua" end
-    errors.raise("usage", where .. nearest.suggestion(name, known),
-      { hint = #known > 0 and "recipes: " .. table.concat(known, " ") or nil })
+-- Is a word that names a recipe a path? Else it is the name of one that ships.
+local function is_path(word)
+  return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil
+end
+
+
+-- A word as the folder recipes/ (or none), a name and the ending .lua (or none).
+local function split(word)
+  local folder = word:match "^recipes/" or word:match "^%./recipes/" or word:match "^%./" or ""
+  local ending = word:match "%.lua$" or ""
+  return folder, word:sub(#folder + 1, -#ending - 1), ending
+end
+
+
+local function unknown(word, message)
+  local folder, _, ending = split(word)
+  local known, here = files.names("recipes", ".lua"), nil
+  for i, name in ipairs(known) do known[i] = folder .. name .. ending end
+  for _, path in ipairs { word .. ".lua", "recipes/" .. word .. ".lua" } do
+    if not is_path(word) and fs.stat(path) then here = ("llmprof %s runs the file"):format(path) end
   end
+  errors.raise("usage", message .. nearest.suggestion(word, known),
+    { hint = here or "recipes: " .. table.concat(known, " ") })
+end
+
+
+-- Where a recipe of that name lies; nil when there is none.
+local function find_name(name)
+  return name:find "^[%w_-]+$" and files.locate("recipes/" .. name .. ".lua")
+end
+
+
+-- Where a word leads: the path of a recipe, and its name where it was found by that; raises
+-- when it leads nowhere.
+local function find(word)
+  local built_in = files.built_in(word)
+  if built_in then return word, built_in:match "([^/]+)%.lua$" end
+  if is_path(word) then
+    local info, message, code = fs.stat(word)
+    if info then return word end
+    if code ~= "notfound" then errors.raise("usage", message) end
+  end
+  local _, name = split(word)
+  local path = find_name(name)
+  if path then return path, name end
+  unknown(word, is_path(word) and word .. ": no such file, nor is it built in"
+    or ("no recipe '%s'"):format(word))
+end
+
+
+function recipe.has(name)
+  return find_name(name) ~= nil
+end
+
+
+-- Load a recipe. A word with a "/" or that ends in .lua is a path; where no file is there,
+-- and for other words, it is the recipe that ships under that name: never one of the
+-- working directory. Of such a one `called` is the name; path is where a file on disk lies,
+-- and note, if there is one, is for the user.
+function recipe.load(word)
+  files.set_project(nil)
+  local path, called = find(word)
+  if not called then files.set_project(path) end
+  local text, where = files.read_path(path)
+  if not text then errors.raise("usage", where) end
   if text:byte() == 27 then
     errors.raise("usage", where .. ": compiled Lua; a recipe is Lua source")
   end
   local chunk, message = load(text, "@" .. where, "t", environment())
   if not chunk then errors.raise("usage", message) end
-  loading = where
+  loading = { path = path, called = called }
   local made = run_chunk(chunk, where, text)
   if getmetatable(made) ~= Recipe then
     errors.raise("usage", ("%s: returns %s, not a recipe"):format(where,
       type(made) == "nil" and "nothing" or "a " .. type(made)),
       { hint = 'end it with: return require("llmprof.recipe").recipe { ... }' })
   end
-  made.file, made.source = where, text
+  made.file, made.source, made.called = where, text, called
+  made.path = not files.built_in(path) and path or nil
+  if called and is_path(word) and not files.built_in(word) then
+    made.note = ("there is no file %s: this is the recipe '%s' that ships with llmprof"):format(
+      word, called)
+  end
   return made
 end
 

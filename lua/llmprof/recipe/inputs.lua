@@ -29,7 +29,7 @@ end
 
 -- The inputs that a file lists, in order: { name, sha256 (or nil), bytes (or nil) }.
 function inputs.read(path)
-  local contents, where = files.read(path)
+  local contents, where = files.read_path(path)
   if not contents then bad(path, "no such file") end
   local tree = errors.check("usage", yaml.decode(contents, { name = where }))
   local list = type(tree) == "table" and tree.files or nil

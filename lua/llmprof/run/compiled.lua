@@ -30,7 +30,7 @@ end
 
 
 local function read(source)
-  local text, where = files.read(source)
+  local text, where = files.read_path(source)
   if not text then errors.raise("usage", where) end
   return text
 end

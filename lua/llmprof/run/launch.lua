@@ -4,7 +4,7 @@ local layout = require "llmprof.bundle.layout"
 
 local launch = {}
 
-launch.PROGRAM = "recipes/workloads/launch.py"
+launch.NAME = "recipes/workloads/launch.py"
 
 -- Stands for a rank's number in the words of its program.
 launch.RANK = "{rank}"

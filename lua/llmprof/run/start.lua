@@ -3,7 +3,8 @@
 --
 --   recipe     of llmprof.recipe
 --   settings   KEY=VALUE, +KEY=VALUE, ~KEY, as on the command line
---   config     a file of settings (optional); trusted: it may name programs to run
+--   config     a file of settings (optional)
+--   trusted    that file, and presets of the recipe's folders, may name programs to run
 --   standins   settings that have stand-ins play the tools (optional): llmprof.run.standins
 --   resume     a run to continue (optional): its id, its folder or "latest"
 --   quiet, verbose, log, watch_gpu   what is shown: llmprof.run.progress (optional)
@@ -32,7 +33,7 @@ end
 
 -- The words of a command line that does it, without those about what is shown.
 function start.words(given)
-  local list = { "llmprof", given.recipe.file }
+  local list = { "llmprof", given.recipe.called or given.recipe.file }
   table.move(given.settings, 1, #given.settings, #list + 1, list)
   if given.standins then list[#list + 1] = "--with-standins" end
   for _, option in ipairs { "config", "resume" } do
@@ -45,12 +46,16 @@ function start.words(given)
 end
 
 
--- A file of settings may be a stranger's: what it has run is named before.
+-- A file of settings or a preset may be a stranger's: what it has run is named before.
 local function check_trust(given, composed)
   if given.trusted then return end
-  local runs = config.runs_of_file(composed, given.recipe, given.settings)
+  local runs = config.untrusted_runs(composed, given.recipe, given.config, given.settings)
   if #runs == 0 then return end
-  errors.raise("usage", ("%s says what is run: %s"):format(given.config, table.concat(runs, ", ")),
+  local list, file = {}, runs[1][1]
+  for _, entry in ipairs(runs) do
+    if entry[1] == file then list[#list + 1] = entry[2] end
+  end
+  errors.raise("usage", ("%s says what is run: %s"):format(file, table.concat(list, ", ")),
     { hint = "--trust-config runs it, if the file is yours" })
 end
 

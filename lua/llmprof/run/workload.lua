@@ -29,7 +29,7 @@ workload.EAGER = "LLMPROF_EAGER_REPEAT"
 -- ---- how it is started ----
 
 -- A word of argv: text as it is, numbers and booleans written out. A file that
--- is built in only is written into the run first, CUDA source is compiled.
+-- is built in lies in the run (write_built_in), CUDA source is compiled.
 local function word(value, run)
   if type(value) == "table" and type(value.compile) == "string" then
     return run and compiled.make(value.compile) or compiled.path(value.compile)
@@ -39,23 +39,25 @@ local function word(value, run)
     errors.raise("usage", ("workload: argv holds a %s; strings and numbers are expected")
       :format(type(value)))
   end
-  local built_in = value:find "^recipes/" and not fs.stat(value) and files.read(value)
-  if not built_in then return value end
-  local name = layout.program(value:match "[^/]+$")
-  if run then run:write(name, built_in) end
-  return run and run:absolute(name) or value
+  return run and files.built_in(value) and run:absolute(layout.program(value:match "[^/]+$"))
+    or value
 end
 
 
--- Python files import their neighbours, so those are written out with them.
-local function write_neighbours(argv, run)
+local function write_one(name, run)
+  run:write(layout.program(name:match "[^/]+$"), errors.check("usage", files.own(name)))
+end
+
+
+-- The files among the words that are built in are written into the run. Python files
+-- import their neighbours, so those are written out with them.
+local function write_built_in(argv, run)
   for _, value in ipairs(argv) do
-    local folder = type(value) == "string" and value:match "^(recipes/.*)/[^/]+%.py$"
-    if folder and not fs.stat(value) then
-      for _, name in ipairs(files.names(folder, ".py")) do
-        local contents = files.read(("%s/%s.py"):format(folder, name))
-        if contents then run:write(layout.program(name .. ".py"), contents) end
-      end
+    local name = type(value) == "string" and files.built_in(value)
+    if name then write_one(name, run) end
+    local folder = name and name:match "^(.*)/[^/]+%.py$"
+    for _, beside in ipairs(folder and files.own_names(folder, ".py") or {}) do
+      write_one(("%s/%s.py"):format(folder, beside), run)
     end
   end
 end
@@ -101,8 +103,9 @@ end
 -- function that makes the former of the latter.
 local function as_ranks(cfg, run, spec)
   if not launch.wanted(cfg) then return spec end
-  local starter = word(launch.PROGRAM, run)
-  if run then write_neighbours({ launch.PROGRAM }, run) end
+  local program = files.locate(launch.NAME)
+  if run then write_built_in({ program }, run) end
+  local starter = word(program, run)
   local logs = run and run:absolute(layout.workload.folder) or layout.workload.folder
   function spec.ranks(words) return launch.argv(cfg, starter, logs, words) end
   spec.inner, spec.argv = spec.argv, spec.ranks(spec.argv)
@@ -119,7 +122,7 @@ function workload.describe(made, cfg, run, changes)
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
   check_holes(given.argv)
-  if run then write_neighbours(given.argv, run) end
+  if run then write_built_in(given.argv, run) end
   local argv = {}
   for i, value in ipairs(given.argv) do argv[i] = word(value, run) end
   local env = {}

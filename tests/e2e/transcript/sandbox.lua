@@ -10,7 +10,7 @@ local Sandbox = {}
 Sandbox.__index = Sandbox
 
 local MARK = "LLMPROF_TRANSCRIPT"
-local links = { recipes = "recipes", conf = "conf", fixtures = "tests/fixtures",
+local links = { recipes = "recipes", fixtures = "tests/fixtures",
   e2e = "tests/e2e" }
 
 

@@ -67,6 +67,7 @@ function command.run(argv)
   local source = errors.check("usage", fs.read(script))
   local chunk, message = load(source:gsub("^#[^\n]*", "", 1), "@" .. script)
   if not chunk then errors.raise("usage", message) end
+  package.path = package.path .. ";./?.lua;./?/init.lua" -- as `lua` has it for a script
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
   offer_session(table.move(argv, 2, #argv, 1, {}))
   local trace

@@ -29,7 +29,7 @@ local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.
 
 -- The contents of a template, for a name.
 local function filled(template, name)
-  local contents = errors.check("failed", files.read(FOLDER .. template))
+  local contents = errors.check("failed", files.own(FOLDER .. template))
   return (contents:gsub("@NAME@", name))
 end
 

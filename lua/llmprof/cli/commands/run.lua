@@ -6,7 +6,7 @@ local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local recipe = require "llmprof.recipe"
+local recipe_argument = require "llmprof.cli.recipe_argument"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local standins = lazy "llmprof.run.standins"
 local start = lazy "llmprof.run.start"
@@ -20,7 +20,7 @@ KEY=VALUE sets a configuration key, +KEY=VALUE adds one, ~KEY removes a value,
 nsys=light chooses a preset; lists are written [a,b].]],
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
-    { "trust-config", help = "run the programs that it names, too" },
+    { "trust-config", help = "run programs that it or a preset names, too" },
     { "print-config", help = "show every value and where it came from, do nothing" },
     { "dry-run", help = "show the steps and commands, do nothing" },
     { "with-standins", help = "try it without a GPU: stand-ins play nsys, ncu and Python" },
@@ -33,16 +33,6 @@ nsys=light chooses a preset; lists are written [a,b].]],
   },
   completes = "recipe",
 }
-
-
--- ---- what is going to run ----
-
-local function load_recipe(words)
-  if #words == 0 then
-    errors.raise("usage", "which recipe?", { hint = "llmprof recipes/deepseek_ocr.lua" })
-  end
-  return recipe.load(words[1])
-end
 
 
 -- ---- help for a recipe ----
@@ -71,7 +61,7 @@ function command.help(words)
   local options = require "llmprof.cli.options"
   local text = { "usage: llmprof ", command.usage, "\n\n", command.details, "\n" }
   if words[1] then
-    local made = recipe.load(words[1])
+    local made = recipe_argument.load(words)
     text[#text + 1] = ("\nkeys of %s:\n%s"):format(made.name, key_lines(made.options))
     text[#text + 1] = "\nllmprof's own keys:\n" .. key_lines(require "llmprof.recipe.defaults")
   else
@@ -103,7 +93,8 @@ end
 
 
 function command.run(given, words)
-  local wanted = { recipe = load_recipe(words), settings = table.move(words, 2, #words, 1, {}),
+  local wanted = { recipe = recipe_argument.load(words, "llmprof deepseek_ocr"),
+    settings = table.move(words, 2, #words, 1, {}),
     config = given.config, trusted = given["trust-config"], resume = given.resume,
     quiet = given.quiet, verbose = given.verbose, log = given.log, watch_gpu = given["watch-gpu"] }
   local _ <close> = given["with-standins"] and stand_in(wanted) or nil

@@ -8,7 +8,7 @@ local grid = lazy "llmprof.compare.sweep.grid"
 local layout = lazy "llmprof.bundle.layout"
 local interrupt = require "llmprof.interrupt"
 local out = require "llmprof.base.out"
-local recipe = require "llmprof.recipe"
+local recipe_argument = require "llmprof.cli.recipe_argument"
 local recorded = lazy "llmprof.run.capture.recorded"
 local report = lazy "llmprof.compare.sweep.report"
 local start = lazy "llmprof.run.start"
@@ -26,7 +26,7 @@ that are done already are kept; one that fails does not stop the others.]],
   completes = "recipe",
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
-    { "trust-config", help = "run the programs that it names, too" },
+    { "trust-config", help = "run programs that it or a preset names, too" },
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
     { "dry-run", help = "show the runs and which are done, do nothing" },
   },
@@ -34,15 +34,6 @@ that are done already are kept; one that fails does not stop the others.]],
 
 
 -- ---- what is going to run ----
-
-local function load_recipe(words)
-  if #words == 0 then
-    errors.raise("usage", "which recipe?",
-      { hint = "llmprof sweep recipes/alt_llm.lua infer.batch=1,4,16" })
-  end
-  return recipe.load(words[1])
-end
-
 
 -- Options of the workload were what they were when a capture was recorded: its
 -- figures under another value's name would be false.
@@ -190,7 +181,7 @@ end
 
 
 function command.run(given, words)
-  local made = load_recipe(words)
+  local made = recipe_argument.load(words, "llmprof sweep alt_llm infer.batch=1,4,16")
   local list = grid.combinations(table.move(words, 2, #words, 1, {}))
   local folder = folder_of(made, given, check_all(made, given, list))
   for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end

@@ -1,6 +1,7 @@
 -- One HTML file that needs nothing beside it: style, scripts and data are inside,
 -- and a Content-Security-Policy lets run what was put there and nothing else.
 local digest = require "llmprof.digest"
+local files = require "llmprof.base.files"
 local html = require "llmprof.base.html"
 local resources = require "llmprof.resources"
 
@@ -22,12 +23,7 @@ end
 
 
 local function asset(name)
-  local home = os.getenv "LLMPROF_HOME"
-  local file = home and io.open(home .. "/" .. FOLDER .. name, "rb")
-  if not file then return assert(resources.get(FOLDER .. name)) end
-  local source = file:read "a"
-  file:close()
-  return source
+  return assert(files.own(FOLDER .. name))
 end
 
 

@@ -17,19 +17,27 @@ local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }
 
--- The folder that is named, that beside the recipe, or that of the recipes that ship.
-local function wanted_folder(cfg, recipe)
-  if cfg.recorded then return cfg.recorded end
+local function is_folder(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "directory"
+end
+
+
+-- The folder that is named, that beside the recipe, or that of the recipes that ship; nil
+-- and the one that was looked for last.
+local function find_folder(cfg, recipe)
+  if cfg.recorded and is_folder(cfg.recorded) then return cfg.recorded end
   local own = "recorded/" .. recipe.name
-  local beside = (recipe.file or ""):match "^.*/"
-  return beside and files.find_folder(beside .. own) and beside .. own or "recipes/" .. own
+  local beside = not recipe.called and recipe.path and (recipe.path:match "^.*/" or "") .. own
+  if not cfg.recorded and beside and is_folder(beside) then return beside end
+  local name = cfg.recorded or "recipes/" .. own
+  return files.find_folder(name), name
 end
 
 
 -- The folder of a recipe's recorded capture.
 function recorded.folder(cfg, recipe)
-  local wanted = wanted_folder(cfg, recipe)
-  local folder = files.find_folder(wanted)
+  local folder, wanted = find_folder(cfg, recipe)
   if not folder then
     errors.raise("usage", ("no recorded capture in %s"):format(wanted),
       { hint = "recorded=FOLDER names another; it holds run.sqlite and capture.json" })
@@ -69,7 +77,7 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- The settings that it was made with, as a tree; nil where it does not say. What is
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
-  local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
+  local folder = find_folder(ctx.cfg, ctx.recipe)
   local path = folder and fs.beneath(folder, layout.ABOUT)
   local said = path and errors.unless_systems(document.read(path, "capture"))
   return said and said.captured_with or nil

@@ -213,9 +213,9 @@ end
 
 
 local function recipe_is_newer(ctx)
-  local written = fs.stat(ctx.recipe.file)
+  local written = ctx.recipe.path and fs.stat(ctx.recipe.path)
   local made = fs.stat(ctx.run:path(layout.results))
-  return written ~= nil and made ~= nil and written.mtime_ns > made.mtime_ns
+  return written and made and written.mtime_ns > made.mtime_ns
 end
 
 

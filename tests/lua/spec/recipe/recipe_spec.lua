@@ -1,4 +1,5 @@
 local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
 local errors = require "llmprof.base.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
@@ -121,6 +122,43 @@ describe("llmprof.recipe.load", function()
         workload = function() end }]]))
     assert.same({ top() .. "/run.py", top() .. "/none.py" },
       recipe.load(top() .. "/r.lua").options.a)
+  end)
+
+  it("takes one that ships where a path leads nowhere, and says so", function()
+    for word, said in pairs {
+      ["recipes/toy_llm.lua"] = false, ["toy_llm"] = false,
+      ["toy_llm.lua"] = "there is no file toy_llm.lua: this is the recipe 'toy_llm' that ships "
+        .. "with llmprof",
+    } do
+      local made = recipe.load(word)
+      assert.same({ "toy_llm", "recipes/toy_llm.lua" }, { made.name, made.file })
+      assert.equal(said or nil, made.note)
+    end
+    assert.same({ nil, "recipes/toy_llm.lua" }, { recipe.load("recipes/toy_llm.lua").called,
+      recipe.load("recipes/toy_llm.lua").path })
+    assert.same({ "toy_llm", nil }, { recipe.load("toy_llm").called, recipe.load("toy_llm").path })
+  end)
+
+  it("takes a name for one that ships, whatever lies in the working directory", function()
+    assert(fs.mkdirs(top() .. "/recipes/workloads"))
+    for _, name in ipairs { "deepseek_ocr.lua", "mine.lua" } do
+      assert(fs.write(top() .. "/recipes/" .. name, "error 'PWNED'"))
+    end
+    assert(fs.write(top() .. "/recipes/workloads/deepseek_ocr.py", ""))
+    local run = child.caller(top, function() return { cwd = top() } end)
+    local status, said = run("deepseek_ocr", "--dry-run", "capture=none")
+    assert.equal(0, status)
+    assert.matches("built-in:recipes/workloads/deepseek_ocr.py", said, 1, true)
+    assert.same({ 2, "", "llmprof: no recipe 'mine'\n  llmprof recipes/mine.lua runs the file\n" },
+      { run("run", "mine") })
+    assert.matches("PWNED", select(3, run "recipes/mine.lua"))
+  end)
+
+  it("knows names by heart", function()
+    assert.same({ "usage", "no recipe 'toy_lm' (did you mean 'toy_llm'?)" },
+      { table.unpack(failure(recipe.load, "toy_lm"), 1, 2) })
+    assert.same({ "usage", "toy_lm.lua: no such file, nor is it built in (did you mean "
+      .. "'toy_llm.lua'?)" }, { table.unpack(failure(recipe.load, "toy_lm.lua"), 1, 2) })
   end)
 
   it("says which recipes there are", function()

@@ -76,13 +76,13 @@ describe("recipes/alt_llm.lua", function()
   end
 
   it("says which model it is", function()
-    assert.same({ "Llama-3", "8B", "conf/model/llama3_8b.yaml" }, model_of())
+    assert.same({ "Llama-3", "8B", "llama3_8b" }, model_of())
     for _, preset in ipairs(recipe.load "recipes/alt_llm.lua".options["model.preset"].choices) do
-      assert.equal(("conf/model/%s.yaml"):format(preset), model_of("model.preset=" .. preset)[3])
+      assert.equal(preset, model_of("model.preset=" .. preset)[3])
     end
     assert.same({ "checkpoint" }, model_of "model.path=/models/checkpoint/")
     assert.same({ "Phi" }, model_of "model.config=models/Phi/config.json")
-    assert.same({ "mine", "8B", "conf/model/llama3_8b.yaml" }, model_of "model.name=mine")
+    assert.same({ "mine", "8B", "llama3_8b" }, model_of "model.name=mine")
   end)
 
   it("refuses a checkpoint and a config.json together", function()

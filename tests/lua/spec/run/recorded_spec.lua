@@ -29,13 +29,16 @@ describe("llmprof.run.capture.recorded", function()
   end
 
   it("is looked for by the recipe's name", function()
-    assert.equal("recipes/recorded/deepseek_ocr", recorded.folder({}, { name = "deepseek_ocr" }))
+    assert.equal("recipes/recorded/deepseek_ocr", recorded.folder({},
+      { name = "deepseek_ocr", path = "recipes/mine.lua" }))
+    assert.matches("/share/llmprof/recipes/recorded/deepseek_ocr$",
+      recorded.folder({}, { name = "deepseek_ocr" }))
     assert(fs.mkdirs(top() .. "/recorded/deepseek_ocr"))
     assert.equal(top() .. "/recorded/deepseek_ocr",
-      recorded.folder({}, { name = "deepseek_ocr", file = top() .. "/copy.lua" }))
+      recorded.folder({}, { name = "deepseek_ocr", path = top() .. "/copy.lua" }))
     assert.same({ "usage", "no recorded capture in recipes/recorded/r",
       "recorded=FOLDER names another; it holds run.sqlite and capture.json" },
-      failure(recorded.folder, {}, { name = "r", file = top() .. "/r.lua" }))
+      failure(recorded.folder, {}, { name = "r", path = top() .. "/r.lua" }))
   end)
 
   it("tells what is known of it", function()
