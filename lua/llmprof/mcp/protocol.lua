@@ -107,7 +107,8 @@ function protocol.era(request)
   if not wanted then return false end
   if not has(protocol.MODERN, wanted) then
     return nil, protocol.error(request.id, "version", "the revision is not supported",
-      { supported = json.list { table.unpack(protocol.MODERN) }, requested = protocol.said(wanted) })
+      { supported = json.list { table.unpack(protocol.MODERN) },
+        requested = protocol.said(wanted) })
   elseif not is_object(meta[CAPABILITIES]) then
     return nil, protocol.error(request.id, "params", "_meta: no " .. CAPABILITIES)
   end
@@ -131,7 +132,8 @@ end
 -- An error, by its name in protocol.code.
 function protocol.error(id, name, message, data)
   return { jsonrpc = "2.0", id = id == nil and json.null or id,
-    error = { code = protocol.code[name], message = text.clean_lines(message), data = data } }
+    error = { code = protocol.code[name], message = text.clean_lines(message),
+      data = data } }
 end
 
 
