@@ -238,10 +238,9 @@ bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines) {
   return plain_run(text, size, keep_lines) == size;
 }
 
-/* Does it turn the direction of writing: a name could read as another? */
-static bool is_bidi_control(uint32_t code) {
-  return code == 0x061C || code == 0x200E || code == 0x200F ||
-         (code >= 0x202A && code <= 0x202E) ||
+/* Does it turn the direction of what follows: a name could read as another? */
+static bool is_turn(uint32_t code) {
+  return (code >= 0x202A && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);
 }
 
@@ -288,7 +287,7 @@ static void put_clean(llmprof_buffer *out, uint32_t code, const char *bytes,
   else if (code == REPLACEMENT)
     llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
   else if (tab || line || !llmprof_text_is_control(code) ||
-           (how.keep_invisible && is_invisible(code) && !is_bidi_control(code)))
+           (how.keep_invisible && is_invisible(code) && !is_turn(code)))
     llmprof_buffer_add(out, bytes, size);
   else
     llmprof_text_put_control(out, code);

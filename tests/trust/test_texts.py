@@ -108,12 +108,12 @@ class Texts(support.Case):
     def test_stats_for_programs_and_people(self):
         """CSV of a pipe is that of nsys, byte for byte; a terminal is shown what is in it."""
         trace = self.trace(support.CAPTURE / "run.sqlite",
-                           "UPDATE StringIds SET value = value || '\u200b\U000e0041'")
+                           f"UPDATE StringIds SET value = value || '{UNSEEN}'")
         words = ("stats", trace, "-f", "csv", "-r", "cuda_gpu_kern_sum")
         piped = subprocess.run([support.program, *words], env=self.env(), check=True,
                                stdin=subprocess.DEVNULL, capture_output=True).stdout.decode()
-        self.assertIn("\u200b\U000e0041", piped)
-        shown = piped.replace("\u200b\U000e0041", "\\u{200b}\\u{e0041}")
+        self.assertIn(UNSEEN, piped)
+        shown = piped.replace(UNSEEN, "".join(f"\\u{{{ord(c):x}}}" for c in UNSEEN))
         self.assertEqual(shown, self.does(*words, "--safe").out.decode())
         screen, terminal = pty.openpty()
         tty.setraw(terminal)

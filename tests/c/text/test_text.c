@@ -271,9 +271,9 @@ static void test_cleaning_invisible(void **state) {
 static void test_cleaning_exact(void **state) {
   (void)state;
   llmprof_buffer buf = {0};
-  const char text[] = "a\xE2\x80\x8B\xC2\xAD\x1B\n\xE2\x80\xAE\xFF";
+  const char text[] = "a\xE2\x80\x8F\xC2\xAD\x1B\n\xE2\x80\xAE\xFF";
   llmprof_text_clean_exact(&buf, text, sizeof text - 1);
-  assert_buffer(&buf, "a\xE2\x80\x8B\xC2\xAD" FFFD "\n\\u{202e}" FFFD);
+  assert_buffer(&buf, "a\xE2\x80\x8F\xC2\xAD" FFFD "\n\\u{202e}" FFFD);
 }
 
 static void assert_cleaned_lines(const char *text, size_t size,
