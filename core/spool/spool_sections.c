@@ -1,5 +1,6 @@
 #include "spool/spool_sections.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "frame/sort.h"
@@ -107,17 +108,24 @@ static void set_clocks(spool_sections *s) {
 
 /* ---- units ---- */
 
+/* Begin or end of a unit. */
+typedef struct spool_edge {
+  int64_t time;
+  size_t place; /* in the file */
+  uint16_t type, end;
+} spool_edge;
+
 static void end_last(spool_span *spans, size_t count, int64_t time) {
   if (count && spans[count - 1].end > time) spans[count - 1].end = time;
 }
 
-static bool records(const spool_unit *unit) {
+static bool records(const spool_edge *unit) {
   return unit->type == SPOOL_UNIT_TIMELINE ||
          unit->type == SPOOL_UNIT_OPERATORS;
 }
 
-/* Only units that recorded operations are kept. */
-static bool add_unit(spool_section *section, const spool_unit *unit,
+/* Only units that recorded operations are kept. In the order of time. */
+static bool add_unit(spool_section *section, const spool_edge *unit,
                      uint16_t wanted) {
   if (!section->has_units) section->first_unit = unit->time;
   section->has_units = true;
@@ -161,13 +169,23 @@ bool spool_is_after(const spool_section *section, int64_t time) {
   return count && time > section->shown[count - 1].end;
 }
 
-/* Of units that are told in another order than that of time nothing is
- * known. */
-static void check_units(spool_section *section) {
-  for (size_t i = 0; i + 1 < section->shown_count; i++) {
-    if (section->shown[i].end > section->shown[i + 1].begin)
-      section->has_units = false;
-  }
+static int compare_edges(const void *a, const void *b) {
+  const spool_edge *x = a, *y = b;
+  if (x->time != y->time) return x->time < y->time ? -1 : 1;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* What two threads told is in the file in any order. */
+static bool add_units(spool_section *section, uint16_t wanted) {
+  bool ok = true;
+  if (section->edge_count)
+    qsort(section->edges, section->edge_count, sizeof *section->edges,
+          compare_edges);
+  for (size_t i = 0; ok && i < section->edge_count; i++)
+    ok = add_unit(section, &section->edges[i], wanted);
+  llmprof_free(section->edges);
+  section->edges = NULL;
+  return ok;
 }
 
 /* ---- devices ---- */
@@ -266,11 +284,17 @@ static bool take_device(spool_sections *s, const spool_item *item) {
          keep_device(s, item->section, &device);
 }
 
-static bool take_unit(const spool_sections *s, const spool_item *item) {
+static bool take_unit(spool_section *section, const spool_item *item) {
   spool_unit unit;
   spool_item_get(item, &unit, sizeof unit);
-  if (!unit.end) s->all[item->section].has_end = false;
-  return add_unit(&s->all[item->section], &unit, s->wanted);
+  if (!unit.end) section->has_end = false;
+  if (!llmprof_grow(&section->edges, &section->edge_cap,
+                    section->edge_count + 1, sizeof *section->edges))
+    return false;
+  section->edges[section->edge_count] =
+      (spool_edge){unit.time, section->edge_count, unit.type, unit.end};
+  section->edge_count++;
+  return true;
 }
 
 static bool take(void *user, const spool_item *item, llmprof_error *err) {
@@ -290,7 +314,7 @@ static bool take(void *user, const spool_item *item, llmprof_error *err) {
     section->has_end = true;
     break;
   case SPOOL_UNIT:
-    ok = take_unit(s, item);
+    ok = take_unit(section, item);
     break;
   case SPOOL_DEVICE:
     ok = take_device(s, item);
@@ -357,7 +381,9 @@ static bool describe(spool_sections *s, llmprof_error *err) {
       SPOOL_BIT(SPOOL_UNIT) | SPOOL_BIT(SPOOL_DEVICE) |
       SPOOL_BIT(SPOOL_NVTX_DOMAIN) | SPOOL_BIT(SPOOL_NVTX_CATEGORY);
   if (!spool_file_each(&s->file, kinds, take, s, err)) return false;
-  for (uint32_t i = 0; i < s->file.sections; i++) check_units(&s->all[i]);
+  for (uint32_t i = 0; i < s->file.sections; i++) {
+    if (!add_units(&s->all[i], s->wanted)) return llmprof_fail_nomem(err);
+  }
   for (size_t i = 0; i < s->file.chunk_count; i++)
     s->recorded |= s->file.chunks[i].kinds;
   set_clocks(s);
@@ -375,6 +401,7 @@ bool spool_sections_open(spool_sections *s, const char *path, uint16_t wanted,
 }
 
 static void forget_units(spool_section *section) {
+  llmprof_free(section->edges);
   llmprof_free(section->shown);
   llmprof_free(section->others);
 }

@@ -17,6 +17,8 @@ typedef struct spool_section {
   bool has_clock, has_end;
   int64_t shift; /* what makes a time of the spool one of the trace */
   int64_t id;    /* of the process, as nsys numbers them */
+  struct spool_edge *edges; /* of units, as they come; gone once it is open */
+  size_t edge_count, edge_cap;
   bool has_units;
   int64_t first_unit; /* when the first one began */
   spool_span *shown;  /* by begin; they do not overlap */

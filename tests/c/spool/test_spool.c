@@ -315,6 +315,25 @@ static void test_units(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* The thread that ends a unit is another than the one that began it, and what
+ * it says lies before that in the file. */
+static void test_units_of_two_threads(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  const uint32_t name = spool_put_string(&m, "work");
+  spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, true, 2400000);
+  for (int64_t at = 2100000; at < 2600000; at += 200000) {
+    spool_put_nvtx(&m, SPOOL_NVTX_PUSH, at, PID, name, 0);
+    spool_put_nvtx(&m, SPOOL_NVTX_POP, at + 500, PID, 0, 0);
+  }
+  spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, false, 2000000);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  assert_int_equal(llmprof_trace_ranges(trace, &err)->count, 2);
+  llmprof_trace_close(trace);
+}
+
 static void put_call(spool_maker *m, uint32_t name, uint32_t tid,
                      uint32_t correlation, bool driver) {
   spool_call call = {.start = 1500000 + m->count * 1000,
@@ -711,14 +730,23 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_model),     cmocka_unit_test(test_other_records),
-      cmocka_unit_test(test_ranges),    cmocka_unit_test(test_payloads),
-      cmocka_unit_test(test_units),     cmocka_unit_test(test_ends),
-      cmocka_unit_test(test_calls),     cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_processes), cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_changed),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_lies),      cmocka_unit_test(test_frames),
-      cmocka_unit_test(test_samples),   cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_model),
+      cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_payloads),
+      cmocka_unit_test(test_units_of_two_threads),
+      cmocka_unit_test(test_units),
+      cmocka_unit_test(test_ends),
+      cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_changed),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_frames),
+      cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
