@@ -21,8 +21,9 @@ enum {
 };
 
 enum {
-  PART = 2048, /* items of a piece of the file */
-  ROOM = 24,   /* bytes of a number */
+  PART = 2048,      /* items of a piece of the file */
+  ROOM = 24,        /* bytes of a number */
+  LONG_NAME = 8192, /* bytes: each slice has its name, no viewer shows more */
 };
 
 /* Texts by number, each made once: names, tracks and shapes come again and
@@ -135,10 +136,21 @@ static void put_cached(writer *w, text_cache *c, uint32_t number,
 
 /* ---- pieces of text ---- */
 
+/* A name in quotes; of a long one its beginning, up to a whole character. */
+static void put_quoted(writer *w, const char *bytes, size_t size) {
+  llmprof_buffer *out = &w->piece.bytes;
+  size_t kept = size < LONG_NAME ? size : LONG_NAME;
+  while (kept && kept < size && (bytes[kept] & 0xc0) == 0x80) kept--;
+  llmprof_json_put_any(out, bytes, kept);
+  if (kept == size || out->failed) return;
+  out->size--; /* the quote */
+  PUT(w, "…\"");
+}
+
 static void put_string(writer *w, uint32_t id) {
   size_t size;
   const char *bytes = llmprof_strings_get(w->of->strings, id, &size);
-  llmprof_json_put_any(&w->piece.bytes, bytes, size);
+  put_quoted(w, bytes, size);
 }
 
 static void put_id(writer *w, uint32_t id, const char *otherwise) {
@@ -223,7 +235,7 @@ static void write_name(writer *w, uint32_t pid, const uint32_t *tid) {
                         tid ? "thread_name" : "process_name", pid);
   if (tid) llmprof_buffer_printf(&w->piece.bytes, ",\"tid\":%" PRIu32, *tid);
   PUT(w, ",\"args\":{\"name\":");
-  llmprof_json_put_any(&w->piece.bytes, w->label.bytes, w->label.size);
+  put_quoted(w, w->label.bytes, w->label.size);
   PUT(w, "}}");
   w->piece.bytes.failed |= w->label.failed;
   llmprof_buffer_clear(&w->label);
@@ -422,7 +434,7 @@ static void put_call(writer *w, uint32_t id) {
   size_t size;
   const char *name = llmprof_strings_get(w->of->strings, id, &size);
   if (size > 6 && memcmp(name + size - 6, "_v", 2) == 0) size -= 6;
-  llmprof_json_put_any(&w->piece.bytes, name, size);
+  put_quoted(w, name, size);
 }
 
 static void put_call_name(writer *w, uint32_t id) {
@@ -538,6 +550,15 @@ static bool write_parts(const export *x, llmprof_perfetto_counts *counts,
   return ok;
 }
 
+static size_t count_long(const llmprof_strings *strings) {
+  size_t count = 0, size;
+  for (size_t i = 0; i < llmprof_strings_count(strings); i++) {
+    llmprof_strings_get(strings, (uint32_t)i, &size);
+    count += size > LONG_NAME;
+  }
+  return count;
+}
+
 static bool write_file(export *x, const char *path, bool packed,
                        llmprof_perfetto_counts *counts, llmprof_error *err) {
   x->parts = 1 + (x->layout.count + PART - 1) / PART;
@@ -558,6 +579,7 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
             (x.details = llmprof_trace_details(trace, err)) &&
             write_file(&x, path, options->packed, &counts, err);
   counts.lanes = x.layout.lane_count;
+  counts.long_names = count_long(x.strings);
   if (ok && written) *written = counts;
   llmprof_perfetto_layout_free(&x.layout);
   return ok;

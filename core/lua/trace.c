@@ -561,7 +561,8 @@ static const llmprof_window *check_windows(lua_State *L, int options,
 }
 
 /* trace:perfetto(path [, options]) -> counts of what was written:
- * { operations, ranges, calls, flows, lanes } | nil, message, code
+ * { operations, ranges, calls, flows, lanes, long_names (of more than 8 KiB,
+ * which were cut) } | nil, message, code
  * options: packed (boolean: as gzip), windows (list of { first, last }, ns
  * since the session started, in order: only what lies there) */
 static int f_perfetto(lua_State *L) {
@@ -580,6 +581,7 @@ static int f_perfetto(lua_State *L) {
   set_integer(L, "calls", (int64_t)written.calls);
   set_integer(L, "flows", (int64_t)written.flows);
   set_integer(L, "lanes", (int64_t)written.lanes);
+  set_integer(L, "long_names", (int64_t)written.long_names);
   return 1;
 }
 

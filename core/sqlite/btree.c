@@ -12,9 +12,10 @@ enum {
   INTERIOR_HEADER = 12,
   FILE_HEADER = 100,
   UTF8 = 1,
-  MAX_DEPTH = 20,      /* SQLite's own limit */
-  WINDOW = 128 * 1024, /* stays in the second-level cache */
-  SKIP = 16 * 1024,    /* reading that much in vain is as cheap as a call */
+  MAX_DEPTH = 20,         /* SQLite's own limit */
+  WINDOW = 128 * 1024,    /* stays in the second-level cache */
+  LONG_PAYLOAD = 1 << 20, /* bytes that are not kept for the next one */
+  SKIP = 16 * 1024,       /* reading that much in vain is as cheap as a call */
 };
 
 /* An interior page on the way down. */
@@ -332,6 +333,13 @@ const uint8_t *llmprof_btree_payload(llmprof_btree *tree,
   }
   memset(tree->payload + total, 0, LLMPROF_BTREE_PAYLOAD_SLACK);
   return tree->payload;
+}
+
+void llmprof_btree_forget(llmprof_btree *tree) {
+  if (tree->payload_cap < LONG_PAYLOAD) return;
+  llmprof_free(tree->payload);
+  tree->payload = NULL;
+  tree->payload_cap = 0;
 }
 
 /* ---- opening ---- */

@@ -88,6 +88,9 @@ const uint8_t *llmprof_btree_payload(llmprof_btree *tree,
                                      const llmprof_payload *payload,
                                      llmprof_error *err);
 
+/* The payload is not wanted any more: room for a long one is given back. */
+void llmprof_btree_forget(llmprof_btree *tree);
+
 /* "PATH: corrupt (page NUMBER: what)"; returns false. */
 bool llmprof_btree_corrupt(const llmprof_btree *tree, uint32_t number,
                            const char *what, llmprof_error *err);

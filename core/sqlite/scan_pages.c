@@ -322,7 +322,9 @@ static verdict decode_whole(llmprof_scan_pages *scan, const llmprof_payload *p,
                             int64_t *values, llmprof_error *err) {
   llmprof_payload whole = {.have = p->total, .total = p->total};
   whole.bytes = llmprof_btree_payload(scan->tree, &scan->leaf, p, err);
-  return whole.bytes ? decode(scan, &whole, values, err) : FAILED;
+  verdict got = whole.bytes ? decode(scan, &whole, values, err) : FAILED;
+  llmprof_btree_forget(scan->tree);
+  return got;
 }
 
 static int fail_cell(llmprof_scan_pages *scan, verdict got,

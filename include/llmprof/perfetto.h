@@ -38,6 +38,8 @@ typedef struct llmprof_perfetto_options {
 
 typedef struct llmprof_perfetto_counts {
   size_t operations, ranges, calls, flows, lanes;
+  size_t long_names; /* names of the trace of more than 8 KiB: each slice has
+                        the first 8 KiB of its name */
 } llmprof_perfetto_counts;
 
 /* The file is complete or, on failure, as it was before; *written may be NULL.

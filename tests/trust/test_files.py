@@ -1,6 +1,7 @@
 """Files that are no files, and databases that are not what they seem: nothing waits, and
 what cannot be read right is one line."""
 
+import json
 import os
 import shutil
 import socket
@@ -109,6 +110,19 @@ class Databases(support.Case):
         self.assertEqual(expected.replace(str(WHOLE).encode(), b""),
                          self.does("stats", path).out.replace(str(path).encode(), b""))
         self.does("scrub", path, "-o", folder / "out.sqlite")
+
+
+class LongNames(support.Case):
+    def test_one_of_20_mb(self):
+        size = 20_000_000
+        path = self.trace(WHOLE, f"UPDATE StringIds SET value = 'x' || replace(hex("
+                          f"zeroblob({size // 4})), '0', 'é') WHERE id = (SELECT demangledName FROM {KERNEL})")
+        env = self.env(LLMPROF_LIMITS=f"bytes={4 * size}")
+        result = self.does("export", path, "-o", self.top / "out.json", env=env)
+        self.assertIn("names of more than 8 KiB, which are cut there: 1", result.last_line())
+        names = {event["name"] for event in
+                 json.loads((self.top / "out.json").read_text())["traceEvents"]}
+        self.assertIn("x" + "é" * 4095 + "…", names)
 
 
 if __name__ == "__main__":

@@ -119,24 +119,25 @@ static void assert_counts(const llmprof_window *windows, size_t count,
   assert_int_equal(got.calls, wanted.calls);
   assert_int_equal(got.flows, wanted.flows);
   assert_int_equal(got.lanes, wanted.lanes);
+  assert_int_equal(got.long_names, wanted.long_names);
 }
 
 static void test_windows(void **state) {
   (void)state;
-  assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6});
+  assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6, 0});
   /* A call, and the kernel that it launched later; no range of then. */
   assert_counts(&(llmprof_window){0, 61}, 1,
-                (llmprof_perfetto_counts){1, 0, 1, 1, 2});
+                (llmprof_perfetto_counts){1, 0, 1, 1, 2, 0});
   /* A kernel whose call was before; the range is open. */
   assert_counts(&(llmprof_window){3000, 3100}, 1,
-                (llmprof_perfetto_counts){1, 1, 0, 0, 2});
+                (llmprof_perfetto_counts){1, 1, 0, 0, 2, 0});
   /* Ends are not included, starts are, also of what takes no time. */
   assert_counts(&(llmprof_window){9999, 7000123456}, 1,
                 (llmprof_perfetto_counts){0});
   assert_counts(&(llmprof_window){7000123456, 7000123457}, 1,
-                (llmprof_perfetto_counts){1, 0, 0, 0, 1});
+                (llmprof_perfetto_counts){1, 0, 0, 0, 1, 0});
   const llmprof_window two[] = {{0, 55}, {1000, 1501}};
-  assert_counts(two, 2, (llmprof_perfetto_counts){2, 1, 2, 2, 4});
+  assert_counts(two, 2, (llmprof_perfetto_counts){2, 1, 2, 2, 4, 0});
 }
 
 /* ---- whatever happens ---- */

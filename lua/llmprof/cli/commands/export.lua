@@ -19,8 +19,8 @@ local command = {
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
 thread, with flows from each call to what it launched. Times are counted from the
-start of the session, as in the export. --stage, --from and --to keep what overlaps
-them, and what was launched then.
+start of the session, as in the export. Of a name its first 8 KiB are written. --stage,
+--from and --to keep what overlaps them, and what was launched then.
 
 --format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
 for programs that read these. What llmprof does not keep of a timeline is NULL there.
@@ -114,8 +114,13 @@ end
 local writers = {}
 
 function writers.perfetto(trace, target, given)
-  say(target, check(trace:perfetto(target, { windows = wanted(trace, given),
-    packed = target:find "%.gz$" ~= nil })), "open it in ui.perfetto.dev")
+  local written = check(trace:perfetto(target, { windows = wanted(trace, given),
+    packed = target:find "%.gz$" ~= nil }))
+  say(target, written, "open it in ui.perfetto.dev")
+  if written.long_names > 0 then
+    out.complain(("%s: names of more than 8 KiB, which are cut there: %s"):format(target,
+      text.count(written.long_names)))
+  end
 end
 
 
