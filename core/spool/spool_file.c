@@ -94,7 +94,8 @@ uint32_t spool_file_string(const spool_file *f, uint32_t section, uint32_t id) {
 typedef struct opening {
   spool_file *file;
   int64_t size, offset;
-  uint32_t sequence; /* of the next block of the section at hand */
+  uint32_t section;  /* at hand */
+  uint32_t sequence; /* of its next block */
   bool lost;         /* after a torn block: only a new section counts */
   spool_keep_text keep;
   void *user;
@@ -142,9 +143,8 @@ static block_state read_block(const opening *o, spool_block *head,
 static bool note_block(opening *o, const spool_block *head,
                        llmprof_error *err) {
   spool_file *f = o->file;
-  if (head->sequence == 0) f->sections++;
   spool_chunk chunk = {o->offset + (int64_t)sizeof *head, head->length,
-                       f->sections - 1, 0};
+                       o->section, 0};
   cursor records = {f->bytes, f->bytes + head->length};
   spool_item item = {.section = chunk.section};
   while (next_record(&records, &item)) {
@@ -189,12 +189,35 @@ static bool skip_torn(opening *o, llmprof_error *err) {
   return true;
 }
 
+/* The section that begins with this block: a new one, unless the same
+ * recording was in the file before. The first block has the process, when it
+ * began and its clocks. */
+static bool begin_section(opening *o, const spool_block *head) {
+  spool_file *f = o->file;
+  if (!llmprof_intern_add(&f->firsts, &head->checksum, &o->section))
+    return false;
+  if (o->section < f->sections) {
+    f->repeated++;
+    return true;
+  }
+  f->sections++;
+  if (!llmprof_grow(&f->blocks, &f->blocks_cap, f->sections, sizeof *f->blocks))
+    return false;
+  f->blocks[o->section] = 0;
+  return true;
+}
+
 static bool take_block(opening *o, const spool_block *head,
                        llmprof_error *err) {
+  spool_file *f = o->file;
   bool begins = head->sequence == 0;
   if (!begins && (o->lost || head->sequence != o->sequence))
     return skip_torn(o, err);
-  if (!note_block(o, head, err)) return false;
+  if (begins && !begin_section(o, head)) return llmprof_fail_nomem(err);
+  if (head->sequence == f->blocks[o->section]) { /* else it was there before */
+    if (!note_block(o, head, err)) return false;
+    f->blocks[o->section]++;
+  }
   o->lost = false;
   o->sequence = head->sequence + 1;
   o->offset += (int64_t)sizeof *head + head->length;
@@ -223,6 +246,7 @@ bool spool_file_open(spool_file *f, const char *path, spool_keep_text keep,
   struct stat info;
   *f = (spool_file){.path = path};
   llmprof_intern_init(&f->strings, 2 * sizeof(uint32_t));
+  llmprof_intern_init(&f->firsts, sizeof(uint64_t));
   f->fd = llmprof_fs_open(path, &info, err);
   if (f->fd < 0) return false;
   opening o = {.file = f,
@@ -240,6 +264,8 @@ void spool_file_close(spool_file *f) {
   if (f->fd >= 0) close(f->fd);
   llmprof_free(f->chunks);
   llmprof_free(f->bytes);
+  llmprof_intern_free(&f->firsts);
+  llmprof_free(f->blocks);
   llmprof_intern_free(&f->strings);
   llmprof_free(f->string_of);
   *f = (spool_file){.fd = -1};

@@ -26,7 +26,11 @@ typedef struct spool_file {
   int fd;
   spool_chunk *chunks;
   size_t chunk_count, chunk_cap;
-  uint32_t sections;    /* spools: each begins with block 0 */
+  uint32_t sections;     /* spools: each begins with block 0 */
+  uint32_t repeated;     /* times that one was there already: it counts once */
+  llmprof_intern firsts; /* checksums of first blocks -> section */
+  uint32_t *blocks;      /* by section: how many of it were found */
+  size_t blocks_cap;
   uint64_t left;        /* bytes that belong to no whole block */
   unsigned char *bytes; /* records of the block at hand */
   size_t bytes_cap;

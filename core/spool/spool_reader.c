@@ -252,7 +252,9 @@ static bool say_losses(const losses *l) {
 static bool say_ends(const losses *l) {
   const spool_sections *s = &l->from->trace->sections;
   bool ok = say(l->from->builder, LLMPROF_PROBLEM, s->file.left,
-                "bytes of the spool are in no whole block");
+                "bytes of the spool are in no whole block") &&
+            say(l->from->builder, LLMPROF_WARNING, s->file.repeated,
+                "recordings are in the file again: each counts once");
   for (uint32_t i = 0; ok && i < s->file.sections; i++) {
     char text[96];
     if (s->all[i].has_end) continue;

@@ -558,6 +558,32 @@ static void test_changed(void **state) {
   spool_free(&m);
 }
 
+/* Files can be joined, also with what one of them has already, and with what
+ * the other copy lacks. */
+static void test_again(void **state) {
+  (void)state;
+  static const char *const wanted[] = {
+      "2 recordings are in the file again: each counts once"};
+  spool_maker m = small();
+  unsigned char *twice = malloc(2 * m.size);
+  assert_non_null(twice);
+  for (size_t size = 0; size <= m.size; size += 24) {
+    memcpy(twice, m.file, size);
+    memcpy(twice + size, m.file, m.size);
+    if (size >= SPOOL_MAGIC_SIZE)
+      assert_int_equal(operations_of(twice, size + m.size), 12);
+  }
+  memcpy(twice, m.file, m.size);
+  memcpy(twice + m.size, m.file, m.size);
+  llmprof_error err;
+  const char *path = test_file("twice.spool", twice, 2 * m.size);
+  llmprof_trace *trace = llmprof_trace_open(path, &err);
+  assert_said(trace, wanted, 1);
+  llmprof_trace_close(trace);
+  free(twice);
+  spool_free(&m);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   llmprof_error err = {0};
@@ -742,6 +768,7 @@ int main(void) {
       cmocka_unit_test(test_processes),
       cmocka_unit_test(test_cut),
       cmocka_unit_test(test_changed),
+      cmocka_unit_test(test_again),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_frames),
