@@ -95,7 +95,8 @@ end
 
 -- What a client said where a text is expected, for a message.
 function protocol.said(value)
-  return type(value) == "string" and value or assert(json.encode(value))
+  if type(value) == "string" then return value end
+  return value == nil and "null" or assert(json.encode(value))
 end
 
 
