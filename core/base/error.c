@@ -48,47 +48,81 @@ static llmprof_code code_of_errno(int errnum) {
   }
 }
 
-bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
-  if (!err) return false;
-  start(err, code);
+/* A message in the making: a path of any length, and what is said of it. */
+typedef struct draft {
+  char text[5 * LLMPROF_MESSAGE_SIZE];
+  size_t size;
+} draft;
+
+static void add(draft *d, const char *fmt, va_list args) {
+  size_t room = sizeof d->text - d->size;
+  int wanted = vsnprintf(d->text + d->size, room, fmt, args);
+  if (wanted > 0) d->size += (size_t)wanted < room ? (size_t)wanted : room - 1;
+}
+
+static void add_text(draft *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add_text(draft *d, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  vsnprintf(err->message, sizeof err->message, fmt, args);
+  add(d, fmt, args);
   va_end(args);
+}
+
+/* Of a long message both ends: the path begins it, the reason ends it. */
+static void finish(llmprof_error *err, const draft *d) {
+  enum {
+    TAIL = 400,
+    HEAD = LLMPROF_MESSAGE_SIZE - TAIL - 4
+  };
+  if (d->size < sizeof err->message)
+    memcpy(err->message, d->text, d->size + 1);
+  else
+    snprintf(err->message, sizeof err->message, "%.*s...%s", HEAD, d->text,
+             d->text + d->size - TAIL);
+}
+
+bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
+  if (!err) return false;
+  draft d = {.size = 0};
+  va_list args;
+  va_start(args, fmt);
+  add(&d, fmt, args);
+  va_end(args);
+  start(err, code);
+  finish(err, &d);
   return false;
 }
 
 bool llmprof_fail_errno(llmprof_error *err, int errnum, const char *fmt, ...) {
   if (!err) return false;
-  start(err, code_of_errno(errnum));
-  err->sys = errnum;
+  draft d = {.size = 0};
   va_list args;
   va_start(args, fmt);
-  vsnprintf(err->message, sizeof err->message, fmt, args);
+  add(&d, fmt, args);
   va_end(args);
-  size_t used = strlen(err->message);
-  snprintf(err->message + used, sizeof err->message - used, ": %s",
-           strerror(errnum));
+  add_text(&d, ": %s", strerror(errnum));
+  start(err, code_of_errno(errnum));
+  err->sys = errnum;
+  finish(err, &d);
   return false;
 }
 
 bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
                      size_t line, size_t column, const char *fmt, ...) {
   if (!err) return false;
+  draft d = {.size = 0};
+  add_text(&d, "%s:%zu:", name, line);
+  if (column) add_text(&d, "%zu:", column);
+  add_text(&d, " ");
+  va_list args;
+  va_start(args, fmt);
+  add(&d, fmt, args);
+  va_end(args);
   start(err, code);
   err->line = line;
   err->column = column;
-  if (column) {
-    snprintf(err->message, sizeof err->message, "%s:%zu:%zu: ", name, line,
-             column);
-  } else {
-    snprintf(err->message, sizeof err->message, "%s:%zu: ", name, line);
-  }
-  size_t used = strlen(err->message);
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(err->message + used, sizeof err->message - used, fmt, args);
-  va_end(args);
+  finish(err, &d);
   return false;
 }
 

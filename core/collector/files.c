@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -76,8 +77,16 @@ static int above_standard(int file) {
   return moved;
 }
 
+/* A named pipe would be waited for. */
 static long open_file(void) {
-  return above_standard(open(call.path, call.flags | O_CLOEXEC, call.mode));
+  int flags = call.flags | O_CLOEXEC | O_NONBLOCK;
+  int file = above_standard(open(call.path, flags, call.mode));
+  struct stat info;
+  if (file < 0 || (fstat(file, &info) == 0 && S_ISREG(info.st_mode)))
+    return file;
+  close(file);
+  errno = EINVAL;
+  return -1;
 }
 
 static long connect_socket(void) {

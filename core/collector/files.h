@@ -20,6 +20,7 @@ bool files_begin(void);
 /* Ends the thread; every descriptor is closed. Calls fail without it. */
 void files_end(void);
 
+/* A regular file; EINVAL: it is none. */
 int files_open(const char *path, int flags, mode_t mode);
 
 /* A connection to the Unix socket at `path`; reading and writing never wait. To

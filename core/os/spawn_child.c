@@ -260,11 +260,14 @@ bool llmprof_spawn_which(const char *name, llmprof_buffer *path,
 /* ---- outputs ---- */
 
 static int open_log(const char *path, llmprof_error *err) {
-  /* O_APPEND: both streams may share a file, and a child may rewind. */
-  int fd = above_stdio(
-      open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY,
-           0644));
-  if (fd < 0) llmprof_fail_errno(err, errno, "%s", path);
+  /* O_APPEND: both streams may share a file, and a child may rewind.
+   * O_NONBLOCK: a named pipe that nobody reads would wait; writing may. */
+  int fd = above_stdio(open(path,
+                            O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
+                                O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+                            0644));
+  if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) != 0)
+    llmprof_fail_errno(err, errno, "%s", path);
   return fd;
 }
 

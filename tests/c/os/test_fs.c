@@ -425,6 +425,22 @@ static void test_read(void **state) {
   llmprof_buffer_free(&bytes);
 }
 
+/* A path that is longer than a message keeps its reason. */
+static void test_long_path(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_buffer bytes = {0};
+  char path[3000];
+  memset(path, 'd', sizeof path);
+  for (size_t i = 0; i < sizeof path; i += 100) path[i] = '/';
+  path[sizeof path - 1] = '\0';
+  assert_false(llmprof_fs_read(path, 0, &bytes, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_memory_equal(err.message, path, 500);
+  assert_int_equal(strlen(err.message), sizeof err.message - 1);
+  assert_non_null(strstr(err.message, "ddd: No such file or directory"));
+}
+
 static void test_read_and_write_much(void **state) {
   (void)state;
   llmprof_error err;
@@ -805,6 +821,7 @@ int main(void) {
       cmocka_unit_test(test_remove_tree_deep),
       cmocka_unit_test(test_remove_tree_refuses),
       cmocka_unit_test(test_read),
+      cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_read_and_write_much),
       cmocka_unit_test(test_write),
       cmocka_unit_test(test_write_soon),

@@ -421,6 +421,11 @@ static void test_broken_options(void **state) {
       (llmprof_spawn_options){.output = {{0}, {.path = "/nonexistent/log"}}};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
                  "/nonexistent/log: No such file or directory");
+  const char *pipe_path = test_path("unread");
+  assert_int_equal(mkfifo(pipe_path, 0600), 0);
+  options = (llmprof_spawn_options){.output = {{.path = pipe_path}}};
+  snprintf(message, sizeof message, "%s: No such device or address", pipe_path);
+  assert_refused(ARGV("sh"), &options, LLMPROF_IO, message);
 
   llmprof_variable broken = {"A=B", "c"};
   options = (llmprof_spawn_options){.variables = &broken, .variable_count = 1};
