@@ -90,7 +90,6 @@ static void test_what_goes_and_stays(void **state) {
 
 static void test_kinds_of_file(void **state) {
   (void)state;
-  expect_scrubbed("PRAGMA journal_mode = WAL;");
   expect_scrubbed("PRAGMA auto_vacuum = FULL;");
   expect_scrubbed("PRAGMA page_size = 4096; VACUUM;");
 }
