@@ -30,7 +30,6 @@ typedef struct table {
 } table;
 
 struct llmprof_strings {
-  uint64_t serial;
   const char *laid; /* the first `laid_count` strings, one behind the other */
   const uint64_t *laid_ends;
   size_t laid_count;
@@ -53,19 +52,13 @@ enum {
 };
 
 llmprof_strings *llmprof_strings_new(void) {
-  static _Atomic uint64_t count;
   struct {
     llmprof_strings pool;
     table table;
   } *made = llmprof_zalloc(1, sizeof *made);
   if (!made) return NULL;
   made->pool.table = &made->table;
-  made->pool.serial = atomic_fetch_add(&count, 1) + 1;
   return &made->pool;
-}
-
-uint64_t llmprof_strings_serial(const llmprof_strings *pool) {
-  return pool->serial;
 }
 
 void llmprof_strings_free(llmprof_strings *pool) {

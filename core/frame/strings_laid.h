@@ -12,9 +12,6 @@
 bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
                          const uint64_t *ends, size_t count);
 
-/* A number of the pool, that no other had or will have. */
-uint64_t llmprof_strings_serial(const llmprof_strings *pool);
-
 /* The places of strings among the first `count` of a pool, in the order of
  * their bytes. */
 typedef struct llmprof_string_ranks {

@@ -25,7 +25,6 @@
   X(pack)          \
   X(period)        \
   X(resources)     \
-  X(rules)         \
   X(scrub)         \
   X(sheet)         \
   X(spans)         \

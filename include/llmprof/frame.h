@@ -243,42 +243,6 @@ llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
 bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
                           size_t count, llmprof_error *err);
 
-/* ---- what texts are of ---- */
-
-/* A number for a text, below UINT32_MAX - 1; UINT32_MAX: none. Asked on several
- * threads. */
-typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
-                                        size_t size);
-
-enum {
-  LLMPROF_TEXT_MEMOS = 2 /* pools that are kept in mind: the last */
-};
-
-/* What was said of the strings of pools that had many; zero at first. */
-typedef struct llmprof_text_memo {
-  struct llmprof_text_said {
-    uint64_t pool;
-    uint32_t *numbers;
-    size_t count, cap;
-  } said[LLMPROF_TEXT_MEMOS]; /* that of the last one first */
-} llmprof_text_memo;
-void llmprof_text_memo_free(llmprof_text_memo *memo);
-
-typedef struct llmprof_text_telling {
-  llmprof_text_number number;
-  const void *user;
-  llmprof_text_memo *memo; /* of this number and user alone, so that nothing is
-                              asked twice; NULL: nothing is kept */
-  bool marks;              /* 1 is said of texts whose number is `mark`, 0 of */
-  uint32_t mark;           /* those that have another; else the number */
-} llmprof_text_telling;
-
-/* Add a column of the numbers of a column of texts; absent where there is no
- * text or none is said. UNSUPPORTED: it holds no text. */
-bool llmprof_frame_number(llmprof_frame *frame, size_t column,
-                          const llmprof_text_telling *telling, const char *name,
-                          llmprof_error *err);
-
 /* ---- groups and their statistics ---- */
 
 /* Rows with equal cells in the key columns; absent equals absent. Groups are

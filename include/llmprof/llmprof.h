@@ -42,7 +42,6 @@
 #include "llmprof/period.h"
 #include "llmprof/readers.h"
 #include "llmprof/relate.h"
-#include "llmprof/rules.h"
 #include "llmprof/schema.h"
 #include "llmprof/scrub.h"
 #include "llmprof/sheet.h"

@@ -5,9 +5,7 @@
 #ifndef LLMPROF_SPELLING_H
 #define LLMPROF_SPELLING_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,20 +19,6 @@ enum {
  * without a NUL behind them. A copy is "copy HtoD", a set "set". */
 size_t llmprof_spelling(const char *name, size_t size,
                         char word[LLMPROF_SPELLING_MOST]);
-
-/* How words begin that are known, where names may be a million and few of them
- * are; zero at first. */
-typedef struct llmprof_spelling_begins {
-  uint64_t bits[512];
-} llmprof_spelling_begins;
-
-/* A word is known from now on. */
-void llmprof_spelling_know(llmprof_spelling_begins *begins, const char *word,
-                           size_t size);
-
-/* False: what a name comes to is none of those words. */
-bool llmprof_spelling_may_be(const llmprof_spelling_begins *begins,
-                             const char *name, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 -- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
-local name_rules = require "llmprof.rules"
+local rows = require "llmprof.ranks.rows"
 local yaml = require "llmprof.yaml"
 
 local categories = {}
@@ -17,20 +17,20 @@ categories.COMMUNICATION = "communication"
 
 -- ---- rules ----
 
-local function check_pattern(pattern, where)
-  local made, message = name_rules.new { { tostring(pattern), 0 } }
-  if not made then
-    errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
+-- Lua reads a pattern as far as a text leads it.
+local function check_pattern(pattern, where, text)
+  local known, message = pcall(string.find, text, pattern)
+  if not known then
+    errors.raise("usage", ("%s: pattern '%s': %s"):format(where, pattern, message))
   end
 end
 
 
--- All at once, which is one look where nothing is wrong.
 local function check_patterns(patterns, where)
-  local list = {}
-  for i, pattern in ipairs(patterns) do list[i] = { tostring(pattern), 0 } end
-  if name_rules.new(list) then return end
-  for _, pattern in ipairs(patterns) do check_pattern(pattern, where) end
+  for _, pattern in ipairs(patterns) do
+    check_pattern(tostring(pattern), where, "")
+    check_pattern(tostring(pattern), where, tostring(pattern)) -- which leads it far
+  end
 end
 
 
@@ -66,21 +66,45 @@ end
 
 -- ---- names ----
 
--- Rules as llmprof.rules has them, numbered by category in `names`: those of all of a name,
--- those of a function's own.
+-- Bytes of a kernel's name that are read: patterns may take the square of it.
+local LONGEST = 4096
+
+
+-- The name in lower case without its parameters, which begin at the first round bracket that
+-- no template argument holds.
+local function whole_of(name)
+  local whole = name:sub(1, LONGEST):lower():gsub("<unnamed>::", "")
+    :gsub("%(anonymous namespace%)::", ""):gsub("^void ", "")
+  local at = whole:gsub("%b<>", function(arguments)
+    return (" "):rep(#arguments)
+  end):find "[<(]"
+  return at and whole:sub(at, at) == "(" and whole:sub(1, at - 1) or whole
+end
+
+
+-- Of that the function's own name with its namespaces: without template arguments, behind the
+-- last space.
+local function function_of(whole)
+  local own = whole:gsub("%b<>", "")
+  return own:match ".*%s(%S+)%s*$" or own:match "^%s*(%S*)"
+end
+
+
+-- Patterns with their categories, those of the recipe first: { pattern, number, own (is it for
+-- the function's own name?) }, and categories by number.
 local function flat(rules)
   local list, names, numbers = {}, {}, {}
-  local function add(category, patterns, view)
+  local function add(category, patterns, own)
     if not numbers[category] then
       names[#names + 1], numbers[category] = category, #names + 1
     end
     for _, pattern in ipairs(patterns or {}) do
-      list[#list + 1] = { tostring(pattern), numbers[category], view }
+      list[#list + 1] = { tostring(pattern), numbers[category], own }
     end
   end
   for _, rule in ipairs(rules) do
-    add(rule.category, rule.match, "whole")
-    add(rule.category, rule["function"], "function")
+    add(rule.category, rule.match, false)
+    add(rule.category, rule["function"], true)
   end
   return list, names
 end
@@ -94,17 +118,40 @@ local function all_rules(own)
 end
 
 
--- What was made once is known, with what it said of names: by the recipe's rules, and of none.
+-- The number of the first pattern that is in a kernel's name, or false.
+local function first_in(list, whole, own)
+  for _, rule in ipairs(list) do
+    if (rule[3] and own or whole):find(rule[1]) then return rule[2] end
+  end
+  return false
+end
+
+
+local function number_of(list, name)
+  local whole = whole_of(name)
+  local own = function_of(whole)
+  local known, number = pcall(first_in, list, whole, own)
+  if known then return number end
+  for _, rule in ipairs(list) do check_pattern(rule[1], name, rule[3] and own or whole) end
+  error(number, 0)
+end
+
+
+-- What was made once is known: by the recipe's rules, and of none.
 local told_by, of_all = setmetatable({}, { __mode = "k" }), nil
 
--- What names are told by: { find (rules), names (of categories, by number) }. own: rules of
--- the recipe.
+-- What names are told by: { number, a function from a name, which is asked once about each;
+-- names (of categories, by number) }. own: rules of the recipe.
 local function telling(own)
   local rules = check_rules(own or {}, "recipe categories")
   if #rules == 0 and of_all then return of_all end
   if told_by[rules] then return told_by[rules] end
   local list, names = flat(all_rules(rules))
-  local made = { rules = errors.check("usage", name_rules.new(list)), names = names }
+  local said = {}
+  local made = { names = names, number = function(name)
+    if said[name] == nil then said[name] = number_of(list, name) end
+    return said[name]
+  end }
   if #rules == 0 then of_all = made else told_by[rules] = made end
   return made
 end
@@ -114,14 +161,18 @@ end
 -- own: rules of the recipe.
 function categories.classifier(own)
   local told = telling(own)
-  local rules, names, said = told.rules, told.names, {}
-  local function number(name)
-    if said[name] == nil then said[name] = rules:find(name) or false end
-    return said[name]
-  end
   return function(name, mangled)
-    return names[number(name) or mangled and number(mangled)] or categories.OTHER
+    return told.names[told.number(name) or mangled and told.number(mangled)] or categories.OTHER
   end
+end
+
+
+-- Adds the column `as` to a frame: get of each number that a name in a column has.
+local function add(told, frame, column, as, get)
+  return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
+    local number = key[column] and told.number(key[column])
+    return number and get(number)
+  end } })
 end
 
 
@@ -132,17 +183,8 @@ function categories.numbers(own)
   return setmetatable({ category = function(number)
     return told.names[number] or categories.OTHER
   end }, { __call = function(_, frame, column, as)
-    return name_rules.number(frame, column, told.rules, as)
+    return add(told, frame, column, as, function(number) return number end)
   end })
-end
-
-
--- The number of a category among these names; behind them all where it is not there.
-local function number_of(category, names)
-  for number, name in ipairs(names) do
-    if name == category then return number end
-  end
-  return #names + 1
 end
 
 
@@ -151,7 +193,9 @@ end
 function categories.marker(own, category)
   return function(frame, column, as)
     local told = telling(own)
-    return name_rules.number(frame, column, told.rules, as, number_of(category, told.names))
+    return add(told, frame, column, as, function(number)
+      return told.names[number] == category and 1 or 0
+    end)
   end
 end
 

@@ -7,7 +7,7 @@
 -- Each function takes the state of llmprof.analysis.integrity and gives { share
 -- (of rows that break it), text, fix }, or nil where it does not apply.
 local errors = require "llmprof.base.errors"
-local name_rules = require "llmprof.rules"
+local extend = require("llmprof.ranks.rows").extend
 local sorted_keys = require "llmprof.base.sorted_keys"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.base.statistics"
@@ -90,20 +90,16 @@ end
 -- ---- streams ----
 
 -- Parts of the names of kernels that wait for others, in upper or lower case.
-local function rules_of(words)
-  local list = {}
-  for i, word in ipairs(words) do
-    local pattern = word:gsub("%a", function(letter) return ("[%s%s]"):format(letter,
-      letter:upper()) end)
-    list[i] = { pattern, 1 }
-  end
-  return check(name_rules.new(list))
-end
-
-local collective = rules_of { "allreduce", "all_reduce", "allgather", "reducescatter",
+local COLLECTIVE = { "allreduce", "all_reduce", "allgather", "reducescatter",
   "cross_device_reduce", "nccldevkernel" }
 
-local function is_collective(name) return collective:find(name) == 1 end
+local function is_collective(name)
+  local lower = name:lower()
+  for _, word in ipairs(COLLECTIVE) do
+    if lower:find(word, 1, true) then return true end
+  end
+  return false
+end
 
 
 -- The operations that begin while that of a row runs, in the same stream.
@@ -359,7 +355,8 @@ end
 local function shared(kernels)
   if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
   local devices = {}
-  name_rules.number(kernels, "name", collective, "collective")
+  extend(kernels, { "name" }, { { name = "collective", type = "integer",
+    get = function(key) return key.name and is_collective(key.name) and 1 end } })
   local found = check(kernels:where { collective = 1 })
   for _, row in ipairs(found:group { by = { "device" } }) do
     if row.device then devices[row.device] = true end

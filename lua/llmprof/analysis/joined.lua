@@ -35,12 +35,23 @@ end
 
 -- ---- what was recorded ----
 
+-- The number of a kernel's name, however it is spelt.
+local function number_of(words, name)
+  local word = spelling.of(name)
+  if not words.numbers[word] then
+    words.count = words.count + 1
+    words.numbers[word] = words.count
+  end
+  return words.numbers[word]
+end
+
+
 -- Places of the list, from 1: { word, operator, module }.
 local function places_of(launches, words)
   local list, modules = {}, launches.modules or {}
   for i, place in ipairs(launches.places) do
     local kernel = launches.kernels[place.kernel + 1]
-    list[i] = { word = kernel and words:number(kernel),
+    list[i] = { word = kernel and number_of(words, kernel),
       operator = place.operator and launches.operators[place.operator + 1],
       module = place.module and modules[place.module + 1] }
   end
@@ -102,7 +113,7 @@ local function only_operators(operators, places, words)
   for _, operator in ipairs(operators.operators) do
     if not lists_all(operator) then return {} end
     for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
-      note(only, words:number(kernel.name), operator.name)
+      note(only, number_of(words, kernel.name), operator.name)
     end
   end
   return only
@@ -135,7 +146,8 @@ local TURN = { "pid", "device", "stage_range" }
 
 -- Words that were not recorded pair off with nothing: they have no number.
 local function add_words(ops, words)
-  return check(spelling.number(ops, "name", words, "word"))
+  return rows.extend(ops, { "name" }, { { name = "word", type = "integer",
+    get = function(key) return key.name and words.numbers[spelling.of(key.name)] end } })
 end
 
 
@@ -187,7 +199,7 @@ end
 -- or "name"), absent where they did not join. operators: as docs/operators.schema.json says;
 -- nil where these hold nothing to join by.
 function joined.find(trace, found, operators)
-  local words, launches = spelling.words(), operators.launches
+  local words, launches = { numbers = {}, count = 0 }, operators.launches
   local places = launches and places_of(launches, words) or {}
   local only = only_operators(operators, places, words)
   local ops = found.ops and check(found.ops:where {})

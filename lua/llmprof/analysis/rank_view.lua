@@ -84,14 +84,6 @@ function rank_view.knowledge(declared, own, found)
 end
 
 
--- Ask once what the names of a trace's kernels tell; where there are many that is known from
--- then on. own: the recipe's categories.
-function rank_view.tell_names(trace, own)
-  local kernels <close> = errors.check("failed", trace:frame "kernels")
-  categories.numbers(own)(kernels, "name", "told")
-end
-
-
 -- The part of a trace that llmprof.ranks keeps. stays: the trace is there as long.
 function rank_view.part(trace, file, knowledge, stays)
   return part.of(trace, file, knowledge, stays)

@@ -19,7 +19,6 @@
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
 local modules = require "llmprof.base.modules"
-local rules = require "llmprof.rules"
 
 local engines = {}
 
@@ -94,29 +93,17 @@ function engines.recognise(tags)
 end
 
 
-local told -- { rules, engines (by their number) }
-
--- Rules of all engines' kernels, the first engine's first.
-local function by_kernels()
-  if told then return told end
-  local list, all = {}, engines.all()
-  for i, engine in ipairs(all) do
-    for _, pattern in ipairs(engine.kernels or {}) do list[#list + 1] = { pattern, i } end
-  end
-  told = { rules = assert(rules.new(list)), engines = all }
-  return told
-end
-
-
--- The engine that has kernels of these names (lower case) of its own, nil where
+-- The first engine that has kernels of these names (lower case) of its own, nil where
 -- none has.
 function engines.of_kernels(names)
-  local known, first = by_kernels(), nil
-  for _, name in ipairs(names) do
-    local number = known.rules:find(name)
-    if number and (not first or number < first) then first = number end
+  for _, engine in ipairs(engines.all()) do
+    for _, pattern in ipairs(engine.kernels or {}) do
+      for _, name in ipairs(names) do
+        if name:find(pattern) then return engine end
+      end
+    end
   end
-  return known.engines[first]
+  return nil
 end
 
 

@@ -1,7 +1,6 @@
 -- Collectives of a trace: one row for each kernel of one, with what its rank did
 -- before it. They are matched with those of other ranks by llmprof.ranks.merged.
 local collectives = require "llmprof.collectives"
-local name_rules = require "llmprof.rules"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -59,12 +58,12 @@ function found.describe(name, short)
 end
 
 
-local P2P = rows.check(name_rules.new { { "^nccl[%w_]*SendRecv", 1 } })
-
 -- Add the column `as` to a frame with kernels' names: 1 for sends and receives between two
 -- ranks.
 function found.mark_p2p(frame, column, as)
-  return name_rules.number(frame, column, P2P, as)
+  return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
+    return key[column] and key[column]:find "^nccl[%w_]*SendRecv" and 1
+  end } })
 end
 
 

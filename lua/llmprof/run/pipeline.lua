@@ -20,8 +20,6 @@
 --              nothing, and returns a value of packed_tree, not nil (optional). No later
 --              step requires it; what one reads of it is waited for
 --   separable(ctx)  may work(ctx) be done so this time (optional)
---   ahead(ctx)  finds out before that what work(ctx) and later steps are both going to ask;
---              whoever asks finds it out where it fails (optional)
 --   restore(ctx)  sets what it gives from its files, when it is kept and a later
 --              step reads it; each that gives something has one
 --   stale(ctx) must it run again although its files are there (optional)
@@ -349,9 +347,6 @@ local function begin_apart(ctx, steps, place, course, ui, note)
   if not steps[place].work or ctx.others:has_begun() or not apart.is_worth(ctx) then return end
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
-  for _, step in ipairs(list) do
-    if step.ahead then errors.call(with_view, ctx, step, step.ahead) end
-  end
   ctx.others:begin(list, function(step) return work_on(ctx, step) end,
     function(step, before) note(see_through_within(ctx, step, ui, before), step) end)
   for _, step in ipairs(list) do ctx.redone[step.name] = true end

@@ -107,38 +107,6 @@ static bool sort_rows(size_t *units, llmprof_error *err) {
   return ok;
 }
 
-static uint32_t size_of(const void *user, const char *text, size_t size) {
-  (void)user;
-  (void)text;
-  return (uint32_t)size;
-}
-
-/* Long names, each of which is asked about. */
-static bool number_names(size_t *units, llmprof_error *err) {
-  enum {
-    NAMES = 8192,
-    LENGTH = 1024
-  };
-  static char name[LENGTH];
-  const llmprof_text_telling telling = {.number = size_of};
-  llmprof_strings *strings = llmprof_strings_new();
-  uint32_t *ids = llmprof_alloc(NAMES, sizeof *ids);
-  assert_true(strings && ids);
-  for (uint32_t i = 0; i < NAMES; i++) {
-    memcpy(name, &i, sizeof i);
-    assert_true(llmprof_strings_add(strings, name, LENGTH, &ids[i]));
-  }
-  *units = (size_t)NAMES * LENGTH;
-  llmprof_frame *frame = llmprof_frame_new(NAMES, strings);
-  assert_non_null(frame);
-  assert_true(
-      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, ids, err));
-  bool ok = llmprof_frame_number(frame, 0, &telling, "number", err);
-  llmprof_frame_free(frame);
-  llmprof_strings_free(strings);
-  return ok;
-}
-
 static bool write_file(size_t *units, bool packed, llmprof_error *err) {
   static char bytes[1 << 16];
   char path[512];
@@ -234,7 +202,6 @@ static const phase phases[] = {
     {"CSV", read_csv},
     {"events", read_events},
     {"sort", sort_rows},
-    {"names", number_names},
     {"write", write_plain},
     {"write packed", write_packed},
     {"write whole", write_whole},

@@ -1,5 +1,4 @@
 -- One word for all spellings of a kernel's name.
-local frame = require "llmprof.frame"
 local spelling = require "llmprof.spelling"
 
 -- As nsys writes it, and as c++filt and PyTorch do.
@@ -117,38 +116,5 @@ describe("llmprof.spelling", function()
     end
     local long = ("void f<(int)4>"):rep(1000)
     assert.equal(by_patterns(long), spelling.of(long))
-  end)
-
-  it("numbers words", function()
-    local words = spelling.words()
-    assert.equal(1, words:number "void f<(int)4>(T1)")
-    assert.equal(2, words:number "g")
-    assert.equal(1, words:number "f<4>(float)")
-    words:close()
-    assert.error(function() words:number "g" end)
-  end)
-
-  it("finds words in a column of names", function()
-    local words = spelling.words()
-    words:number "void f<(bool)1>(T1)"
-    words:number "Memcpy HtoD (Pageable -> Device)"
-    local rows = frame.new(5, { { name = "name", type = "string",
-      values = { "[CUDA memcpy Host-to-Device]", "g", false, "f<true>(int)", "g" } } })
-    assert.equal(rows, spelling.number(rows, "name", words, "word"))
-    assert.same({ 2, false, false, 1, false }, rows:values "word")
-    assert.error(function() spelling.number(rows, "word", words, "more") end)
-    assert.error(function() spelling.number(rows, "name", words, "word") end)
-  end)
-
-  it("finds the same words in a column as one by one", function()
-    math.randomseed(12)
-    local words, known, names, wanted = spelling.words(), {}, {}, {}
-    for i = 1, 3000 do
-      names[i] = random_name()
-      if i % 20 == 0 then known[spelling.of(names[i])] = words:number(names[i]) end
-    end
-    for i, name in ipairs(names) do wanted[i] = known[spelling.of(name)] or false end
-    local rows = frame.new(#names, { { name = "name", type = "string", values = names } })
-    assert.same(wanted, spelling.number(rows, "name", words, "word"):values "word")
   end)
 end)

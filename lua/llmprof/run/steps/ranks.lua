@@ -25,12 +25,6 @@ end
 function step.separable(ctx) return #files_of(ctx) == 0 end
 
 
--- What the names of kernels tell, which the analysis asks, too.
-function step.ahead(ctx)
-  rank_view.tell_names(ctx.state.trace, ctx.recipe.categories)
-end
-
-
 -- Parts of all ranks: of the timeline alone, or of each file beside it.
 local function parts_of(ctx, knowledge, left_out)
   local files = files_of(ctx)

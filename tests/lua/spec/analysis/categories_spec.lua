@@ -67,6 +67,17 @@ describe("kernel categories", function()
     end
   end)
 
+  it("look at a kernel's name as a whole or at its function's", function()
+    local name = "void At::(anonymous namespace)::Fill<float, std::pair<A, B>>::run<3>(Copy<int>)"
+    for key, wanted in pairs { match = "at::fill<float, std::pair<a, b>>::run<3>",
+      ["function"] = "at::fill::run" } do
+      local classify = categories.classifier { { category = "mine",
+        [key] = { "^" .. wanted:gsub("%p", "%%%0") .. "$" } } }
+      assert.equal("mine", classify(name), key)
+      assert.equal("other", classify(("<"):rep(5000) .. wanted), key) -- 4,096 bytes are read
+    end
+  end)
+
   it("take a recipe's rules first", function()
     local classify = categories.classifier { { category = "ours", match = { "my_", "nvjet" } },
       { category = "theirs", ["function"] = { "^their_" } } }
@@ -82,7 +93,13 @@ describe("kernel categories", function()
       { { category = "x", match = "y" } }))
     assert.same({ "usage", (form:gsub("rule 1", "rule 2")) }, failure(categories.classifier,
       { { category = "x", match = {} }, "y" }))
-    assert.same({ "usage", "recipe categories: pattern '[a': malformed pattern (missing ']')" },
-      failure(categories.classifier, { { category = "x", match = { "[a" } } }))
+    for pattern, why in pairs { ["[a"] = "malformed pattern (missing ']')",
+      ["gemm%"] = "malformed pattern (ends with '%')", ["(gemm"] = "unfinished capture" } do
+      assert.same({ "usage", ("recipe categories: pattern '%s': %s"):format(pattern, why) },
+        failure(categories.classifier, { { category = "x", match = { pattern } } }))
+    end
+    local late = "gemm1: pattern '%d[a': malformed pattern (missing ']')" -- read where a digit is
+    assert.same({ "usage", late }, failure(categories.classifier { { category = "x",
+      match = { "%d[a" } } }, "gemm1"))
   end)
 end)

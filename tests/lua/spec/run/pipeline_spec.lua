@@ -294,16 +294,6 @@ describe("llmprof.run.pipeline", function()
         "done last", "begin y", "done y" }, (run()))
     end)
 
-    it("have what is asked here, too, found out before, as far as that can be", function()
-      local asked = {}
-      use_five { [2] = { ahead = function(ctx)
-        asked[#asked + 1] = ctx.state ~= nil
-        errors.raise("failed", "not found out")
-      end } }
-      assert.same(BESIDE, (run()))
-      assert.same({ true }, asked)
-    end)
-
     it("are done here where they fail there", function()
       local here, calls = pid(), 0
       local seen = use_five { [2] = {
