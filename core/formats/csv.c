@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/csv_pick.h"
-#include "formats/csv_split.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "os/source.h"
@@ -20,7 +18,7 @@ enum {
   QUOTED_LINE = 120,               /* of a broken line, in a message */
 };
 
-/* A row being gathered: field i is arena[ends[i-1]+1 .. ends[i]). */
+/* A row being gathered: its field i is arena[ends[i-1]+1 .. ends[i]). */
 typedef struct gathered {
   llmprof_buffer arena;
   size_t *ends;
@@ -46,12 +44,10 @@ struct llmprof_csv {
   size_t row_bytes; /* fed to libcsv for this row */
   bool nomem;
 
-  const uint32_t *wanted; /* the fields that are asked for; NULL: all */
+  const uint32_t *wanted; /* the fields that are gathered; NULL: all */
   size_t wanted_count;
-  llmprof_csv_pieces pieces; /* of the current line, if it is the row */
-  bool plain;                /* it is, and was not handed to libcsv */
-  bool picked;               /* the pieces are those of the wanted fields */
-  bool started;              /* header and units are read, by libcsv */
+  size_t fields;   /* of the row, so far */
+  bool all_titles; /* these are those of the header */
   gathered row, header, units;
   llmprof_csv_row header_row, units_row;
   llmprof_csv_options options;
@@ -90,9 +86,25 @@ static void gathered_free(gathered *g) {
   *g = (gathered){0};
 }
 
+static bool is_title(const llmprof_csv *csv, size_t number, const void *bytes,
+                     size_t size) {
+  if (number >= csv->header_row.count) return false;
+  const llmprof_csv_field *title = &csv->header_row.fields[number];
+  return title->size == size && memcmp(title->bytes, bytes, size) == 0;
+}
+
+static bool is_wanted(const llmprof_csv *csv, size_t number) {
+  size_t next = csv->row.count;
+  return !csv->wanted ||
+         (next < csv->wanted_count && csv->wanted[next] == number);
+}
+
 static void on_field(void *bytes, size_t size, void *user) {
   llmprof_csv *csv = user;
   gathered *g = &csv->row;
+  size_t number = csv->fields++;
+  csv->all_titles = csv->all_titles && is_title(csv, number, bytes, size);
+  if (!is_wanted(csv, number)) return;
   if (!llmprof_grow(&g->ends, &g->cap, g->count + 1, sizeof *g->ends)) {
     csv->nomem = true;
     return;
@@ -222,7 +234,8 @@ static int feed_line(llmprof_csv *csv, llmprof_error *err) {
   if (!csv->in_row) {
     gathered_clear(&csv->row);
     csv->row.line = csv->line_number;
-    csv->row_bytes = 0;
+    csv->row_bytes = csv->fields = 0;
+    csv->all_titles = true;
   }
   csv->row_done = false;
   if (!feed(csv, csv->line.bytes, csv->line.size) || !feed(csv, "\n", 1))
@@ -249,63 +262,7 @@ static int unclosed(llmprof_csv *csv, llmprof_error *err) {
                    "quoted field is never closed", err);
 }
 
-/* Might the wanted pieces be those of the header? */
-static bool like_header(const llmprof_csv *csv) {
-  for (size_t i = 0; i < csv->wanted_count; i++) {
-    const llmprof_csv_piece *piece = &csv->pieces.items[i];
-    const llmprof_csv_field *title = &csv->header_row.fields[csv->wanted[i]];
-    if (!piece->doubled &&
-        (piece->size != title->size || memcmp(csv->line.bytes + piece->start,
-                                              title->bytes, title->size) != 0))
-      return false;
-  }
-  return true;
-}
-
-/* As split_line, of the wanted fields alone. */
-static int pick_line(llmprof_csv *csv, llmprof_error *err) {
-  llmprof_csv_pieces *pieces = &csv->pieces;
-  if (!llmprof_grow(&pieces->items, &pieces->cap, csv->wanted_count,
-                    sizeof *pieces->items)) {
-    llmprof_fail_nomem(err);
-    return -1;
-  }
-  size_t fields;
-  if (!llmprof_csv_pick(csv->line.bytes, csv->line.size, csv->wanted,
-                        csv->wanted_count, pieces->items, &fields) ||
-      like_header(csv))
-    return 0;
-  csv->plain = csv->picked = true;
-  csv->row.line = csv->line_number;
-  csv->row.count = fields;
-  return 1;
-}
-
-/* Is the current line a row by itself, without libcsv? 1, 0, -1. */
-static int split_line(llmprof_csv *csv, llmprof_error *err) {
-  csv->plain = csv->picked = false;
-  if (csv->in_row || !csv->started) return 0;
-  if (csv->wanted) {
-    int got = pick_line(csv, err);
-    if (got) return got;
-  }
-  switch (llmprof_csv_split(csv->line.bytes, csv->line.size, &csv->pieces)) {
-  case LLMPROF_CSV_INTRICATE:
-    return 0;
-  case LLMPROF_CSV_NOMEM:
-    llmprof_fail_nomem(err);
-    return -1;
-  case LLMPROF_CSV_PLAIN:
-    break;
-  }
-  csv->plain = true;
-  csv->row.line = csv->line_number;
-  csv->row.count = csv->pieces.count;
-  return 1;
-}
-
-/* The next row, repeated headers included, in csv->row, or in the current line
- * and its pieces: 1, 0 at the end. */
+/* The next row, repeated headers included, in csv->row: 1, 0 at the end. */
 static int raw_row(llmprof_csv *csv, llmprof_error *err) {
   for (;;) {
     int got = next_line(csv, err);
@@ -313,21 +270,10 @@ static int raw_row(llmprof_csv *csv, llmprof_error *err) {
     if (!got) break;
     if (!csv->in_row && llmprof_csv_is_noise(csv->line.bytes, csv->line.size))
       continue;
-    got = split_line(csv, err);
-    if (!got) got = feed_line(csv, err);
+    got = feed_line(csv, err);
     if (got != 0) return got;
   }
   return csv->in_row ? unclosed(csv, err) : 0;
-}
-
-static bool same_row(const llmprof_csv_row *a, const llmprof_csv_row *b) {
-  if (a->count != b->count) return false;
-  for (size_t i = 0; i < a->count; i++) {
-    if (a->fields[i].size != b->fields[i].size ||
-        memcmp(a->fields[i].bytes, b->fields[i].bytes, a->fields[i].size) != 0)
-      return false;
-  }
-  return true;
 }
 
 static bool has_field(const llmprof_csv_row *row, const char *wanted) {
@@ -394,55 +340,15 @@ static bool read_units(llmprof_csv *csv, llmprof_error *err) {
   int got = raw_row(csv, err);
   if (got < 0) return false;
   if (!got) return true;
-  if (csv->row.count != csv->header_row.count) {
+  if (csv->fields != csv->header_row.count) {
     fail_line(csv, csv->row.line, "units row does not fit the header", err);
     return false;
   }
   return keep(csv, &csv->units, &csv->units_row, err);
 }
 
-/* The pieces of the line as fields. */
-static bool publish_pieces(llmprof_csv *csv, llmprof_csv_row *row) {
-  gathered *g = &csv->row;
-  if (!llmprof_grow(&g->fields, &g->fields_cap, g->count, sizeof *g->fields))
-    return false;
-  for (size_t i = 0; i < g->count; i++) {
-    const llmprof_csv_piece *piece = &csv->pieces.items[i];
-    g->fields[i].size = llmprof_csv_finish(csv->line.bytes, piece);
-    g->fields[i].bytes = csv->line.bytes + piece->start;
-  }
-  *row = (llmprof_csv_row){g->fields, g->count, g->line};
-  return true;
-}
-
-/* The same of the pieces that were picked. */
-static bool publish_picked(llmprof_csv *csv, llmprof_csv_row *row) {
-  gathered *g = &csv->row;
-  size_t fields = g->count;
-  g->count = csv->wanted_count;
-  bool ok = publish_pieces(csv, row);
-  g->count = fields;
-  return ok;
-}
-
-/* Of a whole row the wanted fields, which lie no further left than they are
- * put; those that it lacks are empty. */
-static bool choose(llmprof_csv *csv, llmprof_csv_row *row) {
-  gathered *g = &csv->row;
-  if (!llmprof_grow(&g->fields, &g->fields_cap, csv->wanted_count,
-                    sizeof *g->fields))
-    return false;
-  llmprof_csv_field *fields = g->fields;
-  for (size_t i = 0; i < csv->wanted_count; i++) {
-    uint32_t from = csv->wanted[i];
-    fields[i] = from < row->count ? fields[from] : (llmprof_csv_field){"", 0};
-  }
-  *row = (llmprof_csv_row){fields, csv->wanted_count, row->line};
-  return true;
-}
-
 static int check_count(llmprof_csv *csv, llmprof_error *err) {
-  size_t want = csv->header_row.count, count = csv->row.count;
+  size_t want = csv->header_row.count, count = csv->fields;
   if (count == want || (count < want && csv->options.allow_short)) return 1;
   char what[80];
   snprintf(what, sizeof what, "%zu fields where the header has %zu", count,
@@ -450,40 +356,36 @@ static int check_count(llmprof_csv *csv, llmprof_error *err) {
   return fail_line(csv, csv->row.line, what, err);
 }
 
-static bool publish_row(llmprof_csv *csv, llmprof_csv_row *row) {
-  if (csv->picked) return publish_picked(csv, row);
-  return csv->plain ? publish_pieces(csv, row) : publish(&csv->row, row);
-}
-
-static int next_row(llmprof_csv *csv, llmprof_csv_row *row,
-                    llmprof_error *err) {
-  for (;;) {
-    int got = raw_row(csv, err);
-    if (got > 0) got = check_count(csv, err);
-    if (got <= 0) return got;
-    if (!publish_row(csv, row)) {
-      llmprof_fail_nomem(err);
-      return -1;
-    }
-    if (csv->picked || !same_row(row, &csv->header_row)) return 1;
+/* The wanted fields that a short row lacks are empty. */
+static void lack_fields(llmprof_csv *csv) {
+  char none[1] = "";
+  size_t fields = csv->fields;
+  while (csv->wanted && !csv->nomem && csv->row.count < csv->wanted_count) {
+    csv->fields = csv->wanted[csv->row.count];
+    on_field(none, 0, csv);
   }
+  csv->fields = fields;
 }
 
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
                      llmprof_error *err) {
-  csv->wanted = NULL;
-  return next_row(csv, row, err);
+  for (;;) {
+    int got = raw_row(csv, err);
+    if (got > 0) got = check_count(csv, err);
+    if (got <= 0) return got;
+    if (csv->all_titles && csv->fields == csv->header_row.count) continue;
+    lack_fields(csv);
+    if (!csv->nomem && publish(&csv->row, row)) return 1;
+    llmprof_fail_nomem(err);
+    return -1;
+  }
 }
 
 int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
                         llmprof_csv_row *row, llmprof_error *err) {
   csv->wanted = wanted;
   csv->wanted_count = count;
-  int got = next_row(csv, row, err);
-  if (got > 0 && !csv->picked && !choose(csv, row)) {
-    llmprof_fail_nomem(err);
-    got = -1;
-  }
+  int got = llmprof_csv_next(csv, row, err);
   csv->wanted = NULL;
   return got;
 }
@@ -508,9 +410,9 @@ static llmprof_csv *csv_new(const char *name,
 }
 
 static llmprof_csv *start(llmprof_csv *csv, llmprof_error *err) {
-  csv->started = read_header(csv, err) &&
-                 (!csv->options.units_row || read_units(csv, err));
-  if (csv->started) return csv;
+  if (read_header(csv, err) &&
+      (!csv->options.units_row || read_units(csv, err)))
+    return csv;
   llmprof_csv_close(csv);
   return NULL;
 }
@@ -544,7 +446,6 @@ void llmprof_csv_close(llmprof_csv *csv) {
   if (!csv) return;
   llmprof_source_close(csv->source);
   if (csv->parser_ready) csv_free(&csv->parser);
-  llmprof_free(csv->pieces.items);
   gathered_free(&csv->row);
   gathered_free(&csv->header);
   gathered_free(&csv->units);
@@ -612,7 +513,6 @@ llmprof_number llmprof_csv_number(const char *text, size_t size,
                                   double *value) {
   while (size && isspace((unsigned char)*text)) text++, size--;
   while (size && isspace((unsigned char)text[size - 1])) size--;
-  if (llmprof_csv_plain_number(text, size, value)) return LLMPROF_NUMBER_OK;
   if (is_absent(text, size)) return LLMPROF_NUMBER_ABSENT;
   char plain[64];
   if (!strip_separators(text, size, plain, sizeof plain))

@@ -74,8 +74,7 @@ int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
 
 /* As next, of the fields wanted[count] of each row alone: numbers from 0 that
  * ascend, at least one, each less than the header's count. The row has `count`
- * fields; one that a short row lacks is empty. In a fraction of the time where
- * lines have many fields and all are quoted. */
+ * fields; one that a short row lacks is empty. */
 int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
                         llmprof_csv_row *row, llmprof_error *err);
 
