@@ -116,7 +116,7 @@ end
 -- How long after the launching call returned an operation began, for those
 -- that did begin later: a queue that is never there means the GPU waits.
 local function launch_delays(trace, found)
-  local frame = errors.check("failed", trace:frame "kernels")
+  local frame = errors.check(trace:frame "kernels")
   if found.whole then return {} end
   stages.label(trace, frame, found)
   local delays = {}

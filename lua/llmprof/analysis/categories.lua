@@ -60,7 +60,7 @@ end
 local function built_in()
   local contents, where = files.read(FILE)
   if not contents then errors.raise("usage", where) end
-  return check_rules(errors.check("usage", yaml.decode(contents, { name = where })), where)
+  return check_rules(errors.check_as("usage", yaml.decode(contents, { name = where })), where)
 end
 
 

@@ -382,7 +382,7 @@ function counter_plan.make(chosen, all, found, cfg, room)
     and { all = all, repeats = best.way.runs, shortened = best.shortened })
   return { ranges = ranges, instances = instances, name_base = base,
     launches = cfg.top_n.launches_per_kernel, names = best.wanted,
-    kernels = #best.names > 0 and errors.check("failed", pages.filter_regex(best.names)) or nil,
+    kernels = #best.names > 0 and errors.check(pages.filter_regex(best.names)) or nil,
     expected = best.launches, seconds = best.overhead + best.seconds, dropped = best.dropped,
     changes = best.way.changes, overhead_s = best.overhead, start_s = room and room.start_s }
 end

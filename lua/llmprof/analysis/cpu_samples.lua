@@ -18,9 +18,7 @@ local cpu_samples = {}
 cpu_samples.FUNCTIONS, cpu_samples.FRAMES, cpu_samples.LEAST = 40, 600, 0.001
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- stacks ----

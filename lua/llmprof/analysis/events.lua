@@ -11,9 +11,7 @@ local tuple = require "llmprof.base.tuple"
 local events = {}
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- which part of the trace ----

@@ -12,9 +12,7 @@ gaps.MOST = 10
 local LEAST = 1000
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- finding them ----

@@ -47,9 +47,7 @@ local KERNEL_KEYS = layers.KEYS
 local GRAPH_KEYS = { "kind", "name" }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- the anchor ----

@@ -40,9 +40,7 @@ local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- GPUs that nothing can refer to are left out: a damaged export may have such.
@@ -162,7 +160,7 @@ end
 
 local function tags_of(trace)
   local tags = {}
-  local ranges = errors.check("failed", trace:frame "ranges")
+  local ranges = errors.check(trace:frame "ranges")
   for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
   return tags
 end

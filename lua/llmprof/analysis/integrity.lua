@@ -17,9 +17,7 @@ local OUTSIDE_WARNING = 0.5
 local THROTTLE_WARNING = 0.05
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function percent(share)

@@ -36,9 +36,7 @@ local ALONE = "see whether another program had a share of this GPU meanwhile, an
 local SHORTER = "capture a shorter range, and let the workload synchronise before it ends"
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function part(count, of)

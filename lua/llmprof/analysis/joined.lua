@@ -28,9 +28,7 @@ joined.of_profiler = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = tr
 local WHOLE = 0.999
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- what was recorded ----

@@ -41,7 +41,7 @@ end
 
 -- The kernels' frame, labelled, without the repeats that are left out.
 local function used_kernels(trace, found)
-  local frame = errors.check("failed", trace:frame "kernels")
+  local frame = errors.check(trace:frame "kernels")
   stages.label(trace, frame, found)
   if found.whole then return frame end
   return frame:where { stage_range = stages.used_ranges(found) }
@@ -111,7 +111,7 @@ end
 -- By demangled name: the mangled one. Functions of the same name in different
 -- files (anonymous namespaces) have several; those are left out.
 local function mangled_names(frame)
-  local pairs_of_names = errors.check("failed", frame:group { by = { "name", "mangled_name" },
+  local pairs_of_names = errors.check(frame:group { by = { "name", "mangled_name" },
     columns = {} })
   local found, several, mangled = {}, {}, pairs_of_names:values "mangled_name"
   for i, name in ipairs(pairs_of_names:values "name") do
@@ -160,9 +160,9 @@ end
 
 -- The names that take most time; what has none (false) is one of them.
 local function largest_names(frame)
-  local sums = errors.check("failed", frame:group { by = { "name" },
+  local sums = errors.check(frame:group { by = { "name" },
     columns = { { "time", "sum", "duration" } } })
-  local largest = errors.check("failed", sums:sort({ { "time", true }, { "name" } },
+  local largest = errors.check(sums:sort({ { "time", true }, { "name" } },
     kernels.LISTED))
   local names = largest:values "name"
   names[#names + 1] = false
@@ -203,8 +203,8 @@ local function divided(frame, rules)
   if #frame <= kernels.LISTED
     or frame:count_groups { by = { "name" } } <= kernels.LISTED then return frame end
   local names = largest_names(frame)
-  local others = errors.check("failed", frame:where { { "name", "~=", names } })
-  return errors.check("failed", frame:where { name = names }), summed(others, rules)
+  local others = errors.check(frame:where { { "name", "~=", names } })
+  return errors.check(frame:where { name = names }), summed(others, rules)
 end
 
 

@@ -22,9 +22,7 @@ local OWN = 0.1
 local MOST_STEPS = 64
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- how many ----

@@ -16,9 +16,7 @@ modules.MOST = 500
 local kinds = { "module", "layer", "operator" }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- By kind: list of { tag, what it is called }, and own, the tags of the ranges that are

@@ -42,7 +42,7 @@ end
 -- Stages as a recipe would declare them, in the order in which they first begin;
 -- empty where there are no such ranges, or more texts than stages could have.
 function outermost.stages(trace)
-  local ranges = errors.check("failed", trace:frame "ranges")
+  local ranges = errors.check(trace:frame "ranges")
   local domain = main_domain(by_domain(ranges))
   if not domain or #domain.tags > MOST_STAGES then return {} end
   table.sort(domain.tags, function(a, b)

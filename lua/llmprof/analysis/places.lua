@@ -17,9 +17,7 @@ local places = {}
 local KINDS = 64
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- ranks and steps ----

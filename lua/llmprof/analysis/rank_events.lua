@@ -13,9 +13,7 @@ local rank_events = {}
 local STEPS = 4
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- steps ----

@@ -118,7 +118,7 @@ local function of_part(made, number, found)
   local list = {}
   for _, rank in ipairs(found and made.ranks or {}) do
     if rank.part == number then
-      list[#list + 1] = errors.check("failed", found:where { world = rank.rank })
+      list[#list + 1] = errors.check(found:where { world = rank.rank })
     end
   end
   return #list > 0 and pack.join(list) or nil
@@ -160,9 +160,9 @@ local function restep(made, own)
     if column.name ~= "step" then names[#names + 1] = column.name end
   end
   spans.look_up(made, "step", own, "step", "own_step")
-  local view = errors.check("failed", made:select(table.move(names, 1, #names, 2, { "own_step" })))
+  local view = errors.check(made:select(table.move(names, 1, #names, 2, { "own_step" })))
   view:lag { column = "own_step", offset = 0, name = "step" }
-  return errors.check("failed", view:select(table.move(names, 1, #names, 2, { "step" })))
+  return errors.check(view:select(table.move(names, 1, #names, 2, { "step" })))
 end
 
 
@@ -236,7 +236,7 @@ local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 -- made of. id: of the run; far: of llmprof.ranks, where several processes have the collectives.
 function rank_view.results(parts, knowledge, id, left_out, unread, far)
   local created = latest(parts)
-  errors.check("nothing", #parts > 0 or nil, "no file could be read")
+  errors.check_as("nothing", #parts > 0 or nil, "no file could be read")
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     link = hardware.link, left_out = left_out, unread = unread, far = far })
   local engine = record.engine and engines.find(record.engine)

@@ -22,7 +22,7 @@ local NAMES = { "gpu", "sm", "tensor", "dram_read", "dram_write" }
 local function by_device(frame, devices)
   local list = {}
   for _, device in ipairs(devices) do
-    local rows = errors.check("failed", frame:where { device = device.id })
+    local rows = errors.check(frame:where { device = device.id })
     if #rows > 0 then
       local made = { bandwidth = device.bandwidth, starts = rows:values "start",
         ends = rows:values "end", values = {} }
@@ -159,7 +159,7 @@ end
 -- Gives stages what samples of the trace say of them: stage.sampled. kernels: the list
 -- with counters.
 function sampled.add(results, trace, found, kernels)
-  local frame = errors.check("failed", trace:frame "samples")
+  local frame = errors.check(trace:frame "samples")
   if #frame == 0 then return end
   local given = { gpus = by_device(frame, trace:devices()), kernels = kernels }
   for _, stage in ipairs(#given.gpus > 0 and results.stages or {}) do

@@ -40,9 +40,7 @@ local SHARES = 1024
 local HALVINGS = 48
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- which part of the time ----

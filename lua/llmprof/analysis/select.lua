@@ -91,7 +91,7 @@ local function filter_of(list)
     end
   end
   if #names == 0 then return nil end
-  return errors.check("failed", ncu.filter_regex(names))
+  return errors.check(ncu.filter_regex(names))
 end
 
 

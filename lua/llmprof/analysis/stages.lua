@@ -33,9 +33,7 @@ local stages = {}
 stages.WHOLE_RUN = "whole run"
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- instances ----

@@ -28,9 +28,7 @@ local FULL = 75
 local ALIKE = 0.1
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- Rows of the ranges that mark the inner steps of these instances, as a set; and how

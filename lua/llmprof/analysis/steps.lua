@@ -27,7 +27,7 @@ end
 -- host_stop, before (end of what ran before it; nil: nothing did), stop (ns),
 -- kernels }.
 local function ranges_named(trace, names)
-  local found = errors.check("failed", trace:steps(names))
+  local found = errors.check(trace:steps(names))
   local list, by_range = {}, {}
   for number = 1, #found do
     local row = {}
@@ -74,7 +74,7 @@ function steps.within(frame, instances)
     list[i] = { start = instance.host_start or instance.start,
       stop = instance.host_stop or instance.stop, pid = instance.pid }
   end
-  return errors.check("failed", frame:within(list, list[1] and list[1].pid and "pid" or nil))
+  return errors.check(frame:within(list, list[1] and list[1].pid and "pid" or nil))
 end
 
 

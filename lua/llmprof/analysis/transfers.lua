@@ -9,7 +9,7 @@ local transfers = {}
 -- The copies of the used repeats. Their columns are made for copies and sets alone, which
 -- are few beside the kernels.
 local function copies_of(trace, found)
-  local frame = errors.check("failed", trace:frame "transfers")
+  local frame = errors.check(trace:frame "transfers")
   if found.whole then return frame:where { kind = "copy" } end
   stages.label(trace, frame, found)
   return frame:where { kind = "copy", stage_range = stages.used_ranges(found) }

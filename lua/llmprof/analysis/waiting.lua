@@ -35,9 +35,7 @@ function waiting.class_of(name)
 end
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- Names of API calls by class, in this order.

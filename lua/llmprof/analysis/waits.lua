@@ -10,9 +10,7 @@ local steps = require "llmprof.analysis.steps"
 local waits = {}
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
-end
+local check = errors.check
 
 
 -- ---- what lies around a call ----

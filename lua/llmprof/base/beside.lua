@@ -105,7 +105,7 @@ end
 -- Wait until none does.
 function Crew:rest()
   for _, other in ipairs(self.others) do
-    if other then errors.check("failed", other:rest()) end
+    if other then errors.check(other:rest()) end
   end
 end
 

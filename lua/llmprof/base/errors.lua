@@ -43,17 +43,23 @@ end
 -- Kinds that follow from a code of the core, whatever was being done.
 local KINDS = { interrupted = "interrupted", nomem = "failed" }
 
--- For functions that return nil, message[, code]: the value, or the error.
-function errors.check(kind, value, message, code)
+-- For functions that return nil, message[, code]: the value, or the error of a kind.
+function errors.check_as(kind, value, message, code)
   if value ~= nil and value ~= false then return value end
   errors.raise(KINDS[code] or kind, message or "unknown error", { code = code })
+end
+
+
+-- The same of what fails without a fault of the user's.
+function errors.check(value, message, code)
+  return errors.check_as("failed", value, message, code)
 end
 
 
 -- Raise what came with a code that tells nothing about the file: the system failed, or was
 -- told to stop.
 function errors.raise_systems(message, code)
-  if code == "io" or KINDS[code] then errors.check("failed", nil, message, code) end
+  if code == "io" or KINDS[code] then errors.check(nil, message, code) end
 end
 
 

@@ -42,7 +42,7 @@ function out.send(send)
   local sent, message, code = send(io.stdout, "standard output")
   if sent then return end
   if sys.output_lost() then fail(message) end
-  errors.check("failed", sent, message, code)
+  errors.check(sent, message, code)
 end
 
 

@@ -21,9 +21,7 @@ Run.__index = Run
 local MANIFEST = layout.manifest
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- making one ----

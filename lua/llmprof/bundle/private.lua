@@ -98,7 +98,7 @@ end
 -- Note a workload that is to be started: { mark } for llmprof.spawn. It has ended when the
 -- variable that holds this is closed.
 function private.workload()
-  local mark = errors.check("failed", spawn.mark())
+  local mark = errors.check(spawn.mark())
   local noted, lock = note(MARK, mark)
   return setmetatable({ mark = mark, noted = noted, note_lock = lock }, Workload)
 end

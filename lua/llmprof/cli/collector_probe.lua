@@ -18,7 +18,7 @@ local PATIENCE = 120
 
 -- What the collector said of a problem, or how the program ended.
 local function complaint(trace, result)
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
     if said.severity ~= "info" then return said.text end
   end
   return result.ok and "nothing was recorded" or "the program of one kernel failed"
@@ -30,7 +30,7 @@ local function try(path, words, read)
   local folder <close> = spools.scratch(os.getenv "TMPDIR" or "/tmp")
   local environment = library.environment(path, { folder = folder.path,
     plan = folder.path .. "/plan" })
-  errors.check("failed", fs.write(environment.LLMPROF_COLLECTOR_PLAN, plan.of_words(words)))
+  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, plan.of_words(words)))
   local result, message = process.run({ sys.executable(), "probe" }, { env = environment,
     on_line = function() end, kill_group = true, helper = true,
     timeout = PATIENCE })
@@ -50,7 +50,7 @@ end
 -- { kernels }, or nil and why there is no timeline.
 function collector_probe.timeline(path)
   return try(path, { "units=timeline" }, function(trace)
-    local kernels = #errors.check("failed", trace:frame "kernels")
+    local kernels = #errors.check(trace:frame "kernels")
     return kernels > 0 and { kernels = kernels } or nil
   end)
 end
@@ -59,11 +59,11 @@ end
 -- { metrics, passes } of one launch, or nil and why there are no counters.
 function collector_probe.counters(path)
   return try(path, { "units=counters", "launch=*|*|*|*|*|0" }, function(_, all)
-    local opened = errors.check("failed", spool.open(all))
-    local launches = errors.check("failed", opened:frame "counters"):where { error = 0 }
+    local opened = errors.check(spool.open(all))
+    local launches = errors.check(opened:frame "counters"):where { error = 0 }
     if #launches == 0 then return nil end
     return { passes = launches:values("passes")[1],
-      metrics = #errors.check("failed", opened:frame "metrics") }
+      metrics = #errors.check(opened:frame "metrics") }
   end)
 end
 

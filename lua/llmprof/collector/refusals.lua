@@ -20,15 +20,15 @@ Refusals.__index = Refusals
 -- key: what a process is told (LLMPROF_COLLECTOR_REFUSALS); one half of it is the name of
 -- the socket, which anybody may look up, all of it is in a line that counts.
 function refusals.open()
-  local key = errors.check("failed", spawn.mark())
-  local listener = errors.check("failed", listen.open("@llmprof-" .. key:sub(1, #key // 2)))
+  local key = errors.check(spawn.mark())
+  local listener = errors.check(listen.open("@llmprof-" .. key:sub(1, #key // 2)))
   return setmetatable({ key = key, listener = listener }, Refusals)
 end
 
 
 -- Add what came to the socket since the last time.
 local function add_heard(self, lines)
-  for _, heard in ipairs(errors.check("failed", self.listener:poll())) do
+  for _, heard in ipairs(errors.check(self.listener:poll())) do
     local line = heard.line or ""
     local pid, uid, why = line:match "^%x+ refused pid=(%d+) uid=(%d+) why=(.*)$"
     if pid and line:sub(1, #self.key) == self.key then

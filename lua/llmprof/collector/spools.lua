@@ -78,7 +78,7 @@ function spools.gather(folder, target)
   local closed, why = out:close()
   if not closed then errors.raise("failed", why) end
   if count > 0 then
-    errors.check("failed", fs.rename(part, target))
+    errors.check(fs.rename(part, target))
   else
     fs.remove(part)
   end

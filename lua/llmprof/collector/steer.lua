@@ -12,7 +12,7 @@ Steer.__index = Steer
 -- A socket at `path`. on_pause() is called when a process is held and gives more lines of
 -- the plan for it, as one text; on_line(line) is told everything else (optional).
 function steer.open(path, on_pause, on_line)
-  local listener = errors.check("failed", listen.open(path))
+  local listener = errors.check(listen.open(path))
   return setmetatable({ listener = listener, on_pause = on_pause, on_line = on_line }, Steer)
 end
 
@@ -27,7 +27,7 @@ end
 
 -- Hear and answer what has come; from time to time.
 function Steer:poll()
-  for _, heard in ipairs(errors.check("failed", self.listener:poll())) do
+  for _, heard in ipairs(errors.check(self.listener:poll())) do
     if heard.line == "pause" then
       answer(self, heard.peer)
     elseif heard.line and self.on_line then

@@ -21,9 +21,7 @@ local kept = { layout.results, layout.config, layout.workload.metrics,
   layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after) }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function folder_of(root)

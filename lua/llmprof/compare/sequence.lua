@@ -20,7 +20,7 @@ end
 
 -- The kernels of the last used instance of each stage, in their order.
 local function kernels_of(trace, found, results)
-  local frame = errors.check("failed", trace:frame "kernels")
+  local frame = errors.check(trace:frame "kernels")
   stages.label(trace, frame, found)
   if not found.whole then
     local last, ranges = {}, {}

@@ -32,7 +32,7 @@ end
 -- What load(path) gives of a file, or nil where there is none.
 local function load_file(path, load)
   if not is_file(path) then return nil end
-  return errors.check("failed", load(path))
+  return errors.check(load(path))
 end
 
 

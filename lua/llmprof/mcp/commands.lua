@@ -31,7 +31,7 @@ local function wait(child, is_cancelled)
       errors.raise("closed", "cancelled")
     end
   end
-  local result = errors.check("failed", child:wait())
+  local result = errors.check(child:wait())
   raise_signal(result)
   return result
 end
@@ -73,8 +73,8 @@ end
 function commands.run(words, options)
   local said, on_line = gatherer()
   local seconds, memory = options.seconds or SECONDS, options.memory or MEMORY
-  local child = errors.check("failed", spawn.start(
-    { errors.check("failed", sys.executable()), table.unpack(words) },
+  local child = errors.check(spawn.start(
+    { errors.check(sys.executable()), table.unpack(words) },
     { on_line = on_line, timeout = seconds, helper = true,
       env = { NO_COLOR = "1", LLMPROF_LIMITS = ("bytes=%d,seconds=%d"):format(memory, seconds) } }))
   local result = wait(child, options.is_cancelled or function() return false end)

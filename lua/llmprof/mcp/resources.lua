@@ -64,7 +64,7 @@ local function report(root, id, wanted)
         local info = fs.stat(path)
         if not info then return nil end
         if info.type ~= "file" then errors.raise("failed", path .. ": not a regular file") end
-        return errors.check("failed", fs.read(path, MOST))
+        return errors.check(fs.read(path, MOST))
       end
     end
   end

@@ -86,7 +86,7 @@ end
 
 
 local function rows_of(said)
-  local rows = errors.check("failed", json.decode(said))
+  local rows = errors.check(json.decode(said))
   return rows.rows or rows
 end
 
@@ -104,7 +104,7 @@ end
 -- A comparison with no more than so many kernels of each, those that took as long as
 -- before none of them; it says how many are left out.
 local function compared(said, most)
-  local made = errors.check("failed", json.decode(said))
+  local made = errors.check(json.decode(said))
   for _, one in ipairs(made.comparisons) do
     local kept = json.list {}
     for _, kernel in ipairs(one.kernels) do

@@ -46,7 +46,7 @@ local VECTOR = { fp64 = true, fp32 = true }
 
 -- A file's contents as a checked table; where names it in errors.
 function hardware.read(contents, where)
-  local given = errors.check("usage", yaml.decode(contents, { name = where }))
+  local given = errors.check_as("usage", yaml.decode(contents, { name = where }))
   local made = schema.read(given, FIELDS, where)
   for _, group in ipairs { "clock_hz", "peak_per_s" } do
     for _, key in ipairs(sorted_keys(made[group])) do

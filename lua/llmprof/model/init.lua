@@ -120,13 +120,13 @@ function model.load(word)
   else
     contents, where = found(word, files.read_path(word))
   end
-  return model.from_table(errors.check("usage", yaml.decode(contents, { name = where })), where)
+  return model.from_table(errors.check_as("usage", yaml.decode(contents, { name = where })), where)
 end
 
 
 function model.from_config(path)
   local contents, where = found(path, files.read_path(path))
-  local config = errors.check("usage", json.decode(contents, { name = where }))
+  local config = errors.check_as("usage", json.decode(contents, { name = where }))
   return model.from_table(huggingface.describe(config, where), where)
 end
 

@@ -10,9 +10,7 @@ local spans = require "llmprof.spans"
 local beside = {}
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function usage(message, hint)
@@ -144,7 +142,7 @@ function beside.join(rows, other, keys)
     usage("join: several rows of the other frame have the same key", "group it by "
       .. table.concat(there, ", ") .. " first")
   end
-  errors.check("failed", ok, errors.is(err) and err.message or err)
+  errors.check(ok, errors.is(err) and err.message or err)
   local is_key, names = {}, {}
   for _, name in ipairs(there) do is_key[name] = true end
   local taken = columns.of(made)

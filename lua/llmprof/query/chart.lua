@@ -16,9 +16,7 @@ local HEIGHT, STRIPS, WIDTH = 10, 12, 80
 local LABEL = 28
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function width_of(label)

@@ -31,7 +31,7 @@ end
 -- Those that hold the text as it stands, else those that match it as a Lua
 -- pattern: names of kernels are full of what a pattern takes as special.
 local function matching_values(frame, column, wanted)
-  local distinct = errors.check("failed", frame:group { by = { column.name }, columns = {} })
+  local distinct = errors.check(frame:group { by = { column.name }, columns = {} })
     :values(column.name)
   local list = values_that(distinct, function(value) return value:find(wanted, 1, true) end)
   if #list > 0 or not pcall(string.find, "", wanted) then return list end
@@ -176,7 +176,7 @@ end
 -- The texts of a column.
 local function texts_of(frame, name)
   local list = {}
-  for _, value in ipairs(errors.check("failed", frame:group { by = { name }, columns = {} })
+  for _, value in ipairs(errors.check(frame:group { by = { name }, columns = {} })
     :values(name)) do
     if value then list[#list + 1] = value end
   end

@@ -59,7 +59,7 @@ local function aggregate(frame, keys, wanted)
     list[i] = { free_name(taken, name, long), one.statistic, column and column.name or nil,
       one.percentile }
   end
-  return errors.check("failed", frame:group { by = keys, columns = list })
+  return errors.check(frame:group { by = keys, columns = list })
 end
 
 
@@ -173,8 +173,7 @@ function group.single(frame, statistic, name, percentile)
   local column = statistic == "distinct" and columns.check(frame, name)
     or columns.check_number(frame, name, statistic)
   if percentile then check_percentile(percentile) end
-  local made = errors.check("failed",
-    frame:group {
+  local made = errors.check(frame:group {
       columns = { { "value", statistic, column.name, percentile } } })
   if #made == 0 then return (statistic == "sum" or statistic == "distinct") and 0 or nil end
   return made:get(1, "value")

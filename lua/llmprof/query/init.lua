@@ -30,9 +30,7 @@ local methods = {}
 local inner = setmetatable({}, { __mode = "k" })
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function usage(message, hint)

@@ -1,6 +1,6 @@
 -- Which threads did what while the GPU had nothing to do between steps: the CUDA calls and
 -- the ranges of each.
-local rows = require "llmprof.ranks.rows"
+local errors = require "llmprof.base.errors"
 
 local idle_threads = {}
 
@@ -95,7 +95,7 @@ end
 -- most), ranges_ns, range, range_ns }. steps: measured; given: trace, members,
 -- label_threads, and api (with rank and class).
 function idle_threads.of(steps, given)
-  local ranges = given.label_threads(given.members, rows.check(given.trace:frame "ranges"),
+  local ranges = given.label_threads(given.members, errors.check(given.trace:frame "ranges"),
     given.trace)
   local names, list = thread_names(given.trace), {}
   for _, member in ipairs(given.members) do

@@ -9,6 +9,7 @@ local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
 local document = require "llmprof.base.document"
 local engine_looks = require "llmprof.ranks.engine_looks"
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
 local merged = require "llmprof.ranks.merged"
@@ -16,7 +17,6 @@ local pack = require "llmprof.pack"
 local per_step = require "llmprof.ranks.per_step"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
-local rows = require "llmprof.ranks.rows"
 local step_groups = require "llmprof.ranks.step_groups"
 local text = require "llmprof.text"
 local verdict = require "llmprof.ranks.verdict"
@@ -178,13 +178,13 @@ end
 -- The rows of the kernels that take most, where there are many more than are listed.
 local function of_largest(kernels)
   if kernels:count_groups { by = { "short_name" } } <= 2 * ranks.KERNELS then return kernels end
-  local weighed = rows.check(kernels:select { "short_name", "duration", "count" })
+  local weighed = errors.check(kernels:select { "short_name", "duration", "count" })
   weighed:compute { name = "time", steps = { { "duration" }, { "count" }, "*" } }
-  local sums = rows.check(weighed:group { by = { "short_name" },
+  local sums = errors.check(weighed:group { by = { "short_name" },
     columns = { { "time", "sum", "time" } } })
-  local largest = rows.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
+  local largest = errors.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
   local names = largest:values "short_name"
-  return rows.check(kernels:where { short_name = names })
+  return errors.check(kernels:where { short_name = names })
 end
 
 

@@ -1,7 +1,7 @@
 -- Which ranges of a trace are steps: an engine's labels, or ranges that a recipe or
 -- a program calls so.
 local engines = require "llmprof.engines"
-local rows = require "llmprof.ranks.rows"
+local errors = require "llmprof.base.errors"
 
 local labels = {}
 
@@ -12,7 +12,7 @@ local usual = { prefill = "prefill", prefill_step = "prefill", decode_step = "de
 
 -- Every tag of the trace's ranges, once, sorted.
 local function tags_of(trace)
-  local keys = rows.check(trace:frame "ranges"):group { by = { "tag" },
+  local keys = errors.check(trace:frame "ranges"):group { by = { "tag" },
     columns = {} }
   local list = {}
   for row = 1, #keys do list[#list + 1] = keys:get(row, "tag") end

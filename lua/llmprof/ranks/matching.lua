@@ -2,10 +2,10 @@
 -- llmprof.ranks.shares are asked for, in every process that has some, and their answers together.
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
+local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
 local met = require "llmprof.ranks.met"
-local rows = require "llmprof.ranks.rows"
 local shares = require "llmprof.ranks.shares"
 local tuple = require "llmprof.base.tuple"
 
@@ -230,7 +230,7 @@ function matching.drawn(answers, told)
   end
   for i = told.drawn + 1, #told.worlds do others[#others + 1] = told.worlds[i] end
   if #others > 0 then
-    frames[#frames + 1], moved[#moved + 1] = rows.check(frame.new(#others, {
+    frames[#frames + 1], moved[#moved + 1] = errors.check(frame.new(#others, {
       { name = "world", type = "integer", values = others },
       { name = "start", type = "integer", unit = "ns", values = {} } })), {}
   end

@@ -1,4 +1,5 @@
 -- Which ranks a trace has: each process with a GPU that it computes on.
+local errors = require "llmprof.base.errors"
 local rows = require "llmprof.ranks.rows"
 
 local members = {}
@@ -62,7 +63,7 @@ end
 -- The ranks of a trace, in order: list of { pid, device, process (its name), kernels,
 -- tp, pp, dp, ep }, numbered from 0 in their field `rank`.
 function members.find(trace)
-  local groups = rows.check(trace:frame "kernels"):group { by = { "pid", "device" } }
+  local groups = errors.check(trace:frame "kernels"):group { by = { "pid", "device" } }
   local most, names, list = busiest(groups), process_names(trace), {}
   for _, group in ipairs(groups) do
     if group.pid and group.device and group.count >= LEAST_SHARE * most[group.pid] then
@@ -121,7 +122,7 @@ end
 local function main_devices(list, trace)
   local most, device = {}, {}
   if not has_several(list) then return device end
-  for _, group in ipairs(rows.check(trace:frame "kernels")
+  for _, group in ipairs(errors.check(trace:frame "kernels")
     :group { by = { "launch_pid", "launch_tid", "device" } }) do
     local thread = ("%s/%s"):format(group.launch_pid, group.launch_tid)
     if group.count > (most[thread] or 0) then

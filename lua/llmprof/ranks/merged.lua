@@ -1,12 +1,12 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
+local errors = require "llmprof.base.errors"
 local found = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
 local matching = require "llmprof.ranks.matching"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
-local rows = require "llmprof.ranks.rows"
 local shares = require "llmprof.ranks.shares"
 
 local merged = {}
@@ -112,7 +112,7 @@ local function joined(parts, name, moved, times)
     end
   end
   if #frames == 0 then return nil end
-  return rows.check(join(frames, own, times):where { { "world", "~=", false } })
+  return errors.check(join(frames, own, times):where { { "world", "~=", false } })
 end
 
 

@@ -1,6 +1,7 @@
 -- What is kept of collectives that were matched: sums, and the rows of those who came last.
 -- It is small beside them, and that of several processes, each with collectives of its own,
 -- makes that of all.
+local errors = require "llmprof.base.errors"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 
@@ -48,7 +49,7 @@ local function with_all(all)
         get = function() return nil end }
     end
   end
-  local view = rows.check(all:select(there))
+  local view = errors.check(all:select(there))
   return #lacking > 0 and rows.extend(view, {}, lacking) or view
 end
 
@@ -75,7 +76,7 @@ function met.together(list)
     local frames, order = {}, {}
     for i, own in ipairs(list) do frames[i] = own[name] end
     for i, column in ipairs(ORDER[name]) do order[i] = { column } end
-    made[name] = rows.check(pack.join(frames):sort(order))
+    made[name] = errors.check(pack.join(frames):sort(order))
   end
   return made
 end

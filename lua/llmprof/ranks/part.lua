@@ -2,6 +2,7 @@
 -- their own, small beside the trace, which can be closed afterwards.
 local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.base.document"
+local errors = require "llmprof.base.errors"
 local idle_threads = require "llmprof.ranks.idle_threads"
 local json = require "llmprof.json"
 local labels = require "llmprof.ranks.labels"
@@ -113,7 +114,7 @@ end
 
 
 local function measured_steps(trace, list, known, given)
-  local ops = label(list, rows.check(trace:frame "gpu"), known)
+  local ops = label(list, errors.check(trace:frame "gpu"), known)
   steps.label_work(ops, given.mark_collectives)
   local api = steps.api(trace, list, members.label_threads, given.class_of)
   steps.measure(known.frame, { members = list, ops = ops, api = api })
@@ -129,7 +130,7 @@ end
 -- Add the communicator and the bytes that NCCL said of the call that launched each
 -- kernel; absent where it said nothing.
 local function add_messages(trace, kernels)
-  local ranges = rows.check(trace:frame "ranges")
+  local ranges = errors.check(trace:frame "ranges")
   for _, name in ipairs { "communicator", "message" } do
     spans.look_up(kernels, "range", ranges, name, name)
   end
@@ -138,14 +139,14 @@ end
 
 -- Add what the range around the launch of a collective says ("ncclSend").
 local function add_said(trace, found)
-  spans.look_up(found, "range", rows.check(trace:frame "ranges"), "text", "said")
+  spans.look_up(found, "range", errors.check(trace:frame "ranges"), "text", "said")
 end
 
 
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
   trace:renew "kernels" -- what is worked out for these alone
-  local kernels = label(list, rows.check(trace:frame "kernels"), known)
+  local kernels = label(list, errors.check(trace:frame "kernels"), known)
   given.mark_collectives(kernels, "name", "collective")
   collectives.mark_p2p(kernels, "name", "sends")
   rows.extend(kernels, { "collective", "sends" }, {
@@ -165,7 +166,7 @@ local function counted_kernels(kernels, known)
   local by = { "rank", "name", "short_name", "duration" }
   if known then table.insert(by, 2, "phase") end
   local ranked = kernels:where { { "rank", "~=", false } }
-  local counted = rows.check(ranked:group { by = by, columns = { { "count", "count" } } })
+  local counted = errors.check(ranked:group { by = by, columns = { { "count", "count" } } })
   return counted, FEW * #counted > #ranked
 end
 
@@ -180,7 +181,7 @@ local function kept(frame, names, borrowed)
   for _, name in ipairs(names) do
     if there[name] then list[#list + 1] = name end
   end
-  local view = rows.check(frame:select(list))
+  local view = errors.check(frame:select(list))
   return borrowed and view or pack.join { view }
 end
 
@@ -264,7 +265,7 @@ function part.encode(made)
     packed[i] = made[name] and pack.encode(made[name]) or ""
     sizes[i] = #packed[i]
   end
-  local head = rows.check(json.encode { about = made.about, sizes = json.list(sizes) })
+  local head = errors.check(json.encode { about = made.about, sizes = json.list(sizes) })
   local frames = table.concat(packed)
   return MAGIC .. head .. "\n" .. frames, frames
 end
@@ -309,9 +310,9 @@ local LEAST = {
 -- A column with numbers that cannot be, or nil.
 local function check_numbers(frame, least)
   for _, name in ipairs(sorted_keys(least)) do
-    if #rows.check(frame:where { [name] = false }) > 0
-      or #rows.check(frame:where { { name, "<", least[name] } }) > 0
-      or #rows.check(frame:where { { name, ">", FAR } }) > 0 then
+    if #errors.check(frame:where { [name] = false }) > 0
+      or #errors.check(frame:where { { name, "<", least[name] } }) > 0
+      or #errors.check(frame:where { { name, ">", FAR } }) > 0 then
       return ("impossible numbers in '%s'"):format(name)
     end
   end

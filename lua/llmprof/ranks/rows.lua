@@ -1,14 +1,7 @@
 -- Columns about groups of a frame's rows: what Lua knows of a few distinct keys,
 -- for millions of rows.
-local errors = require "llmprof.base.errors"
 
 local rows = {}
-
-
--- The value, or the error that a C function returned beside nil.
-function rows.check(value, message)
-  return errors.check("failed", value, message)
-end
 
 
 function rows.has(frame, name)

@@ -5,6 +5,7 @@
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local communication = require "llmprof.ranks.communication"
+local errors = require "llmprof.base.errors"
 local found = require "llmprof.ranks.collectives"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
@@ -44,7 +45,7 @@ function shares.join(frames, moved, times)
   for _, frame in ipairs(frames) do
     if #frame:columns() > #widest:columns() then widest = frame end
   end
-  local none = rows.check(widest:where { { "start", "<", math.mininteger + 1 } })
+  local none = errors.check(widest:where { { "start", "<", math.mininteger + 1 } })
   return pack.join({ none, table.unpack(frames) }, { {}, table.unpack(moved) }, times)
 end
 
@@ -57,7 +58,7 @@ local function joined(self, clocks_of)
   end
   if #frames == 0 then return nil end
   local all = shares.join(frames, moved, found.times)
-  all = rows.check(all:where { { "world", "~=", false } })
+  all = errors.check(all:where { { "world", "~=", false } })
   return #all > 0 and all or nil
 end
 
@@ -122,7 +123,7 @@ end
 
 -- { rows } of a rank, where it is one of this process.
 function Share:rows_of_rank(asked)
-  local own = self.all and rows.check(self.all:where { world = asked.world })
+  local own = self.all and errors.check(self.all:where { world = asked.world })
   return own and #own > 0 and { rows = own:select(clocks.COLUMNS) } or {}
 end
 
@@ -182,7 +183,7 @@ local function exchanged(self, all)
     rows.extend(all, { "key", "ordinal", "lag" }, { { name = "owner", type = "integer",
       get = function(key) return (key.key + key.ordinal - key.lag) % self.size + 1 end } })
     for process = 1, self.size do
-      out[process] = rows.check(all:where({ owner = process }):select(sent))
+      out[process] = errors.check(all:where({ owner = process }):select(sent))
     end
   end
   local came, moved = self.exchange(out), {}
@@ -198,7 +199,7 @@ local function drawn_of(all, below)
     "waiting" } do
     if rows.has(all, name) then seen[#seen + 1] = name end
   end
-  return rows.check(all:where({ { "world", "<", below } }):select(seen))
+  return errors.check(all:where({ { "world", "<", below } }):select(seen))
 end
 
 

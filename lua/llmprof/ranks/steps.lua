@@ -5,6 +5,7 @@
 -- what a pass launches, the last one to begin on its rank; of others the one whose
 -- range encloses the launch. docs/ranks.md has the definitions.
 local classes = require "llmprof.classes"
+local errors = require "llmprof.base.errors"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -29,7 +30,7 @@ function steps.of_labels(trace, list, labels, label_threads)
   local tags = {}
   for tag in pairs(labels) do tags[#tags + 1] = tag end
   table.sort(tags)
-  local view = rows.check(trace:frame "ranges"):where { tag = tags }
+  local view = errors.check(trace:frame "ranges"):where { tag = tags }
   local made = pack.join { view:select { "tag", "start", "end", "pid",
     "tid" } }
   label_threads(list, made, trace)
@@ -93,7 +94,7 @@ end
 
 -- API calls with rank and class. class_of: a function of a call's name.
 function steps.api(trace, list, label_threads, class_of)
-  local api = label_threads(list, rows.check(trace:frame "api"), trace)
+  local api = label_threads(list, errors.check(trace:frame "api"), trace)
   return rows.extend(api, { "name" }, { { name = "class", type = "string",
     get = function(key) return class_of(key.name or "") end } })
 end

@@ -210,7 +210,7 @@ end
 
 local function decoded(contents, where)
   if not contents then bad(where) end
-  local tree = errors.check("usage", yaml.decode(contents, { name = where }))
+  local tree = errors.check_as("usage", yaml.decode(contents, { name = where }))
   if tree == yaml.null then tree = {} end
   if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
   return tree, where
@@ -325,7 +325,7 @@ function Layers:override(entry)
   if self.declared[key .. ".preset"] then key = key .. ".preset" end
   local declaration = self.declared[key]
   if entry.action == "add" and not declaration then
-    local value = errors.check("usage", yaml.decode(entry.text, { name = key }))
+    local value = errors.check_as("usage", yaml.decode(entry.text, { name = key }))
     check_place(self.declared, key)
     declaration = { "Added on the command line", value }
     self.declared[key] = declaration

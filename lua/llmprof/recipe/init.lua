@@ -194,7 +194,7 @@ function recipe.described(name)
     errors.raise("usage", ("no model '%s'%s"):format(name, nearest.suggestion(name, known)),
       { hint = "conf/model has: " .. table.concat(known, ", ") })
   end
-  local said = errors.check("usage", yaml.decode(contents, { name = where }))
+  local said = errors.check_as("usage", yaml.decode(contents, { name = where }))
   return { name = said.name, variant = said.variant, arch = name }
 end
 

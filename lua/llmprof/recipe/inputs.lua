@@ -31,7 +31,7 @@ end
 function inputs.read(path)
   local contents, where = files.read_path(path)
   if not contents then bad(path, "no such file") end
-  local tree = errors.check("usage", yaml.decode(contents, { name = where }))
+  local tree = errors.check_as("usage", yaml.decode(contents, { name = where }))
   local list = type(tree) == "table" and tree.files or nil
   if type(list) ~= "table" or #list == 0 then bad(where, "it lists no inputs") end
   local read = {}

@@ -50,8 +50,8 @@ end
 
 
 local function read(path)
-  local contents = errors.check("usage", fs.read(path))
-  local tree = errors.check("usage", yaml.decode(contents, { name = path }))
+  local contents = errors.check_as("usage", fs.read(path))
+  local tree = errors.check_as("usage", yaml.decode(contents, { name = path }))
   if tree == yaml.null then return {} end
   if type(tree) ~= "table" or tree[1] ~= nil then
     errors.raise("usage", path .. ": a table of keys is expected")

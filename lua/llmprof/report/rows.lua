@@ -477,7 +477,7 @@ local function shapes_text(shapes)
   if type(shapes) ~= "table" then return nil end
   local list = {}
   for i, shape in ipairs(shapes) do
-    list[i] = errors.check("failed", json.encode(shape)):gsub(",", ", ")
+    list[i] = errors.check(json.encode(shape)):gsub(",", ", ")
   end
   return table.concat(list, " ")
 end

@@ -16,9 +16,7 @@ local LAST = "match"
 local NOTHING = "nothing"
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- What came from another process is no message of ours: it may be of another version.

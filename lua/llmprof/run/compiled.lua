@@ -72,12 +72,12 @@ end
 local function compile(nvcc, source, program)
   local folder = assert(fs.temp_dir "llmprof-nvcc")
   local text, made = folder .. "/" .. source:match "[^/]+$", folder .. "/program"
-  errors.check("failed", fs.write(text, read(source)))
+  errors.check(fs.write(text, read(source)))
   local output, result = tools.capture({ nvcc, "-O2", "-std=c++17", "-arch=" .. architecture(),
     "-o", made, text }, { timeout = PATIENCE })
   local done = output and result.ok
-    and errors.check("failed", fs.mkdirs(program:match "^(.*)/"))
-    and errors.check("failed", fs.copy(made, program))
+    and errors.check(fs.mkdirs(program:match "^(.*)/"))
+    and errors.check(fs.copy(made, program))
   fs.remove_tree(folder)
   if not done then
     errors.raise("failed", "nvcc cannot compile " .. source,

@@ -67,7 +67,7 @@ local function encode(list)
       found = file.found, size = #packed }
     bytes[i] = packed
   end
-  return errors.check("failed", json.encode(head)) .. "\n" .. table.concat(bytes)
+  return errors.check(json.encode(head)) .. "\n" .. table.concat(bytes)
 end
 
 
@@ -101,7 +101,7 @@ local function open_parts(list, lean)
   local decode_part = lean and part.decode_lean or part.decode
   for _, file in ipairs(list) do
     if file.bytes and not (file.made and (lean or file.made.collectives)) then
-      file.made = errors.check("failed", decode_part(file.bytes))
+      file.made = errors.check(decode_part(file.bytes))
     end
     if file.made then file.made.number, file.made.found = file.number, file.found end
   end
@@ -126,9 +126,7 @@ local function size_of(path)
 end
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- Which files each process has: list of lists of { number, path }; nil and the error when

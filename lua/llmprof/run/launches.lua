@@ -63,7 +63,7 @@ local function add_places(gpu, of_mark, made)
     end
     numbers[i], stage[i] = by_key[key] - 1, around.stage or -1
   end
-  errors.check("failed", gpu:extend(KEYS, #groups, {
+  errors.check(gpu:extend(KEYS, #groups, {
     { name = "place", type = "integer", values = numbers },
     { name = "stage", type = "integer", values = stage } }))
 end
@@ -123,7 +123,7 @@ end
 function launches.of(gpu, marks)
   local known = gpu:where { { "launched", "~=", false } }
   if #known == 0 then return nil end
-  known = errors.check("failed", known:sort { { "launched", false }, { "start", false } })
+  known = errors.check(known:sort { { "launched", false }, { "start", false } })
   local made, of_mark = { places = json.list {} }, reader(marks)
   add_places(known, of_mark, made)
   made.stages = orders(known, function(row) return row >= 0 and of_mark(row).name or nil end)

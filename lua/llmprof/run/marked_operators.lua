@@ -18,9 +18,7 @@ marked_operators.ASKED = { LLMPROF_OPERATOR_RANGES = "1" }
 local SOURCE = "PyTorch's ranges around operators, in the process of the timeline"
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- ranges ----

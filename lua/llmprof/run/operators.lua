@@ -22,7 +22,7 @@ local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
 -- ---- from a trace ----
 
 local function frame(recorded, name)
-  return errors.check("failed", recorded:frame(name))
+  return errors.check(recorded:frame(name))
 end
 
 

@@ -64,7 +64,7 @@ end
 -- A part as bytes, and what tells a file from the same one under another name.
 local function packed(made)
   local bytes, frames = part.encode(made)
-  local about = errors.check("failed", json.encode { made.about.epoch or false,
+  local about = errors.check(json.encode { made.about.epoch or false,
     made.about.ranks })
   return bytes, digest.base64(digest.sha256(about .. frames))
 end
@@ -81,7 +81,7 @@ end
 
 
 local function read_part(path)
-  local bytes = errors.check("failed", fs.read(path))
+  local bytes = errors.check(fs.read(path))
   local made, message = part.decode(bytes)
   if not made then errors.raise("failed", ("%s: %s"):format(path, message)) end
   return made

@@ -68,7 +68,7 @@ function sampled_stacks.open(ctx)
   local list = {}
   take_named(ctx)
   for _, name in ipairs(layout.stacks_in(ctx.run.dir)) do
-    local made = read(ctx, errors.check("failed", fs.beneath(ctx.run.dir, name)))
+    local made = read(ctx, errors.check(fs.beneath(ctx.run.dir, name)))
     list[#list + 1] = made and { stage = layout.stage_of_stacks(name), file = name, trace = made }
       or nil
   end

@@ -25,9 +25,7 @@ local CAPTURE = "recipes/recorded/alt_llm"
 standins.NOTE = "stand-ins played nsys, ncu and Python: no figure is of this workload"
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
-end
+local check = errors.check
 
 
 -- The recorded capture that they pretend to have measured.

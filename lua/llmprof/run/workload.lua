@@ -45,7 +45,7 @@ end
 
 
 local function write_one(name, run)
-  run:write(layout.program(name:match "[^/]+$"), errors.check("usage", files.own(name)))
+  run:write(layout.program(name:match "[^/]+$"), errors.check_as("usage", files.own(name)))
 end
 
 
@@ -173,7 +173,7 @@ end
 -- Returns spawn's result and the last lines of the output. What the workload started
 -- has ended by then, daemons too.
 function workload.run(ctx, given)
-  errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
+  errors.check(fs.mkdirs(ctx.run:path(given.folder)))
   -- what an earlier attempt left is not this one's
   for _, name_in in ipairs { layout.metrics_in, layout.operators_in } do
     fs.remove(ctx.run:path(name_in(given.folder)))

@@ -19,9 +19,7 @@ local TIMED = { "gpu", "api", "ranges" }
 local FAR = 1 << 60
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
-end
+local check = errors.check
 
 
 local function damaged(trace, form, ...)

@@ -16,9 +16,7 @@ local stats = {}
 local MB = 1e-6
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- columns ----

@@ -131,7 +131,7 @@ local function remove(root, run)
   local link = root .. "/latest"
   if not run.id or fs.readlink(link) ~= run.id then return end
   local removed, message, code = fs.remove(link)
-  if code ~= "notfound" then errors.check("failed", removed, message, code) end
+  if code ~= "notfound" then errors.check(removed, message, code) end
 end
 
 
@@ -149,7 +149,7 @@ local function remove_cache(given, words)
   elseif not given.yes and not confirm("remove " .. amount) then
     out.write("nothing was removed\n")
   else
-    for _, file in ipairs(files) do errors.check("failed", fs.remove(file.path)) end
+    for _, file in ipairs(files) do errors.check(fs.remove(file.path)) end
     out.write("removed ", amount, "\n")
   end
   return 0
@@ -158,7 +158,7 @@ end
 
 function command.run(given, words)
   if given.cache then return remove_cache(given, words) end
-  if not given["dry-run"] then errors.check("failed", fs.sweep(given.root)) end
+  if not given["dry-run"] then errors.check(fs.sweep(given.root)) end
   local list = choose(given, words)
   if #list == 0 then
     out.write("nothing to remove\n")

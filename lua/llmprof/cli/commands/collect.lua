@@ -47,7 +47,7 @@ local writers = {}
 
 
 function writers.spool(all, target)
-  errors.check("failed", fs.rename(all, target))
+  errors.check(fs.rename(all, target))
   return trace_file.open(target)
 end
 
@@ -77,7 +77,7 @@ end
 -- Where the folder for spools is made: beside the result.
 local function folder_of(target)
   local folder = target:match "^(.*)/[^/]*$"
-  return errors.check("usage", fs.realpath(folder == "" and "/" or folder or "."),
+  return errors.check_as("usage", fs.realpath(folder == "" and "/" or folder or "."),
     ("%s: no such folder"):format(folder))
 end
 
@@ -110,7 +110,7 @@ end
 -- ---- what it left ----
 
 local function count_of(trace, name)
-  return text.count(#errors.check("failed", trace:frame(name)))
+  return text.count(#errors.check(trace:frame(name)))
 end
 
 
@@ -120,7 +120,7 @@ local function say(target, trace, count)
   out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
     count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
     count_of(trace, "api")))
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
     out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
     is_whole = is_whole and said.severity == "info"
   end
@@ -169,7 +169,7 @@ function command.run(given, words)
   local env = library.environment(path, { folder = folder.path, refusals = refused.key,
     plan = given.plan and folder.path .. "/plan" })
   if given.plan then
-    errors.check("failed", fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
+    errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
   end
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)

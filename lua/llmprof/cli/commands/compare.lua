@@ -72,7 +72,7 @@ local function print_json(list)
   for i, made in ipairs(list) do objects[i] = report.object(made) end
   local document = json.ordered({ schema_version = 1, comparisons = objects },
     { "schema_version", "comparisons" })
-  out.write(errors.check("failed", json.encode(document, { pretty = true })), "\n")
+  out.write(errors.check(json.encode(document, { pretty = true })), "\n")
 end
 
 

@@ -30,7 +30,7 @@ function command.run(_, words)
       nearest.suggestion(words[1], shells)) or "which shell?",
       { hint = "llmprof completion bash, fish or zsh" })
   end
-  out.write(errors.check("failed", files.own(path)))
+  out.write(errors.check(files.own(path)))
   return 0
 end
 

@@ -64,7 +64,7 @@ function command.run(argv)
     errors.raise("usage", ("exec: no option '%s'"):format(script),
       { hint = "options of the script come after its name" })
   end
-  local source = errors.check("usage", fs.read(script))
+  local source = errors.check_as("usage", fs.read(script))
   local chunk, message = load(source:gsub("^#[^\n]*", "", 1), "@" .. script)
   if not chunk then errors.raise("usage", message) end
   package.path = package.path .. ";./?.lua;./?/init.lua" -- as `lua` has it for a script

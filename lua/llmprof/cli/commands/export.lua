@@ -42,9 +42,7 @@ speedscope.app and flame graph tools. --stage, --from and --to keep samples by t
 }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- The trace of a run, or the file itself; and where the result goes when nobody says.

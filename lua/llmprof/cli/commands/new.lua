@@ -29,7 +29,7 @@ local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.
 
 -- The contents of a template, for a name.
 local function filled(template, name)
-  local contents = errors.check("failed", files.own(FOLDER .. template))
+  local contents = errors.check(files.own(FOLDER .. template))
   return (contents:gsub("@NAME@", name))
 end
 
@@ -54,8 +54,8 @@ end
 
 local function write(path, contents)
   local folder = path:match "^(.*)/[^/]*$"
-  if folder then errors.check("failed", fs.mkdirs(folder)) end
-  errors.check("failed", fs.write(path, contents))
+  if folder then errors.check(fs.mkdirs(folder)) end
+  errors.check(fs.write(path, contents))
 end
 
 

@@ -91,7 +91,7 @@ end
 -- bytes: of the parts, which are written and dropped.
 local function write_parts(parts, bytes, path_of)
   for i, made in ipairs(parts) do
-    errors.check("failed", fs.write(path_of(rank_files.name_of(made.about.file)), bytes[i]))
+    errors.check(fs.write(path_of(rank_files.name_of(made.about.file)), bytes[i]))
     bytes[i] = nil
   end
 end
@@ -99,7 +99,7 @@ end
 
 -- Only the parts, for --merge on another day or machine.
 local function write_shard(given, parts, bytes)
-  errors.check("failed", fs.mkdirs(given.out))
+  errors.check(fs.mkdirs(given.out))
   write_parts(parts, bytes, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
   out.write(("%s: %d part%s\n"):format(given.out, #parts, #parts == 1 and "" or "s"))
 end

@@ -35,9 +35,7 @@ run's id, its folder or latest.]],
 }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- capture.json ----

@@ -33,8 +33,8 @@ removes it.]],
 -- what a killed command leaves there is removed by the next, whatever that does.
 local function copy(path, target)
   local folder = target:match "^(.+)/[^/]*$" or target:match "^/" or "."
-  errors.check("failed", fs.access(folder, "w"))
-  local _ <close> = private.folder(errors.check("failed", fs.realpath(folder)))
+  errors.check(fs.access(folder, "w"))
+  local _ <close> = private.folder(errors.check(fs.realpath(folder)))
   return scrub.copy(path, target)
 end
 

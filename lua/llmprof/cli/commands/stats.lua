@@ -51,8 +51,7 @@ end
 local function write_report(given, report)
   local path = ("%s_%s.%s"):format(given.output, report.name,
     tables.format(given.format).extension)
-  errors.check("failed",
-    table_options.save(given, path, report.columns, report.rows, for_whom(given)))
+  errors.check(table_options.save(given, path, report.columns, report.rows, for_whom(given)))
   out.warn(path, "\n")
 end
 

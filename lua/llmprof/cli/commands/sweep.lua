@@ -140,10 +140,10 @@ end
 -- Two sweeps into one folder would run the same combinations. What one that was killed
 -- left half written there goes.
 local function hold(folder)
-  errors.check("failed", fs.mkdirs(folder))
+  errors.check(fs.mkdirs(folder))
   local lock, message, code = fs.lock(folder)
   if lock then
-    errors.check("failed", fs.sweep(folder))
+    errors.check(fs.sweep(folder))
     return lock
   elseif code == "unsupported" then
     return nil
@@ -155,7 +155,7 @@ end
 -- ---- what it found ----
 
 local function write(folder, name, contents)
-  errors.check("failed", fs.write(folder .. "/" .. name, contents))
+  errors.check(fs.write(folder .. "/" .. name, contents))
 end
 
 

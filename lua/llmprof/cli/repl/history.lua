@@ -25,7 +25,7 @@ end
 
 -- Do something to the file while no other prompt does.
 local function held(folder, act)
-  errors.check("failed", fs.mkdirs(folder))
+  errors.check(fs.mkdirs(folder))
   local lock, message, code = fs.lock(folder, { wait = true })
   if not lock and code ~= "unsupported" then errors.raise("failed", message) end
   local ok, err = pcall(act)
@@ -38,7 +38,7 @@ local function try(act)
   local path = history.path()
   if not path or broken then return end
   local ok, err = pcall(held, path:match "^(.*)/", function()
-    errors.check("failed", act(path))
+    errors.check(act(path))
   end)
   if not ok then give_up(errors.is(err) and err.message or tostring(err)) end
 end

@@ -68,7 +68,7 @@ end
 
 local function interact(paths)
   local environment, globals = session.environment(paths)
-  local editor <close> = errors.check("failed", lineedit.open "llmprof")
+  local editor <close> = errors.check(lineedit.open "llmprof")
   editor:complete(function(before) return complete.word(before, environment, globals) end)
   history.load(editor)
   greet(globals)

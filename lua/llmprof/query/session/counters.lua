@@ -13,9 +13,7 @@ local stages = lazy "llmprof.analysis.stages"
 local counters = {}
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 local function launches(path)

@@ -51,9 +51,7 @@ local shown = {
 }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- what a path is ----
@@ -94,7 +92,7 @@ function source.new(word)
     errors.raise("usage", message, { hint = "give a run (llmprof ls lists them) or its folder, "
       .. "a trace (.sqlite) or a raw page of ncu (.csv)" })
   end
-  local info = errors.check("failed", fs.stat(path))
+  local info = errors.check(fs.stat(path))
   local made
   if info.type == "directory" then
     made = from_folder(path)

@@ -19,9 +19,7 @@ local TIMES = {
 }
 
 
-local function check(value, message, code)
-  return errors.check("failed", value, message, code)
-end
+local check = errors.check
 
 
 -- ---- among all operations ----

@@ -127,7 +127,7 @@ function source.note(ctx) return builtin.note(ctx) .. ", chosen by capture=auto"
 
 local function saw_operations(ctx)
   local trace = trace_file.open(ctx.run:path(layout.timeline))
-  local count = #errors.check("failed", trace:frame "gpu")
+  local count = #errors.check(trace:frame "gpu")
   trace:close()
   return count > 0
 end

@@ -88,7 +88,7 @@ end
 
 -- Does it launch CUDA graphs?
 function collected.has_graphs(trace)
-  local all = errors.check("failed", trace:frame "kernels")
+  local all = errors.check(trace:frame "kernels")
   return #all:where { { "graph_node", "~=", false } } > 0
 end
 
@@ -177,7 +177,7 @@ end
 -- Names of the timeline by those that the linker has.
 local function names_of(trace)
   local names = {}
-  local frame = errors.check("failed", trace:frame "kernels")
+  local frame = errors.check(trace:frame "kernels")
   for _, group in ipairs(frame:group { by = { "mangled_name", "name" } }) do
     if group.mangled_name then names[group.mangled_name] = group.name end
   end
@@ -242,7 +242,7 @@ end
 
 -- Metrics of a spool that are no column of every launch.
 local function metrics_of(opened, columns)
-  local list, frame = {}, errors.check("failed", opened:frame "metrics")
+  local list, frame = {}, errors.check(opened:frame "metrics")
   local names, said = frame:values "name", frame:values "unit"
   for i, name in ipairs(names) do
     if name and columns[name] and has_values(columns[name]) then
@@ -266,8 +266,8 @@ end
 -- wanted, and how many of the first came in the repeat without CUDA graphs. trace: the
 -- timeline of the same run.
 function collected.page(path, trace)
-  local opened = errors.check("failed", spool.open(path))
-  local frame = errors.check("failed", opened:frame "counters")
+  local opened = errors.check(spool.open(path))
+  local frame = errors.check(opened:frame "counters")
   local lists, names = lists_of(frame), names_of(trace)
   local metrics = metrics_of(opened, lists)
   local lines, measured, eager = { head_lines(metrics) }, 0, 0
@@ -293,11 +293,11 @@ end
 
 -- What the collector said that explains why there are none.
 local function reason(run, path, trace)
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
     if said.severity == "problem" then return said.text end
   end
-  local opened = errors.check("failed", spool.open(path))
-  local counted = errors.check("failed", opened:frame "units"):where { type = "counters" }
+  local opened = errors.check(spool.open(path))
+  local counted = errors.check(opened:frame "units"):where { type = "counters" }
   return #counted > 0 and "none of the launches that were selected came again"
     or why_none_left(run)
 end
@@ -305,8 +305,8 @@ end
 
 -- What the units of the first process that has some were for, in order.
 function collected.unit_types(path)
-  local opened = errors.check("failed", spool.open(path))
-  local lists, types = lists_of(errors.check("failed", opened:frame "units")), {}
+  local opened = errors.check(spool.open(path))
+  local lists, types = lists_of(errors.check(opened:frame "units")), {}
   for i, type in ipairs(lists.type) do
     if lists.pid[i] == lists.pid[1] then types[#types + 1] = type end
   end

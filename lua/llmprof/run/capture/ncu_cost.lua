@@ -86,7 +86,7 @@ end
 -- What a run costs beside its passes, and how the recipe's workload can be shortened.
 function ncu_cost.room(ctx)
   local figures, cfg = figures_of(ctx), ctx.cfg
-  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  local kernels = errors.check(ctx.state.trace:frame "kernels")
   local tokens = shorter.tokens(cfg)
   return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
     start_s = figures.start_s + start_of(ctx), tokens = tokens,

@@ -58,7 +58,7 @@ end
 -- Nobody else may read the report, in which ncu keeps how the workload was called.
 function ncu_pages.guard_report(ctx)
   if not ctx.run:has(files.report) then return end
-  errors.check("failed", fs.chmod(ctx.run:path(files.report), private.FILE_MODE))
+  errors.check(fs.chmod(ctx.run:path(files.report), private.FILE_MODE))
 end
 
 

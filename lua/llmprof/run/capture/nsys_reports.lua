@@ -35,11 +35,11 @@ function nsys_reports.settle(ctx, reports)
   for i, path in ipairs(reports) do
     local name = layout.report(i, #reports, path:match "%.[^.]+$")
     if fs.realpath(path) ~= fs.realpath(ctx.run:path(name)) then
-      errors.check("failed", fs.copy(path, ctx.run:path(name)))
+      errors.check(fs.copy(path, ctx.run:path(name)))
       fs.remove(path)
     end
     names[i], ctx.outputs[#ctx.outputs + 1] = name, name
-    errors.check("failed", fs.chmod(ctx.run:path(name), private.FILE_MODE))
+    errors.check(fs.chmod(ctx.run:path(name), private.FILE_MODE))
   end
   return names
 end
@@ -72,7 +72,7 @@ local function export_raw(ctx, report, target)
     errors.raise("failed", ("nsys could not export %s"):format(report),
       { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
   end
-  errors.check("failed", fs.chmod(target, private.FILE_MODE))
+  errors.check(fs.chmod(target, private.FILE_MODE))
 end
 
 
@@ -83,8 +83,8 @@ function nsys_reports.export(ctx, report, target)
   local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
   local raw = folder.path .. "/run.sqlite"
   export_raw(ctx, report, raw)
-  if ctx.cfg.nsys.scrub then return errors.check("failed", scrub.copy(raw, target)) end
-  errors.check("failed", fs.rename(raw, target))
+  if ctx.cfg.nsys.scrub then return errors.check(scrub.copy(raw, target)) end
+  errors.check(fs.rename(raw, target))
 end
 
 
@@ -99,8 +99,8 @@ function nsys_reports.export_all(ctx, reports)
     parts[i] = ("%s/part.%d.sqlite"):format(folder.path, i)
     nsys_reports.export(ctx, report, parts[i])
   end
-  errors.check("failed", merge.files(parts, timeline))
-  if not ctx.cfg.nsys.scrub then errors.check("failed", fs.chmod(timeline, private.FILE_MODE)) end
+  errors.check(merge.files(parts, timeline))
+  if not ctx.cfg.nsys.scrub then errors.check(fs.chmod(timeline, private.FILE_MODE)) end
   ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
 end
 
@@ -112,7 +112,7 @@ function nsys_reports.guard(ctx, reports)
     if ctx.cfg.nsys.keep_report then
       ctx.run:keep_private(name)
     else
-      errors.check("failed", fs.remove(ctx.run:path(name)))
+      errors.check(fs.remove(ctx.run:path(name)))
     end
   end
 end
@@ -122,10 +122,10 @@ end
 -- report for all to read. After an error it stays so.
 function nsys_reports.guarded(ctx, what, ...)
   local folder = ctx.run:path(layout.nsys.folder)
-  local mode = errors.check("failed", fs.stat(folder)).mode
-  errors.check("failed", fs.chmod(folder, PRIVATE_FOLDER))
+  local mode = errors.check(fs.stat(folder)).mode
+  errors.check(fs.chmod(folder, PRIVATE_FOLDER))
   local made = table.pack(what(...))
-  errors.check("failed", fs.chmod(folder, mode))
+  errors.check(fs.chmod(folder, mode))
   return table.unpack(made, 1, made.n)
 end
 

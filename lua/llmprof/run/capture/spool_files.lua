@@ -13,10 +13,10 @@ local spool_files = {}
 function spool_files.keep_timeline(ctx)
   local spool = layout.collector.spool
   local trace = trace_file.open(ctx.run:path(spool))
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
     if said.severity ~= "info" then ctx.note("collector: " .. text.clean(said.text)) end
   end
-  errors.check("failed", trace:sqlite(ctx.run:path(layout.timeline)))
+  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
   trace:close()
   ctx.outputs[#ctx.outputs + 1] = spool
 end
@@ -25,7 +25,7 @@ end
 -- What an earlier attempt of the run left, for a run that goes on with it.
 function spool_files.recall(ctx)
   local command = fs.read(ctx.run:path(layout.collector.command))
-  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
   return { date = clock.timestamp(written.mtime_ns),
     command = command and command:gsub("\n$", "") or nil, complaints = {} }
 end

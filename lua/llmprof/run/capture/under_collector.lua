@@ -234,7 +234,7 @@ local function keep_metrics(ctx)
     #of.timeline, #all))
   local plain = layout.metrics_in(layout.workload.before)
   if #of.plain > 0 then
-    errors.check("failed", fs.mkdirs(ctx.run:path(layout.workload.before)))
+    errors.check(fs.mkdirs(ctx.run:path(layout.workload.before)))
     write_metrics(ctx, plain, metrics, of.plain)
     ctx.outputs[#ctx.outputs + 1] = plain
     if collected.has_graphs(trace_file.open(ctx.run:path(files.spool))) then
@@ -255,7 +255,7 @@ end
 
 -- A folder for spools and, where paths are short enough, for the socket.
 local function scratch(ctx)
-  errors.check("failed", fs.mkdirs(ctx.run:path(files.folder)))
+  errors.check(fs.mkdirs(ctx.run:path(files.folder)))
   local made = spools.scratch(ctx.run:absolute(files.folder))
   return made
 end

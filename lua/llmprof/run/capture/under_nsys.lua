@@ -102,10 +102,10 @@ local function export_ranks(ctx, said, result, lines)
   local names = {}
   for i, report in ipairs(reports) do
     local target = layout.rank_export(report.rank)
-    errors.check("failed", fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
+    errors.check(fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
     nsys_reports.export(ctx, report.name, ctx.run:path(target))
     if i == 1 then
-      errors.check("failed", fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
+      errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
     end
     for _, name in ipairs { report.name, target } do ctx.outputs[#ctx.outputs + 1] = name end
     names[i] = report.name
@@ -167,7 +167,7 @@ function under_nsys.recall(ctx)
   local read, said = nsys.reader()
   for line in ctx.run:lines(files.log) do read(line) end
   local command = fs.read(ctx.run:path(files.command))
-  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
   return { date = clock.timestamp(written.mtime_ns),
     command = command and command:gsub("\n$", "") or nil,
     complaints = said.complaints }

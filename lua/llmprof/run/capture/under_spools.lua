@@ -32,14 +32,14 @@ end
 
 -- How many windows the spools of the folder have, and how many have not ended.
 local function windows_in(ctx)
-  errors.check("failed", fs.mkdirs(ctx.run:path(files.folder)))
+  errors.check(fs.mkdirs(ctx.run:path(files.folder)))
   local scratch <close> = spools.scratch(ctx.run:absolute(files.folder))
   local so_far = scratch.path .. "/so_far"
   local folder = under_spools.wanted(ctx.cfg)
   local count = #spools.list(folder)
   if spools.gather(folder, so_far) == 0 then return 0, 0, count end
-  local opened = errors.check("failed", spool.open(so_far))
-  local units = errors.check("failed", opened:frame "units"):where { type = "timeline" }
+  local opened = errors.check(spool.open(so_far))
+  local units = errors.check(opened:frame "units"):where { type = "timeline" }
   return #units, #units:where { ["end"] = false }, count
 end
 

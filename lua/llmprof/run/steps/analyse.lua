@@ -188,7 +188,7 @@ end
 -- The events for the page, or no file where there are none.
 local function write_events(ctx, bytes)
   if bytes then return ctx.run:write(layout.events, bytes) end
-  if ctx.run:has(layout.events) then errors.check("failed", fs.remove(ctx.run:path(layout.events)))
+  if ctx.run:has(layout.events) then errors.check(fs.remove(ctx.run:path(layout.events)))
   end
 end
 

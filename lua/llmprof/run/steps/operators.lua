@@ -43,8 +43,7 @@ end
 
 
 function step.restore(ctx)
-  ctx.state.operators = errors.check("failed",
-    operators.load(ctx.run:path(layout.workload.operators)))
+  ctx.state.operators = errors.check(operators.load(ctx.run:path(layout.workload.operators)))
 end
 
 

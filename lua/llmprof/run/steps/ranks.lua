@@ -85,8 +85,7 @@ end
 
 
 function step.restore(ctx)
-  local record = errors.check("failed",
-    document.read(ctx.run:path(layout.ranks.record), "ranks"))
+  local record = errors.check(document.read(ctx.run:path(layout.ranks.record), "ranks"))
   ctx.state.ranks = #record.ranks > 0 and record or nil
   local files = part_files(ctx, record)
   ctx.state.merged = #files > 0 and function()

@@ -26,7 +26,7 @@ for i, report in ipairs(reports) do step.makes[i] = report.file end
 function step.run(ctx)
   local results = ctx.state.results
   local events = ctx.run:has(layout.events)
-    and errors.check("failed", fs.read(ctx.run:path(layout.events))) or nil
+    and errors.check(fs.read(ctx.run:path(layout.events))) or nil
   local names = {}
   for i, report in ipairs(reports) do
     ctx.run:write(report.file, require(report.renderer).render(results, ctx.cfg.report, events))

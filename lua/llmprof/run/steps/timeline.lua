@@ -23,8 +23,8 @@ local step = { name = "timeline", summary = "capture the timeline and read it",
 
 
 local function check_captured(trace)
-  local ops = errors.check("failed", trace:frame "gpu")
-  local ranges = errors.check("failed", trace:frame "ranges")
+  local ops = errors.check(trace:frame "gpu")
+  local ranges = errors.check(trace:frame "ranges")
   if #ops == 0 and #ranges == 0 then
     errors.raise("nothing", "nothing was captured: no GPU operation and no NVTX range",
       { hint = "did the workload use the GPU, and was CUDA traced?" })
@@ -55,8 +55,7 @@ end
 local function read_samples(ctx)
   local name = layout.gpu_samples
   if not ctx.run:has(name) then return end
-  ctx.state.samples = errors.check("failed",
-    document.read(ctx.run:path(name), "gpu_samples"))
+  ctx.state.samples = errors.check(document.read(ctx.run:path(name), "gpu_samples"))
 end
 
 
@@ -90,7 +89,7 @@ end
 
 -- "6,846 kernels", and of which file where each rank has one.
 local function kernel_count(ctx)
-  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  local kernels = errors.check(ctx.state.trace:frame "kernels")
   local files = ctx.state.capture.rank_files and ctx.state.capture.rank_files(ctx) or {}
   return text.count(#kernels) .. " kernels" .. (#files > 1 and (" of %s, the first of %d files")
     :format(files[1]:match "[^/]*$", #files) or "")

@@ -30,8 +30,7 @@ end
 -- A tool that is needed after all is looked for then.
 function step.restore(ctx)
   local source = open(ctx)
-  ctx.state.environment = errors.check("failed",
-    document.read(ctx.run:path(layout.environment), "env"))
+  ctx.state.environment = errors.check(document.read(ctx.run:path(layout.environment), "env"))
   ctx.state.about = source.about(ctx)
 end
 
