@@ -71,14 +71,4 @@ static inline char *llmprof_put_fixed(char *at, bool negative, uint64_t number,
   return at;
 }
 
-/* The same of a whole number: zeros behind the point. */
-static inline char *llmprof_put_whole(char *at, bool negative, uint64_t number,
-                                      int places) {
-  if (negative && number) *at++ = '-';
-  at = llmprof_put_digits(at, number);
-  if (places) *at++ = '.';
-  for (int i = 0; i < places; i++) *at++ = '0';
-  return at;
-}
-
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/bounds.h"
 #include "llmprof/format.h"
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
@@ -384,7 +383,7 @@ static void assert_sent(llmprof_frame *frame,
   fclose(full);
 }
 
-static void test_threads(void **state) {
+static void test_lots(void **state) {
   (void)state;
   static int64_t numbers[LOTS];
   static double reals[LOTS];
@@ -396,24 +395,12 @@ static void test_threads(void **state) {
        format++) {
     llmprof_sheet_options options = {
         .format = (llmprof_sheet_format)format, .guard = true, .width = 60};
-    llmprof_buffer alone = {0};
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
-    assert_true(write(frame, shown, COLUMNS, &options, &alone, NULL));
-    assert_saved(frame, &options, &alone);
-    assert_sent(frame, &options, &alone);
-    for (uint64_t threads = 2; threads < 5; threads++) {
-      llmprof_buffer several = {0};
-      llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-      assert_true(write(frame, shown, COLUMNS, &options, &several, NULL));
-      assert_int_equal(several.size, alone.size);
-      assert_memory_equal(several.bytes, alone.bytes, alone.size);
-      assert_saved(frame, &options, &alone);
-      assert_sent(frame, &options, &alone);
-      llmprof_buffer_free(&several);
-    }
-    llmprof_buffer_free(&alone);
+    llmprof_buffer text = {0};
+    assert_true(write(frame, shown, COLUMNS, &options, &text, NULL));
+    assert_saved(frame, &options, &text);
+    assert_sent(frame, &options, &text);
+    llmprof_buffer_free(&text);
   }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
   llmprof_frame_free(frame);
   made_free(&m);
 }
@@ -488,66 +475,6 @@ static void test_numbers(void **state) {
   llmprof_frame_free(frame);
 }
 
-enum {
-  PLENTY = 5000
-};
-
-/* Columns that are one value, in all rows or in a stretch of them, and columns
- * of the same cells. */
-static void test_alike(void **state) {
-  (void)state;
-  static int64_t sevens[PLENTY], hundreds[PLENTY], none[PLENTY], own[PLENTY];
-  static uint32_t quoted[PLENTY], texts[PLENTY];
-  static const char *const words[] = {"a,b", "x", "long enough for two words"};
-  uint32_t id[3];
-  llmprof_strings *pool = llmprof_strings_new();
-  for (size_t i = 0; i < 3; i++)
-    assert_true(llmprof_strings_add(pool, words[i], strlen(words[i]), &id[i]));
-  llmprof_buffer out = {0}, expected = {0};
-  llmprof_buffer_puts(&expected, "a,b,c,d,e,f,g,h\n");
-  for (size_t i = 0; i < PLENTY; i++) {
-    sevens[i] = 7;
-    hundreds[i] = (int64_t)i / 100 % 3;
-    none[i] = LLMPROF_ABSENT;
-    own[i] = i % 7 ? (int64_t)i : LLMPROF_ABSENT;
-    quoted[i] = id[0];
-    texts[i] = i % 5 ? id[1 + i / 90 % 2] : LLMPROF_NO_STRING;
-    llmprof_buffer_printf(&expected, "7.0,%d,,\"a,b\",", (int)(i / 100 % 3));
-    if (i % 5) llmprof_buffer_puts(&expected, words[1 + i / 90 % 2]);
-    for (int again = 0; again < 3; again++) {
-      llmprof_buffer_putc(&expected, ',');
-      if (i % 7) llmprof_buffer_printf(&expected, again ? "%zu.0" : "%zu", i);
-    }
-    llmprof_buffer_putc(&expected, '\n');
-  }
-  const llmprof_column columns[] = {
-      {.name = "sevens", .type = LLMPROF_I64, .data = sevens},
-      {.name = "hundreds", .type = LLMPROF_I64, .data = hundreds},
-      {.name = "none", .type = LLMPROF_I64, .data = none},
-      {.name = "quoted", .type = LLMPROF_STRING_ID, .data = quoted},
-      {.name = "texts", .type = LLMPROF_STRING_ID, .data = texts},
-      {.name = "own", .type = LLMPROF_I64, .data = own},
-  };
-  const llmprof_sheet_column written[] = {
-      {.column = 0, .title = {"a", 1}, .digits = 1, .scale = 1},
-      {.column = 1, .title = {"b", 1}, .whole = true, .scale = 1},
-      {.column = 2, .title = {"c", 1}, .digits = 1, .scale = 1},
-      {.column = 3, .title = {"d", 1}, .scale = 1},
-      {.column = 4, .title = {"e", 1}, .scale = 1},
-      {.column = 5, .title = {"f", 1}, .whole = true, .scale = 1},
-      {.column = 5, .title = {"g", 1}, .digits = 1, .scale = 1},
-      {.column = 5, .title = {"h", 1}, .digits = 1, .scale = 1},
-  };
-  llmprof_frame *frame = test_frame(PLENTY, pool, columns, 6);
-  llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
-  assert_true(write(frame, written, 8, &options, &out, NULL));
-  assert_string_equal(out.bytes, expected.bytes);
-  llmprof_buffer_free(&out);
-  llmprof_buffer_free(&expected);
-  llmprof_frame_free(frame);
-  llmprof_strings_free(pool);
-}
-
 /* A byte that needs quotes or cleaning, at any place of texts of any length. */
 static void test_texts(void **state) {
   (void)state;
@@ -589,7 +516,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_alike),
       cmocka_unit_test(test_texts),
       cmocka_unit_test(test_guarded_csv),
       cmocka_unit_test(test_json),
@@ -599,7 +525,7 @@ int main(void) {
       cmocka_unit_test(test_scales),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_pieces),
-      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_lots),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_saving_fails),
       cmocka_unit_test(test_interrupt),
