@@ -13,8 +13,8 @@
 #include "llmprof/interrupt.h"
 #include "os/fs_draft.h"
 #include "text/digits.h"
-#include "text/shown.h"
 #include "text/lex.h"
+#include "text/shown.h"
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
