@@ -1,7 +1,6 @@
-/* A trace and its cache: two files, one of columns, which is written anew when
- * much was loaded that is not in it, and one of notes. Columns are two thirds
- * of the file that they are of: they are written from the second time on that a
- * trace is opened, of which the notes, be there none, tell. */
+/* A trace and its cache: a file of columns, which is written anew when much was
+ * loaded that is not in it. Columns are two thirds of the file that they are
+ * of: they are written from the second time on that a trace is opened. */
 #include "llmprof/cache.h"
 
 #include <string.h>
@@ -14,15 +13,8 @@
 #include "trace/trace_image.h"
 
 enum {
-  MOST_NOTES = 16 << 20, /* bytes of all notes */
-  SHARE = 16             /* of the columns that are there already */
+  SHARE = 16 /* of the columns that are there already */
 };
-
-typedef struct note {
-  char key[LLMPROF_NOTE_KEY + 1];
-  char *text; /* owned */
-  size_t size;
-} note;
 
 /* What the shelf of a trace is. */
 typedef struct cache {
@@ -30,25 +22,22 @@ typedef struct cache {
   char name[LLMPROF_CACHE_NAME + 1];
   uint64_t most;
   llmprof_cache_key key;
-  llmprof_cache_file columns, notes_file;
-  note *notes; /* new ones */
-  size_t note_count, note_cap, note_bytes;
+  llmprof_cache_file columns;
+  bool opened_before;
 } cache;
 
 static void cache_free(cache *c) {
   if (!c) return;
   llmprof_cache_file_close(&c->columns);
-  llmprof_cache_file_close(&c->notes_file);
-  for (size_t i = 0; i < c->note_count; i++) llmprof_free(c->notes[i].text);
-  llmprof_free(c->notes);
   llmprof_free(c->folder);
   llmprof_free(c);
 }
 
-/* The path of one of its files; NULL when out of memory. */
-static char *path_of(const cache *c, const char *suffix) {
+/* The path of its file; NULL when out of memory. */
+static char *path_of(const cache *c) {
   llmprof_buffer path = {0};
-  llmprof_buffer_printf(&path, "%s/%s%s", c->folder, c->name, suffix);
+  llmprof_buffer_printf(&path, "%s/%s" LLMPROF_CACHE_COLUMNS, c->folder,
+                        c->name);
   if (!path.failed) return path.bytes;
   llmprof_buffer_free(&path);
   return NULL;
@@ -83,10 +72,10 @@ static cache *cache_of(const llmprof_trace *trace) {
 
 /* ---- opening ---- */
 
-static void open_file(const cache *c, llmprof_cache_file *file,
-                      const char *suffix) {
-  char *path = path_of(c, suffix);
-  if (path) llmprof_cache_file_open(file, path, &c->key);
+static void open_file(cache *c) {
+  char *path = path_of(c);
+  if (path) llmprof_cache_file_open(&c->columns, path, &c->key);
+  c->opened_before = c->columns.bytes != NULL;
   llmprof_free(path);
 }
 
@@ -107,8 +96,7 @@ static cache *cache_new(const char *path,
     cache_free(c);
     return NULL;
   }
-  open_file(c, &c->columns, LLMPROF_CACHE_COLUMNS);
-  open_file(c, &c->notes_file, LLMPROF_CACHE_NOTES);
+  open_file(c);
   return c;
 }
 
@@ -141,67 +129,9 @@ bool llmprof_cache_was_used(const llmprof_trace *trace) {
   return c && c->columns.bytes;
 }
 
-/* ---- notes ---- */
-
-bool llmprof_cache_takes_notes(const llmprof_trace *trace) {
-  return cache_of(trace) != NULL;
-}
-
-static note *find_note(const cache *c, const char *key) {
-  for (size_t i = 0; i < c->note_count; i++)
-    if (strcmp(c->notes[i].key, key) == 0) return &c->notes[i];
-  return NULL;
-}
-
-const char *llmprof_cache_note(llmprof_trace *trace, const char *key,
-                               size_t *size) {
-  size_t unused;
-  const cache *c = cache_of(trace);
-  const note *made = c ? find_note(c, key) : NULL;
-  if (!size) size = &unused;
-  if (made) {
-    *size = made->size;
-    return made->text;
-  }
-  if (!c || !llmprof_cache_file_is_sound(&c->notes_file, key)) return NULL;
-  return llmprof_cache_file_find(&c->notes_file, key, size);
-}
-
-static note *new_note(cache *c, const char *key) {
-  if (!llmprof_grow(&c->notes, &c->note_cap, c->note_count + 1,
-                    sizeof *c->notes))
-    return NULL;
-  note *made = &c->notes[c->note_count++];
-  *made = (note){.size = 0};
-  strcpy(made->key, key);
-  return made;
-}
-
-bool llmprof_cache_add_note(llmprof_trace *trace, const char *key,
-                            const char *text, size_t size, llmprof_error *err) {
-  cache *c = cache_of(trace);
-  if (!c) return true;
-  if (!*key || strlen(key) > LLMPROF_NOTE_KEY ||
-      size > MOST_NOTES - c->note_bytes)
-    return llmprof_fail(err, LLMPROF_LIMIT, "'%.80s': no room for this note",
-                        key);
-  char *copy = llmprof_memdup(text, size);
-  note *made = find_note(c, key);
-  if (!made && copy) made = new_note(c, key);
-  if (!made || !copy) {
-    llmprof_free(copy);
-    return llmprof_fail_nomem(err);
-  }
-  llmprof_free(made->text);
-  c->note_bytes += size - made->size;
-  made->text = copy;
-  made->size = size;
-  return true;
-}
-
 /* ---- saving ---- */
 
-/* What is written into one of the files. */
+/* What is written. */
 typedef struct saving {
   cache *cache;
   llmprof_trace *trace;
@@ -214,82 +144,35 @@ static bool put_array(void *user, const llmprof_array *array) {
                                   array->size);
 }
 
-static bool put_columns(saving *s) {
-  return llmprof_trace_put_away(s->trace, put_array, s);
-}
-
-static bool put_notes(saving *s) {
-  const cache *c = s->cache;
-  bool ok = true;
-  for (size_t i = 0; ok && i < c->note_count; i++)
-    ok = llmprof_cache_writer_put(&s->writer, c->notes[i].key, c->notes[i].text,
-                                  c->notes[i].size);
-  uint64_t room = MOST_NOTES - c->note_bytes;
-  for (size_t i = 0; ok && i < c->notes_file.count; i++) {
-    const llmprof_cache_entry *old = &c->notes_file.entries[i];
-    if (find_note(c, old->name) || old->size > room ||
-        !llmprof_cache_file_is_sound(&c->notes_file, old->name))
-      continue;
-    room -= old->size;
-    ok = llmprof_cache_writer_put(&s->writer, old->name,
-                                  c->notes_file.bytes + old->offset,
-                                  (size_t)old->size);
-  }
-  return ok;
-}
-
-/* Twice: how large it is is known when it is written. */
-static bool save_file(saving *s, const char *path, bool (*put)(saving *s),
-                      uint64_t expected, llmprof_error *err) {
+/* The first time an empty file, which tells that the trace was opened. Room is
+ * made twice: how large the file is is known when it is written. */
+static bool save_columns(saving *s, const char *path, uint64_t expected,
+                         llmprof_error *err) {
   cache *c = s->cache;
   if (!llmprof_cache_room_make(c->folder, path, expected, c->most, err) ||
       !llmprof_cache_writer_open(&s->writer, path, c->most, err))
     return false;
-  if (put(s) &&
+  if ((!c->opened_before || llmprof_trace_put_away(s->trace, put_array, s)) &&
       llmprof_cache_room_make(c->folder, path, s->writer.at, c->most, err))
     return llmprof_cache_writer_finish(&s->writer, &c->key);
   llmprof_cache_writer_discard(&s->writer);
   return false;
 }
 
-static bool save_as(saving *s, const char *suffix, bool (*put)(saving *s),
-                    uint64_t expected, llmprof_error *err) {
-  char *path = path_of(s->cache, suffix);
-  bool ok =
-      path ? save_file(s, path, put, expected, err) : llmprof_fail_nomem(err);
-  llmprof_free(path);
-  return ok;
-}
-
 /* A little more is read again each time, rather than all written anew. */
 static bool is_worth_it(const cache *c, size_t unshelved) {
-  return unshelved > c->columns.size / SHARE;
-}
-
-static bool was_opened_before(const cache *c) {
-  return c->notes_file.bytes != NULL;
+  return !c->opened_before || unshelved > c->columns.size / SHARE;
 }
 
 bool llmprof_cache_keeps_columns(const llmprof_trace *trace) {
   const cache *c = cache_of(trace);
-  return c && was_opened_before(c);
-}
-
-static bool save_all(saving *s, size_t unshelved, llmprof_error *err) {
-  const cache *c = s->cache;
-  bool ok = true;
-  if (c->note_count || !was_opened_before(c))
-    ok = save_as(s, LLMPROF_CACHE_NOTES, put_notes, c->note_bytes, err);
-  if (ok && was_opened_before(c) && is_worth_it(c, unshelved))
-    ok = save_as(s, LLMPROF_CACHE_COLUMNS, put_columns,
-                 unshelved + c->columns.size, err);
-  return ok;
+  return c && c->opened_before;
 }
 
 bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err) {
   cache *c = cache_of(trace);
   size_t unshelved = llmprof_trace_unshelved(trace);
-  if (!c || (!c->note_count && !is_worth_it(c, unshelved))) return true;
+  if (!c || !is_worth_it(c, unshelved)) return true;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   if (!llmprof_cache_key_holds(llmprof_trace_path(trace), &c->key))
     return llmprof_fail(err, LLMPROF_IO, "%s: changed since it was opened",
@@ -298,7 +181,10 @@ bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err) {
   if (!lock) return false;
   llmprof_error why = {0};
   saving s = {.cache = c, .trace = trace};
-  bool ok = save_all(&s, unshelved, &why);
+  char *path = path_of(c);
+  size_t expected = c->opened_before ? unshelved + c->columns.size : 0;
+  bool ok = path && save_columns(&s, path, expected, &why);
+  llmprof_free(path);
   llmprof_lock_free(lock);
   if (!ok && !why.code) llmprof_fail_nomem(&why);
   if (!ok && err) *err = why;

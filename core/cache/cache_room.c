@@ -51,8 +51,7 @@ static bool is_cache(const char *name) {
   size_t size = strspn(name, "0123456789abcdef");
   const char *suffix = name + size;
   return size == LLMPROF_CACHE_NAME &&
-         (strcmp(suffix, LLMPROF_CACHE_COLUMNS) == 0 ||
-          strcmp(suffix, LLMPROF_CACHE_NOTES) == 0);
+         strcmp(suffix, LLMPROF_CACHE_COLUMNS) == 0;
 }
 
 /* A file that went away meanwhile is none. */

@@ -5,9 +5,8 @@
 
 #include "llmprof/fs.h"
 
-/* A cache of a trace is files NAME and one of these. */
+/* The cache of a trace is a file NAME and this. */
 #define LLMPROF_CACHE_COLUMNS ".columns"
-#define LLMPROF_CACHE_NOTES   ".notes"
 
 /* Make the folder, of mode 0700, if it is not there, and hold it against others
  * that write; NULL where that cannot be, BUSY when one does. */

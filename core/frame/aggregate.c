@@ -5,7 +5,6 @@
 
 #include "frame/alone.h"
 #include "frame/cells.h"
-#include "frame/ledger.h"
 #include "frame/summary.h"
 #include "frame/survey.h"
 #include "llmprof/alloc.h"
@@ -18,9 +17,7 @@ typedef struct making {
   llmprof_frame *frame; /* aggregated */
   llmprof_groups groups;
   llmprof_tally tally;        /* where it will do, groups have no of_row; */
-  const llmprof_piles *piles; /* nor where they are these, */
-  llmprof_parties parties;    /* or groups of accounts */
-  bool by_account;            /* they are */
+  const llmprof_piles *piles; /* nor where they are these */
   const llmprof_aggregate *aggregates;
   size_t count;
   void **data; /* owned until they are the result's */
@@ -33,7 +30,6 @@ static void making_free(making *m) {
   llmprof_free(m->is_real);
   llmprof_groups_free(&m->groups);
   llmprof_tally_free(&m->tally);
-  llmprof_parties_free(&m->parties);
 }
 
 static llmprof_column_type type_of(const making *m,
@@ -266,26 +262,9 @@ static bool fill_few(making *m, size_t column, llmprof_error *err) {
   return ok;
 }
 
-/* Statistics of accounts, as was asked before. */
-static bool fill_parties(making *m, size_t column, const double *wanted,
-                         size_t count, llmprof_error *err) {
-  size_t first;
-  size_t accounts = llmprof_frame_rows(llmprof_frame_accounts(m->frame));
-  const llmprof_book *book = llmprof_frame_book(m->frame, column);
-  llmprof_frame_account(m->frame, &first);
-  llmprof_summary *summaries =
-      llmprof_alloc(m->parties.count, sizeof *summaries);
-  bool ok = summaries && llmprof_parties_sum(&m->parties, book, accounts, first,
-                                             wanted, count, summaries);
-  if (ok) spread(&(spreading){m, column}, 0, summaries, m->parties.count);
-  llmprof_free(summaries);
-  return ok || llmprof_fail_nomem(err);
-}
-
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
-  if (m->by_account) return fill_parties(m, column, wanted, count, err);
   if (!m->piles && !llmprof_frame_column(m->frame, column, err)) return false;
   if (is_surveyed(m, column) || are_totals(m, column))
     return fill_few(m, column, err);
@@ -391,67 +370,8 @@ static bool make_tally(making *m, const size_t *keys, size_t key_count,
   return true;
 }
 
-/* Do accounts share the keys, and are there books of what is asked of them? */
-static bool is_booked(const making *m, const llmprof_aggregate *a) {
-  if (a->column == SIZE_MAX) return a->statistic == LLMPROF_COUNT;
-  if (a->statistic == LLMPROF_DISTINCT || is_count(a)) return false;
-  const llmprof_book *book = llmprof_frame_book(m->frame, a->column);
-  return book && (book->is_near || a->statistic != LLMPROF_STDDEV);
-}
-
-static bool find_shared(const making *m, const size_t *keys, size_t key_count,
-                        bool *all, llmprof_error *err) {
-  *all = llmprof_frame_accounts(m->frame) && llmprof_frame_rows(m->frame);
-  for (size_t i = 0; *all && i < m->count; i++)
-    *all = is_booked(m, &m->aggregates[i]);
-  for (size_t k = 0; *all && k < key_count; k++) {
-    const llmprof_column *shared;
-    if (!llmprof_frame_shared(m->frame, keys[k], &shared, err)) return false;
-    *all = shared != NULL;
-  }
-  return true;
-}
-
-/* Sums that may not fit are left to those who say so. */
-static bool may_fit(const making *m) {
-  size_t first;
-  size_t accounts = llmprof_frame_rows(llmprof_frame_accounts(m->frame));
-  llmprof_frame_account(m->frame, &first);
-  for (size_t i = 0; i < m->count; i++) {
-    size_t column = m->aggregates[i].column;
-    int64_t total = 0;
-    const llmprof_book *book =
-        column == SIZE_MAX ? NULL : llmprof_frame_book(m->frame, column);
-    for (size_t a = 0; book && a < accounts; a++)
-      if (__builtin_add_overflow(total, book->entries[first + a].total, &total))
-        return false;
-  }
-  return true;
-}
-
-static bool take_accounts(making *m, const size_t *keys, size_t key_count,
-                          llmprof_error *err) {
-  size_t first;
-  bool all;
-  if (!find_shared(m, keys, key_count, &all, err)) return false;
-  if (!all || !may_fit(m)) return true;
-  if (!llmprof_parties_make(&m->parties, m->frame, keys, key_count, err))
-    return false;
-  m->by_account = true;
-  m->groups.count = m->parties.count;
-  m->groups.rows = llmprof_zalloc(m->parties.count, sizeof *m->groups.rows);
-  if (!m->groups.rows) return llmprof_fail_nomem(err);
-  const llmprof_account *accounts = llmprof_frame_account(m->frame, &first);
-  for (size_t g = 0; g < m->parties.count; g++)
-    for (uint32_t i = m->parties.start[g]; i < m->parties.start[g + 1]; i++)
-      m->groups.rows[g] += accounts[m->parties.members[i]].rows;
-  return true;
-}
-
 static bool make_groups(making *m, const size_t *keys, size_t key_count,
                         llmprof_error *err) {
-  if (!take_accounts(m, keys, key_count, err)) return false;
-  if (m->by_account) return true;
   if (key_count == 1 && keys[0] == 0 && !take_piles(m, err)) return false;
   if (m->piles) return true;
   if (!make_tally(m, keys, key_count, err)) return false;
@@ -471,18 +391,14 @@ static bool add_pile_key(llmprof_frame *result, const making *m) {
          llmprof_frame_add(result, &column, NULL, NULL);
 }
 
-/* A key column: the cells of each group's first row, or account. */
+/* A key column: the cells of each group's first row. */
 static bool add_key(llmprof_frame *result, making *m, size_t key) {
   if (m->piles) return add_pile_key(result, m);
-  const llmprof_column *shared = NULL;
-  if (m->by_account && !llmprof_frame_shared(m->frame, key, &shared, NULL))
-    return false;
-  llmprof_column column = shared ? *shared : *llmprof_frame_peek(m->frame, key);
+  llmprof_column column = *llmprof_frame_peek(m->frame, key);
   uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
   if (!index) return false;
   for (size_t g = 0; g < m->groups.count; g++) {
-    uint32_t row = m->by_account ? m->parties.members[m->parties.start[g]]
-                                 : m->groups.first_row[g];
+    uint32_t row = m->groups.first_row[g];
     index[g] = column.index ? column.index[row] : row;
   }
   column.index = index;
@@ -531,13 +447,12 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
   making m = {.frame = frame, .aggregates = aggregates, .count = count};
   llmprof_frame *result = NULL;
   bool ok = check_percentiles(&m, err) && make_groups(&m, keys, key_count, err);
-  if (ok && count && !m.by_account &&
-      m.groups.count == llmprof_frame_rows(frame))
+  if (ok && count && m.groups.count == llmprof_frame_rows(frame))
     result =
         llmprof_aggregate_alone(frame, keys, key_count, aggregates, count, err);
   else if (ok && allocate(&m, err) && fill(&m, err))
     result = make_result(&m, keys, key_count, err);
-  if (result && !count && !m.by_account) keep_groups(&m, keys, key_count);
+  if (result && !count) keep_groups(&m, keys, key_count);
   making_free(&m);
   return result;
 }

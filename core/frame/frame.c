@@ -25,7 +25,6 @@ void llmprof_frame_free(llmprof_frame *frame) {
   llmprof_free(frame->slots);
   llmprof_frame_forget_groups(frame);
   llmprof_piles_free(frame->piles);
-  llmprof_frame_free(frame->accounts);
   llmprof_free(frame);
 }
 
@@ -251,7 +250,7 @@ void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first) {
   const llmprof_slot *s = &frame->slots[column];
   *first = 0;
-  while (s->load && s->below && !frame->view_rows && !frame->is_choice) {
+  while (s->load && s->below && !frame->view_rows) {
     *first += frame->view_first;
     column = s->there;
     frame = s->below;
@@ -294,8 +293,7 @@ static void count_runs(llmprof_cell_facts *facts, const llmprof_column *column,
 /* The frame below whose column has these very cells, or NULL. */
 static llmprof_frame *same_below(const llmprof_frame *frame,
                                  const llmprof_slot *s, size_t *number) {
-  if (!s->below || frame->view_rows || frame->is_choice ||
-      s->below->rows != frame->rows)
+  if (!s->below || frame->view_rows || s->below->rows != frame->rows)
     return NULL;
   *number = s->there;
   return s->below;
@@ -472,117 +470,6 @@ bool llmprof_frame_order(llmprof_frame *frame, size_t number,
   return true;
 }
 
-/* ---- accounts ---- */
-
-static llmprof_frame *accounts_of(const llmprof_frame *frame) {
-  const llmprof_frame *has = frame->below_accounts;
-  return has ? has->accounts : frame->accounts;
-}
-
-llmprof_frame *llmprof_frame_accounts(const llmprof_frame *frame) {
-  return frame->part.ledger ? accounts_of(frame) : NULL;
-}
-
-/* Columns that are added later are in no ledger but by who loads them. */
-static bool find_shared(llmprof_frame *frame, const llmprof_slot *s,
-                        llmprof_column *shared, bool *is_shared,
-                        llmprof_error *err) {
-  if (s->share) return s->share(frame, shared, s->share_user, is_shared, err);
-  if (s->was_added) return *is_shared = false, true;
-  llmprof_frame *accounts = llmprof_frame_accounts(frame);
-  size_t there = llmprof_frame_find(accounts, s->column.name);
-  *is_shared = there < frame->part.ledger->shared;
-  if (!*is_shared) return true;
-  const llmprof_column *column = llmprof_frame_column(accounts, there, err);
-  if (column) *shared = *column;
-  return column != NULL;
-}
-
-/* Once for each column: `was_asked` is set before, since what is shared may be
- * worked out from other columns of the frame. */
-static bool ask_shared(llmprof_frame *frame, size_t number,
-                       llmprof_error *err) {
-  bool is_shared = true;
-  llmprof_column shared = frame->slots[number].column;
-  frame->slots[number].was_asked = true;
-  if (!find_shared(frame, &frame->slots[number], &shared, &is_shared, err))
-    return false;
-  if (!is_shared) return true;
-  llmprof_column *kept = llmprof_memdup(&shared, sizeof shared);
-  if (!kept || !llmprof_frame_own(frame, kept)) return llmprof_fail_nomem(err);
-  kept->name = frame->slots[number].column.name;
-  kept->unit = frame->slots[number].column.unit;
-  frame->slots[number].shared = kept;
-  return true;
-}
-
-bool llmprof_frame_shared(llmprof_frame *frame, size_t number,
-                          const llmprof_column **shared, llmprof_error *err) {
-  const llmprof_slot *s = &frame->slots[number];
-  *shared = NULL;
-  if (!frame->part.ledger) return true;
-  if (s->below) return llmprof_frame_shared(s->below, s->there, shared, err);
-  if (!s->of_ledger) return true;
-  if (!s->was_asked && !ask_shared(frame, number, err)) return false;
-  *shared = frame->slots[number].shared;
-  return true;
-}
-
-static bool look_up_items(llmprof_frame *frame, const uint32_t *rows,
-                          size_t count, const llmprof_column *shared,
-                          uint32_t *items, llmprof_error *err) {
-  const llmprof_ledger_part *part = &frame->part;
-  const uint16_t *of_row = part->ledger->of_rows(part->ledger->user, err);
-  if (!of_row) return false;
-  of_row += part->first_row;
-  for (size_t i = 0; i < count; i++) {
-    size_t account = (size_t)of_row[rows[i]] - part->first;
-    if (account >= part->count)
-      return llmprof_fail(err, LLMPROF_IO, "rows of a cache do not add up");
-    items[i] = shared->index ? shared->index[account] : (uint32_t)account;
-  }
-  return true;
-}
-
-/* Rows of the frame below, which are all, or themselves some that were chosen:
- * row numbers count those of that frame. */
-static bool list_rows(const llmprof_frame *view, const bool *below, size_t all,
-                      uint32_t *rows, llmprof_error *err) {
-  const llmprof_ledger_part *part = &view->part;
-  const uint16_t *of_row = part->ledger->of_rows(part->ledger->user, err);
-  size_t found = 0;
-  uint32_t number = 0;
-  if (!of_row) return false;
-  of_row += part->first_row;
-  for (size_t row = 0; row < all; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    size_t account = (size_t)of_row[row] - part->first;
-    if (account >= part->count) continue;
-    if (part->chosen[account] && found < view->rows) rows[found++] = number;
-    number += !below || below[account];
-  }
-  return found == view->rows ||
-         llmprof_fail(err, LLMPROF_IO, "rows of a cache do not add up");
-}
-
-static size_t all_rows(const llmprof_ledger_part *part) {
-  size_t rows = 0;
-  for (size_t a = 0; a < part->count; a++)
-    rows += part->ledger->accounts[part->first + a].rows;
-  return rows;
-}
-
-static bool list_chosen(llmprof_frame *view, llmprof_error *err) {
-  if (!view->is_choice || view->view_rows) return true;
-  const llmprof_frame *below = view->slots[0].below;
-  uint32_t *rows = llmprof_alloc(view->rows, sizeof *rows);
-  if (!rows || !llmprof_frame_own(view, rows)) return llmprof_fail_nomem(err);
-  if (!list_rows(view, below->part.chosen, all_rows(&view->part), rows, err))
-    return false;
-  view->view_rows = rows;
-  return true;
-}
-
 /* ---- views ---- */
 
 static size_t size_of(llmprof_column_type type) {
@@ -605,32 +492,6 @@ static void shift_column(llmprof_column *column, const llmprof_column *from,
   }
 }
 
-enum {
-  FEW = 16 /* one row in so many is looked up, in place of all of them */
-};
-
-/* A shared column of few rows of a frame that has not loaded it. */
-static bool is_looked_up(const llmprof_frame *view, llmprof_frame *frame,
-                         size_t number, const llmprof_column **shared,
-                         llmprof_error *err) {
-  *shared = NULL;
-  return !frame->slots[number].load || !view->view_rows ||
-         view->rows > frame->rows / FEW || frame->part.chosen ||
-         llmprof_frame_shared(frame, number, shared, err);
-}
-
-static bool look_up(llmprof_frame *view, llmprof_frame *frame,
-                    llmprof_column *column, const llmprof_column *shared,
-                    llmprof_error *err) {
-  uint32_t *items = llmprof_alloc(view->rows, sizeof *items);
-  if (!items || !llmprof_frame_own(view, items)) return llmprof_fail_nomem(err);
-  column->type = shared->type;
-  column->strings = shared->strings;
-  column->data = shared->data;
-  column->index = items;
-  return look_up_items(frame, view->view_rows, view->rows, shared, items, err);
-}
-
 /* An index of an index. */
 typedef struct composing {
   const uint32_t *outer, *inner;
@@ -648,11 +509,6 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
                              void *below, llmprof_error *err) {
   llmprof_frame *frame = below;
   size_t number = llmprof_frame_find(frame, column->name);
-  const llmprof_column *shared;
-  if (!list_chosen(view, err) ||
-      !is_looked_up(view, frame, number, &shared, err))
-    return false;
-  if (shared) return look_up(view, frame, column, shared, err);
   const llmprof_column *from = llmprof_frame_column(frame, number, err);
   if (!from) return false;
   column->type = from->type;
@@ -704,12 +560,6 @@ static void add_view_column(llmprof_frame *view, llmprof_frame *frame,
                                               .there = column};
 }
 
-/* A view of all rows is of the same accounts. */
-static void share_ledger(llmprof_frame *view, const llmprof_frame *frame) {
-  view->part = frame->part;
-  view->below_accounts = frame->accounts ? frame : frame->below_accounts;
-}
-
 llmprof_frame *llmprof_frame_view(llmprof_frame *frame, size_t rows) {
   llmprof_frame *view = llmprof_frame_new(rows, frame->strings);
   if (!view || !reserve(view, frame->count)) {
@@ -738,7 +588,6 @@ llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
   llmprof_frame *view = llmprof_frame_view(frame, count);
   if (!view) return llmprof_fail_nomem(err), NULL;
   view->view_first = first;
-  if (count == frame->rows) share_ledger(view, frame);
   return view;
 }
 
@@ -750,6 +599,5 @@ llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
     return llmprof_fail_nomem(err), NULL;
   }
   for (size_t c = 0; c < count; c++) add_view_column(view, frame, columns[c]);
-  share_ledger(view, frame);
   return view;
 }

@@ -3,7 +3,6 @@
 #define LLMPROF_FRAME_SLOTS_H
 
 #include "frame/cells.h"
-#include "frame/ledger.h"
 
 /* A column and how to get its data. */
 typedef struct llmprof_slot {
@@ -15,13 +14,7 @@ typedef struct llmprof_slot {
   size_t there;         /* by this number */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
   size_t items;       /* of its data, where it has an index; 0: not known */
-  llmprof_cell_facts *facts;    /* NULL: nothing was asked yet */
-  llmprof_account_loader share; /* NULL: as the ledger has it, if it is of it */
-  void *share_user;
-  llmprof_column *shared; /* by account, once it was asked; */
-  bool of_ledger;         /* the ledger may have a column or book of it; */
-  bool was_added;         /* a book only, or what `share` loads */
-  bool was_asked;         /* whether its cells are shared */
+  llmprof_cell_facts *facts; /* NULL: nothing was asked yet */
 } llmprof_slot;
 
 enum {
@@ -33,13 +26,6 @@ typedef struct llmprof_kept_groups {
   llmprof_row_groups of; /* of_row and of_item NULL: none */
   size_t keys[LLMPROF_KEPT_KEYS], key_count;
 } llmprof_kept_groups;
-
-/* The accounts that a frame's rows are of. */
-typedef struct llmprof_ledger_part {
-  const llmprof_ledger *ledger; /* NULL: none */
-  size_t first, count, first_row;
-  const bool *chosen; /* by account of them; NULL: all */
-} llmprof_ledger_part;
 
 struct llmprof_frame {
   size_t rows;
@@ -54,11 +40,6 @@ struct llmprof_frame {
                             are none, or the frame below has it */
   llmprof_kept_groups groups;
   struct llmprof_piles *piles;
-  llmprof_ledger_part part;
-  bool is_choice; /* a view of the rows of chosen accounts, which are listed
-                     when a row of them is first asked for */
-  llmprof_frame *accounts; /* owned: its part of the ledger's columns */
-  const llmprof_frame *below_accounts; /* of a view, the frame that has them */
 };
 
 /* A view of all columns of a frame, whose rows are yet to be said; NULL when

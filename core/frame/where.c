@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "frame/cells.h"
-#include "frame/ledger.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -354,54 +353,6 @@ static llmprof_frame *select_rows(llmprof_frame *frame, test *tests,
   return llmprof_frame_slice(frame, only.first, found, err);
 }
 
-/* ---- by account ---- */
-
-static bool init_shared(test *tests, llmprof_frame *frame,
-                        const llmprof_condition *conditions, size_t count,
-                        bool *all, llmprof_error *err) {
-  *all = count && llmprof_frame_accounts(frame);
-  for (size_t i = 0; *all && i < count; i++) {
-    const llmprof_column *shared;
-    if (!llmprof_frame_shared(frame, conditions[i].column, &shared, err))
-      return false;
-    *all = shared != NULL;
-    if (shared && !test_init(&tests[i], shared, &conditions[i], err))
-      return false;
-  }
-  return true;
-}
-
-static llmprof_frame *choose(llmprof_frame *frame, const test *tests,
-                             size_t count, llmprof_error *err) {
-  size_t accounts = llmprof_frame_rows(llmprof_frame_accounts(frame));
-  bool *chosen = llmprof_alloc(accounts, sizeof *chosen);
-  if (!chosen) return llmprof_fail_nomem(err), NULL;
-  for (size_t a = 0; a < accounts; a++) {
-    chosen[a] = true;
-    for (size_t i = 0; chosen[a] && i < count; i++)
-      chosen[a] = passes(&tests[i], llmprof_cell(tests[i].column, a));
-  }
-  return llmprof_frame_choose(frame, chosen, err);
-}
-
-/* Where accounts share all that is tested, no row is looked at. *done: there is
- * a view, or a failure. */
-static llmprof_frame *where_accounts(llmprof_frame *frame,
-                                     const llmprof_condition *conditions,
-                                     size_t count, bool *done,
-                                     llmprof_error *err) {
-  bool all = false;
-  test *tests = llmprof_zalloc(count, sizeof *tests);
-  bool ok = tests ? init_shared(tests, frame, conditions, count, &all, err)
-                  : llmprof_fail_nomem(err);
-  llmprof_frame *view = ok && all ? choose(frame, tests, count, err) : NULL;
-  *done = !ok || all;
-  tests_free(tests, count);
-  return view;
-}
-
-/* ---- by row ---- */
-
 static bool init_all(test *tests, llmprof_frame *frame,
                      const llmprof_condition *conditions, size_t count,
                      llmprof_error *err) {
@@ -417,13 +368,10 @@ static bool init_all(test *tests, llmprof_frame *frame,
 llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
                                    const llmprof_condition *conditions,
                                    size_t count, llmprof_error *err) {
-  bool done;
-  llmprof_frame *view = where_accounts(frame, conditions, count, &done, err);
-  if (done) return view;
   test *tests = llmprof_zalloc(count, sizeof *tests);
   bool ok = tests ? init_all(tests, frame, conditions, count, err)
                   : llmprof_fail_nomem(err);
-  view = ok ? select_rows(frame, tests, count, err) : NULL;
+  llmprof_frame *view = ok ? select_rows(frame, tests, count, err) : NULL;
   tests_free(tests, count);
   return view;
 }

@@ -102,21 +102,12 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
   return value;
 }
 
-/* The column, or, where accounts share it, its cells by account. */
-static const llmprof_column *load_compared(lua_State *L, llmprof_frame *frame,
-                                           size_t number) {
-  llmprof_error err;
-  const llmprof_column *shared;
-  if (!llmprof_frame_shared(frame, number, &shared, &err))
-    llmprof_lua_raise(L, &err);
-  return shared ? shared : llmprof_lua_load_column(L, frame, number);
-}
-
 /* The value, or list of values, on top of the stack into a condition, whose
  * memory is a scratch box left below it. */
 static void set_operands(lua_State *L, llmprof_frame *frame,
                          llmprof_condition *condition) {
-  const llmprof_column *column = load_compared(L, frame, condition->column);
+  const llmprof_column *column =
+      llmprof_lua_load_column(L, frame, condition->column);
   bool list = lua_istable(L, -1);
   size_t count = list ? (size_t)lua_rawlen(L, -1) : 1;
   int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);

@@ -12,18 +12,16 @@
 
 /* What the stack of a promise's thread holds. */
 enum {
-  MAKE = 1,   /* the function, */
-  FRAME,      /* the frame, */
-  BY_ACCOUNT, /* the function for accounts, or nil, */
-  MADE,       /* and, from the first look on, what they made */
-  MADE_BY_ACCOUNT,
+  MAKE = 1, /* the function, */
+  FRAME,    /* the frame, */
+  MADE,     /* and, from the first look on, what was made */
 };
 
 /* Who keeps a promise. */
 typedef struct promise {
   lua_State *thread;
-  llmprof_frame *made, *made_by_account;
-  bool running, was_asked; /* asked: for accounts */
+  llmprof_frame *made;
+  bool running;
 } promise;
 
 /* ---- keeping it ---- */
@@ -62,66 +60,26 @@ static int call_maker(lua_State *T) {
   return 1;
 }
 
-/* The same of the frame's accounts: nil where these do not share it. */
-static int call_account_maker(lua_State *T) {
-  llmprof_frame *accounts =
-      llmprof_frame_accounts(llmprof_lua_check_frame(T, 2));
-  llmprof_frame **view = llmprof_lua_new_frame(T, 2);
-  llmprof_error err;
-  *view = llmprof_frame_slice(accounts, 0, llmprof_frame_rows(accounts), &err);
-  if (!*view) llmprof_lua_raise(T, &err);
-  lua_replace(T, 2); /* function, accounts */
-  lua_pushvalue(T, 1);
-  lua_pushvalue(T, 2);
-  lua_call(T, 1, 1);
-  if (lua_isnil(T, -1)) return 1;
-  llmprof_frame *made = llmprof_lua_check_frame(T, -1);
-  if (llmprof_frame_rows(made) != llmprof_frame_rows(accounts))
-    luaL_error(T, "a promise of another number of rows");
-  return 1;
-}
-
-/* Call the function at a place of the thread's stack; what it makes stays at
- * another, which keeps it. */
-static bool run_maker(promise *p, lua_CFunction call, int function, int made,
-                      llmprof_error *err) {
+/* Call the function; the frame that it makes stays on the thread's stack, which
+ * keeps it. */
+static bool make(promise *p, llmprof_error *err) {
   lua_State *T = p->thread;
+  if (p->made) return true;
   if (p->running)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED, "a column needs itself");
   if (!lua_checkstack(T, 8)) return llmprof_fail_nomem(err);
   p->running = true;
   lua_pushcfunction(T, describe);
-  lua_pushcfunction(T, call);
-  lua_pushvalue(T, function);
+  lua_pushcfunction(T, call_maker);
+  lua_pushvalue(T, MAKE);
   lua_pushvalue(T, FRAME);
-  bool ok = lua_pcall(T, 2, 1, MADE_BY_ACCOUNT + 1) == LUA_OK;
+  bool ok = lua_pcall(T, 2, 1, MADE) == LUA_OK;
   p->running = false;
-  if (ok)
-    lua_replace(T, made);
-  else
-    fail_raised(T, err);
-  lua_settop(T, MADE_BY_ACCOUNT);
+  if (!ok) fail_raised(T, err);
+  lua_replace(T, MADE); /* the handler */
+  if (ok) p->made = *(llmprof_frame **)lua_touserdata(T, MADE);
+  lua_settop(T, ok ? MADE : FRAME);
   return ok;
-}
-
-static llmprof_frame *frame_at(lua_State *T, int place) {
-  return lua_isnil(T, place) ? NULL
-                             : *(llmprof_frame **)lua_touserdata(T, place);
-}
-
-static bool make(promise *p, llmprof_error *err) {
-  if (!p->made && !run_maker(p, call_maker, MAKE, MADE, err)) return false;
-  p->made = frame_at(p->thread, MADE);
-  return true;
-}
-
-static bool make_by_account(promise *p, llmprof_error *err) {
-  if (!p->was_asked &&
-      !run_maker(p, call_account_maker, BY_ACCOUNT, MADE_BY_ACCOUNT, err))
-    return false;
-  p->was_asked = true;
-  p->made_by_account = frame_at(p->thread, MADE_BY_ACCOUNT);
-  return true;
 }
 
 /* A column is that of a frame that was made for it. */
@@ -145,22 +103,10 @@ static bool take_made(llmprof_frame *made, llmprof_column *column,
   return true;
 }
 
-static bool load_shared(llmprof_frame *frame, llmprof_column *column,
-                        void *user, bool *is_shared, llmprof_error *err) {
-  (void)frame;
-  promise *p = user;
-  if (!make_by_account(p, err)) return false;
-  *is_shared = p->made_by_account != NULL;
-  return !*is_shared || take_made(p->made_by_account, column, err);
-}
-
 static bool load_promised(llmprof_frame *frame, llmprof_column *column,
                           void *user, llmprof_error *err) {
+  (void)frame;
   promise *p = user;
-  const llmprof_column *shared;
-  size_t number = llmprof_frame_find(frame, column->name);
-  if (!llmprof_frame_shared(frame, number, &shared, err)) return false;
-  if (shared) return llmprof_frame_by_row(frame, column, shared, err);
   return make(p, err) && take_made(p->made, column, err);
 }
 
@@ -190,38 +136,29 @@ static void add_promised(lua_State *L, llmprof_frame *frame, promise *p) {
   }
   if (!llmprof_frame_add(frame, &column, load_promised, p))
     llmprof_lua_raise_nomem(L);
-  if (!llmprof_frame_accounts(frame)) return;
-  bool shared = llmprof_lua_opt_bool(L, declared, "shared", false);
-  llmprof_frame_share_by(frame, shared ? load_shared : NULL, p);
 }
 
-/* Push a thread with the functions at 3 and 4 and the frame at 1. */
+/* Push a thread with the function at 3 and the frame at 1. */
 static lua_State *new_thread(lua_State *L) {
   lua_State *thread = lua_newthread(L);
   lua_pushvalue(L, 3);
   lua_pushvalue(L, 1);
-  lua_pushvalue(L, 4);
-  lua_pushnil(L);
-  lua_pushnil(L);
-  lua_xmove(L, thread, MADE_BY_ACCOUNT);
+  lua_xmove(L, thread, FRAME);
   return thread;
 }
 
-/* frame:promise(columns, make [, by_account]) -> the frame, with columns {
- * name, type, unit, shared } that are those of make(frame), called when one of
- * them is first looked at; its frame has as many rows. by_account is called in
- * its place for columns that are shared, with a frame of the accounts of the
- * ledger that the frame has; nil from it: they do not share them */
+/* frame:promise(columns, make) -> the frame, with columns { name, type, unit }
+ * that are those of make(frame), called when one of them is first looked at;
+ * its frame has as many rows */
 static int f_promise(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TFUNCTION);
-  if (!lua_isnoneornil(L, 4)) luaL_checktype(L, 4, LUA_TFUNCTION);
-  lua_settop(L, 4);
-  promise *p = lua_newuserdatauv(L, sizeof *p, 1); /* 5 */
+  lua_settop(L, 3);
+  promise *p = lua_newuserdatauv(L, sizeof *p, 1); /* 4 */
   *p = (promise){0};
   p->thread = new_thread(L);
-  lua_setiuservalue(L, 5, 1);
+  lua_setiuservalue(L, 4, 1);
   llmprof_lua_keep_with(L, 1);
   lua_Integer count = (lua_Integer)lua_rawlen(L, 2);
   for (lua_Integer i = 1; i <= count; i++) {

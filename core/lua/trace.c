@@ -74,29 +74,6 @@ static int f_save(lua_State *L) {
   return llmprof_lua_result(L, llmprof_cache_save(check_trace(L), &err), &err);
 }
 
-/* trace:note(key [, text]) -> what is noted under this key in the cache, or
- * nil, or false where nothing is; with a text, note that: true | nil, message,
- * code */
-static int f_note(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  const char *key = luaL_checkstring(L, 2);
-  size_t size;
-  if (lua_isnoneornil(L, 3)) {
-    const char *text = llmprof_cache_note(trace, key, &size);
-    if (text)
-      lua_pushlstring(L, text, size);
-    else if (llmprof_cache_takes_notes(trace))
-      lua_pushnil(L);
-    else
-      lua_pushboolean(L, false);
-    return 1;
-  }
-  const char *text = luaL_checklstring(L, 3, &size);
-  llmprof_error err;
-  bool ok = llmprof_cache_add_note(trace, key, text, size, &err);
-  return llmprof_lua_result(L, ok, &err);
-}
-
 static int f_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, TRACE);
   if (*box && !llmprof_lua_is_ending()) llmprof_cache_save(*box, NULL);
@@ -341,24 +318,6 @@ static int f_renew(lua_State *L) {
   lua_pushnil(L);
   lua_setfield(L, -2, name);
   return 0;
-}
-
-/* trace:has_ledger(table) -> is there a ledger of "gpu" or "api"? */
-static int f_has_ledger(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  lua_pushboolean(L, llmprof_trace_has_ledger(trace, luaL_checkstring(L, 2)));
-  return 1;
-}
-
-/* trace:keep_ledger(table, frame) -> true | nil, message, code: see
- * llmprof_trace_keep_ledger */
-static int f_keep_ledger(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  const char *table = luaL_checkstring(L, 2);
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 3);
-  llmprof_error err;
-  return llmprof_lua_result(
-      L, llmprof_trace_keep_ledger(trace, table, frame, &err), &err);
 }
 
 /* The string at index `i` of the list on top. */
@@ -614,8 +573,6 @@ static const luaL_Reg methods[] = {
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"renew", f_renew},
-    {"has_ledger", f_has_ledger},
-    {"keep_ledger", f_keep_ledger},
     {"steps", f_steps},
     {"label", f_label},
     {"label_spans", f_label_spans},
@@ -624,7 +581,6 @@ static const luaL_Reg methods[] = {
     {"perfetto", f_perfetto},
     {"write_folded", f_write_folded},
     {"sqlite", f_sqlite},
-    {"note", f_note},
     {"save", f_save},
     {"close", f_close},
     {NULL, NULL},

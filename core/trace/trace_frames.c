@@ -9,7 +9,6 @@
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "trace/trace_columns.h"
-#include "trace/trace_ledger.h"
 
 /* ---- making frames ---- */
 
@@ -88,37 +87,6 @@ static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
   return llmprof_fail_nomem(err), NULL;
 }
 
-/* ---- ledgers ---- */
-
-/* Accounts of whose first rows these are the first. */
-static size_t first_account(const llmprof_ledger *ledger, size_t row) {
-  size_t low = 0, high = ledger->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (ledger->accounts[middle].first < row)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* The frame, which is freed on failure, with its part of a ledger, if there is
- * one of rows of its table. */
-static llmprof_frame *with_ledger(llmprof_frame *frame, llmprof_trace *trace,
-                                  const char *table, size_t first,
-                                  llmprof_error *err) {
-  const llmprof_ledger *ledger =
-      frame ? llmprof_trace_ledger(trace, table, llmprof_trace_frame) : NULL;
-  if (!ledger) return frame;
-  size_t begin = first_account(ledger, first);
-  size_t end = first_account(ledger, first + llmprof_frame_rows(frame));
-  if (llmprof_frame_set_ledger(frame, ledger, begin, end - begin, first, err))
-    return frame;
-  llmprof_frame_free(frame);
-  return NULL;
-}
-
 /* Before the columns of operations are looked at, of which calls that are read
  * for these leave less. */
 static bool load_launches(llmprof_trace *trace, llmprof_error *err) {
@@ -140,33 +108,25 @@ static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
                   err);
 }
 
-/* The same with accounts, which share columns of these names. */
-static llmprof_frame *kind_frame(llmprof_trace *trace, int first_kind,
-                                 int end_kind, const llmprof_column_spec *specs,
-                                 llmprof_error *err) {
-  llmprof_frame *frame = ops_frame(trace, first_kind, end_kind, specs, err);
-  return with_ledger(frame, trace, "gpu", trace->ops.first[first_kind], err);
-}
-
 static llmprof_frame *kernels_frame(llmprof_trace *trace, llmprof_error *err) {
-  return kind_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY, llmprof_kernel_columns,
-                    err);
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY, llmprof_kernel_columns,
+                   err);
 }
 
 static llmprof_frame *transfers_frame(llmprof_trace *trace,
                                       llmprof_error *err) {
-  return kind_frame(trace, LLMPROF_COPY, LLMPROF_GRAPH, llmprof_gpu_columns,
-                    err);
+  return ops_frame(trace, LLMPROF_COPY, LLMPROF_GRAPH, llmprof_gpu_columns,
+                   err);
 }
 
 static llmprof_frame *graphs_frame(llmprof_trace *trace, llmprof_error *err) {
-  return kind_frame(trace, LLMPROF_GRAPH, LLMPROF_OP_KINDS, llmprof_gpu_columns,
-                    err);
+  return ops_frame(trace, LLMPROF_GRAPH, LLMPROF_OP_KINDS, llmprof_gpu_columns,
+                   err);
 }
 
 static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
-  return kind_frame(trace, LLMPROF_KERNEL, LLMPROF_OP_KINDS,
-                    llmprof_gpu_columns, err);
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_OP_KINDS, llmprof_gpu_columns,
+                   err);
 }
 
 /* All rows of a part. */
@@ -221,9 +181,8 @@ static llmprof_frame *durations_frame(llmprof_trace *trace,
 static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
   if (llmprof_narrow_is_used(trace, LLMPROF_CALLS_DURATIONS))
     return durations_frame(trace, err);
-  llmprof_frame *frame = part_frame(
-      trace, LLMPROF_PART_CALLS, &trace->calls.count, llmprof_api_columns, err);
-  return with_ledger(frame, trace, "api", 0, err);
+  return part_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
+                    llmprof_api_columns, err);
 }
 
 static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {

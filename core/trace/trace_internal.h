@@ -169,7 +169,6 @@ struct llmprof_trace {
   llmprof_projection *projections;
   size_t projection_count;
   bool attributed, projected;
-  struct llmprof_trace_ledger *ledgers; /* NULL: nobody asked for one */
 
   llmprof_kept_cells *kept;
   size_t kept_count, kept_cap;

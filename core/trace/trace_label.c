@@ -7,7 +7,6 @@
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "trace/trace_columns.h"
-#include "trace/trace_ledger.h"
 
 /* By string: what a range of that tag is called, or LLMPROF_NONE where it is
  * none of `tags`. The caller frees; NULL when out of memory. */
@@ -187,38 +186,13 @@ static uint32_t text_of(const llmprof_trace *trace, const uint32_t *names,
 
 /* ---- operations: what is so of their links ---- */
 
-/* The column of links that the accounts of a ledger come with; SIZE_MAX: none,
- * whatever others of this name hold. */
-static size_t own_links(const llmprof_frame *frame) {
-  size_t number = llmprof_frame_find(frame, "link");
-  bool own = number != SIZE_MAX &&
-             llmprof_frame_peek(frame, number)->unit == llmprof_link_unit;
-  return own ? number : SIZE_MAX;
-}
-
-/* They are the trace's if it has so many. */
-static const uint32_t *check_links(const llmprof_trace *trace,
-                                   llmprof_frame *frame, size_t number,
-                                   llmprof_error *err) {
-  const llmprof_column *own = llmprof_frame_column(frame, number, err);
-  if (!own) return NULL;
-  bool ok = !own->index;
-  const uint32_t *link = own->data;
-  for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++)
-    ok = link[row] == LLMPROF_NONE || link[row] < trace->attribution.link_count;
-  if (ok) return link;
-  llmprof_fail(err, LLMPROF_UNSUPPORTED, "accounts of another trace");
-  return NULL;
-}
-
 /* By row of the frame, the link of its operation; NULL on failure. Of a frame
  * that has operations as the trace has them it is the trace's. */
 static const uint32_t *links_of(const llmprof_trace *trace,
                                 llmprof_frame *frame, size_t column,
                                 llmprof_error *err) {
   const uint32_t *link = trace->attribution.link;
-  size_t first, own = own_links(frame);
-  if (own != SIZE_MAX) return check_links(trace, frame, own, err);
+  size_t first;
   if (llmprof_trace_axis(frame, column, &first)) return link + first;
   const llmprof_column *op = llmprof_frame_column(frame, column, err);
   if (!op) return NULL;
@@ -309,21 +283,13 @@ static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
   return ok && (add_label(frame, name, range, &l) || llmprof_fail_nomem(err));
 }
 
-/* A frame that says which links its rows have needs no more than these. */
-static bool load_ranges(llmprof_trace *trace, llmprof_frame *frame,
-                        llmprof_error *err) {
-  if (own_links(frame) != SIZE_MAX)
-    return llmprof_trace_have(trace, AT(ranges.tag), err) &&
-           llmprof_trace_have(trace, AT(attribution.links), err);
-  return llmprof_trace_ranges(trace, err) &&
-         llmprof_trace_load_links(trace, err);
-}
-
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const llmprof_trace_tag *tags, size_t count,
                        llmprof_error *err) {
-  if (!load_ranges(trace, frame, err)) return false;
+  if (!llmprof_trace_ranges(trace, err) ||
+      !llmprof_trace_load_links(trace, err))
+    return false;
   uint32_t *names = names_of_tags(trace, tags, count);
   if (!names) return llmprof_fail_nomem(err);
   bool ok = add_labels(trace, frame, name, range, names, err);

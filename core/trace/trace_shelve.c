@@ -3,7 +3,6 @@
 #include "llmprof/buffer.h"
 #include "trace/trace_arrays.h"
 #include "trace/trace_image.h"
-#include "trace/trace_ledger.h"
 #include "trace/trace_shelf.h"
 
 /* ---- having ---- */
@@ -36,7 +35,6 @@ bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err) {
 size_t llmprof_trace_unshelved(const llmprof_trace *trace) {
   size_t bytes = 0;
   if (trace->narrow.kept) return 0;
-  bytes += llmprof_trace_ledgers_size(trace);
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     bool borrowed = trace->image.borrowed >> i & 1;
@@ -56,11 +54,6 @@ typedef struct putting {
 static bool put(const putting *to, const char *name, const void *data,
                 size_t size) {
   return to->put(to->user, &(llmprof_array){name, data, size});
-}
-
-static bool put_on(const void *to, const char *name, const void *data,
-                   size_t size) {
-  return put(to, name, data, size);
 }
 
 static bool put_text(const putting *to, const char *name, const char *text) {
@@ -205,6 +198,5 @@ bool llmprof_trace_put_away(llmprof_trace *trace, llmprof_array_put put_one,
   const putting to = {trace, put_one, user};
   if (!trace->reader || !trace->reader->load) return false;
   take_what_is_there(trace);
-  return put_tables(&to) && put_arrays(&to) && put_kept(&to) &&
-         llmprof_trace_ledgers_put(trace, put_on, &to);
+  return put_tables(&to) && put_arrays(&to) && put_kept(&to);
 }

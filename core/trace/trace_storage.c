@@ -3,7 +3,6 @@
 
 #include "llmprof/alloc.h"
 #include "trace/trace_arrays.h"
-#include "trace/trace_ledger.h"
 
 /* realloc for one array of several that grow together. */
 static bool resize(void *array, size_t cap, size_t size) {
@@ -300,31 +299,6 @@ static void free_kept(llmprof_trace *trace) {
   llmprof_free(trace->kept);
 }
 
-static void free_book(const llmprof_book *book) {
-  llmprof_free((void *)(uintptr_t)book->entries);
-  llmprof_free((void *)(uintptr_t)book->narrow);
-  llmprof_free((void *)(uintptr_t)book->wide);
-}
-
-void llmprof_trace_ledger_free(struct llmprof_trace_ledger *k) {
-  llmprof_frame_free(k->ledger.frame);
-  llmprof_free(k->op);
-  llmprof_free(k->index);
-  if (k->owns_rows) llmprof_free((void *)(uintptr_t)k->of_row);
-  if (k->shelved) return;
-  llmprof_free((void *)(uintptr_t)k->accounts);
-  llmprof_free((void *)(uintptr_t)k->cells);
-  llmprof_free((void *)(uintptr_t)k->link);
-  for (size_t b = 0; b < LLMPROF_LEDGER_BOOKS; b++) free_book(&k->books[b]);
-}
-
-static void free_ledgers(llmprof_trace *trace) {
-  for (size_t i = 0; trace->ledgers && i < LLMPROF_LEDGERS; i++)
-    llmprof_trace_ledger_free(&trace->ledgers[i]);
-  llmprof_free(trace->ledgers);
-  trace->ledgers = NULL;
-}
-
 static void close_shelf(const llmprof_image *image) {
   if (image->has_shelf) image->shelf.close(image->shelf.user);
 }
@@ -335,7 +309,6 @@ void llmprof_trace_close(llmprof_trace *trace) {
     trace->reader->close(trace->reader_state);
   for (int piece = 0; piece < LLMPROF_PIECES; piece++)
     llmprof_arrays_forget(trace, piece);
-  free_ledgers(trace);
   llmprof_strings_free(trace->strings);
   llmprof_intern_free(&trace->process_ids);
   llmprof_intern_free(&trace->thread_ids);

@@ -31,28 +31,10 @@ bool llmprof_cache_was_used(const llmprof_trace *trace);
 /* Will columns of the trace that are loaded go into the cache? */
 bool llmprof_cache_keeps_columns(const llmprof_trace *trace);
 
-/* Keep what is in memory by now and was not in the cache, and the notes. True
+/* Keep what is in memory by now and was not in the cache. True
  * also where there is nothing to keep, or nowhere; BUSY: another process is
  * writing. Nothing is left behind on failure. */
 bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err);
-
-/* Is there a cache that notes are kept in? */
-bool llmprof_cache_takes_notes(const llmprof_trace *trace);
-
-enum {
-  LLMPROF_NOTE_KEY = 63, /* bytes at most */
-};
-
-/* A text that was noted about the trace, as long as its file is the same:
- * something small that took long to find out. NULL: none. Borrowed until the
- * next note; size may be NULL. */
-const char *llmprof_cache_note(llmprof_trace *trace, const char *key,
-                               size_t *size);
-
-/* Note a text, which is kept when the trace is saved; without a cache nothing
- * happens. LIMIT: the key is too long, or the notes too many. */
-bool llmprof_cache_add_note(llmprof_trace *trace, const char *key,
-                            const char *text, size_t size, llmprof_error *err);
 
 #ifdef __cplusplus
 }

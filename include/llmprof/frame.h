@@ -137,35 +137,6 @@ static inline const char *llmprof_cell_text(const llmprof_frame *frame,
                              (uint32_t)id, NULL);
 }
 
-/* ---- accounts ---- */
-
-/* Rows of a trace from a cache may be written up in a ledger: rows that are
- * alike in some columns share an account, and columns that say the same of all
- * rows of an account are shared. Where a question is about shared columns, it
- * is answered by account. */
-
-/* By account of the frame, the columns of its ledger; NULL: it has none. */
-llmprof_frame *llmprof_frame_accounts(const llmprof_frame *frame);
-
-/* Fills in data, index and type of a column by account of the frame, or clears
- * *is_shared. */
-typedef bool (*llmprof_account_loader)(llmprof_frame *frame,
-                                       llmprof_column *column, void *user,
-                                       bool *is_shared, llmprof_error *err);
-
-/* Say so of the column that was added last. */
-void llmprof_frame_share_by(llmprof_frame *frame, llmprof_account_loader load,
-                            void *user);
-
-/* Its cells by account; NULL: rows of an account do not share them, or the
- * frame has no ledger. */
-bool llmprof_frame_shared(llmprof_frame *frame, size_t column,
-                          const llmprof_column **shared, llmprof_error *err);
-
-/* The same as cells by row: data and index of a column. */
-bool llmprof_frame_by_row(llmprof_frame *frame, llmprof_column *column,
-                          const llmprof_column *shared, llmprof_error *err);
-
 /* ---- selecting rows ---- */
 
 typedef enum llmprof_compare {

@@ -399,21 +399,6 @@ llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
 /* Names of the frames, 0 and up; NULL after the last. */
 const char *llmprof_trace_frame_name(size_t number);
 
-/* Ledgers: rows that are alike in what most questions group by share an
- * account, whose numbers are written up in order. A trace that is kept in a
- * cache keeps those that were made, and frames of a trace that was opened from
- * there answer questions about whole accounts without a look at rows. Tables
- * are "gpu" and "api". */
-
-/* Is there one? */
-bool llmprof_trace_has_ledger(llmprof_trace *trace, const char *table);
-
-/* Make one, if accounts are few, of all rows of this table; `frame` has its
- * columns and may have others: gap_before and gpu_gap_before are written up,
- * too. */
-bool llmprof_trace_keep_ledger(llmprof_trace *trace, const char *table,
-                               llmprof_frame *frame, llmprof_error *err);
-
 /* A tag of ranges, and what they are to be called: NULL, their tag. */
 typedef struct llmprof_trace_tag {
   const char *tag, *label;

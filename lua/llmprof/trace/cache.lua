@@ -76,7 +76,7 @@ function cache.options()
 end
 
 
--- The files that are kept: { path, bytes }; columns and notes of a trace are one each.
+-- The files that are kept: { path, bytes }, one of each trace.
 function cache.files()
   local folder = cache.folder()
   local list = {}

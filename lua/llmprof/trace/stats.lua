@@ -8,8 +8,6 @@
 local errors = require "llmprof.base.errors"
 local frames = require "llmprof.frame"
 local nearest = require "llmprof.base.nearest"
-local packed_rows = require "llmprof.base.packed_rows"
-local tables = require "llmprof.base.tables"
 
 local stats = {}
 
@@ -390,51 +388,28 @@ local function lacking(trace, needs)
 end
 
 
--- Longer reports are not noted.
-local FEW_ROWS = 10000
-
-
-local function keys_of(columns)
-  local keys = {}
-  for i, column in ipairs(columns) do keys[i] = column.key end
-  return keys
-end
-
-
 local function type_of(column)
   if column.type == "text" then return "string" end
   return column.digits and "number" or "integer"
 end
 
 
--- Rows as a frame of these columns.
-local function framed(columns, rows)
+local function without_rows(columns)
   local list = {}
   for i, column in ipairs(columns) do
-    local values = {}
-    for r, row in ipairs(rows) do values[r] = row[column.key] or false end
-    list[i] = { name = column.key, type = type_of(column), values = values }
+    list[i] = { name = column.key, type = type_of(column), values = {} }
   end
-  return frames.new(#rows, list)
+  return frames.new(0, list)
 end
 
 
--- The rows of a report, from the trace's notes where it was made before, else noted there.
 local function rows_of(trace, report, result, options)
-  local key = ("report %s %s"):format(result.name, options.names)
-  local keys = keys_of(report.columns)
-  local noted = trace:note(key)
-  local rows = noted and packed_rows.unpack(noted, keys)
-  if rows then return framed(report.columns, rows) end
   result.reason = lacking(trace, report.needs)
-  if result.reason then return framed(report.columns, {}) end
+  if result.reason then return without_rows(report.columns) end
   local groups, order_keys = report.rows(trace, options)
   local sorted = check(groups:sort(order_keys))
   if #sorted == 0 then
     result.reason = "the tables are there but hold no such event"
-  elseif noted ~= false and #sorted <= FEW_ROWS then
-    -- as far as there is room for it
-    trace:note(key, packed_rows.pack(tables.rows(report.columns, sorted), keys))
   end
   return sorted
 end

@@ -71,7 +71,7 @@ static const char *cached_export(void) {
   const char *path = test_export();
   fresh_folder();
   settle();
-  read_and_save(path); /* leaves word that it was opened */
+  read_and_save(path); /* an empty file: that it was opened */
   read_and_save(path);
   return path;
 }
@@ -178,11 +178,9 @@ static void test_first_and_second_time(void **state) {
   settle();
   assert_false(check_same(path));
   read_and_save(path);
-  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
-  assert_string_not_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+  assert_string_not_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
   assert_false(check_same(path));
   read_and_save(path);
-  assert_string_not_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
   assert_true(check_same(path));
 }
 
@@ -215,8 +213,6 @@ static void test_files_are_private(void **state) {
   assert_int_equal(stat(folder, &info), 0);
   assert_int_equal(info.st_mode & 07777, 0700);
   assert_int_equal(stat(cache_path(LLMPROF_CACHE_COLUMNS), &info), 0);
-  assert_int_equal(info.st_mode & 07777, 0600);
-  assert_int_equal(stat(cache_path(LLMPROF_CACHE_NOTES), &info), 0);
   assert_int_equal(info.st_mode & 07777, 0600);
 }
 
@@ -374,7 +370,7 @@ static void test_changed_while_open(void **state) {
   assert_false(llmprof_cache_save(trace, &err));
   assert_int_equal(err.code, LLMPROF_IO);
   llmprof_trace_close(trace);
-  assert_string_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
 }
 
 static void test_what_is_still_written(void **state) {
@@ -382,7 +378,7 @@ static void test_what_is_still_written(void **state) {
   fresh_folder();
   const char *path = test_export(); /* this very moment */
   read_and_save(path);
-  assert_string_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
 }
 
 static void test_small_traces(void **state) {
@@ -472,7 +468,6 @@ static int use_it_often(void) {
     llmprof_cache_options options = everything();
     llmprof_trace *trace = llmprof_cache_open(shared_path, &options, &err);
     if (!trace || !read_trace(trace, &err)) return 1;
-    llmprof_cache_add_note(trace, "turn", "x", 1, &err);
     llmprof_cache_save(trace, &err); /* or another does */
     llmprof_trace_close(trace);
     if (i % 5 == 4) unlink(cache_path(LLMPROF_CACHE_COLUMNS));
@@ -524,7 +519,7 @@ static bool has_file(const char *name) {
 
 #define OLD   "00000000000000000000000000000001.columns"
 #define OLDER "00000000000000000000000000000002.columns"
-#define NOTE  "00000000000000000000000000000002.notes"
+#define NEWER "00000000000000000000000000000004.columns"
 #define OTHER "00000000000000000000000000000003.else"
 
 static void test_the_oldest_go(void **state) {
@@ -533,16 +528,16 @@ static void test_the_oldest_go(void **state) {
   llmprof_lock_free(llmprof_cache_room_hold(fresh_folder(), &err));
   make_file(OLD, 300, 2000);
   make_file(OLDER, 300, 1000);
-  make_file(NOTE, 100, 3000);
+  make_file(NEWER, 100, 3000);
   make_file(OTHER, 5000, 1);
   assert_true(llmprof_cache_room_make(folder, "", 100, 800, &err));
-  assert_true(has_file(OLD) && has_file(OLDER) && has_file(NOTE));
+  assert_true(has_file(OLD) && has_file(OLDER) && has_file(NEWER));
   assert_true(llmprof_cache_room_make(folder, "", 101, 800, &err));
-  assert_true(has_file(OLD) && !has_file(OLDER) && has_file(NOTE));
+  assert_true(has_file(OLD) && !has_file(OLDER) && has_file(NEWER));
   assert_false(llmprof_cache_room_make(folder, "", 801, 800, &err));
   assert_int_equal(err.code, LLMPROF_LIMIT);
   assert_true(llmprof_cache_room_make(folder, "", 800, 800, &err));
-  assert_true(!has_file(OLD) && !has_file(NOTE) && has_file(OTHER));
+  assert_true(!has_file(OLD) && !has_file(NEWER) && has_file(OTHER));
 }
 
 static void test_a_trace_too_large(void **state) {
@@ -560,7 +555,7 @@ static void test_a_trace_too_large(void **state) {
       assert_int_equal(err.code, LLMPROF_LIMIT);
     llmprof_trace_close(trace);
   }
-  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
+  assert_false(check_same(path));
 }
 
 static int save_on_a_full_disk(void) {
@@ -607,79 +602,11 @@ static void test_a_folder_that_cannot_be(void **state) {
   llmprof_trace_close(trace);
 }
 
-/* ---- notes ---- */
-
-static void assert_note(llmprof_trace *trace, const char *key,
-                        const char *text) {
-  size_t size;
-  const char *noted = llmprof_cache_note(trace, key, &size);
-  if (!text) {
-    assert_null(noted);
-    return;
-  }
-  assert_non_null(noted);
-  assert_int_equal(size, strlen(text));
-  assert_memory_equal(noted, text, size);
-}
-
-static bool note(llmprof_trace *trace, const char *key, const char *text) {
-  llmprof_error err = {0};
-  return llmprof_cache_add_note(trace, key, text, strlen(text), &err);
-}
-
-static void test_notes(void **state) {
-  (void)state;
-  const char *path = test_export();
-  fresh_folder();
-  settle();
-  llmprof_trace *trace = open_cached(path);
-  assert_note(trace, "one", NULL);
-  assert_true(note(trace, "one", "1"));
-  assert_true(note(trace, "two", "II"));
-  assert_true(note(trace, "one", "I"));
-  assert_note(trace, "one", "I");
-  assert_true(llmprof_cache_save(trace, NULL));
-  llmprof_trace_close(trace);
-  trace = open_cached(path);
-  assert_note(trace, "one", "I");
-  assert_true(note(trace, "two", "2"));
-  assert_true(note(trace, "three", ""));
-  assert_true(llmprof_cache_save(trace, NULL));
-  llmprof_trace_close(trace);
-  trace = open_cached(path);
-  assert_note(trace, "one", "I");
-  assert_note(trace, "two", "2");
-  assert_note(trace, "three", "");
-  assert_note(trace, "four", NULL);
-  llmprof_trace_close(trace);
-}
-
-static void test_notes_that_do_not_fit(void **state) {
-  (void)state;
-  const char *path = test_export();
-  fresh_folder();
-  settle();
-  llmprof_trace *trace = open_cached(path);
-  char key[LLMPROF_NOTE_KEY + 2];
-  memset(key, 'k', sizeof key);
-  key[LLMPROF_NOTE_KEY + 1] = '\0';
-  assert_false(note(trace, key, "x"));
-  assert_false(note(trace, "", "x"));
-  key[LLMPROF_NOTE_KEY] = '\0';
-  assert_true(note(trace, key, "x"));
-  llmprof_error err = {0};
-  assert_false(llmprof_cache_add_note(trace, "huge", key, 17 << 20, &err));
-  assert_int_equal(err.code, LLMPROF_LIMIT);
-  llmprof_trace_close(trace);
-}
-
 static void test_no_cache(void **state) {
   (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = llmprof_cache_open(test_export(), NULL, &err);
   assert_non_null(trace);
-  assert_true(note(trace, "one", "1"));
-  assert_note(trace, "one", NULL);
   assert_true(llmprof_cache_save(trace, &err));
   assert_false(llmprof_cache_was_used(trace));
   llmprof_trace_close(trace);
@@ -699,7 +626,6 @@ static bool open_and_save(void *arg, llmprof_error *err) {
   llmprof_cache_options options = everything();
   llmprof_trace *trace = llmprof_cache_open(arg, &options, err);
   bool ok = trace && llmprof_trace_calls(trace, err) &&
-            llmprof_cache_add_note(trace, "key", "text", 4, err) &&
             llmprof_cache_save(trace, err);
   llmprof_trace_close(trace);
   return ok;
@@ -762,8 +688,6 @@ int main(void) {
       cmocka_unit_test(test_a_trace_too_large),
       cmocka_unit_test(test_a_full_disk),
       cmocka_unit_test(test_a_folder_that_cannot_be),
-      cmocka_unit_test(test_notes),
-      cmocka_unit_test(test_notes_that_do_not_fit),
       cmocka_unit_test(test_no_cache),
       cmocka_unit_test(test_without_memory),
       cmocka_unit_test(test_arrays_have_names),

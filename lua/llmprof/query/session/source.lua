@@ -161,21 +161,15 @@ function parts.joined(self)
 end
 
 
-local LABELLED = { { name = "stage", type = "string", shared = true },
-  { name = "stage_range", type = "integer" }, { name = "part", type = "string", shared = true },
+local LABELLED = { { name = "stage", type = "string" },
+  { name = "stage_range", type = "integer" }, { name = "part", type = "string" },
   { name = "part_range", type = "integer" } }
-
--- Noted of a trace without results where ranges mark its stages.
-local MARKED = "stages are marked"
 
 -- Are its stages ranges, so that nothing needs to be found out about them?
 local function is_marked(self)
   local results = self.results
   if results then return not (results.inferred or results.engine) end
-  if self.trace:note(MARKED) then return true end
-  if not stages.are_marked(self.trace, self.declared) then return false end
-  self.trace:note(MARKED, "yes")
-  return true
+  return stages.are_marked(self.trace, self.declared)
 end
 
 
@@ -193,20 +187,9 @@ local function labelled(self, name)
 end
 
 
--- The same of accounts, whose operations share what the ranges around them say.
-local function labelled_accounts(self)
-  return function(accounts)
-    local found = marks(self)
-    if found.by_engine or found.inferred then return nil end
-    return stages.label(self.trace, accounts, found)
-  end
-end
-
-
 -- A frame of operations, which is promised stage, part and where each operation stands.
 local function promised(self, name)
-  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name),
-    labelled_accounts(self))
+  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
   return stand.promise(self, made)
 end
 
@@ -217,35 +200,6 @@ local function labels_of(results, given)
   local made = {}
   for _, kernel in ipairs(results.kernels) do made[kernel.name] = kernel.label end
   return made
-end
-
-
--- What was found out about names, noted of the trace: a line of category and label for
--- each, in their order.
-local NOTED = "categories and labels"
-local LINE = "([^\n\t]*)\t([^\n]*)\n"
-
-local function read_note(timeline, count)
-  local text = timeline:note(NOTED)
-  if not text then return nil end
-  local category, label = {}, {}
-  for of, called in text:gmatch(LINE) do
-    category[#category + 1] = of ~= "" and of
-    label[#label + 1] = called ~= "" and called
-  end
-  if #category == count then return category, label end
-end
-
-
--- Without a note where a line could not be told from two.
-local function write_note(timeline, category, label)
-  local lines = {}
-  for i, of in ipairs(category) do
-    local line = ("%s\t%s\n"):format(of or "", label[i] or "")
-    if line:match("^" .. LINE .. "$") ~= (of or "") then return end
-    lines[i] = line
-  end
-  timeline:note(NOTED, table.concat(lines))
 end
 
 
@@ -266,45 +220,22 @@ end
 -- The category and the label of every kernel, by its name.
 local function describe(self, made)
   local names = check(made:group { by = { "name" }, columns = {} })
-  local results, category, label = self.results, nil, nil
-  if not results then category, label = read_note(self.trace, #names) end
-  if not category then
-    category, label = tell_apart(names:values "name", results)
-    if not results then write_note(self.trace, category, label) end
-  end
+  local category, label = tell_apart(names:values "name", self.results)
   return check(made:extend({ "name" }, #names, {
     { name = "category", type = "string", values = category },
     { name = "label", type = "string", values = label } }))
 end
 
 
--- Ledgers and notes for the next time that the trace is opened, where that comes from the
--- cache: what has just been read is at hand.
-local function keep_ledgers(self)
-  local timeline = self.trace
-  if not timeline:info().keeps then return end
-  if not timeline:has_ledger "gpu" then
-    check(timeline:keep_ledger("gpu", promised(self, "gpu")))
-    describe(self, check(timeline:frame "kernels"):select { "name" })
-    is_marked(self)
-  end
-  if not timeline:has_ledger "api" then
-    check(timeline:keep_ledger("api", check(timeline:frame "api")))
-  end
-end
-
-
 local function operations(self, name)
   complete.check(self.trace)
-  keep_ledgers(self)
   return promised(self, name)
 end
 
 
-local DESCRIBED = { { name = "category", type = "string", shared = true },
-  { name = "label", type = "string", shared = true } }
+local DESCRIBED = { { name = "category", type = "string" },
+  { name = "label", type = "string" } }
 
--- Of kernels or their accounts.
 local function described(self)
   return function(kernels) return describe(self, kernels:select { "name" }) end
 end
@@ -312,8 +243,7 @@ end
 
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = operations(self, "kernels"):promise(DESCRIBED, described(self),
-    described(self))
+  local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end
@@ -331,7 +261,6 @@ end
 
 function parts.api(self)
   if not self.trace_path then return nil end
-  keep_ledgers(self)
   return query.wrap(check(self.trace:frame "api"), shown.api)
 end
 

@@ -68,7 +68,7 @@ describe("llmprof.trace with a cache", function()
     end
   end)
 
-  -- Questions of the prompt to a trace whose operations have few accounts.
+  -- Questions of the prompt.
   local QUESTIONS = {
     'kernels:group("name"):agg("count", "sum dur", "p90 dur", "std dur")',
     'kernels:group("category", "stage"):stats("queue")',
@@ -94,7 +94,7 @@ describe("llmprof.trace with a cache", function()
     return list
   end
 
-  it("has ledgers that answer as rows do", function()
+  it("answers questions as without", function()
     local path, open = top() .. "/run.sqlite", trace.open
     assert(fs.copy("tests/fixtures/deepseek_ocr/run.sqlite", path))
     settle()
@@ -107,38 +107,13 @@ describe("llmprof.trace with a cache", function()
     for time = 1, 4 do
       assert.same(plain, answers(path))
       local timeline = table.remove(opened)
-      assert.equal(time > 1, timeline:has_ledger "gpu")
-      assert.equal(time > 1, timeline:has_ledger "api")
       assert.equal(time > 2 or nil, timeline:info().cached)
       timeline:close()
     end
   end)
 
-  it("keeps notes as long as the file is the same", function()
-    local path = top() .. "/run.sqlite"
-    assert(fs.copy("tests/fixtures/small/run.sqlite", path))
-    settle()
-    local opened = assert(trace.open(path, options()))
-    assert.is_nil(opened:note "key")
-    assert.is_true(opened:note("key", "a\0b"))
-    assert.equal("a\0b", opened:note "key")
-    assert.is_true(opened:save())
-    opened:close()
-    opened = assert(trace.open(path, options()))
-    assert.equal("a\0b", opened:note "key")
-    opened:close()
-    assert(fs.copy("tests/fixtures/small/run.sqlite", path))
-    settle()
-    assert.is_nil(assert(trace.open(path, options())):note "key")
-  end)
-
-  it("has nothing to note without one", function()
-    local opened = assert(trace.open(CAPTURES[1]))
-    assert.is_true(opened:note("key", "text"))
-    assert.is_false(opened:note "key")
-    assert.is_nil(opened:info().cached)
-    local ok, message, code = opened:note(("k"):rep(64), "text")
-    assert.is_true(ok, message or code)
+  it("is not used without one", function()
+    assert.is_nil(assert(trace.open(CAPTURES[1])):info().cached)
   end)
 
   it("says what it takes", function()
@@ -210,22 +185,22 @@ describe("the commands about the cache", function()
     local plain = said("--no-cache", table.unpack(words))
     assert.same({}, kept())
     assert.equal(plain, said(table.unpack(words)))
-    assert.same({ "notes" }, kept())
+    assert.same({ "columns" }, kept())
     assert.equal(plain, said(table.unpack(words)))
     local question = "return kernels:group('name'):sum('duration')"
     plain = said("-e", question, path, "--no-cache")
-    assert.same({ "notes" }, kept())
+    assert.same({ "columns" }, kept())
     for _ = 1, 3 do assert.equal(plain, said("-e", question, path)) end
-    assert.same({ "columns", "notes" }, kept())
+    assert.same({ "columns" }, kept())
   end)
 
   it("remove it, after asking", function()
     local path = large()
     for _ = 1, 3 do llmprof("-e", "return #kernels", path) end
-    local amount = "2 files, %d+%.%d+ kB\n$"
+    local amount = "1 file, %d+%.%d+ kB\n$"
     local _, out = llmprof("clean", "--cache", "--dry-run")
     assert.matches("^would remove " .. amount, out)
-    assert.same({ "columns", "notes" }, kept())
+    assert.same({ "columns" }, kept())
     local code, _, err = llmprof("clean", "--cache")
     assert.equal(2, code)
     assert.matches("nobody is there to ask", err)
