@@ -3,10 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "frame/alone.h"
 #include "frame/cells.h"
-#include "frame/summary.h"
-#include "frame/survey.h"
+#include "frame/statistics.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -16,8 +14,6 @@
 typedef struct making {
   llmprof_frame *frame; /* aggregated */
   llmprof_groups groups;
-  llmprof_tally tally;        /* where it will do, groups have no of_row; */
-  const llmprof_piles *piles; /* nor where they are these */
   const llmprof_aggregate *aggregates;
   size_t count;
   void **data; /* owned until they are the result's */
@@ -29,7 +25,6 @@ static void making_free(making *m) {
   llmprof_free(m->data);
   llmprof_free(m->is_real);
   llmprof_groups_free(&m->groups);
-  llmprof_tally_free(&m->tally);
 }
 
 static llmprof_column_type type_of(const making *m,
@@ -210,53 +205,21 @@ static bool is_wanted(const making *m, size_t column, llmprof_statistic first,
   return false;
 }
 
-/* Are these numbers small, and nothing wanted of them that takes sorting? */
-static bool may_survey(const making *m, size_t column) {
-  return type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32 &&
-         !is_wanted(m, column, LLMPROF_PERCENTILE, LLMPROF_PERCENTILE);
-}
-
-static bool pays(const making *m, size_t column) {
-  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
-  return llmprof_survey_pays(m->groups.count, llmprof_frame_rows(m->frame),
-                             medians);
-}
-
-/* Are they only added up and compared? */
+/* Is no more wanted of these integers than totals and extremes? */
 static bool are_totals(const making *m, size_t column) {
-  return type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32 &&
+  return type_of(m, &(llmprof_aggregate){.column = column}) != LLMPROF_F64 &&
          !is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN) &&
          !is_wanted(m, column, LLMPROF_STDDEV, LLMPROF_PERCENTILE);
 }
 
-static bool add_up(making *m, size_t column, llmprof_summary *summaries,
-                   llmprof_error *err) {
-  if (!llmprof_totals(m->frame, column, &m->groups, summaries, err))
-    return false;
-  for (size_t g = 0; g < m->groups.count; g++)
-    summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
-  return true;
-}
-
-/* Are they found by going over the rows? */
-static bool is_surveyed(const making *m, size_t column) {
-  return m->piles || m->tally.groups ||
-         (may_survey(m, column) && pays(m, column));
-}
-
-static bool survey(making *m, size_t column, llmprof_summary *summaries,
-                   llmprof_error *err) {
-  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
-  const llmprof_surveyed of = {&m->groups, &m->tally, m->piles};
-  return llmprof_survey(m->frame, column, &of, medians, summaries, err);
-}
-
-static bool fill_few(making *m, size_t column, llmprof_error *err) {
+static bool fill_totals(making *m, size_t column, llmprof_error *err) {
   size_t groups = m->groups.count;
   llmprof_summary *summaries = llmprof_alloc(groups, sizeof *summaries);
-  if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = is_surveyed(m, column) ? survey(m, column, summaries, err)
-                                   : add_up(m, column, summaries, err);
+  bool ok = summaries
+                ? llmprof_totals(m->frame, column, &m->groups, summaries, err)
+                : llmprof_fail_nomem(err);
+  for (size_t g = 0; ok && g < groups; g++)
+    summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
   if (ok) spread(&(spreading){m, column}, 0, summaries, groups);
   llmprof_free(summaries);
   return ok;
@@ -265,9 +228,8 @@ static bool fill_few(making *m, size_t column, llmprof_error *err) {
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
-  if (!m->piles && !llmprof_frame_column(m->frame, column, err)) return false;
-  if (is_surveyed(m, column) || are_totals(m, column))
-    return fill_few(m, column, err);
+  if (!llmprof_frame_column(m->frame, column, err)) return false;
+  if (are_totals(m, column)) return fill_totals(m, column, err);
   return llmprof_summarize_each(m->frame, column, &m->groups, wanted, count,
                                 spread, &(spreading){m, column}, err);
 }
@@ -302,21 +264,6 @@ static bool fill(making *m, llmprof_error *err) {
   return true;
 }
 
-/* ---- the groups ---- */
-
-/* Is it found without a group for each row? */
-static bool is_simple(const making *m, const llmprof_aggregate *a) {
-  if (a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX) return true;
-  return (!is_count(a) || is_among(m, a)) && may_survey(m, a->column);
-}
-
-static bool are_simple(const making *m) {
-  bool simple = true;
-  for (size_t i = 0; simple && i < m->count; i++)
-    simple = is_simple(m, &m->aggregates[i]);
-  return simple;
-}
-
 /* So that their types are known. */
 static bool load_columns(const making *m, llmprof_error *err) {
   for (size_t i = 0; i < m->count; i++) {
@@ -327,73 +274,10 @@ static bool load_columns(const making *m, llmprof_error *err) {
   return true;
 }
 
-/* Would the values of each group better lie together? */
-static bool are_many(const making *m) {
-  for (size_t i = 0; i < m->count; i++) {
-    size_t column = m->aggregates[i].column;
-    if (is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN) &&
-        !pays(m, column))
-      return true;
-  }
-  return false;
-}
-
-/* Groups by the key of piles are these. */
-static bool take_piles(making *m, llmprof_error *err) {
-  const llmprof_piles *piles = llmprof_frame_piles(m->frame);
-  if (!piles || !m->count || !are_simple(m)) return true;
-  m->groups.count = piles->count;
-  if (are_many(m)) return true;
-  m->groups.rows = llmprof_zalloc(piles->count, sizeof *m->groups.rows);
-  if (!m->groups.rows) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < piles->part_count; i++)
-    m->groups.rows[piles->parts[i].pile] += piles->parts[i].count;
-  m->piles = piles;
-  return true;
-}
-
-static bool make_tally(making *m, const size_t *keys, size_t key_count,
-                       llmprof_error *err) {
-  bool pays = true;
-  if (!load_columns(m, err)) return false;
-  if (!are_simple(m)) return true;
-  if (!m->count &&
-      !llmprof_tally_has_rows(m->frame, keys, key_count, &pays, err))
-    return false;
-  if (!pays) return true;
-  if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, keys, key_count,
-                          err))
-    return false;
-  if (m->tally.groups && !are_many(m)) return true;
-  llmprof_tally_free(&m->tally);
-  llmprof_groups_free(&m->groups);
-  return true;
-}
-
-static bool make_groups(making *m, const size_t *keys, size_t key_count,
-                        llmprof_error *err) {
-  if (key_count == 1 && keys[0] == 0 && !take_piles(m, err)) return false;
-  if (m->piles) return true;
-  if (!make_tally(m, keys, key_count, err)) return false;
-  return m->tally.groups ||
-         llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
-}
-
 /* ---- the result ---- */
-
-static bool add_pile_key(llmprof_frame *result, const making *m) {
-  llmprof_column column = *llmprof_frame_peek(m->frame, 0);
-  uint32_t *keys = llmprof_alloc(m->groups.count, sizeof *keys);
-  for (size_t g = 0; keys && g < m->groups.count; g++)
-    keys[g] = m->piles->piles[g].key;
-  column.data = keys;
-  return keys && llmprof_frame_own(result, keys) &&
-         llmprof_frame_add(result, &column, NULL, NULL);
-}
 
 /* A key column: the cells of each group's first row. */
 static bool add_key(llmprof_frame *result, making *m, size_t key) {
-  if (m->piles) return add_pile_key(result, m);
   llmprof_column column = *llmprof_frame_peek(m->frame, key);
   uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
   if (!index) return false;
@@ -432,27 +316,16 @@ static llmprof_frame *make_result(making *m, const size_t *keys,
   return llmprof_fail_nomem(err), NULL;
 }
 
-static void keep_groups(making *m, const size_t *keys, size_t key_count) {
-  llmprof_row_groups rows = {.count = m->groups.count,
-                             .of_row = m->groups.of_row};
-  m->groups.of_row = NULL;
-  if (m->tally.groups && !llmprof_tally_rows(&m->tally, &rows)) return;
-  llmprof_frame_keep_groups(m->frame, keys, key_count, &rows);
-}
-
 llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
                                        size_t count, llmprof_error *err) {
   making m = {.frame = frame, .aggregates = aggregates, .count = count};
   llmprof_frame *result = NULL;
-  bool ok = check_percentiles(&m, err) && make_groups(&m, keys, key_count, err);
-  if (ok && count && m.groups.count == llmprof_frame_rows(frame))
-    result =
-        llmprof_aggregate_alone(frame, keys, key_count, aggregates, count, err);
-  else if (ok && allocate(&m, err) && fill(&m, err))
+  if (check_percentiles(&m, err) && load_columns(&m, err) &&
+      llmprof_groups_make(&m.groups, frame, keys, key_count, err) &&
+      allocate(&m, err) && fill(&m, err))
     result = make_result(&m, keys, key_count, err);
-  if (result && !count) keep_groups(&m, keys, key_count);
   making_free(&m);
   return result;
 }

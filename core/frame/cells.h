@@ -62,48 +62,17 @@ typedef struct llmprof_cell_facts {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts);
 
-/* Add a column with the cells of another frame's, which lives longer and has as
- * many rows: what is found out about one is known of both. */
-bool llmprof_frame_add_same(llmprof_frame *frame, const char *name,
-                            const char *unit, llmprof_frame *from,
-                            size_t column, llmprof_error *err);
-
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
 /* How many, once it is loaded; 0 where that is not known. */
 size_t llmprof_frame_items(const llmprof_frame *frame, size_t column);
 
-/* The piles that are the rows of a frame, which frees them: keys are its first
- * column, numbers its second; NULL: it is another frame. */
-struct llmprof_piles;
-void llmprof_frame_set_piles(llmprof_frame *frame, struct llmprof_piles *piles);
-const struct llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame);
-
 /* What a column's loader is going to be given, where that is `load` and has not
  * run yet; else NULL. A stretch of another frame's rows has its loader, which
  * is for rows of which these begin at *first. */
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first);
-
-/* The group of each row. */
-typedef struct llmprof_row_groups {
-  size_t count;          /* groups */
-  uint32_t *of_row;      /* NULL: */
-  const uint32_t *index; /* rows have this anyway, which is that of a key or its
-                            very cells; */
-  uint32_t *of_item;     /* by item of it; UINT32_MAX where no row has it */
-  size_t items;
-  uint32_t of_none; /* of rows without an item; UINT32_MAX: there are none */
-} llmprof_row_groups;
-void llmprof_row_groups_free(llmprof_row_groups *groups);
-
-/* Keep the groups of rows, which become the frame's, for whoever asks for the
- * same keys next; and take them, false where there are none. */
-void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, llmprof_row_groups *groups);
-bool llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, llmprof_row_groups *groups);
 
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */

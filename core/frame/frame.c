@@ -5,7 +5,6 @@
 
 #include "base/crew.h"
 #include "frame/frame_slots.h"
-#include "frame/piles.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -23,8 +22,6 @@ void llmprof_frame_free(llmprof_frame *frame) {
   for (size_t i = 0; i < frame->owned_count; i++) llmprof_free(frame->owned[i]);
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
-  llmprof_frame_forget_groups(frame);
-  llmprof_piles_free(frame->piles);
   llmprof_free(frame);
 }
 
@@ -158,47 +155,6 @@ bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
          llmprof_fail_nomem(err);
 }
 
-void llmprof_frame_set_piles(llmprof_frame *frame, llmprof_piles *piles) {
-  frame->piles = piles;
-}
-
-/* ---- groups ---- */
-
-void llmprof_row_groups_free(llmprof_row_groups *groups) {
-  llmprof_free(groups->of_row);
-  llmprof_free(groups->of_item);
-  *groups = (llmprof_row_groups){0};
-}
-
-void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, llmprof_row_groups *groups) {
-  llmprof_kept_groups *kept = &frame->groups;
-  llmprof_frame_forget_groups(frame);
-  if (key_count > LLMPROF_KEPT_KEYS) {
-    llmprof_row_groups_free(groups);
-    return;
-  }
-  *kept = (llmprof_kept_groups){.of = *groups, .key_count = key_count};
-  for (size_t k = 0; k < key_count; k++) kept->keys[k] = keys[k];
-}
-
-bool llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, llmprof_row_groups *groups) {
-  llmprof_kept_groups *kept = &frame->groups;
-  bool same =
-      (kept->of.of_row || kept->of.of_item) && kept->key_count == key_count;
-  for (size_t k = 0; same && k < key_count; k++)
-    same = kept->keys[k] == keys[k];
-  if (!same) return false;
-  *groups = kept->of;
-  kept->of = (llmprof_row_groups){0};
-  return true;
-}
-
-void llmprof_frame_forget_groups(llmprof_frame *frame) {
-  llmprof_row_groups_free(&frame->groups.of);
-}
-
 /* ---- order ---- */
 
 /* What is known of a column; NULL when there is no memory to know it. */
@@ -217,21 +173,6 @@ static bool is_spanned(const llmprof_slot *s) {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts) {
   frame->slots[column].facts = facts;
-}
-
-bool llmprof_frame_add_same(llmprof_frame *frame, const char *name,
-                            const char *unit, llmprof_frame *from,
-                            size_t number, llmprof_error *err) {
-  const llmprof_column *there = llmprof_frame_column(from, number, err);
-  if (!there) return false;
-  llmprof_column column = *there;
-  column.name = name;
-  column.unit = unit;
-  if (!llmprof_frame_add(frame, &column, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  frame->slots[frame->count - 1].facts = facts_of(from, number);
-  frame->slots[frame->count - 1].items = llmprof_frame_items(from, number);
-  return true;
 }
 
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
@@ -297,16 +238,6 @@ static llmprof_frame *same_below(const llmprof_frame *frame,
     return NULL;
   *number = s->there;
   return s->below;
-}
-
-/* Those of the frame below where this is a view of all of it. */
-const llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame) {
-  if (frame->piles || frame->count < 2) return frame->piles;
-  size_t first, second;
-  const llmprof_frame *below = same_below(frame, &frame->slots[0], &first);
-  bool same = below && below == same_below(frame, &frame->slots[1], &second) &&
-              first == 0 && second == 1;
-  return same ? llmprof_frame_piles(below) : NULL;
 }
 
 /* Those with the runs counted; NULL: the data cannot be had. */

@@ -17,16 +17,6 @@ typedef struct llmprof_slot {
   llmprof_cell_facts *facts; /* NULL: nothing was asked yet */
 } llmprof_slot;
 
-enum {
-  LLMPROF_KEPT_KEYS = 8
-};
-
-/* Groups that were numbered for what is made of them next. */
-typedef struct llmprof_kept_groups {
-  llmprof_row_groups of; /* of_row and of_item NULL: none */
-  size_t keys[LLMPROF_KEPT_KEYS], key_count;
-} llmprof_kept_groups;
-
 struct llmprof_frame {
   size_t rows;
   const llmprof_strings *strings;
@@ -38,8 +28,6 @@ struct llmprof_frame {
   size_t view_first;         /* NULL: those from here on */
   const uint32_t *zeros; /* an index of columns that are one cell; NULL: there
                             are none, or the frame below has it */
-  llmprof_kept_groups groups;
-  struct llmprof_piles *piles;
 };
 
 /* A view of all columns of a frame, whose rows are yet to be said; NULL when

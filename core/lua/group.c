@@ -274,8 +274,6 @@ static int group_frame(lua_State *L, llmprof_frame *frame, int options,
   llmprof_error err;
   *box = llmprof_frame_aggregate(frame, keys, key_count, wanted, count, &err);
   if (!*box) return llmprof_lua_raise(L, &err);
-  if (!llmprof_lua_opt_bool(L, options, "keep", false))
-    llmprof_frame_forget_groups(frame);
   return 1;
 }
 
@@ -301,8 +299,7 @@ static int group_list(lua_State *L, llmprof_frame *frame, int options) {
  * With `columns`, a list of { name, statistic, column, percentile }: a frame
  * with a row for each group, `by` and these columns. Statistics are count
  * (without a column: rows), distinct, sum, mean, median, min, max, std and
- * percentile. With `keep` (boolean) and no such column the rows' groups stay
- * known for frame:extend() by the same keys, at four bytes a row.
+ * percentile.
  *
  * Without: a list of tables that hold the group's key columns, count (rows),
  * per column of `sum` a table { count, total, min, max, mean, median, stddev,

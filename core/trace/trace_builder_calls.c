@@ -14,48 +14,14 @@ static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
   return true;
 }
 
-/* From the first duration on that does not fit, they take eight bytes each. */
-static bool leave_piles(llmprof_builder *b, llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  if (!grow_durations(b, err)) return false;
-  llmprof_piles_count(n->piles);
-  uint32_t *shorts = llmprof_alloc(n->piles->rows, sizeof *shorts);
-  if (!shorts) return llmprof_fail_nomem(err);
-  llmprof_piles_keys(n->piles, n->name);
-  llmprof_piles_numbers(n->piles, shorts);
-  for (size_t i = 0; i < n->piles->rows; i++)
-    n->duration[i] = shorts[i] == UINT32_MAX ? LLMPROF_ABSENT : shorts[i];
-  llmprof_free(shorts);
-  llmprof_piles_free(n->piles);
-  n->piles = NULL;
-  return true;
-}
-
-/* Apart, so that the common case saves no registers. */
-__attribute__((noinline)) static bool add_oddly(llmprof_builder *b,
-                                                const llmprof_call_row *call,
-                                                int64_t duration,
-                                                llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  if (n->piles && duration == LLMPROF_ABSENT)
-    return llmprof_piles_add(n->piles, call->name, UINT32_MAX) ||
-           llmprof_fail_nomem(err);
-  if (n->piles && !leave_piles(b, err)) return false;
-  if (n->count == n->cap && !grow_durations(b, err)) return false;
-  n->name[n->count] = call->name;
-  n->duration[n->count] = duration;
-  return true;
-}
-
 static inline bool add_duration(llmprof_builder *b,
                                 const llmprof_call_row *call,
                                 llmprof_error *err) {
-  llmprof_piles *piles = b->trace->narrow.piles;
-  int64_t duration = llmprof_between(call->start, call->end);
-  if (!piles || duration < 0 || duration >= UINT32_MAX)
-    return add_oddly(b, call, duration, err);
-  return llmprof_piles_add(piles, call->name, (uint32_t)duration) ||
-         llmprof_fail_nomem(err);
+  llmprof_narrow *n = &b->trace->narrow;
+  if (n->count == n->cap && !grow_durations(b, err)) return false;
+  n->name[n->count] = call->name;
+  n->duration[n->count] = llmprof_between(call->start, call->end);
+  return true;
 }
 
 /* ---- rows ---- */

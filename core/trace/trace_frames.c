@@ -141,13 +141,6 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
 }
 
 /* What is kept becomes the frame's; another one has it read again. */
-static llmprof_frame *give_piles(llmprof_trace *trace, llmprof_error *err) {
-  llmprof_piles *piles = trace->narrow.piles;
-  trace->narrow.piles = NULL;
-  return llmprof_piles_frame(piles, trace->strings, "name", "duration", "ns",
-                             err);
-}
-
 static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
                            llmprof_error *err) {
   uint32_t *name = n->name;
@@ -167,10 +160,8 @@ static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
 static llmprof_frame *durations_frame(llmprof_trace *trace,
                                       llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
-  if (!n->piles && !n->cap &&
-      !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
+  if (!n->cap && !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
     return NULL;
-  if (n->piles) return give_piles(trace, err);
   llmprof_frame *frame = llmprof_frame_new(n->count, trace->strings);
   if (!frame) return llmprof_fail_nomem(err), NULL;
   if (give_durations(n, frame, err)) return frame;

@@ -4,7 +4,6 @@
 
 #include "frame/cells.h"
 #include "frame/intern.h"
-#include "frame/piles.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
@@ -106,12 +105,11 @@ typedef struct llmprof_names {
 
 /* What is kept of API calls where not all of it will be asked for. */
 typedef struct llmprof_narrow {
-  unsigned kept;        /* of llmprof_calls_part; 0: all, as usual */
-  unsigned loading;     /* while they are read */
-  unsigned loaded;      /* once, though a frame may have taken it since */
-  size_t count;         /* calls that were read */
-  llmprof_piles *piles; /* durations by name; NULL where a frame took them, */
-  size_t cap;           /* or where one is too long for that: */
+  unsigned kept;    /* of llmprof_calls_part; 0: all, as usual */
+  unsigned loading; /* while they are read */
+  unsigned loaded;  /* once, though a frame may have taken it since */
+  size_t count;     /* calls that were read */
+  size_t cap;       /* of these; 0 where a frame took them: */
   uint32_t *name;
   int64_t *duration;
   bool near, calls_near; /* ends are, as far as rows were read, kept as */

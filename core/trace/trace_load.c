@@ -98,8 +98,10 @@ static bool read_parts(llmprof_trace *trace, unsigned parts,
       (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
        !llmprof_narrow_begin(trace, err)))
     return false;
-  if (parts & LLMPROF_CALLS_DURATIONS && !(n->piles = llmprof_piles_new()))
-    return llmprof_fail_nomem(err);
+  if (parts & LLMPROF_CALLS_DURATIONS) {
+    if (!llmprof_durations_resize(n, 1)) return llmprof_fail_nomem(err);
+    n->cap = 1;
+  }
   n->loading = parts;
   n->count = 0;
   bool ok = fill(trace, LLMPROF_PART_CALLS, err);

@@ -86,10 +86,8 @@ bool llmprof_durations_resize(llmprof_narrow *n, size_t cap) {
 }
 
 void llmprof_durations_free(llmprof_narrow *n) {
-  llmprof_piles_free(n->piles);
   llmprof_free(n->name);
   llmprof_free(n->duration);
-  n->piles = NULL;
   n->name = NULL;
   n->duration = NULL;
   n->cap = 0;

@@ -294,13 +294,11 @@ typedef struct llmprof_aggregate {
 
 /* A frame with one row per group, by first appearance: the key columns, which
  * borrow from `frame`, and the aggregates. Statistics of no value are absent.
- * Without aggregates the groups stay numbered for an extension by the same
- * keys. LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
+ * LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
 llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
                                        size_t count, llmprof_error *err);
-void llmprof_frame_forget_groups(llmprof_frame *frame);
 
 /* Add columns to `frame` that say something about its groups: item g of their
  * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there

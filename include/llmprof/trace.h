@@ -361,7 +361,7 @@ void llmprof_trace_with_details(llmprof_trace *trace);
 
 /* Say, before calls are loaded, that no more will be asked for than these parts
  * of them, so that the others need not be kept. From then on the frame of calls
- * has names and durations only, in another order. With launches, of operations
+ * has names and durations only. With launches, of operations
  * that remains which tells how long they and their calls took, and which ranges
  * are around these: llmprof_trace_ops(), the attribution's `call` and columns
  * of times or ids fail with UNSUPPORTED or are not there. False where it makes

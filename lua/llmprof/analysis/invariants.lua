@@ -58,17 +58,23 @@ end
 
 -- ---- rows ----
 
+-- Frames by themselves, as kernels alone ascend in start.
 local unique = {
-  { "gpu", "GPU operations", { "start", "end", "device", "stream", "name", "correlation" } },
-  { "api", "API calls", { "start", "end", "tid", "name", "correlation" } },
-  { "ranges", "NVTX ranges", { "start", "end", "tid", "text", "domain" } },
+  { { "kernels", "transfers", "graphs" }, "GPU operations",
+    { "start", "end", "device", "stream", "name", "correlation" } },
+  { { "api" }, "API calls", { "start", "end", "tid", "name", "correlation" } },
+  { { "ranges" }, "NVTX ranges", { "start", "end", "tid", "text", "domain" } },
 }
 
 
-local function doubled(state, name, columns)
-  local frame = check(state.trace:frame(name))
-  if #frame == 0 then return 0, 0 end
-  return #frame - frame:count_groups { by = columns }, #frame
+local function doubled(state, names, columns)
+  local count, rows = 0, 0
+  for _, name in ipairs(names) do
+    local frame = check(state.trace:frame(name))
+    rows = rows + #frame
+    count = count + #frame - frame:count_groups { by = columns }
+  end
+  return count, rows
 end
 
 

@@ -16,7 +16,7 @@ end
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, which is the
 -- next one after that; what it gives is absent where it is nil or false. Returns the frame.
 function rows.extend(frame, by, columns)
-  local keys = frame:group { by = by, columns = {}, keep = true }
+  local keys = frame:group { by = by, columns = {} }
   local made, cells, wanted, given = {}, {}, #columns, #by
   for i, column in ipairs(columns) do
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "frame/cells.h"
-#include "frame/piles.h"
-#include "frame/survey.h"
 #include "llmprof/bounds.h"
 #include "llmprof/frame.h"
 #include "support.h"
@@ -384,378 +382,102 @@ static void test_threads(void **state) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
-/* ---- few groups, surveyed ---- */
+/* ---- the two operators ---- */
 
-/* Values of any length, many alike, some absent, and one group of each kind:
- * with one value, two, all alike, none. */
-static given fill_for_survey(lots *l) {
-  srand(13);
-  for (size_t i = 0; i < LOTS; i++) {
-    uint32_t any = (uint32_t)rand() << 1 ^ (uint32_t)rand();
-    l->longs[i] = 20 + rand() % 10;
-    l->shorts[i] = rand() % 50 ? any >> any % 32 : UINT32_MAX;
-    l->index[i] = rand() % 50 ? (uint32_t)(LOTS - 1 - i) : UINT32_MAX;
-    if (l->longs[i] == 25) l->shorts[i] = UINT32_MAX;
-    if (l->longs[i] == 26) l->shorts[i] = 12345678;
-    if (i == 5 || i == 900000) l->longs[i] = INT64_MIN;
-    if (i == 77) l->longs[i] = 40;
-  }
-  l->shorts[5] = 7;
-  l->shorts[900000] = UINT32_MAX - 1;
-  return (given){LOTS, l->longs, l->shorts, l->index};
-}
-
-static void expect_alike(const llmprof_summary *a, const llmprof_summary *b) {
-  assert_int_equal(a->count, b->count);
-  assert_int_equal(a->total, b->total);
-  assert_int_equal(a->min, b->min);
-  assert_int_equal(a->max, b->max);
-  assert_true(a->mean == b->mean && a->median == b->median &&
-              a->stddev == b->stddev);
-}
-
-/* By the groups of rows and by a tally, the same as where values are put
- * together. */
-static void expect_survey(llmprof_frame *frame, size_t column) {
-  enum {
-    GROUPS = 12
-  };
-  llmprof_error err = {0};
-  llmprof_groups groups, counted;
-  llmprof_tally tally;
-  llmprof_summary expected[GROUPS], by_row[GROUPS], by_value[GROUPS];
-  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){LONG}, 1, &err));
-  assert_true(
-      llmprof_tally_make(&tally, &counted, frame, (size_t[]){LONG}, 1, &err));
-  assert_int_equal(groups.count, GROUPS);
-  assert_int_equal(counted.count, GROUPS);
-  size_t bytes = GROUPS * sizeof(uint32_t);
-  assert_memory_equal(groups.rows, counted.rows, bytes);
-  assert_memory_equal(groups.first_row, counted.first_row, bytes);
-  assert_true(
-      llmprof_summarize(frame, column, &groups, NULL, 0, expected, &err));
-  assert_true(llmprof_survey(frame, column,
-                             &(llmprof_surveyed){&groups, NULL, NULL}, true,
-                             by_row, &err));
-  assert_true(llmprof_survey(frame, column,
-                             &(llmprof_surveyed){&counted, &tally, NULL}, true,
-                             by_value, &err));
-  for (size_t g = 0; g < GROUPS; g++) {
-    expect_alike(&by_row[g], &expected[g]);
-    expect_alike(&by_value[g], &expected[g]);
-  }
-  llmprof_groups_free(&groups);
-  llmprof_groups_free(&counted);
-  llmprof_tally_free(&tally);
-}
-
-static void test_survey(void **state) {
+/* The same keys close together (perfect hash) and far apart (hash), alone and
+ * with another, are the same groups. */
+static void test_perfect_hash_and_hash(void **state) {
   (void)state;
-  static lots l;
-  given g = fill_for_survey(&l);
-  const llmprof_column picked = {
-      "through an index", NULL, LLMPROF_U32, l.shorts, l.index, NULL, NULL};
-  llmprof_frame *frame = frame_of(&g);
-  assert_true(llmprof_frame_add(frame, &picked, NULL, NULL));
-  for (uint64_t threads = 1; threads < 6; threads += 3) {
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    expect_survey(frame, SHORT);
-    expect_survey(frame, PICKED + 1);
+  static int64_t close[MANY], far[MANY];
+  static uint32_t other[MANY], index[MANY];
+  srand(3);
+  for (size_t i = 0; i < MANY; i++) {
+    close[i] = rand() % 20 ? rand() % 300 - 150 : LLMPROF_ABSENT;
+    far[i] = close[i] == LLMPROF_ABSENT ? LLMPROF_ABSENT : close[i] << 50;
+    other[i] = rand() % 20 ? (uint32_t)(rand() % 30) : UINT32_MAX;
+    index[i] = rand() % 20 ? (uint32_t)(rand() % MANY) : UINT32_MAX;
   }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-  llmprof_frame_free(frame);
-}
-
-/* ---- keys that share an index ---- */
-
-enum {
-  ITEMS = 300,
-  JOINT_KEYS = 4
-};
-
-typedef struct things {
-  uint32_t small[ITEMS], index[LOTS], other[LOTS];
-  int64_t large[ITEMS];
-  double real[ITEMS];
-  uint32_t of_row[LOTS]; /* its small number as it is */
-} things;
-
-static void fill_things(things *t) {
-  srand(29);
-  for (size_t i = 0; i < ITEMS; i++) {
-    t->small[i] = i % 9 ? (uint32_t)(rand() % 5) : UINT32_MAX;
-    t->large[i] = i % 11 ? (int64_t)1 << rand() % 60 : LLMPROF_ABSENT;
-    t->real[i] = (double)(rand() % 3) - 1;
-  }
-  for (size_t row = 0; row < LOTS; row++) {
-    t->index[row] = rand() % 99 ? (uint32_t)(rand() % ITEMS) : UINT32_MAX;
-    t->other[row] = (uint32_t)(rand() % ITEMS);
-    t->of_row[row] = t->small[t->other[row]];
+  const given a = {MANY, close, other, index}, b = {MANY, far, other, index};
+  static const size_t keys[][3] = {
+      {LONG, SHORT, PICKED}, {SHORT, PICKED, LONG}, {PICKED, LONG, SHORT}};
+  for (size_t i = 0; i < 9; i++) {
+    grouped perfect = group_by(&a, keys[i / 3], i % 3 + 1);
+    grouped hashed = group_by(&b, keys[i / 3], i % 3 + 1);
+    size_t bytes = perfect.groups.count * sizeof(uint32_t);
+    assert_int_equal(perfect.groups.count, hashed.groups.count);
+    assert_memory_equal(perfect.groups.of_row, hashed.groups.of_row,
+                        MANY * sizeof(uint32_t));
+    assert_memory_equal(perfect.groups.rows, hashed.groups.rows, bytes);
+    assert_memory_equal(perfect.groups.first_row, hashed.groups.first_row,
+                        bytes);
+    ungroup(&perfect);
+    ungroup(&hashed);
   }
 }
 
-/* Where `known`, it is said how many items there are: else keys are taken one
- * after the other. */
-static llmprof_frame *frame_of_things(const things *t, bool known) {
-  const llmprof_column columns[] = {
-      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL, NULL},
-      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL, NULL},
-      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL, NULL},
-      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL, NULL}};
-  llmprof_frame *frame = llmprof_frame_new(LOTS, NULL);
-  assert_non_null(frame);
-  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-    assert_true(llmprof_frame_add(frame, &columns[i], NULL, NULL));
-    if (known && columns[i].index) llmprof_frame_set_items(frame, i, ITEMS);
-  }
-  return frame;
+/* ---- statistics against their definitions ---- */
+
+static int by_value(const void *left, const void *right) {
+  const uint32_t *a = left, *b = right;
+  return (*a > *b) - (*a < *b);
 }
 
-static void expect_same_groups(const llmprof_groups *a,
-                               const llmprof_groups *b) {
-  assert_int_equal(a->count, b->count);
-  assert_memory_equal(a->rows, b->rows, a->count * sizeof *a->rows);
-  assert_memory_equal(a->first_row, b->first_row,
-                      a->count * sizeof *a->first_row);
+/* Of the values of one group, which it sorts. */
+static llmprof_summary define(uint32_t *values, size_t count) {
+  llmprof_summary s = {.count = count};
+  long double squares = 0;
+  if (!count) return s;
+  qsort(values, count, sizeof *values, by_value);
+  for (size_t i = 0; i < count; i++) s.total += values[i];
+  s.mean = (double)s.total / (double)count;
+  for (size_t i = 0; i < count; i++)
+    squares += ((long double)values[i] - s.mean) * (values[i] - s.mean);
+  s.stddev = count > 1 ? sqrt((double)(squares / (count - 1))) : 0;
+  s.min = values[0];
+  s.max = values[count - 1];
+  s.median = ((double)values[(count - 1) / 2] + values[count / 2]) / 2;
+  return s;
 }
 
-static void expect_joint(llmprof_frame *known, llmprof_frame *frame,
-                         const size_t *keys, size_t key_count, bool tallied) {
-  llmprof_groups one_by_one, together, counted;
-  llmprof_tally tally;
-  assert_true(llmprof_groups_make(&one_by_one, frame, keys, key_count, NULL));
-  assert_true(llmprof_groups_make(&together, known, keys, key_count, NULL));
-  expect_same_groups(&one_by_one, &together);
-  assert_memory_equal(one_by_one.of_row, together.of_row,
-                      LOTS * sizeof(uint32_t));
-  assert_true(
-      llmprof_tally_make(&tally, &counted, known, keys, key_count, NULL));
-  assert_int_equal(tally.groups != NULL, tallied);
-  if (tallied) expect_same_groups(&one_by_one, &counted);
-  for (size_t row = 0; tallied && row < LOTS; row += LLMPROF_BLOCK) {
-    uint32_t of_row[LLMPROF_BLOCK];
-    llmprof_tally_groups(&tally, row, LLMPROF_BLOCK, of_row);
-    assert_memory_equal(of_row, one_by_one.of_row + row, sizeof of_row);
-  }
-  llmprof_tally_free(&tally);
-  llmprof_groups_free(&one_by_one);
-  llmprof_groups_free(&together);
-  llmprof_groups_free(&counted);
-}
-
-/* Whichever way, they make the same groups, for any number of threads. */
-static void test_joint_keys(void **state) {
-  (void)state;
-  static things t;
-  static const struct {
-    size_t keys[JOINT_KEYS], count;
-    bool tallied;
-  } cases[] = {{{0}, 1, true},           {{1, 0}, 2, true},
-               {{0, 1, 2}, 3, true},     {{3}, 1, true},
-               {{0, 3}, 2, false},       {{3, 1, 2}, 3, false},
-               {{0, 3, 1, 4}, 4, false}, {{4, 2, 0}, 3, false}};
-  fill_things(&t);
-  llmprof_frame *known = frame_of_things(&t, true);
-  for (uint64_t threads = 1; threads < 4; threads++) {
-    llmprof_frame *frame = frame_of_things(&t, false);
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-      expect_joint(known, frame, cases[i].keys, cases[i].count,
-                   cases[i].tallied);
-    llmprof_frame_free(frame);
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-  llmprof_frame_free(known);
-}
-
-/* ---- piles ---- */
-
-/* A frame of piles, and one with the same rows as they were added. */
-static llmprof_frame *piles_of(const lots *l, size_t rows,
-                               const llmprof_strings *strings) {
-  llmprof_error err = {0};
-  llmprof_piles *piles = llmprof_piles_new();
-  assert_non_null(piles);
-  for (size_t i = 0; i < rows; i++)
-    assert_true(llmprof_piles_add(piles, l->index[i], l->shorts[i]));
-  llmprof_frame *frame =
-      llmprof_piles_frame(piles, strings, "key", "number", "ns", &err);
-  assert_non_null(frame);
-  return frame;
-}
-
-static llmprof_frame *statistics_of(llmprof_frame *frame) {
-  const llmprof_aggregate wanted[] = {{"rows", LLMPROF_COUNT, SIZE_MAX, 0},
-                                      {"count", LLMPROF_COUNT, 1, 0},
-                                      {"sum", LLMPROF_SUM, 1, 0},
-                                      {"median", LLMPROF_MEDIAN, 1, 0},
-                                      {"std", LLMPROF_STDDEV, 1, 0},
-                                      {"min", LLMPROF_MIN, 1, 0},
-                                      {"max", LLMPROF_MAX, 1, 0}};
-  llmprof_error err = {0};
-  llmprof_frame *made = llmprof_frame_aggregate(
-      frame, (size_t[]){0}, 1, wanted, sizeof wanted / sizeof *wanted, &err);
-  assert_non_null(made);
-  return made;
-}
-
-static void expect_same_cells(llmprof_frame *a, llmprof_frame *b) {
-  assert_int_equal(llmprof_frame_rows(a), llmprof_frame_rows(b));
-  for (size_t c = 0; c < llmprof_frame_columns(a); c++) {
-    const llmprof_column *of_a = llmprof_frame_column(a, c, NULL);
-    const llmprof_column *of_b = llmprof_frame_column(b, c, NULL);
-    for (size_t row = 0; row < llmprof_frame_rows(a); row++)
-      assert_true(llmprof_cell(of_a, row) == llmprof_cell(of_b, row));
-  }
-}
-
-/* Rows as they are, and statistics of them, of a view as well. */
-static void expect_piles(const lots *l, size_t rows) {
-  llmprof_strings *strings = llmprof_strings_new();
-  llmprof_frame *piles = piles_of(l, rows, strings);
-  const llmprof_column columns[] = {
-      {"key", NULL, LLMPROF_STRING_ID, l->index, NULL, NULL, NULL},
-      {"number", "ns", LLMPROF_U32, l->shorts, NULL, NULL, NULL}};
-  llmprof_frame *plain = test_frame(rows, strings, columns, 2);
-  llmprof_frame *view = llmprof_frame_slice(piles, 0, rows, NULL);
-  llmprof_frame *expected = statistics_of(plain);
-  llmprof_frame *got = statistics_of(piles), *of_view = statistics_of(view);
-  expect_same_cells(got, expected);
-  expect_same_cells(of_view, expected);
-  assert_int_equal(llmprof_frame_rows(piles), rows);
-  llmprof_frame *loaded[] = {piles, view};
-  for (size_t i = 0; i < 2; i++) { /* their columns are there from now on */
-    llmprof_frame *half = llmprof_frame_slice(loaded[i], 1, rows - 1, NULL);
-    llmprof_frame *some = statistics_of(half);
-    assert_true(llmprof_frame_rows(some) <= llmprof_frame_rows(expected));
-    llmprof_frame_free(some);
-    llmprof_frame_free(half);
-  }
-  llmprof_frame *all[] = {of_view, got, expected, view, plain, piles};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    llmprof_frame_free(all[i]);
-  llmprof_strings_free(strings);
-}
-
-static void test_piles(void **state) {
-  (void)state;
-  static lots l;
-  fill_for_survey(&l);
-  for (size_t i = 0; i < LOTS; i++)
-    l.index[i] = i % 1000 ? (uint32_t)(i * 7 % 13) : UINT32_MAX;
-  for (uint64_t threads = 1; threads < 6; threads += 3) {
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    expect_piles(&l, LOTS);
-    expect_piles(&l, 5000);
-    expect_piles(&l, 7);
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-static bool pile_up(void *arg, llmprof_error *err) {
-  (void)arg;
-  bool ok = true;
-  llmprof_piles *piles = llmprof_piles_new();
-  for (uint32_t i = 0; piles && ok && i < 100; i++)
-    ok = llmprof_piles_add(piles, i % 3, i);
-  if (piles && ok) {
-    llmprof_frame *frame =
-        llmprof_piles_frame(piles, NULL, "key", "number", NULL, err);
-    ok = frame && llmprof_frame_column(frame, 0, err) &&
-         llmprof_frame_column(frame, 1, err);
-    llmprof_frame_free(frame);
-    return ok;
-  }
-  llmprof_piles_free(piles);
-  return llmprof_fail_nomem(err);
-}
-
-static void test_pile_allocations(void **state) {
-  (void)state;
-  test_every_allocation(pile_up, NULL);
-}
-
-/* Few rows, so that each value counts. */
-static void test_small_survey(void **state) {
+/* Few values of any length, many alike, some absent: each of them counts. */
+static void test_small_groups(void **state) {
   (void)state;
   enum {
-    MOST = 9
+    MOST = 9,
+    GROUPS = 2
   };
-  static const uint32_t values[] = {0,   63,  64,      127,
-                                    128, 129, 1 << 20, UINT32_MAX - 1};
-  static const int64_t keys[MOST];
+  static const uint32_t lengths[] = {0,   63,  64,      127,
+                                     128, 129, 1 << 20, UINT32_MAX - 1};
   srand(17);
-  for (size_t i = 0; i < 4000; i++) {
-    uint32_t some[MOST];
-    size_t rows = (size_t)rand() % MOST + 1;
-    for (size_t row = 0; row < rows; row++) some[row] = values[rand() % 8];
+  for (size_t round = 0; round < 2000; round++) {
+    uint32_t some[MOST], own[GROUPS][MOST];
+    int64_t keys[MOST];
+    size_t rows = (size_t)rand() % MOST + 1, counts[GROUPS] = {0};
+    for (size_t row = 0; row < rows; row++) {
+      some[row] = rand() % 9 ? lengths[rand() % 8] : UINT32_MAX;
+      keys[row] = row ? rand() % GROUPS : 0; /* which is group 0 */
+      if (some[row] != UINT32_MAX)
+        own[keys[row]][counts[keys[row]]++] = some[row];
+    }
     llmprof_error err = {0};
-    llmprof_summary got, expected;
-    grouped made = group_by(&(given){rows, keys, some, some}, NULL, 0);
-    assert_true(llmprof_summarize(made.frame, SHORT, &made.groups, NULL, 0,
-                                  &expected, &err));
-    assert_true(llmprof_survey(made.frame, SHORT,
-                               &(llmprof_surveyed){&made.groups, NULL, NULL},
-                               true, &got, &err));
-    expect_alike(&got, &expected);
+    llmprof_summary got[GROUPS];
+    grouped made =
+        group_by(&(given){rows, keys, some, some}, (size_t[]){LONG}, 1);
+    assert_true(
+        llmprof_summarize(made.frame, SHORT, &made.groups, NULL, 0, got, &err));
+    for (size_t g = 0; g < made.groups.count; g++) {
+      llmprof_summary wanted = define(own[g], counts[g]);
+      assert_int_equal(got[g].count, wanted.count);
+      if (!wanted.count) continue;
+      assert_int_equal(got[g].total, wanted.total);
+      assert_int_equal(got[g].min, wanted.min);
+      assert_int_equal(got[g].max, wanted.max);
+      assert_true(got[g].mean == wanted.mean);
+      assert_true(got[g].median == wanted.median);
+      assert_true(fabs(got[g].stddev - wanted.stddev) <= 1e-9 * wanted.stddev);
+    }
     ungroup(&made);
   }
-}
-
-static bool survey(void *arg, llmprof_error *err) {
-  (void)arg;
-  llmprof_groups groups;
-  llmprof_tally tally;
-  llmprof_summary summaries[4];
-  llmprof_frame *frame = frame_of(&six);
-  if (!frame) return llmprof_fail_nomem(err);
-  bool ok =
-      llmprof_tally_make(&tally, &groups, frame, (size_t[]){SHORT}, 1, err) &&
-      llmprof_survey(frame, SHORT, &(llmprof_surveyed){&groups, &tally, NULL},
-                     true, summaries, err);
-  llmprof_groups_free(&groups);
-  llmprof_tally_free(&tally);
-  llmprof_frame_free(frame);
-  return ok;
-}
-
-/* By keys that share an index. */
-static bool group_things(void *arg, llmprof_error *err) {
-  static const size_t keys[] = {0, 1, 3};
-  static const llmprof_aggregate wanted[] = {{"rows", LLMPROF_COUNT, 4, 0},
-                                             {"sum", LLMPROF_SUM, 4, 0}};
-  const things *t = arg;
-  size_t key_count = *(const size_t *)(const void *)t->large;
-  llmprof_frame *frame = llmprof_frame_new(ITEMS * 4, NULL);
-  if (!frame) return llmprof_fail_nomem(err);
-  const llmprof_column columns[] = {
-      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL, NULL},
-      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL, NULL},
-      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL, NULL},
-      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL, NULL}};
-  bool ok = true;
-  for (size_t i = 0; ok && i < sizeof columns / sizeof *columns; i++) {
-    ok = llmprof_frame_add(frame, &columns[i], NULL, NULL) ||
-         llmprof_fail_nomem(err);
-    if (ok && columns[i].index) llmprof_frame_set_items(frame, i, ITEMS);
-  }
-  llmprof_frame *made =
-      ok ? llmprof_frame_aggregate(frame, keys, key_count, wanted, 2, err)
-         : NULL;
-  llmprof_frame_free(made);
-  llmprof_frame_free(frame);
-  return made != NULL;
-}
-
-static void test_survey_allocations(void **state) {
-  (void)state;
-  static things t;
-  test_every_allocation(survey, NULL);
-  fill_things(&t);
-  for (t.large[0] = 2; t.large[0] <= 3; t.large[0]++)
-    test_every_allocation(group_things, &t);
 }
 
 /* ---- failures ---- */
@@ -904,12 +626,8 @@ int main(void) {
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_distinct_by_group),
       cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_survey),
-      cmocka_unit_test(test_small_survey),
-      cmocka_unit_test(test_survey_allocations),
-      cmocka_unit_test(test_joint_keys),
-      cmocka_unit_test(test_piles),
-      cmocka_unit_test(test_pile_allocations),
+      cmocka_unit_test(test_perfect_hash_and_hash),
+      cmocka_unit_test(test_small_groups),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),
   };

@@ -278,95 +278,6 @@ static void test_rows_alone(void **state) {
 }
 
 enum {
-  PLENTY = 3000,
-  KINDS = 4, /* of columns */
-  SAID = 6   /* of each */
-};
-
-/* Statistics of groups, of which each of the first PLENTY rows is one; *of: the
- * frame with the rows. */
-static llmprof_frame *say(size_t rows, llmprof_frame **of, llmprof_error *err) {
-  static uint32_t keys[PLENTY + 1];
-  static int64_t sevens[PLENTY + 1], none[PLENTY + 1], own[PLENTY + 1];
-  static double halves[PLENTY + 1];
-  for (uint32_t i = 0; i <= PLENTY; i++) {
-    keys[i] = i < PLENTY ? i * 7 % PLENTY : 0;
-    sevens[i] = 7;
-    none[i] = LLMPROF_ABSENT;
-    own[i] = i % 11 ? (int64_t)i : LLMPROF_ABSENT;
-    halves[i] = 0.5;
-  }
-  const llmprof_column columns[] = {
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
-      {"sevens", "ns", LLMPROF_I64, sevens, NULL, NULL, NULL},
-      {"none", NULL, LLMPROF_I64, none, NULL, NULL, NULL},
-      {"own", NULL, LLMPROF_I64, own, NULL, NULL, NULL},
-      {"halves", NULL, LLMPROF_F64, halves, NULL, NULL, NULL},
-  };
-  static const llmprof_statistic said[SAID] = {LLMPROF_COUNT,  LLMPROF_DISTINCT,
-                                               LLMPROF_SUM,    LLMPROF_MEAN,
-                                               LLMPROF_MEDIAN, LLMPROF_STDDEV};
-  llmprof_aggregate wanted[KINDS * SAID];
-  for (size_t i = 0; i < KINDS * SAID; i++)
-    wanted[i] = (llmprof_aggregate){"said", said[i % SAID], 1 + i / SAID, 0};
-  const size_t key = 0;
-  *of = test_frame(rows, NULL, columns, 1 + KINDS);
-  if (!*of) return llmprof_fail_nomem(err), NULL;
-  return llmprof_frame_aggregate(*of, &key, 1, wanted, KINDS * SAID, err);
-}
-
-/* Cells of the first rows by descending key, and of some of these. */
-static void assert_same_views(llmprof_frame *one, llmprof_frame *other) {
-  const llmprof_order by_key = {0, true};
-  for (size_t first = 0; first < PLENTY; first += PLENTY / 2) {
-    llmprof_frame *frames[2] = {one, other}, *sorted[2], *views[2];
-    for (int i = 0; i < 2; i++) {
-      sorted[i] = llmprof_frame_sort(frames[i], &by_key, 1, SIZE_MAX, NULL);
-      views[i] = llmprof_frame_slice(sorted[i], first, PLENTY / 2 - 1, NULL);
-    }
-    for (size_t c = 0; c < 1 + KINDS * SAID; c++) {
-      const llmprof_column *a = llmprof_frame_column(views[0], c, NULL);
-      const llmprof_column *b = llmprof_frame_column(views[1], c, NULL);
-      assert_int_equal(a->type == LLMPROF_F64, b->type == LLMPROF_F64);
-      for (size_t row = 0; row < PLENTY / 2 - 1; row++)
-        assert_int_equal(llmprof_cell(a, row), llmprof_cell(b, row));
-    }
-    for (int i = 0; i < 2; i++) {
-      llmprof_frame_free(views[i]);
-      llmprof_frame_free(sorted[i]);
-    }
-  }
-}
-
-/* Of many rows that are groups of their own what all have is kept once. */
-static void test_many_rows_alone(void **state) {
-  (void)state;
-  llmprof_frame *few, *more;
-  llmprof_frame *alone = say(PLENTY, &few, NULL);
-  llmprof_frame *groups = say(PLENTY + 1, &more, NULL);
-  assert_int_equal(llmprof_frame_rows(alone), PLENTY);
-  assert_int_equal(llmprof_frame_rows(groups), PLENTY);
-  assert_same_views(alone, groups);
-  llmprof_frame_free(alone);
-  llmprof_frame_free(groups);
-  llmprof_frame_free(few);
-  llmprof_frame_free(more);
-}
-
-static bool say_of_many(void *arg, llmprof_error *err) {
-  (void)arg;
-  llmprof_frame *frame, *alone = say(PLENTY, &frame, err);
-  llmprof_frame_free(alone);
-  llmprof_frame_free(frame);
-  return alone != NULL;
-}
-
-static void test_many_allocations(void **state) {
-  (void)state;
-  test_every_allocation(say_of_many, NULL);
-}
-
-enum {
   MIXED = 3000
 };
 
@@ -447,24 +358,24 @@ static void test_every_order(void **state) {
 }
 
 enum {
-  TALLIED = 5000,
-  TALLY_COLUMNS = 6
+  TOTALLED = 5000,
+  TOTAL_COLUMNS = 6
 };
 
 /* Keys: small numbers as they are, through an index, wide ones close together
  * and far apart. Values: small numbers as they are, and through an index. */
-static llmprof_frame *tally_frame(void) {
-  static uint32_t shorts[TALLIED], index[TALLIED], values[TALLIED];
-  static int64_t near[TALLIED], far[TALLIED];
+static llmprof_frame *totals_frame(void) {
+  static uint32_t shorts[TOTALLED], index[TOTALLED], values[TOTALLED];
+  static int64_t near[TOTALLED], far[TOTALLED];
   srand(5);
-  for (size_t i = 0; i < TALLIED; i++) {
+  for (size_t i = 0; i < TOTALLED; i++) {
     shorts[i] = rand() % 7 ? (uint32_t)(rand() % 40) : UINT32_MAX;
-    index[i] = rand() % 7 ? (uint32_t)(rand() % TALLIED) : UINT32_MAX;
+    index[i] = rand() % 7 ? (uint32_t)(rand() % TOTALLED) : UINT32_MAX;
     values[i] = rand() % 7 ? UINT32_MAX - 1 - (uint32_t)rand() % 9 : UINT32_MAX;
     near[i] = rand() % 7 ? rand() % 30 - 15 : INT64_MIN;
     far[i] = near[i] == INT64_MIN ? INT64_MIN : near[i] * INT32_MAX;
   }
-  const llmprof_column columns[TALLY_COLUMNS] = {
+  const llmprof_column columns[TOTAL_COLUMNS] = {
       {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"picked", NULL, LLMPROF_U32, shorts, index, NULL, NULL},
       {"near", NULL, LLMPROF_I64, near, NULL, NULL, NULL},
@@ -472,26 +383,25 @@ static llmprof_frame *tally_frame(void) {
       {"value", NULL, LLMPROF_U32, values, NULL, NULL, NULL},
       {"other", NULL, LLMPROF_U32, values, index, NULL, NULL},
   };
-  return test_frame(TALLIED, NULL, columns, TALLY_COLUMNS);
+  return test_frame(TOTALLED, NULL, columns, TOTAL_COLUMNS);
 }
 
-static const llmprof_aggregate tallied[] = {
+static const llmprof_aggregate totalled[] = {
     {"rows", LLMPROF_COUNT, SIZE_MAX, 0}, {"sum", LLMPROF_SUM, 4, 0},
     {"mean", LLMPROF_MEAN, 4, 0},         {"least", LLMPROF_MIN, 4, 0},
     {"other", LLMPROF_SUM, 5, 0},         {"most", LLMPROF_MAX, 5, 0},
     {"median", LLMPROF_MEDIAN, 4, 0},
 };
 
-/* Counts and totals are the same where no row is given the number of its group,
- * for which there must be nothing but these. */
-static void test_tally(void **state) {
+/* Counts and totals are the same where nothing else is asked for. */
+static void test_totals(void **state) {
   (void)state;
-  llmprof_frame *frame = tally_frame();
-  for (size_t key = 0; key < TALLY_COLUMNS; key++) {
+  llmprof_frame *frame = totals_frame();
+  for (size_t key = 0; key < TOTAL_COLUMNS; key++) {
     llmprof_frame *all =
-        llmprof_frame_aggregate(frame, &key, 1, tallied, 7, NULL);
+        llmprof_frame_aggregate(frame, &key, 1, totalled, 7, NULL);
     llmprof_frame *few =
-        llmprof_frame_aggregate(frame, &key, 1, tallied, 6, NULL);
+        llmprof_frame_aggregate(frame, &key, 1, totalled, 6, NULL);
     size_t rows = llmprof_frame_rows(all);
     assert_int_equal(llmprof_frame_rows(few), rows);
     assert_true(rows >= 9);
@@ -506,12 +416,12 @@ static void test_tally(void **state) {
   llmprof_frame_free(frame);
 }
 
-static bool make_tally(void *unused, llmprof_error *err) {
+static bool make_totals(void *unused, llmprof_error *err) {
   (void)unused;
   const size_t key = 0;
-  llmprof_frame *frame = tally_frame();
+  llmprof_frame *frame = totals_frame();
   llmprof_frame *made =
-      frame ? llmprof_frame_aggregate(frame, &key, 1, tallied, 6, err)
+      frame ? llmprof_frame_aggregate(frame, &key, 1, totalled, 6, err)
             : (llmprof_fail_nomem(err), NULL);
   bool ok = made != NULL;
   llmprof_frame_free(made);
@@ -571,95 +481,6 @@ static void test_extend(void **state) {
     assert_int_equal(cell(l->frame, "about", row), wanted[row]);
 }
 
-/* Columns about groups, of every type, are the same however rows are told
- * apart: by row, by a key's cells, or by an index that keys share. */
-enum {
-  MANY_ROWS = 4000,
-  ITEMS = 40
-};
-
-typedef struct many {
-  uint32_t index[MANY_ROWS], bare[MANY_ROWS], data[2][ITEMS];
-  bool gaps; /* some rows have no item, and some items nothing */
-} many;
-
-static void many_fill(many *m, uint32_t low) {
-  for (uint32_t i = 0; i < ITEMS; i++)
-    for (int k = 0; k < 2; k++)
-      m->data[k][i] =
-          m->gaps && (i + (uint32_t)k) % 9 < 2 ? UINT32_MAX : i % (k ? 5 : 7);
-  for (uint32_t row = 0; row < MANY_ROWS; row++) {
-    bool none = m->gaps && row % 11 == 3;
-    m->index[row] = none ? UINT32_MAX : (uint32_t)rand() % (ITEMS - 3);
-    m->bare[row] = none ? UINT32_MAX : low + (uint32_t)rand() % ITEMS;
-  }
-}
-
-static llmprof_frame *many_frame(const many *m) {
-  llmprof_frame *frame =
-      test_frame(MANY_ROWS, NULL,
-                 (llmprof_column[]){
-                     {"a", NULL, LLMPROF_U32, m->data[0], m->index, NULL, NULL},
-                     {"b", NULL, LLMPROF_U32, m->data[1], m->index, NULL, NULL},
-                     {"bare", NULL, LLMPROF_U32, m->bare, NULL, NULL, NULL}},
-                 3);
-  llmprof_frame_set_items(frame, 0, ITEMS);
-  llmprof_frame_set_items(frame, 1, ITEMS);
-  return frame;
-}
-
-/* said_of_none: of the group of rows without a value, too. */
-static void extend_both(const many *m, const size_t *keys, size_t key_count,
-                        bool said_of_none) {
-  static int64_t longs[MANY_ROWS];
-  static uint32_t shorts[MANY_ROWS];
-  static double reals[MANY_ROWS];
-  llmprof_frame *plain = many_frame(m), *kept = many_frame(m);
-  llmprof_frame *groups =
-      llmprof_frame_aggregate(kept, keys, key_count, NULL, 0, NULL);
-  size_t count = llmprof_frame_rows(groups);
-  for (uint32_t g = 0; g < count; g++) {
-    const llmprof_column *key = llmprof_frame_column(groups, 0, NULL);
-    bool none = llmprof_cell(key, g) == LLMPROF_ABSENT && !said_of_none;
-    longs[g] = none || g % 5 == 4 ? LLMPROF_ABSENT : -100 * (int64_t)g;
-    shorts[g] = none || g % 6 == 5 ? UINT32_MAX : g + 1;
-    reals[g] = none || g % 7 == 6 ? NAN : g / 8.0;
-  }
-  const llmprof_column made[] = {
-      {"long", NULL, LLMPROF_I64, longs, NULL, NULL, NULL},
-      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL}};
-  assert_true(
-      llmprof_frame_extend(plain, keys, key_count, count, made, 3, NULL));
-  assert_true(
-      llmprof_frame_extend(kept, keys, key_count, count, made, 3, NULL));
-  for (size_t c = 3; c < 6; c++) {
-    const llmprof_column *x = llmprof_frame_column(plain, c, NULL);
-    const llmprof_column *y = llmprof_frame_column(kept, c, NULL);
-    for (size_t row = 0; row < MANY_ROWS; row++)
-      assert_int_equal(llmprof_cell(x, row), llmprof_cell(y, row));
-  }
-  llmprof_frame_free(groups);
-  llmprof_frame_free(plain);
-  llmprof_frame_free(kept);
-}
-
-static void test_extend_by_item(void **state) {
-  (void)state;
-  static many m;
-  static const uint32_t lows[] = {0, 1000, 100000};
-  for (int round = 0; round < 6; round++) {
-    m.gaps = round % 2;
-    many_fill(&m, lows[round / 2]);
-    for (int said = 0; said < 2; said++) {
-      extend_both(&m, (size_t[]){0, 1}, 2, said);
-      extend_both(&m, (size_t[]){1}, 1, said);
-      extend_both(&m, (size_t[]){2}, 1, said);
-      extend_both(&m, (size_t[]){2, 0}, 2, said);
-    }
-  }
-}
-
 static void test_histogram(void **state) {
   little *l = *state;
   const double edges[] = {-10, 20, 30, 40};
@@ -706,7 +527,7 @@ static bool make_and_ask(void *unused, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(make_and_ask, NULL);
-  test_every_allocation(make_tally, NULL);
+  test_every_allocation(make_totals, NULL);
 }
 
 static void test_interrupt(void **state) {
@@ -864,14 +685,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
       cmocka_unit_test(test_aggregates_alone),
       cmocka_unit_test(test_rows_alone),
-      cmocka_unit_test(test_many_rows_alone),
-      cmocka_unit_test(test_many_allocations),
       cmocka_unit_test(test_every_order),
-      cmocka_unit_test(test_tally),
+      cmocka_unit_test(test_totals),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
-      cmocka_unit_test(test_extend_by_item),
       cmocka_unit_test_setup_teardown(test_histogram, setup, teardown),
       cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
       cmocka_unit_test(test_allocations),

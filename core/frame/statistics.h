@@ -1,7 +1,7 @@
 /* Summaries of a column by group, for who keeps only some of them. Private to
  * the core. */
-#ifndef LLMPROF_SUMMARY_H
-#define LLMPROF_SUMMARY_H
+#ifndef LLMPROF_STATISTICS_H
+#define LLMPROF_STATISTICS_H
 
 #include "llmprof/frame.h"
 

@@ -1,17 +1,200 @@
-/* Statistics of groups. Values that are near each other are summed up exactly,
- * squares too, and their medians are selected; what is wider apart, or real,
- * is sorted, as it is where percentiles are wanted. */
+/* Statistics of groups. The present values of a column are scattered, those of
+ * a group together: as 32-bit distances from the lowest where they span no
+ * more, as times nearly always do, else as cells. Distances are summed up
+ * exactly, squares too, and their medians are selected; what is wider apart, or
+ * real, is sorted, as it is where percentiles are wanted. */
+#include "frame/statistics.h"
+
 #include <math.h>
 
 #include "base/crew.h"
-#include "frame/blocks.h"
 #include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
-#include "frame/summary.h"
-#include "frame/sums.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
+
+/* ---- values by group ---- */
+
+typedef struct by_group {
+  const llmprof_column *column;
+  size_t groups, count; /* of values */
+  uint32_t *start;      /* by group; start[groups] is the end */
+  uint32_t *near;       /* value - low, or NULL */
+  int64_t *cells;       /* where near is NULL */
+  int64_t low, high;
+} by_group;
+
+static size_t size_of(const by_group *v, size_t group) {
+  return v->start[group + 1] - v->start[group];
+}
+
+static void by_group_free(by_group *v) {
+  llmprof_free(v->start);
+  llmprof_free(v->near);
+  llmprof_free(v->cells);
+}
+
+static size_t largest_group(const by_group *v) {
+  size_t largest = 0;
+  for (size_t g = 0; g < v->groups; g++) {
+    size_t size = size_of(v, g);
+    if (size > largest) largest = size;
+  }
+  return largest;
+}
+
+/* ---- where each group's values go ---- */
+
+enum {
+  PART = 1 << 18, /* rows that are worth a thread */
+  FEW = 1 << 16   /* groups that each part may count on its own */
+};
+
+/* Rows are counted and scattered in parts, each on a thread. */
+typedef struct filling {
+  by_group *values;
+  const llmprof_groups *groups;
+  size_t rows, parts;
+  uint32_t *fill; /* by part and group: its values, then where the next goes */
+} filling;
+
+static uint32_t *fill_of(const filling *f, size_t part) {
+  return f->fill + part * f->groups->count;
+}
+
+/* Values of a part by group. */
+static bool count_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  (void)worker;
+  const filling *f = user;
+  int64_t cells[LLMPROF_BLOCK];
+  uint32_t *counts = fill_of(f, part);
+  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
+  for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(f->values->column, row, count, cells);
+    for (size_t i = 0; i < count; i++)
+      counts[f->groups->of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
+}
+
+/* Counts become places: of a group the values of the first part come first. */
+static void begin_groups(const filling *f) {
+  uint32_t sum = 0;
+  for (size_t g = 0; g < f->groups->count; g++) {
+    f->values->start[g] = sum;
+    for (size_t part = 0; part < f->parts; part++) {
+      uint32_t *fill = &fill_of(f, part)[g];
+      uint32_t here = *fill;
+      *fill = sum;
+      sum += here;
+    }
+  }
+  f->values->start[f->groups->count] = sum;
+}
+
+/* ---- scattering ---- */
+
+static void scatter_near(by_group *v, const int64_t *cells, size_t count,
+                         const uint32_t *of_row, uint32_t *fill) {
+  uint32_t *near = v->near;
+  uint64_t low = (uint64_t)v->low;
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] != LLMPROF_ABSENT)
+      near[fill[of_row[i]]++] = (uint32_t)((uint64_t)cells[i] - low);
+  }
+}
+
+static void scatter_cells(by_group *v, const int64_t *cells, size_t count,
+                          const uint32_t *of_row, uint32_t *fill) {
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] != LLMPROF_ABSENT) v->cells[fill[of_row[i]]++] = cells[i];
+  }
+}
+
+static bool scatter_part(void *user, size_t worker, size_t part,
+                         llmprof_error *err) {
+  (void)worker;
+  const filling *f = user;
+  int64_t cells[LLMPROF_BLOCK];
+  uint32_t *fill = fill_of(f, part);
+  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
+  for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(f->values->column, row, count, cells);
+    if (f->values->near)
+      scatter_near(f->values, cells, count, f->groups->of_row + row, fill);
+    else
+      scatter_cells(f->values, cells, count, f->groups->of_row + row, fill);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
+}
+
+/* Of all rows on one thread it is known how many each group has. */
+static bool count_values(filling *f, llmprof_error *err) {
+  llmprof_crew crew = {.parts = f->parts, .work = count_part, .user = f};
+  if (f->parts > 1 || f->values->count < f->rows)
+    return llmprof_crew_run(&crew, f->parts, err);
+  for (size_t g = 0; g < f->groups->count; g++) f->fill[g] = f->groups->rows[g];
+  return true;
+}
+
+static bool allocate(by_group *v) {
+  uint64_t width = (uint64_t)v->high - (uint64_t)v->low;
+  bool is_near =
+      v->column->type != LLMPROF_F64 && (!v->count || width < UINT32_MAX);
+  v->start = llmprof_alloc(v->groups + 1, sizeof *v->start);
+  if (is_near)
+    v->near = llmprof_alloc(v->count, sizeof *v->near);
+  else
+    v->cells = llmprof_alloc(v->count, sizeof *v->cells);
+  return v->start && (v->near || v->cells);
+}
+
+static bool scatter(by_group *v, size_t rows, const llmprof_groups *groups,
+                    llmprof_error *err) {
+  size_t parts = groups->count <= FEW ? llmprof_crew_size(rows / PART) : 1;
+  filling f = {.values = v, .groups = groups, .rows = rows, .parts = parts};
+  f.fill = llmprof_zalloc(parts * groups->count, sizeof *f.fill);
+  if (!f.fill) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = parts, .work = scatter_part, .user = &f};
+  bool ok = count_values(&f, err);
+  if (ok) {
+    begin_groups(&f);
+    ok = llmprof_crew_run(&crew, parts, err);
+  }
+  llmprof_free(f.fill);
+  return ok;
+}
+
+/* Bounds will do for the span where no cell is absent: those below 0 might make
+ * sums too large that are not. */
+static bool find_span(llmprof_frame *frame, size_t number,
+                      llmprof_cell_span *span, llmprof_error *err) {
+  return llmprof_frame_bounds(frame, number, span, err) &&
+         ((!span->absent && span->low >= 0) ||
+          llmprof_frame_span(frame, number, span, err));
+}
+
+static bool by_group_load(by_group *v, llmprof_frame *frame, size_t number,
+                          const llmprof_groups *groups, llmprof_error *err) {
+  *v = (by_group){.groups = groups->count};
+  v->column = llmprof_frame_column(frame, number, err);
+  if (!v->column) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  llmprof_cell_span span;
+  if (!find_span(frame, number, &span, err)) return false;
+  v->count = rows - span.absent;
+  v->low = span.low;
+  v->high = span.high;
+  return allocate(v) ? scatter(v, rows, groups, err) : llmprof_fail_nomem(err);
+}
 
 /* ---- values of one group, sorted ---- */
 
@@ -99,13 +282,33 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
 
 /* ---- values near each other ---- */
 
+__extension__ typedef unsigned __int128 llmprof_uint128;
+
+/* Of fewer than 2^32 values of less than 2^32 each. */
+typedef struct sums {
+  uint64_t total;
+  uint32_t low, high; /* UINT32_MAX and 0 at first */
+  llmprof_uint128 squares;
+} sums;
+
+/* The sample's standard deviation, 0 of one value: from n * sum of squares -
+ * square of the sum. */
+static double sums_stddev(const sums *s, size_t count) {
+  if (count < 2) return 0;
+  llmprof_uint128 spread = (llmprof_uint128)count * s->squares -
+                           (llmprof_uint128)s->total * s->total;
+  double n = (double)count;
+  double real =
+      ldexp((double)(uint64_t)(spread >> 64), 64) + (double)(uint64_t)spread;
+  return sqrt(real / (n * (n - 1)));
+}
+
 enum {
   STRETCH = 1 << 16, /* values whose squares fit into 64 bits together */
   SHORT = 1 << 24    /* if each is less than this */
 };
 
-static void add_extremes(llmprof_sums *s, const uint32_t *values,
-                         size_t count) {
+static void add_extremes(sums *s, const uint32_t *values, size_t count) {
   uint32_t low = s->low, high = s->high;
   uint64_t total = 0;
   for (size_t i = 0; i < count; i++) {
@@ -118,7 +321,7 @@ static void add_extremes(llmprof_sums *s, const uint32_t *values,
   s->high = high;
 }
 
-static void add_squares(llmprof_sums *s, const uint32_t *values, size_t count) {
+static void add_squares(sums *s, const uint32_t *values, size_t count) {
   if (s->high < SHORT) {
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++)
@@ -131,8 +334,8 @@ static void add_squares(llmprof_sums *s, const uint32_t *values, size_t count) {
 }
 
 /* Of distances from the column's lowest value. */
-static llmprof_sums sums_of(const uint32_t *values, size_t count) {
-  llmprof_sums s = {.low = UINT32_MAX};
+static sums sums_of(const uint32_t *values, size_t count) {
+  sums s = {.low = UINT32_MAX};
   for (size_t i = 0; i < count; i += STRETCH) {
     size_t part = count - i < STRETCH ? count - i : STRETCH;
     add_extremes(&s, values + i, part);
@@ -141,8 +344,8 @@ static llmprof_sums sums_of(const uint32_t *values, size_t count) {
   return s;
 }
 
-static double select_median(const llmprof_blocks *b, uint32_t *values,
-                            size_t count, const llmprof_sums *s) {
+static double select_median(const by_group *b, uint32_t *values, size_t count,
+                            const sums *s) {
   uint32_t two[2];
   llmprof_select_u32(values, count, (count - 1) / 2, s->low, s->high, two);
   double lower = (double)(b->low + (int64_t)two[0]);
@@ -150,9 +353,8 @@ static double select_median(const llmprof_blocks *b, uint32_t *values,
   return (lower + (double)(b->low + (int64_t)two[1])) / 2;
 }
 
-static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
-                           size_t count, llmprof_sums *s,
-                           llmprof_summary *summary) {
+static bool summarize_near(const by_group *b, const uint32_t *values,
+                           size_t count, sums *s, llmprof_summary *summary) {
   *s = sums_of(values, count);
   int64_t base;
   if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
@@ -162,7 +364,7 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
   summary->min = b->low + (int64_t)s->low;
   summary->max = b->low + (int64_t)s->high;
   summary->mean = (double)summary->total / (double)count;
-  summary->stddev = llmprof_sums_stddev(s, count);
+  summary->stddev = sums_stddev(s, count);
   return true;
 }
 
@@ -175,7 +377,7 @@ enum {
 
 /* What is wanted of each group. */
 typedef struct task {
-  llmprof_blocks blocks;
+  by_group values;
   const double *wanted; /* percentiles */
   size_t wanted_count;
   size_t largest, workers, parts;
@@ -193,9 +395,9 @@ static void percentiles(const numbers *v, const task *t,
 
 static bool near_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
-  const llmprof_blocks *b = &t->blocks;
+  const by_group *b = &t->values;
   uint32_t *block = b->near + first;
-  llmprof_sums s;
+  sums s;
   if (!summarize_near(b, block, count, &s, summary)) return false;
   if (!t->wanted_count) {
     summary->median = select_median(b, block, count, &s);
@@ -210,7 +412,7 @@ static bool near_group(const task *t, size_t first, size_t count, void *scratch,
 
 static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
-  const llmprof_blocks *b = &t->blocks;
+  const by_group *b = &t->values;
   numbers v = {.cells = b->cells + first,
                .count = count,
                .real = b->column->type == LLMPROF_F64};
@@ -223,7 +425,7 @@ static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
 /* Nothing to add up, nothing to select. */
 static void single_value(const task *t, size_t first,
                          llmprof_summary *summary) {
-  const llmprof_blocks *b = &t->blocks;
+  const by_group *b = &t->values;
   numbers v = {.near = b->near ? b->near + first : NULL,
                .low = b->low,
                .cells = b->near ? NULL : b->cells + first,
@@ -245,38 +447,37 @@ static bool fail_range(const llmprof_column *column, llmprof_error *err) {
 
 static bool summarize_group(const task *t, size_t group, void *scratch,
                             llmprof_summary *summary, llmprof_error *err) {
-  size_t first = t->blocks.start[group];
-  size_t count = llmprof_blocks_size(&t->blocks, group);
+  size_t first = t->values.start[group];
+  size_t count = size_of(&t->values, group);
   if (count == 1) {
     single_value(t, first, summary);
     return true;
   }
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
-  bool ok = t->blocks.near ? near_group(t, first, count, scratch, summary)
+  bool ok = t->values.near ? near_group(t, first, count, scratch, summary)
                            : wide_group(t, first, count, scratch, summary);
-  return ok || fail_range(t->blocks.column, err);
+  return ok || fail_range(t->values.column, err);
 }
 
 /* sorts: also values that are near each other. */
 static bool task_init(task *t, llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, bool sorts,
                       llmprof_error *err) {
-  if (!llmprof_blocks_load(&t->blocks, frame, number, groups, err))
-    return false;
-  if (t->blocks.near && !sorts) return true;
-  t->largest = llmprof_blocks_largest(&t->blocks);
+  if (!by_group_load(&t->values, frame, number, groups, err)) return false;
+  if (t->values.near && !sorts) return true;
+  t->largest = largest_group(&t->values);
   t->scratch = llmprof_alloc(t->workers * t->largest, sizeof *t->scratch);
   return t->scratch || llmprof_fail_nomem(err);
 }
 
 static void task_free(task *t) {
-  llmprof_blocks_free(&t->blocks);
+  by_group_free(&t->values);
   llmprof_free(t->scratch);
 }
 
 /* The first group whose values begin at one of these or behind. */
-static size_t group_from(const llmprof_blocks *b, size_t value) {
+static size_t group_from(const by_group *b, size_t value) {
   size_t low = 0, high = b->groups;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -293,10 +494,10 @@ static bool summarize_part(void *user, size_t worker, size_t part,
                            llmprof_error *err) {
   const task *t = user;
   int64_t *scratch = t->scratch ? t->scratch + worker * t->largest : NULL;
-  size_t end = part + 1 < t->parts ? group_from(&t->blocks, (part + 1) * EACH)
-                                   : t->blocks.groups;
+  size_t end = part + 1 < t->parts ? group_from(&t->values, (part + 1) * EACH)
+                                   : t->values.groups;
   llmprof_summary some[TOGETHER];
-  for (size_t g = group_from(&t->blocks, part * EACH), count; g < end;
+  for (size_t g = group_from(&t->values, part * EACH), count; g < end;
        g += count) {
     count = end - g < TOGETHER ? end - g : TOGETHER;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
@@ -357,8 +558,7 @@ static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
 }
 
 enum {
-  PART = 1 << 18, /* rows that are worth a thread */
-  FEW = 1 << 12   /* groups that each part may sum up on its own */
+  FEW_TOTALS = 1 << 12 /* groups that each part may sum up on its own */
 };
 
 typedef struct totalling {
@@ -415,7 +615,7 @@ static bool totals_fit(llmprof_frame *frame, size_t number, size_t rows,
 }
 
 static size_t parts_of_totals(size_t rows, size_t groups, bool fit) {
-  return fit && groups <= FEW ? llmprof_crew_size(rows / PART) : 1;
+  return fit && groups <= FEW_TOTALS ? llmprof_crew_size(rows / PART) : 1;
 }
 
 bool llmprof_totals(llmprof_frame *frame, size_t number,
@@ -473,7 +673,7 @@ static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
 }
 
 /* A mark for each value that there could be, where they are as close as ids. */
-static uint64_t *make_marks(const llmprof_blocks *b) {
+static uint64_t *make_marks(const by_group *b) {
   if (!b->near || !b->count) return NULL;
   uint64_t words = ((uint64_t)b->high - (uint64_t)b->low) / MARKS + 1;
   return words > b->count ? NULL
@@ -481,128 +681,20 @@ static uint64_t *make_marks(const llmprof_blocks *b) {
 }
 
 static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
-  const llmprof_blocks *b = &t->blocks;
-  size_t first = b->start[group], count = llmprof_blocks_size(b, group);
+  const by_group *b = &t->values;
+  size_t first = b->start[group], count = size_of(b, group);
   if (marks) return marked_distinct(b->near + first, count, marks);
   if (b->near) return near_distinct(b->near + first, count, t->scratch);
   llmprof_sort_i64(b->cells + first, count, t->scratch);
   return sorted_distinct(b->cells + first, count);
 }
 
-/* ---- distinct values of few that there could be ---- */
-
-/* A mark for each group and value, by part: it is set where they meet. */
-typedef struct marking {
-  const llmprof_column *column;
-  const llmprof_groups *groups;
-  int64_t low;
-  size_t rows, parts, words; /* words: of a group */
-  uint64_t *marks;
-} marking;
-
-static bool mark_part(void *user, size_t worker, size_t part,
+bool llmprof_distinct(llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
-  (void)worker;
-  const marking *m = user;
-  uint64_t *marks = m->marks + part * m->groups->count * m->words;
-  size_t end = llmprof_part_begin(m->rows, m->parts, part + 1);
-  for (size_t row = llmprof_part_begin(m->rows, m->parts, part); row < end;
-       row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, end);
-    const uint32_t *of_row = m->groups->of_row + row;
-    llmprof_cells(m->column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      uint64_t value = (uint64_t)cells[i] - (uint64_t)m->low;
-      if (cells[i] != LLMPROF_ABSENT)
-        marks[of_row[i] * m->words + value / MARKS] |= (uint64_t)1
-                                                       << value % MARKS;
-    }
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  }
-  return true;
-}
-
-static size_t count_marks(const marking *m, size_t group) {
-  size_t distinct = 0, words = m->groups->count * m->words;
-  for (size_t w = group * m->words; w < (group + 1) * m->words; w++) {
-    uint64_t met = 0;
-    for (size_t part = 0; part < m->parts; part++)
-      met |= m->marks[part * words + w];
-    distinct += (size_t)__builtin_popcountll(met);
-  }
-  return distinct;
-}
-
-static bool mark_all(marking *m, size_t *distinct, llmprof_error *err) {
-  size_t groups = m->groups->count;
-  m->parts = llmprof_crew_size(m->rows / PART);
-  m->marks = llmprof_zalloc(m->parts * groups * m->words, sizeof *m->marks);
-  if (!m->marks) return llmprof_fail_nomem(err);
-  llmprof_crew crew = {.parts = m->parts, .work = mark_part, .user = m};
-  bool ok = llmprof_crew_run(&crew, m->parts, err);
-  for (size_t g = 0; ok && g < groups; g++) distinct[g] = count_marks(m, g);
-  llmprof_free(m->marks);
-  return ok;
-}
-
-/* Are there few enough groups and values? */
-static bool can_mark(marking *m, llmprof_cell_span s) {
-  enum {
-    FEW_WORDS = 1 << 14, /* 128 KiB, which stay in the second cache */
-    ROWS = 16 /* for a word: an eighth of what putting together takes */
-  };
-  size_t most = m->rows / ROWS > FEW_WORDS ? m->rows / ROWS : FEW_WORDS;
-  if (m->column->type == LLMPROF_F64) return false;
-  uint64_t words =
-      s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
-  m->low = s.low;
-  m->words = (size_t)words;
-  return words <= most && m->groups->count <= most / words;
-}
-
-/* ---- distinct values that ascend ---- */
-
-/* By group, the one that was last. */
-static bool count_changes(const llmprof_column *column, size_t rows,
-                          const llmprof_groups *groups, int64_t *last,
-                          size_t *distinct, llmprof_error *err) {
-  int64_t cells[LLMPROF_BLOCK];
-  for (size_t g = 0; g < groups->count; g++) {
-    last[g] = LLMPROF_ABSENT;
-    distinct[g] = 0;
-  }
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    for (size_t i = 0; i < count; i++) {
-      uint32_t group = groups->of_row[row + i];
-      distinct[group] += cells[i] != last[group];
-      last[group] = cells[i];
-    }
-  }
-  return true;
-}
-
-static bool distinct_ascending(const llmprof_column *column, size_t rows,
-                               const llmprof_groups *groups, size_t *distinct,
-                               llmprof_error *err) {
-  int64_t *last = llmprof_alloc(groups->count, sizeof *last);
-  bool ok = last ? count_changes(column, rows, groups, last, distinct, err)
-                 : llmprof_fail_nomem(err);
-  llmprof_free(last);
-  return ok;
-}
-
-/* ---- distinct values of any ---- */
-
-static bool distinct_any(llmprof_frame *frame, size_t number,
-                         const llmprof_groups *groups, size_t *distinct,
-                         llmprof_error *err) {
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
-  uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
+  uint64_t *marks = ok ? make_marks(&t.values) : NULL; /* or sort */
   for (size_t g = 0; ok && g < groups->count; g++) {
     distinct[g] = distinct_of(&t, g, marks);
     if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
@@ -610,19 +702,4 @@ static bool distinct_any(llmprof_frame *frame, size_t number,
   llmprof_free(marks);
   task_free(&t);
   return ok;
-}
-
-bool llmprof_distinct(llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, size_t *distinct,
-                      llmprof_error *err) {
-  marking m = {.column = llmprof_frame_column(frame, number, err),
-               .groups = groups,
-               .rows = llmprof_frame_rows(frame)};
-  llmprof_cell_span bounds;
-  if (!m.column || !llmprof_frame_bounds(frame, number, &bounds, err))
-    return false;
-  if (can_mark(&m, bounds)) return mark_all(&m, distinct, err);
-  return llmprof_frame_ascends(frame, number)
-             ? distinct_ascending(m.column, m.rows, groups, distinct, err)
-             : distinct_any(frame, number, groups, distinct, err);
 }
