@@ -7,10 +7,14 @@ local errors = require "llmprof.base.errors"
 local interrupt = require "llmprof.interrupt"
 local kernels = require "llmprof.analysis.kernels"
 local outermost = require "llmprof.analysis.outermost"
+local process_pool = require "llmprof.base.process_pool"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
 
 local bare = {}
+
+-- For process_pool.map. Tests change these.
+bare.shares = { least = 64 << 20, weight = 1.5 }
 
 
 -- What a recipe would declare for the trace.
@@ -42,6 +46,23 @@ function bare.results(path)
   trace:close()
   interrupt.collect()
   return results
+end
+
+
+-- A function from a path to results, for these paths above all, which are analysed by several
+-- processes. What is asked for twice is the same table.
+function bare.read_all(paths)
+  local made = {}
+  local read = process_pool.map(process_pool.sizes(paths), bare.shares, function(number)
+    local ok, results = errors.call(bare.results, paths[number])
+    if not ok and errors.is_interrupt(results) then error(results, 0) end
+    return ok and results or nil
+  end)
+  for number, results in pairs(read) do made[paths[number]] = results end
+  return function(path)
+    made[path] = made[path] or bare.results(path)
+    return made[path]
+  end
 end
 
 

@@ -1,6 +1,5 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, or several
 -- runs of the same thing, by the name that it was called on the command line.
-local ahead = require "llmprof.compare.ahead"
 local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
@@ -289,7 +288,7 @@ end
 
 -- The same of several words, in order. Traces are analysed beside each other.
 function side.open_all(words, root)
-  local analyse, list = ahead.read(traces_of(words)), {}
+  local analyse, list = bare.read_all(traces_of(words)), {}
   for i, word in ipairs(words) do list[i] = open(word, root, analyse) end
   return list
 end

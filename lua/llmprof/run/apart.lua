@@ -1,9 +1,9 @@
 -- Steps whose work is done in another process while later ones run in this: see pipeline's
 -- work(ctx). They are seen through here, in their order, when a later step reads what they
 -- give, and the others at the end.
-local beside = require "llmprof.base.beside"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local process_pool = require "llmprof.base.process_pool"
 
 local apart = {}
 
@@ -20,7 +20,7 @@ Others.__index = Others
 -- May some of a run's work be done beside it?
 function apart.is_worth(ctx)
   local info = fs.stat(ctx.run:path(layout.timeline))
-  return info ~= nil and info.size >= apart.LEAST and beside.count(2, WEIGHT * info.size) == 2
+  return info ~= nil and info.size >= apart.LEAST and process_pool.count(2, WEIGHT * info.size) == 2
 end
 
 
@@ -38,12 +38,12 @@ function Others:begin(steps, work, see_through)
     works[i] = function() return work(step) end
     self.steps[i], self.waiting[step.name] = step, true
   end
-  self.see_through, self.crew = see_through, beside.begin { works }
+  self.see_through, self.pool = see_through, process_pool.begin { works }
 end
 
 
 -- Was it begun?
-function Others:has_begun() return self.crew ~= nil end
+function Others:has_begun() return self.pool ~= nil end
 
 
 -- Is the step among those that are not seen through yet?
@@ -53,7 +53,7 @@ function Others:has(name) return self.waiting[name] == true end
 local function settle_next(self)
   local step = table.remove(self.steps, 1)
   self.waiting[step.name] = nil
-  local ok, value = self.crew:take(1)
+  local ok, value = self.pool:take(1)
   self.see_through(step, ok and value or nil)
 end
 
@@ -72,14 +72,14 @@ end
 
 -- Call f; once more when memory does not hold what it does beside the others.
 function Others:call(f)
-  if self.crew then return self.crew:call(f) end
+  if self.pool then return self.pool:call(f) end
   return f()
 end
 
 
 -- End what still runs. What is not seen through yet never is.
 function Others:close()
-  if self.crew then self.crew:close() end
+  if self.pool then self.pool:close() end
   self.steps, self.waiting = {}, {}
 end
 

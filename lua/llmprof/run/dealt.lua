@@ -2,11 +2,11 @@
 -- come together in the first process along a tree, but for their collectives, which are matched
 -- by all.
 local asked = require "llmprof.run.asked"
-local deal = require "llmprof.base.deal"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
+local process_pool = require "llmprof.base.process_pool"
 local rank_files = require "llmprof.run.rank_files"
 
 local dealt = {}
@@ -136,7 +136,7 @@ local function hands_of(own, list_files)
   if not ok then return nil, files end
   local sizes = {}
   for i, path in ipairs(files) do sizes[i] = size_of(path) end
-  local hands = deal(sizes, own.size)
+  local hands = process_pool.shards(sizes, own.size)
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = { number = number, path = files[number] } end
   end

@@ -1,4 +1,5 @@
 -- Files of ranks: which there are, and their parts, one file in memory at a time.
+local alike = require "llmprof.run.alike"
 local complete = require "llmprof.trace.complete"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.base.errors"
@@ -7,6 +8,7 @@ local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
+local process_pool = require "llmprof.base.process_pool"
 local rank_view = require "llmprof.analysis.rank_view"
 local trace_file = require "llmprof.trace.file"
 
@@ -110,6 +112,35 @@ function rank_files.read(path, knowledge)
   file.made, file.why = read(path, knowledge)
   if file.made then file.bytes, file.mark = packed(file.made) end
   return file
+end
+
+
+-- For process_pool.map: of a file's part its bytes are enough. Tests change the first two.
+rank_files.shares = { least = 64 << 20, weight = 1.5,
+  send = function(file) return { path = file.path, bytes = file.bytes, mark = file.mark } end,
+  receive = function(file)
+    file.made = part.decode(file.bytes)
+    return file.made and file
+  end }
+
+
+-- The same of several files, by several processes where that is worth it; of files that hold the
+-- same one is read. knowledge: rank_view.knowledge().
+function rank_files.read_all(files, knowledge)
+  local sizes, all = process_pool.sizes(files)
+  local first = all >= rank_files.shares.least and alike.find(files) or {}
+  for number in pairs(first) do sizes[number] = 0 end
+  local list = process_pool.map(sizes, rank_files.shares, function(number)
+    local file = rank_files.read(files[number], knowledge)
+    return file.made and file or nil
+  end)
+  for number, path in ipairs(files) do
+    local same = list[first[number]]
+    list[number] = list[number]
+      or same and same.made and { path = path, made = same.made, mark = same.mark }
+      or rank_files.read(path, knowledge)
+  end
+  return list
 end
 
 

@@ -11,7 +11,6 @@ local job = lazy "llmprof.run.job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local page = lazy "llmprof.report.html"
-local rank_crew = lazy "llmprof.run.rank_crew"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.rank_view"
@@ -229,7 +228,7 @@ function command.run(given, words)
     read = examine_in_job(own, given, words, knowledge)
     if not read then return 0 end
   else
-    read = examine(rank_crew.read(files_of(given, words), knowledge), knowledge)
+    read = examine(rank_files.read_all(files_of(given, words), knowledge), knowledge)
   end
   local results = given.out and write_bundle(given, words, read.parts, read.bytes, read.results)
     or (read.results "ranks")

@@ -1,5 +1,4 @@
 -- Traces that several processes analyse: the same as by one.
-local ahead = require "llmprof.compare.ahead"
 local bare = require "llmprof.compare.bare"
 local bounds = require "llmprof.bounds"
 local clock = require "llmprof.base.clock"
@@ -9,29 +8,29 @@ local FILES = { "tests/fixtures/graphs/node.sqlite", "tests/fixtures/odd/no_nvtx
   "tests/fixtures/ranks4/rank0.sqlite" }
 
 
-describe("llmprof.compare.ahead", function()
+describe("llmprof.compare.bare", function()
   local had, least, timestamp, results, own
 
   before_each(function()
-    had, least, own = bounds.get "limits.threads", ahead.LEAST, {}
+    had, least, own = bounds.get "limits.threads", bare.shares.least, {}
     timestamp, results = clock.timestamp, bare.results
     clock.timestamp = function() return "2026-01-01T00:00:00Z" end
     bare.results = function(path)
       own[#own + 1] = path
       return results(path)
     end
-    ahead.LEAST = 0
+    bare.shares.least = 0
   end)
 
   after_each(function()
-    clock.timestamp, bare.results, ahead.LEAST = timestamp, results, least
+    clock.timestamp, bare.results, bare.shares.least = timestamp, results, least
     bounds.set("limits.threads", had)
   end)
 
   local function read(paths, threads)
     bounds.set("limits.threads", threads)
     own = {}
-    local analyse, list = ahead.read(paths), {}
+    local analyse, list = bare.read_all(paths), {}
     for i, path in ipairs(paths) do list[i] = analyse(path) end
     return list
   end
@@ -53,23 +52,23 @@ describe("llmprof.compare.ahead", function()
   end)
 
   it("has small ones analysed by one", function()
-    ahead.LEAST = least
+    bare.shares.least = least
     read(FILES, 3)
     assert.equal(3, #own)
   end)
 
   it("has as many beside each other as memory holds", function()
-    local weight = ahead.WEIGHT
-    ahead.WEIGHT = bounds.get "limits.bytes"
+    local weight = bare.shares.weight
+    bare.shares.weight = bounds.get "limits.bytes"
     read(FILES, 3)
-    ahead.WEIGHT = weight
+    bare.shares.weight = weight
     assert.equal(3, #own)
   end)
 
   it("says what is wrong with one when it is asked for", function()
     bounds.set("limits.threads", 2)
     local nothing = "tests/fixtures/odd/nothing.sqlite"
-    local analyse = ahead.read { nothing, FILES[1] }
+    local analyse = bare.read_all { nothing, FILES[1] }
     assert.equal("node.sqlite", analyse(FILES[1]).run.id)
     assert.same({ "nothing",
       nothing .. ": no GPU operation and no NVTX range: nothing to compare" },

@@ -1,4 +1,4 @@
-local beside = require "llmprof.base.beside"
+local process_pool = require "llmprof.base.process_pool"
 local bounds = require "llmprof.bounds"
 local errors = require "llmprof.base.errors"
 local fork = require "llmprof.fork"
@@ -12,7 +12,7 @@ local function is_there(pid)
   return stat ~= nil and not stat:match "%) [ZX] "
 end
 
-describe("llmprof.base.beside", function()
+describe("llmprof.base.process_pool", function()
   local had
   before_each(function() had = bounds.get "limits.threads" end)
   after_each(function() bounds.set("limits.threads", had) end)
@@ -21,20 +21,26 @@ describe("llmprof.base.beside", function()
     bounds.set("limits.threads", 4)
     local memory = bounds.get "limits.bytes"
     bounds.set("limits.bytes", 1 << 40)
-    assert.equal(4, beside.count(9, 1 << 38))
-    assert.equal(2, beside.count(2, 1 << 38))
-    assert.equal(3, beside.count(9, (1 << 38) + 1))
-    assert.equal(1, beside.count(9, 1 << 41))
+    assert.equal(4, process_pool.count(9, 1 << 38))
+    assert.equal(2, process_pool.count(2, 1 << 38))
+    assert.equal(3, process_pool.count(9, (1 << 38) + 1))
+    assert.equal(1, process_pool.count(9, 1 << 41))
     bounds.set("limits.bytes", 0)
-    assert.equal(4, beside.count(9, 1 << 50))
+    assert.equal(4, process_pool.count(9, 1 << 50))
     bounds.set("limits.bytes", memory)
     bounds.set("limits.threads", 1)
-    assert.equal(1, beside.count(9, 0))
+    assert.equal(1, process_pool.count(9, 0))
+  end)
+
+  it("gives the largest first, each to the process that has least", function()
+    assert.same({ { 2 }, { 4, 1, 3 } }, process_pool.shards({ 30, 100, 10, 60 }, 2))
+    assert.same({ { 1, 3 }, { 2, 4 } }, process_pool.shards({ 0, 0, 0, 0 }, 2))
+    assert.same({ { 1 }, {}, {} }, process_pool.shards({ 5 }, 3))
   end)
 
   it("has functions called elsewhere", function()
     bounds.set("limits.threads", 6)
-    local crew <close> = beside.begin {
+    local crew <close> = process_pool.begin {
       { function() return { 1, threads = bounds.get "limits.threads" } end },
       { function() return "two" end, function() return nil, "no" end,
         function() return "four" end } }
@@ -48,7 +54,7 @@ describe("llmprof.base.beside", function()
   end)
 
   it("leaves to the caller what fails there", function()
-    local crew <close> = beside.begin { { function() error "no" end },
+    local crew <close> = process_pool.begin { { function() error "no" end },
       { function() return print end }, { function() errors.raise("failed", "no") end } }
     for i = 1, 4 do assert.is_false(crew:take(i)) end
   end)
@@ -56,15 +62,15 @@ describe("llmprof.base.beside", function()
   it("leaves it all where there are no processes", function()
     local start = fork.start
     fork.start = function() return nil, "none", "unsupported" end
-    local crew <close> = beside.begin { { function() return 1 end } }
+    local crew <close> = process_pool.begin { { function() return 1 end } }
     fork.start = start
     assert.is_false(crew:take(1))
     assert.is_false(crew:is_busy())
-    crew:rest()
+    crew:wait()
   end)
 
   it("ends what is not waited for", function()
-    local crew = beside.begin { { function() while true do end end } }
+    local crew = process_pool.begin { { function() while true do end end } }
     local pid = crew.others[1]:pid()
     assert.is_true(crew:is_busy() and is_there(pid))
     local ok = pcall(function()
@@ -83,7 +89,7 @@ describe("llmprof.base.beside", function()
       return "done"
     end
     local gate = assert(fs.temp_dir "llmprof-test-")
-    local crew <close> = beside.begin { { function()
+    local crew <close> = process_pool.begin { { function()
       while fs.stat(gate) do end
       return 1
     end } }
@@ -110,7 +116,7 @@ describe("llmprof.base.beside", function()
     local function struck_by(signal)
       local script, other = top .. "/script.lua", nil
       assert(fs.write(script, [[
-        local crew <close> = require("llmprof.base.beside").begin {
+        local crew <close> = require("llmprof.base.process_pool").begin {
           { function() while true do end end } }
         io.stdout:write(crew.others[1]:pid(), "\n")
         io.stdout:flush()

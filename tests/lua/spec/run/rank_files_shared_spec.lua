@@ -1,11 +1,10 @@
 -- Files of ranks read by several processes at once: the same as by one.
 local alike = require "llmprof.run.alike"
-local beside = require "llmprof.base.beside"
 local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local rank_crew = require "llmprof.run.rank_crew"
+local process_pool = require "llmprof.base.process_pool"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.rank_view"
 
@@ -15,15 +14,16 @@ local FOUR = "tests/fixtures/ranks4"
 -- What a reader makes of files, in order; and how many of them it read itself.
 -- instead(path): what is read in this process, if not nil.
 local function read(files, threads, instead)
-  local least, had, own, reader = rank_crew.LEAST, bounds.get "limits.threads", 0, rank_files.read
-  rank_crew.LEAST = 0
+  local least, had = rank_files.shares.least, bounds.get "limits.threads"
+  local own, reader = 0, rank_files.read
+  rank_files.shares.least = 0
   bounds.set("limits.threads", threads)
   rank_files.read = function(path, knowledge)
     own = own + 1
     return instead and instead(path) or reader(path, knowledge)
   end
-  local ok, list = pcall(rank_crew.read, files, rank_view.knowledge())
-  rank_files.read, rank_crew.LEAST = reader, least
+  local ok, list = pcall(rank_files.read_all, files, rank_view.knowledge())
+  rank_files.read, rank_files.shares.least = reader, least
   bounds.set("limits.threads", had)
   if not ok then error(list, 0) end
   local seen = {}
@@ -77,7 +77,7 @@ describe("files of ranks that several processes read", function()
     assert.equal(1, own)
     assert.equal(again, seen[2].path)
     local left_out = {}
-    local parts = rank_files.keep(rank_crew.read(list, rank_view.knowledge()), left_out)
+    local parts = rank_files.keep(rank_files.read_all(list, rank_view.knowledge()), left_out)
     assert.equal(1, #parts)
     assert.same({ "again.sqlite: left out: the same as rank0.sqlite",
       "rank0.sqlite: left out: the same as rank0.sqlite" }, left_out)
@@ -100,10 +100,10 @@ describe("files of ranks that several processes read", function()
   end)
 
   it("are read here where no process can be had", function()
-    local begin = beside.begin
-    beside.begin = function() return begin {} end
+    local begin = process_pool.begin
+    process_pool.begin = function() return begin {} end
     local seen, own = read(files, 4)
-    beside.begin = begin
+    process_pool.begin = begin
     assert.equal(4, own)
     assert.same((read(files, 1)), seen)
   end)
@@ -125,10 +125,10 @@ describe("files of ranks that several processes read", function()
   end)
 
   it("are read by as many as memory holds", function()
-    local weight = rank_crew.WEIGHT
-    rank_crew.WEIGHT = bounds.get "limits.bytes" / fs.stat(files[1]).size
+    local weight = rank_files.shares.weight
+    rank_files.shares.weight = bounds.get "limits.bytes" / fs.stat(files[1]).size
     local _, own = read({ files[1], files[2] }, 2)
-    rank_crew.WEIGHT = weight
+    rank_files.shares.weight = weight
     assert.equal(2, own)
   end)
 end)
