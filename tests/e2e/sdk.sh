@@ -62,9 +62,3 @@ if [[ $cxx ]]; then
 else
   echo "no C++ compiler: that part is left out"
 fi
-
-# What is there is still there and of the same type; more of it is no matter.
-if [[ ${LLMPROF_ABI_BASE:-} ]]; then
-  abidiff --no-added-syms --headers-dir2 "$prefix/include" \
-    "$LLMPROF_ABI_BASE" "$libraries/libllmprof.so" || fail "the ABI is not that of $LLMPROF_ABI_BASE"
-fi
