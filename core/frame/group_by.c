@@ -94,16 +94,18 @@ static uint32_t join_part(const perfect_hash *h, size_t part, uint32_t made) {
   return made;
 }
 
-/* Of the parts behind the first. */
-static bool renumber_part(void *user, size_t worker, size_t part,
-                          llmprof_error *err) {
+/* The parts behind the first, each in as many pieces as there are parts. */
+static bool renumber_piece(void *user, size_t worker, size_t piece,
+                           llmprof_error *err) {
   (void)worker;
   (void)err;
   const perfect_hash *h = user;
-  const uint32_t *of_all = h->of_all + (part + 1) * h->slots;
-  size_t end = llmprof_part_begin(h->rows, h->parts, part + 2);
-  for (size_t row = llmprof_part_begin(h->rows, h->parts, part + 1); row < end;
-       row++)
+  size_t part = 1 + piece / h->parts, at = piece % h->parts;
+  const uint32_t *of_all = h->of_all + part * h->slots;
+  size_t begin = llmprof_part_begin(h->rows, h->parts, part);
+  size_t rows = llmprof_part_begin(h->rows, h->parts, part + 1) - begin;
+  size_t end = begin + rows * (at + 1) / h->parts;
+  for (size_t row = begin + rows * at / h->parts; row < end; row++)
     h->of_row[row] = of_all[h->of_row[row]];
   return true;
 }
@@ -111,13 +113,13 @@ static bool renumber_part(void *user, size_t worker, size_t part,
 static bool number_parts(perfect_hash *h, size_t *groups, llmprof_error *err) {
   llmprof_crew number = {.parts = h->parts, .work = number_part, .user = h};
   llmprof_crew renumber = {
-      .parts = h->parts - 1, .work = renumber_part, .user = h};
+      .parts = (h->parts - 1) * h->parts, .work = renumber_piece, .user = h};
   if (!llmprof_crew_run(&number, h->parts, err)) return false;
   uint32_t made = h->made[0];
   for (size_t part = 1; part < h->parts; part++)
     made = join_part(h, part, made);
   *groups = made;
-  return llmprof_crew_run(&renumber, h->parts - 1, err);
+  return llmprof_crew_run(&renumber, h->parts, err);
 }
 
 static bool group_by_perfect_hash(llmprof_groups *groups,

@@ -4,18 +4,14 @@
  * are few runs. */
 #include "frame/sort.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-#include "base/crew.h"
-#include "frame/counting_sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
 enum {
   RADIX = 256,
   SMALL = 48,
-  FEW_RUNS = 2,  /* are merged at once */
   MANY_RUNS = 64 /* six passes of merging cost what the radix sort does */
 };
 
@@ -197,123 +193,37 @@ static int list_bytes(const uint32_t *rows, size_t count, row_keys keys,
 }
 
 /* Rows by one byte of their keys. */
-typedef struct pass {
-  const uint32_t *from;
-  uint32_t *to;
-  row_keys keys;
-  int byte;
-} pass;
-
-static void count_some(void *user, size_t first, size_t end, uint32_t *counts) {
-  const pass *p = user;
-  for (size_t i = first; i < end; i++)
-    counts[digit(key_of(p->keys, p->from[i]), p->byte)]++;
+static void radix_pass(const uint32_t *from, uint32_t *to, size_t count,
+                       row_keys keys, int byte) {
+  uint32_t next[RADIX] = {0}, sum = 0;
+  for (size_t i = 0; i < count; i++) next[digit(key_of(keys, from[i]), byte)]++;
+  for (size_t d = 0; d < RADIX; d++) {
+    uint32_t here = next[d];
+    next[d] = sum;
+    sum += here;
+  }
+  for (size_t i = 0; i < count; i++)
+    to[next[digit(key_of(keys, from[i]), byte)]++] = from[i];
 }
 
-static void put_some(void *user, size_t first, size_t end, uint32_t *next) {
-  const pass *p = user;
-  for (size_t i = first; i < end; i++)
-    p->to[next[digit(key_of(p->keys, p->from[i]), p->byte)]++] = p->from[i];
-}
-
-/* The result may lie in either; it is returned. NULL after an interrupt, or out
- * of memory. */
+/* The result may lie in either; it is returned. NULL after an interrupt. */
 static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
                             row_keys keys) {
-  uint32_t ends[RADIX];
-  pass p = {.keys = keys};
-  const llmprof_counting_sort sort = {count, RADIX, count_some, put_some, &p};
   int bytes[sizeof(uint64_t)], listed = list_bytes(rows, count, keys, bytes);
   for (int b = 0; b < listed; b++) {
-    p.from = rows;
-    p.to = scratch;
-    p.byte = bytes[b];
-    if (llmprof_interrupted() || !llmprof_sort_by_place(&sort, ends))
-      return NULL;
-    scratch = rows;
-    rows = p.to;
+    if (llmprof_interrupted()) return NULL;
+    radix_pass(rows, scratch, count, keys, bytes[b]);
+    uint32_t *swap = rows;
+    rows = scratch;
+    scratch = swap;
   }
   return rows;
-}
-
-/* Where all keys differ and are as close as places: a row for each. */
-enum {
-  NO_ROW = UINT32_MAX
-};
-
-/* Rows on their way to where their keys say, by several threads. */
-typedef struct placing {
-  const uint32_t *rows, *keys;
-  _Atomic uint32_t low, below; /* of the keys: the lowest, ~ the highest */
-  _Atomic uint32_t *places;    /* from the lowest on */
-  atomic_bool meet;            /* two have the same */
-} placing;
-
-static void lower(_Atomic uint32_t *least, uint32_t key) {
-  uint32_t now = *least;
-  while (key < now && !atomic_compare_exchange_weak(least, &now, key)) continue;
-}
-
-static void look_at_some(void *user, size_t first, size_t end) {
-  placing *p = user;
-  uint32_t low = UINT32_MAX, high = 0;
-  for (size_t i = first; i < end; i++) {
-    uint32_t key = p->keys[p->rows[i]];
-    low = key < low ? key : low;
-    high = key > high ? key : high;
-  }
-  lower(&p->low, low);
-  lower(&p->below, ~high);
-}
-
-/* Threads that find the same place empty at once are noticed later. */
-static void place_some(void *user, size_t first, size_t end) {
-  placing *p = user;
-  uint32_t low = p->low;
-  for (size_t i = first; i < end; i++) {
-    _Atomic uint32_t *place = &p->places[p->keys[p->rows[i]] - low];
-    if (atomic_load_explicit(place, memory_order_relaxed) != NO_ROW) {
-      p->meet = true;
-      return;
-    }
-    atomic_store_explicit(place, p->rows[i], memory_order_relaxed);
-  }
-}
-
-static size_t count_placed(const uint32_t *places, size_t span) {
-  size_t count = 0;
-  for (size_t i = 0; i < span; i++) count += places[i] != NO_ROW;
-  return count;
-}
-
-/* Sorted, where keys are so; else false, and nothing is moved. */
-static bool place_rows(uint32_t *rows, size_t count, const uint32_t *keys) {
-  placing p = {
-      .rows = rows, .keys = keys, .low = UINT32_MAX, .below = UINT32_MAX};
-  llmprof_crew_rows(count, look_at_some, &p);
-  size_t span = (size_t)(~p.below - p.low) + 1, at = 0;
-  uint32_t *places =
-      span / 2 < count ? llmprof_alloc(span, sizeof *places) : NULL;
-  if (!places) return false;
-  memset(places, 0xff, span * sizeof *places);
-  p.places = (_Atomic uint32_t *)places;
-  llmprof_crew_rows(count, place_some, &p);
-  bool placed = !p.meet && count_placed(places, span) == count;
-  if (placed && span == count)
-    memcpy(rows, places, count * sizeof *rows);
-  else
-    for (size_t i = 0; placed && i < span; i++)
-      if (places[i] != NO_ROW) rows[at++] = places[i];
-  llmprof_free(places);
-  return placed;
 }
 
 static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
   size_t starts[MANY_RUNS + 1];
   size_t runs = find_runs(rows, count, keys, starts);
   if (runs == 1) return true;
-  if (runs > FEW_RUNS && keys.u32 && place_rows(rows, count, keys.u32))
-    return true;
   uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
   if (!scratch) return false;
   uint32_t *sorted = runs < MANY_RUNS

@@ -651,20 +651,6 @@ enum {
   MARKS = 64 /* in a word */
 };
 
-/* By value, a mark where it was met; none are left behind. */
-static size_t marked_distinct(const uint32_t *near, size_t count,
-                              uint64_t *marks) {
-  size_t distinct = 0;
-  for (size_t i = 0; i < count; i++) {
-    uint64_t *word = &marks[near[i] / MARKS];
-    uint64_t mark = (uint64_t)1 << near[i] % MARKS;
-    distinct += !(*word & mark);
-    *word |= mark;
-  }
-  for (size_t i = 0; i < count; i++) marks[near[i] / MARKS] = 0;
-  return distinct;
-}
-
 static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
   size_t distinct = count > 0;
   llmprof_sort_u32(near, count, scratch);
@@ -672,34 +658,94 @@ static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
   return distinct;
 }
 
-/* A mark for each value that there could be, where they are as close as ids. */
-static uint64_t *make_marks(const by_group *b) {
-  if (!b->near || !b->count) return NULL;
-  uint64_t words = ((uint64_t)b->high - (uint64_t)b->low) / MARKS + 1;
-  return words > b->count ? NULL
-                          : llmprof_zalloc((size_t)words, sizeof(uint64_t));
-}
-
-static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
+static size_t distinct_of(const task *t, size_t group) {
   const by_group *b = &t->values;
   size_t first = b->start[group], count = size_of(b, group);
-  if (marks) return marked_distinct(b->near + first, count, marks);
   if (b->near) return near_distinct(b->near + first, count, t->scratch);
   llmprof_sort_i64(b->cells + first, count, t->scratch);
   return sorted_distinct(b->cells + first, count);
 }
 
+static bool distinct_any(llmprof_frame *frame, size_t number,
+                         const llmprof_groups *groups, size_t *distinct,
+                         llmprof_error *err) {
+  task t = {.workers = 1};
+  bool ok = task_init(&t, frame, number, groups, true, err);
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    distinct[g] = distinct_of(&t, g);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
+  }
+  task_free(&t);
+  return ok;
+}
+
+/* Of few groups and values: a mark for each that was met. */
+static bool distinct_few(const llmprof_column *column, size_t rows,
+                         const llmprof_groups *groups, int64_t low,
+                         size_t words, size_t *distinct, llmprof_error *err) {
+  uint64_t *marks = llmprof_zalloc(groups->count * words, sizeof *marks);
+  if (!marks) return llmprof_fail_nomem(err);
+  for (size_t g = 0; g < groups->count; g++) distinct[g] = 0;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      if (cells[i] == LLMPROF_ABSENT) continue;
+      uint32_t group = groups->of_row[row + i];
+      uint64_t value = (uint64_t)cells[i] - (uint64_t)low;
+      uint64_t *word = &marks[group * words + value / MARKS];
+      uint64_t mark = (uint64_t)1 << value % MARKS;
+      distinct[group] += !(*word & mark);
+      *word |= mark;
+    }
+    if (llmprof_interrupted()) break;
+  }
+  llmprof_free(marks);
+  return !llmprof_interrupted() || llmprof_fail_interrupted(err);
+}
+
+/* Of an ascending column, by group the value that was last. */
+static bool distinct_ascending(const llmprof_column *column, size_t rows,
+                               const llmprof_groups *groups, size_t *distinct,
+                               llmprof_error *err) {
+  int64_t *last = llmprof_alloc(groups->count, sizeof *last);
+  if (!last) return llmprof_fail_nomem(err);
+  for (size_t g = 0; g < groups->count; g++) {
+    last[g] = LLMPROF_ABSENT;
+    distinct[g] = 0;
+  }
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      uint32_t group = groups->of_row[row + i];
+      distinct[group] += cells[i] != last[group];
+      last[group] = cells[i];
+    }
+    if (llmprof_interrupted()) break;
+  }
+  llmprof_free(last);
+  return !llmprof_interrupted() || llmprof_fail_interrupted(err);
+}
+
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
-  task t = {.workers = 1};
-  bool ok = task_init(&t, frame, number, groups, true, err);
-  uint64_t *marks = ok ? make_marks(&t.values) : NULL; /* or sort */
-  for (size_t g = 0; ok && g < groups->count; g++) {
-    distinct[g] = distinct_of(&t, g, marks);
-    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
-  }
-  llmprof_free(marks);
-  task_free(&t);
-  return ok;
+  enum {
+    FEW_MARKS = 1 << 14 /* words: 128 KiB, which stay in the second cache */
+  };
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  size_t rows = llmprof_frame_rows(frame);
+  llmprof_cell_span s;
+  if (!column || !llmprof_frame_bounds(frame, number, &s, err)) return false;
+  uint64_t words =
+      s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
+  if (words <= FEW_MARKS && groups->count <= FEW_MARKS / words)
+    return distinct_few(column, rows, groups, s.low, (size_t)words, distinct,
+                        err);
+  return llmprof_frame_ascends(frame, number)
+             ? distinct_ascending(column, rows, groups, distinct, err)
+             : distinct_any(frame, number, groups, distinct, err);
 }

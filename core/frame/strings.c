@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/crew.h"
-#include "frame/counting_sort.h"
 #include "frame/intern.h"
 #include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
@@ -331,78 +330,6 @@ bool llmprof_strings_pile_copy(llmprof_strings *pool, const char *bytes,
   return copy;
 }
 
-enum {
-  STRETCHES = 64 /* of the slots: one of them stays in the cache */
-};
-
-/* All strings, which get their slots. */
-typedef struct settling {
-  const llmprof_strings *pool;
-  slot *slots;
-  size_t slot_count;
-  int shift; /* from a slot to its stretch */
-  slot *all; /* by the stretch that they belong to, the first ones first */
-  uint32_t ends[STRETCHES]; /* in `all`, of each stretch */
-  size_t left[STRETCHES];   /* of a stretch, that come to its front */
-} settling;
-
-static size_t stretch_of(const settling *s, uint32_t hash) {
-  return (hash & (s->slot_count - 1)) >> s->shift;
-}
-
-static void count_some(void *user, size_t first, size_t end, uint32_t *counts) {
-  const settling *s = user;
-  for (size_t i = first; i < end; i++)
-    counts[stretch_of(s, s->pool->hashes[i])]++;
-}
-
-static void put_some(void *user, size_t first, size_t end, uint32_t *next) {
-  const settling *s = user;
-  for (size_t i = first; i < end; i++) {
-    uint32_t hash = s->pool->hashes[i];
-    s->all[next[stretch_of(s, hash)]++] = (slot){(uint32_t)i + 1, hash};
-  }
-}
-
-static bool by_stretch(settling *s) {
-  const llmprof_counting_sort sort = {.items = s->pool->count,
-                                      .places = STRETCHES,
-                                      .count = count_some,
-                                      .put = put_some,
-                                      .user = s};
-  s->all = llmprof_alloc(s->pool->count, sizeof *s->all);
-  return s->all && llmprof_sort_by_place(&sort, s->ends);
-}
-
-static size_t begin_of(const settling *s, size_t stretch) {
-  return stretch ? s->ends[stretch - 1] : 0;
-}
-
-/* Whether it got a slot before `end`: else its stretch is full from there on,
- * or another string may have the same bytes. */
-static bool put_within(const settling *s, slot put, size_t end) {
-  size_t at = put.hash & (s->slot_count - 1);
-  for (; at < end && s->slots[at].next; at++)
-    if (s->slots[at].hash == put.hash) return false;
-  if (at == end) return false;
-  s->slots[at] = put;
-  return true;
-}
-
-static bool settle_stretch(void *user, size_t worker, size_t part,
-                           llmprof_error *err) {
-  settling *s = user;
-  size_t stretch = s->slot_count / STRETCHES, end = (part + 1) * stretch;
-  size_t from = begin_of(s, part);
-  (void)worker;
-  (void)err;
-  memset(s->slots + part * stretch, 0, stretch * sizeof *s->slots);
-  for (size_t i = from; i < s->ends[part]; i++)
-    if (!put_within(s, s->all[i], end))
-      s->all[from + s->left[part]++] = s->all[i];
-  return true;
-}
-
 /* The first string with these bytes, which gets a slot unless it has one. */
 static uint32_t put_first(const llmprof_strings *pool, slot *slots,
                           size_t slot_count, slot put) {
@@ -429,28 +356,15 @@ static bool note_same(const llmprof_strings *pool, uint32_t id, uint32_t first,
   return *ids;
 }
 
-/* Those that are left of a stretch, in their order. */
-static bool settle_left(llmprof_strings *pool, const settling *s, size_t part,
-                        uint32_t **ids) {
-  const slot *all = s->all + begin_of(s, part);
-  for (size_t i = 0; i < s->left[part]; i++) {
-    uint32_t first = put_first(pool, s->slots, s->slot_count, all[i]);
-    if (first != all[i].next - 1 &&
-        !note_same(pool, all[i].next - 1, first, ids))
-      return false;
+/* Each in its turn. */
+static bool find_same(const llmprof_strings *pool, slot *slots,
+                      size_t slot_count, uint32_t **ids) {
+  for (uint32_t id = 0; id < pool->count; id++) {
+    slot put = {id + 1, pool->hashes[id]};
+    uint32_t first = put_first(pool, slots, slot_count, put);
+    if (first != id && !note_same(pool, id, first, ids)) return false;
   }
   return true;
-}
-
-/* Stretches by themselves, which share no slot. */
-static void settle_stretches(settling *s) {
-  enum {
-    MANY = 1 << 16 /* strings that are worth threads */
-  };
-  const llmprof_crew crew = {
-      .parts = STRETCHES, .work = settle_stretch, .user = s};
-  size_t size = s->pool->count < MANY ? 1 : llmprof_crew_size(STRETCHES);
-  (void)llmprof_crew_run(&crew, size, NULL); /* no part fails */
 }
 
 /* Strings that are one of those before them go; ids: of all, what they become.
@@ -486,14 +400,8 @@ bool llmprof_strings_settle(llmprof_strings *pool, uint32_t **ids) {
   *ids = NULL;
   if (!pool->hash_count) return true;
   size_t slot_count = slots_wanted(pool);
-  slot *slots = llmprof_alloc(slot_count, sizeof *slots);
-  settling s = {.pool = pool, .slots = slots, .slot_count = slot_count};
-  s.shift = __builtin_ctzll(slot_count / STRETCHES);
-  bool ok = slots && by_stretch(&s);
-  if (ok) settle_stretches(&s);
-  for (size_t part = 0; ok && part < STRETCHES; part++)
-    ok = settle_left(pool, &s, part, ids);
-  llmprof_free(s.all);
+  slot *slots = llmprof_zalloc(slot_count, sizeof *slots);
+  bool ok = slots && find_same(pool, slots, slot_count, ids);
   if (ok && *ids) drop_same(pool, slots, slot_count, *ids);
   if (ok) {
     keep_slots(pool, slots, slot_count);

@@ -4,9 +4,8 @@
 
 #include "llmprof/strings.h"
 
-/* Sort ids of a pool, which differ, by the bytes of their strings; on several
- * threads where there are many. False after an interrupt or when out of memory.
- */
+/* Sort ids of a pool, which differ, by the bytes of their strings. False
+ * after an interrupt or when out of memory. */
 bool llmprof_order_texts(const llmprof_strings *strings, uint32_t *ids,
                          size_t count);
 

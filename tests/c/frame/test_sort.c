@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame/counting_sort.h"
-#include "llmprof/bounds.h"
 #include "support.h"
 
 enum {
@@ -130,8 +128,8 @@ static void test_rows_of_a_part(void **state) {
   assert_memory_equal(rows, sorted, sizeof rows);
 }
 
-/* So many that several threads place them: keys that differ, in a few runs and
- * in many, and such of which two are the same, wherever these are. */
+/* Many keys that differ, in a few runs and in many, and such of which two are
+ * the same, wherever these are. */
 static void check_many(uint32_t *keys, size_t count) {
   static uint32_t rows[PLENTY];
   static int64_t wide[PLENTY];
@@ -147,63 +145,15 @@ static void test_many_rows(void **state) {
   (void)state;
   static uint32_t keys[PLENTY];
   static const uint32_t steps[] = {5, 99991};
-  for (uint64_t threads = 1; threads <= 3; threads++) {
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    for (size_t s = 0; s < 2; s++) {
-      for (size_t i = 0; i < PLENTY; i++)
-        keys[i] = 1000 + (uint32_t)(i * steps[s] % PLENTY) * 3 / 2;
-      check_many(keys, PLENTY);
-      keys[PLENTY - 1] = keys[0];
-      check_many(keys, PLENTY);
-      keys[1] = keys[2];
-      check_many(keys, PLENTY);
-    }
+  for (size_t s = 0; s < 2; s++) {
+    for (size_t i = 0; i < PLENTY; i++)
+      keys[i] = 1000 + (uint32_t)(i * steps[s] % PLENTY) * 3 / 2;
+    check_many(keys, PLENTY);
+    keys[PLENTY - 1] = keys[0];
+    check_many(keys, PLENTY);
+    keys[1] = keys[2];
+    check_many(keys, PLENTY);
   }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-/* Items by the remainder of a number of theirs: in their order, whoever puts
- * them. */
-enum {
-  PLACES = 300
-};
-
-static size_t place_of(size_t item) {
-  return item * item % PLACES;
-}
-
-static void count_some(void *user, size_t first, size_t end, uint32_t *made) {
-  (void)user;
-  for (size_t i = first; i < end; i++) made[place_of(i)]++;
-}
-
-static void put_some(void *user, size_t first, size_t end, uint32_t *next) {
-  uint32_t *to = user;
-  for (size_t i = first; i < end; i++) to[next[place_of(i)]++] = (uint32_t)i;
-}
-
-static void check_places(size_t items) {
-  static uint32_t to[PLENTY], ends[PLACES];
-  const llmprof_counting_sort sort = {items, PLACES, count_some, put_some, to};
-  assert_true(llmprof_sort_by_place(&sort, ends));
-  size_t at = 0;
-  for (size_t place = 0; place < PLACES; place++)
-    for (size_t begin = at; at < ends[place]; at++) {
-      assert_int_equal(place_of(to[at]), place);
-      assert_true(at == begin || to[at - 1] < to[at]);
-    }
-  assert_int_equal(at, items);
-}
-
-static void test_places(void **state) {
-  (void)state;
-  for (uint64_t threads = 1; threads <= 4; threads++) {
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    check_places(0);
-    check_places(1000);
-    check_places(PLENTY);
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
 static bool sort_rows(void *arg, llmprof_error *err) {
@@ -224,7 +174,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),         cmocka_unit_test(test_rows),
       cmocka_unit_test(test_rows_of_a_part), cmocka_unit_test(test_many_rows),
-      cmocka_unit_test(test_places),         cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

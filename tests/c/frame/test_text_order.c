@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
 #include "llmprof/interrupt.h"
 #include "support.h"
 
@@ -101,16 +100,12 @@ static void test_orders(void **state) {
   for (int kind = 0; kind < KINDS; kind++) {
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
       names n = make(kind, counts[c]);
-      for (uint64_t threads = 1; threads < 4; threads++) {
-        llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-        assert_true(sort(&n));
-        if (n.count)
-          assert_memory_equal(n.ids, n.sorted, n.count * sizeof *n.ids);
-      }
+      assert_true(sort(&n));
+      if (n.count)
+        assert_memory_equal(n.ids, n.sorted, n.count * sizeof *n.ids);
       names_free(&n);
     }
   }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
 static bool sort_some(void *user, llmprof_error *err) {
