@@ -393,7 +393,8 @@ static void test_perfect_hash_and_hash(void **state) {
   srand(3);
   for (size_t i = 0; i < MANY; i++) {
     close[i] = rand() % 20 ? rand() % 300 - 150 : LLMPROF_ABSENT;
-    far[i] = close[i] == LLMPROF_ABSENT ? LLMPROF_ABSENT : close[i] << 50;
+    far[i] = close[i] == LLMPROF_ABSENT ? LLMPROF_ABSENT
+                                        : close[i] * (INT64_C(1) << 50);
     other[i] = rand() % 20 ? (uint32_t)(rand() % 30) : UINT32_MAX;
     index[i] = rand() % 20 ? (uint32_t)(rand() % MANY) : UINT32_MAX;
   }
