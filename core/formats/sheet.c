@@ -28,8 +28,10 @@ struct llmprof_sheet {
   llmprof_sheet_column *columns;
   size_t count;
   llmprof_sheet_options options;
-  size_t *widths;      /* lines: by column, of the widest cell */
-  llmprof_buffer cell; /* the one that is being written */
+  const llmprof_column **data; /* by column */
+  int64_t *cells;              /* by column, of the block in which `row` lies */
+  size_t *widths;              /* lines: by column, of the widest cell */
+  llmprof_buffer cell;         /* the one that is being written */
   llmprof_buffer other;
   size_t row; /* the next one */
   bool begun, done;
@@ -38,11 +40,19 @@ struct llmprof_sheet {
 /* ---- cells ---- */
 
 static const llmprof_column *column_of(const llmprof_sheet *s, size_t i) {
-  return llmprof_frame_peek(s->frame, s->columns[i].column);
+  return s->data[i];
+}
+
+/* Before each row. */
+static void read_block(llmprof_sheet *s) {
+  if (s->row % LLMPROF_BLOCK) return;
+  size_t count = llmprof_block(s->row, llmprof_frame_rows(s->frame));
+  for (size_t i = 0; i < s->count; i++)
+    llmprof_cells(s->data[i], s->row, count, s->cells + i * LLMPROF_BLOCK);
 }
 
 static int64_t cell_of(const llmprof_sheet *s, size_t i) {
-  return llmprof_cell(column_of(s, i), s->row);
+  return s->cells[i * LLMPROF_BLOCK + s->row % LLMPROF_BLOCK];
 }
 
 static bool is_text(const llmprof_sheet *s, size_t i) {
@@ -274,6 +284,7 @@ static bool measure(llmprof_sheet *s, llmprof_error *err) {
                              s->columns[i].title.size));
   for (; s->row < llmprof_frame_rows(s->frame); s->row++) {
     if (llmprof_interrupted_at(s->row)) return llmprof_fail_interrupted(err);
+    read_block(s);
     for (size_t i = 0; i < s->count; i++) {
       llmprof_slice cell = shown(s, i);
       widen(s, i,
@@ -338,6 +349,7 @@ static void end(llmprof_sheet *s, llmprof_buffer *out) {
 }
 
 static void put_row(llmprof_sheet *s, llmprof_buffer *out) {
+  read_block(s);
   if (s->options.format == LLMPROF_SHEET_CSV)
     put_csv_row(s, out);
   else if (s->options.format == LLMPROF_SHEET_LINES)
@@ -397,9 +409,12 @@ bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
 static bool start(llmprof_sheet *s, const llmprof_sheet_column *columns,
                   llmprof_error *err) {
   s->columns = llmprof_memdup(columns, s->count * sizeof *columns);
-  if (!s->columns) return llmprof_fail_nomem(err);
+  s->data = llmprof_zalloc(s->count, sizeof *s->data);
+  s->cells = llmprof_alloc(s->count, LLMPROF_BLOCK * sizeof *s->cells);
+  if (!s->columns || !s->data || !s->cells) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < s->count; i++) {
-    if (!llmprof_frame_column(s->frame, columns[i].column, err)) return false;
+    s->data[i] = llmprof_frame_column(s->frame, columns[i].column, err);
+    if (!s->data[i]) return false;
   }
   return s->options.format != LLMPROF_SHEET_LINES || measure(s, err);
 }
@@ -424,6 +439,8 @@ void llmprof_sheet_free(llmprof_sheet *s) {
   llmprof_buffer_free(&s->cell);
   llmprof_buffer_free(&s->other);
   llmprof_free(s->widths);
+  llmprof_free(s->cells);
+  llmprof_free(s->data);
   llmprof_free(s->columns);
   llmprof_free(s);
 }
