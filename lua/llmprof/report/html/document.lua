@@ -27,6 +27,17 @@ local function asset(name)
 end
 
 
+-- The script of a folder: its modules, which modules.js starts.
+local function script_of(name)
+  local modules = {}
+  for i, module in ipairs(files.own_names(FOLDER .. name, ".js")) do
+    modules[i] = ('"./%s": (module, require) => {\n%s},\n'):format(module,
+      asset(("%s/%s.js"):format(name, module)))
+  end
+  return ("startModules({\n%s});\n"):format(table.concat(modules))
+end
+
+
 -- The widths of bars, which a policy without inline styles leaves to classes.
 local function widths()
   local rules = {}
@@ -85,13 +96,13 @@ local HEAD = [[
 
 -- What the page runs, in that order.
 local function scripts_of(given)
-  local scripts = { document.chart_js() }
-  if scripts[1] then scripts[2] = asset "charts.js" end
-  scripts[#scripts + 1] = asset "page.js"
-  if given.flames then scripts[#scripts + 1] = asset "flame.js" end
+  local scripts = { asset "modules.js", document.chart_js() }
+  if scripts[2] then scripts[3] = script_of "charts" end
+  scripts[#scripts + 1] = script_of "page"
+  if given.flames then scripts[#scripts + 1] = script_of "flame" end
   if given.events then
     scripts[#scripts + 1] = document.d3()
-    scripts[#scripts + 1] = asset "timeline.js"
+    scripts[#scripts + 1] = script_of "timeline"
   end
   return scripts
 end

@@ -85,6 +85,20 @@ describe("the page's policy", function()
       document.source_of(elements(page, "style")[1].content)), policy(page))
   end)
 
+  it("runs scripts that have each module which they require", function()
+    local page = document.render { title = "", generator = "", body = "", data = {},
+      events = "bytes", flames = true }
+    local count = 0
+    for _, script in ipairs(elements(page, "script")) do
+      local modules = script.content:match "^startModules(.*)" or ""
+      for name in modules:gmatch 'require%("(./[%w_]+)"%)' do
+        count = count + 1
+        assert.is_truthy(modules:find(('"%s": (module, require) =>'):format(name), 1, true), name)
+      end
+    end
+    assert.is_true(count > 20)
+  end)
+
   it("needs no style and no handler in an attribute", function()
     local page = render(with_finding())
     local markup = page:gsub("<script.-</script>", ""):gsub("<style.-</style>", "")
@@ -194,7 +208,7 @@ describe("report.html", function()
     local page = render(given)
     assert.is_nil(page:find("<script>alert", 1, true))
     assert.is_nil(page:gsub("^<!DOCTYPE", ""):find "<!")
-    local expected = document.chart_js() and 4 or 2
+    local expected = document.chart_js() and 5 or 3
     assert.equal(expected, #elements(page, "script"))
   end)
 
@@ -220,7 +234,7 @@ describe("report.html", function()
     assert.is_true(ok)
     assert.is_truthy(page:find("llmprof was built without Chart.js", 1, true))
     assert.is_nil(page:find("<canvas", 1, true))
-    assert.equal(2, #elements(page, "script"))
+    assert.equal(3, #elements(page, "script"))
   end)
 end)
 

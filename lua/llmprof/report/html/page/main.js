@@ -1,0 +1,16 @@
+// Tables that sort and filter, links and folds. Without this script they stand as they were
+// made.
+"use strict";
+const { makeFilter } = require("./filter");
+const { followLinks } = require("./links");
+const { unfoldOnPaper } = require("./paper");
+const { makeSortable } = require("./sort");
+
+const showAll = [];
+for (const holder of document.querySelectorAll(".table")) {
+  const table = holder.querySelector("table");
+  if (holder.classList.contains("filter")) showAll.push(makeFilter(holder, table));
+  makeSortable(table);
+}
+followLinks(showAll);
+unfoldOnPaper();

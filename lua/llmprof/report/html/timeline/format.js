@@ -1,0 +1,36 @@
+// Figures and sentences of the timeline, as text. Times are ns.
+"use strict";
+
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+
+const unitOf = (ns) => UNITS.find(([, size]) => Math.abs(ns) >= size) || UNITS[3];
+
+const duration = (ns) => {
+  const [unit, size] = unitOf(ns);
+  return `${size === 1 ? Math.round(ns) : (ns / size).toFixed(2)} ${unit}`;
+};
+
+// A mark of the axis, in the unit of the step between marks.
+const tick = (ns, step) => {
+  const [unit, size] = unitOf(step);
+  return `${Number((ns / size).toPrecision(9)).toLocaleString("en",
+    { maximumFractionDigits: 6 })} ${unit}`;
+};
+
+const count = (number) => number.toLocaleString("en");
+
+// A text of at most `room` letters.
+const cut = (text, room) => (text.length > room ? `${text.slice(0, room - 1)}…` : text);
+
+// What of the run the page has, of what the timeline reaches from `first` to `last`.
+const extent = ({ window, span, samples_until: until, hidden }, first, last) => {
+  const isWhole = window.first <= span.first && window.last >= span.last;
+  const said = [isWhole ? "Every event of the run is here."
+    : `Every event from ${duration(window.first - first)} to ${duration(window.last - first)
+    } is here, of ${duration(last - first)}.`];
+  if (until) said.push(`Samples of the hardware are here until ${duration(until - first)}.`);
+  if (hidden) said.push(`${hidden} more lanes are not drawn.`);
+  return said.join(" ");
+};
+
+module.exports = { count, cut, duration, extent, tick };

@@ -1,0 +1,34 @@
+// Which call launched which operations of the GPU: by the time that the call began.
+"use strict";
+
+// An event of a row: { lane, row, place on the lane }
+const placed = (lanes, frame, row) => {
+  const lane = lanes[frame.lane[row]];
+  return { lane, row, place: lane.rows.indexOf(row) };
+};
+
+// { of: the rows of operations that a call of a row launched, or undefined; counterpart:
+// of an operation its call, of a call its first operation, as events; null without }
+const link = ({ lanes, gpu, api }) => {
+  const byLaunch = new Map();
+  for (let row = 0; row < gpu.rows; row += 1) {
+    const start = gpu.api_start[row];
+    if (Number.isNaN(start)) continue;
+    if (byLaunch.has(start)) byLaunch.get(start).push(row); else byLaunch.set(start, [row]);
+  }
+  const callAt = new Map();
+  for (let row = 0; row < api.rows; row += 1) callAt.set(api.start[row], row);
+
+  const of = (row) => byLaunch.get(api.start[row]);
+  const counterpart = ({ lane, row }) => {
+    if (lane.kind === "gpu") {
+      const call = callAt.get(gpu.api_start[row]);
+      return call === undefined ? null : placed(lanes, api, call);
+    }
+    const launched = lane.kind === "api" && of(row);
+    return launched ? placed(lanes, gpu, launched[0]) : null;
+  };
+  return { of, counterpart };
+};
+
+module.exports = { link, placed };

@@ -1,0 +1,58 @@
+// The timeline: events of llmprof.analysis.events on a canvas, with D3's zoom and scale.
+"use strict";
+const colours = require("./colours");
+const { extent } = require("./format");
+const jumps = require("./jumps");
+const keys = require("./keys");
+const { arrange } = require("./lanes");
+const { link } = require("./launches");
+const { paint } = require("./paint");
+const { parse, unpack } = require("./scene");
+const searching = require("./search");
+const selecting = require("./select");
+const views = require("./view");
+
+const show = (figure, scene) => {
+  const find = (selector) => figure.querySelector(selector);
+  const canvas = find("canvas");
+  const links = link(scene);
+  const marked = { event: null, labels: null }; // selected; looked for, null: all
+  let colour = colours.read(scene);
+
+  const view = views.create(canvas, scene, () => paint(canvas, { colours: colour, scene, view,
+    marked, counterpart: links.counterpart }));
+  const selection = selecting.create({ canvas, detail: find(".detail"), scene, view, marked,
+    links });
+  const { select } = selection;
+  const search = searching.create({ input: find("input"), status: find(".status"), scene, view,
+    marked, select });
+  jumps.create({ figure, canvas, scene, view, select, search });
+  keys.create({ figure, canvas, scene, view, marked, selection, search });
+
+  find(".extent").textContent = extent(scene, view.first, view.last);
+  canvas.style.height = `${view.height}px`;
+  figure.hidden = false;
+  view.resize();
+  new ResizeObserver(() => {
+    if (canvas.parentElement.clientWidth !== view.width) view.resize();
+  }).observe(canvas.parentElement);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    colour = colours.read(scene);
+    view.redraw();
+  });
+  document.documentElement.classList.add("has-timeline");
+};
+
+const fail = (figure, error) => {
+  figure.hidden = false;
+  figure.querySelector("canvas").hidden = true;
+  figure.querySelector(".status").textContent
+    = `The timeline cannot be drawn here: ${error.message}.`;
+};
+
+const figure = document.getElementById("events");
+const packed = document.getElementById("events-data");
+if (figure && packed && window.d3) {
+  unpack(packed.textContent).then((bytes) => show(figure, arrange(parse(bytes))))
+    .catch((error) => fail(figure, error));
+}

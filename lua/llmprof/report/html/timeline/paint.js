@@ -1,0 +1,76 @@
+// The whole canvas: the axis, the lanes with their names, and what is selected.
+"use strict";
+const { cut, tick } = require("./format");
+const { lengthOf } = require("./lanes");
+const { paintLane } = require("./paint_lane");
+const { AXIS, ROW, topOf } = require("./scale");
+
+const paintAxis = ({ pen, colours, view, to }) => {
+  const { first, width, gutter, height } = view;
+  const since = to.copy().domain(to.domain().map((time) => time - first));
+  const ticks = since.ticks(Math.max(2, Math.floor((width - gutter) / 110)));
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+  pen.strokeStyle = colours.line;
+  pen.fillStyle = colours.soft;
+  pen.beginPath();
+  for (const time of ticks) {
+    const at = Math.round(since(time)) + 0.5;
+    if (at < gutter) continue;
+    pen.moveTo(at, AXIS - 4);
+    pen.lineTo(at, height);
+    if (at < width - 50) pen.fillText(tick(time, step), at + 3, 12);
+  }
+  pen.stroke();
+};
+
+const paintNames = ({ pen, colours, scene, view }) => {
+  const room = Math.floor((view.gutter - 8) / 6);
+  pen.fillStyle = colours.paper;
+  pen.fillRect(0, 0, view.gutter, view.height);
+  for (const lane of scene.lanes) {
+    pen.fillStyle = lane.kind === "gpu" ? colours.ink : colours.soft;
+    pen.fillText(cut(lane.title, room), 2, topOf(lane.index) + 12.5);
+  }
+};
+
+// A frame around the event, and a line to what it launched or was launched by.
+const paintSelected = ({ pen, colours, view, marked, to }, counterpart) => {
+  if (!marked.event) return;
+  const { lane, row } = marked.event;
+  const left = to(lane.frame.start[row]);
+  const wide = Math.max(2, to(lane.frame.start[row] + lengthOf(lane.frame, row)) - left);
+  if (left + wide < view.gutter || left > view.width) return;
+  pen.strokeStyle = colours.ink;
+  pen.lineWidth = 2;
+  pen.strokeRect(left, topOf(lane.index) + 1, wide, ROW - 3);
+  pen.lineWidth = 1;
+  const other = counterpart(marked.event);
+  if (!other) return;
+  pen.beginPath();
+  pen.moveTo(to(other.lane.frame.start[other.row]), topOf(other.lane.index) + ROW / 2);
+  pen.lineTo(left, topOf(lane.index) + ROW / 2);
+  pen.strokeStyle = colours.accent;
+  pen.stroke();
+};
+
+// All of it; how long that took and what was in view is left at the canvas for tests.
+const paint = (canvas, { colours, scene, view, marked, counterpart }) => {
+  const began = performance.now();
+  const pen = canvas.getContext("2d");
+  const to = view.to();
+  const [from, until] = view.seen();
+  const brush = { pen, colours, scene, view, marked, to, from, until };
+  pen.font = "11px system-ui, sans-serif";
+  pen.clearRect(0, 0, view.width, view.height);
+  pen.fillStyle = colours.paper;
+  pen.fillRect(0, 0, view.width, view.height);
+  paintAxis(brush);
+  for (const lane of scene.lanes) paintLane(brush, lane, topOf(lane.index));
+  paintSelected(brush, counterpart);
+  paintNames(brush);
+  canvas.dataset.paint = (performance.now() - began).toFixed(2);
+  canvas.dataset.from = String(Math.round(from - view.first));
+  canvas.dataset.until = String(Math.round(until - view.first));
+};
+
+module.exports = { paint };

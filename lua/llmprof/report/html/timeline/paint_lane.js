@@ -1,0 +1,95 @@
+// A lane on the canvas. A brush is what the frame of the screen is drawn with:
+// { pen, colours, scene, view, marked, to, from, until }.
+"use strict";
+const bins = require("./bins");
+const { cut } = require("./format");
+const { lengthOf } = require("./lanes");
+const { ROW } = require("./scale");
+
+// Wide enough to write a name into; the width of a letter.
+const NAMED = 24;
+const LETTER = 6.2;
+
+const fill = ({ colours, scene }, lane, row) => {
+  const label = lane.frame.label[row];
+  if (lane.kind === "stage" || lane.kind === "gpu") return colours.of[label];
+  return /Synchronize/.test(scene.labels[label]) ? colours.c4 : colours.other;
+};
+
+// From the foot of a lane upwards, by a share of its height.
+const bar = (pen, left, wide, top, tall) => pen.fillRect(left, top + ROW - 2 - tall, wide, tall);
+
+// Where nothing is known one by one: how busy the lane was.
+const paintShares = ({ pen, colours, scene, view, to }, lane, top) => {
+  pen.fillStyle = colours.other;
+  for (const { start, end, share } of bins.shares(lane, scene)) {
+    const left = Math.max(to(start), view.gutter);
+    const right = Math.min(to(end), view.width);
+    if (right > left) bar(pen, left, right - left, top, Math.max(1, (ROW - 4) * share));
+  }
+};
+
+const paintText = ({ pen, colours, view }, text, left, right, top) => {
+  const from = Math.max(left, view.gutter) + 3;
+  const room = Math.floor((Math.min(right, view.width) - from - 2) / LETTER);
+  if (room < 3) return;
+  pen.fillStyle = colours.paper;
+  pen.fillText(cut(text, room), from, top + 12.5);
+};
+
+const paintEvent = (brush, lane, row, left, right, top) => {
+  const { pen, colours, scene } = brush;
+  const { frame } = lane;
+  pen.fillStyle = fill(brush, lane, row);
+  pen.fillRect(left, top + 1, right - left, ROW - 3);
+  // a collective: waiting until the last rank came, then transfer
+  if (frame.waiting && frame.waiting[row] > 0 && lengthOf(frame, row) > 0) {
+    pen.fillStyle = colours.idle;
+    pen.fillRect(left, top + 1, (right - left) * Math.min(1,
+      frame.waiting[row] / lengthOf(frame, row)), ROW - 3);
+  }
+  if (right - left > NAMED) {
+    paintText(brush, scene.labels[frame.label[row]], left, right, top);
+  }
+};
+
+const inView = ({ to, from, until, view }) => ({ to, from, until, gutter: view.gutter,
+  width: view.width });
+
+// Samples are as tall as their percents.
+const paintSamples = (brush, lane, top) => {
+  const { pen } = brush;
+  pen.fillStyle = brush.colours.accent;
+  bins.samples(lane, inView(brush), (left, wide, percent) =>
+    bar(pen, left, wide, top, ((ROW - 4) * Math.min(percent, 100)) / 100));
+};
+
+// Pixels that events share are as dense as they cover them.
+const paintEvents = (brush, lane, top) => {
+  const { pen, view, marked } = brush;
+  const { label } = lane.frame;
+  const dimmed = (number) => marked.labels !== null && !marked.labels.has(number);
+  const dim = (row) => (dimmed(label[row]) ? 0.15 : 1);
+  bins.events(lane, inView(brush), dimmed, {
+    wide: (row, left, right) => {
+      pen.globalAlpha = dim(row);
+      paintEvent(brush, lane, row, Math.max(left, view.gutter - 1),
+        Math.min(right, view.width + 1), top);
+    },
+    narrow: (pixel, covered, row) => {
+      pen.globalAlpha = Math.min(1, 0.25 + covered) * dim(row);
+      pen.fillStyle = fill(brush, lane, row);
+      pen.fillRect(pixel, top + 1, 1, ROW - 3);
+    },
+  });
+  pen.globalAlpha = 1;
+};
+
+const paintLane = (brush, lane, top) => {
+  brush.pen.fillStyle = brush.colours.line;
+  brush.pen.fillRect(0, top + ROW - 1, brush.view.width, 0.5);
+  paintShares(brush, lane, top);
+  (lane.kind === "sample" ? paintSamples : paintEvents)(brush, lane, top);
+};
+
+module.exports = { paintLane };

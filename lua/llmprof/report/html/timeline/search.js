@@ -1,0 +1,67 @@
+// Finding events by the words of their labels, or by their kernel, and going through them.
+"use strict";
+const { count } = require("./format");
+const { placed } = require("./launches");
+
+// The numbers of the labels that have every word of a text, whatever the case; null without
+// a word.
+const labelsWith = (labels, text) => {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return null;
+  return new Set(labels.map((_, i) => i).filter((i) =>
+    words.every((word) => labels[i].toLowerCase().includes(word))));
+};
+
+const byStart = (a, b) => a.lane.frame.start[a.row] - b.lane.frame.start[b.row];
+
+// The events of these labels on all lanes, by start.
+const eventsOf = (lanes, wanted) => lanes.flatMap((lane) => [...lane.rows]
+  .map((row, place) => ({ lane, place, row }))
+  .filter(({ row }) => wanted.has(lane.frame.label[row]))).sort(byStart);
+
+// The launches of a kernel by its number, by start.
+const launchesOf = ({ lanes, gpu }, id) => [...gpu.kernel.keys()]
+  .filter((row) => gpu.kernel[row] === id)
+  .map((row) => placed(lanes, gpu, row)).sort(byStart);
+
+// { step(by), launches(id), clear(), focus() } of the field of a search and its status.
+const create = ({ input, status, scene, view, marked, select }) => {
+  let matches = [];
+  let current = -1;
+
+  const keep = (labels, events, said) => {
+    [marked.labels, matches, current] = [labels, events, -1];
+    status.textContent = said;
+    view.redraw();
+  };
+  const lookFor = (text) => {
+    const wanted = labelsWith(scene.labels, text);
+    const events = wanted ? eventsOf(scene.lanes, wanted) : [];
+    keep(wanted, events, wanted ? `${count(events.length)} events` : "");
+  };
+  const step = (by) => {
+    if (!matches.length) return;
+    current = (current + by + matches.length) % matches.length;
+    status.textContent = `${count(current + 1)} of ${count(matches.length)} events`;
+    select(matches[current], true);
+  };
+  const clear = () => {
+    input.value = "";
+    lookFor("");
+  };
+  const launches = (id) => {
+    input.value = "";
+    const events = launchesOf(scene, id);
+    keep(new Set(events.map(({ row }) => scene.gpu.label[row])), events, "");
+    step(1);
+  };
+  input.addEventListener("input", () => lookFor(input.value));
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    step(event.shiftKey ? -1 : 1);
+    event.preventDefault();
+  });
+  return { step, launches, clear, focus: () => input.focus() };
+};
+
+module.exports = { create, eventsOf, labelsWith, launchesOf };

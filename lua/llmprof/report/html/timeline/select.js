@@ -1,0 +1,43 @@
+// Selecting an event: by a click, or from a search, which brings it into view.
+"use strict";
+const { describe } = require("./details");
+const { eventAt, lengthOf } = require("./lanes");
+const { around, laneAt, topOf } = require("./scale");
+
+const bringIntoView = (canvas, view, { lane, row }) => {
+  const [from, until] = view.seen();
+  view.lookAt(...around(lane.frame.start[row], lengthOf(lane.frame, row), until - from));
+  const holder = canvas.parentElement;
+  holder.scrollTop = topOf(lane.index) - holder.clientHeight / 2;
+};
+
+// The event at a place of the canvas, or within two pixels of it.
+const eventNear = (scene, view, x, y) => {
+  const lane = scene.lanes[laneAt(y)];
+  if (!lane || x < view.gutter) return null;
+  const to = view.to();
+  return [x, x + 2, x - 2].map((at) => eventAt(lane, to.invert(at))).find(Boolean) || null;
+};
+
+// { select(event or null, isSought), neighbour(by): the next event of the lane }
+const create = ({ canvas, detail, scene, view, marked, links }) => {
+  const select = (event, isSought) => {
+    marked.event = event;
+    describe(detail, scene, links, event, view.first);
+    if (event && isSought) bringIntoView(canvas, view, event);
+    view.redraw();
+  };
+  const neighbour = (by) => {
+    const { lane, place } = marked.event;
+    const row = lane.rows[place + by];
+    if (row !== undefined) select({ lane, place: place + by, row }, true);
+  };
+  canvas.addEventListener("click", (given) => {
+    const box = canvas.getBoundingClientRect();
+    canvas.focus();
+    select(eventNear(scene, view, given.clientX - box.left, given.clientY - box.top));
+  });
+  return { select, neighbour };
+};
+
+module.exports = { create };

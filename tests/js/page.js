@@ -1,0 +1,32 @@
+// Sorting and filtering of tables.
+"use strict";
+const assert = require("assert").strict;
+const test = require("node:test");
+const modules = require("./support/modules");
+
+const { hasWords } = modules("page/filter");
+const { compare, nextOrder, numberOf } = modules("page/sort");
+
+test("cells are numbers with or without commas; others have none", () => {
+  assert.deepEqual(["1,234.5", " -3 ", "", "n/a", "Infinity"].map(numberOf),
+    [1234.5, -3, null, null, null]);
+});
+
+test("cells without a value come last both ways", () => {
+  const sorted = (list, sign) => [...list].sort((a, b) => compare(a, b, sign));
+  assert.deepEqual(sorted([2, null, 10], 1), [2, 10, null]);
+  assert.deepEqual(sorted([2, null, 10], -1), [10, 2, null]);
+  assert.deepEqual(sorted(["b", "a", null], 1), ["a", "b", null]);
+});
+
+test("numbers begin with the largest, words with the first of the alphabet", () => {
+  assert.deepEqual([null, "descending", "ascending"].map((before) => nextOrder(before, true)),
+    ["descending", "ascending", "descending"]);
+  assert.equal(nextOrder(null, false), "ascending");
+});
+
+test("a filter wants every word, whatever the case", () => {
+  assert.ok(hasWords("GEMM<8> prefill", " gemm<8 PRE "));
+  assert.ok(hasWords("GEMM", ""));
+  assert.ok(!hasWords("GEMM<8>", "gemm decode"));
+});

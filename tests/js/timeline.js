@@ -1,0 +1,165 @@
+// The parts of the timeline that need no browser: lanes, what shares a pixel, search,
+// launches, scale and words.
+"use strict";
+const assert = require("assert").strict;
+const test = require("node:test");
+const modules = require("./support/modules");
+
+const bins = modules("timeline/bins");
+const { namesOf } = modules("timeline/colours");
+const { facts } = modules("timeline/facts");
+const format = modules("timeline/format");
+const { arrange, eventAt, firstIn } = modules("timeline/lanes");
+const { link } = modules("timeline/launches");
+const scale = modules("timeline/scale");
+const search = modules("timeline/search");
+
+// A frame of rows [lane, start, duration, label], with a column of its own for each of `more`.
+const frame = (rows, more = {}) => ({ rows: rows.length,
+  lane: rows.map((row) => row[0]), start: rows.map((row) => row[1]),
+  duration: rows.map((row) => row[2]), label: rows.map((row) => row[3]), ...more });
+
+// Two calls launch a GEMM and a copy; a step holds a layer and the first of them.
+const made = () => arrange({
+  lanes: [{ kind: "step", title: "steps" }, { kind: "layer", title: "layers" },
+    { kind: "gpu", title: "stream 7" }, { kind: "api", title: "calls" },
+    { kind: "sample", title: "SMs" }],
+  labels: ["step 1", "layer 1", "GEMM <bf16>", "copy", "cudaLaunchKernel", "busy"],
+  stages: ["decode"],
+  span: { first: 0, last: 1000 }, window: { first: 0, last: 500 },
+  mark: frame([[0, 100, 200, 0], [1, 150, 100, 1]]),
+  gpu: frame([[2, 400, 50, 3], [2, 200, 100, 2], [2, NaN, 1, 2]], { api_start: [310, 160, NaN],
+    place: [-1, 0, 0], queue_time: [80, 0, 0], waiting: [20, 0, 0], kernel: [-1, 9, 9] }),
+  api: frame([[3, 160, 10, 4], [3, 310, 10, 4]]),
+  sample: frame([[4, 0, 2, 5], [4, 2, 2, 5], [4, 100, 300, 5]], { percent: [10, 30, 50] }),
+  busy: { lane: [2, 2, 2, 2], share: [255, 0, 51, 102] },
+});
+
+test("rows lie on their lanes by start; those without a start on none", () => {
+  const [steps, , gpu] = made().lanes;
+  assert.deepEqual([...gpu.rows], [1, 0]);
+  assert.deepEqual([...gpu.until], [300, 450]);
+  assert.equal(steps.index, 0);
+  assert.equal(firstIn(gpu, 300), 1);
+  assert.equal(firstIn(gpu, 450), 2);
+});
+
+test("what is at a time is the innermost, until its end", () => {
+  const lane = { rows: [0, 1, 2], until: [100, 100, 100],
+    frame: { start: [0, 10, 20], duration: [100, 30, NaN] } };
+  assert.equal(eventAt(lane, 25).row, 1);
+  assert.equal(eventAt(lane, 40).row, 0);
+  assert.equal(eventAt(lane, 100), null);
+  assert.equal(eventAt(lane, -1), null);
+});
+
+// What of a lane is drawn when a pixel is `perPixel` ns.
+const drawn = (lane, perPixel, dimmed = () => false, gutter = 0) => {
+  const list = [];
+  const given = { to: (ns) => ns / perPixel, from: gutter * perPixel, until: 1000, gutter, width: 1000 };
+  bins.events(lane, given, dimmed, {
+    wide: (row, left, right) => list.push(["wide", row, left, right]),
+    narrow: (pixel, covered, row) => list.push(["narrow", pixel, covered, row]),
+  });
+  return list;
+};
+
+test("events of less than a pixel share it, as much as they cover", () => {
+  const lane = { rows: [0, 1, 2, 3], until: [2, 5, 17, 32],
+    frame: { start: [0, 4, 15, 30], duration: [2, 1, 2, 20], label: [7, 8, 8, 9] } };
+  assert.deepEqual(drawn(lane, 1), [["wide", 0, 0, 2], ["wide", 1, 4, 5], ["wide", 2, 15, 17],
+    ["wide", 3, 30, 50]]);
+  assert.deepEqual(drawn(lane, 8), [["narrow", 0, 0.375, 1], ["narrow", 1, 0.25, 2],
+    ["wide", 3, 3.75, 6.25]]);
+  assert.deepEqual(drawn(lane, 8, (label) => label === 8)[0], ["narrow", 0, 0.375, 0]);
+  assert.deepEqual(drawn(lane, 8, () => false, 3), [["wide", 3, 3.75, 6.25]]);
+});
+
+test("samples of less than a pixel are drawn as their mean", () => {
+  const bars = [];
+  bins.samples(made().lanes[4], { to: (ns) => ns / 10, from: 0, until: 1000, gutter: 0, width: 25 },
+    (left, wide, percent) => bars.push([left, wide, percent]));
+  assert.deepEqual(bars, [[0, 1, 20], [10, 15, 50]]);
+});
+
+test("shares are those of the time in which no event is known", () => {
+  const scene = made();
+  assert.deepEqual(bins.shares(scene.lanes[2], scene),
+    [{ start: 500, end: 750, share: 0.2 }, { start: 750, end: 1000, share: 0.4 }]);
+});
+
+test("a search finds labels with every word, and nothing to find is no search", () => {
+  const { labels, lanes } = made();
+  assert.deepEqual([...search.labelsWith(labels, " gemm BF16 ")], [2]);
+  assert.deepEqual([...search.labelsWith(labels, "gemm copy")], []);
+  assert.equal(search.labelsWith(labels, " "), null);
+  assert.deepEqual(search.eventsOf(lanes, new Set([0, 2, 4])).map(({ lane, row, place }) =>
+    [lane.kind, row, place]), [["step", 0, 0], ["api", 0, 0], ["gpu", 1, 0], ["api", 1, 1]]);
+});
+
+test("launches of a kernel are by start, with their places", () => {
+  const scene = made();
+  scene.gpu.kernel = [9, 9, 8];
+  assert.deepEqual(search.launchesOf(scene, 9).map(({ row, place }) => [row, place]),
+    [[1, 0], [0, 1]]);
+});
+
+test("a call leads to what it launched, and back", () => {
+  const scene = made();
+  const links = link(scene);
+  const [, , gpu, api] = scene.lanes;
+  assert.deepEqual(links.of(1), [0]);
+  assert.equal(links.of(7), undefined);
+  assert.equal(links.counterpart({ lane: gpu, row: 0 }).row, 1);
+  assert.equal(links.counterpart({ lane: api, row: 0 }).row, 1);
+  assert.equal(links.counterpart({ lane: gpu, row: 2 }), null);
+  assert.equal(links.counterpart({ lane: scene.lanes[0], row: 0 }), null);
+});
+
+test("what is known of an event", () => {
+  const scene = made();
+  const of = (lane, row, counters = "") => facts(scene, link(scene), { lane: scene.lanes[lane], row },
+    100, () => counters);
+  assert.deepEqual(of(2, 1, "SM % 12"), [["on", "stream 7"], ["from", "100 ns"], ["took", "100 ns"],
+    ["stage", "decode"], ["launched by", "cudaLaunchKernel (calls)"], ["counters", "SM % 12"],
+    ["step", "step 1"], ["layer", "layer 1"]]);
+  assert.deepEqual(of(2, 0).slice(3), [["launched by", "cudaLaunchKernel (calls)"],
+    ["delay", "80 ns after the call"], ["waited", "20 ns for other ranks, then transfer 30 ns"]]);
+  assert.deepEqual(of(3, 1).slice(3), [["launched", "1 operation: copy"]]);
+  assert.deepEqual(of(4, 2).slice(3, 4), [["sampled", "50 %"]]);
+});
+
+test("times, marks and names are written with what fits them", () => {
+  assert.deepEqual([0, 999, -1500, 2.5e6, 3e9].map(format.duration),
+    ["0 ns", "999 ns", "-1.50 µs", "2.50 ms", "3.00 s"]);
+  assert.equal(format.tick(1.5e6, 5e5), "1,500 µs");
+  assert.equal(format.tick(1.5e6, 2e6), "1.5 ms");
+  assert.equal(format.cut("decode", 6), "decode");
+  assert.equal(format.cut("decode", 5), "deco…");
+  assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }, 0,
+    5e3), "Every event of the run is here.");
+  assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 9e3 },
+    samples_until: 4e3, hidden: 2 }, 0, 9e3), "Every event from 0 ns to 5.00 µs is here, of 9.00 µs. "
+    + "Samples of the hardware are here until 4.00 µs. 2 more lanes are not drawn.");
+});
+
+test("a zoom puts the range that is asked for between the gutter and the edge", () => {
+  const view = { first: 1000, last: 9000, gutter: 100, width: 500 };
+  const { k, x } = scale.zoomTo(view, 3000, 5000);
+  const pixel = (ns) => x + k * (100 + ((ns - 1000) / 8000) * 400);
+  assert.deepEqual([pixel(3000), pixel(5000)], [100, 500]);
+  assert.equal(scale.zoomTo(view, 3000, 3000).k, 8000);
+  assert.deepEqual(scale.zoomTo(view, 1000, 9000), { k: 1, x: 0 });
+  assert.deepEqual(scale.around(1000, 100, 1e6), [-950, 3050]);
+  assert.deepEqual(scale.around(1000, 100, 10), [50, 2050]);
+  assert.equal(scale.laneAt(scale.topOf(3)), 3);
+  assert.equal(scale.laneAt(3), -2);
+  assert.deepEqual(scale.reach({ span: { first: 5, last: 5 }, window: { first: 5, last: 5 } }),
+    { first: 5, last: 6 });
+});
+
+test("a label has one colour in every page, and stages have theirs in order", () => {
+  const names = namesOf(["gemm", "decode", "prefill"], ["prefill", "decode"]);
+  assert.deepEqual(names.slice(1), ["c1", "c0"]);
+  assert.equal(names[0], namesOf(["copy", "gemm"], [])[1]);
+});
