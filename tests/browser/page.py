@@ -17,6 +17,7 @@ from pathlib import Path
 
 try:
     from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
     from selenium.webdriver.common.by import By
@@ -52,7 +53,7 @@ def start():
                      "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    return webdriver.Chrome(options=options, service=Service(DRIVER))
 
 
 class Page(unittest.TestCase):
@@ -387,6 +388,16 @@ class Timeline(Drawn, unittest.TestCase):
         self.assertTrue(self.browser.execute_script(
             "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
             "return box.top >= 0 && box.bottom <= innerHeight", target))
+
+    def test_a_search_that_is_deleted_letter_by_letter_ends(self):
+        field = self.find("#events input")
+        field.send_keys("x")
+        self.assertIn(" events", self.find("#events .status").text)
+        field.send_keys(Keys.BACKSPACE)
+        self.assertEqual("", self.find("#events .status").text)
+        before = self.length()  # drawn without an error, which tearDown would find
+        self.press("w")
+        self.assertLess(self.length(), before)
 
     def test_a_row_leads_to_its_launches(self):
         self.find("#kernels > summary").click()

@@ -72,6 +72,7 @@ test("events of less than a pixel share it, as much as they cover", () => {
   assert.deepEqual(drawn(lane, 8), [["narrow", 0, 0.375, 1], ["narrow", 1, 0.25, 2],
     ["wide", 3, 3.75, 6.25]]);
   assert.deepEqual(drawn(lane, 8, (label) => label === 8)[0], ["narrow", 0, 0.375, 0]);
+  assert.deepEqual(drawn(lane, 8, (label) => label === 8)[1], ["narrow", 1, 0.25, 2]);
   assert.deepEqual(drawn(lane, 8, () => false, 3), [["wide", 3, 3.75, 6.25]]);
 });
 

@@ -27,9 +27,9 @@ const events = (lane, given, dimmed, { wide, narrow }) => {
       continue;
     }
     const here = Math.floor(left);
-    if (here !== pixel) { flush(); pixel = here; }
+    if (here !== pixel) { flush(); [pixel, last] = [here, row]; }
     covered += right - left;
-    if (last === row || !dimmed(frame.label[row])) last = row;
+    if (!dimmed(frame.label[row])) last = row;
   }
   flush();
 };
