@@ -21,6 +21,7 @@
   X(listen)        \
   X(markdown)      \
   X(merge)         \
+  X(ncu)           \
   X(nvtx)          \
   X(pack)          \
   X(period)        \

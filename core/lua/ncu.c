@@ -1,0 +1,100 @@
+/* llmprof.ncu: counters of the raw page that Nsight Compute prints.
+ *
+ *   local page = assert(ncu.open "ncu/raw.csv")
+ *   local counters = assert(page:counters { ["dram__bytes.sum"] = true })
+ */
+#include "frame.h"
+#include "ncu/ncu_page.h"
+
+#define PAGE "llmprof.ncu.page"
+
+enum {
+  UV_INPUT = 1 /* user value: the text that is read */
+};
+
+/* ncu.open(path) -> page | nil, message, code
+ * ncu.parse(text) reads a string instead */
+static int open_page(lua_State *L, bool from_text) {
+  size_t size;
+  const char *input =
+      from_text ? luaL_checklstring(L, 1, &size) : llmprof_lua_check_path(L, 1);
+  lua_settop(L, 1);
+  void **box = llmprof_lua_box(L, PAGE, UV_INPUT);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 2, UV_INPUT);
+  llmprof_error err;
+  *box = from_text ? llmprof_ncu_page_open_bytes("csv", input, size, &err)
+                   : llmprof_ncu_page_open(input, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+static int ncu_open(lua_State *L) {
+  return open_page(L, false);
+}
+
+static int ncu_parse(lua_State *L) {
+  return open_page(L, true);
+}
+
+/* page:metrics() -> table of base units by metric */
+static int f_metrics(lua_State *L) {
+  const llmprof_ncu_page *page = llmprof_lua_unbox(L, 1, PAGE);
+  size_t count = llmprof_ncu_page_metrics(page);
+  lua_createtable(L, 0, (int)count);
+  for (size_t i = 0; i < count; i++) {
+    const char *unit, *name = llmprof_ncu_page_metric(page, i, &unit);
+    lua_pushstring(L, unit);
+    lua_setfield(L, -2, name);
+  }
+  return 1;
+}
+
+/* page:counters(set of metrics) -> frame | nil, message, code; once
+ * (ncu/ncu_page.h has its columns) */
+static int f_counters(lua_State *L) {
+  llmprof_ncu_page *page = llmprof_lua_unbox(L, 1, PAGE);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  size_t count = 0, all = llmprof_ncu_page_metrics(page);
+  uint32_t *wanted = llmprof_lua_scratch(L, all, sizeof *wanted);
+  for (uint32_t i = 0; i < all; i++) {
+    const char *unit;
+    lua_getfield(L, 2, llmprof_ncu_page_metric(page, i, &unit));
+    if (lua_toboolean(L, -1)) wanted[count++] = i;
+    lua_pop(L, 1);
+  }
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_ncu_page_counters(page, wanted, count, &err);
+  if (*made) return 1;
+  return err.code == LLMPROF_INTERRUPTED ? llmprof_lua_raise(L, &err)
+                                         : llmprof_lua_fail(L, &err);
+}
+
+static int f_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, PAGE);
+  llmprof_ncu_page_close(*box);
+  *box = NULL;
+  return 0;
+}
+
+static const luaL_Reg methods[] = {
+    {"metrics", f_metrics},
+    {"counters", f_counters},
+    {"close", f_close},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"open", ncu_open},
+    {"parse", ncu_parse},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_ncu(lua_State *L);
+int luaopen_llmprof_ncu(lua_State *L) {
+  llmprof_lua_frame_classes(L);
+  llmprof_lua_class(L, PAGE, methods, f_close);
+  luaL_newlib(L, functions);
+  return 1;
+}

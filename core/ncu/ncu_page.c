@@ -1,0 +1,586 @@
+#include "ncu/ncu_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frame/intern.h"
+#include "frame/row_table.h"
+#include "llmprof/alloc.h"
+#include "llmprof/csv.h"
+#include "llmprof/interrupt.h"
+#include "ncu/ncu_ranges.h"
+#include "os/source.h"
+#include "text/metric_unit.h"
+
+/* ---- columns ---- */
+
+/* Those of the page that say which launch it is. */
+enum {
+  ID,
+  PROCESS,
+  STACK,
+  STARTED,
+  KERNEL,
+  CONTEXT,
+  STREAM,
+  BLOCK,
+  GRID,
+  DEVICE,
+  READ, /* the rest is not a metric either */
+  TITLES = READ + 3
+};
+
+static const char *const titles[TITLES] = {
+    [ID] = "ID",
+    [PROCESS] = "Process ID",
+    [STACK] = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:"
+              "Msg_Type:Msg",
+    [STARTED] = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:"
+                "Msg_Type:Msg",
+    [KERNEL] = "Kernel Name",
+    [CONTEXT] = "Context",
+    [STREAM] = "Stream",
+    [BLOCK] = "Block Size",
+    [GRID] = "Grid Size",
+    [DEVICE] = "Device",
+    "Process Name",
+    "Host Name",
+    "CC",
+};
+
+/* Those of the frame. */
+static const llmprof_row_column columns[] = {
+    {"source", NULL, true},   {"pid", NULL, false},
+    {"launch", NULL, false},  {"name", NULL, true},
+    {"device", NULL, false},  {"context", NULL, false},
+    {"stream", NULL, false},  {"correlation", NULL, false},
+    {"tid", NULL, false},     {"grid_x", NULL, false},
+    {"grid_y", NULL, false},  {"grid_z", NULL, false},
+    {"block_x", NULL, false}, {"block_y", NULL, false},
+    {"block_z", NULL, false}, {"ranges", NULL, true},
+    {"started", NULL, true},  {"whole", NULL, false},
+    {"line", NULL, false},
+};
+
+enum {
+  QUOTED = 80, /* bytes of a cell, in a message */
+  NOWHERE = UINT32_MAX
+};
+
+typedef struct metric {
+  uint32_t field, name; /* in the header; a string */
+  llmprof_metric_unit unit;
+} metric;
+
+struct llmprof_ncu_page {
+  char *path;
+  llmprof_csv *csv;
+  llmprof_strings *strings;
+  uint32_t fields[TITLES]; /* by title; NOWHERE: the page lacks it */
+  metric *metrics;
+  size_t metric_count;
+  uint32_t source;
+};
+
+/* ---- what there is where there is no page ---- */
+
+enum {
+  WORDS = 64 /* at least the bytes of what is looked for */
+};
+
+/* ncu's word that there was nothing to profile; columns parted otherwise. */
+static llmprof_code say_what(const char *bytes, size_t size) {
+  static const char nothing[] = "==WARNING== No ",
+                    profiled[] = "s were profiled";
+  const char *at = memmem(bytes, size, nothing, sizeof nothing - 1);
+  if (at &&
+      memmem(at, size - (size_t)(at - bytes), profiled, sizeof profiled - 1))
+    return LLMPROF_EMPTY;
+  return memmem(bytes, size, "Kernel Name;", 12) ||
+                 memmem(bytes, size, "Kernel Name\";", 13)
+             ? LLMPROF_UNSUPPORTED
+             : LLMPROF_OK;
+}
+
+/* With a source that is open, or NULL. */
+static llmprof_code look_through(llmprof_source *source) {
+  llmprof_buffer seen = {0};
+  llmprof_code found = LLMPROF_OK;
+  const char *piece;
+  size_t size;
+  while (source && !found && llmprof_source_next(source, &piece, &size, NULL) &&
+         size) {
+    llmprof_buffer_add(&seen, piece, size);
+    if (seen.failed) break;
+    found = say_what(seen.bytes, seen.size);
+    if (seen.size > WORDS) { /* it may lie across two pieces */
+      memmove(seen.bytes, seen.bytes + seen.size - WORDS, WORDS);
+      seen.size = WORDS;
+    }
+  }
+  llmprof_buffer_free(&seen);
+  llmprof_source_close(source);
+  return found;
+}
+
+static bool nothing_profiled(const llmprof_ncu_page *page, llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_EMPTY, "%s: no kernels were profiled",
+                      page->path);
+}
+
+/* Why there is no header. */
+static bool explain(const llmprof_ncu_page *page, llmprof_source *source,
+                    llmprof_error *err) {
+  switch ((int)look_through(source)) {
+  case LLMPROF_EMPTY:
+    return nothing_profiled(page, err);
+  case LLMPROF_UNSUPPORTED:
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "%s: there are semicolons between its columns, where "
+                        "ncu --csv prints commas",
+                        page->path);
+  default:
+    return false;
+  }
+}
+
+/* ---- opening ---- */
+
+static bool equals(const llmprof_csv_field *field, const char *text) {
+  return strlen(text) == field->size &&
+         memcmp(text, field->bytes, field->size) == 0;
+}
+
+/* Which title it is; TITLES: none. */
+static uint32_t title_of(const llmprof_csv_field *field) {
+  uint32_t title = 0;
+  while (title < TITLES && !equals(field, titles[title])) title++;
+  return title;
+}
+
+static bool has_title(const llmprof_csv_row *header, const char *title) {
+  size_t field = 0;
+  while (field < header->count && !equals(&header->fields[field], title))
+    field++;
+  return field < header->count;
+}
+
+static bool check_page(const llmprof_ncu_page *page, llmprof_error *err) {
+  const llmprof_csv_row *header = llmprof_csv_header(page->csv);
+  bool of_metrics = has_title(header, "Metric Name");
+  bool of_sections = has_title(header, "Section Name");
+  if (of_metrics && of_sections && has_title(header, "Metric Value"))
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "%s: a details page, not a raw page", page->path);
+  if (of_metrics || of_sections || !has_title(header, titles[ID]))
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: no raw page of ncu",
+                        page->path);
+  return true;
+}
+
+/* The same name twice has no one value: its metric is left out. */
+static bool add_metric(llmprof_ncu_page *page, uint32_t field, uint32_t *times,
+                       llmprof_error *err) {
+  const llmprof_csv_field *name = &llmprof_csv_header(page->csv)->fields[field];
+  metric *m = &page->metrics[page->metric_count];
+  *m = (metric){.field = field};
+  if (!llmprof_strings_add(page->strings, name->bytes, name->size, &m->name))
+    return llmprof_fail_nomem(err);
+  times[m->name]++;
+  page->metric_count++;
+  return true;
+}
+
+static void leave_out_doubles(llmprof_ncu_page *page, const uint32_t *times) {
+  size_t kept = 0;
+  for (size_t i = 0; i < page->metric_count; i++) {
+    if (times[page->metrics[i].name] == 1)
+      page->metrics[kept++] = page->metrics[i];
+  }
+  page->metric_count = kept;
+}
+
+static bool read_titles(llmprof_ncu_page *page, uint32_t *times,
+                        llmprof_error *err) {
+  const llmprof_csv_row *header = llmprof_csv_header(page->csv);
+  for (uint32_t i = 0; i < TITLES; i++) page->fields[i] = NOWHERE;
+  for (uint32_t i = 0; i < header->count; i++) {
+    uint32_t title = title_of(&header->fields[i]);
+    if (title == TITLES) {
+      if (!add_metric(page, i, times, err)) return false;
+    } else if (page->fields[title] != NOWHERE) {
+      return llmprof_fail(err, LLMPROF_SYNTAX, "%s: column '%s' appears twice",
+                          page->path, titles[title]);
+    } else {
+      page->fields[title] = i;
+    }
+  }
+  leave_out_doubles(page, times);
+  return true;
+}
+
+static bool read_header(llmprof_ncu_page *page, llmprof_error *err) {
+  size_t count = llmprof_csv_header(page->csv)->count;
+  uint32_t *times = llmprof_zalloc(count, sizeof *times);
+  page->metrics = llmprof_alloc(count, sizeof *page->metrics);
+  bool ok = (times && page->metrics) || llmprof_fail_nomem(err);
+  ok = ok && read_titles(page, times, err);
+  llmprof_free(times);
+  return ok;
+}
+
+/* A cell as it may stand in a message of one line. */
+static const char *quote(const llmprof_csv_field *cell, char *into) {
+  size_t size = cell->size < QUOTED ? cell->size : QUOTED;
+  for (size_t i = 0; i < size; i++) {
+    char c = cell->bytes[i];
+    into[i] = '?';
+    if ((unsigned char)c >= ' ' && c != 127) into[i] = c;
+  }
+  strcpy(into + size, cell->size > QUOTED ? "..." : "");
+  return into;
+}
+
+/* The row after the header. */
+static bool read_units(llmprof_ncu_page *page, llmprof_error *err) {
+  llmprof_csv_row row;
+  char quoted[QUOTED + 4];
+  int got = llmprof_csv_next(page->csv, &row, err);
+  if (got < 0) return false;
+  if (!got) return nothing_profiled(page, err);
+  const llmprof_csv_field *id = &row.fields[page->fields[ID]];
+  if (id->size)
+    return llmprof_fail_at(err, LLMPROF_SYNTAX, page->path, row.line, 0,
+                           "units row missing: the row after the header has "
+                           "ID %s",
+                           quote(id, quoted));
+  for (size_t i = 0; i < page->metric_count; i++) {
+    metric *m = &page->metrics[i];
+    m->unit = llmprof_metric_unit_read(row.fields[m->field].bytes);
+  }
+  return true;
+}
+
+/* The csv becomes the page's. */
+static llmprof_ncu_page *open_page(llmprof_ncu_page *page, llmprof_csv *csv,
+                                   llmprof_error *err) {
+  page->csv = csv;
+  if (csv && check_page(page, err) && read_header(page, err) &&
+      read_units(page, err))
+    return page;
+  llmprof_ncu_page_close(page);
+  return NULL;
+}
+
+static const llmprof_csv_options options = {.header_has = "Kernel Name"};
+
+static llmprof_ncu_page *new_page(const char *name, llmprof_error *err) {
+  llmprof_ncu_page *page = llmprof_zalloc(1, sizeof *page);
+  if (page) page->path = llmprof_strdup(name);
+  if (page) page->strings = llmprof_strings_new();
+  if (page && page->path && page->strings) return page;
+  llmprof_ncu_page_close(page);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+llmprof_ncu_page *llmprof_ncu_page_open(const char *path, llmprof_error *err) {
+  llmprof_error why = {0};
+  llmprof_ncu_page *page = new_page(path, err);
+  if (!page) return NULL;
+  llmprof_csv *csv = llmprof_csv_open(path, &options, &why);
+  if (!csv && why.code == LLMPROF_EMPTY)
+    explain(page, llmprof_source_open(path, NULL), &why);
+  if (!csv && err) *err = why;
+  return open_page(page, csv, err);
+}
+
+llmprof_ncu_page *llmprof_ncu_page_open_bytes(const char *name,
+                                              const void *bytes, size_t size,
+                                              llmprof_error *err) {
+  llmprof_error why = {0};
+  llmprof_ncu_page *page = new_page(name, err);
+  if (!page) return NULL;
+  llmprof_csv *csv = llmprof_csv_open_bytes(name, bytes, size, &options, &why);
+  if (!csv && why.code == LLMPROF_EMPTY)
+    explain(page, llmprof_source_bytes(name, bytes, size, NULL), &why);
+  if (!csv && err) *err = why;
+  return open_page(page, csv, err);
+}
+
+void llmprof_ncu_page_close(llmprof_ncu_page *page) {
+  if (!page) return;
+  llmprof_csv_close(page->csv);
+  llmprof_strings_free(page->strings);
+  llmprof_free(page->metrics);
+  llmprof_free(page->path);
+  llmprof_free(page);
+}
+
+size_t llmprof_ncu_page_metrics(const llmprof_ncu_page *page) {
+  return page->metric_count;
+}
+
+const char *llmprof_ncu_page_metric(const llmprof_ncu_page *page, size_t number,
+                                    const char **unit) {
+  const metric *m = &page->metrics[number];
+  *unit = m->unit.base;
+  return llmprof_strings_get(page->strings, m->name, NULL);
+}
+
+/* ---- rows ---- */
+
+/* Where a launch was first. */
+typedef struct launch_key {
+  int64_t process, id;
+} launch_key;
+
+/* The rows while they are read. */
+typedef struct reading {
+  llmprof_ncu_page *page;
+  const uint32_t *metrics; /* by real column: which metric */
+  uint32_t *wanted;        /* fields of the page, ascending */
+  size_t wanted_count;
+  uint32_t *slots; /* by title, then by real column: which of them */
+  llmprof_row_table table;
+  llmprof_intern seen; /* of launch_key */
+  llmprof_buffer tags;
+  const llmprof_csv_row *row;
+} reading;
+
+static const llmprof_csv_field *cell_of(const reading *r, uint32_t title) {
+  static const llmprof_csv_field none = {"", 0};
+  uint32_t slot = r->slots[title];
+  return slot == NOWHERE ? &none : &r->row->fields[slot];
+}
+
+/* A whole number; LLMPROF_ABSENT: none. */
+static int64_t whole_of(const llmprof_csv_field *cell) {
+  const double most = 9007199254740992.0; /* up to here each is a double */
+  double value;
+  if (llmprof_csv_number(cell->bytes, cell->size, &value) !=
+          LLMPROF_NUMBER_OK ||
+      !(value >= -most && value <= most) || value != floor(value))
+    return LLMPROF_ABSENT;
+  return (int64_t)value;
+}
+
+static bool is_present(const llmprof_csv_field *cell) {
+  double value;
+  return llmprof_csv_number(cell->bytes, cell->size, &value) !=
+         LLMPROF_NUMBER_ABSENT;
+}
+
+static bool fail_cell(const reading *r, const char *what,
+                      const llmprof_csv_field *cell, llmprof_error *err) {
+  char quoted[QUOTED + 4];
+  return llmprof_fail_at(err, LLMPROF_SYNTAX, r->page->path, r->row->line, 0,
+                         "%s: %s", what, quote(cell, quoted));
+}
+
+/* "(x, y, z)", or nothing. */
+static bool read_size(const reading *r, uint32_t title, int64_t size[3],
+                      llmprof_error *err) {
+  const llmprof_csv_field *cell = cell_of(r, title);
+  unsigned x, y, z;
+  int end = 0;
+  char what[40];
+  size[0] = size[1] = size[2] = LLMPROF_ABSENT;
+  if (!is_present(cell)) return true;
+  if (cell->size < QUOTED && !strpbrk(cell->bytes, "+-") &&
+      sscanf(cell->bytes, " ( %9u , %9u , %9u ) %n", &x, &y, &z, &end) == 3 &&
+      (size_t)end == cell->size) {
+    size[0] = x, size[1] = y, size[2] = z;
+    return true;
+  }
+  snprintf(what, sizeof what, "%s is not (x, y, z)", titles[title]);
+  return fail_cell(r, what, cell, err);
+}
+
+static bool add_text(const reading *r, const char *bytes, size_t size,
+                     int64_t *cell, llmprof_error *err) {
+  uint32_t id;
+  if (!llmprof_strings_add(r->page->strings, bytes, size, &id))
+    return llmprof_fail_nomem(err);
+  *cell = id;
+  return true;
+}
+
+static bool read_ranges(reading *r, uint32_t title, int64_t *thread,
+                        int64_t *tags, llmprof_error *err) {
+  const llmprof_csv_field *cell = cell_of(r, title);
+  llmprof_buffer_clear(&r->tags);
+  size_t count =
+      title == STACK
+          ? ncu_ranges_stack(cell->bytes, cell->size, &r->tags, thread)
+          : ncu_ranges_started(cell->bytes, cell->size, &r->tags);
+  if (r->tags.failed) return llmprof_fail_nomem(err);
+  const char *bytes = r->tags.bytes ? r->tags.bytes : "";
+  return !count || add_text(r, bytes, r->tags.size, tags, err);
+}
+
+/* Launches are numbered by process. */
+static bool check_launch(reading *r, int64_t id, llmprof_error *err) {
+  const llmprof_csv_field *process = cell_of(r, PROCESS);
+  launch_key key = {.id = id};
+  uint32_t launch;
+  if (!add_text(r, process->bytes, process->size, &key.process, err))
+    return false;
+  if (!llmprof_intern_add(&r->seen, &key, &launch))
+    return llmprof_fail_nomem(err);
+  if (launch == r->table.rows) return true;
+  size_t last = launch * r->table.column_count + r->table.column_count - 1;
+  return llmprof_fail_at(err, LLMPROF_SYNTAX, r->page->path, r->row->line, 0,
+                         "ID %lld was on line %lld already", (long long)id,
+                         (long long)r->table.cells[last]);
+}
+
+/* ncu calls a result "range" that is a whole range, and gives it no stream; a
+ * kernel of that name has one. */
+static bool is_whole_range(const reading *r) {
+  return equals(cell_of(r, KERNEL), "range") && r->slots[STREAM] != NOWHERE &&
+         !is_present(cell_of(r, STREAM));
+}
+
+static bool read_value(const reading *r, size_t number, double *value,
+                       llmprof_error *err) {
+  const metric *m = &r->page->metrics[r->metrics[number]];
+  const llmprof_csv_field *cell = &r->row->fields[r->slots[TITLES + number]];
+  double got;
+  char what[160];
+  switch (llmprof_csv_number(cell->bytes, cell->size, &got)) {
+  case LLMPROF_NUMBER_OK:
+    *value = llmprof_metric_unit_scale(&m->unit, got);
+    return true;
+  case LLMPROF_NUMBER_ABSENT:
+    return true;
+  case LLMPROF_NUMBER_TEXT:
+    break;
+  }
+  snprintf(what, sizeof what, "%.120s is not a number as LC_ALL=C has it",
+           llmprof_strings_get(r->page->strings, m->name, NULL));
+  return fail_cell(r, what, cell, err);
+}
+
+static bool read_row(reading *r, llmprof_error *err) {
+  int64_t id = whole_of(cell_of(r, ID)), grid[3], block[3];
+  int64_t name = LLMPROF_ABSENT, ranges = LLMPROF_ABSENT;
+  int64_t started = LLMPROF_ABSENT, thread = LLMPROF_ABSENT;
+  const llmprof_csv_field *kernel = cell_of(r, KERNEL);
+  bool whole = is_whole_range(r);
+  if (id == LLMPROF_ABSENT)
+    return fail_cell(r, "ID is not a number", cell_of(r, ID), err);
+  if (!read_size(r, BLOCK, block, err) || !read_size(r, GRID, grid, err) ||
+      !check_launch(r, id, err) ||
+      !read_ranges(r, STACK, &thread, &ranges, err) ||
+      !read_ranges(r, STARTED, NULL, &started, err) ||
+      (kernel->size && !add_text(r, kernel->bytes, kernel->size, &name, err)))
+    return false;
+  const int64_t cells[] = {
+      r->page->source,
+      whole_of(cell_of(r, PROCESS)),
+      id,
+      name,
+      whole_of(cell_of(r, DEVICE)),
+      whole_of(cell_of(r, CONTEXT)),
+      whole_of(cell_of(r, STREAM)),
+      LLMPROF_ABSENT,
+      thread,
+      grid[0],
+      grid[1],
+      grid[2],
+      block[0],
+      block[1],
+      block[2],
+      ranges,
+      started,
+      whole ? 1 : LLMPROF_ABSENT,
+      (int64_t)r->row->line,
+  };
+  double *values = llmprof_row_table_add(&r->table, cells);
+  if (!values) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < r->table.real_count; i++) {
+    if (!read_value(r, i, &values[i], err)) return false;
+  }
+  return true;
+}
+
+/* Which fields are read, and where among them each column is. */
+static bool plan(reading *r, llmprof_error *err) {
+  const llmprof_ncu_page *page = r->page;
+  size_t fields = llmprof_csv_header(page->csv)->count;
+  uint32_t *slot_of = llmprof_alloc(fields, sizeof *slot_of);
+  r->wanted = llmprof_alloc(fields, sizeof *r->wanted);
+  r->slots = llmprof_alloc(TITLES + r->table.real_count, sizeof *r->slots);
+  bool ok = slot_of && r->wanted && r->slots;
+  if (ok) memset(slot_of, 0, fields * sizeof *slot_of);
+  for (uint32_t i = 0; ok && i < READ; i++) {
+    if (page->fields[i] != NOWHERE) slot_of[page->fields[i]] = 1;
+  }
+  for (size_t i = 0; ok && i < r->table.real_count; i++)
+    slot_of[page->metrics[r->metrics[i]].field] = 1;
+  for (uint32_t i = 0; ok && i < fields; i++) {
+    if (!slot_of[i]) continue;
+    slot_of[i] = (uint32_t)r->wanted_count;
+    r->wanted[r->wanted_count++] = i;
+  }
+  for (uint32_t i = 0; ok && i < READ; i++)
+    r->slots[i] =
+        page->fields[i] == NOWHERE ? NOWHERE : slot_of[page->fields[i]];
+  for (size_t i = 0; ok && i < r->table.real_count; i++)
+    r->slots[TITLES + i] = slot_of[page->metrics[r->metrics[i]].field];
+  llmprof_free(slot_of);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool read_rows(reading *r, llmprof_error *err) {
+  for (;;) {
+    llmprof_csv_row row;
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    int got = llmprof_csv_next_of(r->page->csv, r->wanted, r->wanted_count,
+                                  &row, err);
+    if (got < 0) return false;
+    if (!got) return r->table.rows || nothing_profiled(r->page, err);
+    r->row = &row;
+    if (!read_row(r, err)) return false;
+  }
+}
+
+static llmprof_frame *make_frame(const reading *r, llmprof_error *err) {
+  size_t count = r->table.real_count;
+  llmprof_row_column *reals = llmprof_zalloc(count + 1, sizeof *reals);
+  if (!reals) return llmprof_fail_nomem(err), NULL;
+  for (size_t i = 0; i < count; i++)
+    reals[i].name =
+        llmprof_ncu_page_metric(r->page, r->metrics[i], &reals[i].unit);
+  llmprof_frame *frame =
+      llmprof_row_table_frame(&r->table, reals, r->page->strings, err);
+  llmprof_free(reals);
+  return frame;
+}
+
+llmprof_frame *llmprof_ncu_page_counters(llmprof_ncu_page *page,
+                                         const uint32_t *metrics, size_t count,
+                                         llmprof_error *err) {
+  reading r = {.page = page,
+               .metrics = metrics,
+               .table = {.columns = columns,
+                         .column_count = sizeof columns / sizeof *columns,
+                         .real_count = count}};
+  llmprof_frame *frame = NULL;
+  if (!page->csv)
+    return llmprof_fail(err, LLMPROF_EMPTY, "%s: was read", page->path), NULL;
+  llmprof_intern_init(&r.seen, sizeof(launch_key));
+  if (!llmprof_strings_add(page->strings, "ncu", 3, &page->source))
+    llmprof_fail_nomem(err);
+  else if (plan(&r, err) && read_rows(&r, err))
+    frame = make_frame(&r, err);
+  llmprof_row_table_free(&r.table);
+  llmprof_intern_free(&r.seen);
+  llmprof_buffer_free(&r.tags);
+  llmprof_free(r.wanted);
+  llmprof_free(r.slots);
+  llmprof_csv_close(page->csv);
+  page->csv = NULL;
+  return frame;
+}

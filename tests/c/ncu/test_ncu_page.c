@@ -1,0 +1,324 @@
+/* ncu's raw page: what is read of it, and what is refused. */
+#include "ncu/ncu_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+#include "text/metric_unit.h"
+
+#define NVTX "PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
+#define NONE ":none:none:none:none:none:none"
+
+#define HEADER                                                             \
+  "\"ID\",\"Process ID\",\"thread Domain:Push/Pop_Range:" NVTX             \
+  "\",\"Id:Domain:Start/Stop_Range:" NVTX                                  \
+  "\",\"Kernel Name\",\"Stream\",\"Block Size\",\"Grid Size\",\"Device\"," \
+  "\"gpu__time_duration.sum\",\"dram__bytes.sum\",\"twice\",\"note\","     \
+  "\"twice\"\n"
+#define UNITS                                                                \
+  "\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"us\",\"Mbyte\",\"\",\"\"," \
+  "\"\"\n"
+#define REST "\"1\",\"text\",\"2\"\n"
+
+static const char page_text[] =
+    "the workload prints \"Kernel Name\n==PROF== Connected\n" HEADER UNITS
+    "\"0\",\"9\",\"1114  \"\"<default domain>:generate" NONE
+    "\"\"  \"\"vllm:step 3" NONE "\"\" \",\"\",\"f<\"\"a\"\">(int)\",\"7\","
+    "\"(128, 1, 1)\",\"(4, 20, 1)\",\"0\",\"2.5\",\"1,234.5\"," REST
+    "==PROF== Disconnected\n" HEADER
+    "\"0\",\"10\",\"\",\"\"\"3:<default domain>:request:9" NONE "\"\" \","
+    "\"range\",\"n/a\",\"n/a\",\"n/a\",\"0\",\"(!) n/a\",\"nan\"," REST;
+
+/* Metrics of the page. */
+enum {
+  DURATION,
+  BYTES,
+  NOTE
+};
+
+static const uint32_t figures[] = {DURATION, BYTES};
+
+static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
+  size_t number = llmprof_frame_find(frame, name);
+  assert_int_not_equal(number, SIZE_MAX);
+  return llmprof_cell(llmprof_frame_column(frame, number, NULL), row);
+}
+
+static double real(llmprof_frame *frame, const char *name, size_t row) {
+  size_t number = llmprof_frame_find(frame, name);
+  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
+  return ((const double *)column->data)[row];
+}
+
+static const char *text(llmprof_frame *frame, const char *name, size_t row) {
+  size_t number = llmprof_frame_find(frame, name);
+  return llmprof_cell_text(frame, llmprof_frame_column(frame, number, NULL),
+                           row, NULL);
+}
+
+static llmprof_ncu_page *open_text(const char *bytes, llmprof_error *err) {
+  return llmprof_ncu_page_open_bytes("page", bytes, strlen(bytes), err);
+}
+
+static void test_metrics(void **state) {
+  (void)state;
+  const char *unit;
+  llmprof_ncu_page *page = open_text(page_text, NULL);
+  assert_int_equal(llmprof_ncu_page_metrics(page), 3); /* none of "twice" */
+  assert_string_equal(llmprof_ncu_page_metric(page, DURATION, &unit),
+                      "gpu__time_duration.sum");
+  assert_string_equal(unit, "s");
+  llmprof_ncu_page_metric(page, BYTES, &unit);
+  assert_string_equal(unit, "byte");
+  llmprof_ncu_page_close(page);
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    int64_t first, second;
+  } cells[] = {{"launch", 0, 0},
+               {"pid", 9, 10},
+               {"tid", 1114, LLMPROF_ABSENT},
+               {"stream", 7, LLMPROF_ABSENT},
+               {"context", LLMPROF_ABSENT, LLMPROF_ABSENT},
+               {"correlation", LLMPROF_ABSENT, LLMPROF_ABSENT},
+               {"block_x", 128, LLMPROF_ABSENT},
+               {"grid_y", 20, LLMPROF_ABSENT},
+               {"whole", LLMPROF_ABSENT, 1},
+               {"line", 5, 8}};
+  llmprof_ncu_page *page = open_text(page_text, NULL);
+  llmprof_frame *frame = llmprof_ncu_page_counters(page, figures, 2, NULL);
+  assert_int_equal(llmprof_frame_rows(frame), 2);
+  for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+    assert_int_equal(cell(frame, cells[i].name, 0), cells[i].first);
+    assert_int_equal(cell(frame, cells[i].name, 1), cells[i].second);
+  }
+  assert_string_equal(text(frame, "source", 1), "ncu");
+  assert_string_equal(text(frame, "name", 0), "f<\"a\">(int)");
+  assert_string_equal(text(frame, "ranges", 0), "generate\nvllm:step 3");
+  assert_null(text(frame, "ranges", 1));
+  assert_string_equal(text(frame, "started", 1), "request:9");
+  assert_true(real(frame, "gpu__time_duration.sum", 0) == 2.5 / 1e6);
+  assert_true(real(frame, "dram__bytes.sum", 0) == 1234.5 * 1e6);
+  assert_true(isnan(real(frame, "gpu__time_duration.sum", 1)));
+  assert_true(isnan(real(frame, "dram__bytes.sum", 1)));
+  llmprof_frame_free(frame);
+  llmprof_ncu_page_close(page);
+}
+
+/* The ranges of a cell of a stack. */
+static void ranges_are(const char *item, const char *wanted) {
+  char row[1024];
+  snprintf(row, sizeof row,
+           HEADER UNITS "\"0\",\"9\",\"7  %s\",\"\",\"f\",\"7\",\"\",\"\","
+                        "\"0\",\"1\",\"1\"," REST,
+           item);
+  llmprof_ncu_page *page = open_text(row, NULL);
+  llmprof_frame *frame = llmprof_ncu_page_counters(page, NULL, 0, NULL);
+  const char *got = text(frame, "ranges", 0);
+  assert_int_equal(got == NULL, wanted == NULL);
+  if (wanted) assert_string_equal(got, wanted);
+  llmprof_frame_free(frame);
+  llmprof_ncu_page_close(page);
+}
+
+static void test_ranges(void **state) {
+  (void)state;
+  static const char *const names[] = {
+      "aten::mm",       "a:b:c:",       ":",          "",
+      "say \"\"hi\"\"", "x\"\"  \"\"y", "x\"\" \"\"", "  ",
+      "(lambda) <T*>"};
+  static const char *const plain[] = {
+      "aten::mm", "a:b:c:",       ":", "", "say \"hi\"", "x\"  \"y", "x\" \"",
+      "  ",       "(lambda) <T*>"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char item[256], wanted[64];
+    snprintf(item, sizeof item,
+             "\"\"<default domain>:%s" NONE "\"\"  \"\"d:z" NONE "\"\" ",
+             names[i]);
+    snprintf(wanted, sizeof wanted, "%s\nd:z", plain[i]);
+    ranges_are(item, wanted);
+  }
+  ranges_are("\"\"<default domain>:step:int64:-5:argb:4294901760:ascii:text"
+             "\"\" ",
+             "step");
+  ranges_are("\"\"a:c:d\"\" ", "a:c:d");
+  ranges_are("\"\"plain\"\" ", "plain");
+  ranges_are("no quotes", NULL);
+  ranges_are("", NULL);
+}
+
+static void test_units(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *base;
+    int power;
+  } units[] = {
+      {"", "", 0},
+      {"%", "%", 0},
+      {"us", "s", -6},
+      {"usecond", "s", -6},
+      {"ns", "s", -9},
+      {"msecond", "s", -3},
+      {"second", "s", 0},
+      {"Kbyte", "byte", 3},
+      {"Tbyte/second", "byte/s", 12},
+      {"Kbyte/block", "byte/block", 3},
+      {"byte/nsecond", "byte/s", 9},
+      {"Ghz", "Hz", 9},
+      {"GHz", "Hz", 9},
+      {"cycle/nsecond", "Hz", 9},
+      {"cycle/second", "Hz", 0},
+      {"inst/cycle", "inst/cycle", 0},
+      {"%/Kbyte", "%/byte", -3},
+      {"furlong", "furlong", 0},
+      {"Kfurlong/us", "Kfurlong/us", 0},
+      {"us/furlong", "us/furlong", 0},
+      {"Ms", "Ms", 0},
+      {"mbyte", "mbyte", 0},
+      {"/", "/", 0},
+      {"us/", "us/", 0},
+      {"/us", "/us", 0},
+      {"byte/s/s", "byte/s/s", 0},
+      {"K", "K", 0},
+      {"byte ", "byte ", 0},
+  };
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    llmprof_metric_unit unit = llmprof_metric_unit_read(units[i].text);
+    assert_string_equal(unit.base, units[i].base);
+    assert_int_equal(unit.power, units[i].power);
+  }
+  llmprof_metric_unit giga = llmprof_metric_unit_read("Gbyte");
+  assert_true(isnan(llmprof_metric_unit_scale(&giga, 1e308)));
+}
+
+/* ---- what is refused ---- */
+
+#define SHORT    "\"ID\",\"Process ID\",\"Kernel Name\",\"Grid Size\",\"a__b\"\n"
+#define NO_UNITS "\"\",\"\",\"\",\"\",\"us\"\n"
+#define ROW(id, grid, value) \
+  "\"" id "\",\"9\",\"f\",\"" grid "\",\"" value "\"\n"
+
+static void test_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    llmprof_code code;
+    const char *message;
+  } broken[] = {
+      {"", LLMPROF_EMPTY, ": no CSV header with \"Kernel Name\""},
+      {"1,2\n==WARNING== No kernels were profiled.\n", LLMPROF_EMPTY,
+       ": no kernels were profiled"},
+      {"ID;Kernel Name;a__b\n;;us\n0;f;1,5\n", LLMPROF_UNSUPPORTED,
+       ": there are semicolons between its columns, where ncu --csv prints "
+       "commas"},
+      {"\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric "
+       "Value\"\n\"0\",\"f\"\n",
+       LLMPROF_UNSUPPORTED, ": a details page, not a raw page"},
+      {"\"Kernel Name\",\"Invocations\"\n", LLMPROF_UNSUPPORTED,
+       ": no raw page of ncu"},
+      {"\"ID\",\"Kernel Name\",\"ID\"\n", LLMPROF_SYNTAX,
+       ": column 'ID' appears twice"},
+      {SHORT, LLMPROF_EMPTY, ": no kernels were profiled"},
+      {SHORT NO_UNITS SHORT, LLMPROF_EMPTY, ": no kernels were profiled"},
+      {SHORT ROW("0", "", "1"), LLMPROF_SYNTAX,
+       ":2: units row missing: the row after the header has ID 0"},
+      {SHORT "\"\",\"us\"\n", LLMPROF_SYNTAX,
+       ":2: 2 fields where the header has 5: \"\",\"us\""},
+      {SHORT NO_UNITS ROW("0", "", "1") "\"1\",\"9\"\n", LLMPROF_SYNTAX,
+       ":4: 2 fields where the header has 5: \"1\",\"9\""},
+      {SHORT NO_UNITS "\"0\",\"9\",\"f\n", LLMPROF_SYNTAX,
+       ":3: quoted field is never closed: \"0\",\"9\",\"f"},
+      {SHORT NO_UNITS ROW("zero", "", "1"), LLMPROF_SYNTAX,
+       ":3: ID is not a number: zero"},
+      {SHORT NO_UNITS ROW("0.5", "", "1"), LLMPROF_SYNTAX,
+       ":3: ID is not a number: 0.5"},
+      {SHORT NO_UNITS ROW("0", "(2, 1)", "1"), LLMPROF_SYNTAX,
+       ":3: Grid Size is not (x, y, z): (2, 1)"},
+      {SHORT NO_UNITS ROW("0", "(2, 1, -1)", "1"), LLMPROF_SYNTAX,
+       ":3: Grid Size is not (x, y, z): (2, 1, -1)"},
+      {SHORT NO_UNITS ROW("0", "", "1") ROW("1", "", "1") ROW("0", "", "2"),
+       LLMPROF_SYNTAX, ":5: ID 0 was on line 3 already"},
+      {SHORT NO_UNITS ROW("0", "", "1") ROW("1", "",
+                                            "33,728"
+                                            "000"),
+       LLMPROF_SYNTAX,
+       ":4: a__b is not a number as LC_ALL=C has it: 33,728000"},
+      {SHORT NO_UNITS ROW("0", "", "inf"), LLMPROF_SYNTAX,
+       ":3: a__b is not a number as LC_ALL=C has it: inf"},
+      {SHORT NO_UNITS ROW("0", "", "a\nb"), LLMPROF_SYNTAX,
+       ":3: a__b is not a number as LC_ALL=C has it: a?b"},
+  };
+  static const uint32_t all[] = {0};
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    llmprof_error err = {0};
+    llmprof_ncu_page *page = open_text(broken[i].text, &err);
+    if (page) assert_null(llmprof_ncu_page_counters(page, all, 1, &err));
+    llmprof_ncu_page_close(page);
+    test_error_of(&err, broken[i].code, "page", broken[i].message);
+  }
+}
+
+static void test_long_names(void **state) {
+  (void)state;
+  enum {
+    SIZE = 20000
+  };
+  static char bytes[2 * SIZE];
+  int size = snprintf(bytes, sizeof bytes, "%s%s\"x", SHORT, NO_UNITS);
+  memset(bytes + size, 'y', SIZE);
+  strcpy(bytes + size + SIZE, "\",\"9\",\"f\",\"\",\"1\"\n");
+  llmprof_error err = {0};
+  llmprof_ncu_page *page = open_text(bytes, &err);
+  assert_null(llmprof_ncu_page_counters(page, NULL, 0, &err));
+  assert_true(strlen(err.message) < 120);
+  llmprof_ncu_page_close(page);
+}
+
+/* ---- any input ---- */
+
+static bool read_page(const char *bytes, size_t size, llmprof_error *err) {
+  llmprof_ncu_page *page =
+      llmprof_ncu_page_open_bytes("page", bytes, size, err);
+  llmprof_frame *frame =
+      page ? llmprof_ncu_page_counters(page, figures, 2, err) : NULL;
+  llmprof_frame_free(frame);
+  llmprof_ncu_page_close(page);
+  return frame != NULL;
+}
+
+static void cut(const char *bytes, size_t size) {
+  llmprof_error err = {0};
+  if (read_page(bytes, size, &err)) return;
+  assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_EMPTY);
+  assert_true(err.code == LLMPROF_EMPTY || err.line > 0);
+}
+
+static void test_prefixes(void **state) {
+  (void)state;
+  test_every_prefix(page_text, sizeof page_text - 1, cut);
+}
+
+static bool read_once(void *arg, llmprof_error *err) {
+  (void)arg;
+  return read_page(page_text, sizeof page_text - 1, err);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(read_once, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_metrics),  cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_ranges),   cmocka_unit_test(test_units),
+      cmocka_unit_test(test_refused),  cmocka_unit_test(test_long_names),
+      cmocka_unit_test(test_prefixes), cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
