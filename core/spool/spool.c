@@ -4,13 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "frame/row_table.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "llmprof/demangle.h"
 #include "llmprof/text.h"
 #include "spool/spool_sections.h"
+#include "text/metric_unit.h"
 
 enum {
-  MOST_COLUMNS = 28,
   MOST_METRICS = 256
 };
 
@@ -23,6 +25,7 @@ struct llmprof_spool {
   size_t column_cap;
   uint32_t names[MOST_METRICS]; /* strings: of the columns */
   uint32_t units[MOST_METRICS];
+  llmprof_metric_unit base_units[MOST_METRICS];
   size_t metric_count;
 };
 
@@ -49,6 +52,11 @@ static uint32_t column_of(llmprof_spool *spool, uint32_t name, uint32_t unit) {
   if (spool->metric_count == MOST_METRICS) return UINT32_MAX;
   spool->names[spool->metric_count] = name;
   spool->units[spool->metric_count] = unit;
+  spool->base_units[spool->metric_count] = llmprof_metric_unit_read(
+      unit == LLMPROF_NO_STRING
+          ? llmprof_metric_unit_of(
+                llmprof_strings_get(spool->strings, name, NULL))
+          : llmprof_strings_get(spool->strings, unit, NULL));
   return (uint32_t)spool->metric_count++;
 }
 
@@ -106,41 +114,24 @@ void llmprof_spool_close(llmprof_spool *spool) {
 
 /* ---- rows ---- */
 
-typedef struct column_spec {
-  const char *name, *unit;
-  bool is_text;
-} column_spec;
-
-/* A frame in the making: columns of whole numbers, where strings go by their
- * ids, then one of reals for each metric where it has metrics. */
+/* A frame in the making, with a real column for each metric where it has
+ * metrics. */
 typedef struct table {
   llmprof_spool *spool;
-  const column_spec *specs;
-  size_t spec_count, metric_count;
-  int64_t *cells; /* row by row */
-  double *reals;
-  size_t cell_cap, real_cap, rows;
+  llmprof_row_table rows;
+  bool in_base_units;
 } table;
 
 static bool add_row(table *t, const int64_t *cells) {
-  size_t before = t->rows * t->spec_count;
-  size_t reals = t->rows * t->metric_count;
-  if (!llmprof_grow(&t->cells, &t->cell_cap, before + t->spec_count,
-                    sizeof *t->cells) ||
-      !llmprof_grow(&t->reals, &t->real_cap, reals + t->metric_count + 1,
-                    sizeof *t->reals))
-    return false;
-  memcpy(t->cells + before, cells, t->spec_count * sizeof *cells);
-  for (size_t i = 0; i < t->metric_count; i++) t->reals[reals + i] = NAN;
-  t->rows++;
-  return true;
+  return llmprof_row_table_add(&t->rows, cells) != NULL;
 }
 
 /* The values that follow a record, into the last row. */
 static void put_values(table *t, const spool_item *item, uint32_t count) {
   size_t size;
   const unsigned char *at = spool_item_rest(item, &size);
-  double *row = t->reals + (t->rows - 1) * t->metric_count;
+  llmprof_row_table *rows = &t->rows;
+  double *row = rows->reals + (rows->rows - 1) * rows->real_count;
   spool_value value;
   for (; count && size >= sizeof value; count--, size -= sizeof value) {
     memcpy(&value, at, sizeof value);
@@ -148,8 +139,11 @@ static void put_values(table *t, const spool_item *item, uint32_t count) {
     const uint32_t key[2] = {item->section, value.metric};
     uint32_t id = llmprof_intern_find(&t->spool->metric_ids, key);
     uint32_t column = id == UINT32_MAX ? id : t->spool->column_of[id];
-    if (column < t->metric_count && isfinite(value.value))
-      row[column] = value.value;
+    if (column >= rows->real_count || !isfinite(value.value)) continue;
+    row[column] = value.value;
+    if (t->in_base_units)
+      row[column] =
+          llmprof_metric_unit_scale(&t->spool->base_units[column], value.value);
   }
 }
 
@@ -167,7 +161,7 @@ static const spool_section *section_of(const table *t, const spool_item *item) {
 
 /* ---- units ---- */
 
-static const column_spec unit_columns[] = {
+static const llmprof_row_column unit_columns[] = {
     {"pid", NULL, false}, {"unit", NULL, false}, {"type", NULL, true},
     {"name", NULL, true}, {"tid", NULL, false},  {"start", "ns", false},
     {"end", "ns", false},
@@ -197,8 +191,8 @@ static bool unit_type(const table *t, uint16_t type, int64_t *cell) {
 
 /* The end goes into the row of its begin. */
 static void end_unit(table *t, int64_t pid, int64_t number, int64_t time) {
-  for (size_t row = t->rows; row-- > 0;) {
-    int64_t *cells = t->cells + row * t->spec_count;
+  for (size_t row = t->rows.rows; row-- > 0;) {
+    int64_t *cells = t->rows.cells + row * t->rows.column_count;
     if (cells[UNIT_PID] != pid || cells[UNIT_NUMBER] != number) continue;
     if (cells[UNIT_END] == LLMPROF_ABSENT) cells[UNIT_END] = time;
     return;
@@ -229,7 +223,57 @@ static bool take_unit(void *user, const spool_item *item, llmprof_error *err) {
 
 /* ---- counters ---- */
 
-static const column_spec counter_columns[] = {
+/* What the driver calls a kernel, in full; ncu's name for a whole range. */
+static bool read_name(table *t, int64_t kernel, bool whole, int64_t *name) {
+  llmprof_strings *strings = t->spool->strings;
+  llmprof_buffer full = {0}, base = {0};
+  size_t size;
+  uint32_t id;
+  bool ok = true;
+  *name = LLMPROF_ABSENT;
+  if (!whole && kernel == LLMPROF_ABSENT) return true;
+  if (whole) {
+    llmprof_buffer_puts(&full, "range");
+  } else {
+    const char *bytes = llmprof_strings_get(strings, (uint32_t)kernel, &size);
+    ok = llmprof_demangle(bytes, size, &full, &base);
+  }
+  ok = ok && !full.failed &&
+       llmprof_strings_add(strings, full.bytes, full.size, &id);
+  if (ok) *name = id;
+  llmprof_buffer_free(&full);
+  llmprof_buffer_free(&base);
+  return ok;
+}
+
+/* The open ranges one a line; the launch of a graph is the innermost. */
+static bool read_ranges(table *t, const spool_item *item,
+                        const spool_counters *c, int64_t *ranges) {
+  llmprof_strings *strings = t->spool->strings;
+  int64_t path = text(t, item, c->ranges ? c->ranges : c->stage);
+  const char *names = path == LLMPROF_ABSENT
+                          ? ""
+                          : llmprof_strings_get(strings, (uint32_t)path, NULL);
+  llmprof_buffer lines = {0};
+  uint32_t id;
+  for (; *names; names++) {
+    bool parts = *names == '/';
+    if (parts && (!lines.size || !names[1] || names[1] == '/')) continue;
+    llmprof_buffer_putc(&lines, parts ? '\n' : *names);
+  }
+  if (c->graph)
+    llmprof_buffer_printf(&lines, "%sCUDA graph %u", lines.size ? "\n" : "",
+                          c->graph);
+  *ranges = LLMPROF_ABSENT;
+  bool ok = !lines.failed &&
+            (!lines.size ||
+             llmprof_strings_add(strings, lines.bytes, lines.size, &id));
+  if (ok && lines.size) *ranges = id;
+  llmprof_buffer_free(&lines);
+  return ok;
+}
+
+static const llmprof_row_column counter_columns[] = {
     {"pid", NULL, false},     {"launch", NULL, false},
     {"unit", NULL, false},    {"kernel", NULL, true},
     {"device", NULL, false},  {"context", NULL, false},
@@ -242,7 +286,8 @@ static const column_spec counter_columns[] = {
     {"ranges", NULL, true},   {"passes", NULL, false},
     {"flushed", NULL, false}, {"error", NULL, false},
     {"start", "ns", false},   {"end", "ns", false},
-    {"graph", NULL, false},
+    {"graph", NULL, false},   {"source", NULL, true},
+    {"name", NULL, true},     {"whole", NULL, false},
 };
 
 static bool take_counters(void *user, const spool_item *item,
@@ -251,11 +296,17 @@ static bool take_counters(void *user, const spool_item *item,
   spool_counters c;
   const spool_section *section = section_of(t, item);
   spool_item_get(item, &c, sizeof c);
+  int64_t kernel = text(t, item, c.name), name, ranges;
+  uint32_t source;
+  if (!llmprof_strings_add(t->spool->strings, "collector", 9, &source) ||
+      !read_name(t, kernel, c.graph, &name) ||
+      !read_ranges(t, item, &c, &ranges))
+    return llmprof_fail_nomem(err);
   const int64_t cells[] = {
       section->process.pid,
       c.launch,
       c.unit,
-      text(t, item, c.name),
+      kernel,
       c.device == SPOOL_NO_ID
           ? LLMPROF_ABSENT
           : (int64_t)spool_device_number(&t->spool->sections, item->section,
@@ -273,13 +324,16 @@ static bool take_counters(void *user, const spool_item *item,
       c.dynamic_shared,
       c.ordinal,
       text(t, item, c.stage),
-      text(t, item, c.ranges),
+      ranges,
       c.passes,
       c.flushed,
       c.error,
       spool_time(section, c.start),
       spool_time(section, c.end),
       c.graph ? c.graph : LLMPROF_ABSENT,
+      source,
+      name,
+      c.graph ? 1 : LLMPROF_ABSENT,
   };
   if (!add_row(t, cells)) return llmprof_fail_nomem(err);
   put_values(t, item, c.values);
@@ -288,7 +342,7 @@ static bool take_counters(void *user, const spool_item *item,
 
 /* ---- samples ---- */
 
-static const column_spec sample_columns[] = {
+static const llmprof_row_column sample_columns[] = {
     {"pid", NULL, false},
     {"device", NULL, false},
     {"start", "ns", false},
@@ -315,8 +369,8 @@ static bool take_sample(void *user, const spool_item *item,
 
 /* ---- frames ---- */
 
-static const column_spec metric_columns[] = {{"name", NULL, true},
-                                             {"unit", NULL, true}};
+static const llmprof_row_column metric_columns[] = {{"name", NULL, true},
+                                                    {"unit", NULL, true}};
 
 static bool list_metrics(table *t) {
   const llmprof_spool *spool = t->spool;
@@ -333,7 +387,7 @@ static const struct {
   const char *name;
   spool_kind kind;
   spool_take take; /* NULL: the list of metrics */
-  const column_spec *specs;
+  const llmprof_row_column *specs;
   size_t count;
   bool has_metrics;
 } frames[] = {
@@ -343,70 +397,26 @@ static const struct {
     {"metrics", 0, NULL, COLUMNS(metric_columns), false},
 };
 
-/* A column's own array, which the frame gets. */
-static bool add_column(llmprof_frame *frame, const llmprof_column *column,
-                       void *data) {
-  llmprof_column added = *column;
-  added.data = data;
-  return data && llmprof_frame_own(frame, data) &&
-         llmprof_frame_add(frame, &added, NULL, NULL);
-}
-
-static bool add_cells(llmprof_frame *frame, const table *t, size_t number) {
-  const column_spec *spec = &t->specs[number];
-  llmprof_column column = {.name = spec->name,
-                           .unit = spec->unit,
-                           .type =
-                               spec->is_text ? LLMPROF_STRING_ID : LLMPROF_I64};
-  if (!spec->is_text) {
-    int64_t *data = llmprof_alloc(t->rows, sizeof *data);
-    for (size_t row = 0; data && row < t->rows; row++)
-      data[row] = t->cells[row * t->spec_count + number];
-    return add_column(frame, &column, data);
-  }
-  uint32_t *ids = llmprof_alloc(t->rows, sizeof *ids);
-  for (size_t row = 0; ids && row < t->rows; row++) {
-    int64_t cell = t->cells[row * t->spec_count + number];
-    ids[row] = cell == LLMPROF_ABSENT ? LLMPROF_NO_STRING : (uint32_t)cell;
-  }
-  return add_column(frame, &column, ids);
-}
-
-static bool add_metric(llmprof_frame *frame, const table *t, size_t number) {
+/* Units are those that the recording says, or base units. */
+static llmprof_frame *make_frame(const table *t, llmprof_error *err) {
   const llmprof_spool *spool = t->spool;
-  llmprof_column column = {
-      .name = llmprof_strings_get(spool->strings, spool->names[number], NULL),
-      .unit = llmprof_strings_get(spool->strings, spool->units[number], NULL),
-      .type = LLMPROF_F64};
-  if (llmprof_frame_find(frame, column.name) != SIZE_MAX) return true;
-  double *data = llmprof_alloc(t->rows, sizeof *data);
-  for (size_t row = 0; data && row < t->rows; row++)
-    data[row] = t->reals[row * t->metric_count + number];
-  return add_column(frame, &column, data);
-}
-
-static llmprof_frame *make_frame(const table *t) {
-  llmprof_frame *frame = llmprof_frame_new(t->rows, t->spool->strings);
-  bool ok = frame;
-  for (size_t i = 0; ok && i < t->spec_count; i++) ok = add_cells(frame, t, i);
-  for (size_t i = 0; ok && i < t->metric_count; i++)
-    ok = add_metric(frame, t, i);
-  if (ok) return frame;
-  llmprof_frame_free(frame);
-  return NULL;
+  llmprof_row_column metrics[MOST_METRICS];
+  for (size_t i = 0; i < t->rows.real_count; i++)
+    metrics[i] = (llmprof_row_column){
+        .name = llmprof_strings_get(spool->strings, spool->names[i], NULL),
+        .unit = t->in_base_units ? spool->base_units[i].base
+                                 : llmprof_strings_get(spool->strings,
+                                                       spool->units[i], NULL)};
+  return llmprof_row_table_frame(&t->rows, metrics, spool->strings, err);
 }
 
 static llmprof_frame *fill(table *t, size_t which, llmprof_error *err) {
-  llmprof_error why = {0};
   bool ok = frames[which].take ? spool_file_each(&t->spool->sections.file,
                                                  SPOOL_BIT(frames[which].kind),
-                                                 frames[which].take, t, &why)
-                               : list_metrics(t);
-  llmprof_frame *frame = ok ? make_frame(t) : NULL;
-  if (!frame && why.code && err) *err = why;
-  if (!frame && !why.code) llmprof_fail_nomem(err);
-  llmprof_free(t->cells);
-  llmprof_free(t->reals);
+                                                 frames[which].take, t, err)
+                               : list_metrics(t) || llmprof_fail_nomem(err);
+  llmprof_frame *frame = ok ? make_frame(t, err) : NULL;
+  llmprof_row_table_free(&t->rows);
   return frame;
 }
 
@@ -414,10 +424,12 @@ llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err) {
   for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
     if (strcmp(frames[i].name, name) != 0) continue;
-    table t = {.spool = spool,
-               .specs = frames[i].specs,
-               .spec_count = frames[i].count,
-               .metric_count = frames[i].has_metrics ? spool->metric_count : 0};
+    table t = {
+        .spool = spool,
+        .rows = {.columns = frames[i].specs,
+                 .column_count = frames[i].count,
+                 .real_count = frames[i].has_metrics ? spool->metric_count : 0},
+        .in_base_units = frames[i].kind == SPOOL_COUNTERS};
     return fill(&t, i, err);
   }
   llmprof_fail(err, LLMPROF_NOTFOUND, "%s: a spool has no '%s'", spool->path,

@@ -533,6 +533,7 @@ function Groups:mean(column) end
 ---@field work? table What the costs are for: batch, tokens, ...
 
 ---@class llmprof.results.counters
+---@field by_correlation? integer Of these, found by their correlation id in the same process; the others by name, stage and launch configuration
 ---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
 ---@field elsewhere? number Share of the kernels' time whose launches were measured with their shapes, but in another stage, where ncu met them first; 0 to 1
 ---@field kernels integer That have counters

@@ -4,9 +4,10 @@
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
  * STANDIN_PLAIN is set; launches are measured in a range `eager` with
- * STANDIN_EAGER; with STANDIN_GRAPH there is a kernel of a graph, with
- * STANDIN_STALLS the last measurement never ends. A unit of operators follows
- * where it is asked for. Where the folder is not there for it, it says so. */
+ * STANDIN_EAGER, and have STANDIN_CORRELATION as correlation id; with
+ * STANDIN_GRAPH there is a kernel of a graph, with STANDIN_STALLS the last
+ * measurement never ends. A unit of operators follows where it is asked for.
+ * Where the folder is not there for it, it says so. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
   char *block = strtok(NULL, "|"), *shared = strtok(NULL, "|");
   char *stage = strtok(NULL, "|"), *ordinal = strtok(NULL, "|\n");
   if (!ordinal || !shared) return;
+  const char *correlation = getenv("STANDIN_CORRELATION");
   char path[128];
   snprintf(path, sizeof path, "%s%s", getenv("STANDIN_EAGER") ? "eager/" : "",
            stage);
@@ -85,6 +87,8 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
                       .name = spool_put_string(m, name),
                       .context = 1,
                       .stream = 7,
+                      .correlation =
+                          correlation ? (uint32_t)atoi(correlation) : 0,
                       .tid = (uint32_t)getpid(),
                       .ordinal = (uint32_t)atoi(ordinal),
                       .stage = spool_put_string(m, stage),

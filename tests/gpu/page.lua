@@ -1,6 +1,5 @@
 -- The counters of a spool as ncu's raw page, for truth.py: llmprof exec page.lua SPOOL
-local collected = require "llmprof.run.capture.collected"
-local trace_file = require "llmprof.trace.file"
+local launches = require "llmprof.nvidia.ncu.launches"
+local page = require "llmprof.nvidia.ncu.page"
 
-local path = assert(arg[1], "which spool?")
-io.write((collected.page(path, trace_file.open(path))))
+io.write(page.text(launches.recorded(assert(arg[1], "which spool?"))))

@@ -23,7 +23,7 @@ Key = Tuple[str, ...]
 COUNTERS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
             "sm__cycles_elapsed.avg", "sm__inst_executed_pipe_tensor.sum",
             "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed")
-SCALES = {"nsecond": 1, "ns": 1, "usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6,
+SCALES = {"nsecond": 1, "ns": 1, "usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "s": 1e9,
           "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
 # Less than so much of what a metric counts says nothing of a ratio.
 LEAST = {"dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 1e6}

@@ -3,8 +3,9 @@
 --
 -- The two tools spell a kernel differently (nsys keeps namespaces and casts of
 -- template arguments that ncu drops), so names meet in a plain form: without
--- qualifiers, casts and spaces. Launches are taken in this
--- order of preference, which is the match's confidence:
+-- qualifiers, casts and spaces. A launch that the timeline has, too, by its process and
+-- correlation id, has the name and stage of the kernel there. Launches are taken in
+-- this order of preference, which is the match's confidence:
 --   exact   same stage and plain name, and grid and block that the timeline has
 --   stage   the same, but launched in another stage: ncu counts the launches of
 --           a configuration over all stages, so the first stage has them
@@ -14,11 +15,13 @@
 -- operations are used.
 local bound = require "llmprof.nvidia.ncu.bound"
 local document = require "llmprof.base.document"
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
 local stages = require "llmprof.analysis.stages"
+local tuple = require "llmprof.base.tuple"
 
 local counters = {}
 
@@ -64,8 +67,7 @@ local function stage_finder(found)
   end
   return function(launch)
     if found.whole then return stages.WHOLE_RUN end
-    for _, range in ipairs(launch.stages or {}) do
-      local tag = ranges.tag(range)
+    for _, tag in ipairs(launch.ranges) do
       if tops[tag] then return tag end
     end
     return nil
@@ -88,14 +90,45 @@ local function of_kernels(launches)
 end
 
 
--- Classes by their kernel's plain name; one without a name stands for none.
-local function by_name(classes, stage_of, plain_of)
+-- Rows of the launches that say their correlation id: by process and id.
+local function correlated(launches)
+  local rows, ids, frame = {}, {}, launches.frame
+  local pids = frame:values "pid"
+  for row, id in ipairs(frame:values "correlation") do
+    if id and id ~= 0 then ids[#ids + 1], rows[tuple(pids[row], id)] = id, row end
+  end
+  return rows, ids
+end
+
+
+-- By row, the kernel that a launch is in the timeline: { name, stage }; and how many are.
+local function same_launches(launches, trace, found)
+  local rows, ids = correlated(launches)
+  local same, count = {}, 0
+  if not trace or #ids == 0 then return same, count end
+  local frame = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
+    { "graph_node", "==", false } }
+  stages.label(trace, frame, found)
+  for _, kernel in ipairs(frame:group { by = { "pid", "correlation", "name", "stage" } }) do
+    local row = rows[tuple(kernel.pid, kernel.correlation)]
+    if row and not same[row] then
+      same[row], count = { name = kernel.name, stage = kernel.stage or stages.WHOLE_RUN }, count + 1
+    end
+  end
+  return same, count
+end
+
+
+-- Classes by their kernel's plain name; one without a name stands for none. same: of
+-- same_launches.
+local function by_name(classes, stage_of, plain_of, same)
   local index = {}
   for _, class in ipairs(classes) do
-    local name = class.kernel and plain_of(class.kernel)
+    local known = same[class.rows[1]] or { name = class.kernel, stage = stage_of(class) }
+    local name = known.name and plain_of(known.name)
     if name then
       index[name] = index[name] or {}
-      table.insert(index[name], { class = class, stage = stage_of(class),
+      table.insert(index[name], { class = class, stage = known.stage,
         shape = shape_key(class.grid, class.block) })
     end
   end
@@ -373,14 +406,17 @@ end
 
 
 -- Give each kernel of the list its `counters`, as far as launches were measured.
--- Returns { launches, matched (launches), kernels (with counters), coverage, stages
+-- trace: the timeline; nil where there is none.
+-- Returns { launches, matched (launches), by_correlation (those that the timeline has, too;
+-- nil for none), kernels (with counters), coverage, stages
 -- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
 -- in another stage; nil for none), ranges (those of llmprof.analysis.ranges; nil without)
 -- }. launches: of llmprof.nvidia.ncu.launches.
-function counters.join(list, launches, found)
+function counters.join(list, launches, found, trace)
   local stage_of, plain_of = stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
-  local index, used, with = by_name(classes, stage_of, plain_of), {}, 0
+  local same, same_count = same_launches(launches, trace, found)
+  local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0
   for _, kernel in ipairs(next(index) and list or {}) do
     local candidates = index[plain_of(kernel.name)]
     local chosen, confidence
@@ -394,6 +430,7 @@ function counters.join(list, launches, found)
   for class in pairs(used) do matched = matched + #class.rows end
   local whole = ranges.list(launches, stage_of)
   local made = { launches = count, matched = matched, kernels = with,
+    by_correlation = same_count > 0 and same_count or nil,
     ranges = #whole > 0 and whole or nil }
   if count > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
   return made

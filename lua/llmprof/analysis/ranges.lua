@@ -7,18 +7,10 @@ local ranges = {}
 local flop_kinds = { "fp64", "fp32", "fp16", "tensor", "total" }
 
 
--- "domain:name" of an NVTX range, or its name in the default domain.
-function ranges.tag(range)
-  return range.domain and range.domain .. ":" .. range.name or range.name
-end
-
-
 -- The range that a result is of: the innermost that was open; nil where ranges
 -- are marked by cudaProfilerStart and Stop.
 local function name_of(result)
-  local range = (result.stages or {})[#(result.stages or {})]
-    or (result.ranges or {})[#(result.ranges or {})]
-  return range and ranges.tag(range)
+  return result.ranges[#result.ranges] or result.started[#result.started]
 end
 
 

@@ -634,17 +634,22 @@ static void test_lies(void **state) {
 static void put_counted(spool_maker *m) {
   spool_metric metric = {.metric = 5,
                          .name = spool_put_string(m, "dram__bytes.sum")};
+  spool_metric time = {.metric = 6,
+                       .name = spool_put_string(m, "gpu__time_duration.sum")};
   spool_counters c = {.start = 2000000,
                       .end = 2000500,
                       .launch = 1,
                       .name = spool_put_string(m, "_Z1kv"),
+                      .ranges = spool_put_string(m, "/a//b/"),
                       .stream = SPOOL_NO_ID,
                       .grid = {4, 1, 1},
-                      .values = 2};
+                      .values = 3};
   spool_sample sample = {.start = 2000000, .end = 2000100, .values = 1};
   const spool_value values[] = {{.metric = 5, .value = 1.5},
-                                {.metric = 99, .value = 7}};
+                                {.metric = 99, .value = 7},
+                                {.metric = 6, .value = 2500}};
   SPOOL_PUT(m, SPOOL_METRIC, metric);
+  SPOOL_PUT(m, SPOOL_METRIC, time);
   spool_put_unit(m, 1, SPOOL_UNIT_TIMELINE, false, 1500000);
   spool_put_unit(m, 1, SPOOL_UNIT_TIMELINE, true, 1600000);
   spool_put(m, SPOOL_COUNTERS, &c, sizeof c, values, sizeof values);
@@ -676,6 +681,21 @@ static void test_frames(void **state) {
   assert_true(cell_of(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
   assert_true(cell_of(counters, "stream", 0) == LLMPROF_ABSENT);
   assert_true(cell_of(counters, "start", 0) == 1000000);
+  static const char *const texts[][2] = {{"kernel", "_Z1kv"},
+                                         {"name", "k()"},
+                                         {"source", "collector"},
+                                         {"ranges", "a\nb"}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    size_t number = llmprof_frame_find(counters, texts[i][0]);
+    const llmprof_column *column = llmprof_frame_column(counters, number, &err);
+    assert_string_equal(llmprof_cell_text(counters, column, 0, ""),
+                        texts[i][1]);
+  }
+  const llmprof_column *time = llmprof_frame_peek(
+      counters, llmprof_frame_find(counters, "gpu__time_duration.sum"));
+  assert_string_equal(time->unit, "s"); /* said to be ns by its name */
+  assert_true(llmprof_cell_real(
+                  cell_of(counters, "gpu__time_duration.sum", 0)) == 2.5e-6);
   llmprof_frame *units = llmprof_spool_frame(spool, "units", &err);
   assert_int_equal(llmprof_frame_rows(units), 1);
   assert_true(cell_of(units, "end", 0) == 600000);

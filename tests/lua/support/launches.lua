@@ -1,36 +1,40 @@
--- Launches as columns, of records as a spec writes them: { kernel, device, stages, grid,
--- block, whole_range, and figures in groups, as llmprof.nvidia.ncu has them }.
+-- Launches as columns, of records as a spec writes them: { kernel, device, stages (list of
+-- { name, domain }), grid, block, whole_range, pid, correlation, and figures in groups, as
+-- llmprof.nvidia.ncu has their paths }.
 local frame = require "llmprof.frame"
 local launches = require "llmprof.nvidia.ncu.launches"
 
-local STACK = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 local GROUPS = { "throughput", "occupancy", "flop", "bytes", "tensor", "shared", "peak" }
 
 
-local function stack_of(stages)
-  local items = {}
+local function ranges_of(stages)
+  local tags = {}
   for i, stage in ipairs(stages or {}) do
-    items[i] = ('"%s:%s:none:none:none:none:none:none"'):format(stage.domain or "<default domain>",
-      stage.name)
+    tags[i] = stage.domain and stage.domain .. ":" .. stage.name or stage.name
   end
-  return stages and "7  " .. table.concat(items, "  ") or false
+  return #tags > 0 and table.concat(tags, "\n") or false
 end
 
 
-local function size_of(size)
-  return size and ("(%d, %d, %d)"):format(size.x, size.y, size.z) or false
-end
-
-
-local texts = {
-  ID = function(_, i) return tostring(i) end,
-  ["Kernel Name"] = function(record) return record.kernel end,
-  Stream = function(record) return not record.whole_range and "7" end,
-  Device = function(record) return record.device and tostring(record.device) end,
-  ["Block Size"] = function(record) return size_of(record.block) end,
-  ["Grid Size"] = function(record) return size_of(record.grid) end,
-  [STACK] = function(record) return stack_of(record.stages) end,
+-- By name: type, and what a record has there.
+local columns = {
+  source = { "string", function() return "ncu" end },
+  launch = { "integer", function(_, i) return i end },
+  pid = { "integer", function(record) return record.pid end },
+  correlation = { "integer", function(record) return record.correlation end },
+  name = { "string", function(record) return record.kernel end },
+  device = { "integer", function(record) return record.device end },
+  ranges = { "string", function(record) return ranges_of(record.stages) end },
+  started = { "string", function() return false end },
+  whole = { "integer", function(record) return record.whole_range and 1 end },
 }
+for _, what in ipairs { "grid", "block" } do
+  for _, axis in ipairs { "x", "y", "z" } do
+    columns[what .. "_" .. axis] = { "integer", function(record)
+      return record[what] and record[what][axis]
+    end }
+  end
+end
 
 
 -- Numbers of a record by their path.
@@ -54,43 +58,23 @@ local function numbers_of(record)
 end
 
 
-local function column(name, type, values)
-  return { name = name, type = type, values = values }
-end
-
-
--- Without a stack in any record the page has no such column.
-local function text_columns(records)
-  local list = {}
-  for name, get in pairs(texts) do
-    local values, any = {}, false
-    for i, record in ipairs(records) do
-      values[i] = get(record, i) or false
-      any = any or values[i]
-    end
-    if any then list[#list + 1] = column(name, "string", values) end
-  end
-  return list
-end
-
-
 return function(records)
-  local columns, ids, lines, figures, by_path = text_columns(records), {}, {}, {}, {}
+  local list, figures, units, by_path = {}, {}, {}, {}
+  for name, column in pairs(columns) do
+    local values = {}
+    for i, record in ipairs(records) do values[i] = column[2](record, i) or false end
+    list[#list + 1] = { name = name, type = column[1], values = values }
+  end
   for i, record in ipairs(records) do
-    ids[i], lines[i] = i, i + 2
     for path, value in pairs(numbers_of(record)) do
       by_path[path] = by_path[path] or {}
       by_path[path][i] = value
     end
   end
-  table.move({ column("id", "integer", ids), column("line", "integer", lines) }, 1, 2,
-    #columns + 1, columns)
   for path, values in pairs(by_path) do
     for i = 1, #records do values[i] = values[i] or false end
-    columns[#columns + 1] = column(path, "number", values)
-    figures[#figures + 1] = { path = path, tree = { "metric", path } }
+    list[#list + 1] = { name = path, type = "number", values = values }
+    figures[#figures + 1], units[path] = { path = path, tree = { "metric", path } }, ""
   end
-  if #records == 0 then columns[#columns + 1] = column("ID", "string", {}) end
-  return assert(launches.read(frame.new(#records, columns), "spec", figures,
-    { metric = function(_, path) return { { path } } end }))
+  return launches.of(frame.new(#records, list), figures, units)
 end

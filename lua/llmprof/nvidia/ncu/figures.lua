@@ -11,7 +11,7 @@ local SASS_PEAK = "sm__sass_thread_inst_executed_op_%s_pred_on.sum.peak_sustaine
 local L2 = "derived__lts__lts2xbar_bytes.sum"
 local L1 = "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum"
 
--- path, unit, what it must be (see UNITS), metrics: the first there is.
+-- path, unit, what it must be in (see launches), metrics: the first there is.
 local DIRECT = {
   { "duration", "s", "time", "gpu__time_duration.sum", "gpu__time_duration.avg" },
   { "throughput.sm", "%", nil, "sm__throughput" .. PCT },
@@ -211,16 +211,6 @@ function figures.of(names)
   add_peaks(put, plan)
   add_intensity(put)
   return list
-end
-
-
--- The same of every metric that one of the launches has.
-function figures.of_launches(launches)
-  local names = {}
-  for _, launch in ipairs(launches) do
-    for name in pairs(launch.metrics) do names[name] = true end
-  end
-  return figures.of(names)
 end
 
 

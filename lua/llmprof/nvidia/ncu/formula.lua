@@ -1,9 +1,7 @@
 -- Formulas over the metrics of a launch, as trees: said once, and then worked out of
--- one launch, with a word on where each number is from (expr) or without (plain), or of
--- all launches of a file at once, as steps over its columns (steps). A node is { kind,
--- operands ... }. What is computed from an absent number is absent.
-local expr = require "llmprof.nvidia.ncu.expr"
-
+-- one launch (value), or of all launches of a file at once, as steps over its columns
+-- (steps). A node is { kind, operands ... }. What is computed from an absent number is
+-- absent.
 local formula = {}
 
 
@@ -40,95 +38,76 @@ function formula.above(a, b) return { "above", a, b } end
 
 -- ---- of one launch ----
 
--- Numbers without a word on where they are from.
-local plain = {
-  number = function(value) return value end,
-  value = function(a) return a end,
-  mul = function(a, b) return a * b end,
-  scale = function(factor, a) return factor * a end,
-  add = function(a, b) return a + b end,
-  div = function(a, b) return b ~= 0 and a / b or nil end,
-  least = math.min,
-}
-
 local work_out
 
--- By kind of node, of numbers of an algebra (plain or expr).
+-- By kind of node.
 local kinds = {}
 
 function kinds.metric(node, source) return source:metric(node[2], node[3]) end
 function kinds.path(node, source) return source:path(node[2]) end
-function kinds.number(node, _, algebra) return algebra.number(node[2]) end
+function kinds.number(node) return node[2] end
 
 
-for _, kind in ipairs { "mul", "add", "div" } do
-  kinds[kind] = function(node, source, algebra, known)
-    local a = work_out(node[2], source, algebra, known)
-    local b = a and work_out(node[3], source, algebra, known)
-    return b and algebra[kind](a, b)
+local function of_both_numbers(operator)
+  return function(node, source, known)
+    local a = work_out(node[2], source, known)
+    local b = a and work_out(node[3], source, known)
+    return b and operator(a, b)
   end
 end
 
+kinds.mul = of_both_numbers(function(a, b) return a * b end)
+kinds.add = of_both_numbers(function(a, b) return a + b end)
+kinds.div = of_both_numbers(function(a, b) return b ~= 0 and a / b or nil end)
 
-function kinds.scale(node, source, algebra, known)
-  local a = work_out(node[2], source, algebra, known)
-  return a and algebra.scale(node[3], a)
+
+function kinds.scale(node, source, known)
+  local a = work_out(node[2], source, known)
+  return a and node[3] * a
 end
 
 
-function kinds.least(node, source, algebra, known)
-  local a = work_out(node[2], source, algebra, known)
-  local b = work_out(node[3], source, algebra, known)
-  if a and b then return algebra.least(a, b) end
-  return a or b
+-- All that are there, folded from the first on.
+local function folded_numbers(operator)
+  return function(node, source, known)
+    local made
+    for i = 2, #node do
+      local found = work_out(node[i], source, known)
+      made = made and found and operator(made, found) or found or made
+    end
+    return made
+  end
 end
 
+kinds.least = folded_numbers(math.min)
+kinds.largest = folded_numbers(math.max)
+kinds.sum = folded_numbers(function(a, b) return a + b end)
 
-function kinds.first(node, source, algebra, known)
+
+function kinds.first(node, source, known)
   for i = 2, #node do
-    local found = work_out(node[i], source, algebra, known)
+    local found = work_out(node[i], source, known)
     if found then return found end
   end
   return nil
 end
 
 
-function kinds.largest(node, source, algebra, known)
-  local most
-  for i = 2, #node do
-    local found = work_out(node[i], source, algebra, known)
-    if found and (not most or algebra.value(found) > algebra.value(most)) then most = found end
-  end
-  return most
+function kinds.given(node, source, known)
+  return work_out(node[3], source, known) and work_out(node[2], source, known)
 end
 
 
-function kinds.sum(node, source, algebra, known)
-  local total
-  for i = 2, #node do
-    local found = work_out(node[i], source, algebra, known)
-    total = found and total and algebra.add(total, found) or found or total
-  end
-  return total
-end
-
-
-function kinds.given(node, source, algebra, known)
-  return work_out(node[3], source, algebra, known) and work_out(node[2], source, algebra, known)
-end
-
-
-function kinds.unless(node, source, algebra, known)
-  if work_out(node[3], source, algebra, known) then return nil end
-  return work_out(node[2], source, algebra, known)
+function kinds.unless(node, source, known)
+  if work_out(node[3], source, known) then return nil end
+  return work_out(node[2], source, known)
 end
 
 
 local function compared(holds)
-  return function(node, source, algebra, known)
-    local a = work_out(node[2], source, algebra, known)
-    local b = work_out(node[3], source, algebra, known)
-    return a and b and holds(algebra.value(a), algebra.value(b)) and a or nil
+  return function(node, source, known)
+    local a, b = work_out(node[2], source, known), work_out(node[3], source, known)
+    return a and b and holds(a, b) and a or nil
   end
 end
 
@@ -137,27 +116,21 @@ kinds.above = compared(function(a, b) return a > b end)
 
 
 -- known: what nodes come to that were worked out before, of one launch; false: absent.
-function work_out(node, source, algebra, known)
+function work_out(node, source, known)
   local value = known[node]
   if value == nil then
-    value = kinds[node[1]](node, source, algebra, known) or false
+    value = kinds[node[1]](node, source, known) or false
     known[node] = value
   end
   return value or nil
 end
 
 
--- What a tree comes to, as an expression of llmprof.nvidia.ncu.expr or nil. source:
--- methods metric(name, what) and path(path), which give such expressions or nil.
-function formula.explain(node, source)
-  return work_out(node, source, expr, {})
-end
-
-
--- The same as a number or nil, of a source that gives numbers. known: a table for all trees
--- that are worked out of this source; what they share is worked out once.
+-- What a tree comes to, as a number or nil. source: methods metric(name, what) and
+-- path(path), which give numbers or nil. known: a table for all trees that are worked out
+-- of this source; what they share is worked out once.
 function formula.value(node, source, known)
-  return work_out(node, source, plain, known or {})
+  return work_out(node, source, known or {})
 end
 
 
@@ -216,7 +189,7 @@ end
 
 
 -- A tree as steps over columns; nil where it is absent in every row. source: as for
--- explain, of methods that give steps or nil.
+-- value, of methods that give steps or nil.
 function formula.steps(node, source)
   return steps_of(node, source)
 end

@@ -1,21 +1,29 @@
--- Launches of a raw page as columns: a row each, with its figures by path ("flop.fp32",
--- see llmprof.nvidia.ncu) as numbers. Which launch it is was printed for each, but differs
--- little: what was printed alike is a class, which is looked at once.
+-- Counters of launches, whoever took them: a row for each launch, with its figures by path
+-- ("flop.fp32", see llmprof.nvidia.ncu) as numbers. Which launch it is differs little: rows
+-- that are alike in it are a class, which is looked at once.
 --
 -- launches: frame (of C), shared (columns of it that tell classes apart), has (the set of
--- paths of figures), classes. A class is a launch of llmprof.nvidia.ncu without its
--- figures (kernel, device, stages, ranges, whole_range, grid, block, ...), and rows, the
--- numbers of its rows, ascending.
+-- paths of figures), classes. A class has kernel, device, ranges (open NVTX ranges, outermost
+-- first: "name" or "domain:name"), started (the same of start/stop ranges), whole_range, grid,
+-- block, source ("ncu" or "collector"), and rows, the numbers of its rows, ascending.
+local errors = require "llmprof.base.errors"
+local figures = require "llmprof.nvidia.ncu.figures"
 local formula = require "llmprof.nvidia.ncu.formula"
-local row = require "llmprof.nvidia.ncu.row"
+local ncu_page = require "llmprof.ncu"
+local spool = require "llmprof.spool"
 
 local launches = {}
 
 local Launches = {}
 Launches.__index = Launches
 
--- These columns say which of the launches of a class it is.
-local OWN = { ID = true, ["Process ID"] = true }
+-- Columns of a recording's table that a page has, too.
+local TABLE = { "source", "pid", "launch", "name", "device", "context", "stream", "correlation",
+  "tid", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "ranges", "whole" }
+
+-- Columns that say which launch it is, as far as classes differ.
+local IDENTITY = { "source", "name", "device", "ranges", "started", "whole", "grid_x", "grid_y",
+  "grid_z", "block_x", "block_y", "block_z" }
 
 
 function Launches:__len()
@@ -130,120 +138,157 @@ function launches.rows(classes)
 end
 
 
--- The columns of row.COLUMNS that a frame has.
+-- The columns of IDENTITY that a frame has.
 local function identity(frame)
   local has, list = {}, {}
   for _, column in ipairs(frame:columns()) do has[column.name] = true end
-  for _, name in ipairs(row.COLUMNS) do
+  for _, name in ipairs(IDENTITY) do
     if has[name] then list[#list + 1] = name end
   end
   return list
 end
 
 
--- The cells of a row as a page has them: an empty one is empty text.
-local function cells_of(frame, number, names)
+-- Tags, one a line.
+local function tags(text)
+  local list = {}
+  if not text then return list end
+  for tag in (text .. "\n"):gmatch "(.-)\n" do list[#list + 1] = tag end
+  return list
+end
+
+
+local function size(cells, what)
+  local x = cells[what .. "_x"]
+  return x and { x = x, y = cells[what .. "_y"], z = cells[what .. "_z"] } or nil
+end
+
+
+local function class_of(frame, rows, names)
   local cells = {}
-  for _, name in ipairs(names) do cells[name] = frame:get(number, name) or "" end
-  return cells
+  for _, name in ipairs(names) do cells[name] = frame:get(rows[1], name) end
+  return { rows = rows, source = cells.source, kernel = cells.name, device = cells.device,
+    ranges = tags(cells.ranges), started = tags(cells.started),
+    whole_range = cells.whole == 1 or nil, grid = size(cells, "grid"),
+    block = size(cells, "block") }
 end
 
 
--- Classes of a frame's rows and the columns that tell them apart; or nil, nil, message,
--- code, line: of the first row that is none.
-local function classes_of(frame, name, names)
-  local shared, list, worst = {}, {}, nil
-  for _, column in ipairs(names) do
-    if not OWN[column] then shared[#shared + 1] = column end
-  end
-  for _, rows in ipairs(frame:rows_by(shared)) do
-    local cells, line = cells_of(frame, rows[1], names), frame:get(rows[1], "line")
-    local class, message, code = row.launch(cells, name, line)
-    if class then
-      class.rows, list[#list + 1] = rows, class
-    elseif not worst or line < worst.line then
-      worst = { message = message, code = code, line = line }
-    end
-  end
-  if worst then return nil, nil, worst.message, worst.code, worst.line end
-  return list, shared
-end
-
-
--- The first row before a line whose ID is none, or was there before: nil, message, code;
--- true without one.
-local function check_ids(frame, name, names, before)
-  local seen = {}
-  for number = 1, #frame do
-    local cells, line = cells_of(frame, number, names), frame:get(number, "line")
-    if line >= before then break end
-    local id, key = row.id(cells.ID), row.key(cells)
-    if not id then return row.launch(cells, name, line) end
-    if seen[key] then return row.fail_twice(name, line, id, seen[key]) end
-    seen[key] = line
-  end
-  return true
-end
-
-
--- Has every row an ID of its own that is a number?
-local function sound_ids(frame, names)
-  local keys = {}
-  for _, column in ipairs(names) do
-    if OWN[column] then keys[#keys + 1] = column end
-  end
-  return frame:count_groups { by = keys } == #frame and #frame:where { id = false } == 0
-end
-
-
-local function made(frame, classes, shared, has)
+-- Launches of a frame whose figures are there.
+local function made(frame, has)
+  local classes, shared = {}, identity(frame)
+  for i, rows in ipairs(frame:rows_by(shared)) do classes[i] = class_of(frame, rows, shared) end
   return setmetatable({ frame = frame, classes = classes, shared = shared, has = has,
     known = {} }, Launches)
+end
+
+
+-- ---- figures ----
+
+-- Base units a metric must have to be used as such: with another, say one of a spelling
+-- that is not known, its scale is not known either. ncu gives its own derived__ rates no
+-- unit, or one without the "per".
+local KINDS = {
+  time = { s = true },
+  bytes = { byte = true, ["byte/block"] = true },
+  byte_rate = { ["byte/s"] = true },
+  derived_rate = { ["byte/s"] = true, byte = true, [""] = true },
+  derived_width = { ["byte/cycle"] = true, byte = true, [""] = true },
+  width = { ["byte/cycle"] = true },
+  clock = { Hz = true },
+}
+
+-- What formulas are made steps of: metrics by their base units. asked: the set of those
+-- that a formula has.
+local Metrics = {}
+Metrics.__index = Metrics
+
+
+function Metrics:metric(name, what)
+  local unit = self.units[name]
+  if not unit or what and not KINDS[what][unit] then return nil end
+  self.asked[name] = true
+  return { { name } }
+end
+
+
+function Metrics:path(path)
+  return (not self.has or self.has[path]) and { { column_of(path) } } or nil
+end
+
+
+-- The metrics that formulas are made of, of those that there are (base units by name), as
+-- a set; any figure may be there until it is worked out.
+local function asked(list, units)
+  local source = setmetatable({ units = units, asked = {} }, Metrics)
+  for _, figure in ipairs(list) do formula.steps(figure.tree, source) end
+  return source.asked
 end
 
 
 local NANOSECONDS = { path = "duration_ns", unit = "ns",
   tree = formula.scale(1e9, formula.path "duration") }
 
--- Add the figures, { path, unit, tree }, and duration_ns. source: gives steps of metrics.
--- Returns the set of paths that there are.
-local function compute(frame, figures, source)
-  local has = {}
-  local from = { metric = function(_, ...) return source:metric(...) end,
-    path = function(_, path) return has[path] and { { column_of(path) } } or nil end }
+-- Launches of a table of counters: figures are { path, unit, tree } of metrics that are its
+-- columns. units: base units by metric.
+function launches.of(frame, list, units)
+  local source = setmetatable({ units = units, asked = {}, has = {} }, Metrics)
   local function add(figure)
-    local steps = formula.steps(figure.tree, from)
+    local steps = formula.steps(figure.tree, source)
     if not steps then return end
     frame:compute { name = column_of(figure.path), unit = figure.unit, steps = steps }
-    has[figure.path] = true
+    source.has[figure.path] = true
   end
-  for _, figure in ipairs(figures) do add(figure) end
+  for _, figure in ipairs(list) do add(figure) end
   add(NANOSECONDS)
-  return has
-end
-
-
--- launches.read(frame, name, figures, source) -> launches | nil, message, code. frame:
--- columns of a raw page as text, "line", "id" and metrics, of which the source gives steps;
--- figures: of figures.of. name: of the file.
-function launches.read(frame, name, figures, source)
-  local names = identity(frame)
-  local classes, shared, message, code, line = classes_of(frame, name, names)
-  if not classes or not sound_ids(frame, names) then
-    local ok, why, what = check_ids(frame, name, names, line or math.huge)
-    if not ok then return nil, why, what end
-  end
-  if not classes then return nil, message, code end
-  return made(frame, classes, shared, compute(frame, figures, source))
+  return made(frame, source.has)
 end
 
 
 -- Those whose figure is there: launches.
 function Launches:where_known(path)
-  if not self.has[path] then return made(self.frame:take {}, {}, self.shared, self.has) end
-  local view = self.frame:where { { column_of(path), "~=", false } }
-  local classes, shared = classes_of(view, "", identity(view))
-  return made(view, classes, shared, self.has)
+  if not self.has[path] then return made(self.frame:take {}, self.has) end
+  return made(self.frame:where { { column_of(path), "~=", false } }, self.has)
+end
+
+
+-- ---- where they come from ----
+
+local function of_page(page, message, code)
+  if not page then return nil, message, code end
+  local units = page:metrics()
+  local list = figures.of(units)
+  local frame
+  frame, message, code = page:counters(asked(list, units))
+  if not frame then return nil, message, code end
+  return launches.of(frame, list, units)
+end
+
+
+-- Of a raw page of ncu, by its path or as text: launches | nil, message, code
+function launches.of_page(path) return of_page(ncu_page.open(path)) end
+function launches.of_text(text) return of_page(ncu_page.parse(text)) end
+
+
+-- The table of counters of a recording: the frame of launches that were measured, the base
+-- units of the metrics that these have (samples have others), and how many were wanted.
+function launches.recorded(path)
+  local opened = errors.check(spool.open(path))
+  local all, units = errors.check(opened:frame "counters"), {}
+  local frame, names = all:where { error = 0 }, table.move(TABLE, 1, #TABLE, 1, {})
+  for _, column in ipairs(frame:columns()) do
+    if column.type == "number" and #frame:where { { column.name, "~=", false } } > 0 then
+      units[column.name], names[#names + 1] = column.unit or "", column.name
+    end
+  end
+  return frame:select(names), units, #all
+end
+
+
+-- Launches of a recording, which may be none.
+function launches.of_recording(path)
+  local frame, units = launches.recorded(path)
+  return launches.of(frame, figures.of(units), units)
 end
 
 

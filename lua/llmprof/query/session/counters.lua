@@ -49,20 +49,12 @@ local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupa
   "bound", "name" }
 
 
-local function stage_of(class)
-  return class.stages and class.stages[1] and class.stages[1].name
-end
-
-
--- What the classes of the launches say, as text.
-local function add_classes(found)
-  local name, stage = {}, {}
-  for i, class in ipairs(found.classes) do
-    name[i], stage[i] = class.kernel or false, stage_of(class) or false
-  end
-  check(found.frame:extend(found.shared, #found.classes, {
-    { name = "name", type = "string", values = name },
-    { name = "stage", type = "string", values = stage } }))
+-- The outermost range of each launch.
+local function add_stage(found)
+  local stage = {}
+  for i, class in ipairs(found.classes) do stage[i] = class.ranges[1] or false end
+  check(found.frame:extend(found.shared, #found.classes,
+    { { name = "stage", type = "string", values = stage } }))
 end
 
 
@@ -78,7 +70,8 @@ end
 -- The launches of a raw page: a query.
 function counters.frame(path_of_page)
   local found = launches(path_of_page)
-  add_classes(found)
+  add_stage(found)
+  check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
   for _, figure in ipairs(figures) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
       steps = found:steps(figure[4]) })

@@ -1,12 +1,13 @@
--- Counters that the collector took: which launches it is asked to measure, and its values
--- as the page that ncu would have printed of them, so that nothing later asks who measured.
+-- Counters that the collector took: which launches it is asked to measure, and its values,
+-- which the bundle also has as the page that ncu would have printed of them.
 local breakdown = require "llmprof.analysis.breakdown"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels"
+local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local page = require "llmprof.nvidia.ncu.page"
 local plan = require "llmprof.collector.plan"
-local row = require "llmprof.nvidia.ncu.row"
 local selection = require "llmprof.run.selection"
 local spool = require "llmprof.spool"
 local stages = require "llmprof.analysis.stages"
@@ -133,151 +134,14 @@ end
 
 -- ---- their values ----
 
--- What a metric is in, by its name, as ncu prints it without scaling.
-local units = {
-  { "%.pct", "%" }, { "__time_duration", "ns" },
-  { "bytes.*%.per_second", "byte/s" }, { "bytes.*%.peak_sustained$", "byte/cycle" },
-  { "bytes", "byte" }, { "cycles.*%.per_second", "hz" }, { "cycles", "cycle" },
-  { "inst", "inst" }, { "warps", "warp" },
-}
-
-local function unit_of(name, said)
-  if said then return said end
-  for _, entry in ipairs(units) do
-    if name:find(entry[1]) then return entry[2] end
+-- How many launches were measured in the repeat without CUDA graphs.
+local function count_eager(frame)
+  local count = 0
+  for _, ranges in ipairs(frame:values "ranges") do
+    local lines = "\n" .. (ranges or "") .. "\n"
+    if lines:find("\n" .. collected.EAGER .. "\n", 1, true) then count = count + 1 end
   end
-  return ""
-end
-
-
-local function quoted(value)
-  return '"' .. tostring(value):gsub('"', '""') .. '"'
-end
-
-
-local function number(value)
-  if not value then return "" end
-  local whole = math.tointeger(value)
-  return whole and ("%d"):format(whole) or ("%.6f"):format(value)
-end
-
-
--- Open ranges as ncu has them in one cell: the thread, then an item each. The launch of a
--- graph is the innermost of them.
-local function stack_cell(tid, ranges, graph)
-  local items = {}
-  if graph then ranges = ("%s/CUDA graph %d"):format(ranges or "", graph) end
-  for name in (ranges or ""):gmatch "[^/]+" do
-    items[#items + 1] = ('"<default domain>:%s:none:none:none:none:none:none"'):format(name)
-  end
-  return ("%d  %s"):format(tid, table.concat(items, "  "))
-end
-
-
--- Names of the timeline by those that the linker has.
-local function names_of(trace)
-  local names = {}
-  local frame = errors.check(trace:frame "kernels")
-  for _, group in ipairs(frame:group { by = { "mangled_name", "name" } }) do
-    if group.mangled_name then names[group.mangled_name] = group.name end
-  end
-  return names
-end
-
-
--- Columns of a frame as lists, by name.
-local function lists_of(frame)
-  local lists = {}
-  for _, column in ipairs(frame:columns()) do lists[column.name] = frame:values(column.name) end
-  return lists
-end
-
-
-local function line_of(cells)
-  for i, cell in ipairs(cells) do cells[i] = quoted(cell) end
-  return table.concat(cells, ",") .. "\n"
-end
-
-
-local function size_cell(lists, what, i)
-  return ("(%d, %d, %d)"):format(lists[what .. "_x"][i], lists[what .. "_y"][i],
-    lists[what .. "_z"][i])
-end
-
-
--- ncu's name of what is all of a range, which has neither stream nor size.
-local WHOLE_RANGE = "range"
-
-local function launch_line(lists, i, metrics, names)
-  local mangled, graph = lists.kernel[i] or "", lists.graph[i]
-  local cells = { i - 1, lists.pid[i] or "", "", "", stack_cell(lists.tid[i] or 0,
-      lists.ranges[i] or lists.stage[i], graph), "",
-    graph and WHOLE_RANGE or names[mangled] or mangled, lists.context[i] or "",
-    not graph and lists.stream[i] or "", graph and "" or size_cell(lists, "block", i),
-    graph and "" or size_cell(lists, "grid", i), lists.device[i] or "", "" }
-  for _, metric in ipairs(metrics) do cells[#cells + 1] = number(lists[metric.name][i]) end
-  return line_of(cells)
-end
-
-
-local function head_lines(metrics)
-  local head, unit_row = table.move(row.COLUMNS, 1, #row.COLUMNS, 1, {}), {}
-  for i = 1, #head do unit_row[i] = "" end
-  for _, metric in ipairs(metrics) do
-    head[#head + 1] = metric.name
-    unit_row[#unit_row + 1] = metric.unit
-  end
-  return line_of(head) .. line_of(unit_row)
-end
-
-
--- Samples have metrics of their own, of which launches know nothing.
-local function has_values(column)
-  for _, value in ipairs(column) do
-    if value then return true end
-  end
-  return false
-end
-
-
--- Metrics of a spool that are no column of every launch.
-local function metrics_of(opened, columns)
-  local list, frame = {}, errors.check(opened:frame "metrics")
-  local names, said = frame:values "name", frame:values "unit"
-  for i, name in ipairs(names) do
-    if name and columns[name] and has_values(columns[name]) then
-      list[#list + 1] = { name = name, unit = unit_of(name, said[i] or nil) }
-    end
-  end
-  return list
-end
-
-
--- Was a launch measured in the repeat without CUDA graphs?
-local function is_eager(ranges)
-  for name in (ranges or ""):gmatch "[^/]+" do
-    if name == collected.EAGER then return true end
-  end
-  return false
-end
-
-
--- ncu's raw page of a spool as text; of launches how many were measured, how many were
--- wanted, and how many of the first came in the repeat without CUDA graphs. trace: the
--- timeline of the same run.
-function collected.page(path, trace)
-  local opened = errors.check(spool.open(path))
-  local frame = errors.check(opened:frame "counters")
-  local lists, names = lists_of(frame), names_of(trace)
-  local metrics = metrics_of(opened, lists)
-  local lines, measured, eager = { head_lines(metrics) }, 0, 0
-  for i = 1, #frame do
-    if lists.error[i] == 0 then
-      lines[#lines + 1], measured = launch_line(lists, i, metrics, names), measured + 1
-      if is_eager(lists.ranges[i]) then eager = eager + 1 end
-    end
-  end
-  return table.concat(lines), measured, #frame, eager
+  return count
 end
 
 
@@ -306,9 +170,10 @@ end
 -- What the units of the first process that has some were for, in order.
 function collected.unit_types(path)
   local opened = errors.check(spool.open(path))
-  local lists, types = lists_of(errors.check(opened:frame "units")), {}
-  for i, type in ipairs(lists.type) do
-    if lists.pid[i] == lists.pid[1] then types[#types + 1] = type end
+  local units, types = errors.check(opened:frame "units"), {}
+  local pids = units:values "pid"
+  for i, type in ipairs(units:values "type") do
+    if pids[i] == pids[1] then types[#types + 1] = type end
   end
   return types
 end
@@ -317,13 +182,13 @@ end
 -- Puts the counters of the run's spool into it: true, or false and why not.
 function collected.keep(ctx)
   local path = ctx.run:path(layout.collector.spool)
-  local trace = trace_file.open(path)
-  local page, measured, wanted, eager = collected.page(path, trace)
+  local frame, units, wanted = launches.recorded(path)
+  local measured, eager = #frame, count_eager(frame)
   if measured == 0 then
     return false, wanted > 0 and ("none of %d launches could be measured"):format(wanted)
-      or reason(ctx.run, path, trace)
+      or reason(ctx.run, path, trace_file.open(path))
   end
-  ctx.run:write(layout.counters, page)
+  ctx.run:write(layout.counters, page.text(frame, units))
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
   end

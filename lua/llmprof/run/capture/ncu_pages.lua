@@ -16,10 +16,10 @@ local files = layout.ncu
 local PATIENCE = 600
 
 
--- One page into a file of the run; argv prints it.
+-- One page into a file of the run; argv prints it. ncu writes numbers as the locale has them.
 local function print_page(ctx, name, argv)
-  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE },
-    ctx.tick)
+  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE,
+    env = { LC_ALL = "C" } }, ctx.tick)
   if result and result.interrupted then errors.raise("interrupted", "interrupted") end
   if not result or not result.ok then
     fs.remove(ctx.run:path(name))

@@ -1,4 +1,5 @@
--- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
+-- Hardware counters: of the collector's recording or of ncu/raw.csv, joined to the kernels of
+-- the timeline.
 local counters = require "llmprof.analysis.counters"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -31,8 +32,12 @@ local function lack(ctx, why)
 end
 
 
--- ncu/raw.csv, or nil and why it has no launches. Raises what the system failed at.
-local function read_page(ctx)
+-- Those of the recording where the collector took them, else of ncu/raw.csv; or nil and why
+-- there are none. Raises what the system failed at.
+local function read_launches(ctx)
+  local recording = ctx.run:path(layout.collector.spool)
+  local found = fs.stat(recording) and ncu.launches_of_recording(recording)
+  if found and #found > 0 then return found end
   local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
@@ -49,6 +54,9 @@ local function note(joined, plan)
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
       joined.coverage and (", cover %.0f %% of the kernels' time"):format(joined.coverage * 100)
         or "")
+    if joined.by_correlation then
+      notes[1] = ("%s, %d by correlation id"):format(notes[1], joined.by_correlation)
+    end
     if joined.elsewhere then
       notes[1] = notes[1] .. (", %.0f %% more in another stage"):format(joined.elsewhere * 100)
     end
@@ -75,11 +83,11 @@ end
 
 
 function step.restore(ctx)
-  local state, launches, message = ctx.state, read_page(ctx)
+  local state, launches, message = ctx.state, read_launches(ctx)
   if not launches then return lack(ctx, message) end
   state.launches = launches
   if not state.kernels then return measure_alone(ctx, launches) end
-  state.counters = counters.join(state.kernels, launches, state.found)
+  state.counters = counters.join(state.kernels, launches, state.found, state.trace)
   return note(state.counters, state.plan)
 end
 

@@ -1,8 +1,11 @@
 local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
+local kernels = require "llmprof.analysis.kernels"
 local launches = require "tests.lua.support.launches"
 local padding = require "llmprof.analysis.padding"
 local shorter = require "llmprof.analysis.shorter"
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace.file"
 
 local function shape(grid, calls, total_ns)
   return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
@@ -37,6 +40,29 @@ describe("llmprof.analysis.counters", function()
     assert.equal(counters.plain "void at::<unnamed>::f<c10::BFloat16, (unsigned int)2>(int)",
       counters.plain "void f<BFloat16, 2>(int)")
     assert.equal("f<4>(T1)", counters.plain "f<(long long)4>(T1)")
+  end)
+
+  it("takes a launch that the timeline has for what it is there", function()
+    local trace = trace_file.open "tests/fixtures/small/run.sqlite"
+    local all = stages.find(trace, { { name = "prefill" }, { name = "decode" } }, 0)
+    local frame = trace:frame "kernels"
+    local pid, id = frame:get(1, "pid"), frame:get(1, "correlation")
+    local function taken(process, correlation)
+      local list = kernels.list(trace, all)
+      local joined = counters.join(list, launches { launch("misspelt()", frame:get(1, "grid_x"),
+        { block = { x = frame:get(1, "block_x"), y = 1, z = 1 }, pid = process,
+          correlation = correlation }) }, all, trace)
+      local said = {}
+      for _, entry in ipairs(list) do
+        if entry.counters then said[#said + 1] = entry.name .. ": " .. entry.counters.match end
+      end
+      return { joined.by_correlation or 0, joined.matched, table.unpack(said) }
+    end
+    assert.same({ 1, 1, frame:get(1, "name") .. ": exact" }, taken(pid, id))
+    for _, other in ipairs { { pid + 1, id }, { pid, 1 << 30 }, { pid, 0 }, {} } do
+      assert.same({ 0, 0 }, taken(other[1], other[2]))
+    end
+    trace:close()
   end)
 
   it("prefers launches of the same shape", function()

@@ -1,10 +1,6 @@
--- The rules that llmprof.ncu reads by, one at a time.
+-- The rules by which figures are made of metrics, one at a time.
 local ncu = require "llmprof.nvidia.ncu"
-local nvtx = require "llmprof.nvidia.ncu.nvtx"
-local units = require "llmprof.nvidia.ncu.units"
-
-local TAIL = ":none:none:none:none:none:none"
-
+local records = require "tests.lua.support.records"
 
 -- A raw page of one launch: metrics is a list of { name, unit, value }.
 local function launch_of(metrics)
@@ -16,95 +12,8 @@ local function launch_of(metrics)
   for i, cells in ipairs { header, unit_row, values } do
     lines[i] = '"' .. table.concat(cells, '","') .. '"\n'
   end
-  return assert(ncu.read_text(table.concat(lines))).launches[1]
+  return records.of(assert(ncu.launches_of_text(table.concat(lines))), 1)
 end
-
-
-describe("llmprof.nvidia.ncu.units", function()
-  it("knows both spellings of every unit seen", function()
-    for text, wanted in pairs {
-      [""] = { "", 0 }, ["%"] = { "%", 0 },
-      us = { "s", -6 }, usecond = { "s", -6 }, ns = { "s", -9 }, nsecond = { "s", -9 },
-      ms = { "s", -3 }, msecond = { "s", -3 }, s = { "s", 0 }, second = { "s", 0 },
-      byte = { "byte", 0 }, Kbyte = { "byte", 3 }, Mbyte = { "byte", 6 }, Gbyte = { "byte", 9 },
-      Tbyte = { "byte", 12 }, ["Gbyte/s"] = { "byte/s", 9 }, ["Tbyte/second"] = { "byte/s", 12 },
-      ["Kbyte/block"] = { "byte/block", 3 }, ["Kbyte/cycle"] = { "byte/cycle", 3 },
-      ["byte/second"] = { "byte/s", 0 }, ["byte/nsecond"] = { "byte/s", 9 },
-      Ghz = { "Hz", 9 }, Mhz = { "Hz", 6 }, GHz = { "Hz", 9 }, hz = { "Hz", 0 },
-      ["cycle/nsecond"] = { "Hz", 9 }, ["cycle/usecond"] = { "Hz", 6 },
-      ["cycle/second"] = { "Hz", 0 }, ["inst/cycle"] = { "inst/cycle", 0 },
-      ["register/thread"] = { "register/thread", 0 }, SM = { "SM", 0 },
-      ["%/Kbyte"] = { "%/byte", -3 }, ["sector/request"] = { "sector/request", 0 },
-    } do
-      assert.same(wanted, { units.parse(text) }, text)
-    end
-  end)
-
-  it("keeps a unit it does not know", function()
-    for _, text in ipairs { "furlong", "Kfurlong", "Kfurlong/us", "us/furlong", "Ms", "mbyte",
-      "Kibyte", "/", "us/", "/us", "a/b/c", "K", "byte ", "BYTE" } do
-      assert.same({ text, 0 }, { units.parse(text) })
-    end
-    local launch = launch_of { { "gpu__time_duration.sum", "fortnight", "2" } }
-    assert.equal(2, launch.metrics["gpu__time_duration.sum"])
-    assert.equal("fortnight", launch.units["gpu__time_duration.sum"])
-    assert.is_nil(launch.duration)
-  end)
-
-  it("scales by powers of ten", function()
-    assert.equal(5.92e-6, units.scale(5.92, -6))
-    assert.equal(3.5e-9, units.scale(3.5, -9))
-    assert.equal("integer", math.type(units.scale(1.504, 3)))
-    assert.equal(1504, units.scale(1.504, 3))
-    assert.equal(7, units.scale(7, 0))
-    assert.is_nil(units.scale(1e308, 9))
-  end)
-end)
-
-
-describe("llmprof.nvidia.ncu.nvtx", function()
-  it("reads the stack outermost first", function()
-    local stack, thread = nvtx.stack('1114  "<default domain>:generate' .. TAIL ..
-      '"  "vllm:step 3' .. TAIL .. '" ')
-    assert.same({ { name = "generate" }, { name = "step 3", domain = "vllm" } }, stack)
-    assert.equal(1114, thread)
-  end)
-
-  it("keeps colons, quotes and spaces in names", function()
-    local function name_of(name)
-      local stack = nvtx.stack('7  "<default domain>:' .. name .. TAIL .. '"  "d:z' .. TAIL .. '" ')
-      assert.equal("z", stack[2].name)
-      assert.equal(2, #stack)
-      return stack[1].name
-    end
-    for _, name in ipairs { "aten::mm", "a:b:c:", ":", "", 'say "hi"', 'x"  "y', 'x" "', "  ",
-      "(lambda) <T*>" } do
-      assert.equal(name, name_of(name))
-    end
-  end)
-
-  it("has no range outside of every range", function()
-    assert.same({ {} }, { nvtx.stack "" })
-    assert.same({ {}, 1114 }, { nvtx.stack "1114  " })
-    assert.same({}, nvtx.ranges "")
-  end)
-
-  it("reads payload, colour and message fields as such", function()
-    assert.same({ { name = "step" } },
-      nvtx.stack '1  "<default domain>:step:int64:-5:argb:4294901760:ascii:text" ')
-  end)
-
-  it("reads start/stop ranges", function()
-    assert.same({ { id = 3, name = "request:9" }, { id = 4, name = "b", domain = "dom" } },
-      nvtx.ranges('"3:<default domain>:request:9' .. TAIL .. '"  "4:dom:b' .. TAIL .. '" '))
-  end)
-
-  it("takes a cell in no known form for what it is", function()
-    assert.same({ { name = "c:d", domain = "a" } }, nvtx.stack '7  "a:c:d" ')
-    assert.same({ { name = "plain" } }, nvtx.stack '7  "plain" ')
-    assert.same({}, nvtx.stack "no quotes")
-  end)
-end)
 
 
 describe("llmprof.ncu formulas", function()
@@ -236,6 +145,12 @@ describe("llmprof.ncu formulas", function()
       peak("src_fp8_sparsity_on", "4,000")).peak.tensor)
     assert.same({ bf16 = 3e12 }, with({ PATH .. "op_hgmma_src_bf16_dst_fp32_sparsity_off" ..
       ".sum.peak_sustained_elapsed.per_second", "", "3,000,000,000,000" }).peak.tensor)
+  end)
+
+  it("takes no metric in a unit that it does not know", function()
+    assert.equal(2e-6, launch_of({ T }).duration)
+    assert.is_nil(launch_of({ { "gpu__time_duration.sum", "fortnight", "2" } }).duration)
+    assert.is_nil(launch_of({ { "gpu__time_duration.sum", "us", "n/a" } }).duration)
   end)
 
   it("divides by nothing", function()

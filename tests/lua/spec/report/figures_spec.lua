@@ -38,6 +38,8 @@ local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/gra
 
 -- What no capture here can have: the test that makes it, and what that says.
 local elsewhere = {
+  ["counters.by_correlation"] = { "tests/lua/spec/run/builtin_spec.lua",
+    "counters.by_correlation" },
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },

@@ -35,13 +35,29 @@ describe("capture=builtin", function()
     return bundle.run(top() .. "/standin.lua", top() .. "/run", given)
   end
 
+  -- A program that writes numbers of three repeats, too; before: shell words in front.
+  local function with_numbers(before)
+    local numbers = assert(json.load "tests/fixtures/small/metrics.json")
+    for i, rep in ipairs(numbers.repeats) do rep.stages.prefill.ms = i end
+    assert(fs.write(top() .. "/numbers.json", assert(json.encode(numbers))))
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\n%s %s && cp %s/numbers.json "
+      .. "$LLMPROF_WORKLOAD_DIR/metrics.json\n"):format(before, PROGRAM, top())))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    return program
+  end
+
   it("takes timeline and counters from one process", function()
     local ctx, failure = run {}
     assert.is_nil(failure)
-    local found = assert(ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })).launches
+    local found = assert(ncu.launches(ctx.run:path "ncu/raw.csv"))
+    local taken = ncu.launches_of_recording(ctx.run:path "collector/run.spool")
     assert.equal(7, #found)
-    assert.equal("prefill", found[1].stages[1].name)
-    assert.equal(4e-6, found[1].duration)
+    assert.same({ "prefill" }, found.classes[1].ranges)
+    assert.same({ "ncu", "collector" }, { found.classes[1].source, taken.classes[1].source })
+    assert.equal(4e-6, found:get(1, "duration"))
+    for path in pairs(taken.has) do assert.same(taken:values(path), found:values(path), path) end
+    assert.same(taken.has, found.has)
     local results = assert(json.load(ctx.run:path "results.json"))
     assert.equal(2, #results.stages)
     for _, check in ipairs(results.integrity.checks) do
@@ -54,6 +70,16 @@ describe("capture=builtin", function()
     assert.equal(20, #assert(assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"))
     assert.matches("units = timeline:2 pause counters:1\n",
       assert(fs.read(ctx.run:path "collector/plan.txt")))
+  end)
+
+  it("joins launches that the timeline has, too, by their correlation ids", function()
+    local ctx, failure = run({}, with_numbers "STANDIN_CORRELATION=1")
+    assert.is_nil(failure)
+    local kernels = assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"
+    assert.equal(1, #kernels:where { correlation = 1 })
+    assert.equal(1, assert(json.load(ctx.run:path "results.json")).counters.by_correlation)
+    assert.matches("7 launches stand for 4 kernels, .*, 1 by correlation id",
+      ctx.run:recorded "counters".note)
   end)
 
   it("leaves the spool, with what could not be measured", function()
@@ -70,18 +96,6 @@ describe("capture=builtin", function()
     assert.matches("a spool has no 'nothing'$", message)
     assert.equal("notfound", code)
   end)
-
-  -- A program that writes numbers of three repeats, too; before: shell words in front.
-  local function with_numbers(before)
-    local numbers = assert(json.load "tests/fixtures/small/metrics.json")
-    for i, rep in ipairs(numbers.repeats) do rep.stages.prefill.ms = i end
-    assert(fs.write(top() .. "/numbers.json", assert(json.encode(numbers))))
-    local program = top() .. "/program"
-    assert(fs.write(program, ("#!/bin/sh\n%s %s && cp %s/numbers.json "
-      .. "$LLMPROF_WORKLOAD_DIR/metrics.json\n"):format(before, PROGRAM, top())))
-    assert(fs.chmod(program, tonumber("700", 8)))
-    return program
-  end
 
   it("takes the workload's numbers of repeats that are in the timeline", function()
     local ctx, failure = run({}, with_numbers "")
@@ -253,7 +267,7 @@ describe("capture=builtin", function()
     assert.equal("the workload under the collector: it was ended, as a measurement did not come "
       .. "to its end (stall_s of the collector's plan)", failure.message)
     assert.equal(20, #assert(assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"))
-    assert.equal(7, #assert(ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })).launches)
+    assert.equal(7, #assert(ncu.launches(ctx.run:path "ncu/raw.csv")))
     assert.is_true(ctx.run:has "report.md")
   end)
 
