@@ -3,10 +3,8 @@
  *   local reader = assert(csv.open(path, { header = "Kernel Name" }))
  *   for row, line in reader:rows() do print(row["Kernel Name"], line) end
  */
-#include <string.h>
-
-#include "frame.h"
-#include "llmprof/csv_frame.h"
+#include "llmprof/csv.h"
+#include "llmprof_lua.h"
 
 #define READER "llmprof.csv.reader"
 
@@ -153,60 +151,6 @@ static int f_rows(lua_State *L) {
   return 2;
 }
 
-/* ---- columns ---- */
-
-static llmprof_column_type check_type(lua_State *L, const char *type) {
-  if (strcmp(type, "number") == 0) return LLMPROF_F64;
-  if (strcmp(type, "integer") == 0) return LLMPROF_I64;
-  if (strcmp(type, "string") != 0) luaL_error(L, "no type '%s'", type);
-  return LLMPROF_STRING_ID;
-}
-
-/* { name, number of the column, type } on top of the stack, popped. */
-static llmprof_csv_column check_column(lua_State *L, const llmprof_csv *csv) {
-  luaL_checktype(L, -1, LUA_TTABLE);
-  for (int i = 1; i <= 3; i++) lua_rawgeti(L, -i, i);
-  if (lua_type(L, -3) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
-    luaL_error(L, "a column is { name, number, type }");
-  lua_Integer number = lua_tointeger(L, -2);
-  if (number < 1 || (size_t)number > llmprof_csv_header(csv)->count)
-    luaL_error(L, "the header has no column %I", (LUAI_UACINT)number);
-  llmprof_csv_column column = {.name = lua_tostring(L, -3),
-                               .field = (uint32_t)number - 1,
-                               .type = check_type(L, lua_tostring(L, -1))};
-  lua_pop(L, 4);
-  return column;
-}
-
-/* reader:columns(list of { name, number, type ("string", "number", "integer")
- * })
- * -> frame of the rows that are left, with a column "line"; numbers, from 1,
- * ascend. Where a row is broken: the frame of those before, message, code. */
-static int f_columns(lua_State *L) {
-  llmprof_csv *csv = check_reader(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 2);
-  size_t count = (size_t)lua_rawlen(L, 2);
-  luaL_argcheck(L, count > 0, 2, "at least one column");
-  llmprof_csv_column *columns = llmprof_lua_scratch(L, count, sizeof *columns);
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, 2, (lua_Integer)i + 1);
-    columns[i] = check_column(L, csv); /* the list keeps the name alive */
-    luaL_argcheck(L, i == 0 || columns[i].field >= columns[i - 1].field, 2,
-                  "numbers of columns ascend");
-  }
-  llmprof_strings *pool = llmprof_lua_new_pool(L);
-  llmprof_frame **box = llmprof_lua_new_frame(L, -1);
-  llmprof_error err;
-  bool ok = llmprof_csv_frame(csv, columns, count, pool, box, &err);
-  if (ok) return 1;
-  if (!*box || err.code == LLMPROF_INTERRUPTED)
-    return llmprof_lua_raise(L, &err);
-  int results = llmprof_lua_fail(L, &err); /* nil, message, code */
-  lua_remove(L, -results);
-  return results;
-}
-
 static int f_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, READER);
   llmprof_csv_close(*box);
@@ -236,8 +180,8 @@ static int csv_number(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"header", f_header},   {"units", f_units}, {"rows", f_rows},
-    {"columns", f_columns}, {"close", f_close}, {NULL, NULL},
+    {"header", f_header}, {"units", f_units}, {"rows", f_rows},
+    {"close", f_close},   {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {
@@ -249,7 +193,6 @@ static const luaL_Reg functions[] = {
 
 int luaopen_llmprof_csv(lua_State *L);
 int luaopen_llmprof_csv(lua_State *L) {
-  llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, READER, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

@@ -14,7 +14,6 @@
 #include "llmprof/collectives.h"
 #include "llmprof/compute.h"
 #include "llmprof/csv.h"
-#include "llmprof/csv_frame.h"
 #include "llmprof/cuda.h"
 #include "llmprof/demangle.h"
 #include "llmprof/digest.h"

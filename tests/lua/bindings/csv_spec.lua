@@ -24,44 +24,6 @@ describe("llmprof.csv", function()
     assert.equal("integer", math.type(got[1].y))
   end)
 
-  describe("columns", function()
-    local text = '"name","x","y"\n"a, ""b""","1,234.5","7"\n"","n/a","7.5"\n'
-
-    it("are those that are asked for, with lines", function()
-      local got = assert(csv.parse(text)):columns { { "name", 1, "string" }, { "y", 3, "number" },
-        { "whole", 3, "integer" } }
-      assert.same({ 'a, "b"', false }, got:values "name")
-      assert.same({ 7, 7.5 }, got:values "y")
-      assert.same({ 7, false }, got:values "whole")
-      assert.same({ 2, 3 }, got:values "line")
-      assert.same({ 1234.5, false },
-        assert(csv.parse(text)):columns({ { "x", 2, "number" } }):values "x")
-    end)
-
-    it("leave out headers that come again", function()
-      local got = assert(csv.parse(text .. text)):columns { { "y", 3, "number" } }
-      assert.same({ 2, 3, 5, 6 }, got:values "line")
-    end)
-
-    it("stop before a row that is broken, and say why", function()
-      local got, message, code = assert(csv.parse(text .. '"1","2"\n')):columns {
-        { "y", 3, "number" } }
-      assert.equal(2, #got)
-      assert.same({ 'csv:4: 2 fields where the header has 3: "1","2"', "syntax" },
-        { message, code })
-    end)
-
-    it("are asked for in their order and by numbers that the header has", function()
-      local reader = assert(csv.parse(text))
-      assert.has_error(function() reader:columns { { "z", 4, "number" } } end)
-      assert.has_error(function() reader:columns { { "z", 0, "number" } } end)
-      assert.has_error(function() reader:columns { { "y", 3, "number" }, { "x", 2, "number" } } end)
-      assert.has_error(function() reader:columns { { "y", 3, "real" } } end)
-      assert.has_error(function() reader:columns { { "y", 3 } } end)
-      assert.has_error(function() reader:columns {} end)
-    end)
-  end)
-
   it("skips preamble and reads units", function()
     local reader = assert(csv.parse("==PROF== hello\nID,t\n,us\n0,1\n",
       { header = "ID", units = true }))
