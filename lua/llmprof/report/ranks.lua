@@ -35,8 +35,8 @@ function ranks.basis(results)
   if not record.source then return nil end
   if record.source == "labels" then
     return ("Steps are those that %s marks in each worker; a step's GPU work counts for it "
-      .. "wherever it runs.%s"):format(results.engine and results.engine.title or record.engine,
-      with_cold(results))
+      .. "wherever it runs.%s"):format(results.engine and results.engine.title or record.engine
+        or "the engine", with_cold(results))
   end
   return sources[record.source] .. "." .. with_cold(results)
 end
