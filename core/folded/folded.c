@@ -1,4 +1,4 @@
-#include "llmprof/folded.h"
+#include "folded/folded_reader.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "llmprof/alloc.h"
 #include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
-#include "llmprof/trace_builder.h"
+#include "llmprof/folded.h"
 #include "os/source.h"
 
 enum {
@@ -174,27 +174,61 @@ static bool read_all(reader *r) {
 }
 
 /* The source is freed. */
-static llmprof_trace *read_source(const char *name, llmprof_source *source,
-                                  llmprof_error *err) {
-  reader r = {.path = name, .source = source, .err = err};
-  if (!source) return NULL;
-  r.builder = llmprof_builder_new(name, err);
-  bool ok = r.builder && read_all(&r);
+static bool read_source(const char *name, llmprof_source *source,
+                        llmprof_builder *builder, llmprof_error *err) {
+  reader r = {.path = name, .source = source, .builder = builder, .err = err};
+  bool ok = source && read_all(&r);
   llmprof_source_close(source);
   llmprof_buffer_free(&r.line);
-  if (!ok) {
-    llmprof_builder_free(r.builder);
-    return NULL;
-  }
-  llmprof_builder_recorded(r.builder, LLMPROF_TABLE_CPU_SAMPLES);
-  return llmprof_builder_finish(r.builder, err);
+  if (ok) llmprof_builder_recorded(builder, LLMPROF_TABLE_CPU_SAMPLES);
+  return ok;
 }
 
+/* ---- the reader ---- */
+
+/* Most of the lines in the head, but for one that it cuts. */
+static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
+  const char *at = (const char *)file->bytes, *end = at + file->size;
+  size_t lines = 0, stacks = 0;
+  while (at < end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (!stop && lines) break;
+    if (!stop) stop = end;
+    size_t size = (size_t)(stop - at);
+    if (size && at[size - 1] == '\r') size--;
+    int64_t count;
+    lines += size > 0;
+    stacks += size && !memchr(at, '\0', size) && read_count(at, &size, &count);
+    at = stop + (stop < end);
+  }
+  if (stacks * 2 > lines) return LLMPROF_CLAIM_YES;
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: no collapsed stacks", file->path);
+  return LLMPROF_CLAIM_NO;
+}
+
+static bool open_file(const char *path, llmprof_builder *builder, void **state,
+                      llmprof_error *err) {
+  *state = NULL;
+  return read_source(path, llmprof_source_open(path, err), builder, err);
+}
+
+const llmprof_reader llmprof_folded_reader = {
+    .name = "folded",
+    .what = "collapsed stacks (py-spy record -f raw, perf)",
+    .probe = probe,
+    .open = open_file,
+};
+
 llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err) {
-  return read_source(path, llmprof_source_open(path, err), err);
+  return llmprof_reader_open(&llmprof_folded_reader, path, err);
 }
 
 llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
                                          size_t size, llmprof_error *err) {
-  return read_source(name, llmprof_source_bytes(name, bytes, size, err), err);
+  llmprof_builder *builder = llmprof_builder_new(name, err);
+  if (builder && read_source(name, llmprof_source_bytes(name, bytes, size, err),
+                             builder, err))
+    return llmprof_builder_finish(builder, err);
+  llmprof_builder_free(builder);
+  return NULL;
 }

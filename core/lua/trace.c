@@ -47,16 +47,6 @@ static int trace_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-/* trace.folded(path) -> trace | nil, message, code: collapsed stacks, which are
- * CPU samples without times */
-static int trace_folded(lua_State *L) {
-  const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, TRACE, 1);
-  llmprof_error err;
-  *box = llmprof_folded_open(path, &err);
-  return *box ? 1 : llmprof_lua_fail(L, &err);
-}
-
 /* trace.operators(path) -> trace | nil, message, code: of a spool the units of
  * operators, which it leaves out when it is opened as another trace */
 static int trace_operators(lua_State *L) {
@@ -586,38 +576,34 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-static void push_hints(lua_State *L, const llmprof_reader_hint *hint) {
-  lua_newtable(L);
-  for (lua_Integer i = 1; hint && hint->suffix; hint++, i++) {
-    lua_newtable(L);
-    set_string(L, "suffix", hint->suffix);
-    set_string(L, "text", hint->text);
-    lua_rawseti(L, -2, i);
-  }
+/* trace.reader(path) -> name of the reader that claims the file ("nsys", "spool",
+ * "torch", "ncu", "folded") | nil, message, code; true behind the name where it
+ * holds a timeline */
+static int trace_reader(lua_State *L) {
+  llmprof_error err;
+  const llmprof_reader *reader =
+      llmprof_reader_of(llmprof_lua_check_path(L, 1), &err);
+  if (!reader) return llmprof_lua_fail(L, &err);
+  lua_pushstring(L, reader->name);
+  lua_pushboolean(L, reader->open != NULL);
+  return 2;
 }
 
-/* trace.readers() -> list of { name, what, hints } in the order in which they
- * are asked; hints: list of { suffix ("": of any file), text (%s: the path) },
- * for files that the reader cannot take */
-static int trace_readers(lua_State *L) {
-  const llmprof_reader *reader;
-  lua_newtable(L);
-  for (size_t i = 0; (reader = llmprof_reader_at(i)); i++) {
-    lua_newtable(L);
-    set_string(L, "name", reader->name);
-    set_string(L, "what", reader->what);
-    push_hints(L, reader->hints);
-    lua_setfield(L, -2, "hints");
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
-  }
-  return 1;
+/* trace.hint(path) -> what to do about a file that could not be opened, in one
+ * line; nil: nothing is known */
+static int trace_hint(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_buffer *hint = llmprof_lua_buffer(L);
+  llmprof_reader_hint_for(path, hint);
+  if (!hint->size) return 0;
+  return llmprof_lua_text(L, true, hint, NULL);
 }
 
 static const luaL_Reg functions[] = {
     {"open", trace_open},
-    {"folded", trace_folded},
+    {"hint", trace_hint},
     {"operators", trace_operators},
-    {"readers", trace_readers},
+    {"reader", trace_reader},
     {NULL, NULL},
 };
 

@@ -311,8 +311,13 @@ bool llmprof_nsys_load_diagnostics(nsys_export *export,
 
 static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
   static const char magic[] = "SQLite format 3"; /* with its NUL */
-  if (file->size >= 100 && memcmp(file->bytes, magic, sizeof magic) == 0)
-    return LLMPROF_CLAIM_YES;
+  if (file->size >= 100 && memcmp(file->bytes, magic, sizeof magic) == 0) {
+    if (!file->packed) return LLMPROF_CLAIM_YES;
+    llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                 "%s: an SQLite database within gzip: unpack it first",
+                 file->path);
+    return LLMPROF_CLAIM_FAILED;
+  }
   llmprof_fail(err, LLMPROF_SYNTAX, "%s: not an SQLite database", file->path);
   return LLMPROF_CLAIM_NO;
 }
@@ -403,16 +408,15 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
 static const llmprof_reader_hint hints[] = {
     {".nsys-rep", "export it first: nsys export --type sqlite %s"},
     {".qdrep", "export it first: nsys export --type sqlite %s"},
-    {"", "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` "
-         "writes"},
     {0},
 };
 
 const llmprof_reader llmprof_nsys_reader = {
     .name = "nsys",
     .what = "SQLite export of Nsight Systems",
-    .priority = 10,
     .hints = hints,
+    .instead = "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` "
+               "writes",
     .probe = probe,
     .check = llmprof_sqlite_check_file,
     .open = open_export,

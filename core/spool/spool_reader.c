@@ -279,7 +279,7 @@ static bool load_diagnostics(const opening *o, llmprof_error *err) {
 /* ---- the reader ---- */
 
 static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
-  if (file->size >= SPOOL_MAGIC_SIZE &&
+  if (!file->packed && file->size >= SPOOL_MAGIC_SIZE &&
       memcmp(file->bytes, SPOOL_MAGIC, SPOOL_MAGIC_SIZE) == 0)
     return LLMPROF_CLAIM_YES;
   llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a spool", file->path);
@@ -348,8 +348,7 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
 
 const llmprof_reader llmprof_spool_reader = {
     .name = "spool",
-    .what = "spool of llmprof's collector",
-    .priority = 20,
+    .what = "recording of llmprof's collector (.spool)",
     .probe = probe,
     .open = open_spool,
     .load = load,

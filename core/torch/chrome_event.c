@@ -23,8 +23,41 @@ const llmprof_chrome_event llmprof_chrome_nothing = {
     .external_id = LLMPROF_ABSENT,
     .correlation = LLMPROF_ABSENT,
     .device = LLMPROF_ABSENT,
+    .context = LLMPROF_ABSENT,
     .stream = LLMPROF_ABSENT,
+    .bytes = LLMPROF_ABSENT,
+    .registers = LLMPROF_ABSENT,
+    .graph_node = LLMPROF_ABSENT,
+    .grid = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT},
+    .block = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT},
 };
+
+chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event) {
+  static const struct {
+    const char *category;
+    chrome_kind kind;
+  } known[] = {
+      {"cpu_op", CHROME_OPERATOR},   {"Operator", CHROME_OPERATOR},
+      {"cuda_runtime", CHROME_CALL}, {"cuda_driver", CHROME_CALL},
+      {"Runtime", CHROME_CALL},      {"kernel", CHROME_KERNEL},
+      {"Kernel", CHROME_KERNEL},     {"gpu_memcpy", CHROME_COPY},
+      {"Memcpy", CHROME_COPY},       {"gpu_memset", CHROME_SET},
+      {"Memset", CHROME_SET},        {"user_annotation", CHROME_MARK},
+  };
+  if (!event->category || !event->phase || strcmp(event->phase, "X") != 0)
+    return CHROME_OTHER;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].category, event->category) == 0) return known[i].kind;
+  }
+  return CHROME_OTHER;
+}
+
+/* A quarter of the range is 73 years. */
+bool llmprof_chrome_is_usable(const llmprof_chrome_event *event) {
+  const int64_t most = INT64_MAX / 4;
+  return event->start > -most && event->start < most && event->duration >= 0 &&
+         event->duration < most;
+}
 
 static int64_t rounded_ns(const char *text, size_t size) {
   double us;
@@ -46,6 +79,18 @@ int64_t llmprof_chrome_ns(const char *text, size_t size) {
   bool fits = !__builtin_mul_overflow(us, 1000, &us) &&
               !__builtin_add_overflow(us, ns, &us);
   return fits ? us : LLMPROF_ABSENT;
+}
+
+int64_t llmprof_chrome_quoted_ns(const char *text, size_t size) {
+  size_t digits = 0, points = 0;
+  for (size_t i = size && *text == '-'; i < size; i++) {
+    digits += text[i] >= '0' && text[i] <= '9';
+    points += text[i] == '.' && digits;
+  }
+  bool plain = digits && points <= 1 &&
+               digits + points + (*text == '-') == size &&
+               text[size - 1] != '.';
+  return plain ? llmprof_chrome_ns(text, size) : LLMPROF_ABSENT;
 }
 
 static bool is_letter(char c) {
@@ -93,28 +138,41 @@ static bool span_is(span s, const char *text) {
   return s.size == strlen(text) && memcmp(s.at, text, s.size) == 0;
 }
 
-/* A token that is no string; last: the string before it. */
-static void take_token(char *text, size_t size, size_t depth, span last,
-                       llmprof_chrome_event *event) {
-  if (is_letter(text[size - 1])) {
+/* Where a time of the event itself goes; NULL: the key is of something else. */
+static int64_t *time_of(llmprof_chrome_event *event, size_t depth, span key) {
+  if (depth != 1) return NULL;
+  if (span_is(key, "\"ts\"")) return &event->start;
+  return span_is(key, "\"dur\"") ? &event->duration : NULL;
+}
+
+/* A token that is no string. */
+static void take_token(char *text, size_t size, int64_t *time) {
+  if (is_letter(text[size - 1]))
     mend_word(text, size);
-  } else if (depth == 1 && span_is(last, "\"ts\"")) {
-    event->start = llmprof_chrome_ns(text, size);
-  } else if (depth == 1 && span_is(last, "\"dur\"")) {
-    event->duration = llmprof_chrome_ns(text, size);
-  }
+  else if (time)
+    *time = llmprof_chrome_ns(text, size);
   if (size > CJSON_LONGEST_NUMBER) blank(text, size);
+}
+
+/* Does a colon follow? */
+static bool is_key(const llmprof_buffer *text, size_t at) {
+  while (at < text->size && memchr(" \t\r\n", text->bytes[at], 4)) at++;
+  return at < text->size && text->bytes[at] == ':';
 }
 
 static void walk(llmprof_buffer *text, llmprof_chrome_event *event) {
   size_t depth = 0, at = 0;
-  span last = {"", 0};
+  span key = {"", 0};
   while (at < text->size) {
     char *here = text->bytes + at;
     size_t left = text->size - at, size = 1;
     if (*here == '"') {
       size = string_size(here, left);
-      last = (span){here, size};
+      int64_t *time = time_of(event, depth, key);
+      if (is_key(text, at + size))
+        key = (span){here, size};
+      else if (time && size > 2)
+        *time = llmprof_chrome_quoted_ns(here + 1, size - 2);
     } else if (*here == '{' || *here == '[') {
       depth++;
     } else if (*here == '}' || *here == ']') {
@@ -122,7 +180,7 @@ static void walk(llmprof_buffer *text, llmprof_chrome_event *event) {
     } else if (*here == '-' || is_letter(*here) ||
                (*here >= '0' && *here <= '9')) {
       size = token_size(here, left);
-      take_token(here, size, depth, last, event);
+      take_token(here, size, time_of(event, depth, key));
     }
     at += size;
   }
@@ -133,12 +191,23 @@ static const char *get_string(const cJSON *map, const char *key) {
 }
 
 /* Absent unless it is a whole number that a double holds exactly. */
-static int64_t get_integer(const cJSON *map, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
+static int64_t whole_number(const cJSON *item) {
   if (!cJSON_IsNumber(item) || fabs(item->valuedouble) > 9007199254740992.0 ||
       item->valuedouble != floor(item->valuedouble))
     return LLMPROF_ABSENT;
   return (int64_t)item->valuedouble;
+}
+
+static int64_t get_integer(const cJSON *map, const char *key) {
+  return whole_number(cJSON_GetObjectItemCaseSensitive(map, key));
+}
+
+/* All three, or they stay absent. */
+static void get_triple(const cJSON *map, const char *key, int64_t *three) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(map, key);
+  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != 3) return;
+  for (int i = 0; i < 3; i++)
+    three[i] = whole_number(cJSON_GetArrayItem(list, i));
 }
 
 /* Old versions spell some keys differently. */
@@ -190,11 +259,19 @@ static bool fill_event(chrome_text *t, llmprof_chrome_event *event,
   event->category = get_string(t->tree, "cat");
   event->name = get_string(t->tree, "name");
   event->pid = get_integer(t->tree, "pid");
+  event->process = get_string(t->tree, "pid");
   event->tid = get_integer(t->tree, "tid");
   event->external_id = get_external_id(args);
   event->correlation = get_integer(args, "correlation");
   event->device = get_integer(args, "device");
+  event->context = get_integer(args, "context");
   event->stream = get_integer(args, "stream");
+  event->bytes = get_integer(args, "bytes");
+  event->registers = get_integer(args, "registers per thread");
+  event->graph_node = get_integer(args, "graph node id");
+  get_triple(args, "grid", event->grid);
+  get_triple(args, "block", event->block);
+  event->label = get_string(args, "name");
   event->line = t->line;
   event->column = t->column;
   if (!get_shapes(t, args, err)) return false;

@@ -26,8 +26,16 @@ typedef enum field {
   EXTERNAL_ID,
   CORRELATION,
   DEVICE,
+  CONTEXT,
   STREAM,
+  BYTES,
+  REGISTERS,
+  GRAPH_NODE,
+  GRID,
+  BLOCK,
   SHAPES,
+  LABEL,
+  PROCESS, /* PID as text */
   FIELDS,
   UNWANTED = FIELDS,
 } field;
@@ -125,6 +133,12 @@ static bool skip_number(scanner *s) {
 
 static bool take_time(scanner *s, int64_t *ns) {
   const char *begin = s->at;
+  if (*begin == '"') {
+    size_t size;
+    if (!take_string(s, &begin, &size)) return false;
+    *ns = llmprof_chrome_quoted_ns(begin, size);
+    return true;
+  }
   if ((*begin != '-' && !is_digit(*begin)) || !skip_number(s)) return false;
   *ns = llmprof_chrome_ns(begin, (size_t)(s->at - begin));
   return true;
@@ -143,6 +157,17 @@ static bool take_integer(scanner *s, int64_t *value) {
   }
   if (negative) *value = -*value;
   return true;
+}
+
+/* [1, 2, 3]; any other list is left to the tree. */
+static bool take_triple(scanner *s, int64_t *three) {
+  s->at++;
+  for (int i = 0; i < 3; i++) {
+    if ((i && !take(s, ',')) || !skip_space(s) ||
+        (*s->at != '-' && !is_digit(*s->at)) || !take_integer(s, &three[i]))
+      return false;
+  }
+  return take(s, ']');
 }
 
 /* ---- values that nobody wants ---- */
@@ -255,10 +280,21 @@ static const key event_keys[] = {
 };
 
 static const key argument_keys[] = {
-    {"External id", EXTERNAL_ID}, {"external id", EXTERNAL_ID},
-    {"correlation", CORRELATION}, {"device", DEVICE},
-    {"stream", STREAM},           {"Input Dims", SHAPES},
-    {"Input dims", SHAPES},       {NULL, UNWANTED},
+    {"External id", EXTERNAL_ID},
+    {"external id", EXTERNAL_ID},
+    {"correlation", CORRELATION},
+    {"device", DEVICE},
+    {"context", CONTEXT},
+    {"stream", STREAM},
+    {"bytes", BYTES},
+    {"registers per thread", REGISTERS},
+    {"graph node id", GRAPH_NODE},
+    {"grid", GRID},
+    {"block", BLOCK},
+    {"Input Dims", SHAPES},
+    {"Input dims", SHAPES},
+    {"name", LABEL},
+    {NULL, UNWANTED},
 };
 
 static field find_key(const key *keys, const char *name, size_t size) {
@@ -280,7 +316,11 @@ static bool take_field(scanner *s, field what) {
       [EXTERNAL_ID] = &event->external_id,
       [CORRELATION] = &event->correlation,
       [DEVICE] = &event->device,
+      [CONTEXT] = &event->context,
       [STREAM] = &event->stream,
+      [BYTES] = &event->bytes,
+      [REGISTERS] = &event->registers,
+      [GRAPH_NODE] = &event->graph_node,
   };
   switch (what) {
   case PHASE:
@@ -293,6 +333,16 @@ static bool take_field(scanner *s, field what) {
     return take_time(s, &event->duration);
   case SHAPES:
     return keep_shapes(s);
+  case LABEL:
+    return *s->at == '"' ? keep_string(s, what) : skip_value(s, 1);
+  case GRID:
+  case BLOCK:
+    return *s->at == '['
+               ? take_triple(s, what == GRID ? event->grid : event->block)
+               : skip_value(s, 1);
+  case PID:
+    if (*s->at == '"') return keep_string(s, PROCESS);
+    break;
   case ARGS:
     return *s->at == '{' && scan_map(s, argument_keys);
   default:
@@ -344,5 +394,7 @@ size_t llmprof_chrome_scan(const char *at, const char *end, chrome_text *text,
   event->category = string_of(&s, CATEGORY);
   event->name = string_of(&s, NAME);
   event->shapes = string_of(&s, SHAPES);
+  event->label = string_of(&s, LABEL);
+  event->process = string_of(&s, PROCESS);
   return (size_t)(s.at - at);
 }

@@ -32,6 +32,7 @@ struct llmprof_chrome {
   bool in_object;   /* the list is an object's "traceEvents" */
   bool seen_events; /* that key was there */
   chrome_text text; /* the event, or a key */
+  llmprof_buffer headers[CHROME_HEADERS];
   llmprof_error *err;
 };
 
@@ -193,16 +194,32 @@ static bool take_char(llmprof_chrome *r, char wanted, const char *what) {
   return true;
 }
 
-/* A key and what is before its value; *events: it is "traceEvents". */
-static bool take_key(llmprof_chrome *r, bool *events) {
-  static const char wanted[] = "\"traceEvents\"";
+enum {
+  EVENTS = CHROME_HEADERS,
+  UNWANTED
+};
+
+static int key_number(const llmprof_buffer *key) {
+  static const char *const keys[] = {
+      [CHROME_SCHEMA] = "\"schemaVersion\"",
+      [CHROME_BASE] = "\"baseTimeNanoseconds\"",
+      [CHROME_DEVICES] = "\"deviceProperties\"",
+      [EVENTS] = "\"traceEvents\"",
+  };
+  int i = 0;
+  while (i < UNWANTED && (key->size != strlen(keys[i]) ||
+                          memcmp(key->bytes, keys[i], key->size) != 0))
+    i++;
+  return i;
+}
+
+/* A key and what is before its value. */
+static bool take_key(llmprof_chrome *r, int *number) {
   char c;
   if (!peek(r, &c)) return false;
   if (c != '"') return expected(r, "a key");
   if (!take_value(r, true)) return false;
-  const llmprof_buffer *key = &r->text.bytes;
-  *events = key->size == sizeof wanted - 1 &&
-            memcmp(key->bytes, wanted, key->size) == 0;
+  *number = key_number(&r->text.bytes);
   return take_char(r, ':', "':'") && peek(r, &c) &&
          (c || expected(r, "a value"));
 }
@@ -217,24 +234,42 @@ static bool finish(llmprof_chrome *r) {
                    "no \"traceEvents\": not a Chrome trace");
 }
 
+/* The first one of its key stands. */
+static bool take_header(llmprof_chrome *r, llmprof_buffer *header) {
+  bool wanted = !header->size;
+  if (!take_value(r, wanted)) return false;
+  if (wanted) {
+    llmprof_buffer_add(header, r->text.bytes.bytes, r->text.bytes.size);
+    llmprof_buffer_putc(header, '\0');
+  }
+  return !header->failed || llmprof_fail_nomem(r->err);
+}
+
+const char *llmprof_chrome_header(const llmprof_chrome *r,
+                                  chrome_header which) {
+  return r->headers[which].size ? r->headers[which].bytes : NULL;
+}
+
 /* In the object: to the list of events, or to the end. */
 static bool seek_events(llmprof_chrome *r) {
   for (;;) {
     char c;
-    bool events = false;
+    int key = UNWANTED;
     if (!peek(r, &c)) return false;
     if (c == '}') {
       consume(r, 1);
       return finish(r);
     }
     if (c == ',') consume(r, 1);
-    if (!take_key(r, &events)) return false;
-    if (events) {
+    if (!take_key(r, &key)) return false;
+    if (key == EVENTS) {
       r->seen_events = true;
       r->position = INSIDE;
       return take_char(r, '[', "the list of events");
     }
-    if (!take_value(r, false)) return false;
+    if (key == UNWANTED ? !take_value(r, false)
+                        : !take_header(r, &r->headers[key]))
+      return false;
   }
 }
 
@@ -346,6 +381,7 @@ void llmprof_chrome_close(llmprof_chrome *r) {
   if (!r) return;
   llmprof_chrome_release(&r->text);
   llmprof_buffer_free(&r->text.bytes);
+  for (int i = 0; i < CHROME_HEADERS; i++) llmprof_buffer_free(&r->headers[i]);
   llmprof_source_close(r->source);
   llmprof_free(r->name);
   llmprof_free(r);

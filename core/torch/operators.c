@@ -3,43 +3,10 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/chrome_trace.h"
+#include "torch/chrome_internal.h"
 #include "torch/operators_internal.h"
 
 /* ---- keeping events ---- */
-
-typedef enum event_kind {
-  OPERATOR,
-  CALL,
-  GPU,
-  MARK,
-  OTHER,
-} event_kind;
-
-/* As written today, and with a capital before 2022. */
-static event_kind kind_of(const char *category) {
-  static const struct {
-    const char *category;
-    event_kind kind;
-  } known[] = {
-      {"cpu_op", OPERATOR},  {"Operator", OPERATOR}, {"cuda_runtime", CALL},
-      {"cuda_driver", CALL}, {"Runtime", CALL},      {"kernel", GPU},
-      {"Kernel", GPU},       {"gpu_memcpy", GPU},    {"Memcpy", GPU},
-      {"gpu_memset", GPU},   {"Memset", GPU},        {"user_annotation", MARK},
-  };
-  for (size_t i = 0; category && i < sizeof known / sizeof *known; i++) {
-    if (strcmp(known[i].category, category) == 0) return known[i].kind;
-  }
-  return OTHER;
-}
-
-/* A quarter of the range leaves room for ends and differences; it is 73 years.
- */
-static bool is_usable(const llmprof_chrome_event *event) {
-  const int64_t most = INT64_MAX / 4;
-  return event->start > -most && event->start < most && event->duration >= 0 &&
-         event->duration < most;
-}
 
 static bool add_string(llmprof_operators *o, const char *text, uint32_t *id) {
   *id = LLMPROF_NO_STRING;
@@ -111,20 +78,20 @@ static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
 
 static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
                  llmprof_error *err) {
-  event_kind kind = kind_of(event->category);
-  if (kind == OTHER || !event->phase || strcmp(event->phase, "X") != 0)
-    return true;
-  if (!is_usable(event)) {
+  chrome_kind kind = llmprof_chrome_kind(event);
+  if (kind == CHROME_OTHER) return true;
+  if (!llmprof_chrome_is_usable(event)) {
     o->info.left_out++;
     return true;
   }
   if (o->host_count == NO_ROW - 1 || o->gpu_count == NO_ROW - 1 ||
       o->mark_count == NO_ROW - 1)
     return llmprof_fail(err, LLMPROF_LIMIT, "more than 4294967294 events");
-  if (kind == MARK) return keep_mark(o, event) || llmprof_fail_nomem(err);
+  if (kind == CHROME_MARK)
+    return keep_mark(o, event) || llmprof_fail_nomem(err);
   widen(o, event);
-  bool ok =
-      kind == GPU ? keep_gpu(o, event) : keep_host(o, event, kind == CALL);
+  bool ok = kind >= CHROME_KERNEL ? keep_gpu(o, event)
+                                  : keep_host(o, event, kind == CHROME_CALL);
   return ok || llmprof_fail_nomem(err);
 }
 

@@ -23,18 +23,24 @@ extern "C" {
 
 /* Strings are borrowed until the next call, NULL where the event has none. A
  * value that is of another type than it should be, or does not fit, is absent:
- * LLMPROF_ABSENT. */
+ * LLMPROF_ABSENT; times may be numbers in quotes. */
 typedef struct llmprof_chrome_event {
   const char *phase;    /* "X": complete, "M": metadata, "s", "f": flow, ... */
   const char *category; /* "cpu_op", "kernel", "cuda_runtime", ... */
   const char *name;
   int64_t start, duration; /* ns; exact, however large: not through a double */
   int64_t pid, tid;        /* of a kernel: its device and its stream */
+  const char *process;     /* "pid" where it is text, as merging tools write */
   int64_t external_id;     /* args: the operator, or the one that launched it */
   int64_t correlation;     /* args: a call and what it launched share it */
-  int64_t device, stream;  /* args */
-  const char *shapes;      /* args: "Input Dims" as JSON on one line */
-  size_t line, column;     /* where the event begins */
+  int64_t device, context, stream; /* args */
+  int64_t bytes;                   /* args: of a copy or a set */
+  int64_t registers;               /* args: of a kernel, per thread */
+  int64_t graph_node;              /* args: "graph node id" */
+  int64_t grid[3], block[3];       /* args */
+  const char *label;               /* args: "name", of phase "M" */
+  const char *shapes;              /* args: "Input Dims" as JSON on one line */
+  size_t line, column;             /* where the event begins */
 } llmprof_chrome_event;
 
 typedef struct llmprof_chrome llmprof_chrome;

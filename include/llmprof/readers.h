@@ -2,6 +2,7 @@
 #ifndef LLMPROF_READERS_H
 #define LLMPROF_READERS_H
 
+#include "llmprof/buffer.h"
 #include "llmprof/trace_builder.h"
 
 #ifdef __cplusplus
@@ -9,9 +10,17 @@ extern "C" {
 #endif
 
 /* The trace of a file, read by the first reader that claims it. NULL on
- * failure; SYNTAX: no reader claims it, or it is damaged. Free with
- * llmprof_trace_close. */
+ * failure; SYNTAX: no reader claims it, and the message says what it looks
+ * like, or it is damaged; UNSUPPORTED: it is known, but holds no timeline. Free
+ * with llmprof_trace_close. */
 llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
+
+/* The reader that claims a file; NULL: none does, or it cannot be read. */
+const llmprof_reader *llmprof_reader_of(const char *path, llmprof_error *err);
+
+/* Appends what to do about a file that could not be opened, in one line: what
+ * its reader says, or who knows its name, else what can be read. */
+void llmprof_reader_hint_for(const char *path, llmprof_buffer *hint);
 
 /* The readers, 0 and up in the order in which they are asked; NULL after the
  * last. */

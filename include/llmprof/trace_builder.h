@@ -41,15 +41,16 @@ typedef struct llmprof_specimen {
   const char *path;
   const unsigned char *bytes; /* borrowed */
   size_t size;                /* LLMPROF_PROBE_SIZE, less in a short file */
+  bool packed;                /* these bytes were gzip */
 } llmprof_specimen;
 
 enum {
-  LLMPROF_PROBE_SIZE = 4096
+  LLMPROF_PROBE_SIZE = 65536
 };
 
-/* What to say of files that a reader cannot take but knows by their names. */
+/* What to do with files that a reader cannot take but knows by their names. */
 typedef struct llmprof_reader_hint {
-  const char *suffix; /* "": of any other file; NULL ends the list */
+  const char *suffix; /* NULL ends the list */
   const char *text;   /* "%s" stands for the path */
 } llmprof_reader_hint;
 
@@ -57,8 +58,11 @@ typedef struct llmprof_reader_hint {
 typedef struct llmprof_reader {
   const char *name; /* "nsys": one word, for scripts */
   const char *what; /* "SQLite export of Nsight Systems", for people */
-  int priority;     /* lower ones are asked first */
-  const llmprof_reader_hint *hints;
+  const llmprof_reader_hint *hints; /* NULL: none */
+
+  /* What to do with a file of this format that is no trace, "%s" its path;
+   * NULL: nothing. */
+  const char *instead;
 
   /* On LLMPROF_CLAIM_NO, err says what the file is not. */
   llmprof_claim (*probe)(const llmprof_specimen *file, llmprof_error *err);
@@ -67,7 +71,8 @@ typedef struct llmprof_reader {
    * reading it? Asked when its rows are at hand already; NULL: yes. */
   bool (*check)(const char *path, llmprof_error *err);
 
-  /* Describe the trace and announce what it knows; parts may be left to
+  /* NULL: a file of this format holds no timeline.
+   * Describe the trace and announce what it knows; parts may be left to
    * `load`. *state is the reader's own and goes to `close`, on failure too;
    * the path outlives it. */
   bool (*open)(const char *path, llmprof_builder *builder, void **state,

@@ -404,13 +404,9 @@ static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
   return LLMPROF_CLAIM_NO;
 }
 
-static const llmprof_reader_hint hints[] = {{0}};
-
 const llmprof_reader timeline_reader = {
     .name = "timeline",
     .what = "timeline as text",
-    .priority = 100,
-    .hints = hints,
     .probe = probe,
     .open = read_timeline,
 };

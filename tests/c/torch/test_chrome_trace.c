@@ -119,7 +119,14 @@ static void test_times(void **state) {
       {"1e300", ABSENT},
       {"NaN", ABSENT},
       {"-inf", ABSENT},
-      {"\"7\"", ABSENT},
+      {"\"7\"", 7000},
+      {"\"-1700000000000000.0125\"", INT64_C(-1700000000000000013)},
+      {"\"7 \"", ABSENT},
+      {"\"-\"", ABSENT},
+      {"\"7.\"", ABSENT},
+      {"\".7\"", ABSENT},
+      {"\"1e3\"", ABSENT},
+      {"\"\"", ABSENT},
       {"1111111111111111111111111111111111111111111111111111111111111111111",
        ABSENT},
   };
@@ -316,9 +323,12 @@ static const char plain[] =
     "{ \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k<4, 2>(int)\",\n"
     " \"pid\": 0, \"tid\": -7, \"ts\": 12.3456, \"dur\": 0.5,\t\"id\": 1e-3,\n"
     " \"args\": {\"External id\": 3, \"correlation\": 41, \"device\": 0,\n"
-    " \"stream\": 7, \"Input Dims\": [[1, 20 ], [], 3], \"Input type\": "
+    " \"stream\": 7, \"context\": 1, \"bytes\": 64, \"name\": \"p\",\n"
+    " \"registers per thread\": 32, \"graph node id\": 9,\n"
+    " \"Input Dims\": [[1, 20 ], [], 3], \"Input type\": "
     "[\"\",\n"
-    " true, {\"a\": null, \"b\": [-0.25, 0]}], \"grid\": [512, 1, 1] } }";
+    " true, {\"a\": null, \"b\": [-0.25, 0]}], \"grid\": [512, 1, -1],\n"
+    " \"block\": 7 } }";
 
 static bool same_text(const char *a, const char *b) {
   return (!a && !b) || (a && b && strcmp(a, b) == 0);
@@ -331,7 +341,12 @@ static bool same_event(const llmprof_chrome_event *a,
          a->start == b->start && a->duration == b->duration &&
          a->pid == b->pid && a->tid == b->tid &&
          a->external_id == b->external_id && a->correlation == b->correlation &&
-         a->device == b->device && a->stream == b->stream;
+         a->device == b->device && a->stream == b->stream &&
+         a->context == b->context && a->bytes == b->bytes &&
+         a->registers == b->registers && a->graph_node == b->graph_node &&
+         same_text(a->label, b->label) && same_text(a->process, b->process) &&
+         memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
+         memcmp(a->block, b->block, sizeof a->block) == 0;
 }
 
 /* Read an event in one pass, and through a tree, which an escape in a key asks
@@ -360,6 +375,7 @@ static void test_plain(void **state) {
   (void)state;
   assert_int_equal(read_both(plain), 1);
   assert_int_equal(read_both("{\"pid\": \"Traces\", \"args\": {}}"), 1);
+  assert_int_equal(read_both("{\"name\": \"ts\", \"dur\": \"2.5\"}"), 1);
 }
 
 static void test_left_to_the_tree(void **state) {

@@ -1,0 +1,60 @@
+/* What the files of the reader of torch.profiler's traces share. */
+#ifndef LLMPROF_TORCH_INTERNAL_H
+#define LLMPROF_TORCH_INTERNAL_H
+
+#include "frame/intern.h"
+#include "llmprof/trace_builder.h"
+#include "torch/chrome_internal.h"
+
+/* A GPU operation. */
+typedef struct torch_op {
+  int64_t start, end;  /* ns, as in the file until all are read */
+  int64_t correlation; /* or LLMPROF_ABSENT */
+  int64_t bytes, graph_node;
+  size_t event;        /* its number in the file */
+  llmprof_place place; /* the process once all calls are known */
+  llmprof_shape shape;
+  uint32_t name; /* string */
+  uint8_t kind;  /* llmprof_op_kind */
+  uint8_t copy_kind, host_memory;
+} torch_op;
+
+/* A call, and where in the file it stands. */
+typedef struct torch_call {
+  llmprof_call_row row;
+  size_t event;
+  uint32_t process;
+} torch_call;
+
+typedef struct torch_trace {
+  llmprof_builder *builder;
+  const char *path;
+  llmprof_intern processes; /* of ids; rows are the builder's */
+  llmprof_intern threads;   /* of { process row, tid } */
+  torch_op *ops;
+  size_t op_count, op_cap;
+  torch_call *calls;
+  size_t call_count, call_cap;
+  llmprof_range_row *ranges;
+  size_t range_count, range_cap;
+  uint32_t *short_names; /* by string; LLMPROF_NO_STRING: not known yet */
+  size_t short_count, short_cap;
+  size_t events;
+  uint64_t left_out, timeless, ambiguous;
+} torch_trace;
+
+/* Give each operation the process whose call launched it. */
+bool torch_match_calls(torch_trace *t, llmprof_error *err);
+
+/* What a copy's name tells: "Memcpy HtoD (Pinned -> Device)". */
+void torch_read_copy(const char *name, torch_op *op);
+
+/* The function of a kernel's name, without what it returns, namespaces and
+ * arguments. */
+void torch_short_name(const char *name, size_t size, const char **begin,
+                      size_t *short_size);
+
+/* Each GPU of "deviceProperties"; what is none of these is passed over. */
+bool torch_add_devices(llmprof_builder *builder, const char *json);
+
+#endif

@@ -1,0 +1,492 @@
+/* A trace of torch.profiler as any other: GPU operations, CUDA calls, and as
+ * ranges what the program named (user_annotation) and, in a domain of their
+ * own, CPU operators. Which annotation launched what on the GPU is found by
+ * calls, as for NVTX; that Kineto wrote the same down as gpu_user_annotation
+ * is passed over, as are Python's functions and instants. */
+#include "torch/torch_reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "text/lex.h"
+#include "torch/torch_internal.h"
+
+/* ---- processes and threads ---- */
+
+/* LLMPROF_NONE: there is none that fits. */
+static uint32_t number_at_end(const char *text) {
+  size_t size = strlen(text), at = size;
+  int64_t number;
+  while (at && text[at - 1] >= '0' && text[at - 1] <= '9') at--;
+  return at < size && llmprof_lex_int(text + at, size - at, 10, &number)
+             ? llmprof_u32(number)
+             : LLMPROF_NONE;
+}
+
+/* A process that is text, as merging tools write it, is numbered by its
+ * string. */
+static bool process_id(const torch_trace *t, const llmprof_chrome_event *event,
+                       int64_t *id, uint32_t *name) {
+  const char *text = event->process;
+  *name = LLMPROF_NO_STRING;
+  *id = event->pid;
+  if (!text) return true;
+  if (!llmprof_builder_text(t->builder, text, strlen(text), name)) return false;
+  *id = INT64_MAX - *name;
+  return true;
+}
+
+/* LLMPROF_NONE: the event names none. */
+static bool process_row(torch_trace *t, const llmprof_chrome_event *event,
+                        uint32_t *row) {
+  int64_t id;
+  uint32_t name, same;
+  *row = LLMPROF_NONE;
+  if (!process_id(t, event, &id, &name)) return false;
+  if (id == LLMPROF_ABSENT) return true;
+  size_t before = t->processes.count;
+  if (!llmprof_intern_add(&t->processes, &id, row)) return false;
+  if (t->processes.count == before) return true;
+  uint32_t pid =
+      event->process ? number_at_end(event->process) : llmprof_u32(event->pid);
+  if (!llmprof_builder_add_process(t->builder, id, pid, &same)) return false;
+  llmprof_builder_name_process(t->builder, same, name);
+  return true;
+}
+
+/* The same. */
+static bool thread_row(torch_trace *t, const llmprof_chrome_event *event,
+                       uint32_t *process, uint32_t *row) {
+  uint32_t same;
+  *row = LLMPROF_NONE;
+  if (!process_row(t, event, process)) return false;
+  if (*process == LLMPROF_NONE || event->tid == LLMPROF_ABSENT) return true;
+  const int64_t key[] = {*process, event->tid};
+  size_t before = t->threads.count;
+  if (!llmprof_intern_add(&t->threads, key, row)) return false;
+  return t->threads.count == before ||
+         llmprof_builder_add_thread(t->builder, *row, llmprof_u32(event->tid),
+                                    *process, &same);
+}
+
+/* Names come behind the events; what has none of these is a GPU or a stream. */
+static bool take_name(torch_trace *t, const llmprof_chrome_event *event) {
+  int64_t id;
+  uint32_t name, process;
+  bool of_thread = event->name && strcmp(event->name, "thread_name") == 0;
+  if (!event->label || !*event->label || !event->name ||
+      (!of_thread && strcmp(event->name, "process_name") != 0))
+    return true;
+  if (!process_id(t, event, &id, &name)) return false;
+  process = llmprof_intern_find(&t->processes, &id);
+  if (process == LLMPROF_NONE) return true;
+  if (!llmprof_builder_text(t->builder, event->label, strlen(event->label),
+                            &name))
+    return false;
+  if (!of_thread) {
+    llmprof_builder_name_process(t->builder, process, name);
+    return true;
+  }
+  const int64_t key[] = {process, event->tid};
+  uint32_t thread = llmprof_intern_find(&t->threads, key);
+  if (thread != LLMPROF_NONE)
+    llmprof_builder_name_thread(t->builder, thread, name);
+  return true;
+}
+
+/* ---- events ---- */
+
+static bool text_of(const torch_trace *t, const char *text, uint32_t *string) {
+  return llmprof_builder_text(t->builder, text, text ? strlen(text) : 0,
+                              string);
+}
+
+static bool keep_op(torch_trace *t, const llmprof_chrome_event *event,
+                    chrome_kind kind) {
+  if (!llmprof_grow(&t->ops, &t->op_cap, t->op_count + 1, sizeof *t->ops))
+    return false;
+  torch_op *op = &t->ops[t->op_count++];
+  *op = (torch_op){
+      .start = event->start,
+      .end = event->start + event->duration,
+      .correlation = event->correlation,
+      .bytes = event->bytes,
+      .graph_node = event->graph_node,
+      .event = t->events,
+      .kind = (uint8_t)(LLMPROF_KERNEL + (kind - CHROME_KERNEL)),
+  };
+  op->place.device =
+      llmprof_u32(event->device == LLMPROF_ABSENT ? event->pid : event->device);
+  op->place.stream =
+      llmprof_u32(event->stream == LLMPROF_ABSENT ? event->tid : event->stream);
+  op->place.context = llmprof_u32(event->context);
+  op->shape.registers = llmprof_u32(event->registers);
+  op->shape.static_shared = op->shape.dynamic_shared = LLMPROF_NONE;
+  for (int i = 0; i < 3; i++) {
+    op->shape.grid[i] = llmprof_u32(event->grid[i]);
+    op->shape.block[i] = llmprof_u32(event->block[i]);
+  }
+  if (kind == CHROME_KERNEL) return text_of(t, event->name, &op->name);
+  if (kind == CHROME_COPY && event->name) torch_read_copy(event->name, op);
+  return llmprof_builder_op_name(t->builder, (llmprof_op_kind)op->kind,
+                                 (llmprof_copy_kind)op->copy_kind, NULL,
+                                 &op->name);
+}
+
+static bool keep_call(torch_trace *t, const llmprof_chrome_event *event) {
+  if (!llmprof_grow(&t->calls, &t->call_cap, t->call_count + 1,
+                    sizeof *t->calls))
+    return false;
+  torch_call *call = &t->calls[t->call_count++];
+  *call = (torch_call){
+      .row = {.start = event->start,
+              .end = event->start + event->duration,
+              .correlation = llmprof_u32(event->correlation)},
+      .event = t->events,
+  };
+  return text_of(t, event->name, &call->row.name) &&
+         thread_row(t, event, &call->process, &call->row.thread);
+}
+
+static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
+                       chrome_kind kind) {
+  llmprof_range_row range = {
+      .start = event->start,
+      .end = event->start + event->duration,
+      .end_thread = LLMPROF_NONE,
+      .domain = LLMPROF_NO_STRING,
+      .payload = LLMPROF_ABSENT,
+      .payload_float = NAN,
+      .communicator = LLMPROF_ABSENT,
+      .message = LLMPROF_ABSENT,
+      .style = LLMPROF_PUSH_POP,
+  };
+  uint32_t process;
+  if (!thread_row(t, event, &process, &range.thread)) return false;
+  if (range.thread == LLMPROF_NONE) {
+    t->left_out++;
+    return true;
+  }
+  if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
+                    sizeof *t->ranges) ||
+      !text_of(t, event->name, &range.text) ||
+      !text_of(t, event->category, &range.category) ||
+      (kind == CHROME_OPERATOR && !text_of(t, "PyTorch", &range.domain)))
+    return false;
+  t->ranges[t->range_count++] = range;
+  return true;
+}
+
+static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
+  chrome_kind kind = llmprof_chrome_kind(event);
+  t->events++;
+  if (event->phase && strcmp(event->phase, "M") == 0)
+    return take_name(t, event);
+  if (kind == CHROME_OTHER) return true;
+  if (!llmprof_chrome_is_usable(event)) {
+    t->left_out++;
+    return true;
+  }
+  if (!event->start && !event->duration) {
+    t->timeless++;
+    return true;
+  }
+  if (kind >= CHROME_KERNEL && kind <= CHROME_SET)
+    return keep_op(t, event, kind);
+  return kind == CHROME_CALL ? keep_call(t, event) : keep_range(t, event, kind);
+}
+
+/* ---- the whole file ---- */
+
+/* The earliest time; there is an event. */
+static int64_t first_time(const torch_trace *t) {
+  int64_t first = INT64_MAX;
+  for (size_t i = 0; i < t->op_count; i++)
+    if (t->ops[i].start < first) first = t->ops[i].start;
+  for (size_t i = 0; i < t->call_count; i++)
+    if (t->calls[i].row.start < first) first = t->calls[i].row.start;
+  for (size_t i = 0; i < t->range_count; i++)
+    if (t->ranges[i].start < first) first = t->ranges[i].start;
+  return first;
+}
+
+static void count_from(torch_trace *t, int64_t first) {
+  for (size_t i = 0; i < t->op_count; i++) {
+    t->ops[i].start -= first;
+    t->ops[i].end -= first;
+  }
+  for (size_t i = 0; i < t->call_count; i++) {
+    t->calls[i].row.start -= first;
+    t->calls[i].row.end -= first;
+  }
+  for (size_t i = 0; i < t->range_count; i++) {
+    t->ranges[i].start -= first;
+    t->ranges[i].end -= first;
+  }
+}
+
+/* Times are counted from a base that the file names; before it did, from 1970,
+ * which times after 2001 tell. */
+static void set_epoch(const torch_trace *t, const llmprof_chrome *reader,
+                      int64_t first) {
+  const int64_t in_2001 = INT64_C(1000000000000000000);
+  const char *text = llmprof_chrome_header(reader, CHROME_BASE);
+  size_t digits = text ? strspn(text, "0123456789") : 0;
+  int64_t base = 0, epoch;
+  bool known =
+      text ? digits && !text[digits] && llmprof_lex_int(text, digits, 10, &base)
+           : first > in_2001;
+  if (known && !__builtin_add_overflow(base, first, &epoch))
+    llmprof_builder_epoch(t->builder, epoch);
+}
+
+static void announce(const torch_trace *t) {
+  llmprof_builder *b = t->builder;
+  if (t->op_count) {
+    llmprof_builder_recorded(b, LLMPROF_TABLE_KERNELS);
+    llmprof_builder_recorded(b, LLMPROF_TABLE_COPIES);
+    llmprof_builder_recorded(b, LLMPROF_TABLE_SETS);
+  }
+  if (t->call_count) {
+    llmprof_builder_recorded(b, LLMPROF_TABLE_CALLS);
+    llmprof_builder_knows(b, LLMPROF_KNOWS_CALLS);
+    llmprof_builder_knows(b, LLMPROF_KNOWS_ALLOCATIONS);
+  }
+  if (t->range_count) llmprof_builder_recorded(b, LLMPROF_TABLE_RANGES);
+  for (size_t i = 0; i < t->op_count; i++) {
+    if (t->ops[i].graph_node != LLMPROF_ABSENT)
+      llmprof_builder_knows(b, LLMPROF_KNOWS_GRAPH_NODES);
+    if (t->ops[i].host_memory != LLMPROF_MEMORY_UNKNOWN)
+      llmprof_builder_knows(b, LLMPROF_KNOWS_HOST_MEMORY);
+  }
+}
+
+static bool describe(torch_trace *t, const llmprof_chrome *reader,
+                     llmprof_error *err) {
+  const char *devices = llmprof_chrome_header(reader, CHROME_DEVICES);
+  const char *schema = llmprof_chrome_header(reader, CHROME_SCHEMA);
+  if (t->op_count + t->call_count + t->range_count == 0)
+    return llmprof_fail(err, LLMPROF_EMPTY,
+                        "%s: no kernel, CUDA call, operator or annotation of "
+                        "torch.profiler with a time in it",
+                        t->path);
+  if ((devices && !torch_add_devices(t->builder, devices)) ||
+      !llmprof_builder_versions(t->builder, schema, NULL))
+    return llmprof_fail_nomem(err);
+  int64_t first = first_time(t);
+  set_epoch(t, reader, first);
+  count_from(t, first);
+  announce(t);
+  return torch_match_calls(t, err);
+}
+
+static bool read_all(torch_trace *t, llmprof_chrome *reader,
+                     llmprof_error *err) {
+  llmprof_chrome_event event;
+  int got = -1;
+  while (reader && (got = llmprof_chrome_next(reader, &event, err)) == 1)
+    if (!keep(t, &event)) break;
+  bool ok =
+      got == 1 ? llmprof_fail_nomem(err) : got == 0 && describe(t, reader, err);
+  llmprof_chrome_close(reader);
+  return ok;
+}
+
+/* ---- parts ---- */
+
+static bool short_name(torch_trace *t, uint32_t name, uint32_t *made) {
+  size_t size;
+  *made = LLMPROF_NO_STRING;
+  const char *text =
+      llmprof_strings_get(llmprof_builder_strings(t->builder), name, &size);
+  if (!text) return true;
+  if (!llmprof_grow(&t->short_names, &t->short_cap, name + (size_t)1,
+                    sizeof *t->short_names))
+    return false;
+  while (t->short_count <= name)
+    t->short_names[t->short_count++] = LLMPROF_NO_STRING;
+  if (t->short_names[name] == LLMPROF_NO_STRING) {
+    torch_short_name(text, size, &text, &size);
+    if (!llmprof_builder_text(t->builder, text, size, &t->short_names[name]))
+      return false;
+  }
+  *made = t->short_names[name];
+  return true;
+}
+
+static bool add_detail(torch_trace *t, const torch_op *op, llmprof_error *err) {
+  llmprof_detail_row row = {.shape = op->shape,
+                            .mangled_name = LLMPROF_NO_STRING,
+                            .graph_node = op->graph_node};
+  if (!short_name(t, op->name, &row.short_name)) return llmprof_fail_nomem(err);
+  return llmprof_builder_add_detail(t->builder, &row, err);
+}
+
+static bool load_details(torch_trace *t, llmprof_error *err) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < t->op_count; i++)
+    if (t->ops[i].kind == LLMPROF_KERNEL) ok = add_detail(t, &t->ops[i], err);
+  return ok;
+}
+
+static bool add_op(torch_trace *t, const torch_op *op, llmprof_error *err) {
+  llmprof_op_row row = {
+      .kind = (llmprof_op_kind)op->kind,
+      .start = op->start,
+      .end = op->end,
+      .correlation = llmprof_u32(op->correlation),
+      .name = op->name,
+      .bytes = op->bytes,
+      .copy_kind = (llmprof_copy_kind)op->copy_kind,
+      .host_memory = (llmprof_host_memory)op->host_memory,
+  };
+  if (!llmprof_builder_add_place(t->builder, &op->place, &row.place))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_op(t->builder, &row, err);
+}
+
+static bool load_ops(torch_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->op_count);
+  for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++)
+    for (size_t i = 0; ok && i < t->op_count; i++)
+      if (t->ops[i].kind == kind) ok = add_op(t, &t->ops[i], err);
+  return ok;
+}
+
+static bool load_calls(const torch_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->call_count);
+  for (size_t i = 0; ok && i < t->call_count; i++)
+    ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
+  return ok;
+}
+
+static bool load_ranges(const torch_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->range_count);
+  for (size_t i = 0; ok && i < t->range_count; i++)
+    ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
+  return ok;
+}
+
+static bool say(llmprof_builder *builder, uint64_t count, const char *what) {
+  char text[160];
+  llmprof_diagnostic diagnostic = {.severity = LLMPROF_WARNING};
+  if (!count) return true;
+  int size = snprintf(text, sizeof text, "%" PRIu64 " %s", count, what);
+  return llmprof_builder_text(builder, text, (size_t)size, &diagnostic.text) &&
+         llmprof_builder_add_diagnostic(builder, &diagnostic);
+}
+
+static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
+  bool ok =
+      say(t->builder, t->timeless,
+          "events have no time (ts and dur are 0) and were left out") &&
+      say(t->builder, t->left_out,
+          "events have no usable time or thread and were left out") &&
+      say(t->builder, t->ambiguous,
+          "GPU operations share their correlation id with calls of several "
+          "processes; each went to the nearest in the file");
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool load(void *state, llmprof_builder *builder, llmprof_part part,
+                 llmprof_error *err) {
+  torch_trace *t = state;
+  (void)builder;
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    return load_ops(t, err);
+  case LLMPROF_PART_DETAILS:
+    return load_details(t, err);
+  case LLMPROF_PART_CALLS:
+    return load_calls(t, err);
+  case LLMPROF_PART_RANGES:
+    return load_ranges(t, err);
+  case LLMPROF_PART_DIAGNOSTICS:
+    return load_diagnostics(t, err);
+  case LLMPROF_PART_SAMPLES:
+  case LLMPROF_PART_CPU_SAMPLES:
+  case LLMPROF_PARTS:
+    break;
+  }
+  return true;
+}
+
+/* ---- the reader ---- */
+
+/* What Kineto writes at the top of its object, or in its first event. */
+static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
+  static const char *const keys[] = {"\"traceEvents\"", "\"deviceProperties\"",
+                                     "\"torch_profiler_kwargs\"", "\"ph\""};
+  static const char mark[] = "\xEF\xBB\xBF";
+  size_t at = file->size >= 3 && memcmp(file->bytes, mark, 3) == 0 ? 3 : 0;
+  while (at < file->size && memchr(" \t\r\n", file->bytes[at], 4)) at++;
+  bool is_json =
+      at < file->size && (file->bytes[at] == '{' || file->bytes[at] == '[');
+  for (size_t i = 0; is_json && i < sizeof keys / sizeof *keys; i++) {
+    if (memmem(file->bytes, file->size, keys[i], strlen(keys[i])))
+      return LLMPROF_CLAIM_YES;
+  }
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a trace of torch.profiler",
+               file->path);
+  return LLMPROF_CLAIM_NO;
+}
+
+static torch_trace *trace_new(const char *name, llmprof_builder *builder) {
+  torch_trace *t = llmprof_zalloc(1, sizeof *t);
+  if (!t) return NULL;
+  t->path = name;
+  t->builder = builder;
+  llmprof_intern_init(&t->processes, sizeof(int64_t));
+  llmprof_intern_init(&t->threads, 2 * sizeof(int64_t));
+  return t;
+}
+
+static void close_trace(void *state) {
+  torch_trace *t = state;
+  if (!t) return;
+  llmprof_intern_free(&t->processes);
+  llmprof_intern_free(&t->threads);
+  llmprof_free(t->ops);
+  llmprof_free(t->calls);
+  llmprof_free(t->ranges);
+  llmprof_free(t->short_names);
+  llmprof_free(t);
+}
+
+static bool open_trace(const char *path, llmprof_builder *builder, void **state,
+                       llmprof_error *err) {
+  torch_trace *t = trace_new(path, builder);
+  *state = t;
+  if (!t) return llmprof_fail_nomem(err);
+  return read_all(t, llmprof_chrome_open(path, err), err);
+}
+
+const llmprof_reader llmprof_torch_reader = {
+    .name = "torch",
+    .what = "trace of torch.profiler (JSON, plain or gzip)",
+    .probe = probe,
+    .open = open_trace,
+    .load = load,
+    .close = close_trace,
+};
+
+llmprof_trace *llmprof_torch_open_bytes(const char *name, const void *bytes,
+                                        size_t size, llmprof_error *err) {
+  llmprof_builder *builder = llmprof_builder_new(name, err);
+  torch_trace *t = builder ? trace_new(name, builder) : NULL;
+  bool ok =
+      t ? read_all(t, llmprof_chrome_open_bytes(name, bytes, size, err), err) &&
+              load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
+              load_ranges(t, err) && load_diagnostics(t, err)
+        : llmprof_fail_nomem(err);
+  close_trace(t);
+  if (ok) return llmprof_builder_finish(builder, err);
+  llmprof_builder_free(builder);
+  return NULL;
+}
