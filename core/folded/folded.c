@@ -186,7 +186,8 @@ static bool read_source(const char *name, llmprof_source *source,
 
 /* ---- the reader ---- */
 
-/* Most of the lines in the head, but for one that it cuts. */
+/* Half of the lines in the head or more, but for one that it cuts: a damaged
+ * file is read, and says where. */
 static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
   const char *at = (const char *)file->bytes, *end = at + file->size;
   size_t lines = 0, stacks = 0;
@@ -201,7 +202,7 @@ static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
     stacks += size && !memchr(at, '\0', size) && read_count(at, &size, &count);
     at = stop + (stop < end);
   }
-  if (stacks * 2 > lines) return LLMPROF_CLAIM_YES;
+  if (lines && stacks * 2 >= lines) return LLMPROF_CLAIM_YES;
   llmprof_fail(err, LLMPROF_SYNTAX, "%s: no collapsed stacks", file->path);
   return LLMPROF_CLAIM_NO;
 }

@@ -23,15 +23,15 @@ const char *llmprof_looks_like(const llmprof_specimen *file) {
        "an xz archive: unpack it first"},
       {"\x28\xB5\x2F\xFD", "a zstd archive: unpack it first"},
       {"BZh", "a bzip2 archive: unpack it first"},
-      {"\x1F\x8B", "damaged gzip"},
+      {"\x1F\x8B", "gzip that is damaged"},
       {"SQLite format 3", "a cut SQLite database"},
       {"\x89PNG", "a picture"},
       {"%PDF", "a PDF document"},
-      {"{", "JSON, but no trace"},
-      {"[", "JSON, but no trace"},
+      {"{", "JSON"},
+      {"[", "JSON"},
       {"<", "HTML or XML"},
   };
-  if (!file->size) return "empty";
+  if (!file->size) return "an empty file";
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     size_t size = strlen(known[i].magic);
     if (file->size >= size && memcmp(file->bytes, known[i].magic, size) == 0)

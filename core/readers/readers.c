@@ -110,7 +110,7 @@ static const llmprof_reader *find_reader(const llmprof_specimen *file,
       break;
     }
   }
-  llmprof_fail(err, LLMPROF_SYNTAX, "%s: %s%s", file->path,
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: no trace: %s%s", file->path,
                file->packed ? "within gzip: " : "", llmprof_looks_like(file));
   return NULL;
 }

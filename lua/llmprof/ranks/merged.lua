@@ -17,8 +17,8 @@ local merged = {}
 -- The number that a file's name gives its rank: rank3.sqlite, worker_3, run.3.sqlite; nil
 -- where it gives places ("dp0_pp1_tp0.sqlite").
 local function number_of(file)
-  local stem = file:match "([^/]*)$":lower():gsub("%.part$", ""):gsub("%.sqlite$", "")
-    :gsub("%.nsys%-rep$", "")
+  local stem = file:match "([^/]*)$":lower()
+  while stem:find "%.[%a-]+$" do stem = stem:gsub("%.[%a-]+$", "") end
   if next(members.places(stem)) then return nil end
   return tonumber(stem:match "rank[_.%-]?(%d+)" or stem:match "(%d+)$")
 end

@@ -10,6 +10,7 @@ local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.base.process_pool"
 local rank_view = require "llmprof.analysis.rank_view"
+local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
 
 local rank_files = {}
@@ -30,20 +31,45 @@ local function is_folder(path)
 end
 
 
--- The files that words name: files as they are, of folders those that end in one of
--- the suffixes; sorted, each once.
-function rank_files.list(words, suffixes)
+local function is_part(path)
+  return path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX
+end
+
+
+-- Of the files of a folder, those that a reader claims as a timeline, and others that end
+-- like these: what is wrong with them is said when they are read.
+function rank_files.traces(paths)
+  local endings, list = {}, {}
+  local function ending(path) return path:match "%.[^./]*$" or "" end
+  for _, path in ipairs(paths) do
+    if select(2, trace.reader(path)) == true then endings[ending(path)] = true end
+  end
+  for _, path in ipairs(paths) do
+    if endings[ending(path)] then list[#list + 1] = path end
+  end
+  return list
+end
+
+
+function rank_files.written_parts(paths)
+  local list = {}
+  for _, path in ipairs(paths) do list[#list + 1] = is_part(path) and path or nil end
+  return list
+end
+
+
+-- The files that words name: files as they are, of folders those that are picked; sorted,
+-- each once.
+function rank_files.list(words, pick)
   local list, seen = {}, {}
   local function add(path)
     if not seen[path] then seen[path], list[#list + 1] = true, path end
   end
   for _, word in ipairs(words) do
     if is_folder(word) then
-      for _, name in ipairs(folders.names(word)) do
-        for _, suffix in ipairs(suffixes) do
-          if name:sub(-#suffix) == suffix then add(word:gsub("/+$", "") .. "/" .. name) end
-        end
-      end
+      local paths = folders.names(word)
+      for i, name in ipairs(paths) do paths[i] = word:gsub("/+$", "") .. "/" .. name end
+      for _, path in ipairs(pick(paths)) do add(path) end
     else
       add(word)
     end
@@ -73,10 +99,10 @@ end
 
 
 local function read_trace(path, knowledge)
-  local trace = trace_file.open_whole(path)
-  complete.check(trace)
-  local made = rank_view.part(trace, path, knowledge)
-  trace:close()
+  local opened = trace_file.open_whole(path)
+  complete.check(opened)
+  local made = rank_view.part(opened, path, knowledge)
+  opened:close()
   interrupt.collect()
   return made
 end
@@ -93,7 +119,7 @@ end
 -- One file's part, or nil and why it is left out.
 local function read(path, knowledge)
   local ok, result = errors.call(function()
-    if path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX then return read_part(path) end
+    if is_part(path) then return read_part(path) end
     return read_trace(path, knowledge)
   end)
   if ok then return result end

@@ -33,7 +33,9 @@ local HOW = "py-spy record -f raw, or perf script through a stackcollapse script
 local function open(path)
   local info = fs.stat(path)
   if info and info.type ~= "file" then return nil, path .. ": not a regular file" end
-  return trace.folded(path)
+  local reader, message, code = trace.reader(path)
+  if reader == "folded" then return trace.open(path) end
+  return nil, message or path .. ": no collapsed stacks", code
 end
 
 

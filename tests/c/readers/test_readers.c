@@ -1,42 +1,103 @@
 /* The table of readers: each file is claimed by one of them, or by none. */
 #include "llmprof/readers.h"
 
+#include <ftw.h>
 #include <string.h>
 
+#include "llmprof/fs.h"
 #include "support.h"
 #include "timeline_reader.h"
 
-static const struct {
-  const char *path, *reader; /* NULL: nobody's */
-} files[] = {
-    {FIXTURES "/small/run.sqlite", "nsys"},
-    {FIXTURES "/graphs/node.sqlite", "nsys"},
-    {FIXTURES "/odd/other.sqlite", "nsys"}, /* no export, as open() says */
-    {FIXTURES "/timelines/broken.txt", "timeline"},
-    {FIXTURES "/timelines/unqueued.txt", "timeline"},
-    {FIXTURES "/export.sql", NULL},
-    {FIXTURES "/graphs/README.md", NULL},
-};
+/* Whose a fixture is; NULL: nobody's. */
+static const char *owner_of(const char *path) {
+  static const struct {
+    const char *part, *reader;
+  } owners[] = {
+      {".sqlite", "nsys"},          {".folded", "folded"},
+      {"/timelines/", "timeline"},  {"/ncu/raw.csv", "ncu"},
+      {"_raw.csv", "ncu"},          {"_details.csv", "ncu"},
+      {"/torch/run.json", "torch"},
+  };
+  for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+    if (strstr(path, owners[i].part)) return owners[i].reader;
+  return NULL;
+}
 
-static void test_every_file_is_claimed_once(void **state) {
-  (void)state;
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-    const llmprof_reader *reader, *found = NULL;
-    print_message("%s\n", files[i].path);
-    for (size_t r = 0; (reader = llmprof_reader_at(r)); r++) {
-      llmprof_error err = {0};
-      llmprof_claim claim = llmprof_reader_probe(reader, files[i].path, &err);
-      assert_int_not_equal(claim, LLMPROF_CLAIM_FAILED);
-      if (claim == LLMPROF_CLAIM_NO) {
-        assert_int_equal(err.code, LLMPROF_SYNTAX);
-        continue;
-      }
-      assert_null(found);
-      found = reader;
+/* The reader that claims a file, NULL: none does; two fail the test. */
+static const llmprof_reader *claimed_by(const char *path) {
+  const llmprof_reader *reader, *found = NULL;
+  for (size_t r = 0; (reader = llmprof_reader_at(r)); r++) {
+    llmprof_error err = {0};
+    llmprof_claim claim = llmprof_reader_probe(reader, path, &err);
+    if (claim == LLMPROF_CLAIM_FAILED) fail_msg("%s", err.message);
+    if (claim == LLMPROF_CLAIM_NO) {
+      assert_int_equal(err.code, LLMPROF_SYNTAX);
+      continue;
     }
-    assert_true(!found == !files[i].reader);
-    if (found) assert_string_equal(found->name, files[i].reader);
+    if (found) fail_msg("%s: %s and %s", path, found->name, reader->name);
+    found = reader;
   }
+  return found;
+}
+
+static int files;
+
+static int check_file(const char *path, const struct stat *info, int type) {
+  (void)info;
+  if (type != FTW_F) return 0;
+  const llmprof_reader *reader = claimed_by(path);
+  const char *name = reader ? reader->name : "nobody", *owner = owner_of(path);
+  if (strcmp(name, owner ? owner : "nobody") != 0)
+    fail_msg("%s: claimed by %s", path, name);
+  llmprof_buffer bytes = {0};
+  assert_true(llmprof_fs_read(path, SIZE_MAX, &bytes, NULL));
+  claimed_by(test_file("cut", bytes.bytes, bytes.size < 300 ? 0 : 300));
+  llmprof_buffer_free(&bytes);
+  files++;
+  return 0;
+}
+
+/* Whole, and cut: then by one at most. */
+static void test_every_fixture_is_claimed_once(void **state) {
+  (void)state;
+  assert_int_equal(ftw(FIXTURES, check_file, 8), 0);
+  assert_true(files > 100);
+}
+
+static void assert_refused(const char *path, llmprof_code code,
+                           const char *message, const char *what_to_do) {
+  llmprof_error err = {0};
+  llmprof_buffer hint = {0};
+  assert_null(llmprof_trace_open(path, &err));
+  assert_int_equal(err.code, code);
+  if (!strstr(err.message, message)) fail_msg("%s", err.message);
+  llmprof_reader_hint_for(path, &hint);
+  if (!strstr(hint.bytes, what_to_do)) fail_msg("%s", hint.bytes);
+  llmprof_buffer_free(&hint);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  static const char list[] = "Nsight Systems; recording of ";
+  static const unsigned char packed[] = {0x1F, 0x8B, 8, 0, 'x', 'y'};
+#define FILE_OF(name, bytes) test_file(name, bytes, sizeof bytes - 1)
+  assert_refused(FILE_OF("a.sqlite", ""), LLMPROF_SYNTAX,
+                 "a.sqlite: no trace: an empty file", list);
+  assert_refused(FILE_OF("a.out", "\x7F"
+                                  "ELF\2"),
+                 LLMPROF_SYNTAX, ": no trace: an ELF program", list);
+  assert_refused(FILE_OF("a.json", "{\"a\": 1}"), LLMPROF_SYNTAX,
+                 ": no trace: JSON", list);
+  assert_refused(FILE_OF("a.gz", packed), LLMPROF_SYNTAX,
+                 ": no trace: gzip that is damaged", list);
+  assert_refused(FILE_OF("a.nsys-rep", "\1\2"), LLMPROF_SYNTAX,
+                 ": no trace: data of no known format", "a.nsys-rep");
+  assert_refused(FIXTURES "/small/ncu/raw.csv", LLMPROF_UNSUPPORTED,
+                 ": no timeline but a CSV page of Nsight Compute",
+                 "llmprof repl " FIXTURES "/small/ncu/raw.csv");
+  assert_refused(FIXTURES "/odd/other.sqlite", LLMPROF_UNSUPPORTED,
+                 ": an SQLite file, but no Nsight Systems export",
+                 "nsys export");
 }
 
 static void test_opening(void **state) {
@@ -61,7 +122,7 @@ static void test_a_full_table(void **state) {
   assert_true(llmprof_reader_add(&timeline_reader, &err)); /* it is there */
   size_t count = 0, added = 0;
   while (llmprof_reader_at(count)) count++;
-  assert_int_equal(count, 3);
+  assert_int_equal(count, 6);
   for (size_t i = 0; i < 16; i++) more[i].name = "more";
   while (added < 16 && llmprof_reader_add(&more[added], &err)) added++;
   assert_true(added > 0 && added < 16);
@@ -72,7 +133,8 @@ static void test_a_full_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_file_is_claimed_once),
+      cmocka_unit_test(test_every_fixture_is_claimed_once),
+      cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_opening),
       cmocka_unit_test(test_a_full_table),
   };

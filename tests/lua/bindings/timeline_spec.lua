@@ -61,9 +61,8 @@ describe("a timeline as text", function()
   end)
 
   it("is asked for after the readers that are built in", function()
-    local names = {}
-    for i, reader in ipairs(trace.readers()) do names[i] = reader.name end
-    assert.same({ "nsys", "spool", "timeline" }, names)
+    assert.matches("collapsed stacks.*; timeline as text$", trace.hint "tests/fixtures/export.sql")
+    assert.same({ "timeline", true }, { trace.reader "tests/fixtures/timelines/broken.txt" })
   end)
 
   it("names the line that is none", function()

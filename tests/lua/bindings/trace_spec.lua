@@ -103,12 +103,13 @@ describe("llmprof.trace", function()
     end
   end)
 
-  it("lists the formats that it reads", function()
-    local readers = trace.readers()
-    assert.same({ "nsys", "SQLite export of Nsight Systems" },
-      { readers[1].name, readers[1].what })
-    assert.same({ suffix = ".nsys-rep",
-      text = "export it first: nsys export --type sqlite %s" }, readers[1].hints[1])
+  it("knows files by what is in them, and what to do with others", function()
+    assert.same({ "nsys", true }, { trace.reader(RECORDED) })
+    assert.same({ "ncu", false }, { trace.reader(FIXTURES .. "small/ncu/raw.csv") })
+    assert.same({ "torch", true }, { trace.reader(FIXTURES .. "torch/run.json") })
+    assert.matches("^llmprof reads: SQLite export of Nsight Systems; ",
+      trace.hint(FIXTURES .. "torch/README.md"))
+    assert.is_nil(trace.hint(FIXTURES .. "torch/run.json"))
   end)
 
   it("gives frames of one name that share columns and keep what is added", function()
@@ -210,7 +211,7 @@ describe("llmprof.trace", function()
     assert.same({ nil, "/nonexistent: No such file or directory", "notfound" },
       { trace.open "/nonexistent" })
     local text = FIXTURES .. "tiny_h200/README.md"
-    assert.same({ nil, text .. ": not an SQLite database", "syntax" }, { trace.open(text) })
+    assert.same({ nil, text .. ": no trace: text", "syntax" }, { trace.open(text) })
   end)
 
   it("refuses labels where they do not belong", function()

@@ -12,7 +12,7 @@ support.FOUR = "tests/fixtures/ranks4"
 
 
 function support.four()
-  return rank_files.list({ support.FOUR }, { ".sqlite" })
+  return rank_files.list({ support.FOUR }, rank_files.traces)
 end
 
 

@@ -16,7 +16,7 @@ function sampled.given(declared)
   return { trace = timeline, found = stages.find(timeline, declared
       or { { name = "prefill" }, { name = "decode" } }, "no"),
     stacks = { { stage = stages.WHOLE_RUN, file = sampled.STACKS,
-      trace = assert(trace.folded(sampled.FOLDER .. "/" .. sampled.STACKS)) } } }
+      trace = assert(trace.open(sampled.FOLDER .. "/" .. sampled.STACKS)) } } }
 end
 
 

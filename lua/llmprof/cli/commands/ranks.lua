@@ -26,7 +26,7 @@ local command = {
   usage = "ranks [OPTION...] FILE... | FOLDER",
   details = [[
 Exports of nsys, one for each rank or one for several: who waits for whom, in which
-stage, layer and step. Of a folder all its .sqlite files. A file that cannot be read
+stage, layer and step. Of a folder all its traces. A file that cannot be read
 is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
   options = {
     { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
@@ -40,8 +40,6 @@ is left out, and said. Under mpirun or srun the processes divide the files: docs
   },
   completes = "trace",
 }
-
-local TRACE = ".sqlite"
 
 -- Sections of the reports.
 local SECTIONS = { "environment", "stages", "advice" }
@@ -70,10 +68,11 @@ local function files_of(given, words)
   if #words == 0 then
     errors.raise("usage", "which files?", { hint = "llmprof ranks rank*.sqlite" })
   end
-  local list = rank_files.list(words, { given.merge and rank_files.SUFFIX or TRACE })
+  local list = rank_files.list(words,
+    given.merge and rank_files.written_parts or rank_files.traces)
   if #list == 0 then
-    errors.raise("nothing", ("%s: no %s file in it"):format(words[1],
-      given.merge and rank_files.SUFFIX or TRACE))
+    errors.raise("nothing", ("%s: no %s in it"):format(words[1],
+      given.merge and rank_files.SUFFIX .. " file" or "trace"))
   end
   return list
 end

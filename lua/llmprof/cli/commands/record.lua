@@ -167,7 +167,7 @@ end
 
 -- Stacks as they are read: without where files lie, and what processes were called with.
 local function copy_stacks(from, target)
-  local stacks <close> = check(trace.folded(from))
+  local stacks <close> = check(trace.open(from))
   check(stacks:write_folded(check(stacks:frame "cpu_samples"), target, {}))
 end
 

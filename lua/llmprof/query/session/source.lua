@@ -85,25 +85,19 @@ function source.locate(word)
 end
 
 
+-- What a file holds, by the reader that claims it: a trace unless it is one of these.
+local HOLDS = { ncu = "counters_path", folded = "stacks_path" }
+
 -- A source for a path, or for a run by its id; the file is looked at, not read.
 function source.new(word)
   local path, message = source.locate(word)
   if not path then
     errors.raise("usage", message, { hint = "give a run (llmprof ls lists them) or its folder, "
-      .. "a trace (.sqlite) or a raw page of ncu (.csv)" })
+      .. "a trace or a raw page of ncu" })
   end
   local info = errors.check(fs.stat(path))
-  local made
-  if info.type == "directory" then
-    made = from_folder(path)
-  elseif path:find "%.csv$" then
-    made = { path = path, counters_path = path }
-  elseif path:find "%.folded$" then
-    made = { path = path, stacks_path = path }
-  else
-    made = { path = path, trace_path = path }
-  end
-  return setmetatable(made, Source)
+  if info.type == "directory" then return setmetatable(from_folder(path), Source) end
+  return setmetatable({ path = path, [HOLDS[trace.reader(path)] or "trace_path"] = path }, Source)
 end
 
 
@@ -279,7 +273,7 @@ end
 function parts.cpu_samples(self)
   local sampled = self.trace_path and self.trace:has "cpu_samples"
   if self.stacks_path and not sampled then
-    self.stacks = check(trace.folded(self.stacks_path))
+    self.stacks = check(trace.open(self.stacks_path))
     return query.wrap(check(self.stacks:frame "cpu_samples"), shown.cpu_samples)
   end
   return self.trace_path and query.wrap(cpu_samples.label(self.trace,

@@ -99,7 +99,7 @@ describe("collapsed stacks", function()
     local list = {}
     for i, stage in ipairs { "decode", "whole run" } do
       list[i] = { stage = stage, file = "stacks/" .. stage .. ".folded",
-        trace = assert(trace.folded(write(stage, "main;run 3\nmain 1\n"))) }
+        trace = assert(trace.open(write(stage, "main;run 3\nmain 1\n"))) }
     end
     local made = cpu_samples.describe { stacks = list }
     assert.is_nil(made.timeline)

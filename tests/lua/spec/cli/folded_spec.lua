@@ -31,7 +31,7 @@ describe("llmprof export --format folded", function()
     assert.equal(304, sum)
     assert.equal(89, stacks["__libc_start_call_main (libc.so.6);main (work);spin (work);"
       .. "leaf (work)"])
-    local again = assert(assert(trace.folded(path)):frame "cpu_samples")
+    local again = assert(assert(trace.open(path)):frame "cpu_samples")
     assert.equal(304, again:group { sum = { "weight" } }[1].weight.total)
   end)
 
@@ -51,7 +51,7 @@ describe("llmprof export --format folded", function()
     local path = top() .. "/all.folded.gz"
     assert.equal(0, (llmprof("export", "-f", "folded", "-o", path, SAMPLED)))
     assert.equal("\31\139", assert(fs.read(path)):sub(1, 2))
-    local again = assert(assert(trace.folded(path)):frame "cpu_samples")
+    local again = assert(assert(trace.open(path)):frame "cpu_samples")
     assert.equal(304, again:group { sum = { "weight" } }[1].weight.total)
   end)
 end)

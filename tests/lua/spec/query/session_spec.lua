@@ -7,6 +7,7 @@ local fs = require "llmprof.fs"
 local history = require "llmprof.cli.repl.history"
 local inspect = require "llmprof.cli.repl.inspect"
 local session = require "llmprof.query.session"
+local trace = require "llmprof.trace"
 
 local FOLDER = "tests/fixtures/deepseek_ocr"
 local TRACE = FOLDER .. "/run.sqlite"
@@ -118,8 +119,8 @@ describe("a path", function()
 
   it("must be there", function()
     assert.same({ "usage", "nowhere.sqlite: No such file or directory",
-      "give a run (llmprof ls lists them) or its folder, a trace (.sqlite) or a raw page of "
-        .. "ncu (.csv)" },
+      "give a run (llmprof ls lists them) or its folder, a trace or a raw page of "
+        .. "ncu" },
       refused "nowhere.sqlite")
   end)
 
@@ -130,9 +131,8 @@ describe("a path", function()
 
   it("must be a trace", function()
     assert(fs.write(top() .. "/x.sqlite", "text"))
-    assert.same({ "usage", top() .. "/x.sqlite: not an SQLite database",
-      "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes" },
-      refused(top() .. "/x.sqlite"))
+    assert.same({ "usage", top() .. "/x.sqlite: no trace: text",
+      trace.hint(top() .. "/x.sqlite") }, refused(top() .. "/x.sqlite"))
   end)
 end)
 

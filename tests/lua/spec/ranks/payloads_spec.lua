@@ -6,7 +6,7 @@ describe("payloads of NCCL", function()
   local record, frames
 
   setup(function()
-    local files = rank_files.list({ "tests/fixtures/nccl2" }, { ".sqlite" })
+    local files = rank_files.list({ "tests/fixtures/nccl2" }, rank_files.traces)
     record, frames = support.examine((support.parts(files)))
   end)
 
@@ -32,7 +32,7 @@ describe("payloads of NCCL", function()
   end)
 
   it("are compared with no link that is not known", function()
-    local parts = support.parts(rank_files.list({ "tests/fixtures/nccl2" }, { ".sqlite" }))
+    local parts = support.parts(rank_files.list({ "tests/fixtures/nccl2" }, rank_files.traces))
     for _, part in ipairs(parts) do part.about.ranks[1].gpu = "NVIDIA GeForce RTX 3090" end
     local reduce = support.examine(parts).collectives[1]
     assert.truthy(reduce.busbw)

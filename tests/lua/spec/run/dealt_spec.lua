@@ -112,7 +112,7 @@ local FOUR = "tests/fixtures/ranks4"
 
 describe("a job", function()
   it("brings every file to the first process, in order, and nothing to the others", function()
-    local files = rank_files.list({ FOUR }, { ".sqlite" })
+    local files = rank_files.list({ FOUR }, rank_files.traces)
     table.insert(files, 2, "/nowhere/rank9.sqlite")
     for size = 1, 6 do
       local results = run(size, function() return files end, function(list) return list end)
@@ -135,7 +135,7 @@ describe("a job", function()
   end)
 
   it("ends everywhere when the first process can make nothing of the files", function()
-    local files = rank_files.list({ FOUR }, { ".sqlite" })
+    local files = rank_files.list({ FOUR }, rank_files.traces)
     local results = run(3, function() return files end,
       function() errors.raise("failed", "useless") end)
     assert.equal("useless", results[0][2].message)
@@ -165,7 +165,7 @@ describe("the exchange of collectives", function()
   -- Files of four ranks, each changed by a function of its part and its number, from 0; what one
   -- process makes of them and what several do is the same.
   local function check(change, exchanges)
-    local files = rank_files.list({ FOUR }, { ".sqlite" })
+    local files = rank_files.list({ FOUR }, rank_files.traces)
     function rank_files.read(path, knowledge)
       local file = read(path, knowledge)
       if change then

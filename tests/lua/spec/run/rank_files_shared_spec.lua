@@ -42,7 +42,7 @@ end
 
 
 describe("files of ranks that several processes read", function()
-  local files = rank_files.list({ FOUR }, { ".sqlite" })
+  local files = rank_files.list({ FOUR }, rank_files.traces)
   local top = bundle.scratch(before_each, after_each)
 
   it("are as one process reads them", function()

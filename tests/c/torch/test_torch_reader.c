@@ -1,0 +1,210 @@
+/* Traces of torch.profiler as traces like any other. */
+#include "torch/torch_reader.h"
+
+#include <string.h>
+
+#include "support.h"
+#include "torch/torch_internal.h"
+
+#define RUN FIXTURES "/torch/run.json"
+
+static llmprof_trace *open_run(void) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_reader_open(&llmprof_torch_reader, RUN, &err);
+  if (!trace) fail_msg("%s", err.message);
+  return trace;
+}
+
+static llmprof_trace *open_text(const char *text) {
+  llmprof_error err = {0};
+  llmprof_trace *trace =
+      llmprof_torch_open_bytes("t.json", text, strlen(text), &err);
+  if (!trace) fail_msg("%s", err.message);
+  return trace;
+}
+
+static const char *text_of(const llmprof_trace *trace, uint32_t string) {
+  return llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
+}
+
+/* Times are counted from the first event, which the base puts on the clock. */
+static void test_operations(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_run();
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_non_null(ops);
+  assert_true(llmprof_trace_epoch(trace) == INT64_C(1742000000001000000));
+  assert_int_equal(ops->count, 4);
+  assert_int_equal(ops->first[LLMPROF_COPY], 2);
+  assert_int_equal(ops->first[LLMPROF_SET], 3);
+  assert_int_equal(ops->start[0], 30123);
+  assert_int_equal(ops->end[0], 30123 + 12345);
+  assert_int_equal(ops->start[1], 220500); /* in quotes */
+  assert_int_equal(ops->end[1], 224750);
+  assert_int_equal(ops->correlation[1], 8);
+  assert_int_equal(ops->bytes[0], 4096);
+  assert_int_equal(ops->copy_kind[0], LLMPROF_COPY_DEVICE_TO_HOST);
+  assert_int_equal(ops->host_memory[0], LLMPROF_MEMORY_PINNED);
+  assert_string_equal(text_of(trace, ops->name[2]),
+                      "[CUDA memcpy Device-to-Host]");
+  assert_string_equal(text_of(trace, ops->name[3]), "[CUDA memset]");
+  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  assert_int_equal(count, 2);
+  assert_int_equal(places[ops->place[0]].process, 0);
+  assert_int_equal(places[ops->place[0]].stream, 7);
+  assert_int_equal(places[ops->place[3]].stream, 8);
+  llmprof_trace_close(trace);
+}
+
+static void test_details(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_run();
+  size_t count;
+  const llmprof_details *details = llmprof_trace_details(trace, &err);
+  assert_non_null(details);
+  const llmprof_shape *shapes = llmprof_trace_shapes(trace, &count);
+  const llmprof_shape *shape = &shapes[details->shape[0]];
+  assert_string_equal(text_of(trace, details->short_name[0]), "gemm");
+  assert_string_equal(text_of(trace, details->short_name[1]),
+                      "triton_poi_fused_add_0");
+  assert_true(shape->grid[0] == 4 && shape->grid[1] == 2);
+  assert_true(shape->block[0] == 128 && shape->registers == 32);
+  assert_int_equal(shape->static_shared, LLMPROF_NONE); /* only their sum is */
+  assert_int_equal(shape->dynamic_shared, LLMPROF_NONE);
+  const llmprof_device *device = llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, 1);
+  assert_string_equal(text_of(trace, device->name), "NVIDIA H100 80GB HBM3");
+  assert_int_equal(device->sm_count, 132);
+  assert_true(device->memory == INT64_C(85018279936));
+  assert_true(device->clock == LLMPROF_ABSENT);
+  llmprof_trace_close(trace);
+}
+
+static void test_host(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_run();
+  size_t count;
+  const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  const llmprof_attribution *of = llmprof_trace_attribution(trace, &err);
+  assert_true(calls && ranges && of);
+  assert_int_equal(calls->count, 3);
+  assert_int_equal(ranges->count, 4);
+  assert_string_equal(text_of(trace, ranges->tag[0]), "prefill");
+  assert_int_equal(ranges->end[0], 100500);
+  assert_string_equal(text_of(trace, ranges->tag[2]), "PyTorch:aten::mm");
+  assert_string_equal(text_of(trace, ranges->category[2]), "cpu_op");
+  assert_int_equal(of->links[of->link[0]].range, 2);
+  assert_int_equal(of->links[of->link[1]].range, 3);
+  assert_int_equal(of->call[3], LLMPROF_NONE);
+  const llmprof_process *process = llmprof_trace_processes(trace, &count);
+  assert_int_equal(count, 1);
+  assert_int_equal(process->pid, 100);
+  assert_string_equal(text_of(trace, process->name), "python3");
+  const llmprof_thread *thread = llmprof_trace_threads(trace, &count);
+  assert_int_equal(count, 1);
+  assert_string_equal(text_of(trace, thread->name), "thread 101 (python3)");
+  const llmprof_diagnostic *said =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  assert_int_equal(count, 2);
+  assert_string_equal(
+      text_of(trace, said[0].text),
+      "1 events have no time (ts and dur are 0) and were left out");
+  assert_string_equal(
+      text_of(trace, said[1].text),
+      "1 events have no usable time or thread and were left out");
+  llmprof_trace_close(trace);
+}
+
+#define EVENT(cat, name, pid, ts, id)                                    \
+  "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" pid \
+  ",\"tid\":1,\"ts\":" #ts ",\"dur\":2,\"args\":{\"correlation\":" #id "}},"
+#define CALL(pid, ts, id)         EVENT("cuda_runtime", "c", pid, ts, id)
+#define KERNEL(name, gpu, ts, id) EVENT("kernel", name, gpu, ts, id)
+
+/* Files of two processes put together, with the same correlation ids. */
+static void test_processes(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_text(
+      "[" CALL("\"[TP0] 100\"", 10, 5) KERNEL("a", "\"[TP0] 0\"", 20, 5)
+          CALL("\"[TP1] 100\"", 11, 5) KERNEL("b", "\"[TP1] 0\"", 21, 5)
+              CALL("\"[TP1] 100\"", 31, 6) KERNEL("c", "\"[TP1] 0\"", 41, 6)
+                  KERNEL("d", "1", 50, 7) "]");
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  const llmprof_process *processes = llmprof_trace_processes(trace, &count);
+  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  static const uint32_t owners[] = {0, 1, 1, LLMPROF_NONE};
+  for (size_t i = 0; i < 4; i++)
+    assert_int_equal(places[ops->place[i]].process, owners[i]);
+  assert_int_equal(processes[1].pid, 100);
+  assert_string_equal(text_of(trace, processes[1].name), "[TP1] 100");
+  assert_true(llmprof_trace_epoch(trace) == LLMPROF_ABSENT);
+  const llmprof_diagnostic *said =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  assert_int_equal(count, 1);
+  assert_non_null(strstr(text_of(trace, said[0].text), "2 GPU operations"));
+  llmprof_trace_close(trace);
+}
+
+static void test_short_names(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"void at::native::f<4, std::array<char*, 2ul> >(int, g()::{lambda()#1})",
+       "f"},
+      {"(anonymous namespace)::k(int)", "k"},
+      {"ampere_gemm_128x64", "ampere_gemm_128x64"},
+      {"std::enable_if<!(false), void>::type gemv2T<int>(P<int>)", "gemv2T"},
+      {"f<", "f<"},
+      {"(", "("},
+      {"a::", "a::"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *begin;
+    size_t size;
+    torch_short_name(names[i][0], strlen(names[i][0]), &begin, &size);
+    assert_int_equal(size, strlen(names[i][1]));
+    assert_memory_equal(begin, names[i][1], size);
+  }
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
+  for (size_t i = 0; i < 2; i++) {
+    llmprof_error err = {0};
+    assert_null(
+        llmprof_torch_open_bytes("t.json", texts[i], strlen(texts[i]), &err));
+    assert_int_equal(err.code, LLMPROF_EMPTY);
+  }
+}
+
+static bool load_all(void *arg, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_reader_open(&llmprof_torch_reader, arg, err);
+  size_t count;
+  bool ok = trace && llmprof_trace_details(trace, err) &&
+            llmprof_trace_attribution(trace, err) &&
+            llmprof_trace_diagnostics(trace, &count, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(load_all, (void *)RUN);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operations),  cmocka_unit_test(test_details),
+      cmocka_unit_test(test_host),        cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_short_names), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
