@@ -2,7 +2,7 @@
 -- every exit status? Run by llmprof exec, in the source tree.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local resources = require "llmprof.resources"
+local modules = require "llmprof.base.modules"
 
 local PAGE = "docs/llmprof.1"
 
@@ -61,8 +61,8 @@ end
 
 
 local commands, statuses = read_page(assert(fs.read(PAGE)))
-for _, path in ipairs(resources.list "lua/llmprof/cli/commands/") do
-  local command = require("llmprof.cli.commands." .. path:match "([^/]+)%.lua$")
+for _, name in ipairs(modules.names "cli/commands") do
+  local command = require("llmprof.cli.commands." .. name)
   if command.summary then
     expect(commands[command.name], "no command '%s'", command.name)
     check_options(command.name, command.options, commands[command.name] or {})

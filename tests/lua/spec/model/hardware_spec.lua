@@ -142,9 +142,7 @@ describe("llmprof.model.hardware", function()
 
   it("knows which GPUs there are", function()
     assert.same({ "usage", "hardware.name: no GPU 'h20' (did you mean 'h200'?)",
-      "there are: a10, a100_40gb, a100_40gb_pcie, a100_80gb_pcie, a100_80gb_sxm, b200, "
-      .. "gh200_144gb, gh200_96gb, h100_pcie, h100_sxm, h200, l4, l40s, rtx_3090, rtx_4090, "
-      .. "rtx_5090" },
+      "there are: " .. table.concat(files.names("conf/hardware", ".yaml"), ", ") },
       failure(describe_gpu, nil, { cfg = { name = "h20" } }))
   end)
 end)
