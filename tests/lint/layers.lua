@@ -1,7 +1,8 @@
 -- Does each room include and require only what its README.md allows? Run by
 -- llmprof exec, in the source tree or for the one named. A room is a folder of
 -- core/ or lua/llmprof/ and says "May use: a b c." of rooms beside it. A public
--- header belongs to the room that has a C file of its name.
+-- header belongs to the room that has a C file of its name. Are the main parts that it
+-- names there?
 local fs = require "llmprof.fs"
 
 local root = arg and arg[1] or "."
@@ -212,9 +213,44 @@ local function check_page()
 end
 
 
+-- ---- main parts ----
+
+local ENDINGS = { "", ".c", ".h", ".lua" }
+
+
+local function is_part(folder, name)
+  for _, ending in ipairs(ENDINGS) do
+    if fs.stat(folder .. "/" .. name .. ending) then return true end
+  end
+  return false
+end
+
+
+-- Words up to the first full stop or semicolon; what is in brackets is about them, and so
+-- is what has spaces.
+local function check_parts(folder)
+  local text = fs.read(folder .. "/README.md") or ""
+  local list = (text:match "\nMain parts: (.-)\n\n" or ""):gsub("%s*%b()", "")
+  for item in list:match("^[^.;]*"):gmatch "[^,]+" do
+    local name = item:match "^%s*([%w_]+)/?%s*$"
+    if name and not is_part(folder, name) then
+      fault("%s/README.md: no main part '%s'", folder, name)
+    end
+  end
+end
+
+
+local function check_all_parts()
+  for _, place in ipairs { core, house } do
+    for room in pairs(read_rooms(place)) do check_parts(place .. "/" .. room) end
+  end
+end
+
+
 check_c()
 check_lua()
 check_page()
+if seen > 0 then check_all_parts() end
 if seen == 0 then fault("%s: no file of a room found", root) end
 table.sort(faults)
 for _, line in ipairs(faults) do io.stderr:write(line, "\n") end

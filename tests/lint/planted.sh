@@ -51,6 +51,10 @@ sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/READM
 expect layers "./core/base/README.md: may use 'nowhere', which is no room"
 cp -- core/base/README.md "$folder/copy/core/base/README.md"
 
+sed -i 's/^Main parts: /&artifacts, /' "$folder/copy/lua/llmprof/run/README.md"
+expect layers "./lua/llmprof/run/README.md: no main part 'artifacts'"
+cp -- lua/llmprof/run/README.md "$folder/copy/lua/llmprof/run/README.md"
+
 sed -i '/^May use:/d' "$folder/copy/lua/llmprof/engines/README.md"
 expect layers "./lua/llmprof/engines/README.md: no line 'May use: ...'"
 cp -- lua/llmprof/engines/README.md "$folder/copy/lua/llmprof/engines/README.md"
