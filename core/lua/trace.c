@@ -576,9 +576,9 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-/* trace.reader(path) -> name of the reader that claims the file ("nsys", "spool",
- * "torch", "ncu", "folded") | nil, message, code; true behind the name where it
- * holds a timeline */
+/* trace.reader(path) -> name of the reader that claims the file ("nsys",
+ * "spool", "torch", "ncu", "folded") | nil, message, code; true behind the name
+ * where it holds a timeline */
 static int trace_reader(lua_State *L) {
   llmprof_error err;
   const llmprof_reader *reader =
