@@ -129,20 +129,16 @@ static bool nothing_profiled(const llmprof_ncu_page *page, llmprof_error *err) {
                       page->path);
 }
 
-/* Why there is no header. */
-static bool explain(const llmprof_ncu_page *page, llmprof_source *source,
+/* Say why there is no header, where that is known. */
+static void explain(const llmprof_ncu_page *page, llmprof_source *source,
                     llmprof_error *err) {
-  switch ((int)look_through(source)) {
-  case LLMPROF_EMPTY:
-    return nothing_profiled(page, err);
-  case LLMPROF_UNSUPPORTED:
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "%s: there are semicolons between its columns, where "
-                        "ncu --csv prints commas",
-                        page->path);
-  default:
-    return false;
-  }
+  llmprof_code what = look_through(source);
+  if (what == LLMPROF_EMPTY) nothing_profiled(page, err);
+  if (what == LLMPROF_UNSUPPORTED)
+    llmprof_fail(err, what,
+                 "%s: there are semicolons between its columns, where ncu "
+                 "--csv prints commas",
+                 page->path);
 }
 
 /* ---- opening ---- */
