@@ -181,7 +181,8 @@ static bool add_metric(llmprof_ncu_page *page, uint32_t field, uint32_t *times,
   const llmprof_csv_field *name = &llmprof_csv_header(page->csv)->fields[field];
   metric *m = &page->metrics[page->metric_count];
   *m = (metric){.field = field};
-  if (!llmprof_strings_add(page->strings, name->bytes, name->size, &m->name))
+  size_t size = strlen(name->bytes); /* columns of frames go by such names */
+  if (!llmprof_strings_add(page->strings, name->bytes, size, &m->name))
     return llmprof_fail_nomem(err);
   times[m->name]++;
   page->metric_count++;
