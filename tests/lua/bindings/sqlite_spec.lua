@@ -71,7 +71,7 @@ describe("llmprof.sqlite", function()
 
   it("tells tables and columns", function()
     assert.is_true(db:has "StringIds")
-    assert.is_false(db:has "stringids")
+    assert.is_true(db:has "stringids") -- as in SQL
     assert.is_true(db:has("StringIds", "value"))
     assert.is_false(db:has("StringIds", "nothing"))
     assert.is_false(db:has("Nothing", "value"))

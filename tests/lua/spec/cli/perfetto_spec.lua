@@ -118,7 +118,8 @@ describe("trace:perfetto", function()
   it("keeps to windows", function()
     local events, written = export("tests/fixtures/graphs/node.sqlite",
       { windows = { { last = 0 } } })
-    assert.same({ operations = 0, ranges = 0, calls = 0, flows = 0, lanes = 0 }, written)
+    assert.same({ operations = 0, ranges = 0, calls = 0, flows = 0, lanes = 0, long_names = 0 },
+      written)
     assert.same({}, lanes_of(events))
   end)
 
