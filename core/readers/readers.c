@@ -6,18 +6,18 @@
 #include <unistd.h>
 
 #include "folded/folded_reader.h"
+#include "ncu/ncu_reader.h"
 #include "nsys/nsys_reader.h"
 #include "os/fs_open.h"
 #include "os/source.h"
 #include "readers/looks.h"
-#include "readers/ncu_pages.h"
 #include "spool/spool_reader.h"
 #include "torch/torch_reader.h"
 
 /* In the order in which they are asked: by a magic number first. */
 static const llmprof_reader *const built_in[] = {
     &llmprof_nsys_reader, &llmprof_spool_reader,  &llmprof_torch_reader,
-    &llmprof_ncu_pages,   &llmprof_folded_reader,
+    &llmprof_ncu_reader,  &llmprof_folded_reader,
 };
 
 enum {

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmprof/alloc.h"
@@ -373,6 +374,30 @@ static bool load_ranges(const torch_trace *t, llmprof_error *err) {
   return ok;
 }
 
+static int by_place_and_start(const void *a, const void *b) {
+  const torch_op *one = *(const torch_op *const *)a;
+  const torch_op *other = *(const torch_op *const *)b;
+  int places = memcmp(&one->place, &other->place, sizeof one->place);
+  if (places) return places;
+  return (one->start > other->start) - (one->start < other->start);
+}
+
+/* On a stream one follows another; only the next may begin before the end. */
+static bool count_doubtful(const torch_trace *t, uint64_t *doubtful) {
+  const torch_op **ops = llmprof_alloc(t->op_count, sizeof(void *));
+  if (!ops) return false;
+  for (size_t i = 0; i < t->op_count; i++) ops[i] = &t->ops[i];
+  qsort(ops, t->op_count, sizeof(void *), by_place_and_start);
+  for (size_t i = 0; i + 2 < t->op_count; i++) {
+    const torch_op *later = ops[i + 2];
+    *doubtful +=
+        memcmp(&ops[i]->place, &later->place, sizeof later->place) == 0 &&
+        ops[i]->end > later->end;
+  }
+  llmprof_free(ops);
+  return true;
+}
+
 static bool say(llmprof_builder *builder, uint64_t count, const char *what) {
   char text[160];
   llmprof_diagnostic diagnostic = {.severity = LLMPROF_WARNING};
@@ -383,7 +408,12 @@ static bool say(llmprof_builder *builder, uint64_t count, const char *what) {
 }
 
 static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
+  uint64_t doubtful = 0;
   bool ok =
+      count_doubtful(t, &doubtful) &&
+      say(t->builder, doubtful,
+          "GPU operations end after the next two on their stream: their "
+          "durations are to be doubted") &&
       say(t->builder, t->timeless,
           "events have no time (ts and dur are 0) and were left out") &&
       say(t->builder, t->left_out,

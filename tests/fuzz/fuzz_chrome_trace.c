@@ -1,10 +1,12 @@
 /* Events come out in the order of the file, whichever way it ends;
- * operators nest: none takes more time than it has. */
+ * operators nest: none takes more time than it has. Opened as a trace, it has
+ * all of its frames. */
 #include <string.h>
 
 #include "fuzz.h"
 #include "llmprof/chrome_trace.h"
 #include "llmprof/operators.h"
+#include "torch/torch_reader.h"
 
 static void check_order(const llmprof_chrome_event *before,
                         const llmprof_chrome_event *event) {
@@ -41,8 +43,36 @@ static void check_column(llmprof_frame *frame, const char *least,
   }
 }
 
+/* Every frame can be had; none ends before it begins. */
+static void check_frames(llmprof_trace *trace) {
+  llmprof_error err = {0};
+  const char *name;
+  for (size_t i = 0; (name = llmprof_trace_frame_name(i)); i++) {
+    llmprof_frame *frame = llmprof_trace_frame(trace, name, &err);
+    FUZZ_CHECK(frame);
+    size_t start = llmprof_frame_find(frame, "start");
+    if (start < llmprof_frame_columns(frame))
+      check_column(frame, "start", "end");
+    llmprof_frame_free(frame);
+  }
+}
+
+static void open_as_trace(const uint8_t *bytes, size_t size,
+                          llmprof_code code) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_torch_open_bytes("fuzz", bytes, size, &err);
+  if (!trace) {
+    FUZZ_CHECK(err.code == (code == LLMPROF_OK ? LLMPROF_EMPTY : code));
+    return;
+  }
+  FUZZ_CHECK(code == LLMPROF_OK);
+  check_frames(trace);
+  llmprof_trace_close(trace);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_code code = read_events(bytes, size);
+  open_as_trace(bytes, size, code);
   llmprof_error err = {0};
   llmprof_operators *operators =
       llmprof_operators_load_bytes("fuzz", bytes, size, &err);

@@ -54,7 +54,8 @@ local function is_larger(a, b)
 end
 
 
--- Distinct grid and block per kernel, by its name: { grid, block, calls, total_ns }.
+-- As far as recorded, distinct grid and block per kernel, by its name: { grid, block, calls,
+-- total_ns }.
 local function shapes_by_name(frame)
   local by_name = {}
   for _, row in ipairs(frame:group {
@@ -63,7 +64,7 @@ local function shapes_by_name(frame)
     total = { "duration" },
   }) do
     local shapes = shapes_of(row, by_name)
-    shapes[#shapes + 1] = {
+    shapes[#shapes + 1] = row.grid_x and {
       grid = { row.grid_x, row.grid_y, row.grid_z },
       block = { row.block_x, row.block_y, row.block_z },
       registers = row.registers,
@@ -71,7 +72,7 @@ local function shapes_by_name(frame)
         and row.static_shared + row.dynamic_shared,
       calls = row.count,
       total_ns = row.duration.total,
-    }
+    } or nil -- it was not recorded
   end
   for _, alike in pairs(by_name) do
     for _, kernel in ipairs(alike) do table.sort(kernel.shapes, is_larger) end

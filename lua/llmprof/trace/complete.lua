@@ -10,8 +10,11 @@ local complete = {}
 local needed = {
   { "gpu", { "duration", "start" } }, { "api", { "duration", "start" } },
   { "ranges", { "duration", "start" } }, { "transfers", { "bytes" } },
-  { "kernels", { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" } },
 }
+
+-- Columns of kernels that are all there or all absent: graphs of other makers' GPUs are
+-- recorded without.
+local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" }
 
 -- Frames with times. Their starts are no further from 0 than this, in ns (36 years):
 -- differences and sums of two fit into 64 bits.
@@ -28,9 +31,9 @@ local function damaged(trace, form, ...)
 end
 
 
--- Raises when rows of the frame meet a condition. what: what they then do.
-local function refuse(trace, frame, name, condition, what)
-  local count = #check(frame:where { condition })
+-- Raises when rows of the frame meet the conditions. what: what they then do.
+local function refuse(trace, frame, name, conditions, what)
+  local count = #check(frame:where(conditions))
   if count == 0 then return end
   damaged(trace, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name, what)
 end
@@ -40,17 +43,22 @@ local function check_columns(trace)
   for _, of in ipairs(needed) do
     local frame = check(trace:frame(of[1]))
     for _, column in ipairs(of[2]) do
-      refuse(trace, frame, of[1], { column, "==", false }, "have no usable " .. column)
+      refuse(trace, frame, of[1], { { column, "==", false } }, "have no usable " .. column)
     end
+  end
+  local kernels = check(trace:frame "kernels")
+  for i, column in ipairs(SHAPE) do
+    refuse(trace, kernels, "kernels", { { column, "==", false },
+      { SHAPE[i % #SHAPE + 1], "~=", false } }, "have no usable " .. column)
   end
 end
 
 
 local function check_times(trace, name)
   local frame = check(trace:frame(name))
-  refuse(trace, frame, name, { "duration", "<", 0 }, "end before they start")
-  refuse(trace, frame, name, { "start", "<", -FAR }, "start impossibly early")
-  refuse(trace, frame, name, { "end", ">", FAR }, "end impossibly late")
+  refuse(trace, frame, name, { { "duration", "<", 0 } }, "end before they start")
+  refuse(trace, frame, name, { { "start", "<", -FAR } }, "start impossibly early")
+  refuse(trace, frame, name, { { "end", ">", FAR } }, "end impossibly late")
   local long = math.maxinteger // math.max(#frame, 1)
   if #check(frame:where { { "duration", ">", long } }) == 0 then return end
   local added, why = pcall(frame.group, frame, { sum = { "duration" } })

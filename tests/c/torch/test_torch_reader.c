@@ -152,6 +152,25 @@ static void test_processes(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* The second is longer than all that follow it on its stream. */
+static void test_doubtful(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace =
+      open_text("[" KERNEL(
+          "a", "0", 10,
+          1) "{\"ph\":\"X\",\"cat\":\"kernel\","
+             "\"name\":\"b\",\"pid\":0,\"tid\":1,\"ts\":20,\"dur\":900}," //
+                KERNEL("c", "0", 30, 2) KERNEL("d", "0", 40, 3)
+                    KERNEL("e", "0", 50, 4) "]");
+  size_t count;
+  const llmprof_diagnostic *said =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  assert_int_equal(count, 1);
+  assert_non_null(strstr(text_of(trace, said[0].text), "1 GPU operations end"));
+  llmprof_trace_close(trace);
+}
+
 static void test_short_names(void **state) {
   (void)state;
   static const char *const names[][2] = {
@@ -201,10 +220,10 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),  cmocka_unit_test(test_details),
-      cmocka_unit_test(test_host),        cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_short_names), cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_operations), cmocka_unit_test(test_details),
+      cmocka_unit_test(test_host),       cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_doubtful),   cmocka_unit_test(test_short_names),
+      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ local errors = require "llmprof.base.errors"
 local evaluate = lazy "llmprof.cli.repl.evaluate"
 local out = require "llmprof.base.out"
 
-local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE.sqlite", raw = true }
+local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 
 
 function command.run(argv)

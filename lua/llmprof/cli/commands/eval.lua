@@ -4,7 +4,7 @@ local errors = require "llmprof.base.errors"
 
 local command = {
   name = "eval",
-  usage = "-e CODE [RUN_ID | FOLDER | latest | TRACE.sqlite | NCU.csv]...",
+  usage = "-e CODE [RUN_ID | FOLDER | latest | TRACE | NCU.csv]...",
   raw = true, -- files may be called anything
 }
 

@@ -25,7 +25,7 @@ local command = {
   summary = "steps, ranks and collectives of many files as one",
   usage = "ranks [OPTION...] FILE... | FOLDER",
   details = [[
-Exports of nsys, one for each rank or one for several: who waits for whom, in which
+Traces, one for each rank or one for several: who waits for whom, in which
 stage, layer and step. Of a folder all its traces. A file that cannot be read
 is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
   options = {

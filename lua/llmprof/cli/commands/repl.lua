@@ -2,7 +2,7 @@
 local command = {
   name = "repl",
   summary = "ask questions of a run or a trace, at a prompt",
-  usage = "repl [RUN_ID | FOLDER | latest | TRACE.sqlite | NCU.csv]...",
+  usage = "repl [RUN_ID | FOLDER | latest | TRACE | NCU.csv]...",
   details = [[
 A prompt for Lua with the globals kernels, ops, ranges, stages, results and more;
 help() lists them, and docs/repl.md shows what to ask. Where standard input is no

@@ -1,4 +1,4 @@
-#include "readers/ncu_pages.h"
+#include "ncu/ncu_reader.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static const llmprof_reader_hint hints[] = {
     {0},
 };
 
-const llmprof_reader llmprof_ncu_pages = {
+const llmprof_reader llmprof_ncu_reader = {
     .name = "ncu",
     .what = "CSV page of Nsight Compute (ncu --csv --page raw)",
     .hints = hints,
