@@ -7,10 +7,9 @@
 
 #include "llmprof/alloc.h"
 
-/* Make room for `extra` bytes behind those that are there, and for the NUL.
- * False where the buffer failed before or does now. */
-static bool reserve(llmprof_buffer *buf, size_t extra) {
+bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra) {
   if (buf->failed) return false;
+  if (buf->cap - buf->size > extra) return true;
   if (extra > SIZE_MAX - buf->size - 1 ||
       !llmprof_grow(&buf->bytes, &buf->cap, buf->size + extra + 1, 1)) {
     buf->failed = true;
@@ -20,7 +19,7 @@ static bool reserve(llmprof_buffer *buf, size_t extra) {
 }
 
 void llmprof_buffer_add(llmprof_buffer *buf, const void *bytes, size_t size) {
-  if (!reserve(buf, size)) return;
+  if (!llmprof_buffer_reserve(buf, size)) return;
   if (size) memcpy(buf->bytes + buf->size, bytes, size);
   buf->size += size;
   buf->bytes[buf->size] = '\0';
@@ -31,13 +30,13 @@ void llmprof_buffer_puts(llmprof_buffer *buf, const char *text) {
 }
 
 void llmprof_buffer_putc(llmprof_buffer *buf, char c) {
-  if (!reserve(buf, 1)) return;
+  if (!llmprof_buffer_reserve(buf, 1)) return;
   buf->bytes[buf->size++] = c;
   buf->bytes[buf->size] = '\0';
 }
 
 void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count) {
-  if (!reserve(buf, count)) return;
+  if (!llmprof_buffer_reserve(buf, count)) return;
   memset(buf->bytes + buf->size, c, count);
   buf->size += count;
   buf->bytes[buf->size] = '\0';
@@ -51,7 +50,7 @@ void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...) {
   va_end(args);
   if (size < 0) {
     buf->failed = true;
-  } else if (reserve(buf, (size_t)size)) {
+  } else if (llmprof_buffer_reserve(buf, (size_t)size)) {
     vsnprintf(buf->bytes + buf->size, (size_t)size + 1, fmt, again);
     buf->size += (size_t)size;
   }

@@ -76,45 +76,57 @@ static void put_raw(llmprof_buffer *out, double value) {
   llmprof_buffer_puts(out, text);
 }
 
-/* number / 10^digits. */
-static void put_digits(llmprof_buffer *out, bool negative, uint64_t number,
-                       int digits) {
-  char room[LLMPROF_FIXED_ROOM];
-  char *end = llmprof_put_fixed(room, negative, number, digits);
-  llmprof_buffer_add(out, room, (size_t)(end - room));
+/* Is a cell of it an integer with nothing done to it? */
+static bool is_plain(const llmprof_sheet *s, size_t i) {
+  const llmprof_sheet_column *column = &s->columns[i];
+  return column_of(s, i)->type != LLMPROF_F64 &&
+         (column->raw || column->whole ||
+          (column->scale == 1 && !column->exact));
 }
 
-/* The cell of a column of numbers. */
+static double scaled(const llmprof_sheet *s, size_t i, int64_t value) {
+  bool real = column_of(s, i)->type == LLMPROF_F64;
+  return (real ? llmprof_cell_real(value) : (double)value) *
+         s->columns[i].scale;
+}
+
+/* Write the cell of a column of numbers for programs, into
+ * LLMPROF_FIXED_ROOM bytes. The end, or NULL where it takes more than digits
+ * and a point. */
+static char *put_easily(const llmprof_sheet *s, char *at, size_t i,
+                        int64_t value) {
+  const llmprof_sheet_column *column = &s->columns[i];
+  if (is_plain(s, i) && !column->digits)
+    return llmprof_put_fixed(
+        at, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
+  if (column->raw || column->exact || is_plain(s, i)) return NULL;
+  uint64_t number;
+  double real = scaled(s, i, value);
+  return llmprof_scale_easily(real, column->digits, &number)
+             ? llmprof_put_fixed(at, real < 0, number, column->digits)
+             : NULL;
+}
+
+/* The same of any cell, and for people. */
 static void put_number(const llmprof_sheet *s, llmprof_buffer *out, size_t i,
                        int64_t value, bool for_people) {
   const llmprof_sheet_column *column = &s->columns[i];
-  bool integer = column_of(s, i)->type != LLMPROF_F64;
-  llmprof_format format = {.digits = column->digits,
-                           .separator = for_people ? "," : NULL};
-  if (!integer && column->raw) {
+  llmprof_format format = {
+      .digits = column->digits,
+      .separator =
+          for_people && !(is_plain(s, i) && column->name) ? "," : NULL};
+  char text[LLMPROF_FIXED_ROOM];
+  char *end = for_people ? NULL : put_easily(s, text, i, value);
+  if (end)
+    llmprof_buffer_add(out, text, (size_t)(end - text));
+  else if (is_plain(s, i))
+    llmprof_format_integer(out, LLMPROF_PLAIN, value, &format);
+  else if (column->raw)
     put_raw(out, llmprof_cell_real(value));
-    return;
-  }
-  if (integer && (column->raw || column->whole ||
-                  (column->scale == 1 && !column->exact))) {
-    if (column->name) format.separator = NULL;
-    if (!format.separator && !column->digits)
-      put_digits(out, value < 0,
-                 value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
-    else
-      llmprof_format_integer(out, LLMPROF_PLAIN, value, &format);
-    return;
-  }
-  double real = integer ? (double)value : llmprof_cell_real(value);
-  real *= column->scale;
-  uint64_t number;
-  if (!for_people && !column->exact &&
-      llmprof_scale_easily(real, column->digits, &number))
-    put_digits(out, real < 0, number, column->digits);
   else if (column->exact)
-    llmprof_buffer_printf(out, "%.*f", column->digits, real);
+    llmprof_buffer_printf(out, "%.*f", column->digits, scaled(s, i, value));
   else
-    llmprof_format_number(out, LLMPROF_PLAIN, real, &format);
+    llmprof_format_number(out, LLMPROF_PLAIN, scaled(s, i, value), &format);
 }
 
 /* ---- CSV ---- */
@@ -177,17 +189,31 @@ static void put_field(llmprof_sheet *s, llmprof_buffer *out,
     llmprof_buffer_add(out, text.bytes, text.size);
 }
 
+/* Numbers are written where there is room for a row of them. */
 static void put_csv_row(llmprof_sheet *s, llmprof_buffer *out) {
+  size_t room = s->count * (LLMPROF_FIXED_ROOM + 1) + 1;
+  if (!llmprof_buffer_reserve(out, room)) return;
+  char *at = out->bytes + out->size;
   for (size_t i = 0; i < s->count; i++) {
     int64_t value = cell_of(s, i);
-    if (i) llmprof_buffer_putc(out, ',');
+    if (i) *at++ = ',';
     if (value == LLMPROF_ABSENT) continue;
+    char *end = is_text(s, i) ? NULL : put_easily(s, at, i, value);
+    if (end) {
+      at = end;
+      continue;
+    }
+    out->size = (size_t)(at - out->bytes);
     if (is_text(s, i))
       put_field(s, out, text_of(s, i, value));
     else
       put_number(s, out, i, value, false);
+    if (!llmprof_buffer_reserve(out, room)) return;
+    at = out->bytes + out->size;
   }
-  llmprof_buffer_putc(out, '\n');
+  *at++ = '\n';
+  *at = '\0';
+  out->size = (size_t)(at - out->bytes);
 }
 
 static void put_csv_titles(llmprof_sheet *s, llmprof_buffer *out) {
