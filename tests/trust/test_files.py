@@ -116,7 +116,8 @@ class LongNames(support.Case):
     def test_one_of_20_mb(self):
         size = 20_000_000
         path = self.trace(WHOLE, f"UPDATE StringIds SET value = 'x' || replace(hex("
-                          f"zeroblob({size // 4})), '0', 'é') WHERE id = (SELECT demangledName FROM {KERNEL})")
+                          f"zeroblob({size // 4})), '0', 'é') "
+                          f"WHERE id = (SELECT demangledName FROM {KERNEL})")
         env = self.env(LLMPROF_LIMITS=f"bytes={4 * size}")
         result = self.does("export", path, "-o", self.top / "out.json", env=env)
         self.assertIn("names of more than 8 KiB, which are cut there: 1", result.last_line())
