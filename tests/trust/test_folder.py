@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Dict, List
 
 import support
 
@@ -178,13 +179,13 @@ class Pages(Folder):
                 (folder / name).symlink_to(secret)
 
     def read(self, page: str, **options) -> bytes:
-        calls = [{"id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"}}},
-                 {"method": "notifications/initialized"},
-                 {"id": 2, "method": "resources/read",
-                  "params": {"uri": f"llmprof://docs/{page}"}}]
-        lines = "".join(json.dumps(dict(call, jsonrpc="2.0")) + "\n" for call in calls)
+        client = {"protocolVersion": "2025-06-18", "capabilities": {},
+                  "clientInfo": {"name": "test", "version": "1"}}
+        calls: List[Dict[str, object]] = [
+            {"id": 1, "method": "initialize", "params": client},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "resources/read", "params": {"uri": f"llmprof://docs/{page}"}}]
+        lines = "".join(json.dumps({**call, "jsonrpc": "2.0"}) + "\n" for call in calls)
         path = self.write(self.top / "calls", lines)
         with path.open("rb") as stdin:
             return self.start("mcp", stdin=stdin, **options).out
