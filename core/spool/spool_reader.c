@@ -254,7 +254,7 @@ static bool say_ends(const losses *l) {
   bool ok = say(l->from->builder, LLMPROF_PROBLEM, s->file.left,
                 "bytes of the spool are in no whole block") &&
             say(l->from->builder, LLMPROF_WARNING, s->file.repeated,
-                "recordings are in the file again: each counts once");
+                "recordings are in the file more than once, and count once");
   for (uint32_t i = 0; ok && i < s->file.sections; i++) {
     char text[96];
     if (s->all[i].has_end) continue;

@@ -563,7 +563,7 @@ static void test_changed(void **state) {
 static void test_again(void **state) {
   (void)state;
   static const char *const wanted[] = {
-      "2 recordings are in the file again: each counts once"};
+      "2 recordings are in the file more than once, and count once"};
   spool_maker m = small();
   unsigned char *twice = malloc(2 * m.size);
   assert_non_null(twice);

@@ -11,6 +11,7 @@ local process = require "llmprof.base.process"
 local refusals = lazy "llmprof.collector.refusals"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"
+local trace_argument = lazy "llmprof.cli.trace_argument"
 local trace_file = lazy "llmprof.trace.file"
 
 local command = {
@@ -116,15 +117,10 @@ end
 
 -- Say what is in the trace; is it whole?
 local function say(target, trace, count)
-  local is_whole = true
   out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
     count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
     count_of(trace, "api")))
-  for _, said in ipairs(errors.check(trace:diagnostics())) do
-    out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
-    is_whole = is_whole and said.severity == "info"
-  end
-  return is_whole
+  return trace_argument.warn(trace)
 end
 
 

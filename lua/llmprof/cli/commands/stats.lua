@@ -84,6 +84,7 @@ function command.run(given, words)
     give_report(trace, name, given, i == 1)
     interrupt.collect()
   end
+  trace_argument.warn(trace)
   return 0
 end
 
