@@ -1067,6 +1067,43 @@ static void test_windows(void **state) {
   forget(&out);
 }
 
+/* Until the other end is gone; 0 where hello came first and bye last. */
+static void hear_out(const char *path) {
+  int s = listen_at(path), lines = 0;
+  char line[1024];
+  FILE *in = fdopen(accept(s, NULL, NULL), "r");
+  bool greeted = false, bye = false;
+  while (in && fgets(line, sizeof line, in)) {
+    if (lines++ == 0) greeted = strncmp(line, "hello pid=", 10) == 0;
+    bye = strcmp(line, "bye\n") == 0;
+  }
+  _exit(greeted && bye ? 0 : 1);
+}
+
+/* The program closes its descriptors, and opens sockets of its own: ours is
+ * there to the end, and theirs get nothing (which the program looks at). */
+static void test_socket_of_ours(void **state) {
+  (void)state;
+  char path[108];
+  int status = -1;
+  snprintf(path, sizeof path, "/tmp/llmprof-ours-%d", (int)getpid());
+  unlink(path);
+  pid_t parent = fork();
+  if (parent == 0) hear_out(path);
+  struct stat info;
+  for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
+  outcome out = run((setting){.program = CLOSER,
+                              .how = "close",
+                              .launches = test_folder(),
+                              .threads = "0",
+                              .socket = path});
+  waitpid(parent, &status, 0);
+  unlink(path);
+  expect_exit(&out, 4);
+  assert_int_equal(status, 0);
+  forget(&out);
+}
+
 static void test_socket(void **state) {
   (void)state;
   char path[108];
@@ -1134,6 +1171,7 @@ int main(void) {
       cmocka_unit_test(test_descriptors),
       cmocka_unit_test(test_file_limits),
       cmocka_unit_test(test_socket),
+      cmocka_unit_test(test_socket_of_ours),
       cmocka_unit_test(test_windows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
