@@ -51,6 +51,14 @@ local function add_links(folder, lines)
 end
 
 
+-- What the links in a folder say, as sentences.
+function refusals.lost(folder)
+  local lines = {}
+  add_links(folder, lines)
+  return lines
+end
+
+
 -- Sentences about them; an empty list without any. What they say waits for us, so that once,
 -- when all have ended, is enough.
 function Refusals:said(folder)

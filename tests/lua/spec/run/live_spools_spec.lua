@@ -38,9 +38,12 @@ describe("spools of an engine that runs already", function()
 
   it("are copied when the window has ended", function()
     local spool, folder = made()
+    assert(fs.symlink("File too large", folder .. "/8-2.spool.lost"))
     local ctx, failure = run("run", ("cp %s %s/7-1.spool"):format(spool, folder),
       { "server.spools=" .. folder })
     assert.is_nil(failure)
+    assert.matches("process 8 could not write all of its recording: File too large",
+      assert(fs.read(ctx.run:path "manifest.json")), 1, true)
     assert.equal(assert(fs.read(spool)), assert(fs.read(ctx.run:path "collector/run.spool")))
     local results = assert(json.load(ctx.run:path "results.json"))
     assert.equal(2, #results.stages)
