@@ -344,6 +344,7 @@ static bool check_names(const nsys_export *export, llmprof_error *err) {
   static const char *const tables[][2] = {
       {"CUPTI_ACTIVITY_KIND_KERNEL", "gridX"},
       {"CUPTI_ACTIVITY_KIND_MEMCPY", "copyKind"},
+      {"NVTX_EVENTS", "uint64Value"},
   };
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
