@@ -208,8 +208,9 @@ end
 
 -- Raise when the folder of a run, or a recorded capture, has links in place of its files.
 function artifacts.check_links(dir)
-  local astray = layout.astray(dir)
+  local astray, code = layout.astray(dir)
   if astray then
+    errors.raise_systems(astray, code)
     errors.raise("failed", astray, { hint = "put what it points to in its place, if it is yours" })
   end
 end
