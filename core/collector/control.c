@@ -84,10 +84,13 @@ bool control_write(const log_entry *entry) {
   return true;
 }
 
+/* Half a line of who was there before is none of who comes. */
 static bool connect_now(void) {
   tried = clock_now();
   connection = files_connect(socket_path);
   if (connection < 0) return false;
+  line_used = 0;
+  line_too_long = false;
   atomic_store(&connected, true);
   control_send(greeting);
   return true;
@@ -161,5 +164,4 @@ void control_forget(void) {
   atomic_store(&connected, false);
   socket_path[0] = 0;
   atomic_store(&wish, WISH_NONE);
-  line_used = 0;
 }

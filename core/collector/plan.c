@@ -365,25 +365,29 @@ bool plan_line(char *line, const char **why) {
   return false;
 }
 
-/* The whole file, NUL-terminated; freed by the caller. */
+/* The whole file, NUL-terminated; freed by the caller. NULL: errno says why. */
 static char *read_file(const char *path) {
   int file = files_open(path, O_RDONLY, 0);
-  size_t used = 0, room = 4096;
-  char *text = file >= 0 ? malloc(room) : NULL;
-  while (text) {
-    ssize_t n = files_read(file, text + used, room - used - 1);
-    if (n <= 0) {
-      text[used] = 0;
-      break;
-    }
+  if (file < 0) return NULL;
+  size_t used = 0, size = 4096;
+  char *text = malloc(size);
+  ssize_t n = 0;
+  while (text && (n = files_read(file, text + used, size - used - 1)) > 0) {
     used += (size_t)n;
-    if (used + 1 < room) continue;
-    char *more = realloc(text, room *= 2);
+    if (used + 1 < size) continue;
+    char *more = realloc(text, size *= 2);
     if (!more) free(text);
     text = more;
   }
-  if (file >= 0) files_close(file);
-  return text;
+  int error = text ? errno : ENOMEM;
+  files_close(file);
+  if (text && n == 0) {
+    text[used] = 0;
+    return text;
+  }
+  free(text);
+  errno = error;
+  return NULL;
 }
 
 bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {

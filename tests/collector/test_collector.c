@@ -1032,8 +1032,11 @@ static void open_windows(const char *path, const char *until) {
   in = caller(s);
   fputs("begin\n", in);
   hear(in, "unit 2 timeline begin");
+  fputs("half a li", in);
   fclose(in);
-  fclose(caller(s));
+  in = caller(s);
+  fputs("end\n", in);
+  fclose(in);
   fclose(fopen(until, "w"));
   _exit(0);
 }
@@ -1064,6 +1067,7 @@ static void test_windows(void **state) {
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
   assert_false(tally_has(t, "socket"));
+  assert_false(tally_has(t, "plan")); /* no line is made of two halves */
   forget(&out);
 }
 
