@@ -50,12 +50,12 @@ int llmprof_fs_open(const char *path, struct stat *info, llmprof_error *err) {
   struct stat unused;
   if (!info) info = &unused;
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0 ? errno == ENXIO : fstat(fd, info) == 0 && !S_ISREG(info->st_mode))
+  bool known = fd >= 0 && fstat(fd, info) == 0;
+  if (known && S_ISREG(info->st_mode)) return fd;
+  if (known || (fd < 0 && errno == ENXIO))
     llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file", path);
-  else if (fd < 0 || !S_ISREG(info->st_mode))
-    llmprof_fail_errno(err, errno, "%s", path);
   else
-    return fd;
+    llmprof_fail_errno(err, errno, "%s", path);
   if (fd >= 0) close(fd);
   return -1;
 }

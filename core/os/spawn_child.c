@@ -266,9 +266,10 @@ static int open_log(const char *path, llmprof_error *err) {
                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
                                 O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
                             0644));
-  if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) != 0)
-    llmprof_fail_errno(err, errno, "%s", path);
-  return fd;
+  if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0) return fd;
+  llmprof_fail_errno(err, errno, "%s", path);
+  close_fd(&fd);
+  return -1;
 }
 
 static int open_null(int flags, llmprof_error *err) {
