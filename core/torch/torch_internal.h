@@ -24,6 +24,7 @@ typedef struct torch_call {
   llmprof_call_row row;
   size_t event;
   uint32_t process;
+  bool shared; /* its correlation id is one of another process, too */
 } torch_call;
 
 typedef struct torch_trace {

@@ -18,45 +18,59 @@ static size_t distance(size_t a, size_t b) {
   return a < b ? b - a : a - b;
 }
 
-/* The first of the calls with this correlation; `count` when there is none. */
-static size_t find_calls(const torch_call *const *calls, size_t count,
-                         int64_t correlation) {
+/* Note of each call whether its correlation id is one of several processes. */
+static void note_shared(torch_call **calls, size_t count) {
+  for (size_t begin = 0, end; begin < count; begin = end) {
+    uint32_t id = calls[begin]->row.correlation;
+    bool shared = false;
+    for (end = begin; end < count && calls[end]->row.correlation == id; end++)
+      shared |= calls[end]->process != calls[begin]->process;
+    for (size_t i = begin; i < end; i++) calls[i]->shared = shared;
+  }
+}
+
+/* Does the call come before the operation, in the order of the calls? */
+static bool is_before(const torch_call *call, const torch_op *op) {
+  return call->row.correlation < op->correlation ||
+         (call->row.correlation == op->correlation && call->event < op->event);
+}
+
+/* The call of the operation's correlation id that is nearest to it in the file;
+ * NULL: none has the id. */
+static const torch_call *nearest_call(torch_call *const *calls, size_t count,
+                                      const torch_op *op) {
   size_t low = 0, high = count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (calls[middle]->row.correlation < correlation)
+    if (is_before(calls[middle], op))
       low = middle + 1;
     else
       high = middle;
   }
-  return low < count && calls[low]->row.correlation == correlation ? low
-                                                                   : count;
+  const torch_call *before = low ? calls[low - 1] : NULL;
+  const torch_call *behind = low < count ? calls[low] : NULL;
+  if (before && before->row.correlation != op->correlation) before = NULL;
+  if (behind && behind->row.correlation != op->correlation) behind = NULL;
+  if (!before || !behind) return before ? before : behind;
+  return distance(behind->event, op->event) < distance(before->event, op->event)
+             ? behind
+             : before;
 }
 
-static uint32_t process_of(torch_trace *t, const torch_call *const *calls,
+static uint32_t process_of(torch_trace *t, torch_call *const *calls,
                            const torch_op *op) {
-  size_t at = op->correlation == LLMPROF_ABSENT
-                  ? t->call_count
-                  : find_calls(calls, t->call_count, op->correlation);
-  if (at == t->call_count) return t->processes.count == 1 ? 0 : LLMPROF_NONE;
-  const torch_call *nearest = calls[at];
-  bool several = false;
-  for (; at < t->call_count && calls[at]->row.correlation == op->correlation;
-       at++) {
-    several |= calls[at]->process != nearest->process;
-    if (distance(calls[at]->event, op->event) <
-        distance(nearest->event, op->event))
-      nearest = calls[at];
-  }
-  t->ambiguous += several;
-  return nearest->process;
+  const torch_call *call = nearest_call(calls, t->call_count, op);
+  if (!call) return t->processes.count == 1 ? 0 : LLMPROF_NONE;
+  t->ambiguous += call->shared;
+  return call->process;
 }
 
 bool torch_match_calls(torch_trace *t, llmprof_error *err) {
-  const torch_call **calls = llmprof_alloc(t->call_count, sizeof(void *));
+  torch_call **calls = llmprof_alloc(t->call_count, sizeof(void *));
   if (!calls) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < t->call_count; i++) calls[i] = &t->calls[i];
   qsort(calls, t->call_count, sizeof(void *), by_correlation);
+  note_shared(calls, t->call_count);
   for (size_t i = 0; i < t->op_count; i++)
     t->ops[i].place.process = process_of(t, calls, &t->ops[i]);
   llmprof_free(calls);
