@@ -31,6 +31,7 @@
 #include "collector/output.h"
 #include "collector/places.h"
 #include "collector/plan.h"
+#include "collector/refusal.h"
 #include "collector/samples.h"
 #include "collector/subscriber.h"
 #include "collector/threads.h"
@@ -190,6 +191,7 @@ static bool begin(void) {
   const char *folder = getenv("LLMPROF_COLLECTOR_DIR");
   if (!folder || !*folder || !plan_init()) return false;
   wake_init();
+  refusal_init();
   if (!writer_open(folder)) return false;
   read_plan();
   connect_control();
@@ -213,6 +215,7 @@ static bool is_running(void) {
 static void begin_cupti(void) {
   const char *why = NULL;
   if (has_cupti) return;
+  writer_take_rank();
   if (!cupti_load(the_plan.cupti, &why)) {
     diagnose(SPOOL_ERROR, "no_cupti", "%s", why);
     return;

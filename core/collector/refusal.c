@@ -1,5 +1,6 @@
 #include "collector/refusal.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,21 @@ enum {
   KEY = 32 /* characters */
 };
 
+static char key[KEY + 1];
+
+void refusal_init(void) {
+  const char *given = getenv("LLMPROF_COLLECTOR_REFUSALS");
+  bool sound = given && strlen(given) == KEY;
+  snprintf(key, sizeof key, "%s", sound ? given : "");
+}
+
 /* An abstract socket has no permissions and lies in no folder. As anybody may
  * look its name up, that is half of the key, and a line begins with all of it.
  */
 void refusal_tell(const char *why) {
   static pid_t told; /* once is enough; a child of a fork is another process */
-  const char *key = getenv("LLMPROF_COLLECTOR_REFUSALS");
   char name[64], line[512];
-  if (!key || strlen(key) != KEY || told == getpid()) return;
+  if (!key[0] || told == getpid()) return;
   told = getpid();
   snprintf(name, sizeof name, "@llmprof-%.*s", KEY / 2, key);
   int to = files_connect(name);

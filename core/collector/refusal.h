@@ -4,8 +4,12 @@
 #ifndef LLMPROF_COLLECTOR_REFUSAL_H
 #define LLMPROF_COLLECTOR_REFUSAL_H
 
-/* Why, a line, to the socket that LLMPROF_COLLECTOR_REFUSALS tells of; nothing
- * without it. By who may call files.h. */
+/* Take LLMPROF_COLLECTOR_REFUSALS from the environment: on a thread of the
+ * program, which may change that meanwhile. */
+void refusal_init(void);
+
+/* Why, a line, to the socket that this variable names; nothing without it. By
+ * the thread that may call files.h. */
 void refusal_tell(const char *why);
 
 #endif

@@ -32,6 +32,7 @@
 #define RANK_DIGITS 9   /* of a rank's number at most */
 
 static char path[PATH_MAX];
+static char rank[sizeof " rank " + RANK_DIGITS];
 static uint32_t cupti_told; /* version in the spool's last process record */
 static unsigned rest_told;  /* of units, of which the spool says that it is */
 static int64_t started;
@@ -49,20 +50,19 @@ static void read_line(const char *file, char *out, size_t size) {
   out[strcspn(out, "\n")] = 0;
 }
 
-/* Which rank of a job this is, as launchers say it; NULL where none does. */
-static const char *told_rank(void) {
-  const char *rank = getenv("RANK");
-  bool digits = rank && rank[0] && rank[strspn(rank, "0123456789")] == 0;
-  return digits && strlen(rank) <= RANK_DIGITS ? rank : NULL;
+void writer_take_rank(void) {
+  const char *told = getenv("RANK");
+  bool digits = told && told[0] && told[strspn(told, "0123456789")] == 0;
+  bool fits = digits && strlen(told) <= RANK_DIGITS;
+  snprintf(rank, sizeof rank, "%s%s", fits ? " rank " : "", fits ? told : "");
 }
 
 static uint32_t program_name(void) {
-  char text[PATH_MAX + sizeof " rank " + RANK_DIGITS];
+  char text[PATH_MAX + sizeof rank];
   ssize_t size = readlink("/proc/self/exe", text, PATH_MAX - 1);
   if (size <= 0) return 0;
   text[size] = 0;
-  const char *rank = told_rank();
-  if (rank) snprintf(text + size, sizeof text - (size_t)size, " rank %s", rank);
+  memcpy(text + size, rank, sizeof rank);
   const char *slash = strrchr(text, '/');
   return names_id(slash ? slash + 1 : text);
 }
@@ -252,6 +252,7 @@ static void tell_refused(int error) {
 
 bool writer_open(const char *folder) {
   started = clock_now();
+  writer_take_rank();
   int n = snprintf(path, sizeof path, "%s/%d-%lld" SPOOL_SUFFIX, folder,
                    (int)getpid(), (long long)started);
   if (n < 0 || (size_t)n >= sizeof path) return false;

@@ -7,6 +7,11 @@
 /* Open this process's spool in the folder. False: there is none. */
 bool writer_open(const char *folder);
 
+/* Which rank of a job this is, as launchers say it in the environment: on a
+ * thread of the program, which may change that meanwhile. Before the version of
+ * CUPTI changes, at which the writer says it again. */
+void writer_take_rank(void);
+
 /* Start the thread. False: no memory. */
 bool writer_begin(void);
 
