@@ -97,18 +97,14 @@ static long connect_socket(void) {
   }
   memcpy(to.sun_path, call.path, strlen(call.path) + 1);
   socklen_t size = sizeof to;
-  int type = SOCK_STREAM | SOCK_CLOEXEC;
   if (to.sun_path[0] == '@') { /* its name has no end but that of the address */
     to.sun_path[0] = 0;
     size =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(call.path));
-    type |= SOCK_NONBLOCK;
   }
-  int s = above_standard(socket(AF_UNIX, type, 0));
-  if (s < 0) return -1;
-  if (connect(s, (struct sockaddr *)&to, size) == 0 &&
-      fcntl(s, F_SETFL, O_NONBLOCK) == 0)
-    return s;
+  int s = above_standard(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (s < 0 || connect(s, (struct sockaddr *)&to, size) == 0) return s;
   int error = errno;
   close(s);
   errno = error;

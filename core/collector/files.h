@@ -23,8 +23,9 @@ void files_end(void);
 /* A regular file; EINVAL: it is none. */
 int files_open(const char *path, int flags, mode_t mode);
 
-/* A connection to the Unix socket at `path`; reading and writing never wait. To
- * an abstract one, "@NAME", neither does connecting. */
+/* A connection to the Unix socket at `path`, or to the abstract one "@NAME".
+ * Neither this nor reading nor writing waits; EAGAIN: too many others wait for
+ * who listens. */
 int files_connect(const char *path);
 
 ssize_t files_read(int file, void *bytes, size_t size);

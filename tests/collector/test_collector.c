@@ -1108,6 +1108,29 @@ static void test_socket_of_ours(void **state) {
   forget(&out);
 }
 
+/* Others wait already, and nobody accepts them: the program does not. */
+static void test_busy_socket(void **state) {
+  (void)state;
+  char path[108];
+  snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
+  unlink(path);
+  int s = listen_at(path), waiting[3];
+  for (int i = 0; i < 3; i++) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    (void)!connect(waiting[i], (struct sockaddr *)&at, sizeof at);
+  }
+  outcome out = run((setting){
+      .how = "exit", .launches = "20", .threads = "1", .socket = path});
+  for (int i = 0; i < 3; i++) close(waiting[i]);
+  close(s);
+  unlink(path);
+  expect_exit(&out, 4);
+  assert_true(tally_has(&out.spools[0], "socket"));
+  forget(&out);
+}
+
 static void test_socket(void **state) {
   (void)state;
   char path[108];
@@ -1174,6 +1197,7 @@ int main(void) {
       cmocka_unit_test(test_samples_of_two_gpus),
       cmocka_unit_test(test_descriptors),
       cmocka_unit_test(test_file_limits),
+      cmocka_unit_test(test_busy_socket),
       cmocka_unit_test(test_socket),
       cmocka_unit_test(test_socket_of_ours),
       cmocka_unit_test(test_windows),
