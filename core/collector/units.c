@@ -300,5 +300,6 @@ void units_forget(void) {
   atomic_store(&in_window, false);
   atomic_store(&apart, STEP_END);
   atomic_store(&profiled, false);
+  atomic_store(&rests, 0);
   current = recording = STEP_END;
 }
