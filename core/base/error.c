@@ -48,7 +48,7 @@ static llmprof_code code_of_errno(int errnum) {
   }
 }
 
-/* A message in the making: a path of any length, and what is said of it. */
+/* A message before it is cut: there may be a path of any length in it. */
 typedef struct draft {
   char text[5 * LLMPROF_MESSAGE_SIZE];
   size_t size;

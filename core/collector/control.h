@@ -18,8 +18,8 @@ __attribute__((format(printf, 1, 2))) bool control_say(const char *format, ...);
 /* Is somebody there? */
 bool control_connected(void);
 
-/* What was asked for of units last, once: whether one is to `begin` or to
- * `end`. */
+/* The last request about units, which is given once: to `begin` one or to `end`
+ * the one that is open. */
 typedef enum control_wish {
   WISH_NONE,
   WISH_BEGIN,
@@ -44,7 +44,7 @@ control_word control_poll(void);
 /* Send a line at once. */
 void control_send(const char *line);
 
-/* Send a line that was said; false: the entry is none. */
+/* Send the line of an entry of control_say; false: the entry is another. */
 bool control_write(const log_entry *entry);
 
 void control_close(void);

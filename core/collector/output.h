@@ -10,12 +10,11 @@
 #include "collector/spool.h"
 
 /* A new file of that path, for its owner alone; false: errno says why. When it
- * cannot be opened or does not take what is written, a symbolic link beside
- * it, PATH.lost, has the reason as its target: a link needs no descriptor and
- * no file that grows. */
+ * cannot be opened or written, a symbolic link next to it, PATH.lost, has the
+ * reason as its target: a link needs no descriptor and no file that grows. */
 bool output_open(const char *path);
 
-/* The same link, for a reason met before there is a file. */
+/* Make this link for a failure before the file is opened. */
 void output_tell_loss(const char *path, const char *why);
 
 /* `record` begins with a spool_record, which is filled in here; `more` bytes

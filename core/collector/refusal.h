@@ -1,6 +1,6 @@
-/* A process that can leave no word in the folder for recordings gives it to who
- * started the program: it may have changed its user or its root folder, and
- * nobody could tell it from one that uses neither CUDA nor NVTX. */
+/* A process that cannot write into the folder for recordings tells llmprof why:
+ * it may have changed its user or its root folder, and would look like one that
+ * uses neither CUDA nor NVTX. */
 #ifndef LLMPROF_COLLECTOR_REFUSAL_H
 #define LLMPROF_COLLECTOR_REFUSAL_H
 

@@ -31,7 +31,7 @@
 
 #define SPOOL_MAGIC  "llmspool" /* 8 bytes, no NUL */
 #define SPOOL_SUFFIX ".spool"   /* PID-STARTTIME.spool in the spool's folder */
-#define SPOOL_LOST   ".lost"    /* behind that: a link to why it has not all */
+#define SPOOL_LOST   ".lost"    /* behind that: why data is missing (a link) */
 
 enum {
   SPOOL_VERSION = 1,

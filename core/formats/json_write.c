@@ -33,7 +33,7 @@ static void put_escaped(llmprof_buffer *out, uint32_t code) {
     llmprof_buffer_printf(out, "\\u%04" PRIx32, code);
 }
 
-/* Besides what JSON asks for, what is hidden: files are looked at, too. */
+/* Besides what JSON requires, invisible characters: people read these files. */
 static bool is_escaped(uint32_t code) {
   if (code >= ' ' && code <= '~') return code == '"' || code == '\\';
   return llmprof_text_is_control(code);

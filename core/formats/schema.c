@@ -1,5 +1,5 @@
-/* Schemas are gone through as they were read: a value is held against each
- * keyword of its rule, in the order of the schema. */
+/* A value is checked against each keyword of its rule, in the order of the
+ * schema. */
 #include "llmprof/schema.h"
 
 #include <math.h>
@@ -448,8 +448,8 @@ static keyword keyword_of(const char *name) {
   return NULL;
 }
 
-/* What is there is looked at before what is not: a misspelt key is told as
- * such. */
+/* Keys that are there are checked before those that are missing: of a misspelt
+ * one the message says that it is unknown. */
 static bool fits(const check *c, const llmprof_value *value) {
   const llmprof_value *required = NULL;
   if (!is_map(c->at.rule)) return unknown(c, "no rule for", "a value");

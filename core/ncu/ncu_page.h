@@ -17,13 +17,14 @@ llmprof_ncu_page *llmprof_ncu_page_open_bytes(const char *name,
                                               llmprof_error *err);
 void llmprof_ncu_page_close(llmprof_ncu_page *page); /* NULL is fine */
 
-/* Its metrics in the order of the page, less those that are there twice: how
+/* Its metrics in the order of the page, without those that appear twice: how
  * many, and the name of one with its base unit ("": none). */
 size_t llmprof_ncu_page_metrics(const llmprof_ncu_page *page);
 const char *llmprof_ncu_page_metric(const llmprof_ncu_page *page, size_t number,
                                     const char **unit);
 
-/* The rows, once, with metrics by their numbers, which ascend. NULL on failure:
+/* Read the rows, which can be done once, with the metrics of these numbers,
+ * which ascend. NULL on failure:
  * SYNTAX names the first line that is broken, or where a launch is there twice
  * or a metric is no number; EMPTY: no rows. The page outlives the frame.
  *

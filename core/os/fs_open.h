@@ -1,5 +1,5 @@
-/* The one way in which a file that a user or another file names is opened to be
- * read. Private to the core. */
+/* Opening a file for reading whose path comes from a user or from another file:
+ * the core does it here only. Private to the core. */
 #ifndef LLMPROF_FS_OPEN_H
 #define LLMPROF_FS_OPEN_H
 
@@ -7,10 +7,9 @@
 
 #include "llmprof/error.h"
 
-/* A descriptor for reading, which the caller closes, and what fstat says of it
- * (info may be NULL). It never waits: what is no regular file (a named pipe, a
- * device, a socket, a folder) is refused. -1 on failure; SYNTAX: no regular
- * file. */
+/* A descriptor, which the caller closes, and the result of its fstat in *info
+ * (NULL is fine). -1 on failure. Never waits: anything but a regular file (a
+ * named pipe, a device, a socket, a folder) is refused (SYNTAX). */
 int llmprof_fs_open(const char *path, struct stat *info, llmprof_error *err);
 
 #endif

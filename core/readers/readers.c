@@ -10,7 +10,7 @@
 #include "nsys/nsys_reader.h"
 #include "os/fs_open.h"
 #include "os/source.h"
-#include "readers/looks.h"
+#include "readers/file_type.h"
 #include "spool/spool_reader.h"
 #include "torch/torch_reader.h"
 
@@ -111,7 +111,7 @@ static const llmprof_reader *find_reader(const llmprof_specimen *file,
     }
   }
   llmprof_fail(err, LLMPROF_SYNTAX, "%s: no trace: %s%s", file->path,
-               file->packed ? "within gzip: " : "", llmprof_looks_like(file));
+               file->packed ? "within gzip: " : "", llmprof_file_type(file));
   return NULL;
 }
 

@@ -58,7 +58,7 @@ static bool check_header(const char *path, const unsigned char *header,
   return true;
 }
 
-/* *logged: it is of a kind whose last changes are in a file beside it. */
+/* *logged: the file is in WAL mode, its last changes may be in another. */
 static bool check_file(const char *path, bool *logged, llmprof_error *err) {
   struct stat info;
   int fd = llmprof_fs_open(path, &info, err);

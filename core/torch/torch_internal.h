@@ -24,7 +24,7 @@ typedef struct torch_call {
   llmprof_call_row row;
   size_t event;
   uint32_t process;
-  bool shared; /* its correlation id is one of another process, too */
+  bool shared; /* a call of another process has its correlation id */
 } torch_call;
 
 typedef struct torch_trace {
@@ -55,7 +55,7 @@ void torch_read_copy(const char *name, torch_op *op);
 void torch_short_name(const char *name, size_t size, const char **begin,
                       size_t *short_size);
 
-/* Each GPU of "deviceProperties"; what is none of these is passed over. */
+/* Add each GPU of "deviceProperties"; other entries are skipped. */
 bool torch_add_devices(llmprof_builder *builder, const char *json);
 
 #endif

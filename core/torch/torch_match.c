@@ -1,6 +1,6 @@
-/* Whose is a GPU operation: its own pid is a GPU, so the call that launched it
- * tells. Correlation ids are unique within a process; in a file that was put
- * together from several, those that stand together belong together. */
+/* The process of a GPU operation is that of the call that launched it, as the
+ * operation's own pid is a GPU. Correlation ids are unique within a process; in
+ * a file that was merged from several, the nearest call counts. */
 #include <stdlib.h>
 
 #include "llmprof/alloc.h"
@@ -18,7 +18,7 @@ static size_t distance(size_t a, size_t b) {
   return a < b ? b - a : a - b;
 }
 
-/* Note of each call whether its correlation id is one of several processes. */
+/* Mark the calls whose correlation id several processes have. */
 static void note_shared(torch_call **calls, size_t count) {
   for (size_t begin = 0, end; begin < count; begin = end) {
     uint32_t id = calls[begin]->row.correlation;

@@ -27,8 +27,8 @@ void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count);
 void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Have room for `extra` bytes behind those that are there, and for the NUL.
- * False where the buffer failed before or does now. */
+/* Make room for `extra` bytes and a NUL behind those that are there. False: the
+ * buffer failed, now or before. */
 bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra);
 
 /* Empty it and forget a failure; free gives the memory back too. Either leaves

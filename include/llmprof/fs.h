@@ -127,8 +127,8 @@ bool llmprof_fs_sweep(const char *folder, size_t *count, llmprof_error *err);
 /* ---- contents (core/os/fs_file.c) ---- */
 
 /* The whole file; LIMIT when it is larger than limit bytes (0: no limit).
- * Opening never waits: what is no regular file (a named pipe, a device, a
- * folder) is refused (SYNTAX), here and wherever a file is read. */
+ * Never waits for another process: anything but a regular file (a named pipe, a
+ * device, a folder) is refused (SYNTAX), here and wherever a file is read. */
 bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
                      llmprof_error *err);
 

@@ -115,11 +115,11 @@ typedef struct llmprof_spawn_options {
   /* A signal that we get is not sent on: the grace period begins, and the
    * owner ends the child in its own way until it is over. */
   bool hold_signals;
-  /* A program of ours that works for us alone. It gets SIGTERM when the thread
-   * that started it ends, whatever ends that, and SIGHUP when we are gone, by
-   * its standard input, a pipe of ours. Nobody else may be there to end it:
-   * timeout_ns and grace_ns are limits of its own, too, of time (SIGALRM) and
-   * of that of all processors (SIGXCPU). */
+  /* A program of ours that works for us alone and must not outlive us. It gets
+   * SIGTERM when the thread that started it ends, and SIGHUP when our process
+   * does, as its standard input is a pipe of ours. timeout_ns and grace_ns also
+   * limit it from within: its time (SIGALRM) and its CPU time on all processors
+   * (SIGXCPU). */
   bool helper;
 } llmprof_spawn_options;
 

@@ -46,10 +46,10 @@ size_t llmprof_text_width(const char *text, size_t size);
 /* Is the text well-formed UTF-8 without NUL and U+FFFD? */
 bool llmprof_text_is_sound(const char *text, size_t size);
 
-/* Is the character there without being seen: one that a terminal acts on (a
- * control character, a line separator, a turn of the direction of writing), or
- * one without a shape, which an agent reads and a person does not (a space of
- * no width, a tag, a variation selector)? */
+/* Is the character invisible: one that a terminal acts on (a control character,
+ * a line separator, a change of the direction of writing), or one without a
+ * shape, which an agent reads and a person does not (a zero-width space, a tag,
+ * a variation selector)? */
 bool llmprof_text_is_control(uint32_t code);
 
 /* Append the text with U+FFFD for every NUL and malformed sequence. */

@@ -1,4 +1,4 @@
-#include "readers/looks.h"
+#include "readers/file_type.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static bool is_text(const llmprof_specimen *file) {
   return true;
 }
 
-const char *llmprof_looks_like(const llmprof_specimen *file) {
+const char *llmprof_file_type(const llmprof_specimen *file) {
   static const struct {
     const char *magic, *what;
   } known[] = {
