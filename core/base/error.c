@@ -54,7 +54,8 @@ typedef struct draft {
   size_t size;
 } draft;
 
-static void add(draft *d, const char *fmt, va_list args) {
+__attribute__((format(printf, 2, 0))) static void add(draft *d, const char *fmt,
+                                                      va_list args) {
   size_t room = sizeof d->text - d->size;
   int wanted = vsnprintf(d->text + d->size, room, fmt, args);
   if (wanted > 0) d->size += (size_t)wanted < room ? (size_t)wanted : room - 1;
