@@ -27,6 +27,9 @@ files.BUILT_IN = "built-in:"
 
 local BUILT_IN = files.BUILT_IN
 
+-- Bytes that a recipe, a preset or another text can have.
+files.MOST = 16 << 20
+
 local project = {} -- folders of the recipe that was named as a path
 
 
@@ -141,7 +144,7 @@ local function read(path)
     local contents = resources.get(name)
     return contents, contents and name or name .. ": not built in"
   end
-  local contents, message = fs.read(path)
+  local contents, message = fs.read(path, files.MOST)
   return contents, contents and path or message
 end
 

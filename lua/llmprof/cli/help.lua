@@ -67,7 +67,8 @@ end
 -- What a command does and takes; words: those of its command line.
 function help.of_command(command, words)
   if command.help then return command.help(words) end
-  local about = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
+  local about = "usage: llmprof " .. command.usage .. "\n"
+  if command.summary then about = about .. "\n" .. command.summary .. "\n" end
   if command.details then about = about .. "\n" .. command.details .. "\n" end
   return about .. "\noptions:\n" .. options.help(help.options(command))
 end

@@ -24,8 +24,8 @@ end
 
 
 -- What may be the reason where no process of a program loaded it, none of which we see.
-library.NOT_LOADED = "CUDA and NVTX load it when they are first used: a program that uses "
-  .. "neither has not, nor one that cannot reach its file (another root folder or user)"
+library.NOT_LOADED = "CUDA and NVTX load it when they are first used; the program used neither, "
+  .. "or could not reach the library's file (after a change of its root folder or user)"
 
 
 -- What a program is told, as a table of variables: to load the library, where to put its

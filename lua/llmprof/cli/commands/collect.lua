@@ -100,11 +100,11 @@ local function run(words, env)
 end
 
 
--- How the program ended, in words; nil when all went well.
+-- What the program did that ended it, in words; nil when all went well.
 local function complaint(result)
   if result.ok then return nil end
-  if result.signal then return "it was killed by " .. result.signal end
-  return ("it ended with exit status %d"):format(result.code)
+  if result.signal then return "was killed by " .. result.signal end
+  return ("ended with exit status %d"):format(result.code)
 end
 
 
@@ -170,7 +170,7 @@ function command.run(given, words)
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)
   local ended = complaint(result)
-  if ended then out.complain("the program: " .. ended) end
+  if ended then out.complain("the program " .. ended) end
   return given.strict and status ~= 0 and status or result.status
 end
 

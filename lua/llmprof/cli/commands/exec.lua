@@ -1,5 +1,6 @@
 -- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
 local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local out = require "llmprof.base.out"
 
@@ -64,7 +65,7 @@ function command.run(argv)
     errors.raise("usage", ("exec: no option '%s'"):format(script),
       { hint = "options of the script come after its name" })
   end
-  local source = errors.check_as("usage", fs.read(script))
+  local source = errors.check_as("usage", fs.read(script, files.MOST))
   local chunk, message = load(source:gsub("^#[^\n]*", "", 1), "@" .. script)
   if not chunk then errors.raise("usage", message) end
   package.path = package.path .. ";./?.lua;./?/init.lua" -- as `lua` has it for a script

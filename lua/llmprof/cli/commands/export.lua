@@ -30,8 +30,8 @@ speedscope.app and flame graph tools. --stage, --from and --to keep samples by t
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
-    { "format", short = "f", arg = "NAME", default = "perfetto",
-      choices = { "perfetto", "sqlite", "folded" }, help = "perfetto, sqlite or folded" },
+    { "format", short = "f", arg = "NAME", choices = { "perfetto", "sqlite", "folded" },
+      help = "what to write, else by FILE's ending (perfetto)" },
     { "stage", short = "s", arg = "NAME", many = true,
       help = "only while an NVTX range of this name is open; may be repeated" },
     { "from", arg = "MS", help = "only from this time on" },
@@ -173,19 +173,27 @@ local function check_sqlite(given)
 end
 
 
+-- As the output's ending says, unless it is given.
+local function format_of(given)
+  local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
+  return given.format or writers[ending] and ending or "perfetto"
+end
+
+
 function command.run(given, words)
   if #words ~= 1 then
     errors.raise("usage", #words == 0 and "which trace or run?" or "one trace at a time",
       { hint = "llmprof export latest" })
   end
-  if given.format == "sqlite" then check_sqlite(given) end
-  if given.format ~= "perfetto" then check_place(given) end
+  local format = format_of(given)
+  if format == "sqlite" then check_sqlite(given) end
+  if format ~= "perfetto" then check_place(given) end
   local path, beside = locate(words[1], given.root)
   local target = given.output or beside
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the output must be another file than the trace")
   end
-  writers[given.format](trace_file.open(path), target, given)
+  writers[format](trace_file.open(path), target, given)
   return 0
 end
 
