@@ -108,6 +108,13 @@ class Presets(Folder):
                                   env=self.env(LLMPROF_HOME=str(self.here))))
 
 
+class Modules(Folder):
+    def test_doctor_imports_none_of_the_folder(self):
+        self.write(self.here / "torch.py", f"open({str(self.ran)!r}, 'w')\n")
+        self.assertIn("torch", self.start("doctor").out.decode())
+        self.assertFalse(self.ran.exists())
+
+
 class Recipes(Folder):
     def evil_recipe(self, name: str) -> None:
         self.write(self.here / name, f"os.execute '{self.evil}'\n")

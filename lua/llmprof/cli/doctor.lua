@@ -244,9 +244,11 @@ end
 
 -- ---- the workload's Python ----
 
--- A line "llmprof: NAME VERSION" each; other lines are the libraries' own.
+-- A line "llmprof: NAME VERSION" each; other lines are the libraries' own. Modules of the
+-- working directory, the empty path of -c, may be a stranger's.
 local PYTHON = [[
 import sys
+sys.path = [path for path in sys.path if path]
 for name in ("torch", "transformers"):
     try:
         version = __import__(name).__version__
