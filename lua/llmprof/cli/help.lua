@@ -10,7 +10,7 @@ usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
        llmprof COMMAND [OPTION...]
        llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
 
-A first look, which needs no GPU: llmprof recipes/deepseek_ocr.lua capture=recorded
+A first look, which needs no GPU: llmprof deepseek_ocr capture=recorded
 
 commands:
 %s

@@ -42,7 +42,7 @@ local function no_command(name)
   local known, recipes = commands.names(), files.names("recipes", ".lua")
   table.move(recipes, 1, #recipes, #known + 1, known)
   errors.raise("usage", ("no command '%s'%s"):format(name, nearest.suggestion(name, known)),
-    { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
+    { hint = "llmprof --help lists the commands; a recipe of your own ends in .lua" })
 end
 
 

@@ -36,7 +36,7 @@ describe("llmprof", function()
       return { found.error, found.hint, found.kind, found.exit }
     end
     local wanted = { "no command 'nope'",
-      "llmprof --help lists the commands; a recipe's name ends in .lua", "usage", 2 }
+      "llmprof --help lists the commands; a recipe of your own ends in .lua", "usage", 2 }
     assert.same(wanted, said("nope", "--json-errors"))
     assert.same(wanted, said("--json-errors", "nope"))
     assert.equal("no run 'a\u{fffd}\u{fffd}[31mb' in " .. top(),
