@@ -69,6 +69,7 @@ function spools.gather(folder, target)
   local names = spools.list(folder)
   if #names == 0 then return 0 end
   local part = target .. ".part"
+  fs.remove(part) -- the recorded program may have put a link there
   local out, message = io.open(part, "wb")
   if not out then errors.raise("failed", message) end
   local count = 0
