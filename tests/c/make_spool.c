@@ -239,6 +239,7 @@ static int be_collected(const char *folder, const char *socket_path) {
   spool_maker m = {0};
   if (access(folder, W_OK) != 0) {
     const char *why = strerror(errno);
+    refusal_init();
     if (files_begin()) refusal_tell(why);
     return 0;
   }
