@@ -136,7 +136,7 @@ class Names(support.Case):
                               f"UPDATE NVTX_EVENTS SET text = {text} WHERE rowid % 3 = 0;")
             for command in (["compare", path, path], ["ranks", path], ["stats", path],
                             ["-e", 'kernels:group("stage", "name"):sum("dur")', path],
-                            ["export", path, "-o", self.top / "stacks.folded"]):
+                            ["export", path, "-o", self.top / "trace.json"]):
                 with self.subTest(f"{piece} {command[0]}"):
                     self.assertIn(self.llmprof(*command).status, (0, 1, 2))
 
