@@ -22,7 +22,7 @@ static struct {
 static int file = -1;
 static char path_of_file[PATH_MAX];
 static uint32_t sequence;
-static uint64_t record_count, lost_bytes;
+static uint64_t record_count;
 static uint64_t good_size; /* of the file: whole blocks */
 
 void output_tell_loss(const char *path, const char *why) {
@@ -41,29 +41,26 @@ bool output_open(const char *path) {
   return false;
 }
 
-/* Take back what stands after the last whole block. A file that cannot be cut
- * gets nothing more: it ends with half a block, which a reader leaves out. */
-static void drop_half_block(void) {
-  if (files_truncate(file, (off_t)good_size) == 0) return;
+/* The recording ends here, at its last whole block: what comes later would
+ * use names that are lost with this one. */
+static void give_up(int error) {
+  output_tell_loss(path_of_file, strerror(error));
+  (void)files_truncate(file, (off_t)good_size);
   files_close(file);
   file = -1;
 }
 
-/* All of it or, when the disk is full, none: half a block would hide those
- * that come after it. */
 static bool write_all(const void *bytes, size_t size) {
   const char *at = bytes;
   size_t left = size;
   while (left > 0) {
     ssize_t n = files_write(file, at, left);
-    if (n <= 0) break;
+    if (n <= 0) {
+      give_up(errno);
+      return false;
+    }
     at += n;
     left -= (size_t)n;
-  }
-  if (left > 0) {
-    output_tell_loss(path_of_file, strerror(errno));
-    drop_half_block();
-    return false;
   }
   good_size += size;
   return true;
@@ -75,10 +72,7 @@ static void write_block(const void *records) {
   block.head.sequence = sequence;
   block.head.checksum = spool_block_checksum(&block.head, records);
   size_t size = sizeof block.head + block.head.length;
-  if (file >= 0 && write_all(&block, size))
-    sequence++;
-  else
-    lost_bytes += block.head.length;
+  if (file >= 0 && write_all(&block, size)) sequence++;
   memset(&block.head, 0, sizeof block.head);
 }
 
@@ -113,15 +107,9 @@ uint64_t output_records(void) {
   return record_count;
 }
 
-uint64_t output_lost(void) {
-  uint64_t lost = lost_bytes;
-  lost_bytes = 0;
-  return lost;
-}
-
 void output_forget(void) {
   file = -1;
   memset(&block.head, 0, sizeof block.head);
   sequence = 0;
-  record_count = lost_bytes = good_size = 0;
+  record_count = good_size = 0;
 }

@@ -28,9 +28,6 @@ void output_close(void);
 
 uint64_t output_records(void);
 
-/* Bytes that the file did not take since the last call. */
-uint64_t output_lost(void);
-
 /* In the child of a fork, which has neither the file nor its thread. */
 void output_forget(void);
 

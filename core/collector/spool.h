@@ -453,10 +453,11 @@ typedef enum spool_lost {
   SPOOL_LOST_ACTIVITY = 1, /* records that CUPTI dropped */
   SPOOL_LOST_BUFFERS = 2,  /* CUPTI asked for a buffer, none was free */
   SPOOL_LOST_NVTX = 3,     /* NVTX events, no buffer was free */
-  SPOOL_LOST_WRITE = 4,    /* bytes that the file did not take (disk full) */
-  SPOOL_LOST_SAMPLES = 5,  /* hardware samples: overflow */
-  SPOOL_LOST_BROKEN = 6,   /* operations without a time */
-  SPOOL_LOST_UNKNOWN = 7,  /* records of a kind or size that is not known */
+  SPOOL_LOST_WRITE =
+      4, /* bytes that the file did not take; not written any more */
+  SPOOL_LOST_SAMPLES = 5, /* hardware samples: overflow */
+  SPOOL_LOST_BROKEN = 6,  /* operations without a time */
+  SPOOL_LOST_UNKNOWN = 7, /* records of a kind or size that is not known */
 } spool_lost;
 
 /* So much more was lost since the last record of this kind. */

@@ -128,8 +128,6 @@ static void write_entry(const log_entry *entry) {
 static void write_lost(void) {
   uint64_t entries = log_dropped();
   if (entries) diagnose_drops(SPOOL_LOST_NVTX, entries);
-  uint64_t bytes = output_lost();
-  if (bytes) diagnose_drops(SPOOL_LOST_WRITE, bytes);
 }
 
 static void write_end(const char *reason) {

@@ -961,13 +961,14 @@ static void test_descriptors(void **state) {
 /* A limit for files ends no program, and what is lost is said beside it. */
 static void test_file_limits(void **state) {
   (void)state;
-  static const char *const limits[] = {"0", "1"};
+  static const char *const limits[] = {"0", "1", "65536"};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     outcome out = run_closer("limit", limits[i]);
     expect_exit(&out, 4);
     assert_string_equal(out.lost, "File too large");
+    assert_string_equal(out.spools[0].end, "");
     assert_int_equal(out.spools[0].torn, 0);
-    assert_int_equal(out.spools[0].blocks, 0);
+    assert_int_equal(out.spools[0].blocks > 0, i == 2);
     forget(&out);
   }
 }
