@@ -84,7 +84,7 @@ bool control_write(const log_entry *entry) {
   return true;
 }
 
-/* Half a line of who was there before is none of who comes. */
+/* Half a line of the last connection does not belong to this one. */
 static bool connect_now(void) {
   tried = clock_now();
   connection = files_connect(socket_path);

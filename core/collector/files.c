@@ -23,7 +23,7 @@
 #endif
 
 enum {
-  LOWEST = 3 /* the C library writes its last words to 2, whosever that is */
+  LOWEST = 3 /* the C library may print to descriptor 2 before it aborts */
 };
 
 /* The call that the thread is to make, and what came of it. */
