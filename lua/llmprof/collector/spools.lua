@@ -25,7 +25,8 @@ end
 function spools.list(folder)
   local list = {}
   for _, name in ipairs(folders.names(folder)) do
-    if name:sub(-#SUFFIX) == SUFFIX then
+    local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
+    if info and info.type == "file" then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end
