@@ -3,7 +3,7 @@
 away.py --state FOLDER SECONDS JOBS OUT.
 
 Every target runs for SECONDS, JOBS processes at once; those with the fewest minutes of
-processor time (docs/reliability.md, and what earlier calls added) come first, and get a
+processor time (tests/fuzz/README.md, and what earlier calls added) come first, and get a
 second process where JOBS is more than the targets. Slow targets (run.py) run for two
 thirds of the time without sanitizers. OUT gets, every 30 s, `findings` and `table.csv` with
 what all calls together did, which `run.py --add` adds to a table, and at the end
@@ -141,7 +141,7 @@ class Campaign:
         (state / "findings").mkdir(parents=True, exist_ok=True)
 
     def minutes(self) -> Dict[str, float]:
-        documented = had(run.ROOT / "docs/reliability.md")
+        documented = had(run.ROOT / "tests/fuzz/README.md")
         return {name: documented.get(name, 0) + self.before.get(name, [0])[0]
                 for name in self.names}
 

@@ -25,7 +25,7 @@ READ = ("tests/fuzz/lua", "tests/fuzz/corpus", "tests/fixtures/export.sql",
         "tests/fixtures/small", "tests/fixtures/compare/graph",
         "tests/fixtures/compare/eager/config.yaml", "tests/fixtures/model",
         "tests/fixtures/ncu", "tests/fixtures/two_gpus", "tests/fixtures/nccl2",
-        "tests/fixtures/deepseek_ocr", "tests/long/fuzz", "docs/reliability.md", "recipes",
+        "tests/fixtures/deepseek_ocr", "tests/long/fuzz", "tests/fuzz/README.md", "recipes",
         "conf")
 
 # Every Linux has these, and they have to be those of its loader.
