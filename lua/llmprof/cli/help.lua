@@ -1,6 +1,6 @@
 -- The texts of --help, from what commands and options declare.
 local commands = require "llmprof.cli.commands"
-local manual = require "llmprof.cli.manual"
+local manual = require "llmprof.query.manual"
 local options = require "llmprof.cli.options"
 
 local help = {}

@@ -4,7 +4,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local resources = require "llmprof.resources"
+local manual = require "llmprof.query.manual"
 
 local mcp_resources = {}
 
@@ -38,9 +38,9 @@ function mcp_resources.list(root)
       end
     end
   end
-  for _, path in ipairs(resources.list "docs/") do
-    local name = path:match "^docs/(.*%.md)$"
-    if name then made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown") end
+  for _, topic in ipairs(manual.topics()) do
+    local name = topic.path and topic.path:match "[^/]+$" or topic.name .. ".md"
+    made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown")
   end
   return json.list(made)
 end
@@ -76,8 +76,8 @@ end
 function mcp_resources.read(root, uri)
   local id, file = uri:match "^llmprof://runs/([^/]+)/([^/]+)$"
   if id then return report(root, id, file) end
-  local page = uri:match "^llmprof://docs/([%w_.-]+%.md)$"
-  return page and resources.get("docs/" .. page) or nil
+  local page = uri:match "^llmprof://docs/([%w_-]+)%.md$"
+  return page and manual.page(page)
 end
 
 

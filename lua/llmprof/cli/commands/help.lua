@@ -2,7 +2,7 @@
 local lazy = require "llmprof.base.lazy"
 local commands = lazy "llmprof.cli.commands"
 local errors = require "llmprof.base.errors"
-local manual = lazy "llmprof.cli.manual"
+local manual = lazy "llmprof.query.manual"
 local nearest = require "llmprof.base.nearest"
 local out = require "llmprof.base.out"
 local plain = lazy "llmprof.report.plain"

@@ -2,7 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local completion = require "llmprof.cli.completion"
 local fs = require "llmprof.fs"
-local manual = require "llmprof.cli.manual"
+local manual = require "llmprof.query.manual"
 local plain = require "llmprof.report.plain"
 
 

@@ -1,4 +1,4 @@
--- The manual: the pages of docs/, built in, by topic.
+-- The manual by topic: the pages of docs/, built in, and the fields of results.json.
 local resources = require "llmprof.resources"
 
 local manual = {}
@@ -6,9 +6,9 @@ local manual = {}
 local FOLDER = "docs/"
 
 
--- All topics, sorted: { name, title, path }.
+-- All topics, sorted: { name, title, path }. What has no path is made from a schema.
 function manual.topics()
-  local topics = {}
+  local topics = { { name = "results", title = "Fields of results.json" } }
   for _, path in ipairs(resources.list(FOLDER)) do
     local name = path:match "([^/]+)%.md$"
     if name then
@@ -24,7 +24,10 @@ end
 -- The Markdown of a topic, or nil.
 function manual.page(name)
   for _, topic in ipairs(manual.topics()) do
-    if topic.name == name:lower() then return resources.get(topic.path) end
+    if topic.name == name:lower() then
+      return topic.path and resources.get(topic.path)
+        or require("llmprof.query.field_page").markdown(topic.name)
+    end
   end
   return nil
 end

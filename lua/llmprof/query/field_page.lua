@@ -1,0 +1,106 @@
+-- A page of the manual for a JSON file: a table of its fields, and one for each kind of
+-- object in it, made from its schema in docs/.
+local json = require "llmprof.json"
+local resources = require "llmprof.resources"
+
+local field_page = {}
+
+
+local function load(name)
+  local text = assert(resources.get(("docs/%s.schema.json"):format(name)))
+  return assert(json.decode(text, { ordered = true }))
+end
+
+
+local function definition_of(schema, rule)
+  local target = rule["$ref"]
+  if not target then return nil end
+  local other = target:match "^(%l+)%.schema%.json$"
+  if other then return load(other), nil, other end
+  local name = target:match "[^/]+$"
+  return schema["$defs"][name], name
+end
+
+
+local function scalar_text(rule)
+  if rule.enum then return "`" .. table.concat(rule.enum, "`, `") .. "`" end
+  if rule.const ~= nil then return ("`%s`"):format(rule.const) end
+  if type(rule.type) ~= "table" then return rule.type or "any" end
+  local kinds = {}
+  for _, kind in ipairs(rule.type) do
+    if kind ~= "null" then kinds[#kinds + 1] = kind end
+  end
+  return table.concat(kinds, " or ")
+end
+
+
+-- The type of a field, and what it says of itself elsewhere.
+local function describe(schema, rule)
+  local definition, name, other = definition_of(schema, rule)
+  if other then
+    return ("[%s.json](%s.schema.json)"):format(other, other), definition.description
+  end
+  if definition and definition.properties then
+    return ("[%s](#%s)"):format(name, name), definition.description
+  elseif definition then
+    local text, about = describe(schema, definition)
+    return text, definition.description or about
+  elseif rule.type == "array" then
+    return "list of " .. (rule.items and describe(schema, rule.items) or "any"), nil
+  elseif rule.type == "object" and type(rule.additionalProperties) == "table" then
+    return "object of " .. describe(schema, rule.additionalProperties), nil
+  end
+  return scalar_text(rule), nil
+end
+
+
+local function cell(text)
+  return (text:gsub("|", "\\|"):gsub("<", "&lt;"))
+end
+
+
+local function add_rows(schema, rule, prefix, lines)
+  local required = {}
+  for _, name in ipairs(rule.required or {}) do required[name] = true end
+  for _, name in ipairs(getmetatable(rule.properties).__keys) do
+    local field = rule.properties[name]
+    local kind, elsewhere = describe(schema, field)
+    local about = field.description or elsewhere
+    lines[#lines + 1] = ("| `%s%s` | %s%s | %s |"):format(prefix, name, kind,
+      required[name] and "" or ", or absent", cell(about or ""))
+    local inner = field.items or field
+    if inner.properties then
+      add_rows(schema, inner, prefix .. name .. (field.items and "[]." or "."), lines)
+    end
+  end
+end
+
+
+local function table_of(schema, rule)
+  local lines = { "| field | type | meaning |", "|---|---|---|" }
+  add_rows(schema, rule, "", lines)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+-- The Markdown page of the fields of NAME.json.
+function field_page.markdown(name)
+  local schema = load(name)
+  local pieces = {
+    ("# Fields of %s\n\n%s docs/%s.schema.json has the same for programs.\n"
+      .. "Times are ns where the name ends in `_ns`, shares 0 to 1; what was not measured is\n"
+      .. "absent, never 0.\n"):format(schema.title, schema.description, name),
+    table_of(schema, schema),
+  }
+  for _, kind in ipairs(getmetatable(schema["$defs"]).__keys) do
+    local rule = schema["$defs"][kind]
+    if rule.properties then
+      pieces[#pieces + 1] = ("## %s\n%s\n%s"):format(kind,
+        rule.description and "\n" .. rule.description .. ".\n" or "", table_of(schema, rule))
+    end
+  end
+  return table.concat(pieces, "\n")
+end
+
+
+return field_page
