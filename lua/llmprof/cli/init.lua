@@ -14,6 +14,8 @@ local private = require "llmprof.bundle.private"
 local process = require "llmprof.base.process"
 local recipe = lazy "llmprof.recipe"
 local text = require "llmprof.text"
+local trace_cache = require "llmprof.trace.cache"
+local user = lazy "llmprof.recipe.user"
 
 local cli = {}
 
@@ -163,7 +165,8 @@ end
 
 local function run_with(words, common)
   limits.start(common.threads)
-  if common.no_cache then require("llmprof.trace.cache").turn_off() end
+  trace_cache.use_default(function() return user.cache_bytes() end)
+  if common.no_cache then trace_cache.turn_off() end
   return run_all(words)
 end
 
