@@ -309,9 +309,13 @@ local function apply(rule, results, lists)
 end
 
 
--- Names of the rules, sorted.
+-- Names of the rules, sorted: every module here but what they share.
 function advice.names()
-  return modules.names "advice"
+  local names = modules.names "advice"
+  for i = #names, 1, -1 do
+    if names[i] == "evidence" then table.remove(names, i) end
+  end
+  return names
 end
 
 

@@ -16,7 +16,6 @@
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
-local sorted_keys = require "llmprof.base.sorted_keys"
 local sys = require "llmprof.sys"
 local xdg = require "llmprof.base.xdg"
 
@@ -211,7 +210,10 @@ local function names_in(list, folder, ending)
     local file = path:sub(#folder + 2)
     if not file:find("/", 1, true) then add(file) end
   end
-  return sorted_keys(names)
+  local sorted = {}
+  for name in pairs(names) do sorted[#sorted + 1] = name end
+  table.sort(sorted)
+  return sorted
 end
 
 
