@@ -3,8 +3,8 @@
  *   error(failure.new { kind = "usage", message = "no such column" }, 0)
  *
  * kind: a word for what to do about it, which gives the exit status
- * (lua/llmprof/base/errors.lua); code: what llmprof_code_name says, where the
- * error comes from the core. */
+ * (lua/llmprof/process/errors.lua); code: what llmprof_code_name says, where
+ * the error comes from the core. */
 #include "llmprof_lua.h"
 
 #define ERROR "llmprof.error"

@@ -9,7 +9,7 @@
 
 enum {
   PATIENCE_S = 1,    /* from the signal until it has to be noticed */
-  INTERRUPTED = 130, /* the exit status, as llmprof.base.errors has it */
+  INTERRUPTED = 130, /* the exit status, as llmprof.process.errors has it */
 };
 
 static lua_State *volatile running; /* for the signal handler only */

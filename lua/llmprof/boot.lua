@@ -8,7 +8,7 @@ if home == "" then home = nil end
 
 -- Names that recipes and scripts know (docs/recipes.md), and where the modules are.
 local aliases = {
-  ["llmprof.evidence"] = "llmprof.analysis.evidence",
+  ["llmprof.evidence"] = "llmprof.advice.evidence",
   ["llmprof.serving"] = "llmprof.recipe.serving",
   ["llmprof.session"] = "llmprof.query.session",
 }

@@ -3,7 +3,7 @@
 -- llmprof exec tests/cluster/victim.lua kill|sleep [STEP]
 local dealt = require "llmprof.run.dealt"
 local job = require "llmprof.run.job"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local shares = require "llmprof.ranks.shares"
 local spawn = require "llmprof.spawn"
 

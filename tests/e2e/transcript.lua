@@ -14,7 +14,7 @@
 -- <!-- normalise: NAME... --> names the normalisers (transcript/normalise.lua).
 -- Whatever a transcript leaves running, or leaves outside its folder, fails it.
 -- --update writes what the commands print into the file.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 
 local here = arg[0]:match "^(.*)/[^/]*$" or "."

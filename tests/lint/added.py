@@ -130,7 +130,7 @@ ROWS = {
         [(insert("docs/llmprof.1", ".It Cm new Oo", ".It Cm planted\nDo nothing."),
           "lint.man")]),
     "an exit status": (
-        insert("lua/llmprof/base/errors.lua", "launcher = 125", "planted = 77,"),
+        insert("lua/llmprof/process/errors.lua", "launcher = 125", "planted = 77,"),
         [(insert("docs/llmprof.1", ".It 125", ".It 77\nPlanted."), "lint.man")]),
     "a figure of `compare`": (
         insert("lua/llmprof/compare/metrics.lua", "local of_the_run",
@@ -138,7 +138,7 @@ ROWS = {
         [(insert("docs/compare.md", "| `STAGE.category.NAME`", "| `STAGE.planted` | | |"),
           "lua.compare.metrics")]),
     "a room": (
-        write("lua/llmprof/planted/README.md", "# planted\n\nMay use: base.\n"),
+        write("lua/llmprof/planted/README.md", "# planted\n\nMay use: io.\n"),
         [(insert("docs/architecture.md", "| `advice` | ", "| `planted` | Planted. |"),
           "lint.layers")]),
 }

@@ -8,7 +8,7 @@ package.path = "tests/e2e/?.lua;" .. package.path
 
 local commands = require "llmprof.cli.commands"
 local config = require "llmprof.recipe.config"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.compare.sweep.grid"
 local help = require "llmprof.cli.help"

@@ -1,12 +1,12 @@
--- Does everything that llmprof prints go through llmprof.base.out, where what files say is
+-- Does everything that llmprof prints go through llmprof.io.output, where what files say is
 -- shown and not sent, and where a failure is noticed? Run by llmprof exec, in the source tree.
 local fs = require "llmprof.fs"
 
 local ROOT = "lua/llmprof"
 
--- The door itself. A terminal's writer (llmprof.base.term) is given the stream, and keeps
+-- The door itself. A terminal's writer (llmprof.io.terminal) is given the stream, and keeps
 -- its rules.
-local exempt = { [ROOT .. "/base/out.lua"] = true }
+local exempt = { [ROOT .. "/io/output.lua"] = true }
 
 local forbidden = { "io%.write", "io%.stdout:", "io%.stderr", "io%.output",
   "%f[%w_.:]print%s*[(\"]" }
@@ -19,7 +19,7 @@ local function check_line(path, number, line)
   local code = line:gsub('"[^"]*"', '""')
   for _, pattern in ipairs(forbidden) do
     if code:find(pattern) then
-      faults[#faults + 1] = ("%s:%d: prints past llmprof.base.out"):format(path, number)
+      faults[#faults + 1] = ("%s:%d: prints past llmprof.io.output"):format(path, number)
     end
   end
 end

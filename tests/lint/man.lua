@@ -1,8 +1,8 @@
 -- Does the manual page have every command once, with exactly its options, and
 -- every exit status? Run by llmprof exec, in the source tree.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local modules = require "llmprof.base.modules"
+local modules = require "llmprof.io.modules"
 
 local PAGE = "docs/llmprof.1"
 

@@ -40,12 +40,12 @@ planted layers core/base/buffer.c '#include "llmprof/trace.h"' \
   "llmprof/trace.h: 'base' may not use 'trace'"
 planted layers core/text/path.c '#include <lua.h>' "only core/lua includes Lua's headers"
 for word in require lazy; do
-  planted layers lua/llmprof/base/files.lua "local up = $word \"llmprof.analysis.stages\"" \
-    "llmprof.analysis.stages: 'base' may not use 'analysis'"
+  planted layers lua/llmprof/io/files.lua "local up = $word \"llmprof.analysis.stages.find\"" \
+    "llmprof.analysis.stages.find: 'io' may not use 'analysis'"
 done
 planted layout lua/llmprof/cli/help.lua 'local trace = folder .. "/nsys/run.sqlite"' \
   "'nsys/run.sqlite' is for bundle/layout.lua"
-planted door lua/llmprof/analysis/stages.lua 'print "here"' "prints past llmprof.base.out"
+planted door lua/llmprof/analysis/stages/find.lua 'print "here"' "prints past llmprof.io.output"
 
 sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/README.md"
 expect layers "./core/base/README.md: may use 'nowhere', which is no room"

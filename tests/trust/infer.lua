@@ -1,6 +1,6 @@
 -- llmprof exec tests/trust/infer.lua FILE...: the steps that are inferred in each
 -- capture: "period ns<TAB>confidence<TAB>layers", or "declines".
-local infer = require "llmprof.analysis.infer"
+local infer = require "llmprof.analysis.stages.infer"
 local trace_file = require "llmprof.trace.file"
 
 for _, path in ipairs(arg) do

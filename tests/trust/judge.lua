@@ -1,8 +1,8 @@
 -- llmprof exec tests/trust/judge.lua FILE...: the verdict on each capture, and its
 -- checks that are not ok: "verdict<TAB>check: text; check: text".
-local errors = require "llmprof.base.errors"
-local integrity = require "llmprof.analysis.integrity"
-local stages = require "llmprof.analysis.stages"
+local errors = require "llmprof.process.errors"
+local integrity = require "llmprof.analysis.timeline.integrity"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
 local DECLARED = { { name = "prefill" }, { name = "decode", step = "decode_step" } }

@@ -1,10 +1,10 @@
 -- What llmprof says of an export, as JSON: llmprof exec ours.lua EXPORT STAGES BATCH.
 -- STAGES: JSON, a list of { name, parent, step }; BATCH: sequences side by side.
 local analysis = require "llmprof.analysis"
-local breakdown = require "llmprof.analysis.breakdown"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local json = require "llmprof.json"
-local kernels = require "llmprof.analysis.kernels"
-local stages = require "llmprof.analysis.stages"
+local kernels = require "llmprof.analysis.kernels.table"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
 local trace = trace_file.open(arg[1])

@@ -1,6 +1,6 @@
 -- Attention as separate products and a softmax, which write the scores of every
 -- pair of tokens to memory and read them back.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "attention_unfused", own_code = true }
 

@@ -1,6 +1,6 @@
 -- How many sequences a decode step could serve before its products, and not the
 -- bytes of the weights, set its least time.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "batch_room" }
 

@@ -1,6 +1,6 @@
 -- The capture lost something, or slowed down what it measured: numbers drawn from
 -- it may be wrong.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "capture_trust" }
 

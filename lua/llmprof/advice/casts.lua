@@ -1,6 +1,6 @@
 -- Kernels that only change the type of numbers: an operation between two types,
 -- a norm or softmax in fp32, a module left in another precision.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "casts", own_code = true, children = true }
 

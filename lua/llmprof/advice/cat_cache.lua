@@ -1,6 +1,6 @@
 -- The KV cache is joined anew in each step: cat copies all of it to add a token,
 -- its shape changes, so that no CUDA graph can be captured.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "cat_cache", own_code = true }
 

@@ -1,5 +1,5 @@
 -- Collectives take much of the GPU time, and little of that is waiting.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "collective_bound", of_ranks = true }
 

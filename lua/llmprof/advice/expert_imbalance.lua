@@ -1,5 +1,5 @@
 -- In expert parallel the busiest rank sets the pace.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "expert_imbalance", of_ranks = true }
 

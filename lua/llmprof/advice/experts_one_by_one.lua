@@ -1,6 +1,6 @@
 -- A mixture of experts computed in a loop over experts: a few small products and
 -- the kernels around them for each, and often a wait to learn which were chosen.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "experts_one_by_one", own_code = true }
 

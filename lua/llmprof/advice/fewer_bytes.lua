@@ -1,6 +1,6 @@
 -- Decode reads all weights and the cache in every step: where that is what takes
 -- the time, numbers of 8 bits instead of 16 give back the bytes that they save.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "fewer_bytes" }
 

@@ -1,6 +1,6 @@
 -- What only the first repeat pays: loading modules, choosing algorithms,
 -- compiling, growing the allocator's pool.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "first_repeat" }
 

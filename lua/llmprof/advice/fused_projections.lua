@@ -1,6 +1,6 @@
 -- Query, key and value, and gate and up, read the same input: as one product each
 -- they are fewer launches, and larger ones.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "fused_projections", own_code = true }
 

@@ -1,5 +1,5 @@
 -- Matrix products that do not use the tensor cores, or use them in tf32.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemm_precision", own_code = true }
 

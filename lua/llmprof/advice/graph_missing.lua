@@ -1,7 +1,7 @@
 -- Decode steps that launch kernel by kernel while the GPU waits: a CUDA graph
 -- replays a step in one call. It cannot be captured while the loop reads the
 -- device inside a step, loops over experts on the CPU, or lets tensors grow.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "graph_missing", own_code = true }
 

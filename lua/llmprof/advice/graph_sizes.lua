@@ -1,5 +1,5 @@
 -- Decode steps of a serving engine that no CUDA graph replays, or one of a larger batch.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "graph_sizes", of_ranks = true }
 

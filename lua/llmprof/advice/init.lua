@@ -48,11 +48,11 @@
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
 -- those behind others, those without a gain; what must go first goes before.
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local evidence = require "llmprof.analysis.evidence"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
-local modules = require "llmprof.base.modules"
+local modules = require "llmprof.io.modules"
 local recipe = require "llmprof.recipe"
 
 local advice = {}

@@ -1,6 +1,6 @@
 -- Each step takes longer than the one before: attention reads a cache that grows
 -- with the context.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "kv_growth" }
 

@@ -1,5 +1,5 @@
 -- Requests wait while the KV cache has room: something else limits the batch.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "kv_room", about = "engine_metrics" }
 

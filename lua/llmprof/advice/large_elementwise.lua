@@ -1,7 +1,7 @@
 -- A few long kernels that only add, copy or convert: they move a large tensor
 -- through memory and compute next to nothing. Scores of attention that are
 -- written out, to add a bias to them, are such tensors.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "large_elementwise", own_code = true, children = true }
 

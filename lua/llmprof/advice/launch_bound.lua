@@ -1,8 +1,8 @@
 -- The GPU waits for the CPU: for the calls that launch, or for what the program
 -- does between them.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 local slow_steps = require "llmprof.advice.slow_steps"
-local stage_summary = require "llmprof.analysis.stage_summary"
+local stage_summary = require "llmprof.analysis.stages.summary"
 
 local rule = { name = "launch_bound" }
 

@@ -1,5 +1,5 @@
 -- Kernels that only move data: contiguous(), cat, permutations, padding.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "layout_copies", own_code = true, children = true }
 

@@ -1,6 +1,6 @@
 -- Kernels that wait for latency because few warps are there to hide it, and what
 -- keeps more from running.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "low_occupancy" }
 

@@ -1,6 +1,6 @@
 -- Kernels that already read memory as fast as it goes: no better kernel helps,
 -- only fewer bytes, or more work per byte.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "memory_roof" }
 

@@ -1,5 +1,5 @@
 -- Attention by kernels of an older generation than the GPU.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "older_attention" }
 

@@ -1,6 +1,6 @@
 -- Copies from or to pageable host memory: the driver copies them once more, and
 -- the CPU waits until that is done.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
 local rule = { name = "pageable_copies", own_code = true }

@@ -1,5 +1,5 @@
 -- In pipeline parallel a stage works on nothing while others do.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "pipeline_bubbles", of_ranks = true }
 

@@ -1,5 +1,5 @@
 -- Requests that lost their KV cache to others are prefilled again.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "preemptions", about = "engine_metrics" }
 

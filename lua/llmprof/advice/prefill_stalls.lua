@@ -1,5 +1,5 @@
 -- Requests in decode wait while a step prefills others.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "prefill_stalls", of_ranks = true }
 

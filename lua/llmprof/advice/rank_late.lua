@@ -1,5 +1,5 @@
 -- One rank comes last to the collectives, and the others wait for it.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "rank_late", of_ranks = true, in_waiting = true }
 

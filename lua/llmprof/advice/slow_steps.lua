@@ -1,7 +1,7 @@
 -- A few steps of a serving engine take many times as long as the others: something is
 -- compiled or loaded at its first use, and all requests wait for it.
-local evidence = require "llmprof.analysis.evidence"
-local statistics = require "llmprof.base.statistics"
+local evidence = require "llmprof.advice.evidence"
+local statistics = require "llmprof.statistics"
 
 local rule = { name = "slow_steps", about = "engine" }
 

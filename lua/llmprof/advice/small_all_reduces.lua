@@ -1,5 +1,5 @@
 -- Decode's all-reduces are small, and NCCL does them: what they take is latency.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_all_reduces", of_ranks = true }
 

@@ -1,6 +1,6 @@
 -- Many short elementwise kernels in a row: each reads and writes everything for
 -- one operation. Fused, a chain of them becomes one kernel.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_elementwise", own_code = true }
 

@@ -1,6 +1,6 @@
 -- Between one decode step and the next the GPU has nothing to do: sampling on
 -- the CPU, detokenising, the stop check, the Python loop.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "step_gaps", own_code = true }
 

@@ -1,6 +1,6 @@
 -- Between the steps of a serving engine the GPU waits for the next one: the scheduler
 -- and what prepares a step take longer than the step.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "steps_idle", of_ranks = true }
 

@@ -1,6 +1,6 @@
 -- The CPU waits for the GPU in every step: to learn the token, or something in
 -- each layer. What follows a wait, and how often it comes in a step, tell which.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
 local rule = { name = "sync_per_token", own_code = true }

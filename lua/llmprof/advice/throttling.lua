@@ -1,6 +1,6 @@
 -- The GPU's clocks were held down while the workload ran: by power, by heat, or
 -- by a limit that somebody set.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "throttling" }
 

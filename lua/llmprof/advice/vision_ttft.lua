@@ -1,5 +1,5 @@
 -- The vision encoder takes most of the time to the first token.
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "vision_ttft" }
 

@@ -2,41 +2,41 @@
 -- table, from which every report is rendered and nothing else is needed.
 -- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
 -- not measured is absent.
-local clock = require "llmprof.base.clock"
-local breakdown = require "llmprof.analysis.breakdown"
+local clock = require "llmprof.io.clock"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local engines = require "llmprof.engines"
 local frames = require "llmprof.frame"
-local categories = require "llmprof.analysis.categories"
-local efficiency = require "llmprof.analysis.efficiency"
-local cpu_samples = require "llmprof.analysis.cpu_samples"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local framework = require "llmprof.analysis.framework"
-local events = require "llmprof.analysis.events"
-local gaps = require "llmprof.analysis.gaps"
+local categories = require "llmprof.analysis.kernels.categories"
+local efficiency = require "llmprof.analysis.stages.efficiency"
+local cpu_samples = require "llmprof.analysis.timeline.cpu_samples"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local framework = require "llmprof.analysis.kernels.framework"
+local events = require "llmprof.analysis.timeline.events"
+local gaps = require "llmprof.analysis.timeline.gaps"
 local hardware = require "llmprof.model.hardware"
-local headroom = require "llmprof.analysis.headroom"
-local joined = require "llmprof.analysis.joined"
-local integrity = require "llmprof.analysis.integrity"
+local headroom = require "llmprof.analysis.kernels.headroom"
+local joined = require "llmprof.analysis.kernels.operators"
+local integrity = require "llmprof.analysis.timeline.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local layout = require "llmprof.bundle.layout"
-local latency = require "llmprof.analysis.latency"
-local layers = require "llmprof.analysis.layers"
+local latency = require "llmprof.analysis.latency.latency"
+local layers = require "llmprof.analysis.stages.layers"
 local pack = require "llmprof.pack"
-local modules = require "llmprof.analysis.modules"
-local padding = require "llmprof.analysis.padding"
-local range_name = require "llmprof.base.range_name"
-local rank_view = require "llmprof.analysis.rank_view"
-local roofline = require "llmprof.analysis.roofline"
-local sampled = require "llmprof.analysis.sampled"
-local served = require "llmprof.analysis.served"
-local stage_summary = require "llmprof.analysis.stage_summary"
-local stages = require "llmprof.analysis.stages"
-local step_limits = require "llmprof.analysis.step_limits"
-local transfers = require "llmprof.analysis.transfers"
+local modules = require "llmprof.analysis.kernels.modules"
+local padding = require "llmprof.analysis.kernels.padding"
+local range_name = require "llmprof.trace.nvtx_names"
+local rank_view = require "llmprof.analysis.serving.ranks"
+local roofline = require "llmprof.analysis.kernels.roofline"
+local sampled = require "llmprof.analysis.counters.sampled"
+local served = require "llmprof.analysis.serving.load"
+local stage_summary = require "llmprof.analysis.stages.summary"
+local stages = require "llmprof.analysis.stages.find"
+local step_limits = require "llmprof.analysis.stages.step_limits"
+local transfers = require "llmprof.analysis.timeline.transfers"
 local version = require "llmprof.version"
-local work = require "llmprof.analysis.work"
+local work = require "llmprof.analysis.stages.cost"
 
 local analysis = {}
 
@@ -287,14 +287,14 @@ end
 -- ---- together ----
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
--- model, source, environment, trace, found (of analysis.stages), kernels, selection,
--- counters (of analysis.counters), operators, workload (facts about a recorded run),
+-- model, source, environment, trace, found (of analysis.stages.find), kernels, selection,
+-- counters (of analysis.counters.join), operators, workload (facts about a recorded run),
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.nvidia.ncu.launches), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
--- runs without the profiler), stacks (of run.sampled_stacks), ranks (of analysis.rank_view),
--- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
--- function of a stage and metrics).
+-- runs without the profiler), stacks (of run.sampled_stacks), ranks (of analysis.serving.ranks),
+-- overhead (of analysis.latency.overhead), missing (list of { what, why, how }), flops (the
+-- recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -364,7 +364,7 @@ end
 
 
 -- The events that the page draws, of what the results were made of: see
--- llmprof.analysis.events; as pack.gzip_aside packs them. nil where the GPU did nothing.
+-- llmprof.analysis.timeline.events; as pack.gzip_aside packs them. nil where the GPU did nothing.
 function analysis.events(given, results)
   if not given.trace then return nil end
   frames.tidy()

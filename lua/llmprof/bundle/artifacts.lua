@@ -2,11 +2,11 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
-local command_line = require "llmprof.base.command_line"
-local clock = require "llmprof.base.clock"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local folders = require "llmprof.base.folder"
+local command_line = require "llmprof.process.command_line"
+local clock = require "llmprof.io.clock"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"

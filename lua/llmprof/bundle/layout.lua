@@ -1,7 +1,7 @@
 -- Where everything lies in the folder of a run. No other module knows: lint.layout
 -- finds those that do. Names are of files below the folder; docs/bundle.md says
 -- what they hold.
-local folders = require "llmprof.base.folder"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 
 local layout = {

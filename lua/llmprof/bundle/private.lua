@@ -3,10 +3,10 @@
 -- says that we are at work. And the processes of a workload. Where the ones are, and what
 -- the others are known by, is noted in the cache first, so that the next start of any
 -- command ends what one that was killed has left.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
-local xdg = require "llmprof.base.xdg"
+local xdg = require "llmprof.io.paths"
 
 local private = {}
 

@@ -1,8 +1,8 @@
 -- results.json of a bundle, which anybody may have edited: what comes out of here
 -- fits docs/results.schema.json, and what it points at is there.
-local command_line = require "llmprof.base.command_line"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
+local command_line = require "llmprof.process.command_line"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 
 local results_file = {}

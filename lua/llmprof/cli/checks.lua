@@ -1,8 +1,8 @@
 -- What a look at something found: a list of checks, each { name, level = "ok" |
 -- "warning" | "problem", text, fix }, and how they are shown.
-local out = require "llmprof.base.out"
-local tables = require "llmprof.base.tables"
-local term = require "llmprof.base.term"
+local out = require "llmprof.io.output"
+local tables = require "llmprof.tables"
+local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local checks = {}

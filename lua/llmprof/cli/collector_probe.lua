@@ -1,10 +1,10 @@
 -- What of the collector works on this machine: a program of one kernel is run under it,
 -- once for the timeline and once for counters.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local library = require "llmprof.collector.library"
 local plan = require "llmprof.collector.plan"
-local process = require "llmprof.base.process"
+local process = require "llmprof.process.child"
 local spool = require "llmprof.spool"
 local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"

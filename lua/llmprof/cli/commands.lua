@@ -1,5 +1,5 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
-local modules = require "llmprof.base.modules"
+local modules = require "llmprof.io.modules"
 
 local commands = {}
 

@@ -3,7 +3,7 @@
 local checks = require "llmprof.cli.checks"
 local collector = require "llmprof.collector.vendor"
 local collector_probe = require "llmprof.cli.collector_probe"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local ncu = require "llmprof.nvidia.ncu.command"

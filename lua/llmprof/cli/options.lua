@@ -10,8 +10,8 @@
 -- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
 -- Types: string (default), integer, list (comma separated). choices limits the
 -- values; values (a function) lists some for completion. many collects repeats.
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
 
 local options = {}
 

@@ -1,6 +1,6 @@
 -- The argument of commands that take a recipe: a path or a name.
-local errors = require "llmprof.base.errors"
-local out = require "llmprof.base.out"
+local errors = require "llmprof.process.errors"
+local out = require "llmprof.io.output"
 local recipe = require "llmprof.recipe"
 
 local argument = {}

@@ -1,13 +1,13 @@
 -- Can a recipe run as it stands? A list of llmprof.checks. The workload is not
 -- started, no tool is looked for and nothing is written.
-local categories = require "llmprof.analysis.categories"
+local categories = require "llmprof.analysis.kernels.categories"
 local checks = require "llmprof.cli.checks"
 local choice = require "llmprof.model.choice"
 local compiled = require "llmprof.run.compiled"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local recipe = require "llmprof.recipe"

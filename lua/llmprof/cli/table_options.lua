@@ -1,7 +1,7 @@
 -- The options of commands that print tables, declared once.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local sys = require "llmprof.sys"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local table_options = {}
 

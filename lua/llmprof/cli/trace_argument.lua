@@ -1,9 +1,9 @@
 -- The argument of commands that take a trace: a file, or the timeline of a run.
 local artifacts = require "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 
 local argument = {}

@@ -1,6 +1,6 @@
 -- Where the library of the collector lies.
-local libraries = require "llmprof.base.libraries"
-local errors = require "llmprof.base.errors"
+local libraries = require "llmprof.io.libraries"
+local errors = require "llmprof.process.errors"
 
 local library = {}
 

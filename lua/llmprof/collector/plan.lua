@@ -1,5 +1,5 @@
 -- The plan of a collector: lines of KEY = VALUE, as docs/collector.md has them.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local plan = {}
 

@@ -1,8 +1,8 @@
 -- Processes that cannot write a spool, or not all of it, and say why: in a link in the
 -- folder, or, where they cannot reach that, having changed their user or their root folder,
 -- to an abstract socket.
-local errors = require "llmprof.base.errors"
-local folders = require "llmprof.base.folder"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 local listen = require "llmprof.listen"
 local spawn = require "llmprof.spawn"

@@ -1,6 +1,6 @@
 -- The spools that processes left in a folder, put together.
-local errors = require "llmprof.base.errors"
-local folders = require "llmprof.base.folder"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 

@@ -1,6 +1,6 @@
 -- Listening to the collectors of a program's processes while it runs, and answering
 -- them; docs/collector.md has the lines.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local listen = require "llmprof.listen"
 
 local steer = {}

@@ -2,13 +2,13 @@
 -- ranges; without any, prefill and decode as far as they can be inferred, else the
 -- whole run.
 local analysis = require "llmprof.analysis"
-local breakdown = require "llmprof.analysis.breakdown"
-local errors = require "llmprof.base.errors"
+local breakdown = require "llmprof.analysis.stages.breakdown"
+local errors = require "llmprof.process.errors"
 local interrupt = require "llmprof.interrupt"
-local kernels = require "llmprof.analysis.kernels"
-local outermost = require "llmprof.analysis.outermost"
-local process_pool = require "llmprof.base.process_pool"
-local stages = require "llmprof.analysis.stages"
+local kernels = require "llmprof.analysis.kernels.table"
+local outermost = require "llmprof.analysis.stages.outermost"
+local process_pool = require "llmprof.process.pool"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
 local bare = {}

@@ -2,14 +2,14 @@
 -- laid out as in a bundle, so that it outlives the run; further runs of the same
 -- thing lie in NAME/runs/RUN, likewise. <root>/baselines/current is a link to the one
 -- in use.
-local clock = require "llmprof.base.clock"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local folders = require "llmprof.base.folder"
+local clock = require "llmprof.io.clock"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
-local nearest = require "llmprof.base.nearest"
+local nearest = require "llmprof.tables.suggest"
 local results_file = require "llmprof.bundle.results_file"
 
 local baselines = {}

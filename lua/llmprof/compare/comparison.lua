@@ -1,9 +1,9 @@
 -- Two sides beside each other: rows for every table of a comparison.
 local differences = require "llmprof.compare.differences"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
-local statistics = require "llmprof.base.statistics"
+local statistics = require "llmprof.statistics"
 local verdict = require "llmprof.compare.verdict"
 
 local comparison = {}

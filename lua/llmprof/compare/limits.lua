@@ -7,7 +7,7 @@
 -- difference: a share of the value before (%) or an amount in a unit; without one
 -- it is on the value after itself. Times need a unit (ns, us, ms, s); counts and
 -- tokens_per_s have none.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local metrics = require "llmprof.compare.metrics"
 local verdict = require "llmprof.compare.verdict"
 

@@ -11,10 +11,10 @@
 -- Times of the workload's runs without a profiler ("plain") go before those of
 -- the timeline ("profiled"), where both sides have them. A process makes a group of
 -- samples: each run of a side, and each of its plain runs.
-local cold = require "llmprof.analysis.cold"
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
-local own_times = require "llmprof.analysis.own_times"
+local cold = require "llmprof.analysis.stages.warmup"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
+local own_times = require "llmprof.analysis.latency.own_times"
 local verdict = require "llmprof.compare.verdict"
 
 local metrics = {}

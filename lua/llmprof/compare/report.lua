@@ -1,7 +1,7 @@
 -- A comparison as text for people (table, md) or for programs (json).
 local columns = require "llmprof.report.columns"
 local json = require "llmprof.json"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

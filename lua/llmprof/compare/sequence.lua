@@ -1,9 +1,9 @@
 -- Where a kernel stands in the sequence of its stage: the kernels that run just
 -- before and after it, most often.
-local errors = require "llmprof.base.errors"
-local stages = require "llmprof.analysis.stages"
+local errors = require "llmprof.process.errors"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
-local tuple = require "llmprof.base.tuple"
+local tuple = require "llmprof.tables.tuple"
 
 local sequence = {}
 

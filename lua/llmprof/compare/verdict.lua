@@ -12,8 +12,8 @@
 -- unless the processes say that it differs (F test). With one process on each side
 -- nothing tells how much processes differ, and there is no interval, unless other runs
 -- of the same thing do (`noise`).
-local distributions = require "llmprof.base.distributions"
-local statistics = require "llmprof.base.statistics"
+local distributions = require "llmprof.statistics.distributions"
+local statistics = require "llmprof.statistics"
 
 local verdict = {}
 

@@ -18,7 +18,7 @@
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
-local modules = require "llmprof.base.modules"
+local modules = require "llmprof.io.modules"
 
 local engines = {}
 

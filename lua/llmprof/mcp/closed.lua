@@ -1,6 +1,6 @@
 -- The language of the prompt for questions of somebody else: data and functions that only
 -- compute; no files, no processes, nothing that outlives the question.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 

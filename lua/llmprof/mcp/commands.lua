@@ -1,6 +1,6 @@
 -- llmprof as a child: how the tools of the server get their answers.
 local artifacts = require "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"

@@ -1,5 +1,5 @@
 -- Lines of standard input, which can be looked at without waiting for the rest of one.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local sys = require "llmprof.sys"
 
 local input = {}

@@ -1,6 +1,6 @@
 -- What a client may read: the digest and the reports of runs, and the manual.
 local artifacts = require "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"

@@ -1,10 +1,10 @@
 -- The server: lines of JSON in, lines of JSON out, until the input ends. One request is
 -- answered at a time; while a tool runs the input is looked at for its cancellation.
 local commands = require "llmprof.mcp.commands"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local input = require "llmprof.mcp.input"
 local json = require "llmprof.json"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local protocol = require "llmprof.mcp.protocol"
 local resources = require "llmprof.mcp.resources"
 local tools = require "llmprof.mcp.tools"

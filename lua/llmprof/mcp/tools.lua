@@ -1,6 +1,6 @@
 -- The tools of the server: what each is called, takes (a JSON schema), and gives.
 local commands = require "llmprof.mcp.commands"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 
 local tools = {}

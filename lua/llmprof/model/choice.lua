@@ -5,7 +5,7 @@
 -- only); the recorded capture's own; the recipe's model.arch; the config.json in the
 -- folder that model.path names.
 local dtypes = require "llmprof.model.dtypes"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local huggingface = require "llmprof.model.huggingface"
 local model = require "llmprof.model"

@@ -17,7 +17,7 @@
 -- products of attention count; norms, activations, softmax and rotary positions
 -- are left out, as is usual for MFU.
 local dtypes = require "llmprof.model.dtypes"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local cost = {}
 

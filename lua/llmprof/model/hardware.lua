@@ -11,12 +11,12 @@
 -- Each figure is taken from the first that has it: the configuration
 -- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own
 -- description of the device. Where each is from is written beside it.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
-local nearest = require "llmprof.base.nearest"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
+local nearest = require "llmprof.tables.suggest"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require "llmprof.base.sorted_keys"
-local statistics = require "llmprof.base.statistics"
+local sorted_keys = require "llmprof.tables.sorted_keys"
+local statistics = require "llmprof.statistics"
 local yaml = require "llmprof.yaml"
 
 local hardware = {}

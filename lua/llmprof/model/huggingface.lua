@@ -3,13 +3,13 @@
 -- llmprof.model.quantisation what their weights are stored in.
 local decoder = require "llmprof.model.decoder"
 local dtypes = require "llmprof.model.dtypes"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local families = require("llmprof.model.families").known
 local json = require "llmprof.json"
-local nearest = require "llmprof.base.nearest"
+local nearest = require "llmprof.tables.suggest"
 local quantisation = require "llmprof.model.quantisation"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 
 local huggingface = {}
 

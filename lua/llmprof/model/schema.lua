@@ -13,9 +13,9 @@
 --   table    a table, which the caller checks
 --   number   a number above 0
 -- and a list of words: one of these.
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local yaml = require "llmprof.yaml"
 
 local schema = {}

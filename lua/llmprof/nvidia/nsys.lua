@@ -3,10 +3,10 @@
 -- nsys passes the workload's exit status on and says nothing about its report
 -- with it, so the report is what the lines after "Generated:" name, if the file
 -- is there.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local range_name = require "llmprof.base.range_name"
+local range_name = require "llmprof.trace.nvtx_names"
 local tools = require "llmprof.nvidia.tools"
 
 local nsys = {

@@ -1,7 +1,7 @@
 -- Finding the program of a vendor (llmprof.nvidia.vendors), and asking it things.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local process = require "llmprof.base.process"
+local process = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
 
 local tools = {}

@@ -2,7 +2,7 @@
 -- rows of another frame. Each gives a frame (of C) with all columns of the one given; one
 -- of the same name is replaced.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local row = require "llmprof.query.row"
 local spans = require "llmprof.spans"

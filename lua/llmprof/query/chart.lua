@@ -1,7 +1,7 @@
 -- Frames as pictures of characters: lines of braille dots, and strips of shades that say
 -- how busy each part of a stretch of time was.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local group = require "llmprof.query.group"
 local show = require "llmprof.query.show"
 local sys = require "llmprof.sys"

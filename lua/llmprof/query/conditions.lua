@@ -1,8 +1,8 @@
 -- What where() takes, as conditions of llmprof's frames: a list of { column,
 -- comparison, value } with == ~= < <= > >= only.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
 
 local conditions = {}
 

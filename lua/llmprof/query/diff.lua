@@ -1,8 +1,8 @@
 -- Two frames of groups side by side: before, after, and what changed.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
-local tuple = require "llmprof.base.tuple"
+local tuple = require "llmprof.tables.tuple"
 
 local diff = {}
 

@@ -2,7 +2,7 @@
 -- statistic makes a frame of one row per group: the columns grouped by, count
 -- (rows), and the statistics' own.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local group = {}
 

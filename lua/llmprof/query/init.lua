@@ -11,13 +11,13 @@ local chart = require "llmprof.query.chart"
 local columns = require "llmprof.query.columns"
 local conditions = require "llmprof.query.conditions"
 local diff = require "llmprof.query.diff"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
 local row = require "llmprof.query.row"
 local show = require "llmprof.query.show"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local query = {}
 

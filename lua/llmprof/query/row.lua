@@ -1,7 +1,7 @@
 -- Rows of frames as Lua values: fields are columns, by name or alias.
 local columns = require "llmprof.query.columns"
 local show = require "llmprof.query.show"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local row = {}
 

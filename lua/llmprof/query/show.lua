@@ -1,8 +1,8 @@
 -- Frames as text: aligned tables with units, and bars.
-local bars = require "llmprof.base.bars"
+local bars = require "llmprof.tables.bars"
 local columns = require "llmprof.query.columns"
 local sys = require "llmprof.sys"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local show = {}

@@ -1,6 +1,6 @@
 -- The engine's own numbers beside its steps: each look at its page with the steps that
 -- began since the look before.
-local bisect = require "llmprof.base.bisect"
+local bisect = require "llmprof.statistics.bisect"
 local json = require "llmprof.json"
 local request_steps = require "llmprof.ranks.request_steps"
 

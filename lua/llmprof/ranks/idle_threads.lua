@@ -1,6 +1,6 @@
 -- Which threads did what while the GPU had nothing to do between steps: the CUDA calls and
 -- the ranges of each.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local idle_threads = {}
 

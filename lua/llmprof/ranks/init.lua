@@ -7,9 +7,9 @@
 -- ns, shares 0 to 1, absent what cannot be told.
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local engine_looks = require "llmprof.ranks.engine_looks"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
 local merged = require "llmprof.ranks.merged"

@@ -5,7 +5,7 @@
 -- n-th that the decode takes up, where as many were taken up as left and none before it
 -- left; else nothing is said of single ones.
 local json = require "llmprof.json"
-local statistics = require "llmprof.base.statistics"
+local statistics = require "llmprof.statistics"
 local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 
 local kv_transfers = {}

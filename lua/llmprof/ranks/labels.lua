@@ -1,7 +1,7 @@
 -- Which ranges of a trace are steps: an engine's labels, or ranges that a recipe or
 -- a program calls so.
 local engines = require "llmprof.engines"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local labels = {}
 

@@ -2,12 +2,12 @@
 -- llmprof.ranks.shares are asked for, in every process that has some, and their answers together.
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
 local met = require "llmprof.ranks.met"
 local shares = require "llmprof.ranks.shares"
-local tuple = require "llmprof.base.tuple"
+local tuple = require "llmprof.tables.tuple"
 
 local matching = {}
 

@@ -1,5 +1,5 @@
 -- Which ranks a trace has: each process with a GPU that it computes on.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local rows = require "llmprof.ranks.rows"
 
 local members = {}

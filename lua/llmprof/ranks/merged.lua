@@ -1,6 +1,6 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local found = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
 local matching = require "llmprof.ranks.matching"

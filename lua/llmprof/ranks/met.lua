@@ -1,7 +1,7 @@
 -- What is kept of collectives that were matched: sums, and the rows of those who came last.
 -- It is small beside them, and that of several processes, each with collectives of its own,
 -- makes that of all.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 

@@ -1,8 +1,8 @@
 -- What is kept of one trace: its ranks, steps, collectives and kernels as frames of
 -- their own, small beside the trace, which can be closed afterwards.
 local collectives = require "llmprof.ranks.collectives"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
 local idle_threads = require "llmprof.ranks.idle_threads"
 local json = require "llmprof.json"
 local labels = require "llmprof.ranks.labels"
@@ -10,7 +10,7 @@ local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local spans = require "llmprof.spans"
 local steps = require "llmprof.ranks.steps"
 

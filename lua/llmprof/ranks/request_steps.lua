@@ -1,5 +1,5 @@
 -- Requests beside the steps of the engine, where the workload says when it sent them.
-local bisect = require "llmprof.base.bisect"
+local bisect = require "llmprof.statistics.bisect"
 local json = require "llmprof.json"
 local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 

@@ -2,7 +2,7 @@
 -- prefill of other requests. From metrics.json. Requests that say when they were sent meet
 -- single steps, others their means only.
 local request_steps = require "llmprof.ranks.request_steps"
-local statistics = require "llmprof.base.statistics"
+local statistics = require "llmprof.statistics"
 
 local requests = {}
 

@@ -5,7 +5,7 @@
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local communication = require "llmprof.ranks.communication"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local found = require "llmprof.ranks.collectives"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
@@ -13,7 +13,7 @@ local met = require "llmprof.ranks.met"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
-local tuple = require "llmprof.base.tuple"
+local tuple = require "llmprof.tables.tuple"
 
 local shares = {}
 

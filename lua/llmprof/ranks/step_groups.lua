@@ -1,7 +1,7 @@
 -- Steps grouped: by phase, and by what they were of (batch, tokens), per rank and over
 -- ranks.
 local json = require "llmprof.json"
-local statistics = require "llmprof.base.statistics"
+local statistics = require "llmprof.statistics"
 
 local step_groups = {}
 

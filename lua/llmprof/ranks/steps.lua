@@ -5,7 +5,7 @@
 -- what a pass launches, the last one to begin on its rank; of others the one whose
 -- range encloses the launch. docs/ranks.md has the definitions.
 local classes = require "llmprof.classes"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -13,7 +13,7 @@ local spans = require "llmprof.spans"
 local steps = {}
 
 -- What the CPU may be in while the GPU waits for a step, in the order in which a
--- moment in several counts (llmprof.analysis.waiting).
+-- moment in several counts (llmprof.analysis.stages.idle_causes).
 local CLASSES = { "sync", "launch", "memory", "other" }
 
 -- What llmprof/step_table.h calls them.

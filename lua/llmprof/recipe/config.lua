@@ -12,11 +12,11 @@
 -- declared as text is taken as it stands.
 local contract = require "llmprof.recipe"
 local defaults = require "llmprof.recipe.defaults"
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
-local nearest = require "llmprof.base.nearest"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local nearest = require "llmprof.tables.suggest"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local user = require "llmprof.recipe.user"
 local yaml = require "llmprof.yaml"
 

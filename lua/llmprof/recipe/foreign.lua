@@ -1,7 +1,7 @@
 -- Words for settings that other tools and older configurations use, and the
 -- keys that stand for them here. With and without a leading "+" they mean the
 -- same as those keys; where a value has another form here, it is translated.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local foreign = {}
 

@@ -1,12 +1,12 @@
 -- The recipe contract. A recipe is a Lua file that returns recipe{...}: what to
 -- run, how to measure it, what to report. docs/recipes.md is its reference.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local inputs = require "llmprof.recipe.inputs"
-local nearest = require "llmprof.base.nearest"
-local range_name = require "llmprof.base.range_name"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local nearest = require "llmprof.tables.suggest"
+local range_name = require "llmprof.trace.nvtx_names"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local source = require "llmprof.recipe.source"
 local yaml = require "llmprof.yaml"
 

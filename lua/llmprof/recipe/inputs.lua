@@ -1,6 +1,6 @@
 -- Lists of inputs: inputs.yaml of a bundle, or a YAML file in its form.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local yaml = require "llmprof.yaml"
 
 local inputs = {}

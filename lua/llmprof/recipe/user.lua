@@ -1,12 +1,12 @@
 -- What a user has set for every run: $XDG_CONFIG_HOME/llmprof/config.yaml, with keys of
 -- llmprof's own. It is above the presets and below recipe, mode, --config and command line.
 local defaults = require "llmprof.recipe.defaults"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local lazy = require "llmprof.base.lazy"
-local nearest = require "llmprof.base.nearest"
-local sorted_keys = require "llmprof.base.sorted_keys"
-local xdg = require "llmprof.base.xdg"
+local lazy = require "llmprof.io.lazy"
+local nearest = require "llmprof.tables.suggest"
+local sorted_keys = require "llmprof.tables.sorted_keys"
+local xdg = require "llmprof.io.paths"
 local yaml = lazy "llmprof.yaml"
 
 local user = {}

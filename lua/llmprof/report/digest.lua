@@ -3,9 +3,9 @@
 -- describes it; both of the same document.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local json = require "llmprof.json"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"

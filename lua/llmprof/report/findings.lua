@@ -1,8 +1,8 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local layout = require "llmprof.bundle.layout"
-local range_name = require "llmprof.base.range_name"
+local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local tabled = require "llmprof.report.tabled"

@@ -1,7 +1,7 @@
 -- What a section of a report comes to, in a few words: results -> text, nil where there is
 -- nothing to say.
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

@@ -2,7 +2,7 @@
 -- first, how far to trust it. As blocks.
 local blocks = require "llmprof.report.blocks"
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

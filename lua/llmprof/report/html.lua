@@ -4,7 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
 local head = require "llmprof.report.head"
-local html = require "llmprof.base.html"
+local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local words = require "llmprof.report.words"
 local writer = require "llmprof.report.write.html"
@@ -85,7 +85,7 @@ end
 
 
 -- order: names of sections, as configured by `report`; the page has an order of its own.
--- events: the bytes of what the timeline draws, of llmprof.analysis.events; nil without.
+-- events: the bytes of what the timeline draws, of llmprof.analysis.timeline.events; nil without.
 function report.render(results, order, events)
   local list, title = wanted(results, order), words.title(results)
   events = document.d3() and events

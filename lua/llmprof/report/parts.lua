@@ -2,7 +2,7 @@
 -- fill it where it has no data. view: brief (the short version, to hand on), page (there
 -- is room for more, and tables can be searched).
 local blocks = require "llmprof.report.blocks"
-local command_line = require "llmprof.base.command_line"
+local command_line = require "llmprof.process.command_line"
 local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
 local mermaid = require "llmprof.report.mermaid"

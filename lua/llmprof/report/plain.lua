@@ -1,6 +1,6 @@
 -- Markdown as text for a terminal: paragraphs filled, tables aligned, marks taken
 -- away. For the manual's pages, not for Markdown at large.
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local plain = {}

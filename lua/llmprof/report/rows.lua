@@ -1,9 +1,9 @@
 -- Rows of the report's tables, from results.
-local errors = require "llmprof.base.errors"
-local first_times = require "llmprof.analysis.first_times"
+local errors = require "llmprof.process.errors"
+local first_times = require "llmprof.analysis.latency.first_times"
 local json = require "llmprof.json"
-local labels = require "llmprof.analysis.labels"
-local range_name = require "llmprof.base.range_name"
+local labels = require "llmprof.analysis.kernels.labels"
+local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

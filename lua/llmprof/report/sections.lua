@@ -2,8 +2,8 @@
 -- shows. Each section: name, title, columns, rows(results), and subject, what
 -- results.missing calls it when it was not measured.
 local columns = require "llmprof.report.columns"
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
 local rank_rows = require "llmprof.report.rank_rows"
 local rows = require "llmprof.report.rows"
 local served_rows = require "llmprof.report.served_rows"

@@ -3,7 +3,7 @@
 -- give, and the others at the end.
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local process_pool = require "llmprof.base.process_pool"
+local process_pool = require "llmprof.process.pool"
 
 local apart = {}
 

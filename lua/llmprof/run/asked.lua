@@ -1,10 +1,10 @@
 -- The first process of a job asks all to do a step of what they do together, and has their
 -- answers: llmprof.ranks.shares, over a line of llmprof.cluster.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local shares = require "llmprof.ranks.shares"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 
 local asked = {}
 

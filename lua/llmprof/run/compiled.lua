@@ -1,12 +1,12 @@
 -- Programs that a recipe brings as CUDA source: compiled with nvcc when a run first
 -- needs them, and kept in the cache, by source and by GPU.
 local digest = require "llmprof.digest"
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local tools = require "llmprof.nvidia.tools"
-local xdg = require "llmprof.base.xdg"
+local xdg = require "llmprof.io.paths"
 
 local compiled = {}
 

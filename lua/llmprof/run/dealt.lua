@@ -2,11 +2,11 @@
 -- come together in the first process along a tree, but for their collectives, which are matched
 -- by all.
 local asked = require "llmprof.run.asked"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
-local process_pool = require "llmprof.base.process_pool"
+local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
 
 local dealt = {}

@@ -3,10 +3,10 @@
 -- the run that is resumed, the kernels are selected from it, so that ncu's command
 -- is whole; what only the run knows is said in words.
 local captures = require "llmprof.run.capture"
-local command_line = require "llmprof.base.command_line"
+local command_line = require "llmprof.process.command_line"
 local pipeline = require "llmprof.run.pipeline"
 local select_step = require "llmprof.run.steps.select"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 local vendors = require "llmprof.nvidia.vendors"
 

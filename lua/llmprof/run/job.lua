@@ -3,9 +3,9 @@
 --
 --   local own = job.open()  -- nil: one process like any other
 --   if own and own.rank == 0 then own.line:receive(1) end
-local libraries = require "llmprof.base.libraries"
+local libraries = require "llmprof.io.libraries"
 local cluster = require "llmprof.cluster"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local job = {}
 

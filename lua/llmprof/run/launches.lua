@@ -1,9 +1,9 @@
 -- What a trace of torch.profiler launched, in order, as docs/operators.schema.json keeps
 -- it: each pair of kernel and operator once, and the stages as lists of their numbers.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local named = require "llmprof.analysis.named"
-local tuple = require "llmprof.base.tuple"
+local named = require "llmprof.analysis.kernels.range_texts"
+local tuple = require "llmprof.tables.tuple"
 
 local launches = {}
 

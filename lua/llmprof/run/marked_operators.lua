@@ -2,11 +2,11 @@
 -- collector records them in a unit of their own, with what was launched meanwhile. What
 -- launched what is then known, by attribution, without the framework's profiler. The result
 -- is the table that docs/operators.schema.json describes.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local launches = require "llmprof.run.launches"
-local named = require "llmprof.analysis.named"
-local stages = require "llmprof.analysis.stages"
+local named = require "llmprof.analysis.kernels.range_texts"
+local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 
 local marked_operators = {}

@@ -2,11 +2,11 @@
 -- torch.profiler. Either gives the table that docs/operators.schema.json
 -- describes, with `share` added to each operator.
 local chrome_trace = require "llmprof.chrome_trace"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local folders = require "llmprof.base.folder"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
-local joined = require "llmprof.analysis.joined"
+local joined = require "llmprof.analysis.kernels.operators"
 local json = require "llmprof.json"
 local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"

@@ -38,8 +38,8 @@
 -- When a run is resumed, a step is kept if it was done, its files are there and none
 -- of what it reads is newer or was made again; else it runs.
 local apart = require "llmprof.run.apart"
-local clock = require "llmprof.base.clock"
-local errors = require "llmprof.base.errors"
+local clock = require "llmprof.io.clock"
+local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"

@@ -1,13 +1,13 @@
 -- What a run prints: a line per step, and at the end what was found.
-local command_line = require "llmprof.base.command_line"
-local errors = require "llmprof.base.errors"
+local command_line = require "llmprof.process.command_line"
+local errors = require "llmprof.process.errors"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local columns = require "llmprof.report.columns"
 local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
 local served_rows = require "llmprof.report.served_rows"
-local tables = require "llmprof.base.tables"
-local term = require "llmprof.base.term"
+local tables = require "llmprof.tables"
+local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local progress = {}

@@ -1,10 +1,10 @@
 -- Collapsed stacks that samplers took beside the profiler: the files of `cpu_stacks` into
 -- the bundle, and those of the bundle opened. A file that is no use costs its own figures
 -- and the exit status, nothing else.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 
 local sampled_stacks = {}

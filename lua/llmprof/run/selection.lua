@@ -1,9 +1,9 @@
 -- Which kernels of a timeline are to be measured, by the recipe or by the policy of the
 -- configuration.
-local counter_plan = require "llmprof.analysis.counter_plan"
-local errors = require "llmprof.base.errors"
+local counter_plan = require "llmprof.analysis.counters.plan"
+local errors = require "llmprof.process.errors"
 local recipe = require "llmprof.recipe"
-local select_kernels = require "llmprof.analysis.select"
+local select_kernels = require "llmprof.analysis.counters.select"
 
 local selection = {}
 
@@ -62,7 +62,8 @@ local function policy_of(ctx)
 end
 
 
--- Of a list of llmprof.analysis.kernels with categories; found: of llmprof.analysis.stages.
+-- Of a list of llmprof.analysis.kernels.table with categories; found: of
+-- llmprof.analysis.stages.find.
 function selection.make(ctx, list, found)
   local candidates = in_focus(ctx, list, found)
   return ctx.recipe.select_kernels and by_recipe(ctx, candidates)

@@ -2,9 +2,9 @@
 -- without one: nsys and ncu, which "measure" a recorded capture of another model, and a
 -- Python that runs nothing and writes numbers. They are the programs that llmprof's own
 -- tests use.
-local command_line = require "llmprof.base.command_line"
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local command_line = require "llmprof.process.command_line"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"

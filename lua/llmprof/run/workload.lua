@@ -1,16 +1,16 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
-local command_line = require "llmprof.base.command_line"
+local command_line = require "llmprof.process.command_line"
 local compiled = require "llmprof.run.compiled"
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
 local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
-local process = require "llmprof.base.process"
+local process = require "llmprof.process.child"
 local recipe = require "llmprof.recipe"
 local yaml = require "llmprof.yaml"
 

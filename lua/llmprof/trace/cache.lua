@@ -1,8 +1,8 @@
 -- Where what was read from large traces is kept, so that it need not be read again, and how
 -- much of it: see trace.open of llmprof.trace.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local xdg = require "llmprof.base.xdg"
+local xdg = require "llmprof.io.paths"
 
 local cache = {}
 

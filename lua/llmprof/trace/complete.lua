@@ -1,7 +1,7 @@
 -- Is a timeline fit to be analysed? Every event has what events have, none ends
 -- before it starts, and no sum or difference of times leaves 64 bits: what comes
 -- after this asks no more.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local text = require "llmprof.text"
 
 local complete = {}

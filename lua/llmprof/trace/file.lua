@@ -1,6 +1,6 @@
 -- Opening what a user calls a trace.
 local cache = require "llmprof.trace.cache"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"

@@ -5,9 +5,9 @@
 -- rows. Sources of the definitions: the report's own text in `nsys stats
 -- --help-reports`; statistics are those of llmprof's frames (sample standard
 -- deviation, median of an even count between the middle two).
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
-local nearest = require "llmprof.base.nearest"
+local nearest = require "llmprof.tables.suggest"
 
 local stats = {}
 

@@ -1,6 +1,6 @@
 -- Normalisers: what differs from run to run becomes the same text, in what is
 -- expected and in what is printed. Each takes a line and the sandbox.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local normalise = {}
 

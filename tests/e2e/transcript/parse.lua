@@ -1,5 +1,5 @@
 -- A Markdown file as its console blocks and files, and back as text.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local parse = {}
 

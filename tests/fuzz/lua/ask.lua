@@ -1,10 +1,10 @@
 -- Questions of somebody else: code from the bytes, over a small trace. It reads and
 -- computes; whatever it does, no file, process or other environment is reached.
 local closed = require "llmprof.mcp.closed"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local given = dofile "tests/fuzz/lua/given.lua"
-local styled = require "llmprof.base.styled"
+local styled = require "llmprof.io.styled"
 
 local TRACE = "tests/fixtures/small/run.sqlite"
 

@@ -1,6 +1,6 @@
 -- Any bytes as one of the documents that a schema describes: what fits is written, and
 -- what is written fits.
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
 

@@ -1,13 +1,13 @@
 -- What the scripts of this folder share: values out of the bytes of an input, and what
 -- no input may do.
 local cli = require "llmprof.cli"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
-local out = require "llmprof.base.out"
-local sorted_keys = require "llmprof.base.sorted_keys"
-local styled = require "llmprof.base.styled"
+local out = require "llmprof.io.output"
+local sorted_keys = require "llmprof.tables.sorted_keys"
+local styled = require "llmprof.io.styled"
 
 local given = {}
 

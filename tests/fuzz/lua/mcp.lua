@@ -1,12 +1,12 @@
 -- A client of `mcp` that means it ill: lines from the bytes, or requests that the bytes
 -- change. Every line is answered or needs no answer, and the answers are lines of JSON.
 local commands = require "llmprof.mcp.commands"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local server = require "llmprof.mcp.server"
 local sys = require "llmprof.sys"
 

@@ -4,7 +4,7 @@ local dealt = require "llmprof.run.dealt"
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 
 local TOP = given.folder()
 

@@ -3,7 +3,7 @@
 local digest = require "llmprof.digest"
 local frame = require "llmprof.frame"
 local pack = require "llmprof.pack"
-local scene = require "llmprof.analysis.scene"
+local scene = require "llmprof.analysis.timeline.encode"
 
 local function made(starts)
   return frame.new(#starts, { { name = "start", type = "integer", unit = "ns", values = starts } })

@@ -1,4 +1,4 @@
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local sqlite = require "llmprof.sqlite"
 

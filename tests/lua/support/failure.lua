@@ -1,5 +1,5 @@
 -- What a function raises, for specs of error paths.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 -- { kind, message, hint } of the llmprof error that f(...) raises; fails when
 -- it raises none, or anything else.

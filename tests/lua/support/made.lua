@@ -1,8 +1,8 @@
 -- Documents that a schema of docs/ allows, made of the schema alone: any of the fields that
 -- may be absent is or is not there, whether or not a test knows something that writes it so.
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 
 local made = {}
 

@@ -1,7 +1,7 @@
 -- Captures of several ranks, and what llmprof.ranks says of them, for specs.
 local hardware = require "llmprof.model.hardware"
 local pack = require "llmprof.pack"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local rank_files = require "llmprof.run.rank_files"
 local ranks = require "llmprof.ranks"
 

@@ -1,9 +1,9 @@
 -- The recorded DeepSeek-OCR capture, analysed, for specs.
 local analysis = require "llmprof.analysis"
-local breakdown = require "llmprof.analysis.breakdown"
-local kernels = require "llmprof.analysis.kernels"
+local breakdown = require "llmprof.analysis.stages.breakdown"
+local kernels = require "llmprof.analysis.kernels.table"
 local recipe = require "llmprof.recipe"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
 

@@ -1,6 +1,6 @@
 -- The capture with samples of the CPU, and what is found out of it.
 local analysis = require "llmprof.analysis"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local trace_file = require "llmprof.trace.file"
 

@@ -1,5 +1,5 @@
--- The bytes of a scene (llmprof.analysis.scene) as a table: its head, and each frame by name
--- as columns by name, with its `count` of rows.
+-- The bytes of a scene (llmprof.analysis.timeline.encode) as a table: its head, and each frame
+-- by name as columns by name, with its `count` of rows.
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 

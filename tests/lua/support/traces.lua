@@ -1,7 +1,7 @@
 -- The timelines of tests/fixtures, for specs: make_traces.py says what is in the
 -- exports, and timelines/ has those that are text.
 local fs = require "llmprof.fs"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local trace_file = require "llmprof.trace.file"
 

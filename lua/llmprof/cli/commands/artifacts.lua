@@ -1,9 +1,9 @@
 -- llmprof artifacts [RUN_ID]: the runs, or the files of one.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local layout = lazy "llmprof.bundle.layout"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local table_options = lazy "llmprof.cli.table_options"
 local user = require "llmprof.recipe.user"
 

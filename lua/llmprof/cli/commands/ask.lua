@@ -1,10 +1,10 @@
 -- llmprof ask CODE RUN: a question in the language of the prompt that can only read. No
 -- summary: `llmprof mcp` asks, people have -e.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local closed = lazy "llmprof.mcp.closed"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local evaluate = lazy "llmprof.cli.repl.evaluate"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 
 local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 

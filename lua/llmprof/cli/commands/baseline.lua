@@ -1,13 +1,13 @@
 -- llmprof baseline save RUN NAME | add RUN NAME | list | use NAME | remove NAME: names
 -- for runs.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local baselines = lazy "llmprof.compare.baselines"
 local columns = lazy "llmprof.report.columns"
-local errors = require "llmprof.base.errors"
-local nearest = require "llmprof.base.nearest"
-local out = require "llmprof.base.out"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
+local out = require "llmprof.io.output"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local table_options = lazy "llmprof.cli.table_options"
 local user = require "llmprof.recipe.user"
 

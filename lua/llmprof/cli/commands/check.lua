@@ -1,7 +1,7 @@
 -- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local checks = lazy "llmprof.cli.checks"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local recipe_check = lazy "llmprof.cli.recipe_check"
 local table_options = require "llmprof.cli.table_options"
 

@@ -1,10 +1,10 @@
 -- llmprof clean: remove old runs.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local cache = lazy "llmprof.trace.cache"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"

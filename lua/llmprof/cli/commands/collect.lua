@@ -1,13 +1,13 @@
 -- llmprof collect -- COMMAND: a program under llmprof's own collector, without a recipe.
 -- Once it has started, its exit status is ours, whatever becomes of the recording.
-local lazy = require "llmprof.base.lazy"
-local errors = require "llmprof.base.errors"
+local lazy = require "llmprof.io.lazy"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local library = lazy "llmprof.collector.library"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local plan = lazy "llmprof.collector.plan"
 local private = require "llmprof.bundle.private"
-local process = require "llmprof.base.process"
+local process = require "llmprof.process.child"
 local refusals = lazy "llmprof.collector.refusals"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"

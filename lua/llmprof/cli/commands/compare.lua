@@ -1,15 +1,15 @@
 -- llmprof compare A B [C...]: what changed between runs, and is it more than noise?
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local baselines = lazy "llmprof.compare.baselines"
 local comparison = lazy "llmprof.compare.comparison"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local report = lazy "llmprof.compare.report"
 local side = lazy "llmprof.compare.side"
 local table_options = lazy "llmprof.cli.table_options"
-local term = require "llmprof.base.term"
+local term = require "llmprof.io.terminal"
 local user = require "llmprof.recipe.user"
 
 local command = {

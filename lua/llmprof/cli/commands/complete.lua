@@ -1,9 +1,9 @@
 -- llmprof complete -- WORD...: what the last word could become, a line each with
 -- a tab before what it is about. What the shells' completion asks; no summary, so
 -- that help does not list it.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local completion = lazy "llmprof.cli.completion"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 
 local command = { name = "complete", usage = "complete -- WORD...", options = {} }

@@ -1,8 +1,8 @@
 -- llmprof completion SHELL: the script that makes a shell complete llmprof.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
-local nearest = require "llmprof.base.nearest"
-local out = require "llmprof.base.out"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
+local nearest = require "llmprof.tables.suggest"
+local out = require "llmprof.io.output"
 
 local scripts = { bash = "completions/llmprof.bash", fish = "completions/llmprof.fish",
   zsh = "completions/_llmprof" }

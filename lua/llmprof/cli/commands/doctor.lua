@@ -1,9 +1,9 @@
 -- llmprof doctor: is this machine ready to profile?
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local checks = lazy "llmprof.cli.checks"
 local config = lazy "llmprof.recipe.config"
 local doctor = lazy "llmprof.cli.doctor"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
 
 local command = {

@@ -1,6 +1,6 @@
 -- llmprof -e CODE [FILE...]: one line for the prompt, unattended. No summary:
 -- help shows it as -e.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local command = {
   name = "eval",

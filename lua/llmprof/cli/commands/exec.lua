@@ -1,8 +1,8 @@
 -- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 
 local command = {
   name = "exec",

@@ -1,15 +1,15 @@
 -- llmprof export RUN_OR_TRACE: a timeline for other programs, to look at in
 -- ui.perfetto.dev or to read as an export of Nsight Systems; stacks for flame graph tools.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
-local nearest = require "llmprof.base.nearest"
-local out = require "llmprof.base.out"
+local nearest = require "llmprof.tables.suggest"
+local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 local trace_file = lazy "llmprof.trace.file"
-local windows = require "llmprof.base.windows"
+local windows = require "llmprof.cli.windows"
 local user = require "llmprof.recipe.user"
 
 local command = {

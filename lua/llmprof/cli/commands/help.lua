@@ -1,13 +1,13 @@
 -- llmprof help [TOPIC]: the commands, one of them, or a page of the manual.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local commands = lazy "llmprof.cli.commands"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local manual = lazy "llmprof.query.manual"
-local nearest = require "llmprof.base.nearest"
-local out = require "llmprof.base.out"
+local nearest = require "llmprof.tables.suggest"
+local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
-local styled = require "llmprof.base.styled"
-local term = require "llmprof.base.term"
+local styled = require "llmprof.io.styled"
+local term = require "llmprof.io.terminal"
 
 local command = {
   name = "help",

@@ -1,6 +1,6 @@
 -- llmprof mcp: a server for agents.
-local errors = require "llmprof.base.errors"
-local lazy = require "llmprof.base.lazy"
+local errors = require "llmprof.process.errors"
+local lazy = require "llmprof.io.lazy"
 local server = lazy "llmprof.mcp.server"
 
 local command = {

@@ -1,9 +1,9 @@
 -- llmprof new NAME: a recipe and a workload to start from. The templates are
 -- recipes/templates/KIND.lua and recipes/templates/workloads/KIND.*.
-local errors = require "llmprof.base.errors"
-local files = require "llmprof.base.files"
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 
 local command = {

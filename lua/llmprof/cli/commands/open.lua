@@ -1,9 +1,9 @@
 -- llmprof open RUN: its report, in the browser where there is a desktop.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"

@@ -1,9 +1,9 @@
 -- llmprof operators FILE: the framework's operators as a table.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local columns = lazy "llmprof.report.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local operators = lazy "llmprof.run.operators"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local rows = lazy "llmprof.report.rows"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"

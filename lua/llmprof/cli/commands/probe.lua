@@ -1,7 +1,7 @@
 -- llmprof probe: launch one empty kernel. What doctor runs under ncu; no summary,
 -- so that help does not list it.
 local cuda = require "llmprof.cuda"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local command = { name = "probe", usage = "probe", options = {} }
 

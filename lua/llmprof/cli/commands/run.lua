@@ -1,13 +1,13 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local config = lazy "llmprof.recipe.config"
 local dry_run = lazy "llmprof.run.dry_run"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local recipe_argument = require "llmprof.cli.recipe_argument"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local standins = lazy "llmprof.run.standins"
 local start = lazy "llmprof.run.start"
 

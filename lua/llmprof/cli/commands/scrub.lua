@@ -1,8 +1,8 @@
 -- llmprof scrub TRACE.sqlite: a copy that can be handed on.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local lazy = require "llmprof.base.lazy"
-local out = require "llmprof.base.out"
+local lazy = require "llmprof.io.lazy"
+local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"

@@ -1,8 +1,8 @@
 -- llmprof show RUN [SECTION]: the tables of a run's results.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local errors = require "llmprof.base.errors"
-local out = require "llmprof.base.out"
+local errors = require "llmprof.process.errors"
+local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
 local sections = lazy "llmprof.report.sections"
 local table_options = lazy "llmprof.cli.table_options"

@@ -1,12 +1,12 @@
 -- llmprof stats TRACE: NVIDIA's summary tables.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local interrupt = require "llmprof.interrupt"
-local lazy = require "llmprof.base.lazy"
-local out = require "llmprof.base.out"
+local lazy = require "llmprof.io.lazy"
+local out = require "llmprof.io.output"
 local stats = lazy "llmprof.trace.stats"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
-local tables = lazy "llmprof.base.tables"
+local tables = lazy "llmprof.tables"
 local trace_argument = lazy "llmprof.cli.trace_argument"
 local user = require "llmprof.recipe.user"
 

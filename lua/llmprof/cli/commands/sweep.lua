@@ -1,18 +1,18 @@
 -- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
-local lazy = require "llmprof.base.lazy"
+local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local command_line = require "llmprof.base.command_line"
-local errors = require "llmprof.base.errors"
+local command_line = require "llmprof.process.command_line"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local grid = lazy "llmprof.compare.sweep.grid"
 local layout = lazy "llmprof.bundle.layout"
 local interrupt = require "llmprof.interrupt"
-local out = require "llmprof.base.out"
+local out = require "llmprof.io.output"
 local recipe_argument = require "llmprof.cli.recipe_argument"
 local recorded = lazy "llmprof.run.capture.recorded"
 local report = lazy "llmprof.compare.sweep.report"
 local start = lazy "llmprof.run.start"
-local term = require "llmprof.base.term"
+local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local command = {

@@ -1,6 +1,6 @@
 -- llmprof version: which llmprof this is.
-local errors = require "llmprof.base.errors"
-local out = require "llmprof.base.out"
+local errors = require "llmprof.process.errors"
+local out = require "llmprof.io.output"
 
 local command = {
   name = "version",

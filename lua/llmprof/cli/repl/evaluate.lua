@@ -1,5 +1,5 @@
 -- Code as people type it: expressions need no return, results are printed.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local inspect = require "llmprof.cli.repl.inspect"
 local interrupt = require "llmprof.interrupt"
 local wording = require "llmprof.cli.repl.wording"

@@ -1,9 +1,9 @@
 -- Where the lines typed at the prompt are kept: llmprof/history in the folder
 -- for state of the XDG base directories.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local out = require "llmprof.base.out"
-local xdg = require "llmprof.base.xdg"
+local out = require "llmprof.io.output"
+local xdg = require "llmprof.io.paths"
 
 local history = {}
 

@@ -1,6 +1,6 @@
 -- More than fits the terminal, a screen at a time.
-local out = require "llmprof.base.out"
-local styled = require "llmprof.base.styled"
+local out = require "llmprof.io.output"
+local styled = require "llmprof.io.styled"
 local sys = require "llmprof.sys"
 
 local pager = {}

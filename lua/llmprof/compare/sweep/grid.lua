@@ -3,7 +3,7 @@
 -- A comma outside brackets and quotes separates values: [a,b] is one value, a,b
 -- are two. Settings with one value are the same for all combinations.
 local digest = require "llmprof.digest"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 
 local grid = {}
 

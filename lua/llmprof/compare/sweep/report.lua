@@ -1,14 +1,14 @@
 -- What a sweep found: rows over its combinations, as tables, as bars in the
 -- terminal and as charts in sweep.md.
-local bars = require "llmprof.base.bars"
+local bars = require "llmprof.tables.bars"
 local columns = require "llmprof.report.columns"
 local curve = require "llmprof.compare.sweep.curve"
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
 local side = require "llmprof.compare.side"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local report = {}

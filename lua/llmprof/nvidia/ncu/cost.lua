@@ -4,7 +4,7 @@
 -- each version of ncu and chip.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local xdg = require "llmprof.base.xdg"
+local xdg = require "llmprof.io.paths"
 
 local cost = {}
 

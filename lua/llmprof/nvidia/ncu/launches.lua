@@ -6,7 +6,7 @@
 -- paths of figures), classes. A class has kernel, device, ranges (open NVTX ranges, outermost
 -- first: "name" or "domain:name"), started (the same of start/stop ranges), whole_range, grid,
 -- block, source ("ncu" or "collector"), and rows, the numbers of its rows, ascending.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local figures = require "llmprof.nvidia.ncu.figures"
 local formula = require "llmprof.nvidia.ncu.formula"
 local ncu_page = require "llmprof.ncu"

@@ -3,8 +3,8 @@
 -- read is asked anew, what cannot be written is not kept.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.base.sorted_keys"
-local xdg = require "llmprof.base.xdg"
+local sorted_keys = require "llmprof.tables.sorted_keys"
+local xdg = require "llmprof.io.paths"
 
 local metric_cache = {}
 

@@ -1,14 +1,14 @@
 -- Counters of ncu as a frame, and beside the kernels of a trace.
 local bound = require "llmprof.nvidia.ncu.bound"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local formula = require "llmprof.nvidia.ncu.formula"
-local lazy = require "llmprof.base.lazy"
-local join = lazy "llmprof.analysis.counters"
-local kernels = lazy "llmprof.analysis.kernels"
+local lazy = require "llmprof.io.lazy"
+local join = lazy "llmprof.analysis.counters.join"
+local kernels = lazy "llmprof.analysis.kernels.table"
 local ncu = lazy "llmprof.nvidia.ncu"
 local query = require "llmprof.query"
-local tuple = require "llmprof.base.tuple"
-local stages = lazy "llmprof.analysis.stages"
+local tuple = require "llmprof.tables.tuple"
+local stages = lazy "llmprof.analysis.stages.find"
 
 local counters = {}
 

@@ -1,13 +1,13 @@
 -- help(x): what a method, a column or a global is for.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fields = require "llmprof.query.session.fields"
 local globals = require "llmprof.query.session.globals"
 local methods = require "llmprof.query.session.methods"
-local nearest = require "llmprof.base.nearest"
+local nearest = require "llmprof.tables.suggest"
 local query = require "llmprof.query"
 local sys = require "llmprof.sys"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local help = {}
 

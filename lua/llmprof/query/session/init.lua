@@ -6,9 +6,9 @@
 --   print(s.kernels:group("stage"):sum("dur"))
 --
 -- Nothing is read before it is used.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local globals = require "llmprof.query.session.globals"
-local nearest = require "llmprof.base.nearest"
+local nearest = require "llmprof.tables.suggest"
 
 local session = {}
 

@@ -1,7 +1,7 @@
 -- Columns of operations that say where each stands among the others. They are made for
 -- the whole trace when one of them is first asked for.
-local errors = require "llmprof.base.errors"
-local places = require "llmprof.analysis.places"
+local errors = require "llmprof.process.errors"
+local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 

@@ -1,6 +1,6 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
-local first_times = require "llmprof.analysis.first_times"
+local first_times = require "llmprof.analysis.latency.first_times"
 local json = require "llmprof.json"
 local rows = require "llmprof.report.rows"
 

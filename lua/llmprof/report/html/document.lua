@@ -1,8 +1,8 @@
 -- One HTML file that needs nothing beside it: style, scripts and data are inside,
 -- and a Content-Security-Policy lets run what was put there and nothing else.
 local digest = require "llmprof.digest"
-local files = require "llmprof.base.files"
-local html = require "llmprof.base.html"
+local files = require "llmprof.io.files"
+local html = require "llmprof.tables.html"
 local resources = require "llmprof.resources"
 
 local document = {}

@@ -1,7 +1,7 @@
 -- Sampled stacks as a flame graph: a row for each depth, the outermost functions on top,
 -- as wide as they have samples. It stands without a script; flame/ zooms. An element of
 -- its own for each function cuts its name where it ends.
-local html = require "llmprof.base.html"
+local html = require "llmprof.tables.html"
 local stacks = require "llmprof.report.stacks"
 local text = require "llmprof.text"
 

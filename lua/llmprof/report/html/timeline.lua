@@ -1,6 +1,6 @@
 -- The strip above all else: a row per stage, its ranges where they lie in time,
 -- filled as far as the GPU worked. Drawn as SVG, so that it needs no script.
-local html = require "llmprof.base.html"
+local html = require "llmprof.tables.html"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

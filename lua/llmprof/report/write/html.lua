@@ -3,10 +3,10 @@
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local flame = require "llmprof.report.html.flame"
-local html = require "llmprof.base.html"
+local html = require "llmprof.tables.html"
 local multiples = require "llmprof.report.multiples"
 local sections = require "llmprof.report.sections"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local timeline = require "llmprof.report.html.timeline"
 

@@ -3,7 +3,7 @@ local blocks = require "llmprof.report.blocks"
 local markdown = require "llmprof.markdown"
 local multiples = require "llmprof.report.multiples"
 local stacks = require "llmprof.report.stacks"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local kinds = {}
 

@@ -2,7 +2,7 @@
 local blocks = require "llmprof.report.blocks"
 local multiples = require "llmprof.report.multiples"
 local stacks = require "llmprof.report.stacks"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local kinds = {}

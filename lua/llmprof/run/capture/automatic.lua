@@ -2,7 +2,7 @@
 -- model is loaded once, else Nsight Systems. Which it is, and why, is said before anything
 -- runs. Where the collector then records no GPU work, nsys is tried after all.
 local builtin = require "llmprof.run.capture.builtin"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local launch = require "llmprof.run.launch"

@@ -1,16 +1,16 @@
 -- Counters that the collector took: which launches it is asked to measure, and its values,
 -- which the bundle also has as the page that ncu would have printed of them.
-local breakdown = require "llmprof.analysis.breakdown"
-local errors = require "llmprof.base.errors"
+local breakdown = require "llmprof.analysis.stages.breakdown"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local kernels = require "llmprof.analysis.kernels"
+local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
 local page = require "llmprof.nvidia.ncu.page"
 local plan = require "llmprof.collector.plan"
 local selection = require "llmprof.run.selection"
 local spool = require "llmprof.spool"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
 local collected = {}

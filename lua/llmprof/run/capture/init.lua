@@ -15,7 +15,7 @@
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
 --   room(ctx)       what measuring counters costs and how the workload may be shortened
---                   for it: room of llmprof.analysis.counter_plan (optional)
+--                   for it: room of llmprof.analysis.counters.plan (optional)
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
 --                   are some (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
@@ -26,8 +26,8 @@
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
-local errors = require "llmprof.base.errors"
-local lazy = require "llmprof.base.lazy"
+local errors = require "llmprof.process.errors"
+local lazy = require "llmprof.io.lazy"
 local attached = lazy "llmprof.run.capture.attached"
 local automatic = lazy "llmprof.run.capture.automatic"
 

@@ -1,11 +1,11 @@
 -- What measuring counters costs here: how much of the budget goes before and between
 -- the measured launches, and what a finished run says of the next one's.
 local cost = require "llmprof.nvidia.ncu.cost"
-local errors = require "llmprof.base.errors"
-local largest_first = require "llmprof.analysis.largest_first"
+local errors = require "llmprof.process.errors"
+local largest_first = require "llmprof.analysis.counters.largest_first"
 local ncu = require "llmprof.nvidia.ncu.command"
-local shorter = require "llmprof.analysis.shorter"
-local statistics = require "llmprof.base.statistics"
+local shorter = require "llmprof.analysis.counters.shorten"
+local statistics = require "llmprof.statistics"
 local tool = require "llmprof.run.capture.tool"
 
 local ncu_cost = {}

@@ -1,10 +1,10 @@
 -- The pages of ncu's report, printed into the run.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local ncu = require "llmprof.nvidia.ncu.command"
 local private = require "llmprof.bundle.private"
-local process = require "llmprof.base.process"
+local process = require "llmprof.process.child"
 local tool = require "llmprof.run.capture.tool"
 local workload = require "llmprof.run.workload"
 

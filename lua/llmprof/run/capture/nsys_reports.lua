@@ -1,7 +1,7 @@
 -- What nsys leaves, whoever began its session: reports settled in the run, exported,
 -- scrubbed and made one timeline.
-local command_line = require "llmprof.base.command_line"
-local errors = require "llmprof.base.errors"
+local command_line = require "llmprof.process.command_line"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"

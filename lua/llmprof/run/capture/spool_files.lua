@@ -1,6 +1,6 @@
 -- The spool of a run as its timeline.
-local clock = require "llmprof.base.clock"
-local errors = require "llmprof.base.errors"
+local clock = require "llmprof.io.clock"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"

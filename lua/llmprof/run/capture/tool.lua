@@ -1,5 +1,5 @@
 -- The program of a vendor, looked for when a run first needs it.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local tools = require "llmprof.nvidia.tools"
 

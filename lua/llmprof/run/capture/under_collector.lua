@@ -5,7 +5,7 @@
 -- they are its windows, which the load opens twice.
 local around = require "llmprof.run.capture.around"
 local collected = require "llmprof.run.capture.collected"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local layout = require "llmprof.bundle.layout"

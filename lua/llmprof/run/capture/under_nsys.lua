@@ -1,7 +1,7 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
 local around = require "llmprof.run.capture.around"
-local clock = require "llmprof.base.clock"
-local errors = require "llmprof.base.errors"
+local clock = require "llmprof.io.clock"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local launch = require "llmprof.run.launch"

@@ -2,8 +2,8 @@
 -- workload sends its load and tells the session's collection to begin and to end where
 -- its window does; what nsys then writes goes on as ever.
 local around = require "llmprof.run.capture.around"
-local command_line = require "llmprof.base.command_line"
-local errors = require "llmprof.base.errors"
+local command_line = require "llmprof.process.command_line"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local json = require "llmprof.json"

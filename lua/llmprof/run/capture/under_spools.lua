@@ -2,7 +2,7 @@
 -- (unit.by = profiler) of the spools that it leaves in a folder, from which they are
 -- copied once the window has ended; the engine goes on.
 local around = require "llmprof.run.capture.around"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local layout = require "llmprof.bundle.layout"

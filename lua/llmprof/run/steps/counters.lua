@@ -1,14 +1,14 @@
 -- Hardware counters: of the collector's recording or of ncu/raw.csv, joined to the kernels of
 -- the timeline.
-local counters = require "llmprof.analysis.counters"
-local errors = require "llmprof.base.errors"
+local counters = require "llmprof.analysis.counters.join"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
-local breakdown = require "llmprof.analysis.breakdown"
-local measured = require "llmprof.analysis.measured"
+local breakdown = require "llmprof.analysis.stages.breakdown"
+local measured = require "llmprof.analysis.counters.measured"
 local ncu = require "llmprof.nvidia.ncu"
-local shorter = require "llmprof.analysis.shorter"
+local shorter = require "llmprof.analysis.counters.shorten"
 local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
@@ -18,8 +18,9 @@ local step = { name = "counters",
     "plan" },
   gives = {
     launches = "launches and ranges that were measured: llmprof.nvidia.ncu.launches; nil without",
-    counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
-    measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
+    counters = "the same, joined to the kernels: llmprof.analysis.counters.join; nil without",
+    measured = "without a timeline, the kernels of those launches: "
+      .. "llmprof.analysis.counters.measured",
     ran = "without a timeline, what the workload wrote under ncu; nil without",
   }, dispensable = true }
 

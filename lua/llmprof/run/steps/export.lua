@@ -2,7 +2,7 @@
 local frames = require "llmprof.frame"
 local layout = require "llmprof.bundle.layout"
 local stats = require "llmprof.trace.stats"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local step = { name = "export", summary = "write NVIDIA's summaries of it",
   requires = { "timeline" }, reads = { "trace" }, needs = { layout.timeline }, makes = {} }

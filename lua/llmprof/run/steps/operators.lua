@@ -1,6 +1,6 @@
 -- The framework's operators: workload/operators.json, as the workload wrote it
 -- or made from a trace of torch.profiler.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"

@@ -2,7 +2,7 @@
 local captures = require "llmprof.run.capture"
 local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"

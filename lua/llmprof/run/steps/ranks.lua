@@ -1,11 +1,11 @@
 -- Ranks, steps and collectives: of the timeline, and of the other ranks' files where
 -- there are some.
-local document = require "llmprof.base.document"
-local errors = require "llmprof.base.errors"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local rank_files = require "llmprof.run.rank_files"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local text = require "llmprof.text"
 
 local step = { name = "ranks", summary = "find steps, ranks and collectives",

@@ -1,5 +1,5 @@
 -- The reports, from results.json and nothing else.
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"

@@ -1,7 +1,7 @@
 -- The kernels that matter, and what ncu is to be asked to measure exactly those.
-local breakdown = require "llmprof.analysis.breakdown"
-local counter_plan = require "llmprof.analysis.counter_plan"
-local kernels = require "llmprof.analysis.kernels"
+local breakdown = require "llmprof.analysis.stages.breakdown"
+local counter_plan = require "llmprof.analysis.counters.plan"
+local kernels = require "llmprof.analysis.kernels.table"
 local layout = require "llmprof.bundle.layout"
 local selection_of = require "llmprof.run.selection"
 
@@ -9,9 +9,9 @@ local step = { name = "select", summary = "choose the kernels to measure",
   requires = { "timeline" }, needs = { layout.timeline }, makes = { layout.selection },
   reads = { "capture", "tools", "environment", "samples", "trace", "found" },
   gives = {
-    kernels = "every kernel of the stages: llmprof.analysis.kernels",
-    selection = "those that are worth measuring: llmprof.analysis.select",
-    plan = "what to ask ncu for: llmprof.analysis.counter_plan",
+    kernels = "every kernel of the stages: llmprof.analysis.kernels.table",
+    selection = "those that are worth measuring: llmprof.analysis.counters.select",
+    plan = "what to ask ncu for: llmprof.analysis.counters.plan",
   } }
 
 

@@ -1,10 +1,10 @@
 -- The timeline: nsys/run.sqlite.
-local errors = require "llmprof.base.errors"
-local document = require "llmprof.base.document"
+local errors = require "llmprof.process.errors"
+local document = require "llmprof.io.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
-local own_times = require "llmprof.analysis.own_times"
-local stages = require "llmprof.analysis.stages"
+local own_times = require "llmprof.analysis.latency.own_times"
+local stages = require "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
@@ -14,7 +14,7 @@ local step = { name = "timeline", summary = "capture the timeline and read it",
   reads = { "capture", "tools", "folder", "environment", "about" },
   gives = {
     trace = "the timeline, opened: llmprof.trace",
-    found = "the stages in it: llmprof.analysis.stages",
+    found = "the stages in it: llmprof.analysis.stages.find",
     taken = "how it was taken: { command, date, complaints }, as far as known",
     metrics = "the workload's own numbers; nil without",
     plain = "list of the same of its runs without any profiler; nil without",

@@ -1,9 +1,9 @@
 -- Where the capture comes from, the tools that takes, and what is known about
 -- the machine.
 local captures = require "llmprof.run.capture"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local environment = require "llmprof.run.environment"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local yaml = require "llmprof.yaml"

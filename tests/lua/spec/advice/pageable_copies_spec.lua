@@ -1,4 +1,4 @@
-local evidence = require "llmprof.analysis.evidence"
+local evidence = require "llmprof.advice.evidence"
 local support = require "tests.lua.support.advice"
 
 

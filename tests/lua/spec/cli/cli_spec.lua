@@ -19,11 +19,11 @@ describe("llmprof", function()
   end
 
   it("turns each kind of error into its exit status and one line", function()
-    local statuses = require("llmprof.base.errors").status
+    local statuses = require("llmprof.process.errors").status
     statuses.closed = nil -- has nobody to tell
     for kind, status in pairs(statuses) do
-      local code, out, err = script(([[require("llmprof.base.errors").raise("%s", "what is wrong",
-        { hint = "what to do" })]]):format(kind))
+      local code, out, err = script(([[require("llmprof.process.errors").raise("%s",
+        "what is wrong", { hint = "what to do" })]]):format(kind))
       assert.same({ status, "", "llmprof: what is wrong\n  what to do\n" }, { code, out, err })
     end
   end)
@@ -71,7 +71,7 @@ describe("llmprof", function()
   end)
 
   it("shows no control characters of a message", function()
-    local _, _, err = script [[require("llmprof.base.errors").raise("usage", "a\27[31mb\nc")]]
+    local _, _, err = script [[require("llmprof.process.errors").raise("usage", "a\27[31mb\nc")]]
     assert.is_nil(err:find "\27")
   end)
 

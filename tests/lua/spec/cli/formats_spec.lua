@@ -1,11 +1,11 @@
--- Formats are declared in base/tables.lua; this asks for each everywhere.
+-- Formats are declared in tables/init.lua; this asks for each everywhere.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local TRACE = "tests/fixtures/small/run.sqlite"
 local SIDES = { "tests/fixtures/compare/eager", "tests/fixtures/compare/graph" }

@@ -1,8 +1,8 @@
 -- llmprof new: what it writes runs as it stands, and overwrites nothing.
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
-local document = require "llmprof.base.document"
-local files = require "llmprof.base.files"
+local document = require "llmprof.io.document"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe_check = require "llmprof.cli.recipe_check"

@@ -1,6 +1,6 @@
 -- llmprof ls, open and clean, on runs that were made up.
 local bundle = require "tests.lua.support.bundle"
-local calendar = require "llmprof.base.calendar"
+local calendar = require "llmprof.io.calendar"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"

@@ -1,7 +1,7 @@
 -- Traces that several processes analyse: the same as by one.
 local bare = require "llmprof.compare.bare"
 local bounds = require "llmprof.bounds"
-local clock = require "llmprof.base.clock"
+local clock = require "llmprof.io.clock"
 local failure = require "tests.lua.support.failure"
 
 local FILES = { "tests/fixtures/graphs/node.sqlite", "tests/fixtures/odd/no_nvtx.sqlite",
@@ -76,7 +76,9 @@ describe("llmprof.compare.bare", function()
   end)
 
   it("goes no further when a signal came", function()
-    bare.results = function() require("llmprof.base.errors").raise("interrupted", "interrupted") end
+    bare.results = function()
+      require("llmprof.process.errors").raise("interrupted", "interrupted")
+    end
     assert.same({ "interrupted", "interrupted" }, failure(read, FILES, 2))
     assert.equal(2, bounds.get "limits.threads")
   end)

@@ -3,15 +3,15 @@
 local bundle = require "tests.lua.support.bundle"
 local comparison = require "llmprof.compare.comparison"
 local compare_report = require "llmprof.compare.report"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local sorted_keys = require "llmprof.tables.sorted_keys"
 local side = require "llmprof.compare.side"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 
 -- What values are replaced with, one after the other.

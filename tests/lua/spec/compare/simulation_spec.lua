@@ -1,7 +1,7 @@
 -- Do intervals hold the true difference as often as they say? Processes and repeats
 -- are drawn from normal distributions with fixed seeds; noise is a share of the mean.
 -- $LLMPROF_PRINT=1 prints what came out.
-local random = require "llmprof.base.random"
+local random = require "tests.lua.support.random"
 local verdict = require "llmprof.compare.verdict"
 
 local TRIALS, MEAN = 2000, 100

@@ -1,6 +1,6 @@
 -- Questions that mean harm: what `query` asks reaches no file, no process, and ends.
 local commands = require "llmprof.mcp.commands"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 
 local RUN = "tests/fixtures/deepseek_ocr"

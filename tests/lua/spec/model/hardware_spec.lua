@@ -1,7 +1,7 @@
 -- What GPUs could do at most, and where that is from.
 local launches = require "tests.lua.support.launches"
 local failure = require "tests.lua.support.failure"
-local files = require "llmprof.base.files"
+local files = require "llmprof.io.files"
 local hardware = require "llmprof.model.hardware"
 
 

@@ -1,6 +1,6 @@
 -- What a model's work takes. Small models are worked out by hand here, published
 -- ones are held against the sizes of their checkpoints.
-local files = require "llmprof.base.files"
+local files = require "llmprof.io.files"
 local model = require "llmprof.model"
 local tiny = require "tests.lua.support.tiny_model"
 

@@ -1,6 +1,6 @@
 local cost = require "llmprof.nvidia.ncu.cost"
 local fs = require "llmprof.fs"
-local xdg = require "llmprof.base.xdg"
+local xdg = require "llmprof.io.paths"
 
 describe("llmprof.nvidia.ncu.cost", function()
   local top

@@ -2,10 +2,10 @@
 -- operations of a trace stand.
 local failure = require "tests.lua.support.failure"
 local marked = require "tests.lua.support.marked"
-local places = require "llmprof.analysis.places"
+local places = require "llmprof.analysis.timeline.positions"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 
 local ENGINE = "recipes/recorded/vllm_serve/run.sqlite"

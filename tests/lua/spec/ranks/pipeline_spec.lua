@@ -1,7 +1,7 @@
 -- Bubbles of pipelines whose schedule is known.
 local pipelined = require "tests.lua.support.pipelined"
 local rank_report = require "llmprof.report.ranks"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "llmprof.ranks"
 local timeline = require "tests.lua.support.timeline"
 

@@ -1,6 +1,6 @@
 -- Steps of several ranks that nothing marks, and layers beside which other collectives run.
 local decoding = require "tests.lua.support.decoding"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "llmprof.ranks"
 local timeline = require "tests.lua.support.timeline"
 

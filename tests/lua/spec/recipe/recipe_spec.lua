@@ -1,6 +1,6 @@
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local recipe = require "llmprof.recipe"

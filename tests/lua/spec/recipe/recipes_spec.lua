@@ -1,6 +1,6 @@
 -- The recipes that come with llmprof: what they run.
 local config = require "llmprof.recipe.config"
-local files = require "llmprof.base.files"
+local files = require "llmprof.io.files"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 

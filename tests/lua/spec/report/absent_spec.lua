@@ -7,7 +7,7 @@ local layout = require "llmprof.bundle.layout"
 local made = require "tests.lua.support.made"
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 
 local FIXTURE = "tests/fixtures/compare/graph"
 local BESIDE = { layout.manifest, layout.config, layout.workload.metrics }

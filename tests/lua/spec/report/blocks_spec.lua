@@ -1,7 +1,7 @@
 -- Blocks and their writers: every writer has every kind, and lets nothing through.
 local blocks = require "llmprof.report.blocks"
 local chapters = require "llmprof.report.chapters"
-local modules = require "llmprof.base.modules"
+local modules = require "llmprof.io.modules"
 local results = require "tests.lua.support.results"
 
 local HOSTILE = "</script><b>*x*|`\n# y\27[31m"

@@ -1,6 +1,6 @@
 -- The digest of a run: what of its results is told, and in how many bytes.
 local digest = require "llmprof.report.digest"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
 

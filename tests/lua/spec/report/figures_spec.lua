@@ -4,21 +4,21 @@
 local analysis = require "llmprof.analysis"
 local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
-local breakdown = require "llmprof.analysis.breakdown"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local bundle = require "tests.lua.support.bundle"
 local columns = require "llmprof.report.columns"
 local comparison = require "llmprof.compare.comparison"
 local compared = require "llmprof.compare.report"
 local curve = require "llmprof.compare.sweep.curve"
 local digest = require "llmprof.report.digest"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local kernels = require "llmprof.analysis.kernels"
+local kernels = require "llmprof.analysis.kernels.table"
 local limits = require "llmprof.compare.limits"
 local marked = require "tests.lua.support.marked"
 local pipelined = require "tests.lua.support.pipelined"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local ranks = require "tests.lua.support.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
@@ -27,7 +27,7 @@ local served = require "tests.lua.support.served"
 local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
 local stack_rows = require "llmprof.report.stack_rows"
-local stages = require "llmprof.analysis.stages"
+local stages = require "llmprof.analysis.stages.find"
 local sweep = require "llmprof.compare.sweep.report"
 local sys = require "llmprof.sys"
 local timeline = require "tests.lua.support.timeline"
@@ -41,26 +41,29 @@ local elsewhere = {
   ["counters.by_correlation"] = { "tests/lua/spec/run/builtin_spec.lua",
     "counters.by_correlation" },
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
-  ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
-  ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
-  ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
+  ["efficiency.hfu"] = { "tests/lua/spec/analysis/stages/efficiency_spec.lua", "hfu" },
+  ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "p99_ns" },
+  ["inferred.layers"] = { "tests/lua/spec/analysis/stages/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
-  ["left_out.first"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, first = 1, ns" },
-  ["left_out.rank"] = { "tests/lua/spec/analysis/latency_spec.lua", "left_out[1].rank" },
-  ["load.unread"] = { "tests/lua/spec/analysis/served_spec.lua", "it wrote rubbish" },
+  ["left_out.first"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
+    "rep = 1, first = 1, ns" },
+  ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
+  ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["ranks_verdict.spread"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.spread" },
-  ["step_layers.ends"] = { "tests/lua/spec/analysis/layers_spec.lua", "made.ends" },
-  ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
+  ["step_layers.ends"] = { "tests/lua/spec/analysis/stages/layers_spec.lua", "made.ends" },
+  ["left_out.step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
+    "rep = 1, step = 1, ns" },
 }
 
 -- The order of launches is no part of results.
 for field in ([[launch_place.kernel launch_place.module launch_place.operator launch_stage.name
   launch_stage.order launches.kernels launches.left_out launches.modules launches.operators
   launches.places launches.stages operators.launches]]):gmatch "%S+" do
-  elsewhere[field] = { "tests/lua/spec/analysis/joined_spec.lua", "given.stages[1].name" }
+  elsewhere[field] = { "tests/lua/spec/analysis/kernels/operators_spec.lua",
+    "given.stages[1].name" }
 end
 
 local elsewhere_columns = {

@@ -2,7 +2,7 @@
 local charts = require "llmprof.report.html.charts"
 local digest = require "llmprof.digest"
 local document = require "llmprof.report.html.document"
-local html = require "llmprof.base.html"
+local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
 local timeline = require "llmprof.report.html.timeline"
@@ -53,7 +53,7 @@ local function policy(page)
 end
 
 
-describe("llmprof.base.html", function()
+describe("llmprof.tables.html", function()
   it("lets no text become markup", function()
     assert.equal("&lt;a href=&quot;x&quot;&gt;&amp;amp; &#39;b&#39;",
       html.escape [[<a href="x">&amp; 'b']])

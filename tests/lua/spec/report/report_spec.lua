@@ -2,7 +2,7 @@
 -- LLMPROF_REWRITE=1 writes those files anew; read what changed.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local results = require "tests.lua.support.results"
 
 local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",

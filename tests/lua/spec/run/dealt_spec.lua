@@ -1,14 +1,14 @@
 -- Which process of a job reads which files, who sends to whom, what a launcher says; and a
 -- job whose processes are coroutines.
 local dealt = require "llmprof.run.dealt"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local job = require "llmprof.run.job"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
-local rank_view = require "llmprof.analysis.rank_view"
-local scene = require "llmprof.analysis.scene"
+local rank_view = require "llmprof.analysis.serving.ranks"
+local scene = require "llmprof.analysis.timeline.encode"
 local support = require "tests.lua.support.ranks"
 
 

@@ -2,7 +2,7 @@
 -- interruption, continuing. All tools are stand-ins.
 local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local live = require "tests.lua.support.live"
 local nsys = require "llmprof.nvidia.nsys"
 local recipe = require "llmprof.recipe"

@@ -3,7 +3,7 @@ local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local markdown = require "llmprof.report.write.markdown"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local operators = require "llmprof.run.operators"
 local report = require "llmprof.report.operators"
 

@@ -2,11 +2,11 @@
 local alike = require "llmprof.run.alike"
 local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
-local errors = require "llmprof.base.errors"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local process_pool = require "llmprof.base.process_pool"
+local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
-local rank_view = require "llmprof.analysis.rank_view"
+local rank_view = require "llmprof.analysis.serving.ranks"
 
 local FOUR = "tests/fixtures/ranks4"
 

@@ -1,6 +1,6 @@
 -- metrics.json and operators.json, which anybody may have written.
 local bundle = require "tests.lua.support.bundle"
-local document = require "llmprof.base.document"
+local document = require "llmprof.io.document"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 

@@ -5,7 +5,7 @@ local fs = require "llmprof.fs"
 local session = require "llmprof.query.session"
 local spawn = require "llmprof.spawn"
 local stats = require "llmprof.trace.stats"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local trace = require "llmprof.trace"
 
 local CAPTURES = { "tests/fixtures/small/run.sqlite", "tests/fixtures/graphs/node.sqlite",

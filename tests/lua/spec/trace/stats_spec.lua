@@ -5,7 +5,7 @@ local csv = require "llmprof.csv"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local stats = require "llmprof.trace.stats"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local timeline = require "tests.lua.support.timeline"
 local trace = require "llmprof.trace"
 

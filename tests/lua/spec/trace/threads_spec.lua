@@ -3,7 +3,7 @@ local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local stats = require "llmprof.trace.stats"
-local tables = require "llmprof.base.tables"
+local tables = require "llmprof.tables"
 local trace = require "llmprof.trace"
 
 local ROOT = debug.getinfo(1, "S").source:match "^@(.-)tests/lua/spec/" or ""

@@ -1,4 +1,4 @@
-// Columns of numbers as llmprof.analysis.events packs them: a frame in the form of
+// Columns of numbers as llmprof.analysis.timeline.events packs them: a frame in the form of
 // core/frame, coded as differences from row to row.
 "use strict";
 

@@ -1,4 +1,4 @@
-// The timeline: events of llmprof.analysis.events on a canvas, with D3's zoom and scale.
+// The timeline: events of llmprof.analysis.timeline.events on a canvas, with D3's zoom and scale.
 "use strict";
 const colours = require("./colours");
 const { extent } = require("./format");

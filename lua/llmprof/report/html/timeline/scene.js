@@ -1,5 +1,5 @@
 // What the timeline shows, from the bytes that the page carries: what
-// llmprof.analysis.events writes, gzipped, in base64.
+// llmprof.analysis.timeline.events writes, gzipped, in base64.
 "use strict";
 /* global DecompressionStream */
 const { frameOf } = require("./frame");

@@ -1,0 +1,411 @@
+-- What advice rules share: the stages and kernels of results that a rule is
+-- about, what time they may win back, and how they write numbers down.
+--
+-- A stage's time has two parts. While the GPU works for it, only faster or
+-- fewer kernels help ("gpu"); the rest is time in which the GPU waits
+-- ("waiting"), where only the CPU's side helps. A stage that waits for HELD_UP of
+-- its time or more is held up: what its kernels could give back stays hidden
+-- behind the waiting.
+local overhead = require "llmprof.analysis.latency.overhead"
+local range_name = require "llmprof.trace.nvtx_names"
+local stage_summary = require "llmprof.analysis.stages.summary"
+local text = require "llmprof.text"
+
+local evidence = {}
+
+-- From this share of waiting on a stage is held up by what feeds the GPU.
+evidence.HELD_UP = 0.3
+
+-- From this share on it waits more than it works: it is launch-bound.
+evidence.LAUNCH_BOUND = stage_summary.LAUNCH_BOUND
+
+-- A kernel shorter than this is done about as soon as it is started: launching
+-- one takes a few us, and so does filling and draining the GPU. One twice as long
+-- is not short, and between the two it is in part, so that no single ns decides.
+evidence.SHORT_NS = 5000
+
+evidence.TIMELINE, evidence.COUNTERS = "timeline", "counters"
+
+
+-- ---- what a finding says ----
+
+-- One piece of evidence. source: where its numbers are from.
+function evidence.note(source, format, ...)
+  return { text = format:format(...), source = source }
+end
+
+
+evidence.time = text.duration
+
+
+function evidence.bytes(count)
+  return text.bytes(math.floor(count + 0.5))
+end
+
+
+-- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
+function evidence.count(value)
+  if value >= 100 or value == math.floor(value) then return text.count(math.floor(value + 0.5)) end
+  return text.number(value, 1)
+end
+
+
+-- So many of something: "1 waiting call", "0.9 waiting calls".
+function evidence.things(value, noun)
+  local count = evidence.count(value)
+  if count == "1" then return count .. " " .. noun end
+  return count .. " " .. (noun:match "y$" and noun:sub(1, -2) .. "ies" or noun .. "s")
+end
+
+
+function evidence.percent(share)
+  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
+end
+
+
+-- A part of a whole; of nothing it is none.
+function evidence.part(part, whole)
+  return whole > 0 and part / whole or 0
+end
+
+
+-- ---- ranks ----
+
+-- What the results say of ranks and steps; else nil, and what the rule returns.
+function evidence.ranks(results, report)
+  if results.ranks then return results.ranks end
+  return nil, report.abstain "no steps and no second rank were found"
+end
+
+
+-- The same for a rule about the steps of a serving engine.
+function evidence.steps_of_engine(results, report)
+  local record, said = evidence.ranks(results, report)
+  if record and record.source ~= "labels" then return nil, "no engine marks its steps" end
+  return record, said
+end
+
+
+-- ---- stages ----
+
+-- The measured stages without a parent.
+function evidence.stages(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if not stage.parent and stage.wall then list[#list + 1] = stage end
+  end
+  return list
+end
+
+
+-- The measured stages whose steps each make a token.
+function evidence.decodes(results)
+  local list = {}
+  for _, stage in ipairs(evidence.stages(results)) do
+    if stage.kernels_per_token then list[#list + 1] = stage end
+  end
+  return list
+end
+
+
+-- Why a rule about them abstains where there is none.
+evidence.UNCOUNTED = "the steps of decode are not counted (tokens and batch in metrics.json)"
+
+-- Asks examine(results, stage, report) about each of them, abstains without any; the last
+-- of the reasons that it gave for being silent.
+function evidence.each_decode(results, report, examine)
+  local list, why = evidence.decodes(results), nil
+  if #list == 0 then report.abstain(evidence.UNCOUNTED) end
+  for _, stage in ipairs(list) do why = examine(results, stage, report) or why end
+  return why
+end
+
+
+-- Stages within others that the GPU works through, while it may wait for most of
+-- the stage that they are in.
+function evidence.working_children(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.parent and stage.wall and not evidence.is_held_up(results, stage) then
+      list[#list + 1] = stage
+    end
+  end
+  return list
+end
+
+
+-- The serving engine that ran the model, as it is called, or nil.
+function evidence.engine(results)
+  return results.engine and results.engine.title
+end
+
+
+-- What to try, in PyTorch's words where the program is written with it.
+function evidence.remedy(results, pytorch, other)
+  return results.framework and results.framework.name == "pytorch" and pytorch or other
+end
+
+
+-- Whether a decode replays CUDA graphs: several kernels to a launch.
+function evidence.replays_graphs(stage)
+  return stage.kernels >= 2 * stage.launches
+end
+
+
+-- Waiting calls per step that are not the last of the step: groups of
+-- stage.waits which come more often. The first is the most frequent.
+function evidence.waits_within_steps(stage)
+  local list, calls = {}, 0
+  for _, group in ipairs(stage.waits or {}) do
+    if stage.steps and group.calls >= 1.5 * stage.steps then
+      list[#list + 1], calls = group, calls + group.calls
+    end
+  end
+  return list, calls
+end
+
+
+-- The stage of that name, else the one that is this to the model: "LLM:prefill" is
+-- found as "prefill".
+function evidence.find(results, name)
+  local role
+  for _, stage in ipairs(results.stages) do
+    if stage.name == name then return stage end
+    if range_name.role(stage.name) == name then role = role or stage end
+  end
+  return role
+end
+
+
+-- How long one instance of a stage takes without the profiler, in ns, where
+-- plain runs were timed; else as profiled. Second: the source of the number.
+function evidence.stage_time(results, stage)
+  local plain = overhead.plain_ns(results, stage)
+  if plain then return plain, "plain runs" end
+  return stage.wall.mean_ns, evidence.TIMELINE
+end
+
+
+-- ns of one instance in which the GPU does nothing for the stage.
+function evidence.waiting(results, stage)
+  return math.max(evidence.stage_time(results, stage) - stage.gpu_busy_ns, 0)
+end
+
+
+function evidence.waiting_share(results, stage)
+  local time = evidence.stage_time(results, stage)
+  return time > 0 and evidence.waiting(results, stage) / time or 0
+end
+
+
+function evidence.is_held_up(results, stage)
+  return evidence.waiting_share(results, stage) >= evidence.HELD_UP
+end
+
+
+-- ---- kernels ----
+
+local function found_in(name, patterns)
+  for _, pattern in ipairs(patterns) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
+
+
+-- A function that tells kernels with one of these Lua patterns in their
+-- lower-case name.
+function evidence.named(patterns)
+  return function(kernel) return found_in(kernel.name:lower(), patterns) end
+end
+
+
+-- ---- what a kernel is ----
+
+-- Names of products over all experts at once. A batch of products with a stride
+-- and a joined tensor are none, whatever their names hold.
+local grouped = evidence.named { "grouped", "groupproblemshape", "ptrarray", "fused_moe",
+  "moe_align", "moe_gemm", "moe_mma", "batched_moe", "marlin_moe", "%f[%a]moe::" }
+
+
+function evidence.is_product(kernel)
+  return kernel.category == "gemm" or kernel.category == "moe"
+end
+
+
+function evidence.is_grouped_product(kernel)
+  return evidence.is_product(kernel) and grouped(kernel)
+end
+
+
+-- Products that are none with weights of a layer: the second launch of one whose
+-- sums were split, and dot products of a router.
+local is_part = evidence.named { "splitkreduce", "splitk_reduce", "reduce_1block", "dot_kernel" }
+
+
+function evidence.is_whole_product(kernel)
+  return evidence.is_product(kernel) and not is_part(kernel)
+end
+
+
+function evidence.is_attention(kernel) return kernel.category == "attention" end
+
+
+-- Dimensions of the decoder as Hugging Face config.json names them: { layers,
+-- dense, routed, active, shared }; nil when the number of layers is not known.
+function evidence.decoder_of(results)
+  local shape = results.model and results.model.architecture
+  if type(shape) ~= "table" then return nil end
+  local layers = shape.num_hidden_layers
+  if math.type(layers) ~= "integer" then return nil end
+  local routed = shape.n_routed_experts or shape.num_local_experts or shape.num_experts
+  return { layers = layers, routed = routed, active = shape.num_experts_per_tok,
+    dense = routed and (shape.first_k_dense_replace or 0) or layers,
+    shared = shape.n_shared_experts or 0 }
+end
+
+
+-- ---- groups of kernels ----
+
+-- Was this counter measured for any kernel?
+function evidence.has_counter(results, name)
+  for _, kernel in ipairs(results.kernels) do
+    if kernel.counters and kernel.counters[name] then return true end
+  end
+  return false
+end
+
+
+-- How short a kernel is: 1 up to SHORT_NS, 0 from twice that on.
+function evidence.shortness(kernel)
+  return math.max(math.min(2 - kernel.mean_ns / evidence.SHORT_NS, 1), 0)
+end
+
+
+local function is_in(kernel, stage)
+  if stage.parent then return kernel.stage == stage.parent and kernel.part == stage.name end
+  return kernel.stage == stage.name
+end
+
+
+-- By list of kernels, those of each stage: rule after rule asks for them.
+local by_stage = setmetatable({}, { __mode = "k" })
+
+-- The kernels of a stage, in the order of the results.
+function evidence.kernels_of(results, stage)
+  local of = by_stage[results.kernels]
+  if not of or of.count ~= #results.kernels then
+    of = { count = #results.kernels }
+    by_stage[results.kernels] = of
+  end
+  local list = of[stage]
+  if not list then
+    list = {}
+    for _, kernel in ipairs(results.kernels) do
+      if is_in(kernel, stage) then list[#list + 1] = kernel end
+    end
+    of[stage] = list
+  end
+  return list
+end
+
+
+-- The part of a kernel that is wanted, 0 to 1.
+local function weight_of(said) return said == true and 1 or said or 0 end
+
+
+-- The kernels of a stage for which wanted is true, or a part from 0 to 1, with
+-- their sums per instance of the stage: { list, ids, calls, ns, share (of the
+-- stage's GPU time) }.
+function evidence.kernels(results, stage, wanted)
+  local group = { list = {}, ids = {}, calls = 0, ns = 0 }
+  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
+    local weight = weight_of(wanted(kernel))
+    if weight > 0 then
+      table.insert(group.list, kernel)
+      table.insert(group.ids, kernel.id)
+      group.calls = group.calls + weight * kernel.calls / stage.wall.count
+      group.ns = group.ns + weight * kernel.total_ns / stage.wall.count
+    end
+  end
+  group.share = stage.gpu_time_ns > 0 and group.ns / stage.gpu_time_ns or 0
+  return group
+end
+
+
+-- Calls tell(stage, group) for each of these stages whose wanted kernels take `worth` of
+-- its GPU time or more; the largest share that they take of any.
+function evidence.each_share(results, stages, wanted, worth, tell)
+  local most = 0
+  for _, stage in ipairs(stages) do
+    local group = evidence.kernels(results, stage, wanted)
+    most = math.max(most, group.share)
+    if group.share >= worth then tell(stage, group) end
+  end
+  return most
+end
+
+
+-- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96
+-- ms"; more(kernel) may add to the note of one that has counters.
+function evidence.largest(group, stage, more)
+  local notes = {}
+  for i = 1, math.min(#group.list, 3) do
+    local kernel = group.list[i]
+    local counted = more and kernel.counters
+    local calls = evidence.count(kernel.calls / stage.wall.count)
+    notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
+      "kernel %d, %s: %s %s, %s%s", kernel.id, kernel.label,
+      calls, calls == "1" and "call" or "calls",
+      evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
+  end
+  return notes
+end
+
+
+-- Notes, then those of the largest kernels of a group.
+function evidence.with_kernels(notes, group, stage, more)
+  local largest = evidence.largest(group, stage, more)
+  return table.move(largest, 1, #largest, #notes + 1, notes)
+end
+
+
+-- What the CPU's side of a stage holds back, in ns, and what that takes for
+-- granted. Against a plain time, all that the GPU does not work; else what the
+-- profile says the CPU did meanwhile, less the calls that wait for the GPU or
+-- allocate.
+function evidence.launching(results, stage)
+  local _, source = evidence.stage_time(results, stage)
+  if source ~= evidence.TIMELINE then
+    return evidence.waiting(results, stage), "the GPU's own work stays as it is"
+  end
+  local waiting = stage.waiting
+  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
+    "the GPU's own work stays as it is, and the profiler did not slow the launches "
+      .. "(overhead=before tells)"
+end
+
+
+-- What leaving launches out can give back: { gain_ns, spends, assumption }. A
+-- share of the group's kernels goes away; `how` says why. In a stage that is
+-- held up that is their part of the waiting, else of the GPU's time: so, too, where
+-- graphs are replayed, whose kernels take no launches.
+function evidence.saving(results, stage, group, share, how)
+  if not evidence.is_held_up(results, stage) or evidence.replays_graphs(stage) then
+    return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
+  end
+  local launches = math.max(stage.launches, stage.kernels)
+  return { gain_ns = evidence.waiting(results, stage) * group.calls * share / launches,
+    spends = "waiting",
+    assumption = how .. ", and each launch has an equal part in the GPU's waiting" }
+end
+
+
+-- Lay the fields of the saving over a finding.
+function evidence.finding(fields, saving)
+  for key, value in pairs(saving or {}) do fields[key] = value end
+  return fields
+end
+
+
+return evidence

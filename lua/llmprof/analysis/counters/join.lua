@@ -1,0 +1,440 @@
+-- Counters joined to the timeline: which measured launches stand for which
+-- kernel, and what they say about it.
+--
+-- The two tools spell a kernel differently (nsys keeps namespaces and casts of
+-- template arguments that ncu drops), so names meet in a plain form: without
+-- qualifiers, casts and spaces. A launch that the timeline has, too, by its process and
+-- correlation id, has the name and stage of the kernel there. Launches are taken in
+-- this order of preference, which is the match's confidence:
+--   exact   same stage and plain name, and grid and block that the timeline has
+--   stage   the same, but launched in another stage: ncu counts the launches of
+--           a configuration over all stages, so the first stage has them
+--   name    same stage and plain name, another launch shape
+-- Whole ranges stand for no kernel: llmprof.analysis.counters.ranges has them.
+-- Times always come from the timeline; of counters only ratios, bytes and
+-- operations are used.
+local bound = require "llmprof.nvidia.ncu.bound"
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local launches_of = require "llmprof.nvidia.ncu.launches"
+local ncu = require "llmprof.nvidia.ncu"
+local ranges = require "llmprof.analysis.counters.ranges"
+local stages = require "llmprof.analysis.stages.find"
+local tuple = require "llmprof.tables.tuple"
+
+local counters = {}
+
+
+-- "void at::native::f<(int)4, at::A>(T1)" -> "voidf<4,A>(T1)"
+local function plain(name)
+  name = name:gsub("%(unsigned %l+%)", ""):gsub("%(%l+ %l+%)", ""):gsub("%(%l+%)", "")
+  name = name:gsub("<unnamed>::", ""):gsub("%f[%w_][%w_]+::", "")
+  return (name:gsub("%s+", ""))
+end
+
+counters.plain = plain
+
+
+-- The same for names that come again.
+local function plainly()
+  local known = {}
+  return function(name)
+    known[name] = known[name] or plain(name)
+    return known[name]
+  end
+end
+
+
+-- One that an export does not say is 0, which no launch has.
+local function shape_key(grid, block)
+  grid, block = grid or {}, block or {}
+  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x or 0, grid[2] or grid.y or 0,
+    grid[3] or grid.z or 0, block[1] or block.x or 0, block[2] or block.y or 0,
+    block[3] or block.z or 0)
+end
+
+
+counters.shape_key = shape_key
+
+
+-- A function that gives the stage of a launch, or of a class of them: the outermost of its
+-- ranges that is a declared one. Without NVTX columns the file cannot say, and it gives nil.
+local function stage_finder(found)
+  local tops = {}
+  for _, stage in ipairs(found.declared) do
+    if not stage.parent then tops[stage.name] = true end
+  end
+  return function(launch)
+    if found.whole then return stages.WHOLE_RUN end
+    for _, tag in ipairs(launch.ranges) do
+      if tops[tag] then return tag end
+    end
+    return nil
+  end
+end
+
+
+counters.stage_finder = stage_finder
+
+
+-- The classes of launches that are launches of a kernel, and how many these are.
+local function of_kernels(launches)
+  local list, count = {}, 0
+  for _, class in ipairs(launches.classes) do
+    if not class.whole_range then
+      list[#list + 1], count = class, count + #class.rows
+    end
+  end
+  return list, count
+end
+
+
+-- Rows of the launches that say their correlation id: by process and id.
+local function correlated(launches)
+  local rows, ids, frame = {}, {}, launches.frame
+  local pids = frame:values "pid"
+  for row, id in ipairs(frame:values "correlation") do
+    if id and id ~= 0 then ids[#ids + 1], rows[tuple(pids[row], id)] = id, row end
+  end
+  return rows, ids
+end
+
+
+-- By row, the kernel that a launch is in the timeline: { name, stage }; and how many are.
+local function same_launches(launches, trace, found)
+  local rows, ids = correlated(launches)
+  local same, count = {}, 0
+  if not trace or #ids == 0 then return same, count end
+  local frame = errors.check(trace:frame "kernels"):where { { "correlation", "==", ids },
+    { "graph_node", "==", false } }
+  stages.label(trace, frame, found)
+  for _, kernel in ipairs(frame:group { by = { "pid", "correlation", "name", "stage" } }) do
+    local row = rows[tuple(kernel.pid, kernel.correlation)]
+    if row and not same[row] then
+      same[row], count = { name = kernel.name, stage = kernel.stage or stages.WHOLE_RUN }, count + 1
+    end
+  end
+  return same, count
+end
+
+
+-- Classes by their kernel's plain name; one without a name stands for none. same: of
+-- same_launches.
+local function by_name(classes, stage_of, plain_of, same)
+  local index = {}
+  for _, class in ipairs(classes) do
+    local known = same[class.rows[1]] or { name = class.kernel, stage = stage_of(class) }
+    local name = known.name and plain_of(known.name)
+    if name then
+      index[name] = index[name] or {}
+      table.insert(index[name], { class = class, stage = known.stage,
+        shape = shape_key(class.grid, class.block) })
+    end
+  end
+  return index
+end
+
+
+-- ---- what the launches of a kernel say together ----
+
+-- Field and where a launch has it. Percent of the unit's peak, warps, waves:
+local PERCENTS = { { "sm_percent", "throughput.sm" }, { "memory_percent", "throughput.memory" } }
+for _, unit in ipairs(bound.units) do
+  PERCENTS[#PERCENTS + 1] = { unit[1] .. "_percent", "throughput." .. unit[1] }
+end
+PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
+PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
+
+-- FLOP, bytes, ns of a launch:
+local AMOUNTS = {
+  { "flop_per_launch", "flop.total" }, { "tensor_flop_per_launch", "flop.tensor" },
+  { "fp32_flop_per_launch", "flop.fp32" }, { "dram_bytes_per_launch", "bytes.dram" },
+  { "l2_bytes_per_launch", "bytes.l2" }, { "measured_ns", "duration_ns" },
+}
+
+
+local function add(sums, key, value, weight)
+  if value == nil then return end
+  sums[key] = (sums[key] or 0) + value * weight
+  sums[key .. "_weight"] = (sums[key .. "_weight"] or 0) + weight
+end
+
+
+local function weighted(sums, key)
+  local weight = sums[key .. "_weight"]
+  return weight and weight > 0 and sums[key] / weight or nil
+end
+
+
+-- What each of ncu's block limits stands for.
+local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" },
+  { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
+
+-- What keeps a launch from having more warps on an SM: a grid of less than one
+-- wave, else the smallest limit. nil when it was not measured.
+local function limiter_of(launches, row)
+  local waves = launches:get(row, "waves")
+  if waves and waves < bound.FULL_WAVE then return "the grid's size" end
+  local least, name = math.huge, nil
+  for _, limit in ipairs(LIMITS) do
+    local blocks = launches:get(row, "occupancy.limits." .. limit[1])
+    if blocks and blocks < least then least, name = blocks, limit[2] end
+  end
+  return name
+end
+
+
+-- The number format that most tensor operations of a launch of a view are in.
+local function tensor_format(launches, view)
+  local best, most = nil, 0
+  for path, operations in pairs(launches:largest(view, "tensor")) do
+    local format = path:match "[^.]+$"
+    if operations > most or (operations == most and operations > 0 and format < best) then
+      best, most = format, operations
+    end
+  end
+  return best
+end
+
+
+-- Means of the launches of some classes: { launches, NAME_percent, ..., NAME_per_launch,
+-- measured_ns }. Percentages are weighted by measured time; an amount that not
+-- every launch has is absent.
+local function of_classes(launches, classes)
+  local rows = launches_of.rows(classes)
+  local view = launches:view(rows)
+  local made = { launches = #rows, tensor_format = tensor_format(launches, view),
+    occupancy_limiter = limiter_of(launches, rows[1]) }
+  launches:add_means(made, view, PERCENTS, "duration")
+  launches:add_means(made, view, AMOUNTS)
+  return made
+end
+
+
+local function ratio(above, below)
+  return above and below and below > 0 and above / below or nil
+end
+
+
+-- The row that makes up most of something.
+local function largest(rows, amount)
+  local best, most
+  for _, row in ipairs(rows) do
+    local value = amount(row)
+    if not most or value > most then best, most = row, value end
+  end
+  return best
+end
+
+
+-- What the shapes of a kernel say together, each as often as it ran: amounts are
+-- weighted by calls, percentages by the time that these take on the timeline.
+local function together(rows)
+  local sums, launches = {}, 0
+  for _, row in ipairs(rows) do
+    launches = launches + row.launches
+    for _, entry in ipairs(PERCENTS) do
+      add(sums, entry[1], row[entry[1]], row.total_ns)
+    end
+    for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], row[entry[1]], row.calls) end
+    sums.calls = (sums.calls or 0) + row.calls
+  end
+  local main = largest(rows, function(row) return row.total_ns end)
+  local tensor = largest(rows, function(row)
+    return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
+  end)
+  local made = { launches = launches, tensor_format = tensor.tensor_format,
+    occupancy_limiter = main.occupancy_limiter }
+  for _, entry in ipairs(PERCENTS) do made[entry[1]] = weighted(sums, entry[1]) end
+  for _, entry in ipairs(AMOUNTS) do
+    if sums[entry[1] .. "_weight"] == sums.calls then made[entry[1]] = weighted(sums, entry[1]) end
+  end
+  made.intensity = ratio(made.flop_per_launch, made.dram_bytes_per_launch)
+  return made
+end
+
+
+-- ---- the join ----
+
+local function shapes_of(kernel)
+  local shapes = {}
+  for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
+  return shapes
+end
+
+
+local function choose(candidates, stage, shapes)
+  local exact, elsewhere, named = {}, {}, {}
+  for _, candidate in ipairs(candidates) do
+    local here = candidate.stage == nil or candidate.stage == stage
+    if shapes[candidate.shape] then
+      table.insert(here and exact or elsewhere, candidate)
+    elseif here then
+      named[#named + 1] = candidate
+    end
+  end
+  if #exact > 0 then return exact, "exact" end
+  if #elsewhere > 0 then return elsewhere, "stage" end
+  if #named > 0 then return named, "name" end
+  return nil
+end
+
+
+-- Classes of candidates by their shape.
+local function by_shape(chosen)
+  local index = {}
+  for _, candidate in ipairs(chosen) do
+    index[candidate.shape] = index[candidate.shape] or {}
+    table.insert(index[candidate.shape], candidate.class)
+  end
+  return index
+end
+
+
+-- A row for each measured shape that the kernel has: { grid, block, calls, total_ns
+-- (on the timeline), and what its launches say }, in the order of its shapes. Shapes
+-- that differ in shared memory alone are one.
+local function rows_of(kernel, launches, chosen)
+  local index, rows, known = by_shape(chosen), {}, {}
+  for _, shape in ipairs(kernel.shapes) do
+    local key = shape_key(shape.grid, shape.block)
+    local row = known[key]
+    if not row and index[key] then
+      row = of_classes(launches, index[key])
+      row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
+      known[key], rows[#rows + 1] = row, row
+    end
+    if row then row.calls, row.total_ns = row.calls + shape.calls, row.total_ns + shape.total_ns end
+  end
+  return rows
+end
+
+
+-- All launches alike, where they are of shapes that the kernel does not have.
+local function as_one(launches, chosen)
+  local classes = {}
+  for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
+  local row = of_classes(launches, classes)
+  row.calls, row.total_ns = 1, 1
+  return { row }
+end
+
+
+local function percents(summary)
+  local made = {}
+  for _, unit in ipairs(bound.units) do made[unit[1]] = summary[unit[1] .. "_percent"] end
+  made.sm, made.memory = summary.sm_percent, summary.memory_percent
+  return made
+end
+
+
+-- ncu.bound of means.
+local function add_bound(summary)
+  local class, reason, numbers = ncu.bound { throughput = percents(summary),
+    waves = summary.waves }
+  summary.bound, summary.bound_reason, summary.bound_percent = class, reason, numbers.percent
+end
+
+
+-- The rows as results keep them.
+local function shape_records(rows)
+  local fields, list = document.fields("results", "shape_counters"), json.list {}
+  for i, row in ipairs(rows) do
+    add_bound(row)
+    local record = {}
+    for _, key in ipairs(fields) do record[key] = row[key] end
+    list[i] = record
+  end
+  return list
+end
+
+
+-- The counters of a kernel from its chosen launches.
+local function counters_of(kernel, launches, chosen, confidence)
+  local rows = confidence == "name" and as_one(launches, chosen)
+    or rows_of(kernel, launches, chosen)
+  local made = together(rows)
+  made.match = confidence
+  made.measured_in = confidence == "stage" and chosen[1].stage or nil
+  if confidence ~= "name" then
+    local calls, ns = 0, 0
+    for _, row in ipairs(rows) do calls, ns = calls + row.calls, ns + row.total_ns end
+    made.measured_calls, made.timeline_ns = calls, calls > 0 and ns / calls or nil
+    made.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
+    made.shapes = shape_records(rows)
+  end
+  add_bound(made)
+  return made
+end
+
+
+-- ---- coverage ----
+
+-- ns of a kernel whose launches were measured with its shapes: in its stage ("exact"),
+-- or in another ("stage").
+local function covered_ns(kernel, match)
+  local counted = kernel.counters
+  if not counted or counted.match ~= match then return 0 end
+  return kernel.total_ns * (counted.shape_share or 0)
+end
+
+
+-- The one coverage: the share of the kernels' time whose launches were measured in
+-- their stage and with their shapes; of all, and by stage { name, coverage }. Third: the
+-- share whose launches, with their shapes, were measured in another stage only.
+local function coverage_of(list)
+  local all, covered, elsewhere, order, by_stage = 0, 0, 0, json.list {}, {}
+  for _, kernel in ipairs(list) do
+    local row = by_stage[kernel.stage]
+    if not row then
+      row = { name = kernel.stage, all = 0, covered = 0 }
+      by_stage[kernel.stage], order[#order + 1] = row, row
+    end
+    local ns = covered_ns(kernel, "exact")
+    elsewhere = elsewhere + covered_ns(kernel, "stage")
+    all, covered = all + kernel.total_ns, covered + ns
+    row.all, row.covered = row.all + kernel.total_ns, row.covered + ns
+  end
+  table.sort(order, function(left, right) return left.name < right.name end)
+  for i, row in ipairs(order) do
+    order[i] = { name = row.name, coverage = row.all > 0 and row.covered / row.all or nil }
+  end
+  if all == 0 then return nil, order end
+  return covered / all, order, elsewhere > 0 and elsewhere / all or nil
+end
+
+
+-- Give each kernel of the list its `counters`, as far as launches were measured.
+-- trace: the timeline; nil where there is none.
+-- Returns { launches, matched (launches), by_correlation (those that the timeline has, too;
+-- nil for none), kernels (with counters), coverage, stages
+-- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
+-- in another stage; nil for none), ranges (those of llmprof.analysis.counters.ranges; nil without)
+-- }. launches: of llmprof.nvidia.ncu.launches.
+function counters.join(list, launches, found, trace)
+  local stage_of, plain_of = stage_finder(found), plainly()
+  local classes, count = of_kernels(launches)
+  local same, same_count = same_launches(launches, trace, found)
+  local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0
+  for _, kernel in ipairs(next(index) and list or {}) do
+    local candidates = index[plain_of(kernel.name)]
+    local chosen, confidence
+    if candidates then chosen, confidence = choose(candidates, kernel.stage, shapes_of(kernel)) end
+    for _, candidate in ipairs(chosen or {}) do used[candidate.class] = true end
+    if chosen then
+      kernel.counters, with = counters_of(kernel, launches, chosen, confidence), with + 1
+    end
+  end
+  local matched = 0
+  for class in pairs(used) do matched = matched + #class.rows end
+  local whole = ranges.list(launches, stage_of)
+  local made = { launches = count, matched = matched, kernels = with,
+    by_correlation = same_count > 0 and same_count or nil,
+    ranges = #whole > 0 and whole or nil }
+  if count > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
+  return made
+end
+
+
+return counters

@@ -1,0 +1,127 @@
+-- Kernels where there is no timeline: what the measured launches themselves say.
+-- Their times are those of gpu__time_duration, with the caches and clocks that the
+-- measurement used, and their number is that of the launches measured, not of the
+-- run's.
+local counters = require "llmprof.analysis.counters.join"
+local kernels = require "llmprof.analysis.kernels.table"
+local launches_of = require "llmprof.nvidia.ncu.launches"
+local stages = require "llmprof.analysis.stages.find"
+local tuple = require "llmprof.tables.tuple"
+local statistics = require "llmprof.statistics"
+
+local measured = {}
+
+
+-- Stands for what analysis.stages.find finds in a trace: stages as declared, by the
+-- ranges that each launch was in; where no launch was in one the run is whole.
+function measured.found(declared, launches)
+  local found = { declared = declared, instances = {}, missing = {} }
+  local stage_of = counters.stage_finder(found)
+  for _, class in ipairs(launches.classes) do
+    if stage_of(class) then return found end
+  end
+  found.whole = true
+  return found
+end
+
+
+local function short_name(name)
+  local plain = name:match "^[%w_:<> *&]- ([%w_:]+)[<(]" or name:match "^([%w_:]+)[<(]" or name
+  return plain:match "([^:]+)$" or plain
+end
+
+
+-- gpu__time_duration by row; ns.
+local function times_of(launches)
+  local times = launches:values "duration_ns"
+  for i, time in ipairs(times) do times[i] = math.floor(time + 0.5) end
+  return times
+end
+
+
+-- Classes by kernel, stage and device, in order of appearance.
+local function grouped(launches, stage_of)
+  local order, by_key = {}, {}
+  for _, class in ipairs(launches.classes) do
+    if class.kernel and not class.whole_range then
+      local stage = stage_of(class) or stages.WHOLE_RUN
+      local key = tuple(stage, class.kernel, class.device)
+      local group = by_key[key]
+      if not group then
+        group = { name = class.kernel, stage = stage, device = class.device, classes = {} }
+        by_key[key], order[#order + 1] = group, group
+      end
+      table.insert(group.classes, class)
+    end
+  end
+  return order
+end
+
+
+-- Static and dynamic shared memory per block in bytes, as a timeline has it; nil where
+-- the file does not say.
+local function shared_of(launches, row)
+  local static, dynamic = launches:get(row, "shared.static"), launches:get(row, "shared.dynamic")
+  return static and dynamic and math.tointeger(static + dynamic)
+end
+
+
+-- Distinct grids and blocks of classes with calls and times, the largest first.
+local function shapes_of(launches, classes, times)
+  local list, by_key = {}, {}
+  for _, class in ipairs(classes) do
+    local grid, block, first = class.grid or {}, class.block or {}, class.rows[1]
+    local key = counters.shape_key(grid, block)
+    local shape = by_key[key]
+    if not shape then
+      local registers = launches:get(first, "registers")
+      shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
+        registers = registers and math.tointeger(registers),
+        shared_bytes = shared_of(launches, first), calls = 0, total_ns = 0 }
+      by_key[key], list[#list + 1] = shape, shape
+    end
+    shape.calls = shape.calls + #class.rows
+    for _, row in ipairs(class.rows) do shape.total_ns = shape.total_ns + times[row] end
+  end
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    return table.concat(a.grid, ",") < table.concat(b.grid, ",")
+  end)
+  return list
+end
+
+
+local function record(launches, group, all_times)
+  local own = {}
+  for i, row in ipairs(launches_of.rows(group.classes)) do own[i] = all_times[row] end
+  local times = statistics.describe(own)
+  return { name = group.name, short_name = short_name(group.name), stage = group.stage,
+    device = group.device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
+    median_ns = statistics.median(own), min_ns = times.min, max_ns = times.max,
+    std_ns = times.std, shapes = shapes_of(launches, group.classes, all_times) }
+end
+
+
+-- The list that analysis.kernels.table would make of a trace: of measured launches (of
+-- llmprof.nvidia.ncu.launches), by total time. found: of measured.found. Shares are of the time
+-- of these launches.
+function measured.kernels(launches, found)
+  local list, timed = {}, launches:where_known "duration"
+  local times = times_of(timed)
+  for i, group in ipairs(grouped(timed, counters.stage_finder(found))) do
+    list[i] = record(timed, group, times)
+  end
+  return kernels.rank(list)
+end
+
+
+-- The counters of such a list, as counters.join gives them; what they cover of the
+-- run is not known.
+function measured.join(list, launches, found)
+  local joined = counters.join(list, launches, found)
+  joined.coverage, joined.stages, joined.elsewhere = nil, nil, nil
+  return joined
+end
+
+
+return measured

@@ -1,0 +1,391 @@
+-- What to ask ncu for: the selected kernels, in the stages' ranges of the
+-- repeats that count, a few launches of each launch configuration, as many
+-- kernels as the budget allows.
+local errors = require "llmprof.process.errors"
+local largest_first = require "llmprof.analysis.counters.largest_first"
+local pages = require "llmprof.nvidia.ncu"
+local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.trace.nvtx_names"
+local shorter = require "llmprof.analysis.counters.shorten"
+
+local counter_plan = {}
+
+
+-- ---- which launches ----
+
+-- What each kind of name that ncu matches is called in a kernel's record.
+local name_fields = { ["function"] = "short_name", demangled = "name", mangled = "mangled_name" }
+
+
+-- The kind of name to filter by. "auto": exact mangled names where the export has
+-- them for all, else function names.
+local function name_base(wanted, kernels)
+  if wanted ~= "auto" then return wanted end
+  for _, kernel in ipairs(kernels) do
+    if not kernel.mangled_name then return "function" end
+  end
+  return "mangled"
+end
+
+
+-- A kernel without a mangled name goes by its function's.
+local function name_of(kernel, base)
+  return kernel[name_fields[base]] or kernel.short_name
+end
+
+
+-- ncu measures a name wherever it runs in the ranges, so a name is what costs:
+-- { name, kernels (the chosen ones), total_ns (of those), launches }.
+local function targets_of(chosen, base)
+  local list, by_name = {}, {}
+  for _, kernel in ipairs(chosen) do
+    local name = name_of(kernel, base)
+    local target = by_name[name]
+    if not target then
+      target = { name = name, kernels = {}, total_ns = 0, calls = {} }
+      by_name[name], list[#list + 1] = target, target
+    end
+    table.insert(target.kernels, kernel)
+    target.total_ns = target.total_ns + kernel.total_ns
+  end
+  return list, by_name
+end
+
+
+local function configuration(shape)
+  return ("%d,%d,%d/%d,%d,%d/%s"):format(shape.grid[1], shape.grid[2], shape.grid[3],
+    shape.block[1], shape.block[2], shape.block[3], shape.shared_bytes)
+end
+
+
+-- Is a shape one of a single step, as where the cache grows: one that not every other
+-- step has, or one of many that share the calls. steps: of all instances; each: of one.
+local function is_of_a_step(shape, kernel, steps, each)
+  return shape.calls < steps / 2
+    or #kernel.shapes >= each / 2 and shape.calls < 2 * kernel.calls / #kernel.shapes
+end
+
+
+-- The shapes of a kernel that a way of the workload (of analysis.counters.shorten) still has:
+-- those of single steps go with the steps.
+local function shapes_in(kernel, way, given)
+  local list, single, steps = {}, {}, given.steps[kernel.stage]
+  for _, shape in ipairs(kernel.shapes) do
+    local alone = way.steps < 1 and steps
+      and is_of_a_step(shape, kernel, steps, given.room.tokens - 1)
+    table.insert(alone and single or list, shape)
+  end
+  return table.move(single, 1, math.ceil(#single * way.steps), #list + 1, list)
+end
+
+
+-- Add what each target costs: launches of every launch configuration that its
+-- name has in the stages of the chosen kernels, in a way of the workload of which
+-- `whole` is all.
+local function count_launches(by_name, all, given, way)
+  for _, target in pairs(by_name) do target.calls = {} end
+  for _, kernel in ipairs(all) do
+    local target = given.wanted[kernel.stage] and by_name[name_of(kernel, given.base)]
+    for _, shape in ipairs(target and shapes_in(kernel, way, given) or {}) do
+      local key = configuration(shape)
+      local calls = math.max(1, shape.calls * way.runs // given.whole.runs)
+      target.calls[key] = (target.calls[key] or 0) + calls
+    end
+  end
+  for _, target in pairs(by_name) do
+    target.launches = 0
+    for _, calls in pairs(target.calls) do
+      target.launches = target.launches + math.min(given.per_shape, calls)
+    end
+  end
+end
+
+
+-- Those with the most GPU time per launch to measure come first.
+local function sort_by_worth(targets)
+  table.sort(targets, function(a, b)
+    local left, right = a.total_ns / a.launches, b.total_ns / b.launches
+    if left ~= right then return left > right end
+    return a.name < b.name
+  end)
+end
+
+
+-- Why a target is left out, or nil: there is no way to name it, its name does not fit
+-- any more, or ("") the budget is spent.
+local function refusal(fitting, target, cost, budget)
+  local room = pages.filter_room(target.name)
+  if not room then return "ncu cannot be given its name" end
+  if fitting.room + room > pages.FILTER_ROOM then return "its name is too long for ncu" end
+  return fitting.seconds + cost > budget and "" or nil
+end
+
+
+local function take(fitting, target, cost)
+  fitting.seconds = fitting.seconds + cost
+  fitting.launches = fitting.launches + target.launches
+  fitting.names[#fitting.names + 1] = target.name
+  fitting.wanted[target.name] = target.launches
+  fitting.room = fitting.room + pages.filter_room(target.name)
+  table.move(target.kernels, 1, #target.kernels, #fitting.kernels + 1, fitting.kernels)
+end
+
+
+local function drop(fitting, target, cost, why)
+  for _, kernel in ipairs(target.kernels) do
+    table.insert(fitting.dropped, { kernel = kernel.id, launches = target.launches,
+      seconds = cost, why = why ~= "" and why or nil })
+  end
+end
+
+
+-- Take targets in order while the prediction stays in budget: one too costly
+-- for what is left does not keep smaller ones out.
+local function fit(targets, cfg, budget, pass_s)
+  local fitting = { kernels = {}, names = {}, wanted = {}, dropped = {}, seconds = 0,
+    launches = 0, room = 0 }
+  for _, target in ipairs(targets) do
+    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns,
+      pass_s).seconds
+    local why = refusal(fitting, target, cost, budget)
+    if why then drop(fitting, target, cost, why) else take(fitting, target, cost) end
+  end
+  return fitting
+end
+
+
+-- ---- where ----
+
+-- Stages of kernels or of instances, as a set.
+local function stages_of(list)
+  local wanted = {}
+  for _, entry in ipairs(list) do wanted[entry.stage] = true end
+  return wanted
+end
+
+
+-- The stages whose ranges ncu can be given: declared, top level and wanted.
+local function stages_in(wanted, found)
+  local list = {}
+  for _, stage in ipairs((found.whole or found.inferred or found.by_engine) and {}
+    or found.declared) do
+    if wanted[stage.name] and not stage.parent then list[#list + 1] = stage.name end
+  end
+  return list
+end
+
+
+-- Is a stage's range one of the default domain, though its name has a colon?
+local function is_default(name, found)
+  for _, instance in ipairs(found.instances) do
+    if instance.stage == name then return instance.domain == nil end
+  end
+  return false
+end
+
+
+-- Range expressions of these stages.
+local function ranges_of(wanted, found)
+  local ranges = {}
+  for i, name in ipairs(stages_in(wanted, found)) do
+    ranges[i] = range_name.ncu_filter(name, is_default(name, found))
+  end
+  return ranges
+end
+
+
+-- Which of the matching ranges, counted together in order, are of repeats that
+-- count: "3|4"; nil when all are.
+local function instances_of(wanted, found)
+  if found.inferred or found.by_engine then return nil end -- ncu has no ranges to count
+  local number, list, all = 0, {}, true
+  for _, instance in ipairs(found.instances) do
+    if wanted[instance.stage] and not instance.parent then
+      number = number + 1
+      if instance.used then list[#list + 1] = tostring(number) else all = false end
+    end
+  end
+  return not all and table.concat(list, "|") or nil
+end
+
+
+-- The first repeat that counts.
+local function first_used(found)
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.rep then return instance.rep end
+  end
+  return 1
+end
+
+
+-- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
+-- by how it begins, "decode*"?
+local function names_stage(range, name, found)
+  local filter = range_name.ncu_filter(name, is_default(name, found))
+  local start = range:match "^([^*]+)%*/?$"
+  if not start then return range == name or range == name .. "/" or range == filter end
+  return name:sub(1, #start) == start or filter:sub(1, #start) == start
+end
+
+
+-- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
+-- a set; nil when it is not set, or names ranges other than stages. found: of
+-- analysis.stages.find, or { declared = a recipe's stages, instances = {} }.
+function counter_plan.focus(include, found)
+  if not include then return nil end
+  local wanted = {}
+  for _, range in ipairs(include) do
+    local named = false
+    for _, stage in ipairs(found.declared) do
+      if names_stage(range, stage.name, found) then
+        wanted[stage.name], named = true, true
+      end
+    end
+    if not named then return nil end
+  end
+  return wanted
+end
+
+
+local function both(set, other)
+  local list = {}
+  for name in pairs(set) do list[name] = other[name] end
+  return list
+end
+
+
+-- Second: which of the ranges. given: all (kernels), repeats (that the workload has), where
+-- the stage with the most time is to come first.
+local function filters_in(wanted, found, cfg, given)
+  local include = cfg.ncu.nvtx_include
+  local focus = counter_plan.focus(include, found)
+  if include and not focus then return include, nil end
+  if focus then wanted = both(wanted, focus) end
+  local order = given and largest_first.order(wanted, found, given.all)
+  local first = given and (given.shortened and 1 or first_used(found)) or 1
+  if order and first < given.repeats then
+    return ranges_of(wanted, found), largest_first.instances(order, first)
+  end
+  return ranges_of(wanted, found), not (given and given.shortened) and instances_of(wanted, found)
+    or nil
+end
+
+
+-- For whole ranges: every stage's, whatever kernels it has.
+local function range_plan(found, cfg)
+  local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
+  return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
+end
+
+
+-- ---- how much of the workload ----
+
+-- Of each stage whose steps make a token, how many steps its used instances have
+-- together; by name.
+local function steps_of(found, tokens)
+  local steps = {}
+  for _, stage in ipairs(tokens and found.declared or {}) do
+    if stage.step or stage.name == "decode" then steps[stage.name] = 0 end
+  end
+  for _, instance in ipairs(found.instances) do
+    local known = instance.used and steps[instance.stage]
+    if known then steps[instance.stage] = known + tokens - 1 end
+  end
+  return steps
+end
+
+
+-- Share of the launches that are in those stages.
+local function stepped_share(all, steps)
+  local stepped, sum = 0, 0
+  for _, kernel in ipairs(all) do
+    sum = sum + kernel.calls
+    if steps[kernel.stage] then stepped = stepped + kernel.calls end
+  end
+  return sum > 0 and stepped / sum or 0
+end
+
+
+-- Seconds before and between the measured launches.
+local function overhead(way, given)
+  local room = given.room
+  if not room then return 0 end
+  return room.start_s + room.launch_s * shorter.launches(way, given.whole,
+    { launches = room.launches, stepped = given.stepped })
+end
+
+
+-- What of the targets fits into a way of the workload.
+local function fit_way(targets, by_name, all, given, way)
+  count_launches(by_name, all, given, way)
+  sort_by_worth(targets)
+  local besides = overhead(way, given)
+  local fitting = fit(targets, given.cfg, given.cfg.ncu.budget_s - besides,
+    given.room and given.room.pass_s)
+  fitting.way, fitting.overhead, fitting.covered = way, besides, 0
+  for _, kernel in ipairs(fitting.kernels) do
+    for _, shape in ipairs(shapes_in(kernel, way, given)) do
+      fitting.covered = fitting.covered + shape.total_ns
+    end
+  end
+  return fitting
+end
+
+
+-- More of the workload goes before this much more of the GPU time.
+local WORTH = 0.98
+
+-- The least shortened of the ways that cover about as much as any.
+local function best_of(fittings)
+  local most = 0
+  for _, fitting in ipairs(fittings) do most = math.max(most, fitting.covered) end
+  for _, fitting in ipairs(fittings) do
+    if fitting.covered >= WORTH * most then return fitting end
+  end
+end
+
+
+local WHOLE = { { changes = {}, runs = 1, warmups = 0, steps = 1 } }
+
+-- What to measure of the chosen kernels, and in which of the ways.
+local function best_fit(chosen, all, found, cfg, room, base)
+  local targets, by_name = targets_of(chosen, base)
+  local ways = room and room.ways or WHOLE
+  local given = { cfg = cfg, room = room, base = base, whole = ways[1],
+    per_shape = cfg.top_n.launches_per_kernel, wanted = stages_of(chosen),
+    steps = steps_of(found, room and room.tokens) }
+  given.stepped = next(given.steps) and stepped_share(all, given.steps) or 0
+  local fittings = {}
+  for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
+  local best = best_of(fittings)
+  best.shortened = best.way.runs < given.whole.runs or #best.way.changes > 0
+  return best
+end
+
+
+-- { ranges, instances, kernels (ncu's regex), names (each with how many launches are
+--   expected), name_base, launches (per launch configuration), expected (launches in all),
+--   seconds (predicted), dropped (list of { kernel, launches, seconds }), changes (what of
+--   the workload is shortened: of analysis.counters.shorten), overhead_s (of the seconds those that
+--   are not for measured launches), start_s (of those, until the first is near) }.
+-- chosen: the selected kernels of all. With range replay only ranges and instances;
+-- dropped and changes are empty.
+--
+-- room: what a run costs besides and how the workload can be shortened, { ways (of
+-- analysis.counters.shorten), tokens, launches, pass_s, launch_s, start_s }; nil for a run that
+-- was made before, of which only the passes count.
+function counter_plan.make(chosen, all, found, cfg, room)
+  if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
+  local base = name_base(cfg.ncu.kernel_name_base, chosen)
+  local best = best_fit(chosen, all, found, cfg, room, base)
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg, room
+    and { all = all, repeats = best.way.runs, shortened = best.shortened })
+  return { ranges = ranges, instances = instances, name_base = base,
+    launches = cfg.top_n.launches_per_kernel, names = best.wanted,
+    kernels = #best.names > 0 and errors.check(pages.filter_regex(best.names)) or nil,
+    expected = best.launches, seconds = best.overhead + best.seconds, dropped = best.dropped,
+    changes = best.way.changes, overhead_s = best.overhead, start_s = room and room.start_s }
+end
+
+
+return counter_plan

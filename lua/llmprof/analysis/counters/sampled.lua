@@ -1,0 +1,171 @@
+-- What hardware samples say of each stage: how busy the GPU's units were, and the bytes
+-- that went over the bus of its memory, measured over time and without replay.
+--
+-- Samples are percents over intervals, so a sample that a stage has a part of counts for
+-- that part. Bytes are the share of the bus times its theoretical bandwidth. A stage that
+-- samples cover for less than COVERED of its time gets nothing; of others bytes are
+-- scaled to all of it.
+local bisect = require "llmprof.statistics.bisect"
+local efficiency = require "llmprof.analysis.stages.efficiency"
+local errors = require "llmprof.process.errors"
+
+local sampled = {}
+
+local COVERED = 0.9
+
+local NAMES = { "gpu", "sm", "tensor", "dram_read", "dram_write" }
+
+
+-- ---- samples ----
+
+-- Of each GPU: starts and ends of its samples, and lists of values by name.
+local function by_device(frame, devices)
+  local list = {}
+  for _, device in ipairs(devices) do
+    local rows = errors.check(frame:where { device = device.id })
+    if #rows > 0 then
+      local made = { bandwidth = device.bandwidth, starts = rows:values "start",
+        ends = rows:values "end", values = {} }
+      for _, name in ipairs(NAMES) do made.values[name] = rows:values(name) end
+      list[#list + 1] = made
+    end
+  end
+  return list
+end
+
+
+local function add(sums, name, amount, covered)
+  local sum = sums[name] or { amount = 0, covered = 0 }
+  sums[name] = { amount = sum.amount + amount, covered = sum.covered + covered }
+end
+
+
+-- Adds a GPU's samples in [start, stop) to sums: by name { amount, covered }, in
+-- percent ns and ns.
+local function add_window(sums, gpu, start, stop)
+  local starts, ends = gpu.starts, gpu.ends
+  local from, to = bisect.above(ends, start), bisect.above(starts, stop - 1) - 1
+  for name, values in pairs(gpu.values) do
+    local amount, covered = 0, 0
+    for i = from, to do
+      local value = values[i]
+      if value then
+        local length = math.min(ends[i], stop) - math.max(starts[i], start)
+        amount, covered = amount + value * length, covered + length
+      end
+    end
+    add(sums, name, amount, covered)
+  end
+end
+
+
+-- ---- a stage ----
+
+local function used_of(found, name)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == name then list[#list + 1] = instance end
+  end
+  return list
+end
+
+
+-- Mean share of one value over the instances on all GPUs, where samples cover them.
+local function share(sums, name, whole)
+  local sum = sums[name]
+  if not sum or sum.covered < COVERED * whole then return nil end
+  return sum.amount / sum.covered / 100
+end
+
+
+-- Bytes of one instance on all GPUs; nil where a bandwidth is not known.
+local function bytes_of(each, name, count, length)
+  local total = 0
+  for _, one in ipairs(each) do
+    local mean = share(one.sums, name, length)
+    if not mean or not one.bandwidth then return nil end
+    total = total + mean * one.bandwidth * length / 1e9
+  end
+  return total / count
+end
+
+
+-- What the kernels of one instance moved by their counters, and the share of the time of
+-- its kernels that was measured.
+local function counted(stage, kernels)
+  local bytes, measured, all = 0, 0, 0
+  for _, kernel in ipairs(kernels) do
+    local inside = stage.parent and kernel.part == stage.name or kernel.stage == stage.name
+    if inside then
+      local counters = kernel.counters
+      all = all + kernel.total_ns
+      if counters and counters.dram_bytes_per_launch and counters.match == "exact" then
+        bytes = bytes + counters.dram_bytes_per_launch * counters.measured_calls
+        measured = measured + kernel.total_ns * (counters.shape_share or 1)
+      end
+    end
+  end
+  if measured == 0 then return nil end
+  return bytes / (stage.wall and stage.wall.count or 1), measured / all
+end
+
+
+-- Of the instances' samples on each GPU, and on all.
+local function gather(gpus, instances)
+  local all, each, length = {}, {}, 0
+  for _, instance in ipairs(instances) do length = length + instance.stop - instance.start end
+  for i, gpu in ipairs(gpus) do
+    each[i] = { bandwidth = gpu.bandwidth, sums = {} }
+    for _, instance in ipairs(instances) do
+      add_window(each[i].sums, gpu, instance.start, instance.stop)
+    end
+    for name, sum in pairs(each[i].sums) do add(all, name, sum.amount, sum.covered) end
+  end
+  return all, each, length
+end
+
+
+-- Shares of the stage's own time, plain where that is known: what the units did does not
+-- get less when a profiler makes the stage longer.
+local function add_quantities(made, results, stage, length)
+  local time_ns = efficiency.time_of(results, stage)
+  local gpu = results.hardware
+  local known = { time_s = time_ns and time_ns / 1e9,
+    sampled_bytes = made.dram_read_bytes and made.dram_write_bytes
+      and made.dram_read_bytes + made.dram_write_bytes,
+    tensor_s = made.tensor and made.tensor * length / 1e9,
+    bandwidth_byte_per_s = gpu and gpu.memory and gpu.memory.per_s * gpu.count }
+  made.mbu = efficiency.quantity("mbu_sampled", known)
+  made.hfu = efficiency.quantity("hfu_sampled", known)
+end
+
+
+local function record(results, stage, instances, given)
+  local all, each, length = gather(given.gpus, instances)
+  if length == 0 then return nil end
+  local whole, made = length * #given.gpus, {}
+  for _, name in ipairs { "gpu", "sm", "tensor" } do made[name] = share(all, name, whole) end
+  made.dram_read_bytes = bytes_of(each, "dram_read", #instances, length)
+  made.dram_write_bytes = bytes_of(each, "dram_write", #instances, length)
+  if not next(made) then return nil end
+  made.covered = 0
+  for _, sum in pairs(all) do made.covered = math.max(made.covered, sum.covered / whole) end
+  made.counted_bytes, made.counted_share = counted(stage, given.kernels)
+  add_quantities(made, results, stage, length / #instances)
+  return made
+end
+
+
+-- Gives stages what samples of the trace say of them: stage.sampled. kernels: the list
+-- with counters.
+function sampled.add(results, trace, found, kernels)
+  local frame = errors.check(trace:frame "samples")
+  if #frame == 0 then return end
+  local given = { gpus = by_device(frame, trace:devices()), kernels = kernels }
+  for _, stage in ipairs(#given.gpus > 0 and results.stages or {}) do
+    stage.sampled = record(results, stage, used_of(found, stage.name), given)
+  end
+end
+
+
+return sampled

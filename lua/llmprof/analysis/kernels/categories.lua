@@ -1,0 +1,216 @@
+-- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
+local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
+local rows = require "llmprof.ranks.rows"
+local yaml = require "llmprof.yaml"
+
+local categories = {}
+
+local FILE = "conf/categories.yaml"
+
+local FORM = "{ category, match = { pattern, ... }, function = { pattern, ... } }"
+
+categories.MEMORY = "memory" -- copies and sets that are no kernels
+categories.OTHER = "other"
+categories.COMMUNICATION = "communication"
+
+
+-- ---- rules ----
+
+-- Lua reads a pattern as far as a text leads it.
+local function check_pattern(pattern, where, text)
+  local known, message = pcall(string.find, text, pattern)
+  if not known then
+    errors.raise("usage", ("%s: pattern '%s': %s"):format(where, pattern, message))
+  end
+end
+
+
+local function check_patterns(patterns, where)
+  for _, pattern in ipairs(patterns) do
+    check_pattern(tostring(pattern), where, "")
+    check_pattern(tostring(pattern), where, tostring(pattern)) -- which leads it far
+  end
+end
+
+
+local function is_rule(rule)
+  if type(rule) ~= "table" or type(rule.category) ~= "string" then return false end
+  local whole, own = rule.match, rule["function"]
+  return (whole or own) and (whole == nil or type(whole) == "table")
+    and (own == nil or type(own) == "table")
+end
+
+
+local function check_rules(rules, where)
+  if type(rules) ~= "table" then
+    errors.raise("usage", where .. ": a list of { category, match } is expected")
+  end
+  for i, rule in ipairs(rules) do
+    if not is_rule(rule) then
+      errors.raise("usage", ("%s: rule %d: %s is expected"):format(where, i, FORM))
+    end
+    check_patterns(rule.match or {}, where)
+    check_patterns(rule["function"] or {}, where)
+  end
+  return rules
+end
+
+
+local function built_in()
+  local contents, where = files.read(FILE)
+  if not contents then errors.raise("usage", where) end
+  return check_rules(errors.check_as("usage", yaml.decode(contents, { name = where })), where)
+end
+
+
+-- ---- names ----
+
+-- Bytes of a kernel's name that are read: patterns may take the square of it.
+local LONGEST = 4096
+
+
+-- The name in lower case without its parameters, which begin at the first round bracket that
+-- no template argument holds.
+local function whole_of(name)
+  local whole = name:sub(1, LONGEST):lower():gsub("<unnamed>::", "")
+    :gsub("%(anonymous namespace%)::", ""):gsub("^void ", "")
+  local at = whole:gsub("%b<>", function(arguments)
+    return (" "):rep(#arguments)
+  end):find "[<(]"
+  return at and whole:sub(at, at) == "(" and whole:sub(1, at - 1) or whole
+end
+
+
+-- Of that the function's own name with its namespaces: without template arguments, behind the
+-- last space.
+local function function_of(whole)
+  local own = whole:gsub("%b<>", "")
+  return own:match ".*%s(%S+)%s*$" or own:match "^%s*(%S*)"
+end
+
+
+-- Patterns with their categories, those of the recipe first: { pattern, number, own (is it for
+-- the function's own name?) }, and categories by number.
+local function flat(rules)
+  local list, names, numbers = {}, {}, {}
+  local function add(category, patterns, own)
+    if not numbers[category] then
+      names[#names + 1], numbers[category] = category, #names + 1
+    end
+    for _, pattern in ipairs(patterns or {}) do
+      list[#list + 1] = { tostring(pattern), numbers[category], own }
+    end
+  end
+  for _, rule in ipairs(rules) do
+    add(rule.category, rule.match, false)
+    add(rule.category, rule["function"], true)
+  end
+  return list, names
+end
+
+
+-- The recipe's rules, then those of all.
+local function all_rules(own)
+  local list, known = {}, built_in()
+  table.move(own, 1, #own, 1, list)
+  return table.move(known, 1, #known, #list + 1, list)
+end
+
+
+-- The number of the first pattern that is in a kernel's name, or false.
+local function first_in(list, whole, own)
+  for _, rule in ipairs(list) do
+    if (rule[3] and own or whole):find(rule[1]) then return rule[2] end
+  end
+  return false
+end
+
+
+local function number_of(list, name)
+  local whole = whole_of(name)
+  local own = function_of(whole)
+  local known, number = pcall(first_in, list, whole, own)
+  if known then return number end
+  for _, rule in ipairs(list) do check_pattern(rule[1], name, rule[3] and own or whole) end
+  error(number, 0)
+end
+
+
+-- What was made once is known: by the recipe's rules, and of none.
+local told_by, of_all = setmetatable({}, { __mode = "k" }), nil
+
+-- What names are told by: { number, a function from a name, which is asked once about each;
+-- names (of categories, by number) }. own: rules of the recipe.
+local function telling(own)
+  local rules = check_rules(own or {}, "recipe categories")
+  if #rules == 0 and of_all then return of_all end
+  if told_by[rules] then return told_by[rules] end
+  local list, names = flat(all_rules(rules))
+  local said = {}
+  local made = { names = names, number = function(name)
+    if said[name] == nil then said[name] = number_of(list, name) end
+    return said[name]
+  end }
+  if #rules == 0 then of_all = made else told_by[rules] = made end
+  return made
+end
+
+
+-- A function from a kernel's name, and its mangled one if known, to its category.
+-- own: rules of the recipe.
+function categories.classifier(own)
+  local told = telling(own)
+  return function(name, mangled)
+    return told.names[told.number(name) or mangled and told.number(mangled)] or categories.OTHER
+  end
+end
+
+
+-- Adds the column `as` to a frame: get of each number that a name in a column has.
+local function add(told, frame, column, as, get)
+  return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
+    local number = key[column] and told.number(key[column])
+    return number and get(number)
+  end } })
+end
+
+
+-- A function from a frame and a column of names that adds the column `as`, numbers of which
+-- its field `category` knows the names; absent where the name tells nothing.
+function categories.numbers(own)
+  local told = telling(own)
+  return setmetatable({ category = function(number)
+    return told.names[number] or categories.OTHER
+  end }, { __call = function(_, frame, column, as)
+    return add(told, frame, column, as, function(number) return number end)
+  end })
+end
+
+
+-- A function from a frame and its column of kernels' names that adds the column `as`: 1 for
+-- names of the category, 0 for those of another. own: rules of the recipe.
+function categories.marker(own, category)
+  return function(frame, column, as)
+    local told = telling(own)
+    return add(told, frame, column, as, function(number)
+      return told.names[number] == category and 1 or 0
+    end)
+  end
+end
+
+
+-- The patterns that put a name into a category, of conf/categories.yaml alone.
+function categories.patterns(name)
+  local list = {}
+  for _, rule in ipairs(built_in()) do
+    for _, patterns in ipairs(rule.category == name and { rule.match or {},
+      rule["function"] or {} } or {}) do
+      table.move(patterns, 1, #patterns, #list + 1, list)
+    end
+  end
+  return list
+end
+
+
+return categories

@@ -1,0 +1,135 @@
+-- Names of kernels that a person can read: "add<bf16>", "gemm nvjet 64x8x64 TNT",
+-- "flash-attn fwd sm90 d128", "rms_norm (triton, fused with add)".
+--
+-- A family of kernels is a file here: a function of what cpp.read says of a name, which
+-- gives a label and a list of details for those that share it, or nil when the kernel is
+-- not of the family.
+local cpp = require "llmprof.analysis.kernels.labels.cpp"
+local text = require "llmprof.text"
+
+local labels = {}
+
+local families = {
+  require "llmprof.analysis.kernels.labels.engines",
+  require "llmprof.analysis.kernels.labels.gemm",
+  require "llmprof.analysis.kernels.labels.triton",
+  require "llmprof.analysis.kernels.labels.aten",
+  (require "llmprof.analysis.kernels.labels.plain"), -- its path stays out
+}
+
+-- Characters of a label and of a detail; places in the lists of details, where nil is one
+-- that a kernel does not have.
+local LONGEST, DETAIL, DETAILS = 72, 24, 4
+
+
+local function read_name(name)
+  local read = cpp.read(name)
+  for _, family in ipairs(families) do
+    local label, details = family(read)
+    if label and label ~= "" then
+      return { label = text.truncate(text.clean(label), LONGEST, "middle"), details = details }
+    end
+  end
+  return { label = text.truncate(text.clean(name), LONGEST, "middle"), details = {} }
+end
+
+
+-- What was read last: reports ask for the same names several times. Of more names than these
+-- all are forgotten at once.
+local REMEMBERED = 2000
+local known, remembered = {}, 0
+
+-- A name's label, and the details, the most telling first, that tell it from others of
+-- the same label.
+function labels.of(name)
+  local one = known[name]
+  if not one then
+    if remembered == REMEMBERED then known, remembered = {}, 0 end
+    one = read_name(name)
+    known[name], remembered = one, remembered + 1
+  end
+  return one.label, one.details
+end
+
+
+-- Those of `names` that have a label in common so far, together.
+local function by_label(names, made)
+  local groups, of = {}, {}
+  for _, name in ipairs(names) do
+    local group = of[made[name].label]
+    if group then
+      group[#group + 1] = name
+    else
+      group = { name }
+      groups[#groups + 1], of[made[name].label] = group, group
+    end
+  end
+  return groups
+end
+
+
+-- Appends the detail of that place to those of the group, where it tells them apart;
+-- whether it does.
+local function add_detail(group, made, place)
+  local differ, first = false, made[group[1]].details[place]
+  for _, name in ipairs(group) do differ = differ or made[name].details[place] ~= first end
+  if not differ then return false end
+  for _, name in ipairs(group) do
+    local detail = made[name].details[place]
+    if detail then
+      made[name].label = ("%s %s"):format(made[name].label,
+        text.truncate(text.clean(detail), DETAIL, "middle"))
+    end
+  end
+  return true
+end
+
+
+-- The same for all groups of several.
+local function add_details(groups, made, place)
+  local added = false
+  for _, group in ipairs(groups) do
+    if group[2] and add_detail(group, made, place) then added = true end
+  end
+  return added
+end
+
+
+-- What still reads alike is numbered, in the order of the names.
+local function number(names, made)
+  local taken, nth = {}, {}
+  for _, name in ipairs(names) do
+    local plain = made[name].label
+    local label = plain
+    while taken[label] do
+      nth[plain] = (nth[plain] or 1) + 1
+      label = ("%s ~%d"):format(plain, nth[plain])
+    end
+    taken[label], made[name].label = true, label
+  end
+end
+
+
+-- By name: its label, different for different names. `names` are without repeats.
+function labels.unique(names)
+  local made = {}
+  for _, name in ipairs(names) do
+    local label, details = labels.of(name)
+    made[name] = { label = label, details = details }
+  end
+  local groups = by_label(names, made)
+  for place = 1, DETAILS do
+    if add_details(groups, made, place) then groups = by_label(names, made) end
+  end
+  if #groups < #names then
+    local sorted = table.move(names, 1, #names, 1, {})
+    table.sort(sorted)
+    number(sorted, made)
+  end
+  local found = {}
+  for name, one in pairs(made) do found[name] = one.label end
+  return found
+end
+
+
+return labels

@@ -1,0 +1,156 @@
+-- Modules of the model, its layers and the framework's operators, from NVTX ranges that
+-- name them (llmprof.analysis.kernels.range_texts). An operation of the GPU belongs to the
+-- innermost module, layer and operator around its launch. Modules of different layers are
+-- one, "model.layers.*.mlp".
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local named = require "llmprof.analysis.kernels.range_texts"
+local stages = require "llmprof.analysis.stages.find"
+local tuple = require "llmprof.tables.tuple"
+
+local modules = {}
+
+-- Rows of each kind, the largest first.
+modules.MOST = 500
+
+local kinds = { "module", "layer", "operator" }
+
+
+local check = errors.check
+
+
+-- By kind: list of { tag, what it is called }, and own, the tags of the ranges that are
+-- such a thing: those in a layer are not the layer. nil where none is there.
+local function tags_by_kind(ranges)
+  local lists, tags = {}, named.tags(ranges)
+  for _, kind in ipairs(kinds) do
+    local list = { own = {} }
+    lists[kind] = list
+    for _, entry in ipairs(tags) do
+      local name = entry.read[kind]
+      if name then list[#list + 1] = { entry.tag, name } end
+      if name and (kind ~= "layer" or name == entry.read.path) then
+        list.own[#list.own + 1] = entry.tag
+      end
+    end
+  end
+  return #tags > 0 and lists or nil
+end
+
+
+-- ---- their times ----
+
+local Table = {}
+Table.__index = Table
+
+
+function Table:row(stage, name)
+  local key = tuple(stage, name)
+  local row = self.by_key[key]
+  if not row then
+    row = { stage = stage, name = name }
+    self.by_key[key], self.list[#self.list + 1] = row, row
+  end
+  return row
+end
+
+
+-- What ran on the GPU: gpu_self_ns.
+local function add_gpu(made, frame, kind)
+  for _, group in ipairs(frame:group { by = { "stage", kind }, total = { "duration" } }) do
+    if group[kind] then
+      made:row(group.stage or stages.WHOLE_RUN, group[kind]).gpu_self_ns = group.duration.total
+    end
+  end
+end
+
+
+-- How often, and how long on the CPU: calls, host_ns, host_self_ns.
+local function add_host(made, trace, ranges, kind, tags)
+  local own = check(ranges:where { tag = tags.own })
+  check(trace:label(own, kind, tags))
+  for _, group in ipairs(own:group { by = { "stage", kind }, total = { "duration", "self" } }) do
+    local row = made:row(group.stage or stages.WHOLE_RUN, group[kind])
+    row.calls, row.host_ns, row.host_self_ns = group.count, group.duration.total,
+      group.self.total
+  end
+end
+
+
+-- With what is inside: of a module what modules below it ran, by their paths.
+local function add_inner(made)
+  for _, row in ipairs(made.list) do
+    local path = row.name
+    while path do
+      local above = made.by_key[tuple(row.stage, path)]
+      if above then above.gpu_ns = (above.gpu_ns or 0) + (row.gpu_self_ns or 0) end
+      path = path:match "^(.*)%.[^.]*$"
+    end
+  end
+end
+
+
+local function by_gpu_time(key)
+  return function(a, b)
+    local left, right = a[key] or 0, b[key] or 0
+    if left ~= right then return left > right end
+    local before, behind = a.host_ns or 0, b.host_ns or 0
+    if before ~= behind then return before > behind end
+    return a.stage .. "\0" .. a.name < b.stage .. "\0" .. b.name
+  end
+end
+
+
+-- Shares of the stages' GPU time; totals: by stage.
+local function finish(made, totals, key)
+  for _, row in ipairs(made.list) do
+    local total = totals[row.stage]
+    if row[key] and total and total > 0 then row.share = row[key] / total end
+  end
+  table.sort(made.list, by_gpu_time(key))
+  return json.list(table.move(made.list, 1, math.min(#made.list, modules.MOST), 1, {}))
+end
+
+
+-- The GPU operations of the repeats that count, and the ranges in these; nil where stages
+-- are none on the CPU.
+local function used_frames(trace, found)
+  local ops = stages.label(trace, check(trace:frame "gpu"), found)
+  local ranges = stages.label_ranges(trace, check(trace:frame "ranges"), found)
+  if found.whole then return ops, ranges end
+  local used = { stage_range = stages.used_ranges(found) }
+  return check(ops:where(used)), ranges and check(ranges:where(used))
+end
+
+
+local function totals_of(ops)
+  local totals = {}
+  for _, group in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
+    totals[group.stage or stages.WHOLE_RUN] = group.duration.total
+  end
+  return totals
+end
+
+
+-- { modules, layers, operators }: lists of { stage, name, calls, gpu_ns (a module with
+-- those in it), gpu_self_ns (of nothing inside), share (of the stage's GPU time),
+-- host_ns, host_self_ns (without ranges inside) }, ns over the repeats that count; host
+-- times and calls where stages are ranges. nil where no range names such a thing.
+function modules.times(trace, found)
+  local tags = tags_by_kind(check(trace:frame "ranges"))
+  if not tags then return nil end
+  local ops, ranges = used_frames(trace, found)
+  for _, kind in ipairs(kinds) do check(trace:label(ops, kind, tags[kind])) end
+  local totals, made = totals_of(ops), {}
+  for _, kind in ipairs(kinds) do
+    local one = setmetatable({ by_key = {}, list = {} }, Table)
+    add_gpu(one, ops, kind)
+    if ranges then add_host(one, trace, ranges, kind, tags[kind]) end
+    if kind == "module" then add_inner(one) end
+    made[kind .. "s"] = finish(one, totals, kind == "module" and "gpu_ns" or "gpu_self_ns")
+  end
+  return made
+end
+
+
+return modules

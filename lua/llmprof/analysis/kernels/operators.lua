@@ -1,0 +1,317 @@
+-- The framework's operators on the timeline. They were recorded in another run of the
+-- program, under torch.profiler, and join by order: what a stage launched there and what it
+-- launched here are two tellings of one thing, paired by the names of kernels
+-- (frame:pair). What that leaves joins by name alone where a single operator launches
+-- kernels of the name. The rest stays without an operator.
+local classes = require "llmprof.classes"
+local errors = require "llmprof.process.errors"
+local frame = require "llmprof.frame"
+local json = require "llmprof.json"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local spelling = require "llmprof.spelling"
+local stages = require "llmprof.analysis.stages.find"
+local waiting = require "llmprof.analysis.stages.idle_causes"
+
+local joined = {}
+
+-- Rows of the table that results have.
+joined.MOST = 500
+
+-- The profiler's own work, which it shows beside operators, with kernels that were launched
+-- meanwhile.
+joined.of_profiler = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
+  ["Instrumentation"] = true, ["Resource"] = true }
+
+-- Of a list of an operator's kernels as much of its time is enough to take it as whole.
+local WHOLE = 0.999
+
+
+local check = errors.check
+
+
+-- ---- what was recorded ----
+
+-- The number of a kernel's name, however it is spelt.
+local function number_of(words, name)
+  local word = spelling.of(name)
+  if not words.numbers[word] then
+    words.count = words.count + 1
+    words.numbers[word] = words.count
+  end
+  return words.numbers[word]
+end
+
+
+-- Places of the list, from 1: { word, operator, module }.
+local function places_of(launches, words)
+  local list, modules = {}, launches.modules or {}
+  for i, place in ipairs(launches.places) do
+    local kernel = launches.kernels[place.kernel + 1]
+    list[i] = { word = kernel and number_of(words, kernel),
+      operator = place.operator and launches.operators[place.operator + 1],
+      module = place.module and modules[place.module + 1] }
+  end
+  return list
+end
+
+
+local function sequence(words, places)
+  return frame.new(#words, { { name = "word", type = "integer", values = words },
+    { name = "place", type = "integer", values = places } })
+end
+
+
+-- A function from a stage to what was launched in it in order, a frame of word and place;
+-- of a stage that was not recorded, all.
+local function sequences(launches, places)
+  local lists, made = { [false] = { {}, {} } }, {}
+  for _, stage in ipairs(launches.stages) do
+    local name = stage.name or false
+    lists[name] = lists[name] or { {}, {} }
+    local into = name and { lists[name], lists[false] } or { lists[false] }
+    for number in stage.order:gmatch "%d+" do
+      local place = (math.tointeger(tonumber(number)) or -1) + 1
+      local word = places[place] and places[place].word or false
+      for _, list in ipairs(into) do
+        list[1][#list[1] + 1], list[2][#list[2] + 1] = word, place
+      end
+    end
+  end
+  return function(stage)
+    local name = lists[stage] and stage or false
+    made[name] = made[name] or sequence(lists[name][1], lists[name][2])
+    return made[name]
+  end
+end
+
+
+-- Say that an operator launches kernels of a word; two of them make it false.
+local function note(only, word, operator)
+  if not word then return end
+  if only[word] == nil then only[word] = operator or false
+  elseif only[word] ~= operator then only[word] = false end
+end
+
+
+local function lists_all(operator)
+  local sum = 0
+  for _, kernel in ipairs(operator.kernels or {}) do sum = sum + kernel.device_ns end
+  return sum >= WHOLE * (operator.device_self_ns or 0)
+end
+
+
+-- By word the only operator that launches such kernels; false where there are several, or
+-- none is known. Nothing where a list of kernels was cut.
+local function only_operators(operators, places, words)
+  local only = {}
+  for _, place in ipairs(places) do note(only, place.word, place.operator) end
+  if #places > 0 then return only end
+  for _, operator in ipairs(operators.operators) do
+    if not lists_all(operator) then return {} end
+    for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
+      note(only, number_of(words, kernel.name), operator.name)
+    end
+  end
+  return only
+end
+
+
+-- ---- pairs ----
+
+local KEY = { "op", "word", "turn" }
+
+-- Add `place`: of each launch what it pairs off with. ops: with word and turn.
+local function add_places(ops, sequence_of)
+  local ordered, list = check(ops:sort { { "pid", false }, { "device", false },
+    { "api_start", false }, { "start", false } }), {}
+  for _, group in ipairs(ordered:group { by = { "pid", "device", "stage" } }) do
+    local view = check(ordered:where { pid = group.pid or false, device = group.device or false,
+      stage = group.stage or false }):select(KEY)
+    local other = sequence_of(group.stage)
+    view:pair { column = "word", turn = "turn", other = other, key = "word", name = "row" }
+    spans.look_up(view, "row", other, "place", "place")
+    list[#list + 1] = view:select { "op", "place" }
+  end
+  local all = pack.join(list)
+  ops:match { by = { "op" }, other = all, keys = { "op" }, name = "paired" }
+  return spans.look_up(ops, "paired", all, "place", "place")
+end
+
+
+local TURN = { "pid", "device", "stage_range" }
+
+-- Words that were not recorded pair off with nothing: they have no number.
+local function add_words(ops, words)
+  return rows.extend(ops, { "name" }, { { name = "word", type = "integer",
+    get = function(key) return key.name and words.numbers[spelling.of(key.name)] end } })
+end
+
+
+local function add_turns(ops)
+  local turn = 0
+  return rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
+    { { name = "turn", type = "integer", get = function()
+      turn = turn + 1
+      return turn
+    end } })
+end
+
+
+-- Columns that say what an operation is joined with, by its word and by what it pairs off
+-- with, or nil: place_of(key).
+local function operator_columns(only, place_of)
+  local function operator(key)
+    local place = place_of(key)
+    return place and place.operator or only[key.word]
+  end
+  return {
+    { name = "operator", type = "string", get = operator },
+    { name = "module", type = "string", get = function(key)
+      local place = place_of(key)
+      return place and place.module
+    end },
+    { name = "joined_by", type = "string", get = function(key)
+      local place = place_of(key)
+      if place and place.operator then return "order" end
+      return operator(key) and "name"
+    end } }
+end
+
+
+-- By the order of launches, else by name.
+local function join_by_order(ops, launches, places, only)
+  add_places(add_turns(ops), sequences(launches, places))
+  return rows.extend(ops, { "place", "word" }, operator_columns(only,
+    function(key) return places[key.place] end))
+end
+
+
+local function join_by_name(ops, only)
+  return rows.extend(ops, { "word" }, operator_columns(only, function() return nil end))
+end
+
+
+-- All operations of a trace, row by row, with `operator`, `module` and `joined_by` ("order"
+-- or "name"), absent where they did not join. operators: as docs/operators.schema.json says;
+-- nil where these hold nothing to join by.
+function joined.find(trace, found, operators)
+  local words, launches = { numbers = {}, count = 0 }, operators.launches
+  local places = launches and places_of(launches, words) or {}
+  local only = only_operators(operators, places, words)
+  local ops = found.ops and check(found.ops:where {})
+    or stages.label(trace, check(trace:frame "gpu"), found)
+  if next(only) == nil or #ops == 0 then return nil end
+  add_words(ops, words)
+  if launches then return join_by_order(ops, launches, places, only) end
+  return join_by_name(ops, only)
+end
+
+
+-- ---- time without CUDA calls ----
+
+-- When each instance of a stage could begin, by its range.
+local function begins(found)
+  local of = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.range and not instance.parent then of[instance.range] = instance.start end
+  end
+  return of
+end
+
+
+-- Add `outside_ns` to the operations of a trace: before each, ns in which the GPU had nothing
+-- to do and the CPU was in no CUDA call. That of the used ones hangs on no other.
+local function add_idle(trace, found, ops)
+  local of, calls_of, lists = begins(found), waiting.calls(trace, found.ops), {}
+  local number = {} -- by process, of its calls in the list
+  rows.extend(ops, { "stage_range", "pid" }, {
+    { name = "begin", type = "integer", unit = "ns",
+      get = function(key) return of[key.stage_range] end },
+    { name = "process", type = "integer", get = function(key)
+      local pid = key.pid or 0
+      if not number[pid] then
+        lists[#lists + 1] = calls_of(key.pid)
+        number[pid] = #lists - 1
+      end
+      return number[pid]
+    end } })
+  return classes.outside(ops, { by = { "device", "stage_range" }, begin = "begin",
+    key = "process", name = "outside_ns" }, lists)
+end
+
+
+-- ---- sums ----
+
+-- The operations of the repeats that count.
+local function used_of(found, ops)
+  if found.whole then return check(ops:where {}) end
+  return check(ops:where { stage_range = stages.used_ranges(found) })
+end
+
+
+local function sums_by(ops, by)
+  return ops:group { by = by, total = { "duration", "outside_ns" } }
+end
+
+
+local function add(record, group)
+  record.launches = record.launches + group.count
+  record.gpu_time_ns = record.gpu_time_ns + group.duration.total
+  if record.outside_ns then
+    record.outside_ns = record.outside_ns + (group.outside_ns.total or 0)
+  end
+end
+
+
+local function nothing(outside) return { launches = 0, gpu_time_ns = 0, outside_ns = outside } end
+
+
+local function by_time(a, b)
+  if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
+  return a.stage .. "\0" .. a.name < b.stage .. "\0" .. b.name
+end
+
+
+local function operators_list(ops, totals)
+  local list = json.list {}
+  for _, group in ipairs(sums_by(ops, { "stage", "operator" })) do
+    if group.operator then
+      local stage = group.stage or stages.WHOLE_RUN
+      local record = nothing(0)
+      add(record, group)
+      record.stage, record.name = stage, group.operator
+      record.share = totals[stage] > 0 and record.gpu_time_ns / totals[stage] or nil
+      list[#list + 1] = record
+    end
+  end
+  table.sort(list, by_time)
+  return json.list(table.move(list, 1, math.min(#list, joined.MOST), 1, {}))
+end
+
+
+-- How much of the repeats that count joined, and the operators' times on the timeline:
+-- docs/operators.schema.json, `joined`; nil where no operation is in them. ops: of
+-- joined.find, which it changes.
+function joined.summary(trace, found, ops)
+  local used = used_of(found, add_idle(trace, found, ops))
+  if #used == 0 then return nil end
+  local made = { all = nothing(0), order = nothing(), name = nothing(), outside_ns = 0 }
+  local totals = {}
+  for _, group in ipairs(sums_by(used, { "stage", "joined_by" })) do
+    local stage = group.stage or stages.WHOLE_RUN
+    totals[stage] = (totals[stage] or 0) + group.duration.total
+    add(made.all, group)
+    if group.joined_by then
+      add(made[group.joined_by], group)
+      made.outside_ns = made.outside_ns + (group.outside_ns.total or 0)
+    end
+  end
+  return { launches = made.all.launches, gpu_time_ns = made.all.gpu_time_ns,
+    outside_ns = made.all.outside_ns, joined_outside_ns = made.outside_ns,
+    by_order = made.order, by_name = made.name, operators = operators_list(used, totals) }
+end
+
+
+return joined

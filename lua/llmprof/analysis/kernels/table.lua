@@ -1,0 +1,240 @@
+-- Kernels by stage: every distinct kernel of each stage in the used repeats,
+-- with its times, its share of the GPU time there, and the launch shapes that
+-- make it up.
+local categories = require "llmprof.analysis.kernels.categories"
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local labels = require "llmprof.analysis.kernels.labels"
+local stages = require "llmprof.analysis.stages.find"
+local tuple = require "llmprof.tables.tuple"
+
+local kernels = {}
+
+local UNNAMED = "(unnamed kernel)" -- the export does not have its string
+
+-- Names that are listed, by the time of all stages; the others are summed up by what they
+-- are. Tests change it.
+kernels.LISTED = 10000
+
+
+local function known(name)
+  return name ~= "" and name or nil
+end
+
+
+-- The shapes of a row's kernel, of those by name. A damaged file may have several short
+-- names for one.
+local function shapes_of(row, by_name)
+  local name, short = known(row.name) or false, known(row.short_name)
+  local alike = by_name[name] or {}
+  for _, kernel in ipairs(alike) do
+    if kernel.stage == row.stage and kernel.part == row.part and kernel.short == short then
+      return kernel.shapes
+    end
+  end
+  local shapes = {}
+  by_name[name], alike[#alike + 1] = alike, { stage = row.stage, part = row.part, short = short,
+    shapes = shapes }
+  return shapes
+end
+
+
+-- The kernels' frame, labelled, without the repeats that are left out.
+local function used_kernels(trace, found)
+  local frame = errors.check(trace:frame "kernels")
+  stages.label(trace, frame, found)
+  if found.whole then return frame end
+  return frame:where { stage_range = stages.used_ranges(found) }
+end
+
+
+local function is_larger(a, b)
+  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+  return table.concat(a.grid, ",") < table.concat(b.grid, ",")
+end
+
+
+-- As far as recorded, distinct grid and block per kernel, by its name: { grid, block, calls,
+-- total_ns }.
+local function shapes_by_name(frame)
+  local by_name = {}
+  for _, row in ipairs(frame:group {
+    by = { "stage", "part", "name", "short_name", "grid_x", "grid_y", "grid_z", "block_x",
+      "block_y", "block_z", "registers", "static_shared", "dynamic_shared" },
+    total = { "duration" },
+  }) do
+    local shapes = shapes_of(row, by_name)
+    shapes[#shapes + 1] = row.grid_x and {
+      grid = { row.grid_x, row.grid_y, row.grid_z },
+      block = { row.block_x, row.block_y, row.block_z },
+      registers = row.registers,
+      shared_bytes = row.static_shared and row.dynamic_shared
+        and row.static_shared + row.dynamic_shared,
+      calls = row.count,
+      total_ns = row.duration.total,
+    } or nil -- it was not recorded
+  end
+  for _, alike in pairs(by_name) do
+    for _, kernel in ipairs(alike) do table.sort(kernel.shapes, is_larger) end
+  end
+  return by_name
+end
+
+
+local function by_total(a, b)
+  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+  if a.name ~= b.name then return a.name < b.name end
+  return (a.stage .. (a.part or "")) < (b.stage .. (b.part or ""))
+end
+
+
+-- Shares within each stage, cumulated in the order of the list.
+local function add_shares(list)
+  local totals, sums, all, sum = {}, {}, 0, 0
+  for _, part in ipairs { list, list.others or {} } do
+    for _, kernel in ipairs(part) do
+      totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
+      all = all + kernel.total_ns
+    end
+  end
+  for _, kernel in ipairs(list) do
+    local stage = kernel.stage
+    sums[stage], sum = (sums[stage] or 0) + kernel.total_ns, sum + kernel.total_ns
+    if totals[stage] > 0 then
+      kernel.stage_share = kernel.total_ns / totals[stage]
+      kernel.stage_cumulative = sums[stage] / totals[stage]
+    end
+    if all > 0 then kernel.share, kernel.cumulative = kernel.total_ns / all, sum / all end
+  end
+end
+
+
+-- By demangled name: the mangled one. Functions of the same name in different
+-- files (anonymous namespaces) have several; those are left out.
+local function mangled_names(frame)
+  local pairs_of_names = errors.check(frame:group { by = { "name", "mangled_name" },
+    columns = {} })
+  local found, several, mangled = {}, {}, pairs_of_names:values "mangled_name"
+  for i, name in ipairs(pairs_of_names:values "name") do
+    name = known(name or "") or UNNAMED
+    several[name] = several[name] or found[name] ~= nil or nil
+    found[name] = known(mangled[i] or "")
+  end
+  for name in pairs(several) do found[name] = nil end
+  return found
+end
+
+
+-- A label for each name, by the largest; that of any more is the function's name.
+local function add_labels(list)
+  local names, seen = {}, {}
+  for i = 1, math.min(#list, kernels.LISTED) do
+    local name = list[i].name
+    if not seen[name] then seen[name], names[#names + 1] = true, name end
+  end
+  local made = labels.unique(names)
+  for _, kernel in ipairs(list) do kernel.label = made[kernel.name] or kernel.short_name end
+end
+
+
+-- Sorted by total time, each with its id, its label and its shares.
+function kernels.rank(list)
+  table.sort(list, by_total)
+  for i, kernel in ipairs(list) do kernel.id = i end
+  add_labels(list)
+  add_shares(list)
+  return list
+end
+
+
+-- The GPU that a kernel ran on, where it is one; and how many there are otherwise.
+local function device_of(row)
+  return row.distinct.device == 1 and row.device.min or nil
+end
+
+local function devices_of(row)
+  return row.distinct.device > 1 and row.distinct.device or nil
+end
+
+
+-- ---- where there are many names ----
+
+-- The names that take most time; what has none (false) is one of them.
+local function largest_names(frame)
+  local sums = errors.check(frame:group { by = { "name" },
+    columns = { { "time", "sum", "duration" } } })
+  local largest = errors.check(sums:sort({ { "time", true }, { "name" } },
+    kernels.LISTED))
+  local names = largest:values "name"
+  names[#names + 1] = false
+  return names
+end
+
+
+-- What kernels are, summed up by stage and category: list of { stage, part, category, names
+-- (how many), calls, total_ns }.
+local function summed(frame, rules)
+  local list, by_key, named = json.list {}, {}, categories.numbers(rules)
+  named(frame, "name", "told_by_name")
+  named(frame, "mangled_name", "told_by_mangled")
+  for _, row in ipairs(frame:group { by = { "stage", "part", "told_by_name",
+    "told_by_mangled" }, total = { "duration" }, distinct = { "name" } }) do
+    local stage = row.stage or stages.WHOLE_RUN
+    local category = named.category(row.told_by_name or row.told_by_mangled)
+    local key = tuple(stage, row.part, category)
+    local sum = by_key[key]
+    if not sum then
+      sum = { stage = stage, part = row.part, category = category, names = 0, calls = 0,
+        total_ns = 0 }
+      by_key[key], list[#list + 1] = sum, sum
+    end
+    sum.names, sum.calls = sum.names + row.distinct.name, sum.calls + row.count
+    sum.total_ns = sum.total_ns + row.duration.total
+  end
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    return (a.stage .. (a.part or "") .. a.category) < (b.stage .. (b.part or "") .. b.category)
+  end)
+  return list
+end
+
+
+-- The rows of the kernels that are listed, and what the others are; nil where all are.
+local function divided(frame, rules)
+  if #frame <= kernels.LISTED
+    or frame:count_groups { by = { "name" } } <= kernels.LISTED then return frame end
+  local names = largest_names(frame)
+  local others = errors.check(frame:where { { "name", "~=", names } })
+  return errors.check(frame:where { name = names }), summed(others, rules)
+end
+
+
+-- ---- together ----
+
+-- The list, by total time, a kernel once for all GPUs (device: the one, devices: how
+-- many, where there are several). mangled_name is nil where the export has none or a
+-- name stands for several functions. Times in ns; share of the kernel time of all stages,
+-- stage_share of that of its stage. `others` of the list is what is not in it, where there
+-- are more names than LISTED. rules: the recipe's categories.
+function kernels.list(trace, found, rules)
+  local list, frame = {}, used_kernels(trace, found)
+  frame, list.others = divided(frame, rules)
+  local shapes, mangled = shapes_by_name(frame), mangled_names(frame)
+  for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
+    sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
+    local times, name = row.duration, known(row.name) or UNNAMED
+    list[i] = {
+      name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],
+      stage = row.stage or stages.WHOLE_RUN, part = row.part, device = device_of(row),
+      devices = devices_of(row),
+      calls = row.count, total_ns = times.total, mean_ns = times.mean,
+      median_ns = times.median, min_ns = times.min, max_ns = times.max,
+      std_ns = row.count > 1 and times.stddev or nil,
+      shapes = shapes_of(row, shapes),
+    }
+  end
+  return kernels.rank(list)
+end
+
+
+return kernels

@@ -1,0 +1,84 @@
+-- What profiling cost: the workload's own stage times, plain and profiled.
+local range_name = require "llmprof.trace.nvtx_names"
+local statistics = require "llmprof.statistics"
+
+local overhead = {}
+
+
+-- Mean ms by stage over the repeats of a metrics.json that count.
+local function stage_means(metrics, is_left_out)
+  local values = {}
+  for i, rep in ipairs(metrics.repeats) do
+    for name, stage in pairs(rep.stages) do
+      if stage.ms and not is_left_out(i, name) then
+        values[name] = values[name] or {}
+        table.insert(values[name], stage.ms)
+      end
+    end
+  end
+  local means = {}
+  for name, list in pairs(values) do means[name] = statistics.describe(list).mean end
+  return means
+end
+
+
+-- A stage's row. certain: is it more than the plain runs differ by among
+-- themselves? Absent when there was one.
+local function row_of(name, plain, profiled_ms)
+  local certain
+  if plain.count > 1 then
+    certain = math.abs(profiled_ms - plain.mean) > plain.max - plain.min
+  end
+  return { name = name, plain_ms = plain.mean, plain_min_ms = plain.min, plain_max_ms = plain.max,
+    profiled_ms = profiled_ms, inflation = profiled_ms / plain.mean - 1, certain = certain }
+end
+
+
+-- { runs, stages = list of { name, plain_ms, plain_min_ms, plain_max_ms,
+-- profiled_ms, inflation, certain } } from the metrics of the profiled run and
+-- of the plain ones; inflation is profiled over plain, less one. is_left_out(repeat,
+-- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
+-- stage has both.
+function overhead.compare(profiled, plain, is_left_out)
+  local with, sums, order = stage_means(profiled, is_left_out), {}, {}
+  for _, metrics in ipairs(plain) do
+    for name, ms in pairs(stage_means(metrics, is_left_out)) do
+      if not sums[name] then
+        sums[name] = {}
+        order[#order + 1] = name
+      end
+      table.insert(sums[name], ms)
+    end
+  end
+  table.sort(order)
+  local list = {}
+  for _, name in ipairs(order) do
+    local base = statistics.describe(sums[name])
+    if with[name] and base.mean > 0 then list[#list + 1] = row_of(name, base, with[name]) end
+  end
+  return #list > 0 and { runs = #plain, stages = list } or nil
+end
+
+
+-- The row of a stage: the workload may leave out its domain.
+local function row_for(results, stage)
+  local role, found = range_name.role(stage.name), nil
+  for _, row in ipairs(results.overhead and results.overhead.stages or {}) do
+    if row.name == stage.name then return row end
+    if row.name == role then found = row end
+  end
+  return found
+end
+
+
+-- How long one instance of a stage takes without the profiler, in ns; nil when
+-- no plain run was timed. A repeat may hold several instances.
+function overhead.plain_ns(results, stage)
+  local row, per_repeat = row_for(results, stage), 1
+  local repeats = stage.repeats or (results.repeats and results.repeats.used)
+  if stage.wall and repeats then per_repeat = stage.wall.count / repeats end
+  return row and row.plain_ms * 1e6 / per_repeat
+end
+
+
+return overhead

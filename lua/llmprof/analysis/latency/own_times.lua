@@ -1,0 +1,128 @@
+-- Latency by the workload's own clock: what its metrics.json says of prefill and
+-- decode. Without a profiler it is the only one there is.
+local cold = require "llmprof.analysis.stages.warmup"
+local distribution = require "llmprof.analysis.latency.distribution"
+local range_name = require "llmprof.trace.nvtx_names"
+local statistics = require "llmprof.statistics"
+
+local own_times = {}
+
+
+-- The record of the stage that is this to the model in a repeat, and its name.
+local function record_of(rep, role)
+  for name, stage in pairs(rep.stages) do
+    if range_name.role(name) == role then return stage, name end
+  end
+  return nil
+end
+
+
+-- What the requests of a server took by their clients' clocks, in ns: values of a field
+-- in ms.
+function own_times.requests_ns(metrics, field)
+  local values = {}
+  for _, rep in ipairs(metrics and metrics.repeats or {}) do
+    for _, request in ipairs(rep.requests or {}) do
+      if type(request[field]) == "number" then values[#values + 1] = request[field] * 1e6 end
+    end
+  end
+  return values
+end
+
+
+-- Were requests of a load answered while others were? Those of rounds begin together; of one
+-- that does not say when it was sent it cannot be ruled out.
+function own_times.requests_overlap(metrics)
+  if not (metrics and metrics.load) then return false end
+  local list = {}
+  for _, rep in ipairs(metrics.repeats or {}) do
+    for _, request in ipairs(rep.requests or {}) do
+      local sent, ms = request.sent_utc_ns, request.ms
+      if type(sent) ~= "number" or type(ms) ~= "number" then return true end
+      list[#list + 1] = { sent = sent, done = sent + ms * 1e6 }
+    end
+  end
+  table.sort(list, function(a, b) return a.sent < b.sent end)
+  for i = 2, #list do
+    if list[i].sent < list[i - 1].done then return true end
+  end
+  return #list == 0
+end
+
+
+-- By repeat, the ns of the steps that the workload timed one by one.
+function own_times.steps(metrics)
+  local by_repeat = {}
+  for i, rep in ipairs(metrics and metrics.repeats or {}) do
+    local stage = record_of(rep, "decode")
+    if stage and stage.steps_ms and #stage.steps_ms > 0 then
+      by_repeat[i] = {}
+      for j, ms in ipairs(stage.steps_ms) do by_repeat[i][j] = ms * 1e6 end
+    end
+  end
+  return by_repeat
+end
+
+
+-- ns of one instance of a stage of metrics.json; nil where it was not timed.
+function own_times.instance_ns(stage)
+  return stage.ms and stage.ms * 1e6 / (stage.count or 1)
+end
+
+
+-- ns from token to token of a decode: all of it over its steps, where they were
+-- counted, else the mean of those that were timed.
+function own_times.step_ns(stage, batch)
+  local steps = stage.steps or (stage.tokens and batch and stage.tokens / batch)
+  if steps and steps > 0 and stage.ms then return stage.ms * 1e6 / steps end
+  local times = stage.steps_ms
+  return times and #times > 0 and statistics.sum(times) * 1e6 / #times or nil
+end
+
+
+-- The times of a stage over the repeats that count, as value_of(stage) gives them.
+local function values_of(metrics, repeats, role, value_of)
+  local values = {}
+  for i, rep in ipairs(metrics and metrics.repeats or {}) do
+    local stage, name = record_of(rep, role)
+    if stage and not cold.left_out(repeats, i, name) then values[#values + 1] = value_of(stage) end
+  end
+  return values
+end
+
+
+-- ns of a decode step over the repeats that count; nil where it was not timed.
+function own_times.tpot_ns(metrics, repeats, batch)
+  local values = values_of(metrics, repeats, "decode", function(stage)
+    return own_times.step_ns(stage, batch)
+  end)
+  return #values > 0 and statistics.sum(values) / #values or nil
+end
+
+
+-- { runs, ttft, tpot (distributions over the repeats that count), tokens_per_s } of
+-- runs without a profiler; nil where none was timed. runs: list of metrics.json;
+-- repeats: of llmprof.analysis.stages.warmup.
+function own_times.plain(runs, repeats)
+  local ttft, tpot, rates, batch = {}, {}, {}, nil
+  for _, metrics in ipairs(runs or {}) do
+    batch = metrics.batch
+    for _, ns in ipairs(values_of(metrics, repeats, "prefill", own_times.instance_ns)) do
+      ttft[#ttft + 1] = ns
+    end
+    for _, ns in ipairs(values_of(metrics, repeats, "decode", function(stage)
+      return own_times.step_ns(stage, batch)
+    end)) do
+      tpot[#tpot + 1] = ns
+      if batch and ns > 0 then rates[#rates + 1] = batch / (ns / 1e9) end
+    end
+  end
+  if #ttft == 0 and #tpot == 0 then return nil end
+  local rate = statistics.describe(rates)
+  return { runs = #runs, ttft = distribution.of(ttft), tpot = distribution.of(tpot),
+    tokens_per_s = rate and { count = rate.count, mean = rate.mean, std = rate.std,
+      batch = batch } }
+end
+
+
+return own_times

@@ -1,0 +1,131 @@
+-- A load on a serving engine: what its clients saw, whether the rate was held, how many
+-- requests were good ones; and the engine's own numbers meanwhile. Of metrics.json.
+local distribution = require "llmprof.analysis.latency.distribution"
+local json = require "llmprof.json"
+local own_times = require "llmprof.analysis.latency.own_times"
+local statistics = require "llmprof.statistics"
+
+local served = {}
+
+
+-- ---- the load ----
+
+local function is_number(value) return type(value) == "number" end
+
+-- Optional numbers of metrics.json may be null.
+local function number(value) return is_number(value) and value or nil end
+
+
+local function per_second(count, seconds)
+  return count and seconds and seconds > 0 and count / seconds or nil
+end
+
+
+local function tokens_of(metrics, field)
+  local sum, known = 0, false
+  for _, rep in ipairs(metrics.repeats) do
+    for _, request in ipairs(rep.requests or {}) do
+      if not is_number(request[field]) then return nil end
+      sum, known = sum + request[field], true
+    end
+  end
+  return known and sum or nil
+end
+
+
+local function in_ns(ms) return is_number(ms) and ms * 1e6 or nil end
+
+
+-- Requests within the limits, and how many of these came a second.
+local function goals(slo, requests, seconds)
+  if type(slo) ~= "table" or not requests then return nil end
+  return { ttft_ns = in_ns(slo.ttft_ms), tpot_ns = in_ns(slo.tpot_ms), met = slo.met,
+    share = requests > 0 and slo.met / requests or nil,
+    per_s = per_second(slo.met, seconds) }
+end
+
+
+local function errors_of(list)
+  local made = json.list {}
+  for i, entry in ipairs(list or {}) do made[i] = { text = entry.text, count = entry.count } end
+  return #made > 0 and made or nil
+end
+
+
+-- Requests that would be answered a second if none waited for another: over the time in
+-- which all are sent, those that fail too, and the shortest answer of all.
+local function unqueued_per_s(given, answer)
+  local held = number(given.held_per_s)
+  if not held or held <= 0 or not answer or not given.failed then return nil end
+  return given.completed / ((given.completed + given.failed) / held + answer.min_ns / 1e9)
+end
+
+
+-- { kind, arrivals, rate_per_s, ... } of results.json; nil for rounds.
+function served.load(metrics)
+  local given = metrics and metrics.load
+  if not given then return nil end
+  local seconds = number(given.duration_s)
+  local answer = distribution.of(own_times.requests_ns(metrics, "ms"))
+  return { kind = given.kind, arrivals = given.arrivals, rate_per_s = number(given.rate_per_s),
+    planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
+    requests = given.requests, completed = given.completed, failed = given.failed,
+    errors = errors_of(given.errors), unread = given.unread,
+    duration_ns = seconds and seconds * 1e9,
+    completed_per_s = per_second(given.completed, seconds),
+    tokens_per_s = per_second(tokens_of(metrics, "tokens"), seconds),
+    prompt_tokens_per_s = per_second(tokens_of(metrics, "prompt_tokens"), seconds),
+    ttft = distribution.of(own_times.requests_ns(metrics, "ttft_ms")),
+    tpot = distribution.of(own_times.requests_ns(metrics, "tpot_ms")),
+    answer = answer, unqueued_per_s = unqueued_per_s(given, answer),
+    slo = goals(given.slo, given.requests, seconds) }
+end
+
+
+-- ---- the engine's own numbers ----
+
+-- A figure over the looks at it: { mean, min, max }, nil where the engine has none.
+local function level(samples, name)
+  local values = {}
+  for _, sample in ipairs(samples) do
+    if is_number(sample[name]) then values[#values + 1] = sample[name] end
+  end
+  local made = statistics.describe(values)
+  return made and { mean = made.mean, min = made.min, max = made.max }
+end
+
+
+-- What a counter grew by from the first look to the last; nil where one lacks it, or the
+-- engine began again.
+local function growth(samples, name)
+  local first, last = samples[1][name], samples[#samples][name]
+  if #samples < 2 or not is_number(first) or not is_number(last) or last < first then return nil end
+  return last - first
+end
+
+
+local function share(part, whole)
+  return part and whole and whole > 0 and part / whole or nil
+end
+
+
+-- { looks, failed, complaint, running, waiting, kv_use, preemptions, prefix_hit_share,
+-- acceptance } of results.json; nil where nobody looked.
+function served.engine(metrics)
+  local given = metrics and metrics.engine_metrics
+  if not given then return nil end
+  local samples = given.samples
+  local made = { looks = #samples, failed = given.failed,
+    complaint = type(given.complaint) == "string" and given.complaint or nil }
+  if #samples == 0 then return made end
+  made.running, made.waiting = level(samples, "running"), level(samples, "waiting")
+  made.kv_use = level(samples, "kv_use")
+  made.preemptions = growth(samples, "preemptions")
+  made.prefix_hit_share = share(growth(samples, "prefix_hits"), growth(samples, "prefix_queries"))
+    or number(samples[#samples].prefix_hit_share)
+  made.acceptance = share(growth(samples, "accepted"), growth(samples, "drafted"))
+  return made
+end
+
+
+return served

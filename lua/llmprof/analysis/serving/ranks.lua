@@ -1,0 +1,262 @@
+-- Ranks, steps and collectives of what was captured: llmprof.ranks with what this room
+-- knows of kernels, API calls and stages.
+local categories = require "llmprof.analysis.kernels.categories"
+local clock = require "llmprof.io.clock"
+local clocks = require "llmprof.ranks.clocks"
+local collectives = require "llmprof.collectives"
+local engines = require "llmprof.engines"
+local errors = require "llmprof.process.errors"
+local hardware = require "llmprof.model.hardware"
+local infer = require "llmprof.analysis.stages.infer"
+local json = require "llmprof.json"
+local pack = require "llmprof.pack"
+local part = require "llmprof.ranks.part"
+local rank_events = require "llmprof.analysis.timeline.rank_events"
+local ranks = require "llmprof.ranks"
+local spans = require "llmprof.spans"
+local version = require "llmprof.version"
+local waiting = require "llmprof.analysis.stages.idle_causes"
+
+local rank_view = {}
+
+local COMMUNICATION, EXPERTS = "communication", "moe"
+
+
+-- Which ranges a recipe says are steps: tag -> phase; nil when it marks none of decode.
+local function marks_of(declared)
+  local marks, decodes = {}, false
+  for _, stage in ipairs(declared or {}) do
+    if stage.step then
+      marks[stage.step], decodes = stage.name, true
+    elseif stage.name == "prefill" and not stage.parent then
+      marks[stage.name] = stage.name
+    end
+  end
+  return decodes and marks or nil
+end
+
+
+-- The steps of stages that were inferred, in order: list of { start, stop, phase }.
+local function inferred_steps(instances)
+  local list = {}
+  for _, instance in ipairs(instances) do
+    for _, step in ipairs(instance.steps or { instance }) do
+      list[#list + 1] = { start = step.start, stop = step.stop, phase = instance.stage }
+    end
+  end
+  return list
+end
+
+
+-- The trace as a rank of it sees it, for what looks at operations alone.
+local function seen_by(trace, member)
+  return { frame = function(_, name)
+    return trace:frame(name):where { pid = member.pid, device = member.device }
+  end }
+end
+
+
+local STAGES = { { name = "prefill" }, { name = "decode" } }
+
+-- The steps of one rank, as they are inferred from what it ran; {} where nothing is
+-- regular enough. alone: it is the only rank; found: of analysis.stages.find, which has looked
+-- at the trace already.
+local function infer_steps(trace, member, alone, found)
+  if found and not found.inferred then return {} end
+  if found and alone then return inferred_steps(found.instances) end
+  local made = infer.stages(seen_by(trace, member), STAGES)
+  return inferred_steps(made and made.instances or {})
+end
+
+
+-- What llmprof.ranks asks of its caller. declared: the recipe's stages; own: its
+-- categories; found: of analysis.stages.find; each may be nil.
+function rank_view.knowledge(declared, own, found)
+  return {
+    mark_collectives = categories.marker(own, COMMUNICATION),
+    mark_experts = categories.marker(own, EXPERTS),
+    class_of = waiting.class_of,
+    marks = marks_of(declared),
+    infer = function(trace, member, alone)
+      return infer_steps(trace, member, alone, found)
+    end,
+  }
+end
+
+
+-- The part of a trace that llmprof.ranks keeps. stays: the trace is there as long.
+function rank_view.part(trace, file, knowledge, stays)
+  return part.of(trace, file, knowledge, stays)
+end
+
+
+-- Is there anything to say: several ranks, or steps?
+local function is_worth(record)
+  return #record.ranks > 1 or #record.files > 1 or record.source ~= nil
+end
+
+
+-- The record of results.json, nil for one rank without steps, and the frames that it was made
+-- of. parts: of
+-- rank_view.part; metrics: metrics.json; left_out: lines about files that could not be
+-- read or are there twice; unread: names of the former.
+function rank_view.record(parts, knowledge, metrics, left_out, unread)
+  local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
+    metrics = metrics, link = hardware.link, left_out = left_out, unread = unread })
+  return is_worth(record) and record or nil, made
+end
+
+
+-- The frames that such parts make.
+function rank_view.merge(parts)
+  return select(2, ranks.examine(parts, {}))
+end
+
+
+-- The rows of collectives of one part's ranks; nil without.
+local function of_part(made, number, found)
+  local list = {}
+  for _, rank in ipairs(found and made.ranks or {}) do
+    if rank.part == number then
+      list[#list + 1] = errors.check(found:where { world = rank.rank })
+    end
+  end
+  return #list > 0 and pack.join(list) or nil
+end
+
+
+-- What a page draws of all ranks (llmprof.analysis.timeline.rank_events) on the clock of one of
+-- their traces, and which collectives are its own; nil where no part is of a session that
+-- began with this trace's. made: such frames.
+function rank_view.beside(made, trace)
+  local epoch = trace:info().epoch
+  for i, own in ipairs(epoch and made.parts or {}) do
+    if own.about.epoch == epoch then
+      local views = rank_events.views(made, clocks.inverse(made.clocks[i]))
+      return views, of_part(made, i, views.found)
+    end
+  end
+  return nil
+end
+
+
+-- What is known of a trace whose stages were found (analysis.stages.find), nothing configured.
+local function knowledge_of(found)
+  local declared = found and not found.by_engine and found.declared
+  return rank_view.knowledge(declared or nil, nil, found)
+end
+
+
+-- Add `step`, the place of each among those of its rank, from 0. rank: the column.
+local function number_steps(frame, rank)
+  return collectives.number(frame, { rank = rank, start = "start", ["end"] = "end" }, "step")
+end
+
+
+-- Collectives with the `step` that steps have: in parts it is a row of all steps.
+local function restep(made, own)
+  local names = {}
+  for _, column in ipairs(made:columns()) do
+    if column.name ~= "step" then names[#names + 1] = column.name end
+  end
+  spans.look_up(made, "step", own, "step", "own_step")
+  local view = errors.check(made:select(table.move(names, 1, #names, 2, { "own_step" })))
+  view:lag { column = "own_step", offset = 0, name = "step" }
+  return errors.check(view:select(table.move(names, 1, #names, 2, { "step" })))
+end
+
+
+-- The frames of one trace: steps and collectives, with all that is known of each; nil
+-- where it has none. found: of analysis.stages.find.
+function rank_view.frames(trace, file, found)
+  local own = part.of(trace, file, knowledge_of(found), true)
+  if own.steps then number_steps(own.steps, "rank") end
+  local _, made = ranks.examine({ own }, {})
+  if own.steps and made.collectives then
+    made.collectives = restep(made.collectives, own.steps)
+  end
+  return made
+end
+
+
+-- The ranks of a trace (of llmprof.ranks.members), and how its steps are known: { frame
+-- (with rank, phase and step), time }, nil where they are not. found: of analysis.stages.find.
+function rank_view.find_steps(trace, found)
+  local list, known = part.find_steps(trace, knowledge_of(found))
+  if known then number_steps(known.frame, "rank") end
+  return list, known
+end
+
+
+-- ---- results of parts alone ----
+
+-- When the last of the captures began: the same parts always make the same results.
+local function latest(parts)
+  local newest
+  for _, one in ipairs(parts) do
+    local epoch = one.about.epoch
+    if epoch and (not newest or epoch > newest) then newest = epoch end
+  end
+  return newest and os.date("!%Y-%m-%dT%H:%M:%SZ", newest // 1000000000) or clock.timestamp()
+end
+
+
+local function devices_of(record)
+  local list, seen = json.list {}, {}
+  for _, rank in ipairs(record.ranks) do
+    local key = ("%s/%s"):format(rank.file, rank.device)
+    if not seen[key] then
+      seen[key], list[#list + 1] = true, { id = rank.device, name = rank.gpu }
+    end
+  end
+  return list
+end
+
+
+-- Stages of the phases of steps, over all ranks.
+local function stages_of(record)
+  local list = json.list {}
+  for _, group in ipairs(record.stages or {}) do
+    if group.phase and group.mean_ns and group.mean_ns > 0 then
+      list[#list + 1] = { name = group.phase, instances = json.list {},
+        gpu_busy_ns = group.busy_ns, gpu_time_ns = group.gpu_time_ns, kernels = group.kernels,
+        gpu_idle_ns = math.max(group.mean_ns - group.busy_ns, 0),
+        idle_share = math.max(1 - group.busy_ns / group.mean_ns, 0),
+        wall = { count = group.count, mean_ns = group.mean_ns, min_ns = group.min_ns,
+          max_ns = group.max_ns, total_ns = group.total_ns } }
+    end
+  end
+  return list
+end
+
+
+local NO_TIMELINE = "parts of ranks were put together, not one timeline"
+
+-- results.json of parts alone: ranks, and what follows from them; and the frames that it was
+-- made of. id: of the run; far: of llmprof.ranks, where several processes have the collectives.
+function rank_view.results(parts, knowledge, id, left_out, unread, far)
+  local created = latest(parts)
+  errors.check_as("nothing", #parts > 0 or nil, "no file could be read")
+  local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
+    link = hardware.link, left_out = left_out, unread = unread, far = far })
+  local engine = record.engine and engines.find(record.engine)
+  return {
+    schema_version = 1,
+    run = { id = id, recipe = "ranks", created = created, llmprof = version.version },
+    source = {}, environment = { devices = devices_of(record) },
+    engine = engine and { name = engine.name, title = engine.title },
+    stages = stages_of(record), kernels = json.list {}, ranks = record,
+    missing = json.list { { what = "kernels by stage, counters, copies", why = NO_TIMELINE,
+      how = "llmprof RECIPE.lua capture=recorded recorded=FOLDER of one rank's file" } },
+  }, made
+end
+
+
+-- What the page of such results draws, of these frames; nil where nothing is known.
+function rank_view.events(made)
+  local bytes = rank_events.encode(made)
+  return bytes and pack.gzip(bytes)
+end
+
+
+return rank_view

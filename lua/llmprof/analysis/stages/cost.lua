@@ -1,0 +1,237 @@
+-- What each stage had to do: FLOP and bytes of the model's work in one instance
+-- of it, as stage.cost. From the recipe's flops(stage, metrics, cfg) where it
+-- gives something, else from the model's description and what the run did.
+--
+-- The stage "prefill" is the decoder's prefill and every encoder that is no
+-- stage without a parent itself, "decode" all steps after the first token; a
+-- stage named like an encoder is that encoder. Other stages have no cost. Where
+-- a repeat has several ranges of a stage (a range per step), each has its share.
+local json = require "llmprof.json"
+local model = require "llmprof.model"
+local range_name = require "llmprof.trace.nvtx_names"
+local errors = require "llmprof.process.errors"
+local text = require "llmprof.text"
+
+local work = {}
+
+-- Parameters may differ by this share before a description counts as that of
+-- another model.
+local TOLERANCE = 0.005
+
+local FORMULA = {
+  flops = "2 per multiply-add of matrix products, convolutions and attention",
+  bytes = "weight_bytes + kv_read_bytes + kv_write_bytes",
+}
+
+
+-- ---- from the recipe ----
+
+local function is_amount(value)
+  return type(value) == "number" and value > 0 and value < math.huge
+end
+
+
+-- flops(stage, metrics, cfg) gives a number, { flops, bytes } or nothing.
+local function from_recipe(given, stage)
+  if not given.flops then return nil end
+  local said = given.flops(stage, given.metrics)
+  if said == nil then return nil end
+  local made = type(said) == "table" and { flops = said.flops, bytes = said.bytes }
+    or { flops = said }
+  local good = (made.flops ~= nil or made.bytes ~= nil)
+    and (made.flops == nil or is_amount(made.flops))
+    and (made.bytes == nil or is_amount(made.bytes))
+  if not good then
+    errors.raise("usage", ("flops: stage '%s': a number above 0 or { flops =, bytes = } is "
+      .. "expected"):format(stage.name))
+  end
+  made.source = "the recipe's flops()"
+  return made
+end
+
+
+-- ---- from the description ----
+
+local function times(images, batch)
+  local list = {}
+  for i, image in ipairs(images) do
+    list[i] = { count = image.count * batch, size = image.size }
+  end
+  return list
+end
+
+
+-- An encoder of audio takes one window per sequence.
+local function encoder_cost(arch, run, name)
+  if model.takes_audio(arch, name) then
+    return model.encode(arch, name, { { count = run.batch, size = 1 } }),
+      { batch = run.batch, images = json.list {} }
+  end
+  if #run.images == 0 then return nil end
+  return model.encode(arch, name, times(run.images, run.batch)),
+    { batch = run.batch, images = json.list(run.images), images_source = run.images_source }
+end
+
+
+local function prefill_cost(arch, run, own_stage)
+  local list = { { name = "decoder",
+    cost = model.prefill(arch, { tokens = run.prompt_tokens, batch = run.batch }) } }
+  local done = { batch = run.batch, tokens = run.prompt_tokens }
+  for _, part in ipairs(arch.encoders) do
+    local cost = not own_stage[part.name] and encoder_cost(arch, run, part.name)
+    if cost then
+      list[#list + 1] = { name = part.name, cost = cost }
+      done.images, done.images_source = json.list(run.images), run.images_source
+    end
+  end
+  return model.together(list), done, list
+end
+
+
+local function decode_cost(arch, run)
+  local steps = run.new_tokens and run.new_tokens - 1 or 0
+  if steps < 1 then return nil end
+  local done = { batch = run.batch, steps = steps, context = run.prompt_tokens }
+  return model.decode(arch, done), done
+end
+
+
+-- What cannot overlap: an encoder's output is the decoder's input.
+local function one_after_the_other(list, ranges)
+  local made = {}
+  for i, entry in ipairs(list) do
+    made[i] = { name = entry.name, flops = entry.cost.flops / ranges,
+      bytes = entry.cost.bytes / ranges }
+  end
+  return made
+end
+
+
+local function is_encoder(arch, name)
+  for _, part in ipairs(arch.encoders) do
+    if part.name == name then return true end
+  end
+  return false
+end
+
+
+-- Ranges of a stage in one repeat.
+local function ranges_of(stage)
+  local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats
+  return repeats and repeats > 0 and math.max(count / repeats, 1) or 1
+end
+
+
+-- One step of an engine, of the requests that such steps had in the mean, half way
+-- through their texts; nil where a step does both.
+local function step_cost(arch, run, role, instances)
+  local requests, fresh = 0, 0
+  for _, instance in ipairs(instances) do
+    requests, fresh = requests + (instance.requests or 0), fresh + (instance.context or 0)
+  end
+  local function mean(sum) return math.floor(sum / #instances + 0.5) end
+  if role == "decode" and mean(requests) > 0 then
+    local done = { batch = mean(requests), steps = 1,
+      context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
+    return model.decode(arch, done), done
+  elseif role == "prefill" and mean(fresh) > 0 then
+    local done = { batch = mean(fresh), tokens = run.prompt_tokens }
+    return model.prefill(arch, done), done
+  end
+  return nil
+end
+
+
+local function of_engine(given, stage)
+  local arch, run, own = given.arch, given.run, {}
+  if not arch or not run or not arch.decoder then return nil end
+  for _, instance in ipairs(given.found.instances) do
+    if instance.stage == stage.name and instance.used then own[#own + 1] = instance end
+  end
+  local cost, done = step_cost(arch, run, range_name.role(stage.name), own)
+  if not cost then return nil end
+  cost.parts = json.list(cost.parts)
+  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
+  return cost
+end
+
+
+local function from_description(given, stage, own_stage)
+  if given.found and given.found.by_engine then return of_engine(given, stage) end
+  local arch, run = given.arch, given.run
+  if not arch or not run then return nil end
+  local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
+  if is_encoder(arch, role) then
+    cost, done = encoder_cost(arch, run, role)
+  elseif arch.decoder and role == "prefill" then
+    cost, done, sequence = prefill_cost(arch, run, own_stage)
+  elseif arch.decoder and role == "decode" then
+    cost, done = decode_cost(arch, run)
+  end
+  if not cost then return nil end
+  local ranges = ranges_of(stage)
+  if ranges > 1 then
+    cost = model.scaled(cost, 1 / ranges)
+    done.ranges = ranges
+  end
+  cost.sequence = sequence and #sequence > 1 and json.list(one_after_the_other(sequence, ranges))
+    or nil
+  cost.parts = json.list(cost.parts)
+  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
+  return cost
+end
+
+
+-- ---- whether it can be right ----
+
+-- What is wrong with the description for this run, or nil.
+local function contradiction(given)
+  local metrics, arch = given.metrics, given.arch
+  local said = metrics and metrics.model and metrics.model.parameters
+  local counted = said and said.total
+  if not arch or type(counted) ~= "number" then return nil end
+  local described = model.parameters(arch).total
+  if math.abs(described - counted) <= TOLERANCE * counted then return nil end
+  if arch.partial and described < counted then return nil end
+  return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
+    text.count(described), text.count(counted))
+end
+
+
+-- Why no stage has a cost, and what would give it one.
+local function reason(given)
+  if not given.arch then
+    return given.arch_complaint or "nothing describes the model",
+      "describe the architecture in model.arch, name a config.json with model.config, or give "
+        .. "the recipe a function flops(stage, metrics, cfg)"
+  end
+  return "the run does not say how many tokens it had",
+    "a workload that writes metrics.json, as docs/workload.md describes"
+end
+
+
+-- Give each stage its cost. given: arch
+-- (of llmprof.model), arch_complaint, run (of
+-- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
+-- Returns a missing entry { what, why, how } when no stage has one, or nil.
+function work.add(stages, given)
+  local wrong = contradiction(given)
+  if wrong then given = setmetatable({ arch = false }, { __index = given }) end
+  local own_stage, any = {}, false
+  for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
+  for _, stage in ipairs(stages) do
+    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
+    stage.cost = cost
+    any = any or cost ~= nil
+  end
+  if wrong then
+    return { what = "the model's cost", why = wrong,
+      how = "model.arch or model.config of the model that ran" }
+  end
+  if any then return nil end
+  local why, how = reason(given)
+  return { what = "the model's cost", why = why, how = how }
+end
+
+
+return work

@@ -1,0 +1,280 @@
+-- Stages: which NVTX ranges are which stage of the recipe, how they fall into
+-- repeats, and what the GPU did for each.
+--
+-- A stage is every range whose tag is its name ("text", or "domain:text" in a
+-- named domain). What a stage launched is decided by attribution, so GPU work
+-- that runs after the range has ended still counts for it. Children lie inside
+-- their parent and are counted in both.
+--
+-- Wall time is the GPU's: from when it could begin the stage, the start of the range or
+-- the end of what ran before, to the end of the last operation that the range launched,
+-- or of the range itself where that is later. A loop that launches ahead leaves its range
+-- long before. GPU busy is the time in which at least one operation that the stage
+-- launched was running; GPU idle is the part of the wall time in which no operation at
+-- all ran on the GPUs of the trace.
+--
+-- Of a serving engine that marks its steps these are the stages prefill, mixed and
+-- decode (llmprof.analysis.stages.engine_stages). Of several ranks each has instances and
+-- repeats of its own, and idle is when its own GPU was.
+--
+-- Without any range of a stage they are inferred (llmprof.analysis.stages.infer): then
+-- a stage is a stretch of time, and what starts in it on the GPU is its work.
+local cold = require "llmprof.analysis.stages.warmup"
+local complete = require "llmprof.trace.complete"
+local errors = require "llmprof.process.errors"
+local engine_stages = require "llmprof.analysis.stages.engine_stages"
+local infer = require "llmprof.analysis.stages.infer"
+local kinds = require "llmprof.trace.kinds"
+local members = require "llmprof.ranks.members"
+local steps = require "llmprof.analysis.stages.steps"
+
+local stages = {}
+
+stages.WHOLE_RUN = "whole run"
+
+
+local check = errors.check
+
+
+-- ---- instances ----
+
+-- Every range of the declared stages, by start: { stage, domain (nil: the
+-- default one), range, start, stop }.
+local function find_instances(trace, declared)
+  local names, parents = {}, {}
+  for _, stage in ipairs(declared) do
+    names[#names + 1] = stage.name
+    parents[stage.name] = stage.parent or false
+  end
+  local found = check(check(trace:frame "ranges"):where { tag = names })
+  local ranks = members.find(trace)
+  if #ranks > 1 then members.label_threads(ranks, found, trace) end
+  local instances = {}
+  for row = 1, #found do
+    local name = found:get(row, "tag")
+    instances[row] = { stage = name, parent = parents[name] or nil,
+      domain = found:get(row, "domain"), range = found:get(row, "range"),
+      start = found:get(row, "start"), stop = found:get(row, "end"),
+      rank = #ranks > 1 and found:get(row, "rank") or nil,
+      pid = #ranks > 1 and found:get(row, "pid") or nil }
+  end
+  return engine_stages.in_order(instances)
+end
+
+
+-- One instance that spans the trace, for a trace without any stage.
+local function whole_run(trace)
+  local first, last = check(trace:frame "gpu"):union():span()
+  if not first then return {} end
+  return { { stage = stages.WHOLE_RUN, start = first, stop = last } }
+end
+
+
+-- Number the repeats of each rank: each begins with the first declared stage that is
+-- there. Returns how many the rank with the most has.
+local function number_repeats(declared, instances)
+  local opener
+  for _, stage in ipairs(declared) do
+    for _, instance in ipairs(instances) do
+      if not opener and instance.stage == stage.name and not stage.parent then
+        opener = stage.name
+      end
+    end
+  end
+  local counts, most = {}, #instances > 0 and 1 or 0
+  for _, instance in ipairs(instances) do
+    local rank = instance.rank or -1
+    if instance.stage == opener then counts[rank] = (counts[rank] or 0) + 1 end
+    instance.rep = math.max(counts[rank] or 0, 1)
+    most = math.max(most, instance.rep)
+  end
+  return most
+end
+
+
+-- ---- what the GPU did ----
+
+local function names_at(declared, top)
+  local names = {}
+  for _, stage in ipairs(declared) do
+    if (stage.parent == nil) == top then names[#names + 1] = stage.name end
+  end
+  return names
+end
+
+
+-- The instances of inferred stages, as trace:label_spans takes them.
+local function spans_of(instances)
+  local spans = {}
+  for i, instance in ipairs(instances) do
+    spans[i] = { name = instance.stage, start = instance.start, stop = instance.stop }
+  end
+  return spans
+end
+
+
+-- Operations with the stage and the part (a child stage) that launched them.
+-- found: declared or whole and, where stages are inferred, inferred and instances.
+function stages.label(trace, frame, found)
+  local declared = found.whole and {} or found.declared
+  if found.by_engine then
+    engine_stages.label(frame, found.by_engine)
+    check(trace:label_spans(frame, "part", {}))
+  elseif found.inferred then
+    check(trace:label_spans(frame, "stage", spans_of(found.instances)))
+    check(trace:label_spans(frame, "part", {}))
+  else
+    check(trace:label(frame, "stage", names_at(declared, true)))
+    check(trace:label(frame, "part", names_at(declared, false)))
+  end
+  return frame
+end
+
+
+-- Ranges with the stage that they lie in; nil where stages are no ranges of the CPU.
+function stages.label_ranges(trace, frame, found)
+  if found.by_engine or found.inferred then return nil end
+  check(trace:label(frame, "stage", names_at(found.whole and {} or found.declared, true)))
+  return frame
+end
+
+
+-- By range row: counts and busy time of what was launched in it.
+local function measure_level(ops, level)
+  local by_range = {}
+  for _, row in ipairs(ops:group { by = { level .. "_range" }, total = { "duration" },
+    distinct = { "call" }, union = true }) do
+    local range = row[level .. "_range"]
+    if range then
+      by_range[range] = kinds.none { busy = row.busy, gpu_time = row.duration.total,
+        launches = row.distinct.call, done = row.last }
+    end
+  end
+  for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
+    local measured = by_range[row[level .. "_range"]]
+    if measured then kinds.set(measured, row) end
+  end
+  return by_range
+end
+
+
+local function measure_whole(ops)
+  local all = ops:group { total = { "duration" }, distinct = { "call" }, union = true }[1]
+  return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
+    launches = all.distinct.call })
+end
+
+
+local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
+
+-- A function from a process, or nil for all, to when the GPU did something for it; and one
+-- that forgets and closes it, for whoever was the last to ask for a while: of large traces it
+-- is large.
+local function busy_of(ops)
+  local sets = {}
+  return function(pid)
+    local key = pid or 0
+    sets[key] = sets[key] or (pid and check(ops:where { pid = pid }) or ops):union()
+    return sets[key]
+  end, function()
+    for _, set in pairs(sets) do set:close() end
+    sets = {}
+  end
+end
+
+
+-- The instances' times on the GPU, stages and parts each by themselves.
+local function project(trace, declared, instances)
+  for _, top in ipairs { true, false } do
+    local level = {}
+    for _, instance in ipairs(instances) do
+      if (instance.parent == nil) == top then level[#level + 1] = instance end
+    end
+    steps.project(trace, names_at(declared, top), level)
+  end
+end
+
+
+local function measure(ops, covered, instances, whole)
+  local levels = not whole
+    and { [true] = measure_level(ops, "stage"), [false] = measure_level(ops, "part") }
+  for _, instance in ipairs(instances) do
+    local measured = whole and measure_whole(ops)
+      or levels[instance.parent == nil][instance.range] or nothing
+    for key, value in pairs(measured) do instance[key] = value end
+    instance.wall = instance.stop - instance.start
+    instance.idle = instance.wall
+      - covered(instance.pid):covered(instance.start, instance.stop)
+  end
+end
+
+
+-- Do ranges mark the declared stages, and no engine its steps?
+function stages.are_marked(trace, declared)
+  local instances = find_instances(trace, declared)
+  return #instances > 0 and not engine_stages.find(trace, declared, true)
+end
+
+
+-- ---- together ----
+
+-- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
+-- repeats.skip_first; overlap: requests do, so that no stretch is one of them and none is
+-- inferred (optional). Returns { instances, repeats (of llmprof.analysis.stages.warmup),
+-- whole, inferred, declared, missing, ops (all GPU operations), busy (a function from a
+-- process, nil for all, to when these ran) }: instances by start with their measures
+-- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
+-- the last of their operations ended), rep, used and steps
+-- (of llmprof.analysis.stages.steps), of several ranks rank and pid, too; by_engine is that
+-- of llmprof.analysis.stages.engine_stages, where labels mark the stages; missing names the
+-- declared stages that the trace does not have; inferred is that of
+-- llmprof.analysis.stages.infer, where no range marked a stage.
+function stages.find(trace, declared, policy, overlap)
+  complete.check(trace)
+  local instances, inferred = find_instances(trace, declared), nil
+  local by_engine = engine_stages.find(trace, declared, #instances > 0)
+  if by_engine then
+    instances, declared = by_engine.instances, by_engine.declared
+  elseif #instances == 0 and not overlap then
+    inferred = infer.stages(trace, declared)
+  end
+  if inferred then instances = inferred.instances end
+  local whole = #instances == 0
+  if whole then instances = whole_run(trace) end
+  local count = number_repeats(by_engine and {} or declared, instances)
+  local ops = stages.label(trace, check(trace:frame "gpu"),
+    { declared = declared, whole = whole, inferred = inferred, instances = instances,
+      by_engine = by_engine })
+  if not (inferred or whole or by_engine) then project(trace, declared, instances) end
+  local busy, forget_busy = busy_of(ops)
+  measure(ops, busy, instances, whole)
+  forget_busy()
+  if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
+  local repeats = cold.judge(instances, count, policy)
+  if by_engine then cold.judge_first(instances, repeats, policy) end
+  local seen, missing = {}, {}
+  for _, instance in ipairs(instances) do
+    seen[instance.stage] = true
+  end
+  for _, stage in ipairs(declared) do
+    if not seen[stage.name] then missing[#missing + 1] = stage.name end
+  end
+  if whole then declared = { { name = stages.WHOLE_RUN } } end
+  return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
+    declared = declared, missing = missing, ops = ops, busy = busy,
+    forget_busy = forget_busy, by_engine = by_engine }
+end
+
+
+-- The range rows, or the numbers of inferred stretches, of the used instances of
+-- stages without a parent.
+function stages.used_ranges(found)
+  local rows = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then rows[#rows + 1] = instance.range end
+  end
+  return rows
+end
+
+
+return stages

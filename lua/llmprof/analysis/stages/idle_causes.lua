@@ -1,0 +1,139 @@
+-- What the CPU did while the GPU had nothing to do.
+--
+-- Within a stage, GPU idle time is split by what the threads that launch work
+-- were in at that moment:
+--   launch  an API call that launches kernels, graphs, copies or sets
+--   sync    a call that waits for the GPU
+--   memory  a call that allocates or frees
+--   other   any other CUDA call (module loading, attributes, cudaEventQuery and the like, which
+--           ask whether the GPU is done and return at once)
+--   host    no CUDA call at all: the framework, the interpreter
+-- Time in several at once (several threads) counts for the first of these.
+local classes = require "llmprof.classes"
+local errors = require "llmprof.process.errors"
+local steps = require "llmprof.analysis.stages.steps"
+
+local waiting = {}
+
+waiting.classes = { "launch", "sync", "memory", "other", "host" }
+
+local patterns = {
+  { "sync", { "Synchronize" } },
+  { "launch", { "Launch", "Memcpy", "Memset", "memcpy", "memset" } },
+  { "memory", { "Malloc", "Free", "MemAlloc", "HostAlloc", "MemPool" } },
+}
+
+
+-- The class of an API call, by name.
+function waiting.class_of(name)
+  for _, entry in ipairs(patterns) do
+    for _, pattern in ipairs(entry[2]) do
+      if name:find(pattern, 1, true) then return entry[1] end
+    end
+  end
+  return "other"
+end
+
+
+local check = errors.check
+
+
+-- Names of API calls by class, in this order.
+local BUSY = { "launch", "sync", "memory", "other" }
+
+local function names_by_class(api)
+  local lists, by_class = {}, {}
+  for i, class in ipairs(BUSY) do
+    lists[i] = {}
+    by_class[class] = lists[i]
+  end
+  for _, row in ipairs(api:group { by = { "name" } }) do
+    if row.name then table.insert(by_class[waiting.class_of(row.name)], row.name) end
+  end
+  return lists
+end
+
+
+local function launching_threads(ops)
+  local tids = {}
+  for _, row in ipairs(ops:group { by = { "launch_tid" } }) do
+    if row.launch_tid then tids[#tids + 1] = row.launch_tid end
+  end
+  return tids
+end
+
+
+-- The calls of the threads that launch these operations.
+local function calls_of(api, ops)
+  return check(api:where { tid = launching_threads(ops) })
+end
+
+
+-- Of a process, or of all: the calls of its threads that launch.
+local function classes_of(api, ops, pid)
+  if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
+  local own = calls_of(api, ops)
+  return classes.of(own, "name", names_by_class(own))
+end
+
+
+-- What was made of traces: trace -> process, 0 for all -> classes of its calls.
+local made = setmetatable({}, { __mode = "k" })
+
+
+-- Are all of these rows of the process?
+local function is_only(frame, pid) return #check(frame:where { pid = pid }) == #frame end
+
+
+-- A function from a process (nil: all of them) to what CUDA calls the threads of it that
+-- launch work were in, by class. ops: the trace's frame of all GPU operations.
+function waiting.calls(trace, ops)
+  local api = check(trace:frame "api")
+  made[trace] = made[trace] or {}
+  local known = made[trace]
+  return function(pid)
+    local key = pid or 0
+    if not known[key] and pid and is_only(ops, pid) and is_only(api, pid) then
+      known[0] = known[0] or classes_of(api, ops)
+      known[key] = known[0]
+    end
+    known[key] = known[key] or classes_of(api, ops, pid)
+    return known[key]
+  end
+end
+
+
+-- A function from an instance (start, stop in ns) and its process (nil: all of them) to
+-- ns of GPU idle time by class. found: of analysis.stages.find.
+function waiting.classifier(trace, found)
+  local of_process = waiting.calls(trace, found.ops)
+  return function(instance, pid)
+    local calls, busy = of_process(pid), found.busy(pid)
+    local from, to = instance.start, instance.stop
+    local split = {}
+    split.launch, split.sync, split.memory, split.other = calls:within(from, to, busy)
+    split.host = math.max(to - from, 0) - busy:covered(from, to) - split.launch - split.sync
+      - split.memory - split.other
+    return split
+  end
+end
+
+
+-- A function from instances to what API calls within their ranges took: by class { calls, ns },
+-- whether or not the GPU was idle.
+function waiting.api_time(trace)
+  local api = check(trace:frame "api")
+  return function(instances)
+    local result = {}
+    for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
+    for _, row in ipairs(steps.within(api, instances):group { by = { "name" },
+      total = { "duration" } }) do
+      local entry = result[waiting.class_of(row.name or "")]
+      entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
+    end
+    return result
+  end
+end
+
+
+return waiting

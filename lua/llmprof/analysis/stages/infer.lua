@@ -1,0 +1,300 @@
+-- Stages of a trace that marks none: decode steps are what comes back at regular
+-- distances on the GPU, prefill is what lies before them.
+--
+-- The anchor is a kernel (a name and a grid) or a CUDA graph that comes once in
+-- each step: the kernel that picks the token where a name tells it, else what
+-- has the longest period of those that are regular most of the time, since
+-- layers come back within a step. A step goes from the end of one anchor to the
+-- end of the next (from start to start where it is a whole graph), if it runs the
+-- kernels that its neighbour runs. Where it does not, a generation ends and the
+-- next prefill begins.
+local errors = require "llmprof.process.errors"
+local layers = require "llmprof.analysis.stages.layers"
+local period = require "llmprof.period"
+local statistics = require "llmprof.statistics"
+
+local infer = {}
+
+-- Steps of the shortest generation.
+local LEAST_STEPS = 4
+
+-- Without a kernel that picks tokens: so many in the longest one, and regular
+-- for this share of the time of what is regular for longest.
+local UNNAMED_STEPS, UNNAMED_SPAN = 8, 0.5
+
+-- Periods that differ by less are one.
+local SAME_PERIOD = 0.1
+
+-- Kernels and ns of the shortest step: less is a loop of something else.
+local LEAST_KERNELS, LEAST_NS = 5, 100e3
+
+-- Two steps are alike from this share of equal kernels on.
+local ALIKE = 0.6
+
+-- Idle time of the GPU that separates a prefill from what came before: at least
+-- so many periods, and so many ns.
+local PAUSE_PERIODS, PAUSE_NS = 2, 20e6
+
+-- Less confidence than this is none.
+local LEAST_CONFIDENCE = 0.5
+
+-- What an anchor without a telling name is worth: a layer comes back as a step
+-- does. So a step has to have layers in it, by its attention, or, where no kernel
+-- is known to be one, by most of its kernels.
+local UNNAMED_WORTH, LAYERED = 0.8, 0.5
+
+local KERNEL_KEYS = layers.KEYS
+local GRAPH_KEYS = { "kind", "name" }
+
+
+local check = errors.check
+
+
+-- ---- the anchor ----
+
+-- What comes back seldom enough for a step.
+local function rhythms_of(frame, keys)
+  local list = {}
+  for _, rhythm in ipairs(period.rhythms(frame, keys, LEAST_STEPS)) do
+    if rhythm.period >= LEAST_NS then list[#list + 1] = rhythm end
+  end
+  return list
+end
+
+
+-- The operations of the process and device that do most.
+local function busiest(frame)
+  local most
+  for _, row in ipairs(frame:group { by = { "pid", "device" } }) do
+    if not most or row.count > most.count then most = row end
+  end
+  if not most then return nil end
+  return check(frame:where { pid = most.pid or false, device = most.device or false })
+end
+
+
+-- Does this kernel pick tokens?
+local function picks_tokens(name)
+  local lower = name:lower()
+  return lower:find("argmax", 1, true) or lower:find("multinomial", 1, true)
+    or name:find "Sampling" or lower:find "%f[%a]sampl"
+end
+
+
+local function most_regular(list)
+  local best
+  for _, rhythm in ipairs(list) do
+    if not best or rhythm.distances > best.distances
+      or (rhythm.distances == best.distances and rhythm.spread < best.spread) then
+      best = rhythm
+    end
+  end
+  return best
+end
+
+
+-- Of kernels without a telling name, those that have the longest period.
+local function slowest(rhythms)
+  local span, longest, list = 0, 0, {}
+  for _, rhythm in ipairs(rhythms) do span = math.max(span, rhythm.span) end
+  local function is_steady(rhythm)
+    return rhythm.longest >= UNNAMED_STEPS and rhythm.span >= UNNAMED_SPAN * span
+  end
+  for _, rhythm in ipairs(rhythms) do
+    if is_steady(rhythm) then longest = math.max(longest, rhythm.period) end
+  end
+  for _, rhythm in ipairs(rhythms) do
+    if is_steady(rhythm) and rhythm.period >= longest * (1 - SAME_PERIOD) then
+      list[#list + 1] = rhythm
+    end
+  end
+  return list
+end
+
+
+-- { frame, keys, rhythm, name, named, edge (of the anchor: where a step begins),
+-- least (operations of a step) }, or nil.
+local function kernel_anchor(trace)
+  local frame = busiest(check(trace:frame "kernels"))
+  if not frame then return nil end
+  local named, rhythms = {}, rhythms_of(frame, KERNEL_KEYS)
+  for _, rhythm in ipairs(rhythms) do
+    local name = frame:get(rhythm.row, "name")
+    if name and picks_tokens(name) then named[#named + 1] = rhythm end
+  end
+  local best = most_regular(#named > 0 and named or slowest(rhythms))
+  return best and { frame = frame, keys = KERNEL_KEYS, rhythm = best, named = #named > 0,
+    name = frame:get(best.row, "short_name") or "(unnamed kernel)", edge = "end",
+    least = LEAST_KERNELS }
+end
+
+
+-- The same where CUDA graphs were traced as one operation each.
+local function graph_anchor(trace)
+  local frame = busiest(check(trace:frame "gpu"))
+  if not frame then return nil end
+  local graphs = {}
+  for _, rhythm in ipairs(rhythms_of(frame, GRAPH_KEYS)) do
+    if frame:get(rhythm.row, "kind") == "graph" then graphs[#graphs + 1] = rhythm end
+  end
+  local best = most_regular(slowest(graphs))
+  return best and { frame = frame, keys = GRAPH_KEYS, rhythm = best, named = true,
+    name = "CUDA graph", edge = "start", least = 1 }
+end
+
+
+-- ---- steps ----
+
+-- The step of a cycle, { start, stop, likeness }, or nil where it is none.
+local function step_of(anchor, cycle)
+  if not cycle.next or cycle.likeness < ALIKE or cycle.rows < anchor.least then return nil end
+  local frame, edge = anchor.frame, anchor.edge
+  return { start = frame:get(cycle.first, edge), stop = frame:get(cycle.next, edge),
+    likeness = cycle.likeness }
+end
+
+
+-- The last step of a generation has no anchor behind it where the anchor opens
+-- a step: then what follows begins with one.
+local function last_step(anchor, cycle)
+  if cycle.head < ALIKE then return nil end
+  local frame = anchor.frame
+  return { start = frame:get(cycle.first, anchor.edge),
+    stop = frame:get(cycle.head_last, "end"), likeness = cycle.head }
+end
+
+
+-- Lists of steps, one list for each generation.
+local function generations_of(anchor)
+  local list, current = {}, {}
+  for _, cycle in ipairs(period.cycles(anchor.frame, anchor.keys, anchor.rhythm.row)) do
+    local step = step_of(anchor, cycle)
+    if step then
+      current[#current + 1] = step
+    elseif #current > 0 then
+      current[#current + 1] = last_step(anchor, cycle)
+      if #current >= LEAST_STEPS then list[#list + 1] = current end
+      current = {}
+    end
+  end
+  return list
+end
+
+
+-- What a step in the middle of the last generation is made of: as of
+-- llmprof.analysis.stages.layers, nil where that cannot be told.
+local function made_of(anchor, generations)
+  local last = generations[#generations]
+  if anchor.keys == GRAPH_KEYS or not last then return nil end
+  return layers.of_step(anchor.frame, last[(#last + 1) // 2])
+end
+
+
+-- Does what was found have layers, and is none itself?
+local function is_layered(anchor, made)
+  if not made then return false end
+  if made.named then return made.count >= 2 end
+  return made.share >= LAYERED and not layers.has_attention(anchor.frame)
+end
+
+
+local function worth_of(anchor, made)
+  if anchor.named then return 1 end
+  return is_layered(anchor, made) and UNNAMED_WORTH or 0
+end
+
+
+-- Steps as they are all alike, and as even as they are long.
+local function confidence_of(anchor, generations, made)
+  local likeness, steps = 0, 0
+  for _, list in ipairs(generations) do
+    for _, step in ipairs(list) do likeness, steps = likeness + step.likeness, steps + 1 end
+  end
+  if steps == 0 then return 0, 0 end
+  return likeness / steps * math.max(1 - anchor.rhythm.spread, 0)
+    * worth_of(anchor, made), steps
+end
+
+
+-- ---- stages ----
+
+-- When the work between two times began: after its last long pause, with the
+-- call that launched its first operation. What was called before `from`, the
+-- copy of the last token say, belongs to the generation before.
+local function prefill_start(ops, from, to, pause)
+  local view = check(ops:where { { "start", ">=", from }, { "start", "<", to } })
+  local called = check(view:where { { "api_start", ">=", from } })
+  if #called > 0 then view = called end
+  local covered = view:union()
+  local first, last = covered:span()
+  if not first then return nil end
+  local pauses = covered:gaps(first, last, pause)
+  if #pauses > 0 then first = select(2, pauses:get(#pauses)) end
+  local launched = view:where { start = first }:get(1, "api_start")
+  return launched and math.max(launched, from) or first
+end
+
+
+-- When the first token was there, at the latest when the first step began: where
+-- steps are whole graphs, the kernel that picked it comes before them.
+local function prefill_stop(kernels, from, to)
+  local picked
+  local view = check(kernels:where { { "start", ">=", from }, { "end", "<", to } })
+  for _, row in ipairs(view:group { by = { "name" }, union = true }) do
+    if row.name and picks_tokens(row.name) then picked = math.max(picked or 0, row.last) end
+  end
+  return picked or to
+end
+
+
+-- Instances in order, with `range` as label_spans numbers them.
+local function instances_of(trace, anchor, generations, wanted)
+  local ops, kernels = check(trace:frame "gpu"), check(trace:frame "kernels")
+  local list, from = {}, 0
+  local pause = math.floor(math.max(PAUSE_PERIODS * anchor.rhythm.period, PAUSE_NS))
+  local function add(instance)
+    if not wanted[instance.stage] then return end
+    instance.range = #list
+    list[#list + 1] = instance
+  end
+  for _, steps in ipairs(generations) do
+    local start, stop = steps[1].start, steps[#steps].stop
+    if anchor.edge == "start" then start = prefill_stop(kernels, from, start) end
+    local begin = prefill_start(ops, from, start, pause)
+    if begin then add { stage = "prefill", start = begin, stop = start } end
+    add { stage = "decode", start = start, stop = stop, steps = steps }
+    from = stop
+  end
+  return list
+end
+
+
+-- The median step of the last generation: the first may have been slow.
+local function usual_step(generations)
+  local times = {}
+  for i, step in ipairs(generations[#generations]) do times[i] = step.stop - step.start end
+  return statistics.median(times)
+end
+
+
+-- The stages prefill and decode, as far as they are declared, of a trace that
+-- marks none: { instances, confidence (0..1), anchor (name), named (its name says
+-- that it comes once per token), period_ns (of the last generation), steps,
+-- generations, layers (of a step, where they can be told) }; nil when nothing is regular enough.
+function infer.stages(trace, declared)
+  local wanted = {}
+  for _, stage in ipairs(declared) do wanted[stage.name] = true end
+  if not wanted.decode then return nil end
+  local anchor = graph_anchor(trace) or kernel_anchor(trace)
+  if not anchor then return nil end
+  local generations = generations_of(anchor)
+  local made = made_of(anchor, generations)
+  local confidence, steps = confidence_of(anchor, generations, made)
+  if confidence < LEAST_CONFIDENCE then return nil end
+  return { instances = instances_of(trace, anchor, generations, wanted), confidence = confidence,
+    anchor = anchor.name, named = anchor.named, period_ns = usual_step(generations),
+    steps = steps, generations = #generations, layers = made and made.count }
+end
+
+
+return infer

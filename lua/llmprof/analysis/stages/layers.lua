@@ -1,0 +1,191 @@
+-- Layers within a step: the kernels of a token's step come back once per layer. What
+-- comes as often as there are layers is attention where a name tells it, else what
+-- most kernels of the step do. Kernels of CUDA graphs count like others, where they
+-- were traced one by one. A layer begins with that kernel; where it is a collective, it ends
+-- with it.
+local categories = require "llmprof.analysis.kernels.categories"
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local statistics = require "llmprof.statistics"
+
+local layers = {}
+
+layers.KEYS = { "name", "grid_x", "grid_y", "grid_z", "block_x" }
+
+-- Fewer repetitions than this are chance without a telling name.
+local LEAST = 4
+
+-- A count that only this part of the kernels has, or less, is no layer's.
+local OWN = 0.1
+
+-- Steps that the table of layers is made of, the last ones.
+local MOST_STEPS = 64
+
+
+local check = errors.check
+
+
+-- ---- how many ----
+
+local function by_duration(a, b)
+  if a.duration.total ~= b.duration.total then return a.duration.total > b.duration.total end
+  return (a.name or "") < (b.name or "")
+end
+
+
+-- The group of kernels that does most of a step's attention, nil without any.
+local function attention_of(groups, classify)
+  local list = {}
+  for _, group in ipairs(groups) do
+    if group.name and classify(group.name) == "attention" then list[#list + 1] = group end
+  end
+  table.sort(list, by_duration)
+  return list[1]
+end
+
+
+-- The part of all rows whose count is a multiple of one.
+local function multiples(rows, count)
+  local sum = 0
+  for other, own in pairs(rows) do
+    if other % count == 0 then sum = sum + own end
+  end
+  return sum
+end
+
+
+-- How often most kernels of a step come back, once or several times in each layer,
+-- with the part of the kernels that does.
+local function usual_count(groups)
+  local rows, all, best, most = {}, 0, nil, 0
+  for _, group in ipairs(groups) do
+    all = all + group.count
+    if group.count >= LEAST then rows[group.count] = (rows[group.count] or 0) + group.count end
+  end
+  for count, own in pairs(rows) do
+    local sum = multiples(rows, count)
+    if own >= OWN * all and (sum > most or (sum == most and count > best)) then
+      best, most = count, sum
+    end
+  end
+  return best, all > 0 and most / all or 0
+end
+
+
+-- The longest kernel that comes so often; of those without a name there may be any number.
+local function longest_of(groups, count)
+  local list = {}
+  for _, group in ipairs(groups) do
+    if group.count == count and group.name then list[#list + 1] = group end
+  end
+  table.sort(list, by_duration)
+  return list[1]
+end
+
+
+local function within(frame, step)
+  return check(frame:where { { "start", ">=", step.start }, { "start", "<", step.stop } })
+end
+
+
+-- What the kernels of a step are made of: { count (of layers), named (attention tells
+-- it), share (of its kernels that come once or several times a layer), group (of
+-- the kernel that comes once in each), first (number of the layer between the first of these
+-- and the next: 1 where they end layers), edge ("start" of such a kernel, where a layer begins,
+-- or "end", where it ends) }; nil where nothing comes back.
+function layers.of_kernels(frame)
+  local classify = categories.classifier()
+  local groups = frame:group { by = layers.KEYS, total = { "duration" } }
+  local count, share = usual_count(groups)
+  local attention = attention_of(groups, classify)
+  local group = attention or (count and longest_of(groups, count))
+  if not group then return nil end
+  local ends = group.name and classify(group.name) == categories.COMMUNICATION
+  return { count = group.count, named = attention ~= nil, share = share, group = group,
+    first = ends and 1 or 0, edge = ends and "end" or "start" }
+end
+
+
+-- The same of the kernels of one GPU that start within a step.
+function layers.of_step(frame, step)
+  return layers.of_kernels(within(frame, step))
+end
+
+
+-- Does any kernel of the frame compute attention, by its name?
+function layers.has_attention(frame)
+  return attention_of(frame:group { by = { "name" }, total = { "duration" } },
+    categories.classifier()) ~= nil
+end
+
+
+-- ---- the table ----
+
+-- The times between which the layers of a step lie.
+local function edges_in(view, made)
+  local wanted = {}
+  for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] end
+  local rows, edges = check(view:where(wanted)), {}
+  for row = 1, #rows do edges[row] = rows:get(row, made.edge) end
+  table.sort(edges)
+  return edges
+end
+
+
+-- Add a step: a layer lasts from one kernel to the next, so the last one, which has no end
+-- of its own, or the first one, which has no beginning, is left out.
+local function add_step(sums, frame, step, made)
+  local view = within(frame, step)
+  local edges = edges_in(view, made)
+  if #edges ~= made.count then return end
+  for index = 1, made.count - 1 do
+    local from, to = edges[index], edges[index + 1]
+    local sum = sums[index] or { times = {}, kernels = {} }
+    sums[index] = sum
+    table.insert(sum.times, to - from)
+    table.insert(sum.kernels, #within(view, { start = from, stop = to }))
+  end
+end
+
+
+local function row_of(index, sum)
+  local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
+  return { index = index, kernels = kernels.mean, mean_ns = time.mean, std_ns = time.std,
+    count = time.count }
+end
+
+
+-- Where the layers of steps lie: list of { start, stop, index (from 0) }, but for the last of
+-- each step, which goes on into what follows, or for the first, which begins with the step.
+-- frame: kernels of one GPU; made: of layers.of_step, or nil.
+function layers.spans(frame, steps, made)
+  local list = {}
+  for _, step in ipairs(made and steps or {}) do
+    local edges = edges_in(within(frame, step), made)
+    for index = 1, #edges == made.count and made.count - 1 or 0 do
+      list[#list + 1] = { start = edges[index], stop = edges[index + 1],
+        index = made.first + index - 1 }
+    end
+  end
+  return list
+end
+
+
+-- The layers of a decode: { count, kernel (short name or name of what comes once in
+-- each), named, ends (true: it ends them), rows: list of { index, kernels, mean_ns, std_ns,
+-- count } }; nil where they cannot be told. frame: kernels of one GPU; steps: list of { start,
+-- stop }.
+function layers.describe(frame, steps)
+  local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
+  if not made or made.count < 2 then return nil end
+  local sums, rows = {}, json.list {}
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
+    add_step(sums, frame, steps[i], made)
+  end
+  for place, sum in ipairs(sums) do rows[place] = row_of(made.first + place - 1, sum) end
+  return { count = made.count, kernel = made.group.name, named = made.named,
+    ends = made.first == 1 or nil, rows = rows }
+end
+
+
+return layers

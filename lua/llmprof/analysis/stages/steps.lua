@@ -1,0 +1,168 @@
+-- Steps of a stage: the ranges inside it that each mark one token, where the
+-- recipe names them (a stage's `step`), or what was inferred.
+--
+-- A step lasts from when the GPU could begin it to when its token is there: from
+-- the end of the step before it to the end of the last operation that its range
+-- launched. The first of a stage could begin with its range, or, where the CPU
+-- asked for it ahead of time, when what ran before it had ended. The range itself
+-- is CPU time: in a loop that does not wait for its tokens it says nothing of
+-- them, only how far ahead the CPU is.
+local bisect = require "llmprof.statistics.bisect"
+local errors = require "llmprof.process.errors"
+
+local steps = {}
+
+local COLUMNS = { "range", "pid", "host_start", "host_end", "before", "end", "kernels" }
+
+
+-- The rows of a range on several devices are one step, done when the last is.
+local function merge(step, row)
+  step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
+  step.stop = math.max(step.stop, row["end"])
+  step.kernels = step.kernels + row.kernels
+end
+
+
+-- Every range of these names that launched something, by start: { range, host_start,
+-- host_stop, before (end of what ran before it; nil: nothing did), stop (ns),
+-- kernels }.
+local function ranges_named(trace, names)
+  local found = errors.check(trace:steps(names))
+  local list, by_range = {}, {}
+  for number = 1, #found do
+    local row = {}
+    for _, column in ipairs(COLUMNS) do row[column] = found:get(number, column) end
+    local step = by_range[row.range]
+    if step then
+      merge(step, row)
+    else
+      step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
+        before = row.before, stop = row["end"], kernels = row.kernels, pid = row.pid }
+      by_range[row.range], list[#list + 1] = step, step
+    end
+  end
+  table.sort(list, function(a, b) return a.host_start < b.host_start end)
+  return list
+end
+
+
+-- Give each of these instances of ranges their time on the GPU, `start` to `stop`: from
+-- when it could begin what they launched to the end of its last operation, or of the
+-- range where the CPU is done later. The range's own are `host_start` and `host_stop`.
+function steps.project(trace, names, instances)
+  local by_range = {}
+  for _, ran in ipairs(#names > 0 and ranges_named(trace, names) or {}) do
+    by_range[ran.range] = ran
+  end
+  for _, instance in ipairs(instances) do
+    local ran = by_range[instance.range]
+    instance.host_start = instance.host_start or instance.start
+    instance.host_stop = instance.host_stop or instance.stop
+    if ran then
+      instance.stop = math.max(instance.host_stop, ran.stop)
+      instance.start = math.min(math.max(instance.host_start, ran.before or 0), instance.stop)
+    end
+  end
+end
+
+
+-- Rows of a frame within the ranges of instances, once for each: of its process, where
+-- there are several, which run side by side.
+function steps.within(frame, instances)
+  local list = {}
+  for i, instance in ipairs(instances) do
+    list[i] = { start = instance.host_start or instance.start,
+      stop = instance.host_stop or instance.stop, pid = instance.pid }
+  end
+  return errors.check(frame:within(list, list[1] and list[1].pid and "pid" or nil))
+end
+
+
+-- The first of ranges by start that does not start before `time`.
+local function first_from(ranges, time)
+  return bisect.first(#ranges, function(place) return ranges[place].host_start >= time end)
+end
+
+
+local function is_inside(range, instance)
+  return range.host_stop <= instance.host_stop
+    and (not instance.pid or range.pid == instance.pid)
+end
+
+
+-- The marked steps within an instance, each with its start. ranges: by start.
+local function inside(instance, ranges)
+  local list = {}
+  for place = first_from(ranges, instance.host_start), #ranges do
+    local range = ranges[place]
+    if range.host_start > instance.host_stop then break end
+    if is_inside(range, instance) then
+      local before = list[#list]
+      local start = before and before.stop or math.max(range.host_start, range.before or 0)
+      list[#list + 1] = { range = range.range, start = start, stop = math.max(range.stop, start),
+        host_start = range.host_start, host_stop = range.host_stop, kernels = range.kernels }
+    end
+  end
+  return #list > 0 and list or nil
+end
+
+
+-- Give each instance of a stage whose recipe names its steps its `steps`: list of
+-- { range, start, stop, host_start, host_stop (ns), kernels }; nil without any. Inferred
+-- instances have theirs, of start and stop.
+function steps.mark(trace, declared, instances)
+  for _, stage in ipairs(declared) do
+    local ranges = stage.step and ranges_named(trace, { stage.step })
+    for _, instance in ipairs(ranges and instances or {}) do
+      if instance.stage == stage.name then instance.steps = inside(instance, ranges) end
+    end
+  end
+end
+
+
+-- The used instances of a stage that have steps.
+function steps.of(found, stage)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == stage.name and instance.steps then
+      list[#list + 1] = instance
+    end
+  end
+  return list
+end
+
+
+-- What lies between the range of one step and that of the next, where the CPU does
+-- something else: list of { start, stop } in ns.
+local function gaps_of(list)
+  local gaps = {}
+  for i = 2, #list do
+    local from, to = list[i - 1].host_stop or list[i - 1].stop, list[i].host_start or list[i].start
+    gaps[i - 1] = { start = from, stop = math.max(to, from) }
+  end
+  return gaps
+end
+
+
+-- Means per instance: { count, between_ns, idle_ns (of the GPU, between steps),
+-- and that idle time by what the CPU did: launch_ns, ... }. instances: of steps.of;
+-- split: a classifier of llmprof.analysis.stages.idle_causes. nil without steps.
+function steps.between(instances, split)
+  if #instances == 0 then return nil end
+  local sums = { count = 0, between_ns = 0, idle_ns = 0 }
+  for _, instance in ipairs(instances) do
+    sums.count = sums.count + #instance.steps
+    for _, gap in ipairs(gaps_of(instance.steps)) do
+      sums.between_ns = sums.between_ns + gap.stop - gap.start
+      for class, ns in pairs(split(gap, instance.pid)) do
+        sums[class .. "_ns"] = (sums[class .. "_ns"] or 0) + ns
+        sums.idle_ns = sums.idle_ns + ns
+      end
+    end
+  end
+  for key, sum in pairs(sums) do sums[key] = sum / #instances end
+  return sums
+end
+
+
+return steps

@@ -1,0 +1,257 @@
+-- The instances of each stage -> the stages of results: means of those that count,
+-- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
+local json = require "llmprof.json"
+local range_name = require "llmprof.trace.nvtx_names"
+local statistics = require "llmprof.statistics"
+
+local stage_summary = {}
+
+-- From this share of the time with an idle GPU on a stage is bound by the CPU: it
+-- waits more than it works.
+stage_summary.LAUNCH_BOUND = 0.5
+
+-- With this part of that time in launching calls it is launches that it waits for,
+-- else what the program does between them.
+stage_summary.LAUNCHES_FILL = 0.5
+
+
+local function pick(instances, field)
+  local values = {}
+  for i, instance in ipairs(instances) do values[i] = instance[field] end
+  return values
+end
+
+
+local function timing(instances)
+  local wall = statistics.describe(pick(instances, "wall"))
+  return wall and { count = wall.count, mean_ns = wall.mean, std_ns = wall.std, min_ns = wall.min,
+    max_ns = wall.max, total_ns = wall.total }
+end
+
+
+local function mean(instances, field)
+  return statistics.sum(pick(instances, field)) / #instances
+end
+
+
+-- What holds the stage up, and the numbers that say so.
+local function bound_of(stage)
+  if stage.idle_share >= stage_summary.LAUNCH_BOUND then
+    return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
+  end
+  return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
+end
+
+
+-- The part of the idle time that launching calls fill. waiting: that of a stage.
+function stage_summary.launch_share(waiting)
+  local all = 0
+  for _, class in ipairs { "launch", "sync", "memory", "other", "host" } do
+    all = all + (waiting[class .. "_ns"] or 0)
+  end
+  return all > 0 and waiting.launch_ns / all or 0
+end
+
+
+-- Say whether a stage that is bound by the CPU is so by launches or by what lies
+-- between them; its waiting is known now.
+function stage_summary.refine_bound(stage)
+  if stage.bound ~= "launch" or not stage.waiting then return end
+  local share = stage_summary.launch_share(stage.waiting)
+  if share < stage_summary.LAUNCHES_FILL then stage.bound = "host" end
+  stage.bound_reason = ("%s, %.0f %% of it while a call launches"):format(stage.bound_reason,
+    share * 100)
+end
+
+
+local function entry(list, key, value)
+  for _, one in ipairs(list or {}) do
+    if one[key] == value then return one end
+  end
+end
+
+
+-- Means of the steps of a phase over the ranks of the timeline: all of them, but one where
+-- each gave a file, since the timeline is then the first.
+local function group_of(ranks, name)
+  local group, first = entry(ranks.stages, "phase", name), ranks.ranks[1]
+  if #(ranks.files or {}) < 2 then return group end
+  return group and first and entry(group.ranks, "rank", first.rank)
+end
+
+
+-- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
+-- the last of them. With that part, too, half of the time may pass without work: what
+-- takes more of it then bounds the stage. ranks: results.ranks.
+function stage_summary.refine_by_ranks(stage, ranks)
+  local group = stage.bound == "gpu" and ranks and group_of(ranks, stage.name)
+  if not group or (group.mean_ns or 0) == 0 then return end
+  local waits = math.min(group.waiting_ns or 0, group.exposed_ns or 0) / group.mean_ns
+  if waits + stage.idle_share < stage_summary.LAUNCH_BOUND then return end
+  stage.bound = waits > stage.idle_share and "ranks" or "launch"
+  stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, is idle %.0f %% of it")
+    :format(waits * 100, stage.idle_share * 100)
+  stage_summary.refine_bound(stage)
+end
+
+
+-- Of the range on the CPU; nil where no range marks the instance.
+local function host_of(instance)
+  return instance.host_stop and instance.host_stop - instance.host_start
+end
+
+
+local function instance_record(instance)
+  return {
+    start_ns = instance.start, wall_ns = instance.wall, host_ns = host_of(instance),
+    rep = instance.rep, used = instance.used,
+    gpu_busy_ns = instance.busy, gpu_idle_ns = instance.idle, gpu_time_ns = instance.gpu_time,
+    kernels = instance.kernels, copies = instance.copies, sets = instance.sets,
+    graphs = instance.graphs, launches = instance.launches,
+  }
+end
+
+
+-- Steps of one instance where they are marked or were inferred, else nil.
+local function mean_steps(instances)
+  local sum = 0
+  for _, instance in ipairs(instances) do
+    if not instance.steps then return nil end
+    sum = sum + #instance.steps
+  end
+  return #instances > 0 and sum / #instances or nil
+end
+
+
+-- What the workload, or a recorded capture, says of a stage: it may leave out its
+-- domain.
+local function said_of(stages, name)
+  return stages and (stages[name] or stages[range_name.role(name)])
+end
+
+
+-- The same of instances that are single steps of an engine: means.
+local function counts_of_steps(instances)
+  local tokens, requests = 0, 0
+  for _, instance in ipairs(instances) do
+    tokens = tokens + (instance.tokens or 0)
+    requests = requests + (instance.requests or 0)
+  end
+  if #instances == 0 then return {} end
+  local batch = requests / #instances
+  return { tokens = tokens / #instances, steps = 1,
+    batch = batch > 0 and (math.tointeger(batch) or batch) or nil }
+end
+
+
+-- Tokens and steps that one instance of a stage made, and the batch: steps that are
+-- marked or were inferred, what the workload counted in the last repeat, or what is
+-- known about a recorded one. Tokens are those of all sequences; a step makes one
+-- for each.
+-- given: as of analysis.results; name: of the stage; instances: those that count.
+function stage_summary.counts(given, name, instances)
+  if given.found and given.found.by_engine then return counts_of_steps(instances) end
+  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
+  local last = repeats and repeats[#repeats]
+  local stage = said_of(last and last.stages, name) or said_of(about.stages, name) or {}
+  local ranges = stage.count or 1
+  local batch = given.metrics and given.metrics.batch or about.batch
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
+  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
+  return { tokens = tokens, steps = steps, batch = batch }
+end
+
+
+-- Repeats that these instances are from.
+local function repeats_in(instances)
+  local seen, count = {}, 0
+  for _, instance in ipairs(instances) do
+    if not seen[instance.rep] then seen[instance.rep], count = true, count + 1 end
+  end
+  return count
+end
+
+
+-- Does each step of the stage make a token?
+local function makes_tokens(declared)
+  return declared.step ~= nil or range_name.role(declared.name) == "decode"
+end
+
+
+local function add_steps(stage, declared, counts, used)
+  if not (makes_tokens(declared) and counts.steps) then return end
+  stage.steps = counts.steps
+  -- what graphs ran that were traced as one operation is not known
+  if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
+  stage.ns_per_token = stage.wall.mean_ns / counts.steps
+end
+
+
+-- nil where no range marks the instances.
+local function mean_host(instances)
+  local sum = 0
+  for _, instance in ipairs(instances) do
+    if not instance.host_stop then return nil end
+    sum = sum + host_of(instance)
+  end
+  return sum / #instances
+end
+
+
+local function summarize(declared, instances, given)
+  local used, records = {}, json.list {}
+  for i, instance in ipairs(instances) do
+    records[i] = instance_record(instance)
+    if instance.used then used[#used + 1] = instance end
+  end
+  local stage = { name = declared.name, parent = declared.parent, instances = records,
+    wall = timing(used) }
+  if #used == 0 then return stage end
+  stage.repeats = repeats_in(used)
+  stage.host_ns = mean_host(used)
+  local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
+  stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
+  stage.gpu_time_ns = mean(used, "gpu_time")
+  stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
+  stage.copies = mean(used, "copies") + mean(used, "sets")
+  stage.idle_share = wall > 0 and idle / wall or nil
+  local counts = stage_summary.counts(given, declared.name, used)
+  stage.tokens = counts.tokens
+  add_steps(stage, declared, counts, used)
+  if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
+  return stage
+end
+
+
+-- Share of the GPU time of the stages without a parent.
+local function add_shares(list)
+  local all = 0
+  for _, stage in ipairs(list) do
+    if not stage.parent and stage.wall then
+      all = all + stage.gpu_time_ns * stage.wall.count
+    end
+  end
+  for _, stage in ipairs(list) do
+    if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
+  end
+end
+
+
+-- The stages that ran, in the order they were declared. found: of
+-- analysis.stages.find; given: as of analysis.results.
+function stage_summary.list(found, given)
+  local list = json.list {}
+  for _, declared in ipairs(found.declared) do
+    local instances = {}
+    for _, instance in ipairs(found.instances) do
+      if instance.stage == declared.name then instances[#instances + 1] = instance end
+    end
+    if #instances > 0 then list[#list + 1] = summarize(declared, instances, given) end
+  end
+  add_shares(list)
+  return list
+end
+
+
+return stage_summary

@@ -1,0 +1,322 @@
+-- One-time costs: loading modules, choosing algorithms, compiling, capturing
+-- graphs. They are judged by stage and by step, so that a first prefill that is
+-- three times as long as the others does not hide behind a decode that is not.
+--
+-- Of a stage, all that ran of it in the first repeat is left out where that took
+-- OUTLIER times the median of its other repeats. Of the first decode that counts,
+-- the steps that it begins with are left out where each took OUTLIER times the
+-- median of the steps behind them, and of the steps at its place in other decodes.
+--
+-- Of a serving engine each step is an instance of its stage, and all are in one repeat.
+-- There the first steps of a stage, on each rank, are left out where each took OUTLIER
+-- times the longest of those behind, also per token: steps are not alike.
+local range_name = require "llmprof.trace.nvtx_names"
+local statistics = require "llmprof.statistics"
+
+local cold = {}
+
+-- What took this many times as long as usual is no usual one.
+local OUTLIER = 1.5
+
+-- Steps behind a cold one that say what is usual.
+local LEAST_STEPS = 4
+
+-- The most steps that an engine's stage begins cold with; where one single step is behind,
+-- it has to be so many times as long.
+local MOST_FIRST, ALONE = 3, 4
+
+
+-- ---- stages ----
+
+-- By stage without a parent: its times by repeat, in ns; and the names in order.
+local function walls_by_stage(instances)
+  local walls, names = {}, {}
+  for _, instance in ipairs(instances) do
+    if not instance.parent then
+      local own = walls[instance.stage]
+      if not own then
+        own = {}
+        walls[instance.stage], names[#names + 1] = own, instance.stage
+      end
+      own[instance.rep] = (own[instance.rep] or 0) + instance.wall
+    end
+  end
+  return walls, names
+end
+
+
+-- The median of all repeats but the first; nil without others.
+local function usual_wall(walls, count)
+  local others = {}
+  for rep = 2, count do others[#others + 1] = walls[rep] end
+  return statistics.median(others)
+end
+
+
+local function is_outlier(ns, usual)
+  return usual ~= nil and usual > 0 and ns > OUTLIER * usual
+end
+
+
+-- The stages of the first repeat that do not count: list of { stage, rep, ns,
+-- usual_ns }.
+local function cold_stages(instances, count, policy)
+  local walls, names = walls_by_stage(instances)
+  local list = {}
+  for _, name in ipairs(names) do
+    local first, usual = walls[name][1], usual_wall(walls[name], count)
+    local leave = first and usual
+      and (policy == "yes" or (policy == "auto" and is_outlier(first, usual)))
+    if leave then list[#list + 1] = { stage = name, rep = 1, ns = first, usual_ns = usual } end
+  end
+  return list, #names
+end
+
+
+-- Is an entry of repeats.left_out about all that ran of a stage in a repeat?
+function cold.is_stage(entry) return not entry.step and not entry.first end
+
+
+-- Is a stage of this repeat left out? repeats: of cold.judge. Children follow
+-- their parents: parent may be nil. "prefill" stands for "LLM:prefill", too.
+function cold.left_out(repeats, rep, stage, parent)
+  if rep == 1 and repeats and repeats.skipped_first then return true end
+  for _, entry in ipairs(repeats and repeats.left_out or {}) do
+    if cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage or entry.stage == parent
+      or range_name.role(entry.stage) == stage) then
+      return true
+    end
+  end
+  return false
+end
+
+
+-- ---- steps ----
+
+local function length(step)
+  return step.stop - step.start
+end
+
+
+local function lengths(steps, first)
+  local values = {}
+  for i = first, #steps do values[#values + 1] = length(steps[i]) end
+  return values
+end
+
+
+-- The median of the steps at one place in other instances; nil without.
+local function usual_at(others, place)
+  local values = {}
+  for _, instance in ipairs(others) do
+    if instance.steps[place] then values[#values + 1] = length(instance.steps[place]) end
+  end
+  return statistics.median(values)
+end
+
+
+-- Mark the cold steps that the first of these instances begins with; adds them
+-- to the list as { stage, rep, step (from 1), ns, usual_ns }.
+local function judge_steps(instances, list)
+  local first = instances[1]
+  local others = table.move(instances, 2, #instances, 1, {})
+  for place, step in ipairs(first.steps) do
+    if #first.steps - place < LEAST_STEPS then return end
+    local usual, elsewhere = statistics.median(lengths(first.steps, place + 1)),
+      usual_at(others, place)
+    if not is_outlier(length(step), usual)
+      or (elsewhere and not is_outlier(length(step), elsewhere)) then
+      return
+    end
+    step.cold = true
+    list[#list + 1] = { stage = first.stage, rep = first.rep, step = place, ns = length(step),
+      usual_ns = usual }
+  end
+end
+
+
+local function cold_steps(instances, list)
+  local by_stage, names = {}, {}
+  for _, instance in ipairs(instances) do
+    if instance.used and instance.steps then
+      if not by_stage[instance.stage] then
+        by_stage[instance.stage], names[#names + 1] = {}, instance.stage
+      end
+      table.insert(by_stage[instance.stage], instance)
+    end
+  end
+  for _, name in ipairs(names) do judge_steps(by_stage[name], list) end
+end
+
+
+-- ---- the first steps of an engine ----
+
+-- Longest and shortest of some instances from one place to another.
+local function extremes(list, first, last, value_of)
+  local least, most = math.huge, 0
+  for i = first, last do
+    local value = value_of(list[i])
+    least, most = math.min(least, value), math.max(most, value)
+  end
+  return least, most
+end
+
+
+local function wall_of(instance) return instance.wall end
+local function per_token(instance) return instance.wall / instance.work end
+
+
+local function all_count(list)
+  for _, instance in ipairs(list) do
+    if not instance.work or instance.work == 0 then return false end
+  end
+  return true
+end
+
+
+-- Did the first so many each take far longer than all behind them?
+local function begins_cold(list, count, value_of)
+  local least = extremes(list, 1, count, value_of)
+  local _, most = extremes(list, count + 1, #list, value_of)
+  return least > (#list - count == 1 and ALONE or OUTLIER) * most
+end
+
+
+-- How many steps the stage begins cold with.
+local function first_cold(list)
+  for count = math.min(MOST_FIRST, (#list + 1) // 3), 1, -1 do
+    if begins_cold(list, count, wall_of)
+      and (not all_count(list) or begins_cold(list, count, per_token)) then
+      return count
+    end
+  end
+  return 0
+end
+
+
+-- Instances without a parent by stage and rank, in order.
+local function by_stage_and_rank(instances)
+  local lists, order = {}, {}
+  for _, instance in ipairs(instances) do
+    local key = ("%s %s"):format(instance.stage, instance.rank)
+    if not instance.parent then
+      if not lists[key] then
+        lists[key], order[#order + 1] = {}, key
+      end
+      table.insert(lists[key], instance)
+    end
+  end
+  for i, key in ipairs(order) do order[i] = lists[key] end
+  return order
+end
+
+
+local function leave_first_out(list, count)
+  for i = 1, count do
+    list[i].used = false
+    for _, step in ipairs(list[i].steps or {}) do step.cold = true end
+  end
+end
+
+
+-- What is left out of a stage, of several ranks on one.
+local function first_entry(list, count, rank)
+  local ns, others = 0, {}
+  for i, instance in ipairs(list) do
+    if i <= count then ns = ns + instance.wall else others[#others + 1] = instance.wall end
+  end
+  return { stage = list[1].stage, rep = 1, rank = rank, first = count, ns = ns,
+    usual_ns = statistics.median(others) }
+end
+
+
+-- How many were left out of a stage when the same capture was judged before.
+local function judged_first(repeats, stage, rank)
+  for _, entry in ipairs(repeats.left_out or {}) do
+    if entry.first and entry.stage == stage and entry.rank == rank then
+      return entry.first
+    end
+  end
+  return 0
+end
+
+
+local function are_several(instances)
+  for _, instance in ipairs(instances) do
+    if instance.rank ~= instances[1].rank then return true end
+  end
+  return false
+end
+
+
+-- Mark the steps that an engine begins its stages cold with, and say so in repeats; policy as
+-- of cold.judge. Instances are each a step, in order.
+function cold.judge_first(instances, repeats, policy)
+  if policy ~= "auto" and type(policy) ~= "table" then return end
+  local left_out, several = repeats.left_out or {}, are_several(instances)
+  for _, list in ipairs(by_stage_and_rank(instances)) do
+    local rank = several and list[1].rank or nil
+    local count = policy == "auto" and first_cold(list)
+      or policy ~= "auto" and math.min(judged_first(policy, list[1].stage, rank), #list - 1)
+      or 0
+    leave_first_out(list, count)
+    if count > 0 then left_out[#left_out + 1] = first_entry(list, count, rank) end
+  end
+  repeats.left_out = #left_out > 0 and left_out or nil
+end
+
+
+-- ---- together ----
+
+-- How many times as long as the median of the others the whole first repeat
+-- took, and by how much in ns; nil for one repeat.
+local function slowdown_of(instances, count)
+  local walls = {}
+  for rep = 1, count do walls[rep] = 0 end
+  for _, instance in ipairs(instances) do
+    if not instance.parent then
+      walls[instance.rep] = walls[instance.rep] + instance.wall
+    end
+  end
+  local usual = usual_wall(walls, count)
+  if not usual or usual <= 0 then return nil end
+  return walls[1] / usual, walls[1] - usual
+end
+
+
+-- What a judgement of the same capture left out, as cold_stages gives it.
+local function as_before(repeats)
+  if repeats.skipped_first then return nil end
+  local list = {}
+  for _, entry in ipairs(repeats.left_out or {}) do
+    if cold.is_stage(entry) then list[#list + 1] = entry end
+  end
+  return list
+end
+
+
+-- Give each instance `used`, and each cold step `cold`. policy: repeats.skip_first,
+-- or what was judged of the same capture, repeats of results.
+-- Returns { count, used, skipped_first (all of the first repeat is left out),
+-- slowdown, first_is_outlier, first_excess_ns (nil for one repeat), left_out (nil
+-- when nothing is) }.
+function cold.judge(instances, count, policy)
+  local judged = type(policy) == "table" and as_before(policy) or nil
+  local left_out, stage_count = cold_stages(instances, count,
+    type(policy) == "table" and policy.skipped_first and "yes" or policy)
+  left_out = judged or left_out
+  local all = #left_out > 0 and #left_out == stage_count
+  local slowdown, excess = slowdown_of(instances, count)
+  local repeats = { count = count, used = all and count - 1 or count, skipped_first = all,
+    slowdown = slowdown, first_excess_ns = excess, left_out = left_out }
+  if slowdown then repeats.first_is_outlier = slowdown > OUTLIER end
+  for _, instance in ipairs(instances) do
+    instance.used = not cold.left_out(repeats, instance.rep, instance.stage, instance.parent)
+  end
+  if policy == "auto" then cold_steps(instances, left_out) end
+  if #left_out == 0 then repeats.left_out = nil end
+  return repeats
+end
+
+
+return cold

@@ -1,0 +1,171 @@
+-- What the CPU was in, by stage: stacks that were sampled, of the timeline or of files
+-- beside it, as a tree, and the functions on them.
+--
+-- A sample of the timeline belongs to the innermost stage around its time: of its own
+-- thread, else of another thread of its process. The stacks of a stage are those of its own
+-- threads, or of all threads of its process where no sample was taken on the former. Files
+-- of collapsed stacks know no times: they are of the stage that they are named for, or of
+-- the whole run.
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local labels = require "llmprof.ranks.labels"
+local stages = require "llmprof.analysis.stages.find"
+
+local cpu_samples = {}
+
+-- Functions of a stage; frames of its tree, and the least share of its samples that one
+-- has to have.
+cpu_samples.FUNCTIONS, cpu_samples.FRAMES, cpu_samples.LEAST = 40, 600, 0.001
+
+
+local check = errors.check
+
+
+-- ---- stacks ----
+
+local function total_of(frame)
+  local all = frame:group { sum = { "weight" } }[1]
+  return all and all.weight.total or 0
+end
+
+
+local function counted(frame, conditions) return total_of(check(frame:where(conditions))) end
+
+
+-- Functions by the samples in them, then by those in what they called.
+local function functions_of(trace, frame)
+  local found, list = check(trace:stack_functions(frame)), json.list {}
+  local shown = check(found:sort({ { "self", true }, { "total", true } }, cpu_samples.FUNCTIONS))
+  for i = 1, #shown do
+    list[i] = { name = shown:get(i, "name"), module = shown:get(i, "module"),
+      self = shown:get(i, "self"), total = shown:get(i, "total") }
+  end
+  return list, #found
+end
+
+
+local function tree_of(trace, frame, samples)
+  local found = check(trace:stack_tree(frame,
+    { least = math.max(1, math.ceil(samples * cpu_samples.LEAST)), most = cpu_samples.FRAMES }))
+  local list = json.list {}
+  for i = 1, #found do
+    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name"),
+      module = found:get(i, "module"), self = found:get(i, "self"),
+      total = found:get(i, "total") }
+  end
+  return list
+end
+
+
+-- The stacks of a view of samples as a record; nil without samples.
+local function record(trace, frame, fields)
+  local samples = total_of(frame)
+  if samples == 0 then return nil end
+  fields.samples = samples
+  fields.without_stack = counted(frame, { stack = false })
+  fields.cut = counted(frame, { cut = 1 })
+  fields.functions, fields.different = functions_of(trace, frame)
+  fields.tree = tree_of(trace, frame, samples)
+  return fields
+end
+
+
+-- ---- samples of the timeline ----
+
+-- Tags of an engine's steps with their phases.
+local function engine_tags(trace)
+  local found, list = labels.find(trace), {}
+  for tag, step in pairs(found and found.steps or {}) do
+    if step.phase then list[#list + 1] = { tag, step.phase } end
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  return list
+end
+
+
+-- Samples with the stage, and the part, that they were taken in. found: of
+-- llmprof.analysis.stages.find, or the stages that are `declared`.
+function cpu_samples.label(trace, frame, found)
+  if not found.by_engine then return stages.label(trace, frame, found) end
+  check(trace:label(frame, "stage", engine_tags(trace)))
+  return check(trace:label(frame, "part", {}))
+end
+
+
+-- Those of repeats that count.
+local function used(frame, found)
+  if found.by_engine then return frame end
+  return check(frame:where { stage_range = stages.used_ranges(found) })
+end
+
+
+local function of_stage(trace, frame, name, has_threads)
+  local all = check(frame:where { stage = name })
+  if not has_threads then return record(trace, all, { stage = name, scope = "time" }) end
+  local own = check(all:where { stage_own = 1 })
+  local others = counted(all, { stage_own = 0 })
+  if #own == 0 then return record(trace, all, { stage = name, scope = "process" }) end
+  return record(trace, own, { stage = name, scope = "thread", other_threads = others })
+end
+
+
+-- The names of the stages at the top, in their order.
+local function stage_names(found)
+  local list = {}
+  for _, stage in ipairs(found.declared) do
+    if not stage.parent then list[#list + 1] = stage.name end
+  end
+  return list
+end
+
+
+local function add_timeline(made, trace, found)
+  local frame = check(trace:frame "cpu_samples")
+  made.timeline = total_of(frame)
+  if found.whole then
+    made.stages[1] = record(trace, frame, { stage = stages.WHOLE_RUN, scope = "run" })
+    return
+  end
+  local inside = used(cpu_samples.label(trace, frame, found), found)
+  local placed = 0
+  for _, name in ipairs(stage_names(found)) do
+    local row = of_stage(trace, inside, name, not found.inferred)
+    made.stages[#made.stages + 1] = row
+    placed = placed + (row and row.samples + (row.other_threads or 0) or 0)
+  end
+  made.outside = made.timeline - placed
+end
+
+
+-- ---- together ----
+
+local function add_files(made, list)
+  for _, file in ipairs(list) do
+    local frame = check(file.trace:frame "cpu_samples")
+    made.stages[#made.stages + 1] = record(file.trace, frame, { stage = file.stage,
+      scope = file.stage == stages.WHOLE_RUN and "run" or "stage", file = file.file })
+  end
+end
+
+
+-- Does the timeline have samples, even if none?
+local function was_sampled(trace)
+  local has, message, code = trace:has "cpu_samples"
+  return has or has == nil and check(has, message, code)
+end
+
+
+-- { timeline (samples of it), outside (of these in no stage that counts), stages }: a record
+-- for each stage and source. nil where nothing was sampled. given: trace and found (nil
+-- without a timeline), stacks (list of { stage, file, trace }).
+function cpu_samples.describe(given)
+  local made = { stages = json.list {} }
+  if given.trace and was_sampled(given.trace) then
+    add_timeline(made, given.trace, given.found)
+  end
+  add_files(made, given.stacks or {})
+  return #made.stages > 0 and made or nil
+end
+
+
+return cpu_samples

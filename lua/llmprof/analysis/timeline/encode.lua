@@ -1,0 +1,238 @@
+-- A scene: what the page's timeline draws, as bytes; the lanes, names and events of it are
+-- put together here, what they are of is llmprof.analysis.timeline.events (a trace) and
+-- llmprof.analysis.timeline.rank_events (parts of ranks).
+--
+-- The bytes are a line of JSON, { version, span (of the GPU's operations), window (what is
+-- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
+-- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
+-- beyond the most of their kind), samples_until (ns; where not all of the window's are here),
+-- labels (texts), stages (names), frames (list of { name, bytes }) }, then these frames one
+-- after the other as llmprof.pack encodes them. Lanes, labels and stages are counted from 0.
+-- Kinds of lanes: gpu, api, range, stage, step, layer, sample.
+--
+--   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
+--          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
+--          collective waited for others); what is not known is absent
+--   api    start, duration, lane, label
+--   range  the same, of NVTX
+--   mark   the same, of stages, steps and layers, as they were on the GPU
+--   sample start, duration, lane, label, percent: what hardware samples say of a GPU
+--   busy   lane, share (0 to 255): SHARES rows for each lane, over the whole span; none
+--          where the window has all of it
+local errors = require "llmprof.process.errors"
+local frame = require "llmprof.frame"
+local json = require "llmprof.json"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local text = require "llmprof.text"
+local tuple = require "llmprof.tables.tuple"
+
+local scene = {}
+
+-- Events in full; lanes of a kind; different names; columns of one.
+scene.MOST, scene.LANES = 100000, 48
+local LABELS, LABEL = 20000, 160
+
+-- Shares of a lane over the whole trace.
+local SHARES = 1024
+
+-- Halvings until as many events are left as fit: more than times have bits of a day.
+local HALVINGS = 48
+
+
+local check = errors.check
+
+
+-- ---- which part of the time ----
+
+-- Rows that overlap a stretch.
+function scene.between(view, first, last)
+  return check(view:where { { "start", "<", last }, { "end", ">", first } })
+end
+
+
+-- The same of several frames, counted.
+function scene.count(views, first, last)
+  local sum = 0
+  for _, view in ipairs(views) do sum = sum + #scene.between(view, first, last) end
+  return sum
+end
+
+
+-- First start and last end of GPU operations; nil without any.
+function scene.span_of(ops)
+  local first, last = ops:extent()
+  if not first or last <= first then return nil end
+  return { first = first, last = last }
+end
+
+
+-- The longest stretch from `first` on, up to `last`, with no more events than fit.
+function scene.shortened(views, first, last)
+  local fits, beyond = first, last
+  for _ = 1, HALVINGS do
+    local middle = fits + (beyond - fits) // 2
+    if middle == fits then break end
+    if scene.count(views, first, middle) <= scene.MOST then fits = middle else beyond = middle end
+  end
+  return { first = first, last = math.max(fits, first + 1) }
+end
+
+
+-- From the first to the last event of all.
+function scene.extent_of(views, span)
+  local first, last = span.first, span.last
+  for _, view in ipairs(views) do
+    local from, to = view:extent()
+    first, last = math.min(first, from or first), math.max(last, to or last)
+  end
+  return { first = first, last = last }
+end
+
+
+-- ---- names and lanes ----
+
+-- A list of different texts, each with its number from 0; those beyond the most are one.
+local function numbering(most)
+  local list, numbers = json.list {}, {}
+  return list, function(name)
+    local known = text.truncate(text.clean(name), LABEL, "middle")
+    if #list >= most and not numbers[known] then known = "(other names)" end
+    if not numbers[known] then
+      list[#list + 1] = known
+      numbers[known] = #list - 1
+    end
+    return numbers[known]
+  end
+end
+
+
+local Scene = {}
+Scene.__index = Scene
+
+
+-- One without lanes.
+function scene.new()
+  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0 }, Scene)
+  self.labels, self.label = numbering(LABELS)
+  self.stages, self.stage = numbering(LABELS)
+  return self
+end
+
+
+-- A new lane's number; nil where there are too many of its kind.
+function Scene:lane(kind, title, rank)
+  self.per_kind[kind] = (self.per_kind[kind] or 0) + 1
+  if self.per_kind[kind] > scene.LANES then
+    self.hidden = self.hidden + 1
+    return nil
+  end
+  self.lanes[#self.lanes + 1] = { kind = kind, rank = rank,
+    title = text.truncate(text.clean(title), LABEL, "middle") }
+  return #self.lanes - 1
+end
+
+
+-- Lanes for the different keys of a frame, in the order of their values; adds "lane" and
+-- returns the rows that have one. title: a function of a row of keys, which may give the
+-- rank, too.
+function Scene:add_lanes(view, kind, by, title)
+  local keys, numbers = {}, {}
+  for _, row in ipairs(view:group { by = by }) do keys[#keys + 1] = row end
+  local function place(row)
+    local list = {}
+    for i, name in ipairs(by) do list[i] = row[name] or -1 end
+    return list
+  end
+  table.sort(keys, function(a, b)
+    local left, right = place(a), place(b)
+    for i = 1, #by do
+      if left[i] ~= right[i] then return left[i] < right[i] end
+    end
+    return false
+  end)
+  for _, row in ipairs(keys) do
+    numbers[tuple(table.unpack(place(row)))] = self:lane(kind, title(row)) or false
+  end
+  rows.extend(view, by, { { name = "lane", type = "integer", get = function(row)
+    return numbers[tuple(table.unpack(place(row)))]
+  end } })
+  return check(view:where { { "lane", ">=", 0 } })
+end
+
+
+-- ---- events ----
+
+-- Events that say no more than what they are.
+function Scene:plain(view, name)
+  rows.extend(view, { name }, { { name = "label", type = "integer", get = function(row)
+    return self.label(row[name] or "(unnamed)")
+  end } })
+  return check(view:select { "start", "duration", "lane", "label" })
+end
+
+
+-- A frame of marks: list of { start, stop, lane, label }.
+function scene.marks(list)
+  local columns = {}
+  for i, name in ipairs { "start", "duration", "lane", "label" } do
+    columns[i] = { name = name, type = "integer", values = {} }
+  end
+  for row, mark in ipairs(list) do
+    columns[1].values[row], columns[2].values[row] = mark.start, mark.stop - mark.start
+    columns[3].values[row], columns[4].values[row] = mark.lane, mark.label
+  end
+  return frame.new(#list, columns)
+end
+
+
+-- ---- the rest, in shares ----
+
+-- The span in SHARES parts, each { from, to }.
+local function parts_of(span)
+  local parts, length = {}, span.last - span.first
+  for i = 1, SHARES do
+    local from = span.first + length * (i - 1) // SHARES
+    parts[i] = { from, math.max(span.first + length * i // SHARES, from + 1) }
+  end
+  return parts
+end
+
+
+-- How busy each lane of these views was in each part of the span; none where the window
+-- has all of it.
+function Scene:shares(views, span, window)
+  local lanes, shares = {}, {}
+  local is_all = window.first <= span.first and window.last >= span.last
+  local parts = is_all and {} or parts_of(span)
+  for _, view in ipairs(is_all and {} or views) do
+    local covered = view:covered({ "lane" }, parts)
+    for i, row in ipairs(view:group { by = { "lane" } }) do
+      for n, part in ipairs(parts) do
+        lanes[#lanes + 1] = row.lane
+        shares[#shares + 1] = covered[i][n] * 255 // (part[2] - part[1])
+      end
+    end
+  end
+  return frame.new(#lanes, { { name = "lane", type = "integer", values = lanes },
+    { name = "share", type = "integer", values = shares } })
+end
+
+
+-- ---- together ----
+
+-- The bytes. when: span, window and view; made: list of { name, frame }.
+function Scene:pack(when, made)
+  local list, bytes = json.list {}, {}
+  for i, entry in ipairs(made) do
+    bytes[i] = pack.encode(entry[2])
+    list[i] = { name = entry[1], bytes = #bytes[i] }
+  end
+  local head = assert(json.encode { version = 1, span = when.span, window = when.window,
+    view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
+    stages = self.stages, samples_until = self.samples_until, frames = list })
+  return head .. "\n" .. table.concat(bytes)
+end
+
+
+return scene

@@ -1,0 +1,282 @@
+-- The events that the page draws: one representative repeat, or as many steps, in full,
+-- and how busy each lane was in the rest.
+-- The bytes are a scene: llmprof.analysis.timeline.encode.
+local errors = require "llmprof.process.errors"
+local pack = require "llmprof.pack"
+local rank_events = require "llmprof.analysis.timeline.rank_events"
+local rows = require "llmprof.ranks.rows"
+local scenes = require "llmprof.analysis.timeline.encode"
+local tuple = require "llmprof.tables.tuple"
+
+local events = {}
+
+
+local check = errors.check
+
+
+-- ---- which part of the trace ----
+
+-- The stretches of the repeats that count, by length.
+local function repeats_of(found)
+  local list, by_rep = {}, {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then
+      local stretch = by_rep[instance.rep]
+      if not stretch then
+        stretch = { first = math.huge, last = -math.huge }
+        by_rep[instance.rep], list[#list + 1] = stretch, stretch
+      end
+      stretch.first = math.min(stretch.first, instance.host_start or instance.start)
+      stretch.last = math.max(stretch.last, instance.stop)
+    end
+  end
+  table.sort(list, function(a, b)
+    local left, right = a.last - a.first, b.last - b.first
+    if left ~= right then return left < right end
+    return a.first < b.first
+  end)
+  return list
+end
+
+
+-- What is kept in full: everything, the repeat of middle length, or what fits of it; and
+-- that repeat.
+local function window_of(views, span, found)
+  local repeats, all = repeats_of(found), 0
+  local wanted = repeats[(#repeats + 1) // 2] or span
+  for _, view in ipairs(views) do all = all + #view end
+  if all <= scenes.MOST then return scenes.extent_of(views, span), wanted end
+  if scenes.count(views, wanted.first, wanted.last) <= scenes.MOST then return wanted, wanted end
+  local window = scenes.shortened(views, wanted.first, wanted.last)
+  return window, window
+end
+
+
+-- ---- the GPU ----
+
+local kind_names = { copy = "copy", set = "set", graph = "graph" }
+
+
+-- A function from a row of stage, part and name to the id of the kernel in the results.
+local function kernel_ids(kernels, whole)
+  local ids = {}
+  for _, kernel in ipairs(kernels) do
+    local place = tuple(kernel.stage, kernel.part)
+    ids[place] = ids[place] or {}
+    ids[place][kernel.name] = kernel.id
+  end
+  return function(row)
+    local of = ids[tuple(row.stage or whole, row.part)]
+    return of and row.name and of[row.name]
+  end
+end
+
+
+-- By full name the one that is shown.
+local function labels_of(kernels)
+  local names = {}
+  for _, kernel in ipairs(kernels) do names[kernel.name] = kernel.label end
+  return names
+end
+
+
+-- By process its rank, where there are several.
+local function ranks_of(found)
+  local ranks = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.pid and instance.rank then ranks[instance.pid] = instance.rank end
+  end
+  return ranks
+end
+
+
+local function gpu_title(ops, found)
+  local pids, ranks = #ops:group { by = { "pid" } }, ranks_of(found)
+  return function(row)
+    local rank = ranks[row.pid or false]
+    local process = pids > 1 and row.pid and not rank and (", process %d"):format(row.pid) or ""
+    return ("%sGPU %s, stream %s%s"):format(rank and ("rank %d, "):format(rank) or "",
+      row.device or "?", row.stream or "?", process)
+  end
+end
+
+
+-- How long collectives waited, by when they began on which GPU; collectives: their frame,
+-- or nil.
+local function waits_of(collectives)
+  local waits = {}
+  for row = 1, collectives and #collectives or 0 do
+    local waiting = collectives:get(row, "waiting")
+    if waiting and waiting > 0 then waits[collectives:get(row, "start")] = waiting end
+  end
+  return waits
+end
+
+
+-- What the events of the GPU say, and where it is from: a column of keys, and a function
+-- of a row of these.
+local function gpu_columns(scene, given)
+  local names, id_of = labels_of(given.kernels), kernel_ids(given.kernels, given.whole)
+  local waits = waits_of(given.collectives)
+  local function column(name, get) return { { name = name, type = "integer", get = get } } end
+  return {
+    { { "name", "kind" }, column("label", function(row)
+      return scene.label(names[row.name] or row.name or kind_names[row.kind] or "(unnamed)")
+    end) },
+    { { "name", "stage", "part" }, column("kernel", id_of) },
+    { { "stage", "part" }, column("place", function(row)
+      local stage = row.part or row.stage
+      return stage and scene.stage(stage)
+    end) },
+    { next(waits) and { "start" } or {}, column("waiting", function(row)
+      return waits[row.start]
+    end) },
+  }
+end
+
+
+local function gpu_frame(scene, view, given)
+  for _, made in ipairs(gpu_columns(scene, given)) do rows.extend(view, made[1], made[2]) end
+  return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
+    "queue_time", "waiting" })
+end
+
+
+-- ---- the CPU ----
+
+local function thread_title(what)
+  return function(row)
+    return ("%s, thread %s%s"):format(what, row.tid or "?",
+      row.level and row.level > 0 and (", level %d"):format(row.level) or "")
+  end
+end
+
+
+-- ---- stages, steps and layers ----
+
+local function is_seen(stretch, window)
+  return stretch.start < window.last and stretch.stop > window.first
+end
+
+
+-- Lanes of stages by rank, of parts, and of steps by rank.
+local function stage_marks(scene, found, add)
+  local lanes = {}
+  local function lane(kind, title)
+    if lanes[title] == nil then lanes[title] = scene:lane(kind, title) or false end
+    return lanes[title]
+  end
+  for _, instance in ipairs(found.instances) do
+    local rank = instance.rank and ("rank %d, "):format(instance.rank) or ""
+    add(instance, lane("stage", rank .. (instance.parent and "parts of stages" or "stages")),
+      instance.stage)
+    for number, step in ipairs(instance.steps or {}) do
+      add(step, lane("step", rank .. "steps"), ("%s, step %d"):format(instance.stage, number))
+    end
+  end
+end
+
+
+-- Marks of a window, as a frame.
+local function marks_frame(scene, given, window)
+  local list = {}
+  local function add(stretch, lane, label)
+    if lane and is_seen(stretch, window) and #list < scenes.MOST then
+      list[#list + 1] = { start = stretch.start, stop = stretch.stop, lane = lane,
+        label = scene.label(label) }
+    end
+  end
+  stage_marks(scene, given.found, add)
+  local layers = given.layers(window)
+  local lane = #layers > 0 and scene:lane("layer", "layers") or nil
+  for _, layer in ipairs(layers) do add(layer, lane, ("layer %d"):format(layer.index)) end
+  return scenes.marks(list)
+end
+
+
+-- ---- hardware samples ----
+
+-- Columns of samples and what their lanes are called.
+local SAMPLES = { { "gpu", "front end" }, { "sm", "SMs" }, { "tensor", "tensor pipes" },
+  { "dram_read", "memory read" }, { "dram_write", "memory written" } }
+
+
+-- The samples of one column that are there, with their lanes; nil without any.
+local function sampled_column(scene, samples, name, title)
+  local there = check(samples:where { { name, ">=", 0 } })
+  if #there == 0 then return nil end
+  local view = check(there:select { "device", "start", "duration", name })
+  rows.extend(view, { name }, { { name = "percent", type = "integer",
+    get = function(row) return math.floor(row[name] + 0.5) end } })
+  view = scene:add_lanes(view, "sample", { "device" }, function(row)
+    return ("GPU %s, %s %%"):format(row.device or "?", title)
+  end)
+  rows.extend(view, { "lane" }, { { name = "label", type = "integer",
+    get = function() return scene.label(title) end } })
+  return pack.join { check(view:select { "start", "duration", "lane", "label", "percent" }) }
+end
+
+
+-- Samples of a window as one frame, as many as fit; nil without any.
+local function samples_of(scene, trace, window)
+  local samples = scenes.between(check(trace:frame "samples"), window.first, window.last)
+  if #samples * #SAMPLES > scenes.MOST then
+    local fits = scenes.shortened({ samples, samples, samples, samples, samples }, window.first,
+      window.last)
+    samples = scenes.between(samples, fits.first, fits.last)
+    scene.samples_until = fits.last
+  end
+  local list = {}
+  for _, column in ipairs(SAMPLES) do
+    list[#list + 1] = sampled_column(scene, samples, column[1], column[2])
+  end
+  return #list > 0 and pack.join(list) or nil
+end
+
+
+-- ---- together ----
+
+-- The frames by name, of a window. ranks: views of all ranks with their lanes; marks: frame.
+local function frames_of(scene, given, views, span, window, ranks, marks)
+  local rank_marks, rank_gpu = rank_events.frames(scene, ranks, window)
+  local ops = scene:add_lanes(views[1], "gpu", { "device", "stream", "pid" },
+    gpu_title(views[1], given.found))
+  local api = scene:add_lanes(views[2], "api", { "pid", "tid" }, thread_title "CUDA calls")
+  local ranges = scene:add_lanes(scenes.between(views[3], window.first, window.last), "range",
+    { "pid", "tid", "level" }, thread_title "NVTX")
+  local samples = samples_of(scene, given.trace, window)
+  local own = gpu_frame(scene, scenes.between(ops, window.first, window.last), given)
+  local made = {
+    { "mark", pack.join { marks, rank_marks } },
+    { "gpu", pack.join { own, rank_gpu } },
+    { "api", scene:plain(scenes.between(api, window.first, window.last), "name") },
+    { "range", scene:plain(ranges, "text") },
+    { "busy", scene:shares({ ops, api, table.unpack(rank_events.list(ranks)) }, span, window) },
+  }
+  if samples then made[#made + 1] = { "sample", samples } end
+  return made
+end
+
+
+-- What the file packs; nil where the GPU did nothing. given: trace, found (of
+-- analysis.stages.find), kernels (of the results), collectives (a frame of them all; nil without),
+-- whole (the name of the stage where the whole run is one), layers (a function of a window
+-- that gives a list of { start, stop, index }), ranks (of rank_events.views, on the trace's
+-- clock; nil without other files).
+function events.encode(given)
+  local views = { check(given.found.ops:where {}), check(given.trace:frame "api"),
+    check(given.trace:frame "ranges") }
+  local span = scenes.span_of(views[1])
+  if not span then return nil end
+  local scene, others = scenes.new(), rank_events.list(given.ranks or {})
+  span = scenes.extent_of(others, span)
+  table.move(others, 1, #others, #views + 1, views)
+  local window, view = window_of(views, span, given.found)
+  local ranks = rank_events.with_lanes(scene, given.ranks or {})
+  local marks = marks_frame(scene, given, window)
+  return scene:pack({ span = span, window = window, view = view },
+    frames_of(scene, given, views, span, window, ranks, marks))
+end
+
+
+return events

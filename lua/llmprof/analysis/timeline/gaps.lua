@@ -1,0 +1,161 @@
+-- The longest times in which the GPU had nothing to do, between the first and the last
+-- stage of a repeat: when, in which stage, step and layer, what the CPU was in, and what
+-- ran before and after.
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local waiting = require "llmprof.analysis.stages.idle_causes"
+
+local gaps = {}
+
+-- How many are told; shorter ones than this, in ns, are not looked at.
+gaps.MOST = 10
+local LEAST = 1000
+
+
+local check = errors.check
+
+
+-- ---- finding them ----
+
+-- From the first to the last stage of each repeat that counts, of each rank.
+local function stretches_of(found)
+  local list, by_key = {}, {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then
+      local key = ("%d/%d"):format(instance.rank or -1, instance.rep or 1)
+      local stretch = by_key[key]
+      if not stretch then
+        stretch = { start = instance.start, stop = instance.stop, rank = instance.rank,
+          pid = instance.pid, rep = instance.rep }
+        by_key[key], list[#list + 1] = stretch, stretch
+      end
+      stretch.start = math.min(stretch.start, instance.start)
+      stretch.stop = math.max(stretch.stop, instance.stop)
+    end
+  end
+  return list
+end
+
+
+local function longer(a, b)
+  if a.ns ~= b.ns then return a.ns > b.ns end
+  return a.start < b.start
+end
+
+
+-- What a gap has to be longer than to be told.
+local function bar_of(list)
+  return #list == gaps.MOST and list[#list].ns or LEAST - 1
+end
+
+
+-- Add the gaps of a stretch to the list, which stays in order and keeps the longest.
+local function add_longest(list, busy, stretch)
+  local found = check(busy:gaps(stretch.start, stretch.stop, bar_of(list) + 1)):frame()
+  found:less { column = "end", by = "start", name = "ns" }
+  local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
+  local starts, stops = longest:values "start", longest:values "end"
+  for i, start in ipairs(starts) do
+    list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, stretch = stretch }
+  end
+  table.sort(list, longer)
+  for i = #list, gaps.MOST + 1, -1 do list[i] = nil end
+end
+
+
+-- A function from a process, or nil, to the GPU operations that are its own.
+local function operations_by_pid(ops)
+  local known = {}
+  return function(pid)
+    local key = pid or 0
+    known[key] = known[key] or pid and check(ops:where { pid = pid }) or ops
+    return known[key]
+  end
+end
+
+
+-- ---- what is said of one ----
+
+-- The call in which the CPU was longest within a gap, and for how long.
+local function longest_call(api, gap)
+  local conditions = { { "start", "<", gap.stop }, { "end", ">", gap.start } }
+  if gap.stretch.pid then conditions.pid = gap.stretch.pid end
+  local inside, name, most = check(api:where(conditions)), nil, 0
+  for _, row in ipairs(inside:group { by = { "name" } }) do
+    local ns = check(inside:where { name = row.name or false }):union()
+      :covered(gap.start, gap.stop)
+    if ns > most then name, most = row.name, ns end
+  end
+  return name, most
+end
+
+
+-- The first row of a frame where a column has a value.
+local function row_with(view, column, value)
+  local found = check(view:where { [column] = value })
+  return #found > 0 and function(name) return found:get(1, name) end or nil
+end
+
+
+local function shown_name(row, label)
+  if not row then return nil end
+  local name = row "name"
+  return name and label[name] or name or row "kind"
+end
+
+
+-- The step of a stage in which a moment lies: its number, and the step.
+local function step_at(found, stretch, moment)
+  for _, instance in ipairs(found.instances) do
+    if instance.rank == stretch.rank and instance.start <= moment and moment <= instance.stop then
+      for number, step in ipairs(instance.steps or {}) do
+        if step.start <= moment and moment <= step.stop then return number, step end
+      end
+    end
+  end
+  return nil
+end
+
+
+local function layer_at(spans, moment)
+  for _, span in ipairs(spans) do
+    if span.start <= moment and moment < span.stop then return span.index end
+  end
+  return nil
+end
+
+
+local function record(given, gap, own)
+  local after = row_with(own, "start", gap.stop)
+  local number, step = step_at(given.found, gap.stretch, gap.stop)
+  local call, call_ns = longest_call(given.api, gap)
+  local made = { rep = gap.stretch.rep, rank = gap.stretch.rank, start_ns = gap.start,
+    ns = gap.ns, stage = after and (after "part" or after "stage"), step = number,
+    layer = step and layer_at(given.layers { first = step.start, last = step.stop }, gap.stop),
+    call = call, call_ns = call and call_ns,
+    before = shown_name(row_with(own, "end", gap.start), given.label),
+    ended_by = shown_name(after, given.label) }
+  for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.stretch.pid)) do
+    made[class .. "_ns"] = ns
+  end
+  return made
+end
+
+
+-- The longest, longest first. given: trace, found (of analysis.stages.find), kernels (of the
+-- results), layers (a function of a window that gives a list of { start, stop, index }).
+-- Times in ns of the trace; what is not known is absent.
+function gaps.longest(given)
+  local of, list, made = operations_by_pid(given.found.ops), {}, json.list {}
+  for _, stretch in ipairs(stretches_of(given.found)) do
+    add_longest(list, given.found.busy(stretch.pid), stretch)
+  end
+  local about = { found = given.found, layers = given.layers, label = {},
+    api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
+  for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
+  for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.stretch.pid)) end
+  return made
+end
+
+
+return gaps

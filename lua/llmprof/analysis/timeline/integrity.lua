@@ -1,0 +1,346 @@
+-- Can the capture be trusted? Each check looks at what a blind or broken
+-- capture leaves behind, says what it saw, and how to capture again.
+--
+-- A check gives nothing when it does not apply, else { name, level = "ok" |
+-- "warning" | "problem", text, fix }. The verdict is the worst level.
+local errors = require "llmprof.process.errors"
+local kinds = require "llmprof.trace.kinds"
+local invariants = require "llmprof.analysis.timeline.invariants"
+local layout = require "llmprof.bundle.layout"
+local text = require "llmprof.text"
+
+local integrity = {}
+
+-- Above these shares a check warns, or calls it a problem.
+local LOST_WARNING, LOST_PROBLEM = 0.001, 0.05
+local OUTSIDE_WARNING = 0.5
+local THROTTLE_WARNING = 0.05
+
+
+local check = errors.check
+
+
+local function percent(share)
+  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
+end
+
+
+local function level_of(share, warning, problem)
+  if share > problem then return "problem" end
+  return share > warning and "warning" or "ok"
+end
+
+
+-- ---- CUDA graphs ----
+
+local function count_calls(state, pattern)
+  local count = 0
+  for name, calls in pairs(state.api_calls) do
+    if name:find(pattern) then count = count + calls end
+  end
+  return count
+end
+
+
+local function graphs(state)
+  local launches = count_calls(state, "GraphLaunch")
+  if launches == 0 or not state.knows "calls" then return nil end
+  local served = 0
+  for name, calls in pairs(state.served_calls) do
+    if name:find "GraphLaunch" then served = served + calls end
+  end
+  local rows, nodes = state.kinds.graphs, state.graph_kernels
+  local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
+    text.count(launches), text.count(rows), text.count(nodes))
+  if served == 0 then
+    return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
+      fix = "nsys.cuda_graph_trace=node" }
+  elseif nodes == 0 and state.knows "graph_nodes" then
+    return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
+      fix = "nsys.cuda_graph_trace=node" }
+  elseif served < launches then
+    return { level = level_of((launches - served) / launches, LOST_WARNING, LOST_PROBLEM),
+      text = ("%s; %s launches have no GPU work"):format(seen, text.count(launches - served)),
+      fix = "capture a shorter range, or compare with nsys.cuda_graph_trace=graph" }
+  end
+  return { level = "ok", text = seen }
+end
+
+
+-- ---- launches and kernels ----
+
+local function is_launch(name)
+  return name:find "LaunchKernel" ~= nil or name:find "LaunchCooperativeKernel" ~= nil
+end
+
+
+-- Launches recorded into a graph run nothing by themselves: those between the
+-- start and the end of a stream capture on the same thread.
+local function captured_launches(api, names)
+  local begins = api:where { name = names "BeginCapture" }
+  local ends = api:where { name = names "EndCapture" }
+  local captures = {}
+  for i = 1, math.min(#begins, #ends) do
+    local tid = begins:get(i, "tid")
+    captures[#captures + 1] = tid and { tid = tid, start = begins:get(i, "start"),
+      stop = ends:get(i, "end") }
+  end
+  if #captures == 0 then return 0 end
+  return #check(api:where { name = names(is_launch) }:within(captures, "tid"))
+end
+
+
+local function launches(state)
+  local issued, served = -state.captured_launches, 0
+  for name, calls in pairs(state.api_calls) do
+    if is_launch(name) then
+      issued = issued + calls
+      served = served + (state.served_calls[name] or 0)
+    end
+  end
+  if issued <= 0 or not state.knows "calls" then return nil end
+  local lost = (issued - served) / issued
+  return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
+    text = ("%s kernel launches, %s without a kernel"):format(text.count(issued),
+      text.count(issued - served)),
+    fix = "let the workload synchronise before it exits; capture a shorter range" }
+end
+
+
+local function orphans(state)
+  if state.ops == 0 or not state.knows "calls" then return nil end
+  local share = state.orphan_ops / state.ops
+  return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
+    text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
+      text.count(state.ops)),
+    fix = "they are in no stage; do not filter API calls out (nsys.trace=[cuda,nvtx])" }
+end
+
+
+-- ---- processes ----
+
+local function processes(state)
+  if not state.knows "calls" then return nil end
+  local with, without = {}, {}
+  for pid in pairs(state.api_pids) do
+    table.insert(state.gpu_pids[pid] and with or without, pid)
+  end
+  if #with + #without < 2 then return nil end
+  table.sort(without)
+  if #without == 0 then
+    return { level = "ok", text = ("%d processes, all with GPU work"):format(#with) }
+  end
+  return { level = "warning", text = ("%d of %d processes that used CUDA have no GPU work: %s")
+    :format(#without, #with + #without, table.concat(without, ", ")),
+    fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" }
+end
+
+
+-- ---- what the recorder itself noticed ----
+
+-- What it says of captures that were asked to leave something out.
+local expected = { "Scheduling information is absent" }
+
+-- What it says of nearly every capture, whether or not something was lost.
+local stock = { "events might have been collected",
+  "events collected. Does the process use", "CUDA profiling might have not been started correctly" }
+
+local function holds(message, patterns)
+  for _, pattern in ipairs(patterns) do
+    if message:find(pattern, 1, true) then return true end
+  end
+  return false
+end
+
+
+-- Is nothing missing, as far as the rows themselves tell?
+local function lost_nothing(state)
+  if state.ops == 0 then return false end
+  for _, check_of in ipairs { graphs, launches, orphans } do
+    local result = check_of(state)
+    if result and result.level ~= "ok" then return false end
+  end
+  return true
+end
+
+
+local function diagnostics(state)
+  local said, complete, usual = {}, lost_nothing(state), 0
+  for _, entry in ipairs(state.diagnostics) do
+    local words = entry.text or ""
+    local lower = words:lower()
+    if complete and holds(words, stock) then
+      usual = usual + 1
+    elseif not holds(words, expected) and (entry.severity ~= "info" or lower:find "dropped"
+      or lower:find "lost" or lower:find "missing") then
+      said[#said + 1] = text.clean(words):gsub("%.$", "")
+    end
+  end
+  for _, complaint in ipairs(state.complaints) do said[#said + 1] = complaint.message end
+  if #said == 0 then
+    if not state.knows "diagnostics" then return nil end
+    local form = usual == 0 and "%s reported no lost records and no errors"
+      or "%s says that events might be missing, as it often does; every launch has its work"
+    return { level = "ok", text = form:format(state.reader) }
+  end
+  return { level = "warning",
+    text = state.reader .. " reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
+    fix = ("capture a shorter range; %s of the run that captured has the rest"):format(
+      state.log) }
+end
+
+
+-- ---- ranges ----
+
+local function open_ranges(state)
+  if state.ranges == 0 then return nil end
+  return { level = state.open_ranges > 0 and "warning" or "ok",
+    text = ("%s of %s NVTX ranges were still open at the end"):format(
+      text.count(state.open_ranges), text.count(state.ranges)),
+    fix = "end the capture after the ranges (nsys.capture_range_end=stop)" }
+end
+
+
+local function coverage(state)
+  local share = state.stage_share
+  if not share then return nil end
+  return { level = share < OUTSIDE_WARNING and "warning" or "ok",
+    text = percent(share) .. " of the GPU time lies inside a stage",
+    fix = "mark the rest with NVTX ranges, or name it in the recipe's stages" }
+end
+
+
+-- ---- the GPU's clocks ----
+
+local harmless = { gpu_idle = true, applications_clocks_setting = true, sync_boost = true }
+
+local function throttle(state)
+  if #state.samples == 0 then return nil end
+  local slowed, reasons = 0, {}
+  for _, sample in ipairs(state.samples) do
+    local counted = false
+    for _, reason in ipairs(sample.throttle or {}) do
+      if not harmless[reason] then
+        reasons[reason] = true
+        counted = true
+      end
+    end
+    if counted then slowed = slowed + 1 end
+  end
+  if slowed == 0 then
+    return { level = "ok", text = ("clocks were held down in none of %d samples")
+      :format(#state.samples) }
+  end
+  local names = {}
+  for reason in pairs(reasons) do names[#names + 1] = reason end
+  table.sort(names)
+  local share = slowed / #state.samples
+  return { level = share > THROTTLE_WARNING and "warning" or "ok",
+    text = ("clocks were held down in %s of %d samples (%s)"):format(percent(share),
+      #state.samples, table.concat(names, ", ")),
+    fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" }
+end
+
+
+-- ---- gathering ----
+
+-- Calls by name, those that GPU operations came from, and processes.
+local function gather_calls(state, api, ops)
+  for _, row in ipairs(api:group { by = { "name" } }) do
+    state.api_calls[row.name or ""] = row.count
+  end
+  for _, row in ipairs(api:group { by = { "pid" } }) do state.api_pids[row.pid or -1] = true end
+  for _, row in ipairs(ops:group { by = { "api" }, distinct = { "call" } }) do
+    if row.api then
+      state.served_calls[row.api] = row.distinct.call
+    else
+      state.orphan_ops = state.orphan_ops + row.count
+    end
+  end
+  for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
+end
+
+
+local function gather(given)
+  local trace, recorder = given.trace, given.recorder or {}
+  local state = { trace = trace, found = given.found,
+    api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
+    graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
+    samples = given.samples or {}, complaints = given.complaints or {},
+    diagnostics = check(trace:diagnostics()),
+    reader = recorder.name or trace:info().reader or "the recorder",
+    log = recorder.log or layout.nsys.log }
+  function state.knows(fact)
+    local knows, message, code = trace:knows(fact)
+    if knows == nil then check(knows, message, code) end
+    return knows
+  end
+  local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
+  state.ops = #ops
+  gather_calls(state, api, ops)
+  state.kinds = kinds.count(ops, {})
+  local ranges = check(trace:frame "ranges")
+  state.ranges = #ranges
+  state.open_ranges = #ranges:where { open = 1 }
+  state.captured_launches = captured_launches(api, function(wanted)
+    local names = {}
+    for name in pairs(state.api_calls) do
+      if type(wanted) == "string" and name:find(wanted, 1, true) or type(wanted) == "function"
+        and wanted(name) then
+        names[#names + 1] = name
+      end
+    end
+    return names
+  end)
+  if count_calls(state, "GraphLaunch") > 0 then
+    local kernels = check(trace:frame "kernels")
+    state.graph_kernels = #kernels:where { { "graph_node", "~=", false } }
+  end
+  return state
+end
+
+
+local checks = {
+  { "graphs", graphs }, { "launches", launches }, { "orphans", orphans },
+  { "processes", processes }, { "diagnostics", diagnostics }, { "ranges", open_ranges },
+  { "coverage", coverage }, { "clocks", throttle },
+}
+
+local rank = { ok = 0, warning = 1, problem = 2 }
+local verdicts = { [0] = "good", "fair", "poor" }
+
+-- A check of what holds in every capture: any row that breaks it is worth a word.
+local function invariant(examine)
+  return function(state)
+    local seen = examine(state)
+    if not seen then return nil end
+    return { level = level_of(seen.share, 0, LOST_PROBLEM), text = seen.text, fix = seen.fix }
+  end
+end
+
+
+for _, entry in ipairs(invariants.list) do
+  table.insert(checks, #checks, { entry[1], invariant(entry[2]) })
+end
+
+
+-- { verdict = "good" | "fair" | "poor", checks }. given: trace, found (of
+-- analysis.stages.find; optional), stage_share (of the GPU time), samples (of
+-- llmprof.gpu_watch), complaints (of nsys), recorder ({ name, log } of what recorded it,
+-- where that is not what reads it).
+function integrity.judge(given)
+  local state, list, worst = gather(given), {}, 0
+  for _, entry in ipairs(checks) do
+    local result = entry[2](state)
+    if result then
+      result.name = entry[1]
+      if result.level == "ok" then result.fix = nil end
+      worst = math.max(worst, rank[result.level])
+      list[#list + 1] = result
+    end
+  end
+  return { verdict = verdicts[worst], checks = list }
+end
+
+
+return integrity

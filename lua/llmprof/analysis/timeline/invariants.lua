@@ -1,0 +1,423 @@
+-- What holds in every whole capture, whatever ran: nothing begins before the call
+-- that launched it, no row is there twice, streams work one operation after the
+-- other, none takes far longer than the same work elsewhere, each replay of a graph
+-- runs all of its nodes, repeats and steps of a stage run about the same, and GPUs
+-- that add something up together do it at one time.
+--
+-- Each function takes the state of llmprof.analysis.timeline.integrity and gives { share
+-- (of rows that break it), text, fix }, or nil where it does not apply.
+local errors = require "llmprof.process.errors"
+local extend = require("llmprof.ranks.rows").extend
+local sorted_keys = require "llmprof.tables.sorted_keys"
+local spans = require "llmprof.spans"
+local statistics = require "llmprof.statistics"
+local step_kernels = require "llmprof.analysis.timeline.step_kernels"
+local steps = require "llmprof.analysis.stages.steps"
+local text = require "llmprof.text"
+
+local invariants = {}
+
+-- An operation under which so many others of its stream begin is too long: those
+-- that launch their successors early overlap with one or two.
+local OVERTAKEN = 8
+
+-- The longest operations that are looked at.
+local LONGEST = 16
+
+-- A repeat, or a step, that runs less than this part of the kernels of the others.
+local SHORT = 0.5
+
+-- More GPUs than one machine has.
+local MOST_DEVICES = 256
+
+local AGAIN = "copy or export the capture again"
+local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without "
+  .. "it; else " .. AGAIN
+local SHORTER = "capture a shorter range, and let the workload synchronise before it ends"
+
+
+local check = errors.check
+
+
+local function part(count, of)
+  return of > 0 and count / of or 0
+end
+
+
+-- ---- clocks ----
+
+function invariants.order(state)
+  local ops = check(state.trace:frame "gpu")
+  if #ops == 0 or not state.knows "calls" then return nil end
+  local early = #check(ops:where { { "delay", "<", 0 } })
+  return { share = part(early, #ops), text = ("%s of %s GPU operations begin before their launch")
+    :format(text.count(early), text.count(#ops)),
+    fix = "the clocks of GPU and CPU do not agree: record it again" }
+end
+
+
+-- ---- rows ----
+
+-- Frames by themselves, as kernels alone ascend in start.
+local unique = {
+  { { "kernels", "transfers", "graphs" }, "GPU operations",
+    { "start", "end", "device", "stream", "name", "correlation" } },
+  { { "api" }, "API calls", { "start", "end", "tid", "name", "correlation" } },
+  { { "ranges" }, "NVTX ranges", { "start", "end", "tid", "text", "domain" } },
+}
+
+
+local function doubled(state, names, columns)
+  local count, rows = 0, 0
+  for _, name in ipairs(names) do
+    local frame = check(state.trace:frame(name))
+    rows = rows + #frame
+    count = count + #frame - frame:count_groups { by = columns }
+  end
+  return count, rows
+end
+
+
+function invariants.rows(state)
+  local all, twice, said = 0, 0, {}
+  for _, entry in ipairs(unique) do
+    local count, rows = doubled(state, entry[1], entry[3])
+    all, twice = all + rows, twice + count
+    if count > 0 then said[#said + 1] = ("%s %s"):format(text.count(count), entry[2]) end
+  end
+  if all == 0 then return nil end
+  return { share = part(twice, all), text = twice == 0 and "no row is there twice"
+    or table.concat(said, " and ") .. " are there twice", fix = AGAIN }
+end
+
+
+-- ---- streams ----
+
+-- Parts of the names of kernels that wait for others, in upper or lower case.
+local COLLECTIVE = { "allreduce", "all_reduce", "allgather", "reducescatter",
+  "cross_device_reduce", "nccldevkernel" }
+
+local function is_collective(name)
+  local lower = name:lower()
+  for _, word in ipairs(COLLECTIVE) do
+    if lower:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+
+-- The operations that begin while that of a row runs, in the same stream.
+local function begun_under(ops, long, row)
+  local wanted = { { "start", ">", long:get(row, "start") },
+    { "start", "<", long:get(row, "end") } }
+  for _, column in ipairs { "device", "context", "stream", "pid" } do
+    wanted[column] = long:get(row, column) or false
+  end
+  return #check(ops:where(wanted))
+end
+
+
+-- So many times as long as the longest other launch of the same kernel and shape
+-- nothing takes, from this time on (ns).
+local FAR_LONGER, LONG = 10, 1000000
+
+-- Others that say how long a kernel takes.
+local LEAST_OTHERS = 3
+
+
+-- Does the row take far longer than any other launch of its kernel in its shape? A
+-- collective waits for other ranks as long as they need.
+local function is_stretched(kernels, long, row)
+  local name, ns = long:get(row, "name"), long:get(row, "duration")
+  if not name or is_collective(name) or ns < LONG then return false end
+  local same = {}
+  for _, column in ipairs { "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
+    "block_z" } do
+    same[column] = long:get(row, column) or false
+  end
+  local others = check(check(kernels:where(same)):sort({ { "duration", true } },
+    LEAST_OTHERS + 1))
+  return #others > LEAST_OTHERS and ns >= FAR_LONGER * others:get(2, "duration")
+end
+
+
+-- Of the longest kernels those that are stretched: the longest of them (ns), and the share of
+-- the time of all kernels that they take; nil where none is.
+local function stretched(state)
+  local kernels, most, sum = check(state.trace:frame "kernels"), nil, 0
+  local longest = check(kernels:sort({ { "duration", true } }, LONGEST))
+  for row = 1, #longest do
+    if is_stretched(kernels, longest, row) then
+      local ns = longest:get(row, "duration")
+      most, sum = math.max(most or 0, ns), sum + ns
+    end
+  end
+  if not most then return nil, 0 end
+  local all = check(kernels:group { columns = { { "ns", "sum", "duration" } } })
+  return most, part(sum, all:get(1, "ns"))
+end
+
+
+-- How many of the longest operations go on while others of their stream begin, and
+-- under the one with the most how many, and its time (ns).
+local function overtaken(ops, longest)
+  local count, worst, ns = 0, 0, 0
+  for row = 1, #longest do
+    local under = begun_under(ops, longest, row)
+    if under >= OVERTAKEN then
+      count = count + 1
+      if under > worst then worst, ns = under, longest:get(row, "duration") end
+    end
+  end
+  return count, worst, ns
+end
+
+
+function invariants.streams(state)
+  local ops, said = check(state.trace:frame "gpu"), {}
+  if #ops == 0 then return nil end
+  local count, under, ns = overtaken(ops, check(ops:sort({ { "duration", true } }, LONGEST)))
+  local long_ns, long_share = stretched(state)
+  if count > 0 then
+    said[1] = ("an operation of %s runs on while %s others of its stream begin"):format(
+      text.duration(ns), text.count(under))
+  end
+  if long_ns then
+    said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
+      :format(text.duration(long_ns), FAR_LONGER)
+  end
+  return { share = math.max(part(count, math.min(#ops, LONGEST)), long_share),
+    text = #said > 0 and table.concat(said, "; ")
+      or "streams run one operation after the other", fix = count > 0 and AGAIN or ALONE }
+end
+
+
+-- ---- graphs ----
+
+-- Nodes of one graph of a process have numbers that differ in their lower half
+-- only.
+local function graph_of(nodes, row)
+  return ("%s/%d"):format(nodes:get(row, "pid") or "", nodes:get(row, "graph_node") >> 32)
+end
+
+
+-- How many times each graph ran at least: its most frequent node.
+local function replays_of(nodes)
+  local replays = {}
+  for row = 1, #nodes do
+    local graph = graph_of(nodes, row)
+    replays[graph] = math.max(replays[graph] or 0, nodes:get(row, "rows"))
+  end
+  return replays
+end
+
+
+-- Replays that were launched, and those that ran a kernel.
+local function launched(state, kernels)
+  local names = {}
+  for name in pairs(state.api_calls) do
+    if name:find("GraphLaunch", 1, true) then names[#names + 1] = name end
+  end
+  local calls = #check(check(state.trace:frame "api"):where { name = names })
+  return calls, kernels:count_groups { by = { "call" } }
+end
+
+
+function invariants.replays(state)
+  local kernels = check(state.trace:frame "kernels")
+  kernels = check(kernels:where { { "graph_node", "~=", false } })
+  if #kernels == 0 then return nil end
+  local nodes = check(kernels:group { by = { "pid", "graph_node" },
+    columns = { { "rows", "count" } } })
+  local replays, lost, wanted = replays_of(nodes), 0, 0
+  for row = 1, #nodes do
+    local most = replays[graph_of(nodes, row)]
+    lost, wanted = lost + most - nodes:get(row, "rows"), wanted + most
+  end
+  local calls, served = launched(state, kernels)
+  local said = ("%s of %s kernels of replayed graphs are missing"):format(text.count(lost),
+    text.count(wanted))
+  if served >= calls then return { share = part(lost, wanted), text = said, fix = SHORTER } end
+  return { share = math.max(part(lost, wanted), part(calls - served, calls)),
+    text = ("%s; %s of %s replays ran none"):format(said, text.count(calls - served),
+      text.count(calls)), fix = SHORTER }
+end
+
+
+-- ---- repeats and steps ----
+
+local function by_stage(instances)
+  local list, order = {}, {}
+  for _, instance in ipairs(instances) do
+    if not list[instance.stage] then
+      list[instance.stage] = {}
+      order[#order + 1] = instance.stage
+    end
+    table.insert(list[instance.stage], instance)
+  end
+  return list, order
+end
+
+
+-- Of numbers, those below SHORT of the median.
+local function count_short(numbers)
+  local middle, count = statistics.median(numbers), 0
+  for _, number in ipairs(numbers) do
+    if number < SHORT * middle then count = count + 1 end
+  end
+  return count
+end
+
+
+-- Kernels of an instance, by its steps where it has them: a decode of more tokens
+-- runs more.
+local function kernels_of(instance)
+  return instance.kernels + instance.graphs
+end
+
+
+local function kernels_of_steps(instances)
+  local list = {}
+  for _, instance in ipairs(instances) do
+    for _, step in ipairs(instance.steps or {}) do list[#list + 1] = step.kernels end
+  end
+  return list
+end
+
+
+-- Marked ranges of steps within the instances that launched nothing at all.
+local function idle_steps(state, stage, instances)
+  local name
+  for _, declared in ipairs(state.found.declared) do
+    if declared.name == stage then name = declared.step end
+  end
+  if not name or state.found.inferred then return 0 end
+  local marked = 0
+  for _, instance in ipairs(instances) do marked = marked + #(instance.steps or {}) end
+  local ranges = check(state.trace:frame "ranges"):where { tag = name }
+  return math.max(#steps.within(ranges, instances) - marked, 0)
+end
+
+
+-- The same work, again: { short, all, said }.
+local function add_stage(sums, state, stage, instances)
+  local kernels = {}
+  for i, instance in ipairs(instances) do kernels[i] = kernels_of(instance) end
+  local ran = kernels_of_steps(instances)
+  local short = #kernels > 1 and count_short(kernels) or 0
+  local idle = idle_steps(state, stage, instances)
+  local poor = (#ran > 1 and count_short(ran) or 0) + idle
+  if short > 0 then sums.said[#sums.said + 1] = ("%d of %d %s"):format(short, #kernels, stage) end
+  if poor > 0 then
+    sums.said[#sums.said + 1] = ("%d of %d steps of %s"):format(poor, #ran + idle, stage)
+  end
+  sums.short, sums.all = sums.short + short + poor, sums.all + #kernels + #ran + idle
+end
+
+
+function invariants.work(state)
+  local found = state.found
+  if not found or found.whole or found.inferred then return nil end
+  local sums = { short = 0, all = 0, said = {} }
+  local list, order = by_stage(found.instances)
+  for _, stage in ipairs(order) do add_stage(sums, state, stage, list[stage]) end
+  if sums.all < 2 then return nil end
+  return { share = part(sums.short, sums.all), text = sums.short == 0
+    and "repeats and steps of a stage run about as many kernels"
+    or table.concat(sums.said, ", ") .. " ran less than half of the kernels of the others",
+    fix = SHORTER }
+end
+
+
+-- Kernels that are missing in steps, though their calls are, too.
+function invariants.steps(state)
+  local found = state.found
+  if not found or found.whole or found.inferred or found.by_engine then return nil end
+  local list, said, share = by_stage(found.instances), {}, nil
+  for _, stage in ipairs(found.declared) do
+    local made = stage.step and list[stage.name]
+      and step_kernels.judge(state.trace, stage.step, list[stage.name])
+    if made then
+      share = math.max(share or 0, made.irregular and 1 or part(made.missing, made.kernels))
+      if made.irregular then
+        said[#said + 1] = ("no kernel runs equally often in the steps of %s"):format(stage.name)
+      elseif made.missing > 0 then
+        said[#said + 1] = ("kernels are missing in the steps of %s: %s of %s"):format(stage.name,
+          text.count(made.missing), text.count(made.missing + made.kernels))
+      end
+    end
+  end
+  return share and { share = share, text = #said > 0 and table.concat(said, "; ")
+    or "steps run the same kernels", fix = SHORTER }
+end
+
+
+-- ---- GPUs together ----
+
+-- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
+-- none, as where there is one GPU.
+local function shared(kernels)
+  if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
+  local devices = {}
+  extend(kernels, { "name" }, { { name = "collective", type = "integer",
+    get = function(key) return key.name and is_collective(key.name) and 1 end } })
+  local found = check(kernels:where { collective = 1 })
+  for _, row in ipairs(found:group { by = { "device" } }) do
+    if row.device then devices[row.device] = true end
+  end
+  if not next(devices, (next(devices))) then return nil end
+  return found, sorted_keys(devices)
+end
+
+
+-- When each GPU runs collectives, and the time from when all do until one no longer
+-- does.
+local function occupied(rows, devices)
+  local own, from, to = {}, 0, math.huge
+  for _, device in ipairs(devices) do
+    own[device] = rows:where { device = device }:union()
+    local first, last = own[device]:span()
+    from, to = math.max(from, first), math.min(to, last)
+  end
+  return own, from, to
+end
+
+
+-- What the other GPUs do meanwhile, by GPU + 1.
+local function others(own, devices)
+  local sets = {}
+  for _, device in ipairs(devices) do
+    for _, other in ipairs(devices) do
+      if other ~= device then
+        local so_far = sets[device + 1]
+        sets[device + 1] = so_far and check(so_far:join(own[other])) or own[other]
+      end
+    end
+  end
+  return sets
+end
+
+
+-- A collective runs while it runs on another GPU, too: all of them end together.
+function invariants.together(state)
+  local rows, devices = shared(check(state.trace:frame "kernels"))
+  if not rows or devices[#devices] >= MOST_DEVICES then return nil end
+  local own, from, to = occupied(rows, devices)
+  local inside = check(rows:where { { "start", ">=", from }, { "end", "<=", to } })
+  if #inside > 0 then rows = inside end
+  local sets = others(own, devices)
+  for i = 1, devices[#devices] + 1 do sets[i] = sets[i] or own[devices[1]] end
+  spans.cover(rows, { start = "start", ["end"] = "end", key = "device" }, sets, "met")
+  local alone = #check(rows:where { met = 0 })
+  return { share = part(alone, #rows), text =
+    ("%s of %s collectives run while no other GPU is in one"):format(text.count(alone),
+      text.count(#rows)),
+    fix = "the clocks of the ranks do not agree: record them in one run of nsys" }
+end
+
+
+invariants.list = { { "order", invariants.order }, { "rows", invariants.rows },
+  { "streams", invariants.streams }, { "replays", invariants.replays },
+  { "work", invariants.work }, { "steps", invariants.steps }, { "together", invariants.together } }
+
+return invariants

@@ -1,0 +1,198 @@
+-- Where operations stand: of which rank, in which step and layer, for which module of
+-- the model. Frames are of GPU operations of one trace.
+local collectives = require "llmprof.collectives"
+local errors = require "llmprof.process.errors"
+local layers = require "llmprof.analysis.stages.layers"
+local named = require "llmprof.analysis.kernels.range_texts"
+local members = require "llmprof.ranks.members"
+local pack = require "llmprof.pack"
+local rank_view = require "llmprof.analysis.serving.ranks"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local steps = require "llmprof.ranks.steps"
+
+local places = {}
+
+-- Kinds of steps that are looked at for layers, those with most steps.
+local KINDS = 64
+
+
+local check = errors.check
+
+
+-- ---- ranks and steps ----
+
+-- The ranks and steps of a trace: { members, known (of rank_view.find_steps; nil) }.
+-- found: of analysis.stages.find.
+function places.find(trace, found)
+  local list, known = rank_view.find_steps(trace, found)
+  return { trace = trace, members = list, known = known }
+end
+
+
+-- Add `rank`, where the frame has none.
+function places.add_rank(made, frame)
+  return rows.has(frame, "rank") and frame or members.label_ops(made.members, frame)
+end
+
+
+-- Add `step_row` (of made.known.frame, from 0), and of it `step` and `turn`.
+function places.add_steps(made, frame)
+  local known = made.known
+  places.add_rank(made, frame)
+  spans.assign(frame, { time = known.time, key = "rank" }, known.frame, steps.at, "step_row")
+  return spans.look_up(frame, "step_row", known.frame, "step", "step")
+end
+
+
+-- ---- modules ----
+
+-- Which ranges name such a thing, "path" of a module or "operator": list of { tag, name },
+-- as trace:label takes them.
+local function tags_of(made, what)
+  made.named = made.named or named.tags(check(made.trace:frame "ranges"))
+  local list = {}
+  for _, entry in ipairs(made.named) do
+    if entry.read[what] then list[#list + 1] = { entry.tag, entry.read[what] } end
+  end
+  return list
+end
+
+
+local paths = { module = "path", operator = "operator" }
+
+-- Do ranges name any "module" or "operator"?
+function places.names(made, what)
+  return #tags_of(made, paths[what]) > 0
+end
+
+
+-- Add `module`, the path of the innermost one around the launch. frame: with op.
+function places.add_module(made, frame)
+  made.modules = made.modules or tags_of(made, "path")
+  return check(made.trace:label(frame, "module", made.modules))
+end
+
+
+-- Add `operator`, of the framework's.
+function places.add_operator(made, frame)
+  made.operators = made.operators or tags_of(made, "operator")
+  return check(made.trace:label(frame, "operator", made.operators))
+end
+
+
+-- ---- layers ----
+
+local KIND = { "rank", "phase", "context", "context_tokens", "generation", "generation_tokens" }
+
+-- Kinds of steps that are alike, decode first, then those with most steps.
+local function kinds_of(known)
+  local list = known.frame:group { by = KIND }
+  table.sort(list, function(a, b)
+    local left, right = a.phase == "decode", b.phase == "decode"
+    if left ~= right then return left end
+    return a.count > b.count
+  end)
+  return list
+end
+
+
+local function only(frame, kind)
+  local wanted = {}
+  for _, key in ipairs(KIND) do wanted[key] = kind[key] or false end
+  return check(frame:where(wanted))
+end
+
+
+-- The kernels between which layers of the steps of a kind lie, with `from`, when the next one
+-- begins there, and `first`, the number of the layer behind the first of a step; nil where
+-- layers cannot be told or are not as many as `count` of the rank; and how many there are.
+local function marks_of(kernels, known, kind, count)
+  local alike = only(known.frame, kind)
+  local own = check(kernels:where { rank = kind.rank or false,
+    step = { alike:get((#alike + 1) // 2, "step") } })
+  local made = layers.of_kernels(own)
+  if not made or made.count < 2 or (count and made.count ~= count) then return nil end
+  local wanted = { rank = kind.rank or false, step = alike:values "step" }
+  for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] or false end
+  local marks, whole = check(kernels:where(wanted)), {}
+  for _, group in ipairs(marks:group { by = { "step_row" } }) do
+    if group.count == made.count then whole[#whole + 1] = group.step_row end
+  end
+  marks = check(check(marks:where { step_row = whole }):alias(made.edge, "from"))
+  return rows.extend(marks, {}, { { name = "first",
+    type = "integer", get = function() return made.first end } }), made.count
+end
+
+
+local MARK = { "rank", "step_row", "step", "from", "first" }
+
+-- A prefill that no engine labels may hold encoders, whose layers are others.
+local function is_of_the_model(kind)
+  return kind.phase == "decode" or kind.context ~= nil
+end
+
+
+-- Where layers begin, as one frame with `layer` (from 0) and `until`, when the next one
+-- begins: the last of a step, which has no end of its own, is left out, or the first, which
+-- has no beginning. nil without any.
+local function find_marks(made)
+  local kernels = places.add_steps(made, check(check(made.trace:frame "kernels"):where {}))
+  local counts, list = {}, {}
+  for i, kind in ipairs(kinds_of(made.known)) do
+    local rank = kind.rank or -1
+    local marks, count
+    if i <= KINDS and is_of_the_model(kind) then
+      marks, count = marks_of(kernels, made.known, kind, counts[rank])
+    end
+    if marks and (counts[rank] or kind.phase == "decode") and #marks > 0 then
+      counts[rank] = counts[rank] or count
+      list[#list + 1] = marks:select(MARK)
+    end
+  end
+  if #list == 0 then return nil end
+  local all = pack.join(list)
+  collectives.number(all, { rank = "rank", start = "from",
+    ["end"] = "from", key = "step_row" }, "place")
+  rows.extend(all, { "place", "first" }, { { name = "layer", type = "integer",
+    get = function(key) return key.place + key.first end } })
+  spans.until_next(all, { start = "from", key = "step_row" }, "until")
+  return check(check(all:where { { "until", "<", math.maxinteger } }):alias("from", "start"))
+end
+
+
+-- Where the layers of the trace lie: a frame of rank, step_row, step, layer, start, until;
+-- nil where they cannot be told.
+function places.layers(made)
+  if made.marks == nil then made.marks = made.known and find_marks(made) or false end
+  return made.marks or nil
+end
+
+
+-- The number of the layer that a module's path leads through.
+local function layer_of(module)
+  local read = module and named.read(module)
+  return read and read.layer and math.tointeger(tonumber(read.layer:match "%d+$"))
+end
+
+
+-- Add `layer`: as modules say, else the one in whose time the operation starts.
+function places.add_layer(made, frame)
+  places.add_module(made, frame)
+  if #made.modules > 0 then
+    return rows.extend(frame, { "module" }, { { name = "layer", type = "integer",
+      get = function(key) return layer_of(key.module) end } })
+  end
+  local marks = places.layers(made)
+  if not marks then
+    return rows.extend(frame, {}, { { name = "layer", type = "integer",
+      get = function() return nil end } })
+  end
+  places.add_steps(made, frame)
+  spans.assign(frame, { time = "start", key = "step_row" }, marks,
+    { start = "start", ["end"] = "until", key = "step_row" }, "layer_row")
+  return spans.look_up(frame, "layer_row", marks, "layer", "layer")
+end
+
+
+return places

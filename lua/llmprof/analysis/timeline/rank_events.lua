@@ -1,0 +1,163 @@
+-- The events of several ranks that a page draws: the steps and the collectives of each, all
+-- on one clock, of what llmprof.ranks put together. The bytes are a scene
+-- (llmprof.analysis.timeline.encode).
+local errors = require "llmprof.process.errors"
+local labels = require "llmprof.analysis.kernels.labels"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local scenes = require "llmprof.analysis.timeline.encode"
+
+local rank_events = {}
+
+-- Steps of a rank that are shown first.
+local STEPS = 4
+
+
+local check = errors.check
+
+
+-- ---- steps ----
+
+-- Steps that ran something, as they were on the GPU: `start` and `end` are that.
+local function on_gpu(steps)
+  local ran = check(steps:where { { "length", ">=", 0 } })
+  local view = check(ran:select { "world", "phase", "turn", "begin", "length", "last" })
+  view:lag { column = "begin", offset = 0, name = "start" }
+  view:lag { column = "last", offset = 0, name = "end" }
+  return view:lag { column = "length", offset = 0, name = "duration" }
+end
+
+
+-- The frame of marks; they are called by their place among those of their phase, from 0, as
+-- the tables call them.
+local function marks_of(scene, view)
+  rows.extend(view, { "phase", "turn" }, { { name = "label", type = "integer", get = function(row)
+    return scene.label(row.turn and ("%s, step %d"):format(row.phase or "step", row.turn)
+      or row.phase or "step")
+  end } })
+  return check(view:select { "start", "duration", "lane", "label" })
+end
+
+
+-- A few steps in the middle of the run, decoding ones if there are any, on the lowest rank.
+local function view_of(steps, span)
+  local decodes = check(steps:where { phase = "decode" })
+  local chosen = #decodes > 0 and decodes or steps
+  local own = #chosen > 0 and check(chosen:where { world = chosen:sort { { "world" } }
+    :get(1, "world") }):sort { { "start" } }
+  if not own then return span end
+  local first = math.max(#own // 2 - STEPS // 2, 1)
+  return { first = own:get(first, "start"),
+    last = own:get(math.min(first + STEPS - 1, #own), "end") }
+end
+
+
+-- ---- collectives ----
+
+-- A column of integers, from a function of a row.
+local function column(name, get) return { name = name, type = "integer", get = get } end
+
+
+-- By full name the one that a person can read.
+local function labels_of(view)
+  local names = {}
+  for _, row in ipairs(view:group { by = { "name" } }) do names[#names + 1] = row.name end
+  return labels.unique(names)
+end
+
+
+local function gpu_of(scene, view)
+  local function nothing() return nil end
+  local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
+  view = check(view:select { "start", "duration", "lane", "name", "waiting", phase })
+  rows.extend(view, { "name" }, {
+    column("label", function(row) return scene.label(read[row.name] or "(unnamed)") end),
+    column("kernel", nothing), column("queue_time", nothing), column("api_start", nothing),
+  })
+  rows.extend(view, { phase or "name" }, {
+    column("place", function(row) return row.phase and scene.stage(row.phase) end) })
+  return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
+    "queue_time", "waiting" })
+end
+
+
+-- ---- together ----
+
+-- All of the time, or from its middle on as much as fits.
+local function window_of(views, all)
+  if scenes.count(views, all.first, all.last) <= scenes.MOST then return all end
+  return scenes.shortened(views, all.first + (all.last - all.first) // 2, all.last)
+end
+
+
+local TIMES = { "start", "end" }
+
+-- Collectives in an order of their own: files and processes may have brought them in any.
+local function in_order(all)
+  local list = { { "world" }, { "start" }, { "key" }, { "ordinal" } }
+  return check(check(all:where { { "world", ">=", 0 } }):sort(list))
+end
+
+
+-- Steps and collectives as frames with start and end, { steps, found }, either may be nil.
+-- made: the second value of llmprof.ranks.examine; clock: { offset, at, drift } that is
+-- taken from their times, nil for none.
+function rank_events.views(made, clock)
+  local function on_clock(view)
+    return view and clock and pack.join({ view }, { clock }, TIMES) or view
+  end
+  return { steps = on_clock(made.steps and on_gpu(made.steps)),
+    found = on_clock(made.collectives and in_order(made.collectives)) }
+end
+
+
+-- Those that are there.
+function rank_events.list(views)
+  local list = {}
+  for _, view in ipairs { views.steps or views.found, views.steps and views.found } do
+    list[#list + 1] = view
+  end
+  return list
+end
+
+
+-- The same with lanes for each rank.
+function rank_events.with_lanes(scene, views)
+  local function lanes(view, kind, what)
+    return view and scene:add_lanes(view, kind, { "world" }, function(row)
+      return ("rank %d, %s"):format(row.world, what), row.world
+    end)
+  end
+  return { steps = lanes(views.steps, "step", "steps"),
+    found = lanes(views.found, "gpu", "collectives") }
+end
+
+
+-- What there is in a window, as the scene's frames of marks and of the GPU.
+function rank_events.frames(scene, views, window)
+  local function seen(view) return scenes.between(view, window.first, window.last) end
+  return views.steps and marks_of(scene, seen(views.steps)) or scenes.marks {},
+    views.found and gpu_of(scene, seen(views.found)) or scenes.marks {}
+end
+
+
+-- What the file packs; nil where neither steps nor collectives are known. made: the second
+-- value of llmprof.ranks.examine.
+function rank_events.encode(made)
+  local scene, views = scenes.new(), rank_events.views(made)
+  views = rank_events.with_lanes(scene, views)
+  local list = rank_events.list(views)
+  local span = list[1] and scenes.span_of(list[1])
+  if not span then return nil end
+  local all = scenes.extent_of(list, span)
+  local window = window_of(list, all)
+  local marks, gpu = rank_events.frames(scene, views, window)
+  local steps = views.steps and scenes.between(views.steps, window.first, window.last)
+  return scene:pack({ span = all, window = window,
+    view = steps and view_of(steps, window) or window }, {
+    { "mark", marks }, { "gpu", gpu }, { "api", scenes.marks {} }, { "range", scenes.marks {} },
+    { "busy", scene:shares(list, all, window) } })
+end
+
+
+return rank_events

@@ -1,0 +1,68 @@
+-- Memory copies by the stage that launched them, direction and kind of host memory.
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local stages = require "llmprof.analysis.stages.find"
+
+local transfers = {}
+
+
+-- The copies of the used repeats. Their columns are made for copies and sets alone, which
+-- are few beside the kernels.
+local function copies_of(trace, found)
+  local frame = errors.check(trace:frame "transfers")
+  if found.whole then return frame:where { kind = "copy" } end
+  stages.label(trace, frame, found)
+  return frame:where { kind = "copy", stage_range = stages.used_ranges(found) }
+end
+
+
+-- Is the host side of the copies pageable? nil when the trace does not say.
+local function is_pageable(group)
+  if group.host_memory == nil then return nil end
+  return group.host_memory == "pageable"
+end
+
+
+-- The sum that copies belong to, made for the first of them.
+local function entry_for(sums, list, stage, group)
+  local direction, pageable = group.direction or "other", is_pageable(group)
+  local key = ("%s/%s/%s"):format(stage, direction, tostring(pageable))
+  if not sums[key] then
+    sums[key] = { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
+      gpu_time_ns = 0 }
+    list[#list + 1] = sums[key]
+  end
+  return sums[key]
+end
+
+
+local function by_time(a, b)
+  if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
+  local left, right = a.stage .. a.direction, b.stage .. b.direction
+  if left ~= right then return left < right end
+  return tostring(a.pageable) < tostring(b.pageable)
+end
+
+
+-- List of { stage, direction, pageable (true, false or absent), calls, bytes,
+-- gpu_time_ns }, over the used repeats; largest time first.
+function transfers.list(trace, found)
+  local sums, list = {}, json.list {}
+  local by = { "direction", "host_memory" }
+  if not found.whole then by[3] = "stage" end
+  local copies = copies_of(trace, found)
+  for _, group in ipairs(copies:group { by = by, total = { "bytes", "duration" } }) do
+    local stage = found.whole and stages.WHOLE_RUN or group.stage
+    if stage then
+      local entry = entry_for(sums, list, stage, group)
+      entry.calls = entry.calls + group.count
+      entry.bytes = entry.bytes + (group.bytes.total or 0)
+      entry.gpu_time_ns = entry.gpu_time_ns + (group.duration.total or 0)
+    end
+  end
+  table.sort(list, by_time)
+  return list
+end
+
+
+return transfers

@@ -1,0 +1,233 @@
+-- Where recipes, presets and other files are found by name. A name is relative, with
+-- forward slashes: "recipes/deepseek_ocr.lua", "conf/nsys/light.yaml". The places, nearest
+-- first:
+--
+--   the folders of a recipe that was named as a path (files.set_project)
+--   $LLMPROF_HOME
+--   the user's config folder: $XDG_CONFIG_HOME/llmprof
+--   what is built in
+--   share/llmprof of the installed program or portable folder
+--
+-- The working directory is none of them: anybody may have written what is there. It counts
+-- for a path that somebody typed (files.read_path). Below a place no link is followed.
+--
+-- llmprof's own files (Lua modules, parts of pages, templates) come from $LLMPROF_HOME and
+-- what is built in only.
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local resources = require "llmprof.resources"
+local sys = require "llmprof.sys"
+local xdg = require "llmprof.io.paths"
+
+local files = {}
+
+-- What is built in, as a place; before a name, a path to it.
+files.BUILT_IN = "built-in:"
+
+local BUILT_IN = files.BUILT_IN
+
+-- Bytes that a recipe, a preset or another text can have.
+files.MOST = 16 << 20
+
+local project = {} -- folders of the recipe that was named as a path
+
+
+local function exists(path, type)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == type
+end
+
+
+-- ---- places ----
+
+local function home()
+  local folder = os.getenv "LLMPROF_HOME"
+  return folder ~= "" and folder or nil
+end
+
+
+local function own_places()
+  local list = { home() }
+  list[#list + 1] = BUILT_IN
+  return list
+end
+
+
+-- All but the recipe's folders.
+local function trusted_places()
+  local list = { home() }
+  list[#list + 1] = xdg.folder "config"
+  list[#list + 1] = BUILT_IN
+  local program = sys.executable()
+  local folder = program and program:match "^(.*)/[^/]*$"
+  if folder then
+    list[#list + 1] = folder .. "/../share/llmprof"
+    list[#list + 1] = folder .. "/share/llmprof"
+  end
+  return list
+end
+
+
+local function places()
+  local list, others = table.move(project, 1, #project, 1, {}), trusted_places()
+  return table.move(others, 1, #others, #list + 1, list)
+end
+
+
+-- Is a place a folder of the recipe's, and not the user's own?
+local function is_untrusted(place)
+  local is_project = false
+  for _, folder in ipairs(project) do is_project = is_project or folder == place end
+  if not is_project then return false end
+  local real = fs.realpath(place)
+  for _, own in ipairs { home() or false, xdg.folder "config" or false } do
+    if own and real and fs.realpath(own) == real then return false end
+  end
+  return true
+end
+
+
+-- Names are found in the folders of a recipe's file too: in its own, and in that which
+-- holds the nearest recipes/ above it. nil: of no recipe.
+function files.set_project(path)
+  project = {}
+  if not path then return end
+  local folder = path:match "^(.*)/[^/]*$" or "."
+  project[1] = folder == "" and "/" or folder
+  local above = ("/" .. folder .. "/"):match "^(.*)/recipes/"
+  if not above then return end
+  project[2] = above == "" and "." or above == "/" and "/" or above:sub(2)
+end
+
+
+-- ---- one file or folder ----
+
+-- The path of a name in a folder if it is of that type; nil and a message where it is a link.
+local function path_in(folder, name, type)
+  if name:sub(1, 1) == "/" or ("/" .. name .. "/"):find("/../", 1, true) then return nil end
+  local path, message = fs.beneath(folder, name)
+  if not path then return nil, message end
+  if folder == "." then path = path:sub(3) end
+  return exists(path, type) and path or nil
+end
+
+
+-- The path of a file and its place, nil when it is in none of them; and what is wrong with
+-- it in a nearer one.
+local function locate(list, name)
+  local wrong
+  for _, place in ipairs(list) do
+    local path, message
+    if place ~= BUILT_IN then
+      path, message = path_in(place, name, "file")
+    elseif resources.get(name) then
+      path = BUILT_IN .. name
+    end
+    wrong = wrong or message
+    if path then return path, place, wrong end
+  end
+  return nil, nil, wrong
+end
+
+
+-- The name of what a path says is built in; nil when it is a path on disk.
+function files.built_in(path)
+  return path:sub(1, #BUILT_IN) == BUILT_IN and path:sub(#BUILT_IN + 1) or nil
+end
+
+
+-- Contents, and how to call the file in messages; nil, message.
+local function read(path)
+  local name = files.built_in(path)
+  if name then
+    local contents = resources.get(name)
+    return contents, contents and name or name .. ": not built in"
+  end
+  local contents, message = fs.read(path, files.MOST)
+  return contents, contents and path or message
+end
+
+
+-- The path of a recipe, or of a program of one, that has a name: files.read_path takes it;
+-- nil when it is nowhere. It is run, so no recipe's folders count.
+function files.locate(name)
+  return (locate(trusted_places(), name))
+end
+
+
+-- Contents of a file that has a name, how to call it in messages, and whether it is of the
+-- recipe's folders, which may be a stranger's; nil, message when it is nowhere. Raises
+-- where a link is in its place.
+function files.read(name)
+  local path, place, wrong = locate(places(), name)
+  if wrong then errors.raise("usage", wrong) end
+  if not path then return nil, name .. ": no such file, nor is it built in" end
+  local contents, where = read(path)
+  return contents, where, is_untrusted(place)
+end
+
+
+-- The same of a path that somebody typed, or of files.locate: what lies there, else the
+-- file of that name.
+function files.read_path(path)
+  if path == "" then return nil, "an empty file name" end
+  if files.built_in(path) or exists(path, "file") then return read(path) end
+  if fs.stat(path) then return nil, path .. ": not a file" end
+  return files.read(path)
+end
+
+
+-- The folder on disk that has a name, or nil.
+function files.find_folder(name)
+  for _, place in ipairs(places()) do
+    local path = place ~= BUILT_IN and path_in(place, name, "directory")
+    if path then return path end
+  end
+  return nil
+end
+
+
+-- Contents of a file of llmprof's own; nil, message.
+function files.own(name)
+  local path = locate(own_places(), name)
+  if not path then return nil, name .. ": not built in" end
+  return (read(path))
+end
+
+
+-- ---- all of a folder ----
+
+local function names_in(list, folder, ending)
+  local names = {}
+  local function add(file)
+    if file:sub(-#ending) == ending then names[file:sub(1, -#ending - 1)] = true end
+  end
+  for _, place in ipairs(list) do
+    local path = place ~= BUILT_IN and path_in(place, folder, "directory")
+    for _, file in ipairs(path and fs.list(path) or {}) do add(file) end
+  end
+  for _, path in ipairs(resources.list(folder .. "/")) do
+    local file = path:sub(#folder + 2)
+    if not file:find("/", 1, true) then add(file) end
+  end
+  local sorted = {}
+  for name in pairs(names) do sorted[#sorted + 1] = name end
+  table.sort(sorted)
+  return sorted
+end
+
+
+-- The names of all files directly in a folder, built-in ones included, sorted,
+-- without their ending: files.names("conf/nsys", ".yaml") -> { "default", ... }
+function files.names(folder, ending)
+  return names_in(places(), folder, ending)
+end
+
+
+-- The same of llmprof's own files.
+function files.own_names(folder, ending)
+  return names_in(own_places(), folder, ending)
+end
+
+
+return files

@@ -1,0 +1,97 @@
+-- The one door to standard output and standard error. Names and texts of a trace, a bundle
+-- or a path are shown there, never sent: what a terminal would act on becomes U+FFFD. What
+-- cannot be written is an error, the first time it happens.
+local errors = require "llmprof.process.errors"
+local styled = require "llmprof.io.styled"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
+
+local out = {}
+
+
+local function joined(...)
+  if select("#", ...) == 1 then return styled.bytes((...)) end
+  local pieces = { ... }
+  for i, piece in ipairs(pieces) do pieces[i] = styled.bytes(piece) end
+  return table.concat(pieces)
+end
+
+
+-- Raise why not all could be written. Of a reader that has gone away nothing is said: it
+-- wanted no more.
+local function fail(message)
+  if sys.output_lost() == "closed" then errors.raise("closed", message) end
+  errors.raise("failed", message)
+end
+
+
+local function check(written, message)
+  if not written then fail("standard output: " .. message) end
+end
+
+
+-- Print pieces (strings, or llmprof.io.styled) on standard output.
+function out.write(...)
+  check(io.stdout:write(joined(...)))
+end
+
+
+-- What writes into a stream by itself: send(stream, name) returns true, or nil, why and a
+-- code. What a terminal would act on is its own affair.
+function out.send(send)
+  local sent, message, code = send(io.stdout, "standard output")
+  if sent then return end
+  if sys.output_lost() then fail(message) end
+  errors.check(sent, message, code)
+end
+
+
+function out.flush()
+  check(io.stdout:flush())
+end
+
+
+-- As Lua's print.
+function out.print(...)
+  local words = table.pack(...)
+  for i = 1, words.n do words[i] = styled.bytes(words[i]) end
+  check(io.stdout:write(table.concat(words, "\t"), "\n"))
+end
+
+
+-- Print pieces on standard error; when that fails, there is nowhere to say so.
+function out.warn(...)
+  io.stderr:write(joined(...))
+end
+
+
+-- A line on standard error.
+function out.complain(message)
+  out.warn("llmprof: ", text.clean(message), "\n")
+end
+
+
+-- What was lost without stopping the command that printed it; the first time counts.
+local lost
+
+-- Note that something, of a name, could not be written: finish raises it.
+function out.note_lost(name, message)
+  lost = lost or ("%s: %s"):format(name, message)
+end
+
+
+-- At the end of a command: whatever was not written, by io.write of a script perhaps,
+-- raises now. is_made: what was asked for lies in files, so that a reader who went away
+-- (head) misses nothing.
+function out.finish(is_made)
+  local message = lost
+  lost = nil
+  local written, why = io.stdout:flush()
+  if is_made and sys.output_lost() == "closed" then return end
+  check(written, why)
+  if message then fail(message) end
+  check(not sys.output_lost(), "not all of it could be written")
+end
+
+
+return out

@@ -1,0 +1,405 @@
+-- Tables: columns declared once, rendered for people (terminal, Markdown, HTML)
+-- and for programs (CSV, JSON).
+--
+-- A column: key (the field of a row), title, type ("text", "integer", "id": an
+-- integer that names something and has no thousands, or number), digits (after
+-- the point), scale (factor from the row's unit to the title's), exact (round
+-- half to even on the binary value, as C and Python do; else half away from
+-- zero), and for people only: max (columns to show at most), code (as inline
+-- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
+-- absent (what an absent value says), optional (not shown when no row has it), and of a
+-- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
+--
+-- CSV and JSON named by key hold the rows' own values, unrounded; named by
+-- title they hold what people see. An absent value is an empty cell, in JSON
+-- null.
+local fitted = require "llmprof.tables.fit"
+local fs = require "llmprof.fs"
+local html = require "llmprof.tables.html"
+local json = require "llmprof.json"
+local markdown = require "llmprof.markdown"
+local out = require "llmprof.io.output"
+local sheet = require "llmprof.sheet"
+local styled = require "llmprof.io.styled"
+local text = require "llmprof.text"
+
+local tables = {}
+
+
+local function number_text(column, value, separator)
+  value = value * (column.scale or 1)
+  if column.exact then return ("%%.%df"):format(column.digits):format(value) end
+  return text.number(value, column.digits or 0, separator)
+end
+
+
+-- The shortest text that reads back as the same number.
+local function plain_number(value)
+  if math.type(value) == "integer" then return ("%d"):format(value) end
+  local short = ("%.15g"):format(value)
+  return tonumber(short) == value and short or ("%.17g"):format(value)
+end
+
+
+-- What a cell says: "" when absent.
+local function cell(column, row, separator)
+  local value = row[column.key]
+  if value == nil then return separator and column.absent or "" end
+  if type(value) == "string" then return value end
+  if column.type == "id" or column.type == "integer" and not separator then
+    if math.type(value) == "integer" then return ("%d"):format(value) end
+  end
+  return number_text(column, value, separator)
+end
+
+
+-- ---- for programs ----
+
+-- RFC 4180: quoted where a comma, a quote or a line end asks for it.
+local function csv_field(value)
+  if not value:find "[^%w._+-]" then return value end
+  if value:find "[\0-\31\127-\255]" then value = text.clean_lines(value) end
+  if value:find '[,"\n]' then return '"' .. value:gsub('"', '""') .. '"' end
+  return value
+end
+
+
+-- The same for a spreadsheet: no text is a formula.
+local function guarded_field(value)
+  if not tonumber(value) and value:find "^[=+@\t\r-]" then value = "'" .. value end
+  return csv_field(value)
+end
+
+
+-- What programs get: a row may have it in `raw`, where people are shown something else.
+local function raw_value(column, row)
+  local raw = type(row) == "table" and rawget(row, "raw")
+  if raw and raw[column.key] ~= nil then return raw[column.key] end
+  return row[column.key]
+end
+
+
+local function raw_cell(column, row)
+  local value = raw_value(column, row)
+  if value == nil then return "" end
+  if type(value) == "table" then return assert(json.encode(value)) end
+  return type(value) == "number" and plain_number(value) or tostring(value)
+end
+
+
+local function csv(columns, rows, options)
+  local lines, fields = {}, {}
+  local get = options.keys == "key" and raw_cell or cell
+  local field = options.safe and guarded_field or csv_field
+  for i, column in ipairs(columns) do fields[i] = csv_field(column[options.keys]) end
+  lines[1] = table.concat(fields, ",")
+  for r, row in ipairs(rows) do
+    for i, column in ipairs(columns) do fields[i] = field(get(column, row)) end
+    lines[r + 1] = table.concat(fields, ",")
+  end
+  lines[#lines + 1] = ""
+  return table.concat(lines, "\n")
+end
+
+
+local function json_value(column, row, raw)
+  local value = raw and raw_value(column, row)
+  if not raw then value = row[column.key] end
+  if value == nil then return json.null end
+  local whole = column.type == "integer" or column.type == "id"
+  if raw or whole or type(value) ~= "number" then return value end
+  return tonumber(number_text(column, value))
+end
+
+
+local function to_json(columns, rows, options)
+  local keys, list = {}, json.list {}
+  for i, column in ipairs(columns) do keys[i] = column[options.keys] end
+  for r, row in ipairs(rows) do
+    local object = {}
+    for i, column in ipairs(columns) do
+      object[keys[i]] = json_value(column, row, options.keys == "key")
+    end
+    list[r] = json.ordered(object, keys)
+  end
+  return assert(json.encode(list, { pretty = true })) .. "\n"
+end
+
+
+-- ---- for people ----
+
+local function is_number(column)
+  return column.type ~= "text"
+end
+
+
+local function cells(columns, rows)
+  local list = {}
+  for r, row in ipairs(rows) do
+    local line = {}
+    for i, column in ipairs(columns) do line[i] = cell(column, row, ",") end
+    list[r] = line
+  end
+  return list
+end
+
+
+local function to_markdown(columns, rows, options)
+  local declared = {}
+  for i, column in ipairs(columns) do
+    declared[i] = { title = column.title, align = is_number(column) and "right" or "left",
+      max = column.max, code = column.code }
+  end
+  local notes = options.notes or { count = 0 }
+  local body, footnotes, count = markdown.table(declared, cells(columns, rows),
+    { first = notes.count + 1 })
+  notes.count = notes.count + count
+  return footnotes and body .. "\n" .. footnotes or body
+end
+
+
+-- What a page tells of a name in full, in columns of a terminal: the name of a
+-- template can be as long as a book.
+local HTML_TITLE = 1000
+
+
+-- The text of a cell; what was cut off shows where the pointer rests.
+local function html_text(column, value)
+  local shown = column.max and text.truncate(value, column.max, "middle") or value
+  local inner = html.escape(shown)
+  if column.code and value ~= "" then inner = "<code>" .. inner .. "</code>" end
+  if shown == value then return inner end
+  return ('<span title="%s">%s</span>'):format(
+    html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
+end
+
+
+-- Classes: n a number, wN a bar of N percent.
+local function html_class(column, row)
+  if not is_number(column) then return "" end
+  local value = column.bar and row[column.key]
+  if not value then return ' class="n"' end
+  local width = math.min(math.max(value * (column.scale or 1), 0), 100)
+  return (' class="n w%.0f"'):format(width)
+end
+
+
+local function to_html(columns, rows, options)
+  local pieces = { '<table><thead><tr>' }
+  for _, column in ipairs(columns) do
+    pieces[#pieces + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
+      html.escape(column.title))
+  end
+  pieces[#pieces + 1] = "</tr></thead>\n<tbody>\n"
+  for r, line in ipairs(cells(columns, rows)) do
+    local id = options.row_id and options.row_id(rows[r])
+    pieces[#pieces + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
+    for i, column in ipairs(columns) do
+      pieces[#pieces + 1] = "<td" .. html_class(column, rows[r]) .. ">"
+        .. html_text(column, line[i]) .. "</td>"
+    end
+    pieces[#pieces + 1] = "</tr>\n"
+  end
+  pieces[#pieces + 1] = "</tbody></table>\n"
+  return table.concat(pieces)
+end
+
+
+-- What columns do not fit, and where they are. more: what to do, or nil.
+local function left_out(hidden, width, more)
+  if #hidden == 0 then return nil end
+  local said = ("%d column%s not fit here: %s. %s"):format(#hidden,
+    #hidden == 1 and " does" or "s do", table.concat(hidden, ", "),
+    more or "A wider terminal, a file or a pipe gets all.")
+  return table.concat(text.wrap(said, width), "\n")
+end
+
+
+-- Aligned by display width; of a terminal whose width is known as much as fits, and then
+-- what was left out.
+local function to_terminal(columns, rows, options)
+  local lines = cells(columns, rows)
+  for _, line in ipairs(lines) do
+    for i, value in ipairs(line) do line[i] = text.clean(value) end
+  end
+  local widths, hidden
+  columns, lines, widths, hidden = fitted.of(columns, lines, options.columns)
+  local pieces = {}
+  local function add(line)
+    local padded = {}
+    for i, column in ipairs(columns) do
+      padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
+    end
+    -- not gsub("%s+$", ""), which takes the square of the length
+    pieces[#pieces + 1] = table.concat(padded, (" "):rep(fitted.BETWEEN)):match "^.*%S" or ""
+  end
+  local titles = {}
+  for i, column in ipairs(columns) do titles[i] = column.title end
+  add(titles)
+  for _, line in ipairs(lines) do add(line) end
+  pieces[#pieces + 1] = left_out(hidden, options.columns, options.more)
+  pieces[#pieces + 1] = ""
+  return table.concat(pieces, "\n")
+end
+
+
+-- The columns that people see.
+local function shown(columns, rows)
+  local list = {}
+  for _, column in ipairs(columns) do
+    local wanted = not column.optional and not column.data
+    for _, row in ipairs(column.optional and rows or {}) do
+      wanted = wanted or row[column.key] ~= nil
+    end
+    if wanted then list[#list + 1] = column end
+  end
+  return list
+end
+
+
+-- ---- of frames ----
+
+-- As llmprof.sheet declares columns.
+local function sheet_columns(columns)
+  local list = {}
+  for i, column in ipairs(columns) do
+    list[i] = { key = column.key, title = column.title, digits = column.digits,
+      scale = column.scale, exact = column.exact, name = column.type == "id",
+      whole = column.type == "id" or column.type == "integer" }
+  end
+  return list
+end
+
+
+-- The rows of a frame as tables, with these columns.
+function tables.rows(columns, frame)
+  local list = {}
+  for r = 1, #frame do
+    local row = {}
+    for _, column in ipairs(columns) do row[column.key] = frame:get(r, column.key) end
+    list[r] = row
+  end
+  return list
+end
+
+
+-- ---- formats ----
+
+-- Each format: its name; render(columns, rows, options); extension of a file of it,
+-- absent where it is only a part of a page; sheet, where llmprof.sheet writes it from
+-- frames; shown, where that shows what a terminal would act on; programs, where cells are for
+-- these and not for people; heading, what goes
+-- before a table's title, absent where a document holds one table only; escape(text) for
+-- what stands beside tables; terminal, where lines have to fit one.
+local formats = {
+  { name = "table", render = to_terminal, extension = "txt", heading = "", escape = text.clean,
+    terminal = true, sheet = true },
+  { name = "md", render = to_markdown, extension = "md", heading = "## ",
+    escape = markdown.escape },
+  { name = "csv", render = csv, extension = "csv", programs = true, sheet = true, shown = true },
+  { name = "json", render = to_json, extension = "json", programs = true, sheet = true },
+  { name = "html", render = to_html },
+}
+
+local by_name = {}
+for _, format in ipairs(formats) do by_name[format.name] = format end
+
+
+-- The formats that commands offer, in the order in which people are told of them.
+function tables.formats()
+  local list = {}
+  for _, format in ipairs(formats) do
+    if format.extension then list[#list + 1] = format end
+  end
+  return list
+end
+
+
+-- A format by its name; nil when there is none.
+function tables.format(name)
+  return by_name[name]
+end
+
+
+-- ---- together ----
+
+-- One cell as people see it in a table.
+function tables.cell(column, row)
+  return cell(column, row, ",")
+end
+
+
+-- Render rows in a format, by its name. options: keys ("key" or "title": what names the
+-- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
+-- (width of the terminal) and more (where to find columns that do not fit it), notes
+-- ({ count }: footnotes that the document has, counted on), row_id (a function that gives
+-- the id of a row's element in HTML, or nil).
+function tables.render(name, columns, rows, options)
+  local format = by_name[name]
+  options = options or {}
+  options.keys = options.keys or "key"
+  if not format.programs then columns = shown(columns, rows) end
+  return format.render(columns, rows, options)
+end
+
+
+local function once(whole)
+  return function()
+    local piece = whole
+    whole = nil
+    return piece
+  end
+end
+
+
+local function open_sheet(name, columns, frame, options)
+  return sheet.open(frame, sheet_columns(columns),
+    { format = name, guard = options.safe, keep_invisible = options.keep_invisible,
+      width = options.columns })
+end
+
+
+-- The rows of a frame of C as a table, with the titles of columns for programs, too: an
+-- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
+-- options: of render, and keep_invisible (CSV: characters without a shape stay as they are).
+function tables.pieces(name, columns, frame, options)
+  if not by_name[name].sheet then
+    return once(tables.render(name, columns, tables.rows(columns, frame), options))
+  end
+  return sheet.next, open_sheet(name, columns, frame, options)
+end
+
+
+-- Print the same on standard output.
+function tables.print(name, columns, frame, options)
+  local format = by_name[name]
+  if format.sheet and format.shown then
+    local made = open_sheet(name, columns, frame, options)
+    out.send(function(...) return sheet.send(made, ...) end)
+    return
+  end
+  for piece in tables.pieces(name, columns, frame, options) do
+    out.write(format.shown and styled.trusted(piece) or piece)
+  end
+end
+
+
+-- Write the same into a file, as fs.write does or, with options.soon, fs.write_soon.
+function tables.save(path, name, columns, frame, options)
+  if not by_name[name].sheet then
+    return (options.soon and fs.write_soon or fs.write)(path,
+      tables.render(name, columns, tables.rows(columns, frame), options))
+  end
+  return sheet.save(open_sheet(name, columns, frame, options), path, options.soon)
+end
+
+
+-- Write columns of a frame of C into a file as CSV, by their names: numbers as they are.
+function tables.save_raw(path, frame, names)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = { key = name, title = name, raw = true } end
+  return sheet.save(sheet.open(frame, list, { format = "csv" }), path)
+end
+
+
+return tables

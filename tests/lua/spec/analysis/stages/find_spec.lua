@@ -1,0 +1,82 @@
+local stages = require "llmprof.analysis.stages.find"
+local traces = require "tests.lua.support.traces"
+
+describe("llmprof.analysis.stages.find", function()
+  it("finds the ranges of each stage, by start", function()
+    local _, found = traces.open "small"
+    local names = {}
+    for i, instance in ipairs(found.instances) do
+      names[i] = ("%s %d %d-%d%s"):format(instance.stage, instance.rep, instance.start,
+        instance.stop, instance.used and "" or " unused")
+    end
+    assert.same({ "prefill 1 1000-5000 unused", "vision 1 1200-3000 unused",
+      "decode 1 5000-9000 unused", "prefill 2 10000-11000", "vision 2 10100-10500",
+      "decode 2 11000-13130", "prefill 3 20000-21000", "vision 3 20100-20500",
+      "decode 3 21000-23130" }, names)
+    assert.is_false(found.whole)
+    assert.same({}, found.missing)
+  end)
+
+  it("counts what each launched, done in the range or behind it", function()
+    local _, found = traces.open "small"
+    local picked = traces.pick(found.instances, "wall", "busy", "idle", "gpu_time", "kernels",
+      "copies", "launches")
+    assert.same({ wall = 1000, busy = 290, idle = 710, gpu_time = 290, kernels = 2, copies = 1,
+      launches = 3 }, picked[4])
+    assert.same({ wall = 400, busy = 200, idle = 200, gpu_time = 200, kernels = 1, copies = 0,
+      launches = 1 }, picked[5])
+    assert.same({ wall = 2130, busy = 180, idle = 1950, gpu_time = 180, kernels = 2, copies = 1,
+      launches = 3 }, picked[6])
+  end)
+
+  it("lets a stage begin when the GPU could, and end with its last operation", function()
+    local _, found = traces.open("ahead", { { name = "LLM:prefill" }, { name = "LLM:decode" } })
+    local list = {}
+    for i = 3, 4 do
+      local instance = found.instances[i]
+      list[i - 2] = ("%s %d-%d, on the CPU %d-%d, idle %d"):format(instance.stage,
+        instance.start, instance.stop, instance.host_start, instance.host_stop, instance.idle)
+    end
+    assert.same({ "LLM:prefill 201000-221200, on the CPU 201000-201500, idle 200",
+      "LLM:decode 221200-320000, on the CPU 201600-320000, idle 56920" }, list)
+  end)
+
+  it("leaves a slow first repeat out", function()
+    local _, found = traces.open "small"
+    assert.same({ count = 3, used = 2, skipped_first = true, slowdown = 8000 / 3130,
+      first_is_outlier = true, first_excess_ns = 4870, left_out = {
+        { stage = "prefill", rep = 1, ns = 4000, usual_ns = 1000 },
+        { stage = "decode", rep = 1, ns = 4000, usual_ns = 2130 } } }, found.repeats)
+    assert.same({ 3, 5, 8, 10 }, stages.used_ranges(found))
+  end)
+
+  it("does as the policy says", function()
+    local _, found = traces.open("small", nil, "no")
+    assert.same({ 3, false }, { found.repeats.used, found.repeats.skipped_first })
+    -- steps are repeats of their own, and all alike
+    _, found = traces.open("small", { { name = "decode_step" } })
+    assert.same({ 4, false }, { found.repeats.used, found.repeats.skipped_first })
+    _, found = traces.open("small", { { name = "decode_step" } }, "yes")
+    assert.same({ 3, true }, { found.repeats.used, found.repeats.skipped_first })
+  end)
+
+  it("keeps the only repeat", function()
+    local _, found = traces.open("broken", nil, "yes")
+    assert.same({ count = 1, used = 1, skipped_first = false }, found.repeats)
+  end)
+
+  it("names stages that are not there", function()
+    local _, found = traces.open("small", { { name = "prefill" }, { name = "verify" } })
+    assert.same({ "verify" }, found.missing)
+  end)
+
+  it("takes the whole run where no stage is there", function()
+    local _, found = traces.open("small", { { name = "verify" } })
+    assert.is_true(found.whole)
+    assert.same({ "verify" }, found.missing)
+    assert.same({ { name = "whole run" } }, found.declared)
+    assert.same({ { stage = "whole run", start = 1400, stop = 30150, rep = 1, used = true,
+      wall = 28750, busy = 1960, idle = 26790, gpu_time = 1960, kernels = 11, copies = 4,
+      sets = 0, graphs = 0, launches = 15 } }, found.instances)
+  end)
+end)

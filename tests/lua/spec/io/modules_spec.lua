@@ -1,0 +1,34 @@
+local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
+local fs = require "llmprof.fs"
+local modules = require "llmprof.io.modules"
+
+describe("llmprof.io.modules", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("names the modules of a folder, built in or not", function()
+    local names = modules.names "engines"
+    assert.same({ "dynamo", "llama_cpp", "sglang", "trtllm", "vllm" }, names)
+    assert.same({}, modules.names "no_such_room")
+  end)
+
+  it("finds a command in $LLMPROF_HOME", function()
+    local folder = top() .. "/lua/llmprof/cli/commands"
+    assert(fs.mkdirs(folder))
+    assert(fs.write(folder .. "/greet.lua", [[return { name = "greet",
+      summary = "say hello", usage = "greet",
+      run = function() require("llmprof.io.output").write "hello\n" return 0 end }]]))
+    local run = child.caller(top, function() return { env = { LLMPROF_HOME = top() } } end)
+    assert.same({ 0, "hello\n", "" }, { run "greet" })
+    assert.matches("\n  greet       say hello\n", select(2, run "--help"))
+  end)
+
+  it("leaves the working directory out of what require finds", function()
+    assert(fs.write(top() .. "/mine.lua", "print 'PWNED'"))
+    local run = child.caller(top, function() return { cwd = top() } end)
+    local status, said = run("-e", "print(pcall(require, 'mine'))")
+    assert.equal(0, status)
+    assert.not_matches("PWNED", said)
+    assert.matches("^false", said)
+  end)
+end)

@@ -1,0 +1,29 @@
+-- Commands as they are shown, to oneself and to others.
+local command_line = require "llmprof.process.command_line"
+
+
+describe("llmprof.process.command_line", function()
+  local function public(words) return table.concat(command_line.public(words, {}), " ") end
+
+  it("quotes what a shell would read otherwise", function()
+    assert.equal("a 'b c' '$(d)' 'e'\\''f' ''", command_line.show { "a", "b c", "$(d)", "e'f", "" })
+  end)
+
+  it("shows others names, and values that can be no secret", function()
+    assert.equal("python3 run.py --device cuda:0 --dtype bf16 --steps 64 --shape 1,3,640 -v on",
+      public { "python3", "run.py", "--device", "cuda:0", "--dtype", "bf16", "--steps", "64",
+        "--shape", "1,3,640", "-v", "on" })
+  end)
+
+  it("hides all other values", function()
+    assert.equal("python3 run.py --token <...> --key=<...> <...> a.b=<...> --url <...>",
+      public { "python3", "run.py", "--token", "hunter2", "--key=abc", "deadbeef", "a.b=x",
+        "--url", "https://u:p@h/" })
+    assert.equal("x <...> <...>", public { "x", "123456789012345678901", "cafe0000" })
+  end)
+
+  it("shows values of options that are named", function()
+    assert.same({ "x", "--trace=cuda,nvtx", "--env=<...>" },
+      command_line.public({ "x", "--trace=cuda,nvtx", "--env=A" }, { ["--trace"] = true }))
+  end)
+end)

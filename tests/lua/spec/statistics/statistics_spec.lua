@@ -1,0 +1,57 @@
+local statistics = require "llmprof.statistics"
+
+describe("llmprof.statistics", function()
+  it("describes values; std is the sample's, as nsys stats has it", function()
+    assert.same({ count = 4, total = 20, mean = 5, min = 2, max = 8, std = math.sqrt(20 / 3) },
+      statistics.describe { 2, 4, 6, 8 })
+    assert.same({ count = 1, total = 7, mean = 7, min = 7, max = 7 }, statistics.describe { 7 })
+    assert.is_nil(statistics.describe {})
+  end)
+
+  it("takes the middle, or the mean of the two middles", function()
+    assert.equal(3, statistics.median { 5, 1, 3 })
+    assert.equal(2.5, statistics.median { 4, 1, 2, 3 })
+    assert.is_nil(statistics.median {})
+  end)
+
+  it("leaves the list as it was", function()
+    local values = { 3, 1, 2 }
+    statistics.median(values)
+    statistics.percentile(values, 90)
+    assert.same({ 3, 1, 2 }, values)
+  end)
+
+  it("interpolates percentiles between closest ranks", function()
+    local values = { 40, 10, 30, 20, 50 }
+    assert.equal(10, statistics.percentile(values, 0))
+    assert.equal(30, statistics.percentile(values, 50))
+    assert.equal(46, statistics.percentile(values, 90))
+    assert.equal(50, statistics.percentile(values, 100))
+    assert.equal(7, statistics.percentile({ 7 }, 99))
+    assert.is_nil(statistics.percentile({}, 50))
+  end)
+
+  it("gives a percentile of as many values as it needs", function()
+    local function kept(count)
+      local values = {}
+      for i = 1, count do values[i] = i end
+      return statistics.add_percentiles({ p99_ns = "old" }, values)
+    end
+    assert.same({}, kept(1))
+    assert.same({ p50_ns = 5.0 }, kept(9))
+    assert.same({ p50_ns = 50.0, p90_ns = 89.2 }, kept(99))
+    assert.equal(99.01, kept(100).p99_ns)
+  end)
+
+  it("fits a line", function()
+    assert.same({ 2.0, 0.0 }, { statistics.slope { 1, 3, 5, 7 } })
+    assert.same({ 0.0, 0.0 }, { statistics.slope { 4, 4, 4 } })
+    assert.same({ 0.5, math.sqrt(1.5 / 2) }, { statistics.slope { 1, 3, 2 } })
+    assert.is_nil(statistics.slope { 1, 2 })
+  end)
+
+  it("adds up", function()
+    assert.equal(0, statistics.sum {})
+    assert.equal(6, statistics.sum { 1, 2, 3 })
+  end)
+end)
