@@ -930,6 +930,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.left_out
 ---@field first? integer So many steps that an engine's stage begins with
 ---@field ns number Nanoseconds
+---@field openings? integer First steps of so many decodes, which count in the stage, not in TPOT
 ---@field rank? integer Whose, of steps of several ranks
 ---@field rep integer From 1
 ---@field stage string
@@ -1115,6 +1116,7 @@ function Groups:mean(column) end
 ---@field hidden_ns? number Of that, it computed, too; ns
 ---@field kernels? integer How many
 ---@field last? integer How often it was the last to come
+---@field leader? integer The first of the ranks whose collectives are its own, too
 ---@field matched? integer Of them, met on another rank
 ---@field p2p_ns? number In sends and receives of a pipeline; ns
 ---@field pid? integer Of its process

@@ -330,7 +330,7 @@ function analysis.results(given)
       stage_summary.refine_by_ranks(stage, results.ranks)
     end
     local made = stage_summary.counts(given, used_decodes(given.found))
-    made.metrics, made.plain = given.metrics, given.plain
+    made.metrics, made.plain, made.ranks = given.metrics, given.plain, results.ranks
     results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, found = given.found,

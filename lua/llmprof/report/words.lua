@@ -155,7 +155,11 @@ end
 
 -- "prefill of repeat 1 (60.3 ms, usually 20.1 ms)"; a step counts in its stage.
 local function left_out(entry)
-  if entry.first then
+  if entry.openings then
+    return ("the first step of %s (%s, usually %s%s)"):format(entry.openings == 1
+      and "a run of " .. entry.stage or ("%d runs of %s"):format(entry.openings, entry.stage),
+      words.ms(entry.ns), words.ms(entry.usual_ns), entry.openings == 1 and "" or ", as means")
+  elseif entry.first then
     return ("the first %s of %s%s (%s, usually %s%s)"):format(entry.first == 1 and "step"
       or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
       or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
@@ -170,7 +174,7 @@ end
 local function all_left_out(repeats)
   local stages, steps = {}, {}
   for _, entry in ipairs(repeats.left_out or {}) do
-    table.insert(entry.step and steps or stages, left_out(entry))
+    table.insert((entry.step or entry.openings) and steps or stages, left_out(entry))
   end
   local said = #stages > 0 and (" Left out: %s."):format(table.concat(stages, ", ")) or ""
   return #steps > 0 and ("%s Left out of TPOT: %s."):format(said, table.concat(steps, ", ")) or said

@@ -54,22 +54,58 @@ function statistics.add_percentiles(record, values)
 end
 
 
--- Slope of a least-squares line through (1, values[1]), (2, values[2]), ..., and
--- its standard error; nil for fewer than three.
-function statistics.slope(values)
-  local n = #values
-  if n < 3 then return nil end
-  local mean_x, mean_y = (n + 1) / 2, statistics.sum(values) / n
-  local xy, xx = 0, 0
-  for i, value in ipairs(values) do
-    xy = xy + (i - mean_x) * (value - mean_y)
-    xx = xx + (i - mean_x) ^ 2
+-- More values than this of one sequence are taken together, so many at a time.
+local MOST_POINTS = 256
+
+-- A sequence as medians of neighbours: list of { x, y }, x from 1.
+local function points_of(values)
+  local size, points = math.ceil(#values / MOST_POINTS), {}
+  for first = 1, #values, size do
+    local last = math.min(first + size - 1, #values)
+    points[#points + 1] = { x = (first + last) / 2,
+      y = statistics.median(table.move(values, first, last, 1, {})) }
   end
-  local slope, squares = xy / xx, 0
-  for i, value in ipairs(values) do
-    squares = squares + (value - mean_y - slope * (i - mean_x)) ^ 2
+  return points
+end
+
+
+-- So many percent of values are off by a standard deviation or less.
+local WITHIN = 68
+
+-- What values scatter by around lines of one slope, by a line of its own for each sequence.
+local function scatter(sequences, slope)
+  local off, squares = {}, 0
+  for _, points in ipairs(sequences) do
+    local rest, middle = {}, (points[1].x + points[#points].x) / 2
+    for i, point in ipairs(points) do rest[i] = point.y - slope * point.x end
+    local level = statistics.median(rest)
+    for i, point in ipairs(points) do
+      off[#off + 1] = math.abs(rest[i] - level)
+      squares = squares + (point.x - middle) ^ 2
+    end
   end
-  return slope, math.sqrt(squares / (n - 2) / xx)
+  return statistics.percentile(off, WITHIN) / math.sqrt(squares)
+end
+
+
+-- How much each value is larger than the one before it, over lists of values, and the
+-- standard error of that: the median of the slopes between any two values of a list
+-- (Theil and Sen), so that a few outliers do not count. nil without a list of three.
+function statistics.slope(lists)
+  local slopes, sequences = {}, {}
+  for _, values in ipairs(lists) do
+    if #values >= 3 then sequences[#sequences + 1] = points_of(values) end
+  end
+  for _, points in ipairs(sequences) do
+    for i, left in ipairs(points) do
+      for j = i + 1, #points do
+        slopes[#slopes + 1] = (points[j].y - left.y) / (points[j].x - left.x)
+      end
+    end
+  end
+  local slope = statistics.median(slopes)
+  if not slope then return nil end
+  return slope, scatter(sequences, slope)
 end
 
 

@@ -13,6 +13,7 @@ local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
+local steps = require "llmprof.analysis.stages.steps"
 
 local latency = {}
 
@@ -45,24 +46,69 @@ end
 
 -- ---- steps ----
 
--- By repeat, the times in ns of the steps of its decodes, without cold ones.
-local function steps_on_timeline(decodes)
-  local by_repeat = {}
-  for _, instance in ipairs(decodes) do
-    for _, step in ipairs(instance.steps or {}) do
-      local list = by_repeat[instance.rep] or {}
-      by_repeat[instance.rep] = list
-      if not step.cold then list[#list + 1] = step.stop - step.start end
+-- Steps that ranks make together -> their times in ns, by the mean of the ranks, without cold
+-- ones; and is the first of them there?
+local function times_of(runs)
+  local most, times, opening = 0, {}, false
+  for _, run in ipairs(runs) do most = math.max(most, #run.steps) end
+  for place = 1, most do
+    local sum, count = 0, 0
+    for _, run in ipairs(runs) do
+      local step = run.steps[place]
+      if step and not step.cold then sum, count = sum + step.stop - step.start, count + 1 end
+    end
+    if count > 0 then
+      times[#times + 1], opening = sum / count, opening or place == 1
     end
   end
-  return by_repeat
+  return { times = times, opening = opening }
 end
 
 
-local function step_times(found, decodes, metrics)
-  local by_repeat = steps_on_timeline(decodes)
+-- The runs of steps of the decodes, those that ranks make together in one list: lists of runs
+-- of llmprof.analysis.stages.steps, in order. leader_of: by rank, the first of those that it
+-- communicates with.
+local function runs_together(found, leader_of)
+  local list, by_key, nth = {}, {}, {}
+  for _, run in ipairs(steps.runs(found.instances, found.by_engine)) do
+    if not run.parent and range_name.role(run.stage) == DECODE then
+      local rank = run.rank or -1
+      local own = ("%d %d"):format(rank, run.rep)
+      nth[own] = (nth[own] or 0) + 1
+      local key = ("%d %d %d"):format(leader_of[rank] or rank, run.rep, nth[own])
+      if not by_key[key] then
+        by_key[key] = {}
+        list[#list + 1] = by_key[key]
+      end
+      table.insert(by_key[key], run)
+    end
+  end
+  return list
+end
+
+
+-- By repeat, list of { times (ns, of steps that follow each other), opening (is the first step
+-- of a decode among them?) }; and what marks the steps.
+local function step_times(found, metrics, leader_of)
+  local by_repeat = {}
+  for _, runs in ipairs(runs_together(found, leader_of)) do
+    local rep = runs[1].rep
+    by_repeat[rep] = by_repeat[rep] or {}
+    table.insert(by_repeat[rep], times_of(runs))
+  end
   if next(by_repeat) then return by_repeat, found.inferred and "inferred" or "ranges" end
-  return own_times.steps(metrics), "metrics"
+  for rep, times in pairs(own_times.steps(metrics)) do
+    by_repeat[rep] = { { times = times, opening = true } }
+  end
+  return by_repeat, "metrics"
+end
+
+
+-- All times of some runs.
+local function flat(runs)
+  local all = {}
+  for _, run in ipairs(runs) do table.move(run.times, 1, #run.times, #all + 1, all) end
+  return all
 end
 
 
@@ -113,9 +159,9 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
     local entry = { rep = rep, used = not (found.repeats.skipped_first and rep == 1),
       left_out = left_out_of(found, rep), ttft_ns = ttft[rep],
       outlier = rep == 1 and found.repeats.first_is_outlier or nil }
-    local steps = steps_by_repeat[rep]
-    if steps and #steps > 0 then
-      entry.tpot_ns = statistics.sum(steps) / #steps
+    local times = flat(steps_by_repeat[rep] or {})
+    if #times > 0 then
+      entry.tpot_ns = statistics.sum(times) / #times
     elseif walls[rep] and made then
       entry.tpot_ns = walls[rep] / made
     end
@@ -145,55 +191,50 @@ end
 
 -- ---- TPOT ----
 
--- Mean of the slopes of the repeats: how much longer each step is than the one
--- before it, so per token of context; its standard error; do the repeats agree on its
--- direction? nil when no repeat has steps enough.
-local function slope_of(by_repeat)
-  local slopes, squares = {}, 0
-  for _, times in ipairs(by_repeat) do
-    local slope, err = statistics.slope(times)
-    if slope then slopes[#slopes + 1], squares = slope, squares + err ^ 2 end
-  end
-  local all = statistics.describe(slopes)
-  if not all then return nil end
-  return all.mean, math.sqrt(squares) / all.count, all.min > 0 or all.max < 0
-end
-
-
 -- A slope is told from chance at this many standard errors.
 local ERRORS = 3
 
--- What the steps do as the context grows: "longer", "shorter" or "none", so that no
--- single repeat speaks for all.
-local function trend_of(slope, err, agree)
-  if not agree or math.abs(slope) <= ERRORS * err then return "none" end
-  return slope > 0 and "longer" or "shorter"
+
+-- Does no run speak against the slope of all?
+local function agree(lists, slope)
+  for _, values in ipairs(lists) do
+    local own, err = statistics.slope { values }
+    if own and own * slope < 0 and math.abs(own) > ERRORS * err then return false end
+  end
+  return true
 end
 
 
-local function flat(lists)
-  local all = {}
-  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
-  return all
+-- How much longer each step is than the one before it, so per token of context; its standard
+-- error; and what the steps do as the context grows: "longer", "shorter" or "none". The first
+-- step of a decode is not looked at, which does what the prefill left. nil without steps enough.
+local function slope_of(runs)
+  local lists = {}
+  for i, run in ipairs(runs) do
+    lists[i] = table.move(run.times, run.opening and 2 or 1, #run.times, 1, {})
+  end
+  local slope, err = statistics.slope(lists)
+  if not slope then return nil end
+  if math.abs(slope) <= ERRORS * err or not agree(lists, slope) then return slope, err, "none" end
+  return slope, err, slope > 0 and "longer" or "shorter"
 end
 
 
 -- counted: the repeats whose decodes count.
 local function tpot_of(by_repeat, source, counted)
-  local lists, means = {}, {}
+  local runs, means = {}, {}
   for _, entry in ipairs(counted) do
-    lists[#lists + 1] = by_repeat[entry.rep]
+    local own = by_repeat[entry.rep] or {}
+    table.move(own, 1, #own, #runs + 1, runs)
     means[#means + 1] = entry.tpot_ns
   end
-  local all = flat(lists)
+  local all = flat(runs)
   if #all == 0 then all, source = means, "stage" end
   local result = distribution.of(all)
   if not result then return nil end
   result.source = source
   if source ~= "stage" then
-    local slope, err, agree = slope_of(lists)
-    result.slope_ns_per_token, result.slope_error_ns = slope, err
-    result.trend = slope and trend_of(slope, err, agree)
+    result.slope_ns_per_token, result.slope_error_ns, result.trend = slope_of(runs)
   end
   return result
 end
@@ -223,9 +264,20 @@ end
 
 -- ---- what the workload says itself ----
 
+-- Did clients of a server time their requests? Between their tokens lie steps that prefill
+-- others, too: llmprof.ranks.requests compares them with all of these.
+local function are_requests(metrics)
+  for _, rep in ipairs(metrics and metrics.repeats or {}) do
+    if rep.requests then return true end
+  end
+  return false
+end
+
+
 -- { timeline_ns, workload_ns, difference (of the larger one) } where the workload's
 -- own time of a step is another one; nil where they agree or nothing is known.
 local function contradiction(tpot, given, found)
+  if found.by_engine or are_requests(given.metrics) then return nil end
   local own = tpot and tpot.source ~= "metrics"
     and own_times.tpot_ns(given.metrics, found.repeats, given.batch)
   if not own then return nil end
@@ -255,8 +307,8 @@ end
 -- { ttft, tpot, host, tokens_per_s, plain, contradiction, repeats }, all but the last
 -- absent when they cannot be known; plain is that of llmprof.analysis.latency.own_times.
 -- given: metrics (the workload's own), plain (list of those without the profiler),
--- steps (of one decode), batch (sequences side by side), each of which may be
--- absent. TPOT is the time of one step, in which each sequence gets a token; tokens
+-- steps (of one decode), batch (sequences side by side), ranks (of llmprof.ranks), each of
+-- which may be absent. TPOT is the time of one step, in which each sequence gets a token; tokens
 -- per second are those of all sequences.
 function latency.measure(found, given)
   if found.whole then return nil end
@@ -266,7 +318,11 @@ function latency.measure(found, given)
   -- others may have waited
   local served = found.by_engine or found.inferred and #by_clients > 0
   local prefills = served and {} or instances_of(found, PREFILL)
-  local by_repeat, source = step_times(found, decodes, given.metrics)
+  local leader_of = {}
+  for _, rank in ipairs(given.ranks and given.ranks.ranks or {}) do
+    leader_of[rank.rank] = rank.leader
+  end
+  local by_repeat, source = step_times(found, given.metrics, leader_of)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
   local counted = counted_of(found, decodes, list)
   for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end

@@ -252,6 +252,7 @@ function stages.find(trace, declared, policy, overlap)
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
+  if policy == "auto" then cold.judge_openings(steps.runs(instances, by_engine), repeats) end
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
     seen[instance.stage] = true

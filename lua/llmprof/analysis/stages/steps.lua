@@ -132,6 +132,29 @@ function steps.of(found, stage)
 end
 
 
+-- Steps of a stage that follow each other: those of an instance, or of an engine, whose
+-- instances are each a step, those of one rank without another stage in between. List of
+-- { stage, parent, rep, rank, used, steps }; instances: by start.
+function steps.runs(instances, by_engine)
+  local list, open = {}, {}
+  for _, instance in ipairs(instances) do
+    local rank = instance.rank or -1
+    local run = by_engine and open[rank]
+    if not instance.steps then
+      if not instance.parent then open[rank] = nil end
+    elseif run and run.stage == instance.stage then
+      table.move(instance.steps, 1, #instance.steps, #run.steps + 1, run.steps)
+    else
+      run = { stage = instance.stage, parent = instance.parent, rep = instance.rep,
+        rank = instance.rank, used = by_engine and true or instance.used,
+        steps = table.move(instance.steps, 1, #instance.steps, 1, {}) }
+      list[#list + 1], open[rank] = run, run
+    end
+  end
+  return list
+end
+
+
 -- What lies between the range of one step and that of the next, where the CPU does
 -- something else: list of { start, stop } in ns.
 local function gaps_of(list)

@@ -7,6 +7,9 @@
 -- the steps that it begins with are left out where each took OUTLIER times the
 -- median of the steps behind them, and of the steps at its place in other decodes.
 --
+-- The first step of any decode does what the prefill left. Where it took OUTLIER times the
+-- median of those behind it, it is no usual one either, whichever decode that is.
+--
 -- Of a serving engine each step is an instance of its stage, and all are in one repeat.
 -- There the first steps of a stage, on each rank, are left out where each took OUTLIER
 -- times the longest of those behind, also per token: steps are not alike.
@@ -74,7 +77,7 @@ end
 
 
 -- Is an entry of repeats.left_out about all that ran of a stage in a repeat?
-function cold.is_stage(entry) return not entry.step and not entry.first end
+function cold.is_stage(entry) return not (entry.step or entry.first or entry.openings) end
 
 
 -- Is a stage of this repeat left out? repeats: of cold.judge. Children follow
@@ -146,6 +149,43 @@ local function cold_steps(instances, list)
     end
   end
   for _, name in ipairs(names) do judge_steps(by_stage[name], list) end
+end
+
+
+-- Mark the first step of a run of steps as cold where it took far longer than those behind
+-- it; its ns and what is usual, nil where it did not.
+local function judge_opening(run)
+  local first = run.steps[1]
+  if first.cold or #run.steps <= LEAST_STEPS then return nil end
+  local usual = statistics.median(lengths(run.steps, 2))
+  if not is_outlier(length(first), usual) then return nil end
+  first.cold = true
+  return length(first), usual
+end
+
+
+-- Mark the cold first steps of runs (of llmprof.analysis.stages.steps), and say so in repeats, once
+-- for a stage. Of several ranks' steps each counts.
+function cold.judge_openings(runs, repeats)
+  local left_out, by_stage = repeats.left_out or {}, {}
+  for _, run in ipairs(runs) do
+    local ns, usual = nil, nil
+    if run.used then ns, usual = judge_opening(run) end
+    if ns then
+      local entry = by_stage[run.stage]
+      if not entry then
+        entry = { stage = run.stage, rep = run.rep, openings = 0, ns = 0, usual_ns = 0 }
+        by_stage[run.stage], left_out[#left_out + 1] = entry, entry
+      end
+      entry.openings, entry.ns = entry.openings + 1, entry.ns + ns
+      entry.usual_ns = entry.usual_ns + usual
+    end
+  end
+  for _, entry in pairs(by_stage) do
+    entry.ns = entry.ns // entry.openings
+    entry.usual_ns = entry.usual_ns / entry.openings
+  end
+  repeats.left_out = #left_out > 0 and left_out or nil
 end
 
 

@@ -44,10 +44,24 @@ describe("llmprof.statistics", function()
   end)
 
   it("fits a line", function()
-    assert.same({ 2.0, 0.0 }, { statistics.slope { 1, 3, 5, 7 } })
-    assert.same({ 0.0, 0.0 }, { statistics.slope { 4, 4, 4 } })
-    assert.same({ 0.5, math.sqrt(1.5 / 2) }, { statistics.slope { 1, 3, 2 } })
-    assert.is_nil(statistics.slope { 1, 2 })
+    assert.same({ 2.0, 0.0 }, { statistics.slope { { 1, 3, 5, 7 } } })
+    assert.same({ 0.0, 0.0 }, { statistics.slope { { 4, 4, 4 }, { 9, 9, 9 } } })
+    assert.is_nil(statistics.slope { { 1, 2 }, { 1 } })
+  end)
+
+  it("fits a line through all but a few outliers", function()
+    local values = {}
+    for i = 1, 30 do values[i] = 100 + 2 * i end
+    values[1], values[7], values[30] = 300, 900, 20
+    assert.same({ 2.0, 0.0 }, { statistics.slope { values } })
+    local slope, err = statistics.slope { { 14, 9, 15, 10, 16 } }
+    assert.is_true(math.abs(slope) < err)
+  end)
+
+  it("fits a line through many values", function()
+    local values = {}
+    for i = 1, 3000 do values[i] = 7 * i + i % 3 end
+    assert.near(7, statistics.slope { values }, 1e-3)
   end)
 
   it("adds up", function()

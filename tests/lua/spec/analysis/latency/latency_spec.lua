@@ -74,7 +74,7 @@ describe("latency", function()
     local tpot = latency.measure(found({ 10, 11, 12, 13 }, { 10, 13, 16, 19 }), {}).tpot
     assert.same({ "ranges", 8, 13 * ms, 2 * ms }, { tpot.source, tpot.count, tpot.mean_ns,
       tpot.slope_ns_per_token })
-    assert.same({ 0.0, "longer" }, { tpot.slope_error_ns, tpot.trend })
+    assert.same({ ms / 2, "longer" }, { tpot.slope_error_ns, tpot.trend })
     assert.same({ 12.5 * ms, 10 * ms, 19 * ms }, { tpot.p50_ns, tpot.min_ns, tpot.max_ns })
   end)
 
@@ -94,11 +94,11 @@ describe("latency", function()
 
   it("takes them from the workload's own numbers where no range marks them", function()
     local metrics = { repeats = { { stages = { decode = { steps_ms = { 900, 100 } } } },
-      { stages = { decode = { steps_ms = { 10, 12, 14 } } } } } }
+      { stages = { decode = { steps_ms = { 6, 10, 12, 14 } } } } } }
     local made = found(nil, nil, { repeats = { count = 2, skipped_first = true } })
     made.instances[1].used, made.instances[2].used = false, false
     local tpot = latency.measure(made, { metrics = metrics }).tpot
-    assert.same({ "metrics", 3, 12 * ms, 2 * ms }, { tpot.source, tpot.count, tpot.mean_ns,
+    assert.same({ "metrics", 4, 10.5 * ms, 2 * ms }, { tpot.source, tpot.count, tpot.mean_ns,
       tpot.slope_ns_per_token })
   end)
 
@@ -110,16 +110,48 @@ describe("latency", function()
     end
     assert.equal("none", trend(10, 14, 9, 15, 10, 16))
     assert.equal("shorter", trend(16, 15, 14.5, 13, 12, 11))
-    assert.equal("none", trend(5, 5, 5))
-    assert.is_nil(trend(5, 6))
+    assert.equal("none", trend(5, 5, 5, 5))
+    assert.is_nil(trend(5, 6, 7))
+  end)
+
+  it("finds what is added to each step, whatever the first ones took", function()
+    local lengths, grown = {}, {}
+    for i = 1, 32 do lengths[i] = 3 + (i % 7) / 10 end
+    lengths[1], lengths[12] = 7, 25
+    for i, length in ipairs(lengths) do grown[i] = length + 0.02 * i end
+    local before = latency.measure(found(lengths, lengths), {}).tpot
+    local after = latency.measure(found(grown, grown), {}).tpot
+    assert.near(0.02 * ms, after.slope_ns_per_token - before.slope_ns_per_token, 1)
+    assert.equal("longer", after.trend)
+  end)
+
+  it("counts a step of ranks that communicate once", function()
+    local made = { declared = { { name = "decode", step = "decode_step" } },
+      repeats = { count = 1, skipped_first = false }, instances = {} }
+    for rank = 0, 1 do
+      local one = instance("decode", 1, rank, 100, { 10, 12 + rank, 11 })
+      one.rank, made.instances[rank + 1] = rank, one
+    end
+    local together = { ranks = { { rank = 0, leader = 0 }, { rank = 1, leader = 0 } } }
+    local tpot = latency.measure(made, { ranks = together }).tpot
+    assert.same({ 3, { 10 * ms, 12.5 * ms, 11 * ms } }, { tpot.count, tpot.values_ns })
+    assert.equal(6, latency.measure(made, {}).tpot.count)
+  end)
+
+  it("calls clients of a server no contradiction", function()
+    local metrics = { batch = 1, repeats = { { stages = { decode = { ms = 100, steps = 4 } } } } }
+    local made = found({ 10, 10, 10, 10 }, nil, { repeats = { count = 1 } })
+    assert.equal(0.6, latency.measure(made, { metrics = metrics }).contradiction.difference)
+    metrics.repeats[1].requests = { {} }
+    assert.is_nil(latency.measure(made, { metrics = metrics }).contradiction)
   end)
 
   it("takes no trend of one repeat for that of all", function()
     local function trend(first, second)
       return latency.measure(found(first, second), {}).tpot.trend
     end
-    assert.equal("shorter", trend({ 10, 9.9, 9.8, 9.7 }, { 20, 17, 14, 11 }))
-    assert.equal("none", trend({ 10, 10.1, 10.2, 10.3 }, { 20, 17, 14, 11 }))
+    assert.equal("shorter", trend({ 14, 12, 10, 8 }, { 20, 17, 14, 11 }))
+    assert.equal("none", trend({ 10, 10.1, 10.2, 10.3 }, { 20, 17, 14, 11, 8, 5, 2 }))
   end)
 
   it("gives each repeat, with what does not count", function()
@@ -184,6 +216,31 @@ describe("a CPU that does not wait", function()
     local used = {}
     for i, one in ipairs(made.instances) do used[i] = one.used end
     assert.same({ false, true, true, true, true, true }, used)
+  end)
+end)
+
+
+describe("the first step of a decode", function()
+  it("is left out of TPOT where it is no usual one, in every decode", function()
+    local slow, usual = { 20, 10, 11, 10, 11, 10 }, { 11, 10, 11, 10, 11, 10 }
+    local made = found(slow, slow)
+    made.instances[5] = instance("decode", 2, 400, 100, usual)
+    cold.judge_openings(steps.runs(made.instances), made.repeats)
+    assert.same({ { stage = "decode", rep = 1, openings = 2, ns = 20 * ms, usual_ns = 10 * ms } },
+      made.repeats.left_out)
+    assert.equal(16, latency.measure(made, {}).tpot.count)
+  end)
+
+  it("is that of a run of an engine's steps", function()
+    local instances = {}
+    for i, stage in ipairs { "decode", "decode", "mixed", "decode" } do
+      instances[i] = instance(stage, 1, i * 10, 9, stage == "decode" and { 9 } or nil)
+      instances[i].rank, instances[i].used = 0, true
+    end
+    local counts = {}
+    for i, run in ipairs(steps.runs(instances, true)) do counts[i] = #run.steps end
+    assert.same({ 2, 1 }, counts)
+    assert.equal(3, #steps.runs(instances))
   end)
 end)
 
