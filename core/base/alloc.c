@@ -1,4 +1,4 @@
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 #include <malloc.h>
 #include <stdatomic.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/accounts.h"
+#include "base/bounds.h"
 #include "base/pages.h"
-#include "llmprof/bounds.h"
 
 /* ---- memory of the C library, counted ---- */
 

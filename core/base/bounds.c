@@ -1,10 +1,10 @@
-#include "llmprof/bounds.h"
+#include "base/bounds.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 
 enum {
   UNITS = 1 << 16 /* between two looks at the clock */

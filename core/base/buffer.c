@@ -1,11 +1,11 @@
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 bool llmprof_buffer_reserve(llmprof_buffer *buf, size_t extra) {
   if (buf->failed) return false;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/accounts.h"
-#include "llmprof/bounds.h"
+#include "base/bounds.h"
 
 enum {
   MOST = 64

@@ -1,4 +1,5 @@
 #include "llmprof/error.h"
+#include "base/bounds.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 
 #include <stdatomic.h>
 

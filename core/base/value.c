@@ -2,11 +2,11 @@
  * threaded by an AA tree over the keys: no hash that hostile keys could flood,
  * and its in-order walk is the sorted order. Tree links are indices + 1, so
  * that 0 is "none" and growing the array breaks nothing. */
-#include "llmprof/value.h"
+#include "base/value.h"
 
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 typedef struct entry {
   char *key;

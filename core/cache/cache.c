@@ -1,14 +1,14 @@
 /* A trace and its cache: a file of columns, which is written anew when much was
  * loaded that is not in it. Columns are two thirds of the file that they are
  * of: they are written from the second time on that a trace is opened. */
-#include "llmprof/cache.h"
+#include "cache/cache.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "cache/cache_file.h"
 #include "cache/cache_room.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "llmprof/readers.h"
 #include "trace/trace_image.h"
 

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "cache/checksum.h"
-#include "llmprof/alloc.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
 #include "llmprof/version.h"
+#include "os/fs.h"
 
 #define MAGIC "llmprof\n"
 

@@ -6,13 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "cache/checksum.h"
-#include "llmprof/buffer.h"
-#include "llmprof/digest.h"
-#include "llmprof/fs.h"
-#include "llmprof/sqlite.h"
+#include "os/fs.h"
 #include "os/fs_open.h"
 #include "sqlite/scan.h"
+#include "sqlite/sqlite.h"
+#include "text/digest.h"
 
 enum {
   PAGE = 4096,

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "cache/cache_key.h"
-#include "llmprof/alloc.h"
 
 /* ---- the folder ---- */
 

@@ -3,7 +3,7 @@
 #ifndef LLMPROF_CACHE_ROOM_H
 #define LLMPROF_CACHE_ROOM_H
 
-#include "llmprof/fs.h"
+#include "os/fs.h"
 
 /* The cache of a trace is a file NAME and this. */
 #define LLMPROF_CACHE_COLUMNS ".columns"

@@ -1,11 +1,11 @@
-#include "llmprof/cluster.h"
+#include "cluster/cluster.h"
 
 #include <dlfcn.h>
 
+#include "base/interrupt.h"
 #include "cluster/plugin.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/sys.h"
+#include "os/sys.h"
 
 /* A message is its size, least byte first, and its bytes. */
 enum {

@@ -1,4 +1,4 @@
-#include "llmprof/cuda.h"
+#include "device/cuda.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

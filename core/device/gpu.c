@@ -1,7 +1,7 @@
 /* NVML's few functions and structures are declared here by hand: its ABI is
  * stable, a newer layout gets a newer symbol, and nvml.h is not always there.
  * Every function that may be missing is asked for by name and tried. */
-#include "llmprof/gpu.h"
+#include "device/gpu.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

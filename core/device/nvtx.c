@@ -1,4 +1,4 @@
-#include "llmprof/nvtx.h"
+#include "device/nvtx.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

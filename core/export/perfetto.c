@@ -1,15 +1,16 @@
-#include "llmprof/perfetto.h"
+#include "export/perfetto.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/crew.h"
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/text.h"
 #include "os/sink.h"
+#include "text/text.h"
+#include "trace/trace_events.h"
 
 /* Numbers that no process or thread of Linux has (its limit is 2^22), for
  * GPUs, for threads that were not recorded, and for the lanes that are no

@@ -2,7 +2,8 @@
 #ifndef LLMPROF_PERFETTO_INTERNAL_H
 #define LLMPROF_PERFETTO_INTERNAL_H
 
-#include "llmprof/perfetto.h"
+#include "export/perfetto.h"
+#include "trace/trace_events.h"
 
 /* Tracks: a place each, then a thread each, then one for threads that were not
  * recorded. */

@@ -1,10 +1,11 @@
 /* Items of a track, in order of start and the longer first, each go to the
  * first lane that takes them: on a stream one where nothing runs any more, on a
  * thread also one where all that runs ends no earlier. */
+#include "base/alloc.h"
+#include "base/bounds.h"
 #include "export/perfetto_internal.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
+#include "trace/trace_events.h"
 
 /* ---- items ---- */
 

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "base/bounds.h"
+#include "base/buffer.h"
+#include "folded/folded.h"
 #include "folded/folded_internal.h"
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
-#include "llmprof/folded.h"
 #include "os/source.h"
 
 enum {

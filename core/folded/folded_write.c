@@ -2,12 +2,13 @@
  * trace's own. */
 #include <string.h>
 
+#include "base/bounds.h"
+#include "base/buffer.h"
+#include "base/interrupt.h"
+#include "folded/folded.h"
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
-#include "llmprof/folded.h"
-#include "llmprof/interrupt.h"
 #include "os/sink.h"
+#include "trace/trace_events.h"
 #include "trace/trace_stacks.h"
 
 enum {

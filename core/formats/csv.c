@@ -1,7 +1,7 @@
 /* Lines are split here and handed to libcsv one at a time: that is what gives
  * every row a line number and lets whole lines be skipped as tool messages.
  * libcsv calls back per field; fields gather in `arena` until the row ends. */
-#include "llmprof/csv.h"
+#include "formats/csv.h"
 
 #include <csv.h>
 #include <ctype.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "os/source.h"
 
 enum {

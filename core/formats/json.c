@@ -4,7 +4,7 @@
  * integers, the length of strings, places. Since the text is known to be
  * valid, the walk finds the next number or string by looking for its first
  * character. */
-#include "llmprof/json.h"
+#include "formats/json.h"
 
 #include <cjson/cJSON.h>
 #include <pthread.h>
@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
 #include "formats/cjson_hooks.h"
-#include "llmprof/alloc.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "os/fs.h"
 #include "text/lex.h"
 
 _Static_assert(LLMPROF_MAX_DEPTH <= CJSON_NESTING_LIMIT,

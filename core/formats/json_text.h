@@ -2,7 +2,7 @@
 #ifndef LLMPROF_JSON_TEXT_H
 #define LLMPROF_JSON_TEXT_H
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 /* Append a string with its quotes. Any bytes: a malformed sequence becomes
  * U+FFFD. */

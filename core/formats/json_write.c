@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/interrupt.h"
+#include "formats/json.h"
 #include "formats/json_text.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/json.h"
-#include "llmprof/path.h"
-#include "llmprof/text.h"
 #include "text/digits.h"
 #include "text/lex.h"
+#include "text/path.h"
+#include "text/text.h"
 
 typedef struct writer {
   llmprof_buffer *out;

@@ -1,6 +1,6 @@
 /* A value is checked against each keyword of its rule, in the order of the
  * schema. */
-#include "llmprof/schema.h"
+#include "formats/schema.h"
 
 #include <math.h>
 #include <regex.h>
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
+#include "formats/json.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/json.h"
-#include "llmprof/path.h"
+#include "text/path.h"
 
 enum {
   MOST_REFERENCES = 32, /* one behind the other; more are a circle */

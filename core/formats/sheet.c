@@ -1,18 +1,18 @@
-#include "llmprof/sheet.h"
+#include "formats/sheet.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "formats/json_text.h"
 #include "frame/cells.h"
-#include "llmprof/alloc.h"
-#include "llmprof/format.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "os/fs.h"
 #include "os/fs_draft.h"
 #include "text/digits.h"
+#include "text/format.h"
 #include "text/lex.h"
 #include "text/shown.h"
 

@@ -1,13 +1,14 @@
 /* libyaml's events become a tree by recursive descent: lists, maps, scalars
  * and what merge keys make of them. */
-#include "llmprof/yaml.h"
+#include "formats/yaml.h"
 
 #include <string.h>
 
+#include "base/bounds.h"
 #include "formats/yaml_reader.h"
 #include "formats/yaml_scalar.h"
 #include "llmprof/alloc.h"
-#include "llmprof/fs.h"
+#include "os/fs.h"
 #include "text/lex.h"
 
 enum {

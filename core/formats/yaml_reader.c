@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "text/lex.h"
 
 /* ---- messages ---- */

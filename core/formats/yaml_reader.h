@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <yaml.h>
 
+#include "base/value.h"
 #include "llmprof/error.h"
-#include "llmprof/value.h"
 
 typedef struct llmprof_yaml_reader {
   yaml_parser_t parser;

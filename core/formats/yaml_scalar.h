@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/value.h"
 #include "llmprof/error.h"
-#include "llmprof/value.h"
 
 /* What the text of a plain scalar stands for: null, boolean, integer, double
  * or string. */

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "formats/yaml.h"
 #include "formats/yaml_scalar.h"
-#include "llmprof/path.h"
-#include "llmprof/yaml.h"
 #include "text/lex.h"
+#include "text/path.h"
 
 typedef struct writer {
   yaml_emitter_t emitter;

@@ -3,11 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+#include "frame/aggregate.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
 #include "frame/statistics.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
-#include "llmprof/interrupt.h"
 
 /* What is being made: column `c` of the result is data[c], reals or, where
  * is_real[c] is not set, integers. */

@@ -1,10 +1,10 @@
 /* Columns computed from others of the same row, and from a column's sum. */
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/relate.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 bool llmprof_frame_share(llmprof_frame *frame, size_t number, const char *name,
                          llmprof_error *err) {

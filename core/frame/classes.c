@@ -2,13 +2,14 @@
  * rows before reach, by class: all of these have started, so that is all there
  * is to know of them. A window is swept from the stretch on in which it begins.
  */
-#include "llmprof/classes.h"
+#include "frame/classes.h"
 
 #include <string.h>
 
+#include "base/interrupt.h"
+#include "frame/group_by.h"
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 enum {
   STRETCH = LLMPROF_BLOCK

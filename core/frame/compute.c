@@ -1,12 +1,12 @@
 /* A block of rows at a time goes through all steps: the stack is a row of
  * blocks, which stay in the cache. */
-#include "llmprof/compute.h"
+#include "frame/compute.h"
 
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 enum {
   ROWS = 256 /* of a block */

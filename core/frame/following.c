@@ -1,8 +1,10 @@
 /* What comes next: cells of the row that follows, as columns. */
 #include <stdio.h>
 
+#include "frame/following.h"
+#include "frame/group_by.h"
+#include "frame/relate.h"
 #include "llmprof/frame.h"
-#include "llmprof/relate.h"
 
 enum {
   NAME_SIZE = 256

@@ -3,11 +3,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/crew.h"
+#include "base/interrupt.h"
 #include "frame/frame_slots.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
   llmprof_frame *frame = llmprof_zalloc(1, sizeof *frame);

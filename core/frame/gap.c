@@ -2,10 +2,11 @@
  * row that ended last so far is known. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
+#include "frame/relate.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 typedef struct gaps {
   const llmprof_column *start, *end;

@@ -7,11 +7,12 @@
  *
  * With a perfect hash, parts of many rows are numbered on several threads, each
  * by first appearance within it; taken in order they make the groups of all. */
+#include "frame/group_by.h"
 #include "base/crew.h"
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 enum {
   FEW = 1 << 16, /* slots that are always worth their memory */

@@ -5,7 +5,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 /* Two numbers that only this process knows: nobody can make up records that
  * collide. What comes out depends on them nowhere, since rows keep the order in

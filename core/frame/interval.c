@@ -1,9 +1,10 @@
-#include "llmprof/interval.h"
+#include "frame/interval.h"
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+#include "frame/group_by.h"
 #include "frame/visit.h"
-#include "llmprof/alloc.h"
 
 static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;

@@ -1,11 +1,11 @@
 /* Rows of another frame by equal keys: that frame's are interned, which gives
  * each a number, and this one's are looked up. Integers near each other need no
  * interning. */
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
+#include "frame/relate.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 /* A pair of key columns. */
 typedef struct key {

@@ -4,10 +4,10 @@
 
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
-#include "llmprof/interrupt.h"
 
 typedef struct counts {
   uint32_t *order; /* values, by rank */

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/crew.h"
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
 #include "frame/strings_laid.h"
 #include "frame/text_order.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
-#include "llmprof/interrupt.h"
 
 /* By row; one of the two is set. */
 typedef struct row_key {

@@ -2,8 +2,9 @@
  * places. */
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
-#include "llmprof/interrupt.h"
+#include "frame/outline.h"
 
 /* The bin of a place; `count` when it is outside. */
 static size_t bin_at(double place, double low, double high, size_t count) {

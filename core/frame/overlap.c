@@ -1,10 +1,11 @@
 /* What ran beside a row: starts and ends are swept together. While a single
  * row of a group runs, the exclusive or of all that run names it; the time in
  * which it is so is the row's own, and the rest is shared. */
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
+#include "frame/relate.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 /* What of a group runs, and since when that is so. */
 typedef struct running {

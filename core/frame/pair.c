@@ -5,10 +5,10 @@
  * the longest stretch that agrees, by its sorted suffixes. */
 #include <limits.h>
 
+#include "base/interrupt.h"
+#include "frame/relate.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 enum {
   NEAR = 48,      /* rows passed over in either frame */

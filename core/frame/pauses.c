@@ -1,10 +1,10 @@
 /* Times in which no row of a frame ran, from one sweep over its rows by start.
  * Their lengths are what most ask for: where they begin and end is found by
  * another sweep, when somebody asks. */
+#include "base/alloc.h"
+#include "base/interrupt.h"
+#include "frame/interval.h"
 #include "frame/visit.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/interval.h"
 
 /* What is swept. Columns are copies: those of a frame move when it gets more of
  * them. */

@@ -1,10 +1,11 @@
 /* Distances within each group find what is regular in time; what lies between
  * two rows of a group is then compared as a multiset of groups, since a prefill
  * may take as long as a decode step but runs other kernels. */
-#include "llmprof/period.h"
+#include "frame/period.h"
 
 #include <string.h>
 
+#include "frame/group_by.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 

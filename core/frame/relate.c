@@ -1,11 +1,12 @@
 /* Rows before and after in their group, as they lie in the frame. */
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
 #include "frame/median.h"
+#include "frame/relate.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
 
 /* Rows by group, each group's in order: those of group g are rows[start[g]]
  * up to rows[start[g + 1]]. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 void llmprof_row_table_free(llmprof_row_table *table) {
   llmprof_free(table->cells);

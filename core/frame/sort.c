@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 enum {
   RADIX = 256,

@@ -8,11 +8,12 @@
 #include <math.h>
 
 #include "base/crew.h"
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
 #include "frame/select.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 /* ---- values by group ---- */
 

@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/crew.h"
 #include "frame/intern.h"
 #include "frame/strings_laid.h"
-#include "llmprof/alloc.h"
 
 typedef struct entry {
   const char *bytes; /* in a slab */

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 enum {
   FEW = 24,      /* are sorted by insertion */

@@ -4,10 +4,10 @@
  * meet the other tests, a block at a time. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 typedef enum test_kind {
   WITHIN,  /* low <= cell <= high */

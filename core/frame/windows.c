@@ -1,9 +1,10 @@
 /* Rows are visited by start; of each group it is known until when its rows so
  * far lasted, and in which window that lies. */
+#include "base/interrupt.h"
+#include "frame/group_by.h"
+#include "frame/interval.h"
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/interval.h"
 
 typedef struct windows {
   const llmprof_interval *items;

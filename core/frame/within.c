@@ -2,9 +2,10 @@
  * start, which costs a sort only where they are not in that order; each
  * stretch begins by bisection and ends with the first row that starts after
  * it, so that stretches of any number cost no more than the rows in them. */
+#include "frame/within.h"
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "frame/cells.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 typedef struct join {
   const llmprof_column *start, *end, *key; /* key: NULL without */

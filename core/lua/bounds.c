@@ -1,5 +1,5 @@
 /* llmprof.bounds: how much what is read may cost. */
-#include "llmprof/bounds.h"
+#include "base/bounds.h"
 
 #include <string.h>
 

@@ -6,11 +6,11 @@
  *   local recorded = assert(chrome_trace.operators "run.pt.trace.json.gz")
  *   local host = assert(recorded:frame "host")
  */
-#include "llmprof/chrome_trace.h"
+#include "torch/chrome_trace.h"
 
 #include "frame.h"
-#include "llmprof/operators.h"
 #include "lua_buffer.h"
+#include "torch/operators.h"
 
 #define READER    "llmprof.chrome_trace.reader"
 #define OPERATORS "llmprof.chrome_trace.operators"

@@ -8,13 +8,14 @@
  *   classes.outside(ops, { by = { "device" }, begin = "begin", key = "process",
  *                          name = "idle" }, { calls })
  */
-#include "llmprof/classes.h"
+#include "frame/classes.h"
+#include "frame/group_by.h"
 
 #include <string.h>
 
 #include "frame.h"
 #include "intervals.h"
-#include "llmprof/spans.h"
+#include "ranks/spans.h"
 
 #define CLASSES "llmprof.classes"
 

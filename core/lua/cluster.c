@@ -6,7 +6,7 @@
  *   assert(job:finish())
  *
  * The last argument of what waits is for how many seconds; none: for ever. */
-#include "llmprof/cluster.h"
+#include "cluster/cluster.h"
 
 #include "llmprof_lua.h"
 #include "lua_buffer.h"

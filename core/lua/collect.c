@@ -1,7 +1,7 @@
 /* A full collection that a signal ends. One call of Lua's own runs to its end,
  * seconds where a comparison holds gigabytes, and no instruction of a script is
  * run meanwhile that could notice. */
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 #include "llmprof_lua.h"
 
 /* To the end of the cycle that is under way; false when it was interrupted, or

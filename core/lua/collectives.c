@@ -7,10 +7,10 @@
  *   collectives.number(rows, columns, "ordinal")
  *   collectives.match(rows, columns)
  */
-#include "llmprof/collectives.h"
+#include "ranks/collectives.h"
 
 #include "frame.h"
-#include "llmprof/clock_fit.h"
+#include "ranks/clock_fit.h"
 
 static llmprof_collective_columns check_columns(lua_State *L, int arg,
                                                 llmprof_frame *rows) {
@@ -46,7 +46,7 @@ static int collectives_number(lua_State *L) {
 }
 
 /* collectives.match(rows, { rank, start, end, key, ordinal, lag }): adds the
- * columns of llmprof/collectives.h */
+ * columns of ranks/collectives.h */
 static int collectives_match(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_collective_columns columns = check_columns(L, 2, rows);

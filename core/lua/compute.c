@@ -4,7 +4,8 @@
  *                   steps = { { "bytes" }, { "seconds" }, "/" } }
  *   local sums, weights = frame:weigh({ "rate" }, "seconds")
  *   frame:rows_by { "name" } */
-#include "llmprof/compute.h"
+#include "frame/compute.h"
+#include "frame/group_by.h"
 
 #include <string.h>
 

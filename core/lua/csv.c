@@ -3,7 +3,7 @@
  *   local reader = assert(csv.open(path, { header = "Kernel Name" }))
  *   for row, line in reader:rows() do print(row["Kernel Name"], line) end
  */
-#include "llmprof/csv.h"
+#include "formats/csv.h"
 #include "llmprof_lua.h"
 
 #define READER "llmprof.csv.reader"

@@ -1,5 +1,5 @@
 /* llmprof.cuda: one empty kernel, to try profilers on. */
-#include "llmprof/cuda.h"
+#include "device/cuda.h"
 
 #include "llmprof_lua.h"
 

@@ -2,7 +2,7 @@
  *
  *   digest.base64(digest.sha256 "abc")
  */
-#include "llmprof/digest.h"
+#include "text/digest.h"
 
 #include "lua_buffer.h"
 

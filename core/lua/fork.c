@@ -4,7 +4,7 @@
  *   local here = work(another)
  *   local there = assert(other:take())
  */
-#include "llmprof/fork.h"
+#include "os/fork.h"
 
 #include "llmprof_lua.h"
 #include "lua_buffer.h"

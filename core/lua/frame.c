@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "frame/group_by.h"
 #include "intervals.h"
 #include "llmprof/alloc.h"
 

@@ -2,6 +2,7 @@
 #ifndef LLMPROF_LUA_FRAME_H
 #define LLMPROF_LUA_FRAME_H
 
+#include "frame/group_by.h"
 #include "llmprof/frame.h"
 #include "llmprof_lua.h"
 

@@ -1,8 +1,8 @@
 /* Frames as userdata: boxes, columns, cells. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame.h"
-#include "llmprof/alloc.h"
 
 #define FRAME   "llmprof.frame"
 #define SCRATCH "llmprof.frame.scratch"

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame.h"
-#include "llmprof/alloc.h"
+#include "frame/group_by.h"
 
 /* What of the declared column the cells below are made by. */
 typedef struct column_maker {

@@ -7,8 +7,8 @@
  * The function runs on a thread of its own, since whoever looks is in C. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame.h"
-#include "llmprof/alloc.h"
 
 /* What the stack of a promise's thread holds. */
 enum {

@@ -4,7 +4,7 @@
  *   assert(fs.mkdirs(run .. "/nsys"))
  *   assert(fs.write(run .. "/manifest.json", text))
  */
-#include "llmprof/fs.h"
+#include "os/fs.h"
 
 #include <string.h>
 

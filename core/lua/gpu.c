@@ -4,7 +4,7 @@
  *   if #list == 0 then print(reason) end
  *   local now = assert(gpu.sample(0))
  */
-#include "llmprof/gpu.h"
+#include "device/gpu.h"
 
 #include "llmprof_lua.h"
 

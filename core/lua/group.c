@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "frame.h"
-#include "llmprof/interval.h"
+#include "frame/group_by.h"
+#include "frame/interval.h"
+#include "frame/statistics.h"
 
 #define GROUPS "llmprof.frame.groups"
 

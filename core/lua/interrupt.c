@@ -1,5 +1,5 @@
 /* llmprof.interrupt: what Ctrl-C does to running Lua. */
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -92,7 +92,7 @@ static void on_signal(int number) {
 }
 
 /* A limit of time or of processors, which who started us may have set (a helper
- * of llmprof/spawn.h), ends us as it would. */
+ * of os/spawn.h), ends us as it would. */
 static void on_limit(int number) {
   (void)number;
   raise(SIGTERM);

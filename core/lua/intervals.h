@@ -2,7 +2,7 @@
 #ifndef LLMPROF_LUA_INTERVALS_H
 #define LLMPROF_LUA_INTERVALS_H
 
-#include "llmprof/interval.h"
+#include "frame/interval.h"
 #include "llmprof_lua.h"
 
 /* Push an empty set for the caller to fill; its memory is the userdata's. */

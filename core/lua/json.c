@@ -5,7 +5,7 @@
  * }))
  *
  * json.null, json.list and json.ordered are those of value.h. */
-#include "llmprof/json.h"
+#include "formats/json.h"
 
 #include "llmprof_lua.h"
 #include "value.h"

@@ -3,9 +3,9 @@
  *   local editor = assert(lineedit.open "llmprof")
  *   local line, message, code = editor:read "> "   -- nil alone: end of input
  */
-#include "llmprof/lineedit.h"
+#include "os/lineedit.h"
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "llmprof_lua.h"
 
 #define EDITOR "llmprof.lineedit.editor"

@@ -5,7 +5,7 @@
  *     if heard.line == "pause" then assert(listener:send(heard.peer, "go\n"))
  * end end
  */
-#include "llmprof/listen.h"
+#include "os/listen.h"
 
 #include "llmprof_lua.h"
 

@@ -3,7 +3,7 @@
 #ifndef LLMPROF_LUA_BUFFER_H
 #define LLMPROF_LUA_BUFFER_H
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "llmprof_lua.h"
 
 /* Push an empty buffer. */

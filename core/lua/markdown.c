@@ -4,7 +4,7 @@
  *                     { title = "Time (ms)", align = "right" } }
  *   local table, notes = markdown.table(columns, { { "void f()", "1.25" } })
  */
-#include "llmprof/markdown.h"
+#include "text/markdown.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* llmprof.merge: the exports of one run as one. */
-#include "llmprof/merge.h"
+#include "nsys/merge.h"
 
 #include "llmprof_lua.h"
 

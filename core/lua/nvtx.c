@@ -5,7 +5,7 @@
  *   local phases = nvtx.domain "phases"
  *   phases:push "analyse"
  */
-#include "llmprof/nvtx.h"
+#include "device/nvtx.h"
 
 #include "llmprof_lua.h"
 

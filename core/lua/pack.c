@@ -7,14 +7,15 @@
  *   local small = pack.gzip(bytes)
  *   local packing <close> = pack.gzip_aside(bytes)
  */
-#include "llmprof/pack.h"
+#include "ranks/pack.h"
 
 #include <stdio.h>
 
 #include "frame.h"
-#include "llmprof/gzip.h"
-#include "llmprof/spread.h"
+#include "frame/group_by.h"
 #include "lua_buffer.h"
+#include "os/gzip.h"
+#include "ranks/spread.h"
 
 #define PACKING "llmprof.packing"
 

@@ -5,7 +5,8 @@
  *     local steps = period.cycles(kernels, { "name", "grid_x" }, r.row)
  *   end
  */
-#include "llmprof/period.h"
+#include "frame/period.h"
+#include "frame/group_by.h"
 
 #include "frame.h"
 

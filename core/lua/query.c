@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "frame.h"
+#include "frame/aggregate.h"
+#include "frame/following.h"
+#include "frame/within.h"
 #include "llmprof/alloc.h"
 
 /* The frame just made into its box on top of the stack, or the failure, which

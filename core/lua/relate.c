@@ -14,7 +14,9 @@
  *                  before = true, name = "op" }
  *   frame:pair { column = "word", turn = "rep", name = "row", other = frame,
  *                key = "word" } */
-#include "llmprof/relate.h"
+#include "frame/relate.h"
+#include "frame/group_by.h"
+#include "frame/outline.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* llmprof.scrub: copies of exports that can be handed on. */
-#include "llmprof/scrub.h"
+#include "nsys/scrub.h"
 
 #include "llmprof_lua.h"
 

@@ -5,7 +5,7 @@
  *   for piece in sheet.next, pieces do io.write(piece) end
  *   assert(sheet.save(sheet.open(frame, columns, {}), "kernels.csv"))
  */
-#include "llmprof/sheet.h"
+#include "formats/sheet.h"
 
 #include <string.h>
 

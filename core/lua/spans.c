@@ -7,11 +7,11 @@
  *                { start = "start", ["end"] = "until", key = "rank" }, "step")
  *   spans.measure(steps, { rank = "rank", start = "start" }, ops, { ... })
  */
-#include "llmprof/spans.h"
+#include "ranks/spans.h"
 
 #include "frame.h"
 #include "intervals.h"
-#include "llmprof/step_table.h"
+#include "ranks/step_table.h"
 
 static llmprof_span_columns span_columns(lua_State *L, int arg,
                                          llmprof_frame *frame) {
@@ -127,7 +127,7 @@ static int spans_rest(lua_State *L) {
 }
 
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
- * launched, graphed }): adds the columns of llmprof/step_table.h to steps */
+ * launched, graphed }): adds the columns of ranks/step_table.h to steps */
 static int spans_measure(lua_State *L) {
   llmprof_frame *steps = llmprof_lua_check_frame(L, 1);
   llmprof_frame *ops = llmprof_lua_check_frame(L, 3);

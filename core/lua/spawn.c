@@ -6,15 +6,15 @@
  *   }))
  *   if not result.ok then ... result.code, result.signal ... end
  */
-#include "llmprof/spawn.h"
+#include "os/spawn.h"
 
 #include <math.h>
 #include <signal.h>
 #include <string.h>
 
-#include "llmprof/sys.h"
 #include "llmprof_lua.h"
 #include "lua_buffer.h"
+#include "os/sys.h"
 
 #define PROCESS "llmprof.spawn.process"
 

@@ -1,5 +1,5 @@
 /* llmprof.spelling: names of kernels however they are spelt. */
-#include "llmprof/spelling.h"
+#include "text/spelling.h"
 
 #include "llmprof_lua.h"
 

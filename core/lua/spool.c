@@ -4,7 +4,7 @@
  *   local s = assert(spool.open "run.spool")
  *   local counters = assert(s:frame "counters")
  */
-#include "llmprof/spool.h"
+#include "spool/spool.h"
 
 #include "frame.h"
 #include "llmprof_lua.h"
@@ -28,7 +28,7 @@ static int f_close(lua_State *L) {
 }
 
 /* spool:frame(name) -> frame | nil, message, code; name is one of units,
- * counters, samples, metrics (llmprof/spool.h has their columns) */
+ * counters, samples, metrics (spool/spool.h has their columns) */
 static int f_frame(lua_State *L) {
   llmprof_spool *spool = llmprof_lua_unbox(L, 1, SPOOL);
   const char *name = luaL_checkstring(L, 2);

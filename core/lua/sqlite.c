@@ -3,7 +3,7 @@
  *   local db = assert(sqlite.open "run.sqlite")
  *   for row in db:query("SELECT name FROM t WHERE id = ?", 7) do ... end
  */
-#include "llmprof/sqlite.h"
+#include "sqlite/sqlite.h"
 
 #include "llmprof_lua.h"
 

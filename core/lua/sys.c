@@ -1,5 +1,5 @@
 /* llmprof.sys: the machine and this process. */
-#include "llmprof/sys.h"
+#include "os/sys.h"
 
 #include <limits.h>
 #include <poll.h>

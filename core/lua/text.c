@@ -4,13 +4,13 @@
  *   text.duration(1245000)                      1.25 ms
  *   text.duration(1245000, { unit = "us" })     1245.00 µs
  */
-#include "llmprof/text.h"
+#include "text/text.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "llmprof/format.h"
 #include "lua_buffer.h"
+#include "text/format.h"
 
 enum {
   MAX_COLUMNS = 1 << 20, /* padding must not eat the memory */

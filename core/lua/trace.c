@@ -3,16 +3,18 @@
  *   local t = assert(trace.open "run.sqlite")
  *   local kernels = assert(t:frame "kernels")
  */
-#include "llmprof/cache.h"
-#include "llmprof/folded.h"
+#include "cache/cache.h"
+#include "folded/folded.h"
 #include "llmprof/readers.h"
-#include "llmprof/spool.h"
+#include "spool/spool.h"
 
+#include "export/perfetto.h"
 #include "frame.h"
-#include "llmprof/nsys_write.h"
-#include "llmprof/perfetto.h"
 #include "llmprof/version.h"
 #include "lua_buffer.h"
+#include "nsys/nsys_write.h"
+#include "readers/readers.h"
+#include "trace/trace_events.h"
 
 #define TRACE "llmprof.trace"
 

@@ -9,9 +9,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "llmprof/interrupt.h"
-#include "llmprof/path.h"
+#include "base/interrupt.h"
 #include "llmprof_lua.h"
+#include "text/path.h"
 
 #define HOLDER  "llmprof.value.holder"
 #define NULLS   "llmprof.null"

@@ -11,10 +11,10 @@
 
 #include <lua.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
+#include "base/value.h"
+#include "formats/schema.h"
 #include "llmprof/error.h"
-#include "llmprof/schema.h"
-#include "llmprof/value.h"
 
 /* A text format, by its core functions. */
 typedef struct llmprof_lua_format {

@@ -4,7 +4,7 @@
  *   io.write(yaml.encode(yaml.ordered(config, { "name", "model" })))
  *
  * yaml.null, yaml.list and yaml.ordered are those of value.h. */
-#include "llmprof/yaml.h"
+#include "formats/yaml.h"
 
 #include "llmprof_lua.h"
 #include "value.h"

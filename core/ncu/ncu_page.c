@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
+#include "formats/csv.h"
 #include "frame/intern.h"
 #include "frame/row_table.h"
-#include "llmprof/alloc.h"
-#include "llmprof/csv.h"
-#include "llmprof/interrupt.h"
 #include "ncu/ncu_ranges.h"
 #include "os/source.h"
 #include "text/metric_unit.h"

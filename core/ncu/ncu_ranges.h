@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 /* Put the tags into `tags`, one a line: "name", or "domain:name" outside of the
  * default domain. Returns how many there are. *thread: the thread's id;

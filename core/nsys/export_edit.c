@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/sqlite.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
+#include "os/fs.h"
+#include "sqlite/sqlite.h"
 #include "sqlite/sqlite_file.h"
 
 const char *const llmprof_edit_string_columns[] = {

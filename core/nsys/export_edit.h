@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
+#include "base/bounds.h"
+#include "base/buffer.h"
 #include "llmprof/error.h"
 
 typedef struct llmprof_edit {

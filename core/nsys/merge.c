@@ -1,13 +1,13 @@
 /* Rows of events are appended table by table, with times moved and string ids
  * translated; of the tables that describe, rows that are new are added. The
  * other file is attached as "more" and only read. */
-#include "llmprof/merge.h"
+#include "nsys/merge.h"
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/absent.h"
+#include "llmprof/error.h"
 #include "nsys/nsys_samples.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
-#include "llmprof/text.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
 #include "nsys/nsys_internal.h"
+#include "text/text.h"
 
 enum {
   MOST_FRAMES = 512 /* of a stack, from the innermost outwards */

@@ -3,9 +3,9 @@
 #define LLMPROF_NSYS_INTERNAL_H
 
 #include "frame/intern.h"
-#include "llmprof/sqlite.h"
 #include "llmprof/trace_builder.h"
 #include "sqlite/scan.h"
+#include "sqlite/sqlite.h"
 
 /* An open export. */
 typedef struct nsys_export {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 enum {
   WORD = 8,

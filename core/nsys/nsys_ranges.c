@@ -3,7 +3,7 @@
  * numbers, and get their names when the table is through. */
 #include <math.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "nsys/nsys_internal.h"
 #include "nsys/nsys_payload.h"
 

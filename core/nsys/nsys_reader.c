@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame/strings_laid.h"
-#include "llmprof/alloc.h"
-#include "llmprof/text.h"
 #include "nsys/nsys_internal.h"
 #include "sqlite/sqlite_file.h"
+#include "text/text.h"
 #include "trace/trace_pool.h"
 
 enum {

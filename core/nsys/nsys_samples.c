@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "nsys/nsys_internal.h"
 
 const char *const nsys_sampled_names[LLMPROF_SAMPLED] = {

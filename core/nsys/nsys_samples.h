@@ -4,6 +4,7 @@
 #define LLMPROF_NSYS_SAMPLES_H
 
 #include "llmprof/trace.h"
+#include "llmprof/trace_builder.h"
 #include "nsys/export_edit.h"
 
 /* By llmprof_sampled; nsys puts " [Throughput %]" behind them. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 /* ---- a table ---- */
 

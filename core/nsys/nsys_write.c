@@ -1,12 +1,13 @@
 /* A file in the schema of nsys: rows go table by table; StringIds comes last,
  * when it is known which strings are referred to. */
-#include "llmprof/nsys_write.h"
+#include "nsys/nsys_write.h"
 
 #include <stdlib.h>
 
 #include "llmprof/alloc.h"
 #include "nsys/nsys_samples.h"
 #include "nsys/nsys_writer.h"
+#include "trace/trace_events.h"
 
 /* ---- strings ---- */
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "nsys/nsys_writer.h"
+#include "trace/trace_events.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

@@ -5,6 +5,7 @@
 
 #include "nsys/nsys_samples.h"
 #include "nsys/nsys_writer.h"
+#include "trace/trace_events.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "nsys/nsys_writer.h"
+#include "trace/trace_events.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

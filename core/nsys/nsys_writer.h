@@ -2,8 +2,8 @@
 #ifndef LLMPROF_NSYS_WRITER_H
 #define LLMPROF_NSYS_WRITER_H
 
-#include "llmprof/nsys_write.h"
 #include "nsys/export_edit.h"
+#include "nsys/nsys_write.h"
 
 enum {
   NSYS_COLUMNS = 32, /* of a table, at most */

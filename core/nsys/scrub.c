@@ -4,7 +4,7 @@
  * free page holds it. Tables of events are told from others by their names; a
  * text is taken from listed columns only, and of the tables that describe, by
  * the rules of scrub_rules.h. Of the export's own SQL nothing is used. */
-#include "llmprof/scrub.h"
+#include "nsys/scrub.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "llmprof/text.h"
+#include "text/text.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

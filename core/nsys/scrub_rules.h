@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 /* Has the row of a table of names and values a known name and a value of the
  * form that goes with it? */

@@ -1,4 +1,4 @@
-#include "llmprof/fork.h"
+#include "os/fork.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/accounts.h"
-#include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
+#include "os/fs.h"
 
 enum {
   LOOK_MS = 100, /* at an interrupt that came just before a wait */

@@ -1,4 +1,4 @@
-#include "llmprof/fs.h"
+#include "os/fs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "os/fs_draft.h"
 
 static bool set_text(llmprof_buffer *buf, const char *text,

@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
+#include "os/fs.h"
 #include "os/fs_draft.h"
 #include "os/fs_open.h"
 

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "llmprof/alloc.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "os/fs.h"
 #include "os/fs_draft.h"
 
 struct llmprof_lock {

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/fs.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "os/fs.h"
 #include "os/fs_draft.h"
 
 /* A folder on the way down, the top one first. */

@@ -1,4 +1,4 @@
-#include "llmprof/gzip.h"
+#include "os/gzip.h"
 
 #include <limits.h>
 

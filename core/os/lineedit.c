@@ -1,4 +1,4 @@
-#include "llmprof/lineedit.h"
+#include "os/lineedit.h"
 
 #include <errno.h>
 #include <histedit.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/interrupt.h"
 
 enum {
   HISTORY_LINES = 1000

@@ -1,4 +1,4 @@
-#include "llmprof/listen.h"
+#include "os/listen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
 
 typedef struct peer {
   int fd;

@@ -4,8 +4,8 @@
 
 #include <zlib.h>
 
+#include "base/buffer.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
 
 /* zlib's windowBits for the largest window and the gzip format. */
 enum {

@@ -2,9 +2,9 @@
 
 #include <stdint.h>
 
+#include "base/interrupt.h"
 #include "llmprof/alloc.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "os/fs.h"
 #include "os/fs_draft.h"
 #include "os/packing.h"
 

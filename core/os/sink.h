@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "llmprof/error.h"
 
 typedef struct llmprof_sink llmprof_sink;

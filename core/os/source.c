@@ -4,8 +4,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "llmprof/bounds.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
 #include "os/fs_open.h"
 #include "os/packing.h"
 

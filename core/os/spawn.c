@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/sys.h"
 #include "os/spawn_internal.h"
+#include "os/sys.h"
 
 #define MILLISECOND INT64_C(1000000)
 #define NEVER       INT64_MAX

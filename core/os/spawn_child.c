@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "os/spawn_internal.h"
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* as exec's when PATH is not set */

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "llmprof/spawn.h"
+#include "os/spawn.h"
 
 /* ---- spawn_signals.c: the signals we forward ---- */
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/fs.h"
+#include "os/fs.h"
 #include "os/spawn_internal.h"
 
 void llmprof_spawn_fail(spawn_sink *sink, const llmprof_error *err) {

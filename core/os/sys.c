@@ -1,4 +1,4 @@
-#include "llmprof/sys.h"
+#include "os/sys.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 
 static int64_t now(clockid_t clock) {
   struct timespec time;

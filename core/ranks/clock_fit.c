@@ -1,7 +1,7 @@
 /* A line through points with outliers: a slope from the medians of the first
  * and the last third, then least squares over the points near the line, a few
  * times over. */
-#include "llmprof/clock_fit.h"
+#include "ranks/clock_fit.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
-#include "llmprof/collectives.h"
+#include "ranks/collectives.h"
 
+#include "base/interrupt.h"
 #include "frame/intern.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
 
 /* ---- numbering ---- */

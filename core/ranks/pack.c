@@ -4,14 +4,14 @@
  * number, their size, and their bytes. Numbers are little-endian groups of
  * seven bits, the top bit set in all but the last; those of rows are
  * differences, zigzag. */
-#include "llmprof/pack.h"
+#include "ranks/pack.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "frame/intern.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
 
 static const char magic[] = "llmprof frame 1\n";

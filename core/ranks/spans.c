@@ -1,8 +1,8 @@
-#include "llmprof/spans.h"
+#include "ranks/spans.h"
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
 
 /* ---- until the next ---- */

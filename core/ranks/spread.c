@@ -1,10 +1,11 @@
-#include "llmprof/spread.h"
+#include "ranks/spread.h"
 
 #include <math.h>
 
+#include "base/interrupt.h"
+#include "frame/group_by.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
 
 __extension__ typedef __int128 wide;

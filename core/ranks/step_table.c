@@ -1,11 +1,11 @@
 /* Operations in order of step and start; the intervals of one step's are
  * gathered and merged at a time. */
-#include "llmprof/step_table.h"
+#include "ranks/step_table.h"
 
+#include "base/interrupt.h"
 #include "frame/cells.h"
+#include "frame/interval.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/interval.h"
 #include "ranks/timeline.h"
 
 /* ---- what is measured ---- */

@@ -1,8 +1,8 @@
 #include "ranks/timeline.h"
 
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 
 bool timeline_columns(llmprof_frame *frame, const size_t *numbers, size_t count,
                       const llmprof_column **columns, llmprof_error *err) {

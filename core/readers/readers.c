@@ -11,6 +11,7 @@
 #include "os/fs_open.h"
 #include "os/source.h"
 #include "readers/file_type.h"
+#include "readers/readers.h"
 #include "spool/spool_reader.h"
 #include "torch/torch_reader.h"
 

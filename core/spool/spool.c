@@ -1,16 +1,16 @@
 /* Units, counters and samples of a spool as frames. */
-#include "llmprof/spool.h"
+#include "spool/spool.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "frame/row_table.h"
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/demangle.h"
-#include "llmprof/text.h"
 #include "spool/spool_sections.h"
+#include "text/demangle.h"
 #include "text/metric_unit.h"
+#include "text/text.h"
 
 enum {
   MOST_METRICS = 256

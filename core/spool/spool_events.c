@@ -1,8 +1,8 @@
 /* GPU operations, details of kernels and API calls of a spool. */
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/demangle.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "spool/spool_internal.h"
+#include "text/demangle.h"
 
 /* A file and what is made of it. */
 typedef struct loader {

@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
 #include "llmprof/strings.h"
 #include "os/fs_open.h"
 

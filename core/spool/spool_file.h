@@ -3,10 +3,10 @@
 #ifndef LLMPROF_SPOOL_FILE_H
 #define LLMPROF_SPOOL_FILE_H
 
+#include "base/bounds.h"
+#include "base/buffer.h"
 #include "collector/spool.h"
 #include "frame/intern.h"
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
 /* A block that is whole. */

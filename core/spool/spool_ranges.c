@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 #include "spool/spool_internal.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/spool.h"
+#include "spool/spool.h"
 #include "spool/spool_internal.h"
 
 /* ---- what is described ---- */

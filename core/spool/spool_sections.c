@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 
 /* ---- names ---- */
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "sqlite/sqlite_file.h"
 
 enum {

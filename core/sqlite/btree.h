@@ -10,7 +10,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "llmprof/sqlite.h"
+#include "sqlite/sqlite.h"
 
 typedef struct llmprof_btree llmprof_btree;
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "llmprof/absent.h"
+#include "base/bounds.h"
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
+#include "llmprof/error.h"
 #include "sqlite/scan_internal.h"
 #include "sqlite/sqlite_file.h"
 

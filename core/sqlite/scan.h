@@ -3,7 +3,7 @@
 #ifndef LLMPROF_SCAN_H
 #define LLMPROF_SCAN_H
 
-#include "llmprof/sqlite.h"
+#include "sqlite/sqlite.h"
 
 typedef struct llmprof_scan llmprof_scan;
 

@@ -2,8 +2,8 @@
  * of them is handed on in their order, by one of them while others go on. Where
  * a row is not plain, the leaves that it is among are read again, one row after
  * the other, when it is their turn. */
+#include "base/alloc.h"
 #include "base/crew.h"
-#include "llmprof/alloc.h"
 #include "sqlite/scan_internal.h"
 
 enum {

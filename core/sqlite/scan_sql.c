@@ -1,8 +1,8 @@
 /* A table scanned by a prepared SELECT. */
 #include <math.h>
 
+#include "base/buffer.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
 #include "sqlite/scan_internal.h"
 
 struct llmprof_scan_sql {

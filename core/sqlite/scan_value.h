@@ -4,8 +4,8 @@
 #ifndef LLMPROF_SCAN_VALUE_H
 #define LLMPROF_SCAN_VALUE_H
 
-#include "llmprof/buffer.h"
-#include "llmprof/sqlite.h"
+#include "base/buffer.h"
+#include "sqlite/sqlite.h"
 
 /* Serial types: what a record's header says of a value. */
 enum {

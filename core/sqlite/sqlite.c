@@ -1,4 +1,4 @@
-#include "llmprof/sqlite.h"
+#include "sqlite/sqlite.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/bounds.h"
+#include "base/buffer.h"
+#include "base/interrupt.h"
 #include "os/fs_open.h"
 #include "sqlite/sqlite_file.h"
 

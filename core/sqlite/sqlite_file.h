@@ -4,8 +4,8 @@
 #ifndef LLMPROF_SQLITE_FILE_H
 #define LLMPROF_SQLITE_FILE_H
 
-#include "llmprof/buffer.h"
-#include "llmprof/sqlite.h"
+#include "base/buffer.h"
+#include "sqlite/sqlite.h"
 
 /* What llmprof_sqlite_open says of a file before it reads more than its first
  * page: a database, whole, and no journal beside it. */

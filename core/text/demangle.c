@@ -2,7 +2,7 @@
  * (S_, S0_, ...) is kept as text. A type is written with a mark where what
  * points to it goes: "void (^)(int)" becomes "void (*)(int)"; marks that are
  * left are taken out at the end. */
-#include "llmprof/demangle.h"
+#include "text/demangle.h"
 
 #include <string.h>
 

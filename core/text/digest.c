@@ -1,4 +1,4 @@
-#include "llmprof/digest.h"
+#include "text/digest.h"
 
 #include <stdint.h>
 #include <string.h>

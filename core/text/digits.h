@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/format.h"
+#include "text/format.h"
 
 enum {
   LLMPROF_EASY_PLACES = 15, /* a power of ten that is a double */

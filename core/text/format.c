@@ -1,7 +1,7 @@
 /* A value is first written out exactly, which a binary fraction always can
  * be: it has as many decimal places as bits behind the point. Units that are
  * powers of ten then only move the point, and rounding is done on digits. */
-#include "llmprof/format.h"
+#include "text/format.h"
 
 #include <float.h>
 #include <inttypes.h>

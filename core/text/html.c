@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "llmprof/text.h"
+#include "text/text.h"
 
 static const char *entity_of(char c) {
   switch (c) {

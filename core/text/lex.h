@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
+#include "base/value.h"
 #include "llmprof/error.h"
-#include "llmprof/value.h"
 
 /* Line and column, 1-based, column in bytes, of the byte at `offset`. */
 void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,

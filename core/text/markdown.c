@@ -1,11 +1,11 @@
 /* Cells are rendered once into an arena, which tells how wide the columns
  * are; then the table is put together. */
-#include "llmprof/markdown.h"
+#include "text/markdown.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 
 enum {
   MIN_WIDTH = 3,   /* ":-:" */

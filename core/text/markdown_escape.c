@@ -3,9 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "llmprof/markdown.h"
-#include "llmprof/text.h"
+#include "text/markdown.h"
 #include "text/shown.h"
+#include "text/text.h"
 
 static bool is_blank(char c) {
   return c == ' ' || c == '\t';

@@ -1,4 +1,4 @@
-#include "llmprof/path.h"
+#include "text/path.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 /* Append what stands for a character of llmprof_text_is_control. */
 void llmprof_text_put_control(llmprof_buffer *out, uint32_t code);

@@ -1,4 +1,4 @@
-#include "llmprof/spelling.h"
+#include "text/spelling.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Everything here walks over grapheme clusters: where they end is UAX #29, as
  * utf8proc knows it; how wide they are is that of their first character, but
  * for what terminals do with emoji and their variation selectors. */
-#include "llmprof/text.h"
+#include "text/text.h"
 
 #include <inttypes.h>
 #include <string.h>

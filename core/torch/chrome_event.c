@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "formats/cjson_hooks.h"
-#include "llmprof/json.h"
-#include "llmprof/text.h"
+#include "formats/json.h"
 #include "text/lex.h"
+#include "text/text.h"
 #include "torch/chrome_internal.h"
 
 enum {

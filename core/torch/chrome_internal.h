@@ -2,8 +2,8 @@
 #ifndef LLMPROF_CHROME_INTERNAL_H
 #define LLMPROF_CHROME_INTERNAL_H
 
-#include "llmprof/buffer.h"
-#include "llmprof/chrome_trace.h"
+#include "base/buffer.h"
+#include "torch/chrome_trace.h"
 
 /* The text of one event, and what is made of it. */
 typedef struct chrome_text {

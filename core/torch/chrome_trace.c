@@ -1,12 +1,12 @@
 /* An event is read where it lies (chrome_scan.c). One that is not plain, or is
  * cut by the end of a piece, is followed byte by byte as far as strings and
  * brackets go, gathered, and read by chrome_event.c. */
-#include "llmprof/chrome_trace.h"
+#include "torch/chrome_trace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "os/source.h"
 #include "text/lex.h"
 #include "torch/chrome_internal.h"

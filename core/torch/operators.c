@@ -1,8 +1,8 @@
-#include "llmprof/operators.h"
+#include "torch/operators.h"
 
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "torch/chrome_internal.h"
 #include "torch/operators_internal.h"
 

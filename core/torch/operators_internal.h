@@ -3,7 +3,7 @@
 #define LLMPROF_OPERATORS_INTERNAL_H
 
 #include "frame/intern.h"
-#include "llmprof/operators.h"
+#include "torch/operators.h"
 
 /* "No such row" and "no value". */
 #define NO_ROW   UINT32_MAX

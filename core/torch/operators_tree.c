@@ -1,8 +1,8 @@
 /* Nesting by one sweep over each thread in order of start, with a stack of
  * what is running; attribution by two tables, External id -> operator and
  * correlation -> call. */
+#include "base/alloc.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 #include "torch/operators_internal.h"
 
 /* ---- nesting ---- */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "text/lex.h"
 #include "torch/torch_internal.h"
 

@@ -11,10 +11,11 @@
  *    once. Where they begin does not depend on how many threads there are. */
 #include <string.h>
 
+#include "base/bounds.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
 #include "trace/attribute_sweep.h"
+#include "trace/trace_events.h"
 #include "trace/trace_gallop.h"
 
 /* ---- rows grouped by a small key ---- */

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/bounds.h"
 #include "base/crew.h"
-#include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 
 /* ---- ranges ---- */
 

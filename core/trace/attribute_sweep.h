@@ -3,8 +3,9 @@
 #ifndef LLMPROF_ATTRIBUTE_SWEEP_H
 #define LLMPROF_ATTRIBUTE_SWEEP_H
 
-#include "llmprof/bounds.h"
+#include "base/bounds.h"
 #include "trace/attribute_queue.h"
+#include "trace/trace_events.h"
 
 /* A range that may enclose calls still to come, and its link in the chain of
  * the call before (LLMPROF_NONE if it was not in it). */

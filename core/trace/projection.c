@@ -1,5 +1,6 @@
 /* Ranges projected onto the GPU: when what they launched ran. */
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 /* What was launched within a link's ranges, links inside it included. */

@@ -5,9 +5,10 @@
  * ended, if it was asked for by then, else with its own first operation. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 #include "trace/trace_columns.h"
+#include "trace/trace_events.h"
 
 /* What makes a step one: a range, and the process and device that ran it. */
 typedef struct step_key {

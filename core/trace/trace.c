@@ -1,6 +1,7 @@
 /* What a trace says about itself. */
 #include "llmprof/trace.h"
 
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 const char *llmprof_trace_path(const llmprof_trace *trace) {

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "trace/trace_events.h"
 #include "trace/trace_shelf.h"
 
 /* ---- the table ---- */

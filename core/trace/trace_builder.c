@@ -1,12 +1,13 @@
 /* The builder: rows of a reader become columns of a trace. Calls and
  * ranges are in trace_builder_calls.c and trace_builder_ranges.c. */
 #include "llmprof/trace_builder.h"
+#include "trace/trace_events.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/text.h"
+#include "base/alloc.h"
+#include "text/text.h"
 #include "trace/trace_internal.h"
 #include "trace/trace_pool.h"
 
@@ -273,7 +274,7 @@ bool llmprof_builder_op_name(llmprof_builder *builder, llmprof_op_kind kind,
 
 /* ---- details of kernels ---- */
 
-size_t llmprof_builder_kernels(const llmprof_builder *builder) {
+static size_t kernel_rows(const llmprof_builder *builder) {
   const llmprof_ops *ops = &builder->trace->ops;
   return builder->kind == LLMPROF_KERNEL ? ops->count
                                          : ops->first[LLMPROF_COPY];
@@ -287,7 +288,7 @@ bool llmprof_builder_wants_details(const llmprof_builder *builder) {
 
 /* As many as there are kernels, where these are known. */
 static bool grow_details(llmprof_builder *b, llmprof_error *err) {
-  size_t cap = llmprof_builder_kernels(b);
+  size_t cap = kernel_rows(b);
   bool known = b->trace->loaded[LLMPROF_PART_OPS] && cap > b->detail_cap;
   if (!known && !llmprof_builder_grow(b, b->detail_count, b->detail_cap,
                                       "kernels", &cap, err))
@@ -363,14 +364,14 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
       .graph_node = LLMPROF_ABSENT,
   };
   bool ok = true;
-  for (size_t n = llmprof_builder_kernels(b); ok && n; n--)
+  for (size_t n = kernel_rows(b); ok && n; n--)
     ok = llmprof_builder_add_detail(b, &unknown, err);
   return ok;
 }
 
 static bool end_details(llmprof_builder *b, llmprof_error *err) {
   if (!b->detail_count) return add_no_details(b, err);
-  return b->detail_count == llmprof_builder_kernels(b) ||
+  return b->detail_count == kernel_rows(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       b->trace->path);
 }

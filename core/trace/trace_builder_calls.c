@@ -1,5 +1,6 @@
 /* The builder: API calls, all of them or what is kept of them. */
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 /* ---- what each took ---- */

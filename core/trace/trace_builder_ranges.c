@@ -1,7 +1,8 @@
 /* The builder's ranges: rows as they come; tags, and ends of those left open,
  * when all are there. */
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 static bool grow(llmprof_builder *b, llmprof_error *err) {

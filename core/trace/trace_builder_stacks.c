@@ -4,6 +4,7 @@
 
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 bool llmprof_builder_add_stack_frame(llmprof_builder *builder,

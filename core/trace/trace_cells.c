@@ -2,10 +2,11 @@
  * since a copy of eight million cells costs more than most questions. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/crew.h"
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 #include "trace/trace_columns.h"
+#include "trace/trace_events.h"
 
 static const void *array_at(const llmprof_trace *trace, size_t offset) {
   const void *array;

@@ -2,6 +2,7 @@
  * of eight, while all of that fits and nobody asks for the arrays themselves.
  * Columns of durations are these very numbers. */
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 /* Of rows that a reader adds later than this. */

@@ -1,5 +1,6 @@
 /* Columns of API calls, NVTX ranges and their projections onto the GPU, of
  * hardware samples, and of samples of the CPU. */
+#include "llmprof/trace_builder.h"
 #include "trace/trace_columns.h"
 
 int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {

@@ -6,9 +6,10 @@
  * once per kernel or per range and reached through the pairs. */
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "trace/trace_columns.h"
+#include "trace/trace_events.h"
 
 /* ---- making frames ---- */
 

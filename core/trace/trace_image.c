@@ -1,8 +1,9 @@
 #include "trace/trace_image.h"
 
+#include "base/alloc.h"
 #include "frame/strings_laid.h"
-#include "llmprof/alloc.h"
 #include "trace/trace_arrays.h"
+#include "trace/trace_events.h"
 #include "trace/trace_shelf.h"
 
 /* ---- taking arrays ---- */

@@ -7,6 +7,7 @@
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
+#include "trace/trace_events.h"
 #include "trace/trace_image.h"
 
 /* Strings of columns that hold one of a few words. */

@@ -3,10 +3,11 @@
  * which it starts. */
 #include <string.h>
 
+#include "base/buffer.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
 #include "trace/trace_columns.h"
+#include "trace/trace_events.h"
 
 /* By string: what a range of that tag is called, or LLMPROF_NONE where it is
  * none of `tags`. The caller frees; NULL when out of memory. */

@@ -2,6 +2,7 @@
  * process and time. */
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 /* Ranges and samples, each by what they belong to (a thread or a process) and

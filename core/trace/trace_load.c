@@ -1,4 +1,5 @@
 /* Parts of a trace, loaded when something first needs them. */
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 static bool end_part(llmprof_builder *builder, llmprof_part part,

@@ -1,6 +1,7 @@
 /* Short and mangled names of kernels: kept by their name where that tells them,
  * as it nearly always does, in place of two numbers of each kernel. */
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 enum {

@@ -5,6 +5,7 @@
 
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "trace/trace_events.h"
 #include "trace/trace_gallop.h"
 #include "trace/trace_internal.h"
 

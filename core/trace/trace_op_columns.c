@@ -1,5 +1,6 @@
 /* Columns of GPU operations: what they are, the launch shape of kernels, and
  * the API call that launched them. */
+#include "llmprof/trace_builder.h"
 #include "trace/trace_columns.h"
 
 /* ---- operations ---- */

@@ -1,7 +1,8 @@
 /* Putting a trace away, and having those arrays of it that are asked for. */
+#include "base/buffer.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
 #include "trace/trace_arrays.h"
+#include "trace/trace_events.h"
 #include "trace/trace_image.h"
 #include "trace/trace_shelf.h"
 

@@ -2,9 +2,10 @@
  * number than what it called, so totals are added up in one pass backwards. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 #include "trace/trace_stacks.h"
 

@@ -1,8 +1,9 @@
 /* The arrays of a trace: made, grown and freed here and nowhere else. */
 #include <string.h>
 
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "trace/trace_arrays.h"
+#include "trace/trace_events.h"
 
 /* realloc for one array of several that grow together. */
 static bool resize(void *array, size_t cap, size_t size) {

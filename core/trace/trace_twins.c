@@ -2,7 +2,7 @@
  * launched them are twins: of most traces there are some hundred kinds, so that
  * one number by operation takes the place of four. Where there are too many,
  * each keeps its own. */
-#include "llmprof/alloc.h"
+#include "base/alloc.h"
 #include "trace/trace_internal.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* What the kinds of things in a trace are called. */
 #include <string.h>
 
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 static const char *const op_kinds[LLMPROF_OP_KINDS + 1] = {

@@ -1,4 +1,5 @@
-/* Errors: how every llmprof function that can fail says what went wrong.
+/* Errors: how every llmprof function that can fail says what went wrong; and
+ * how to stop one.
  *
  * A fallible function takes an llmprof_error as its last argument, returns
  * false or NULL on failure and fills the error in. The argument may be NULL.
@@ -10,10 +11,14 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* "No value", in every int64_t that may lack one. */
+#define LLMPROF_ABSENT INT64_MIN
 
 typedef enum llmprof_code {
   LLMPROF_OK = 0,
@@ -64,8 +69,13 @@ bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
 /* Out of memory: needs no memory itself. */
 bool llmprof_fail_nomem(llmprof_error *err);
 
-/* LIMIT: the text or file called `name` has more than `limit` bytes. */
-bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit);
+/* Ask what loops over rows, in this whole process, to give up: it then fails
+ * with INTERRUPTED. The request stands until it is taken back with false. May
+ * be called from a signal handler and from any thread. */
+void llmprof_interrupt(bool wanted);
+
+/* Does such a request stand? For loops of a reader. */
+bool llmprof_interrupted(void);
 
 #ifdef __cplusplus
 }

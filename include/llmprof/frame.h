@@ -1,10 +1,14 @@
 /* A frame: named columns of equal length, the form in which events are
- * filtered, grouped, sorted and summed up. Columns are integers (int64_t),
- * small integers (uint32_t), string ids or reals (double); data is borrowed
- * where it can be, and reached through an index where rows were selected or
- * joined, so that a view of millions of rows costs four bytes a row.
+ * filtered, grouped, sorted and summed up. Columns are numbered from 0. They
+ * are integers (int64_t), small integers (uint32_t), string ids or reals
+ * (double); data is borrowed where it can be, and reached through an index
+ * where rows were selected or joined, so that a view of millions of rows costs
+ * four bytes a row.
  *
- * What loops over rows ends with INTERRUPTED when llmprof_interrupted(). */
+ * A function that returns a frame gives it to the caller, who frees it with
+ * llmprof_frame_free; NULL is a failure: NOMEM, or what its column's loader
+ * says. What loops over rows ends with INTERRUPTED when llmprof_interrupted().
+ */
 #ifndef LLMPROF_FRAME_H
 #define LLMPROF_FRAME_H
 
@@ -13,7 +17,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/absent.h"
 #include "llmprof/error.h"
 #include "llmprof/strings.h"
 
@@ -42,21 +45,25 @@ typedef struct llmprof_column {
 
 typedef struct llmprof_frame llmprof_frame;
 
-/* An empty frame over a pool that outlives it; NULL when out of memory. */
+/* A frame of `rows` rows, without columns, over a pool that outlives it; NULL
+ * when out of memory. */
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings);
-void llmprof_frame_free(llmprof_frame *frame);
+void llmprof_frame_free(llmprof_frame *frame); /* NULL is fine */
 
+/* The pool is borrowed. */
 size_t llmprof_frame_rows(const llmprof_frame *frame);
 const llmprof_strings *llmprof_frame_strings(const llmprof_frame *frame);
 
 /* Columns: how many, which number has a name (SIZE_MAX: none), and what one
- * is like; its data may not be there yet. */
+ * is like; its data may not be there yet. What is given lives until a column is
+ * added or the frame is freed. */
 size_t llmprof_frame_columns(const llmprof_frame *frame);
 size_t llmprof_frame_find(const llmprof_frame *frame, const char *name);
 const llmprof_column *llmprof_frame_peek(const llmprof_frame *frame,
                                          size_t column);
 
-/* The same with its data, loaded on first use; NULL on failure. */
+/* The same with its data, loaded on first use; NULL on failure. `column` is
+ * less than llmprof_frame_columns(). */
 const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
                                            llmprof_error *err);
 
@@ -67,28 +74,31 @@ llmprof_column_strings(const llmprof_frame *frame,
   return column->strings ? column->strings : llmprof_frame_strings(frame);
 }
 
-/* Fills in data and index of a column. */
+/* Fills in data and index of a column; called once, when it is first asked for.
+ * On false err says why, and it is called again the next time. */
 typedef bool (*llmprof_column_loader)(llmprof_frame *frame,
                                       llmprof_column *column, void *user,
                                       llmprof_error *err);
 
-/* Add a column. Without a loader its data is there already. Data and index
- * outlive the frame or were handed to it; the name is copied. */
+/* Add a column. Without a loader its data is there already. Data, index, unit
+ * and strings outlive the frame, or were handed to it; the name is copied.
+ * False when out of memory. */
 bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                        llmprof_column_loader load, void *user);
 
 /* The same over `data` of llmprof_alloc, which becomes the frame's, also on
- * failure; NULL is such a failure. The unit is borrowed. */
+ * failure. NULL, for an allocation that failed, is NOMEM. The unit, which may
+ * be NULL, is borrowed. */
 bool llmprof_frame_give(llmprof_frame *frame, const char *name,
                         const char *unit, llmprof_column_type type, void *data,
                         llmprof_error *err);
 
-/* Add column `number` once more, by another name. */
+/* Add column `number` once more, by another name; its data is shared. */
 bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
                          llmprof_error *err);
 
-/* Hand memory from llmprof_alloc to the frame, which frees it; on failure it
- * is freed at once. */
+/* Hand memory from llmprof_alloc to the frame, which frees it; when out of
+ * memory it is freed at once, and false returned. */
 bool llmprof_frame_own(llmprof_frame *frame, void *memory);
 
 /* A real as a cell: an integer that orders as the reals do, so that reals are
@@ -159,27 +169,12 @@ typedef struct llmprof_condition {
   size_t count;
 } llmprof_condition;
 
-/* Views borrow from `frame`, which must outlive them. NULL on failure. */
+/* Views borrow from `frame`, which must outlive them. */
 
 /* The rows that satisfy all conditions, in order. */
 llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
                                    const llmprof_condition *conditions,
                                    size_t count, llmprof_error *err);
-
-/* A stretch of time, both ends included, in ns. */
-typedef struct llmprof_stretch {
-  int64_t start, end;
-  int64_t key; /* what a key column must hold, where there is one */
-} llmprof_stretch;
-
-/* The rows that lie within a stretch, by their columns of starts and ends: by
- * stretch, and by start within one. A row within several comes once for each.
- * With a key column (SIZE_MAX: none) its cell equals the stretch's key. Rows
- * may be in any order; LIMIT: more of them than a frame can have. */
-llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
-                                    size_t end_column, size_t key_column,
-                                    const llmprof_stretch *stretches,
-                                    size_t count, llmprof_error *err);
 
 /* The rows listed, in that order; each is less than llmprof_frame_rows().
  * `rows` is from llmprof_alloc and becomes the view's, also on failure. */
@@ -208,70 +203,15 @@ llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
                                   const llmprof_order *keys, size_t count,
                                   size_t limit, llmprof_error *err);
 
-/* Add for each of these columns one whose name has "next_" before it: its cell
- * in the row that follows, absent in the last. UNSUPPORTED: there is such a
- * column; LIMIT: its name would be longer than 255 bytes. */
-bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
-                          size_t count, llmprof_error *err);
-
 /* ---- groups and their statistics ---- */
-
-/* Rows with equal cells in the key columns; absent equals absent. Groups are
- * numbered by first appearance. */
-typedef struct llmprof_groups {
-  size_t count;
-  uint32_t *of_row;    /* by row: its group */
-  uint32_t *first_row; /* by group */
-  uint32_t *rows;      /* by group: how many */
-} llmprof_groups;
-
-/* Without keys all rows are one group. The caller frees; on failure (a column
- * cannot be loaded, NOMEM, INTERRUPTED) there is nothing to free. */
-bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
-                         const size_t *keys, size_t key_count,
-                         llmprof_error *err);
-void llmprof_groups_free(llmprof_groups *groups);
-
-/* How many groups there are, without making them. */
-bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
-                          size_t key_count, size_t *count, llmprof_error *err);
 
 enum {
   LLMPROF_PERCENTILES = 8
 };
 
-/* Of one column's present values in one group. With count 0 nothing else is
- * set; total, min and max are of integers, the real_ ones of reals. Definitions
- * are those of NVIDIA's reports: the median of an even count is the mean of the
- * middle two; stddev is the sample's (n - 1), 0 for one value. Percentiles
- * interpolate linearly between closest ranks. */
-typedef struct llmprof_summary {
-  size_t count;
-  int64_t total, min, max;
-  double real_total, real_min, real_max;
-  double mean, median, stddev;
-  double percentiles[LLMPROF_PERCENTILES]; /* as asked for */
-} llmprof_summary;
-
-/* Sum up column `column` by group into summaries[groups->count], with
- * `wanted_count` percentiles in 0..100. Fails with RANGE when a total does
- * not fit in an int64_t. */
-bool llmprof_summarize(llmprof_frame *frame, size_t column,
-                       const llmprof_groups *groups, const double *wanted,
-                       size_t wanted_count, llmprof_summary *summaries,
-                       llmprof_error *err);
-
-/* The same without mean, median, stddev and percentiles, at the cost of one
- * look at each cell. */
-bool llmprof_totals(llmprof_frame *frame, size_t column,
-                    const llmprof_groups *groups, llmprof_summary *summaries,
-                    llmprof_error *err);
-
-/* By group, the number of distinct present values of a column. */
-bool llmprof_distinct(llmprof_frame *frame, size_t column,
-                      const llmprof_groups *groups, size_t *distinct,
-                      llmprof_error *err);
-
+/* Definitions are those of NVIDIA's reports: the median of an even count is the
+ * mean of the middle two; the standard deviation is the sample's (n - 1), 0 for
+ * one value. Percentiles interpolate linearly between closest ranks. */
 typedef enum llmprof_statistic {
   LLMPROF_COUNT,    /* present values; without a column, rows */
   LLMPROF_DISTINCT, /* different present values */
@@ -284,49 +224,26 @@ typedef enum llmprof_statistic {
   LLMPROF_PERCENTILE,
 } llmprof_statistic;
 
-/* A column to make: `name`, in the unit of the one it is made from. */
+/* A column to make: `name`, in the unit of the one it is made from. Counts are
+ * integers, sums, minima and maxima of integers too; what else is made is real.
+ */
 typedef struct llmprof_aggregate {
   const char *name;
   llmprof_statistic statistic;
-  size_t column; /* SIZE_MAX: none, for COUNT */
-  double percentile;
+  size_t column;     /* SIZE_MAX: none, for COUNT */
+  double percentile; /* 0 to 100, of LLMPROF_PERCENTILE */
 } llmprof_aggregate;
 
-/* A frame with one row per group, by first appearance: the key columns, which
- * borrow from `frame`, and the aggregates. Statistics of no value are absent.
- * LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
+/* A frame with one row per group of rows whose cells in the key columns are
+ * equal, by first appearance (without keys, all rows are one group; absent
+ * equals absent): the key columns, which borrow from `frame`, and the
+ * aggregates. Statistics of no value are absent. LIMIT: more than
+ * LLMPROF_PERCENTILES percentiles of one column; RANGE: a sum does not fit in
+ * an int64_t. */
 llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
                                        size_t count, llmprof_error *err);
-
-/* Add columns to `frame` that say something about its groups: item g of their
- * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there
- * are not `groups` of them. Data and pools as in llmprof_frame_add(). */
-bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
-                          size_t key_count, size_t groups,
-                          const llmprof_column *columns, size_t count,
-                          llmprof_error *err);
-
-/* How many present values of a column of numbers fall between neighbours of
- * edges[bins + 1], which ascend: counts[i] of edges[i] <= v < edges[i + 1],
- * the last bin with its upper edge. */
-bool llmprof_histogram(llmprof_frame *frame, size_t column, const double *edges,
-                       size_t bins, size_t *counts, llmprof_error *err);
-
-/* Of the rows that fall into a bin: how many, and their least and largest
- * value. */
-typedef struct llmprof_bin {
-  size_t count; /* 0: the rest is not set */
-  double least, most;
-} llmprof_bin;
-
-/* What column `y` of numbers looks like over column `x` (SIZE_MAX: over the
- * numbers of rows, from 0), from `low` up to and with `high` in `count` bins of
- * equal width: bins[count]. Rows that lack either value are left out. */
-bool llmprof_frame_outline(llmprof_frame *frame, size_t x, size_t y, double low,
-                           double high, llmprof_bin *bins, size_t count,
-                           llmprof_error *err);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,6 @@
 #ifndef LLMPROF_READERS_H
 #define LLMPROF_READERS_H
 
-#include "llmprof/buffer.h"
 #include "llmprof/trace_builder.h"
 
 #ifdef __cplusplus
@@ -15,20 +14,17 @@ extern "C" {
  * with llmprof_trace_close. */
 llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
 
-/* The reader that claims a file; NULL: none does, or it cannot be read. */
+/* The reader that claims a file; NULL: none does, or it cannot be read, as err
+ * says. */
 const llmprof_reader *llmprof_reader_of(const char *path, llmprof_error *err);
-
-/* Appends what to do about a file that could not be opened, in one line: what
- * its reader says, or who knows its name, else what can be read. */
-void llmprof_reader_hint_for(const char *path, llmprof_buffer *hint);
 
 /* The readers, 0 and up in the order in which they are asked; NULL after the
  * last. */
 const llmprof_reader *llmprof_reader_at(size_t number);
 
-/* A further reader, which lives as long as the process and is asked after those
- * that are there: from any thread, one that is there already is not added
- * again. LIMIT: there are too many. */
+/* Add a reader, which must live as long as the process and is asked after those
+ * that are there. May be called from any thread; one that is there already is
+ * not added again. LIMIT: there are too many. */
 bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err);
 
 /* Whether a reader claims a file; err is filled in but for CLAIM_YES, also

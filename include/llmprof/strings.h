@@ -21,7 +21,8 @@ void llmprof_strings_free(llmprof_strings *pool); /* NULL is fine */
 /* How many there are: ids are less. */
 size_t llmprof_strings_count(const llmprof_strings *pool);
 
-/* Copies the bytes on first sight. False when out of memory. */
+/* Copies the bytes on first sight. False when out of memory, or when there are
+ * 2^32 - 2 strings. */
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
                          uint32_t *id);
 
@@ -29,8 +30,10 @@ bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
 uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
                               size_t size);
 
-/* NUL-terminated, lives as long as the pool; NULL for LLMPROF_NO_STRING.
- * size may be NULL. */
+/* NUL-terminated, of *size bytes, lives as long as the pool; NULL for
+ * LLMPROF_NO_STRING and other ids that the pool does not have. size may be
+ * NULL.
+ */
 const char *llmprof_strings_get(const llmprof_strings *pool, uint32_t id,
                                 size_t *size);
 

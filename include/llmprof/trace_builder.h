@@ -3,7 +3,8 @@
  * its format into rows.
  *
  * Functions that can fail do so for want of memory or, for rows, because there
- * are more than 2^32 - 2 of a kind (LIMIT). */
+ * are more than 2^32 - 2 of a kind (LIMIT); those without an llmprof_error
+ * return false when out of memory. What they are given is copied. */
 #ifndef LLMPROF_TRACE_BUILDER_H
 #define LLMPROF_TRACE_BUILDER_H
 
@@ -54,7 +55,8 @@ typedef struct llmprof_reader_hint {
   const char *text;   /* "%s" stands for the path */
 } llmprof_reader_hint;
 
-/* A file format. Readers are constants in the table of core/readers. */
+/* A file format: a constant that lives as long as the process. It is known once
+ * llmprof_reader_add() has it (llmprof/readers.h). */
 typedef struct llmprof_reader {
   const char *name; /* "nsys": one word, for scripts */
   const char *what; /* "SQLite export of Nsight Systems", for people */
@@ -71,7 +73,7 @@ typedef struct llmprof_reader {
    * reading it? Asked when its rows are at hand already; NULL: yes. */
   bool (*check)(const char *path, llmprof_error *err);
 
-  /* NULL: a file of this format holds no timeline.
+  /* NULL: a file of this format holds no timeline. Else false is a failure.
    * Describe the trace and announce what it knows; parts may be left to
    * `load`. *state is the reader's own and goes to `close`, on failure too;
    * the path outlives it. */
@@ -85,7 +87,8 @@ typedef struct llmprof_reader {
   void (*close)(void *state); /* NULL: nothing to free; of NULL too */
 } llmprof_reader;
 
-/* The trace of a file, read by this reader. NULL on failure. */
+/* The trace of a file, read by this reader, whatever its probe says. NULL on
+ * failure. Free with llmprof_trace_close. */
 llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
                                    const char *path, llmprof_error *err);
 
@@ -96,7 +99,8 @@ llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
 llmprof_builder *llmprof_builder_new(const char *name, llmprof_error *err);
 void llmprof_builder_free(llmprof_builder *builder); /* NULL is fine */
 
-/* The builder's trace, NULL on failure; the builder is gone in any case. */
+/* The builder's trace, which llmprof_trace_close frees; NULL on failure. The
+ * builder is gone in any case. */
 llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
                                       llmprof_error *err);
 
@@ -107,7 +111,7 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
                           size_t size, uint32_t *string);
 
-/* The pool that such ids are of. */
+/* The pool that such ids are of; borrowed. */
 const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder);
 
 /* Versions of the format and of what wrote the file; NULL: not known. The
@@ -115,7 +119,7 @@ const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder);
 bool llmprof_builder_versions(llmprof_builder *builder, const char *schema,
                               const char *product);
 
-/* Wall clock at time 0, ns since the epoch. */
+/* Wall clock at time 0, ns since 1970-01-01 UTC. */
 void llmprof_builder_epoch(llmprof_builder *builder, int64_t ns);
 
 /* The trace can say so; such events were recorded, though there may be none. */
@@ -125,11 +129,12 @@ void llmprof_builder_recorded(llmprof_builder *builder,
 
 bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
                                     const llmprof_diagnostic *diagnostic);
+/* A GPU; each id once. */
 bool llmprof_builder_add_device(llmprof_builder *builder,
                                 const llmprof_device *device);
 
 /* The row of a process or thread, which is new when its id is. The first
- * numbers stand; the last name does. */
+ * numbers stand; the last name (a string) does. */
 bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row);
 bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
@@ -139,6 +144,14 @@ void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
 void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,
                                  uint32_t name);
 
+/* Where a GPU operation ran. */
+typedef struct llmprof_place {
+  uint32_t process; /* row in processes, LLMPROF_NONE when not recorded */
+  uint32_t device;  /* CUDA device id, as in llmprof_device.id */
+  uint32_t context;
+  uint32_t stream;
+} llmprof_place;
+
 /* The row of a place, which is new when none is like it. */
 bool llmprof_builder_add_place(llmprof_builder *builder,
                                const llmprof_place *place, uint32_t *row);
@@ -147,6 +160,42 @@ bool llmprof_builder_add_place(llmprof_builder *builder,
 
 /* So many rows are about to come, more or less. */
 void llmprof_builder_expect(llmprof_builder *builder, size_t rows);
+
+typedef enum llmprof_op_kind {
+  LLMPROF_KERNEL,
+  LLMPROF_COPY,
+  LLMPROF_SET,
+  LLMPROF_GRAPH, /* a whole CUDA graph, traced as one operation */
+  LLMPROF_OP_KINDS,
+} llmprof_op_kind;
+
+/* From where to where a copy goes, numbered as CUPTI does. */
+typedef enum llmprof_copy_kind {
+  LLMPROF_COPY_UNKNOWN,
+  LLMPROF_COPY_HOST_TO_DEVICE,
+  LLMPROF_COPY_DEVICE_TO_HOST,
+  LLMPROF_COPY_HOST_TO_ARRAY,
+  LLMPROF_COPY_ARRAY_TO_HOST,
+  LLMPROF_COPY_ARRAY_TO_ARRAY,
+  LLMPROF_COPY_ARRAY_TO_DEVICE,
+  LLMPROF_COPY_DEVICE_TO_ARRAY,
+  LLMPROF_COPY_DEVICE_TO_DEVICE,
+  LLMPROF_COPY_HOST_TO_HOST,
+  LLMPROF_COPY_PEER_TO_PEER,
+  LLMPROF_COPY_UNIFIED_HOST_TO_DEVICE,
+  LLMPROF_COPY_UNIFIED_DEVICE_TO_HOST,
+  LLMPROF_COPY_UNIFIED_DEVICE_TO_DEVICE,
+  LLMPROF_COPY_KINDS,
+} llmprof_copy_kind;
+
+/* Memory that the host side of a copy lies in. */
+typedef enum llmprof_host_memory {
+  LLMPROF_MEMORY_UNKNOWN, /* or the copy has no host side */
+  LLMPROF_MEMORY_PAGEABLE,
+  LLMPROF_MEMORY_PINNED,
+  LLMPROF_MEMORY_OTHER, /* managed, ... */
+  LLMPROF_HOST_MEMORIES,
+} llmprof_host_memory;
 
 typedef struct llmprof_op_row {
   llmprof_op_kind kind;
@@ -174,6 +223,14 @@ bool llmprof_builder_op_name(llmprof_builder *builder, llmprof_op_kind kind,
  * loaded? Where it does, for all of them, it is not asked for that part. */
 bool llmprof_builder_wants_details(const llmprof_builder *builder);
 
+/* What a kernel was launched with; LLMPROF_NONE where not recorded. */
+typedef struct llmprof_shape {
+  uint32_t grid[3], block[3];
+  uint32_t registers;      /* per thread */
+  uint32_t static_shared;  /* bytes per block */
+  uint32_t dynamic_shared; /* bytes per block */
+} llmprof_shape;
+
 /* Of the next kernel; of all of them, or of none. */
 typedef struct llmprof_detail_row {
   llmprof_shape shape;
@@ -184,9 +241,6 @@ typedef struct llmprof_detail_row {
 bool llmprof_builder_add_detail(llmprof_builder *builder,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err);
-
-/* Kernels that were added. */
-size_t llmprof_builder_kernels(const llmprof_builder *builder);
 
 typedef struct llmprof_call_row {
   int64_t start, end;   /* ns or LLMPROF_ABSENT */
@@ -223,15 +277,34 @@ bool llmprof_builder_add_range(llmprof_builder *builder,
  * earlier. */
 void llmprof_builder_range_time(llmprof_builder *builder, int64_t ns);
 
+/* What hardware samples tell, each in percent of the most that is possible. */
+typedef enum llmprof_sampled {
+  LLMPROF_SAMPLED_GPU, /* anything at all runs */
+  LLMPROF_SAMPLED_SM,
+  LLMPROF_SAMPLED_TENSOR,
+  LLMPROF_SAMPLED_DRAM_READ,
+  LLMPROF_SAMPLED_DRAM_WRITE,
+  LLMPROF_SAMPLED,
+} llmprof_sampled;
+
 typedef struct llmprof_sample_row {
-  int64_t start, end; /* ns */
-  uint32_t device;
+  int64_t start, end;             /* ns */
+  uint32_t device;                /* as llmprof_device.id */
   double values[LLMPROF_SAMPLED]; /* NaN: not sampled */
 } llmprof_sample_row;
 
 bool llmprof_builder_add_sample(llmprof_builder *builder,
                                 const llmprof_sample_row *sample,
                                 llmprof_error *err);
+
+/* A function on sampled stacks, called from `parent`. What has the same
+ * function, module and parent is one; parents have lower numbers. */
+typedef struct llmprof_stack_frame {
+  uint32_t parent;   /* row in stack frames; LLMPROF_NONE: outermost */
+  uint32_t function; /* string; what has no name is "[libc.so.6]" */
+  uint32_t module;   /* string: library or script, without where it lies, or
+                        LLMPROF_NO_STRING */
+} llmprof_stack_frame;
 
 /* The row of a stack's frame, which is new when none is like it. Its parent was
  * added before. */

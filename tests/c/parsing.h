@@ -3,8 +3,8 @@
 #ifndef TEST_PARSING_H
 #define TEST_PARSING_H
 
+#include "base/value.h"
 #include "llmprof/error.h"
-#include "llmprof/value.h"
 
 typedef struct test_parser {
   llmprof_value *(*parse)(const char *bytes, size_t size, const char *name,

@@ -3,8 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "frame/group_by.h"
+#include "frame/interval.h"
+#include "frame/statistics.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interval.h"
 #include "llmprof/readers.h"
 
 /* A total that does not fit is no failure of the export. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "llmprof/value.h"
+#include "base/value.h"
 
 /* Same types, same content, same order of map entries; doubles are compared by
  * their bits, except that all NaN are one. */

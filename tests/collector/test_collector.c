@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "collector/spool.h"
-#include "llmprof/listen.h"
 #include "llmprof/readers.h"
+#include "os/listen.h"
 #include "spool_tally.h"
 #include "support.h"
+#include "trace/trace_events.h"
 
 enum {
   FILES = 8

@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "export/perfetto.h"
+#include "formats/json.h"
+#include "frame/group_by.h"
+#include "frame/period.h"
 #include "fuzz.h"
 #include "llmprof/alloc.h"
-#include "llmprof/json.h"
-#include "llmprof/perfetto.h"
-#include "llmprof/period.h"
 #include "llmprof/trace_builder.h"
 #include "part.h"
 #include "take.h"

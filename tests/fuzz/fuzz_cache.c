@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache/cache.h"
 #include "cache/cache_file.h"
 #include "cache/cache_room.h"
 #include "fuzz.h"
-#include "llmprof/cache.h"
-#include "llmprof/fs.h"
+#include "os/fs.h"
 #include "part.h"
 #include "pool.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llmprof/chrome_trace.h"
-#include "llmprof/operators.h"
+#include "torch/chrome_trace.h"
+#include "torch/operators.h"
 #include "torch/torch_reader.h"
 
 static void check_order(const llmprof_chrome_event *before,

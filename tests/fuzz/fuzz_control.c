@@ -11,7 +11,7 @@
 #include "collector/plan.h"
 #include "collector/wake.h"
 #include "fuzz.h"
-#include "llmprof/listen.h"
+#include "os/listen.h"
 
 static char folder[FUZZ_PATH], path[FUZZ_PATH + 16];
 

@@ -2,8 +2,8 @@
  * and some of their fields are what all are. */
 #include <string.h>
 
+#include "formats/csv.h"
 #include "fuzz.h"
-#include "llmprof/csv.h"
 
 static llmprof_csv *open_input(const uint8_t *bytes, size_t size,
                                llmprof_error *err) {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llmprof/format.h"
 #include "take.h"
+#include "text/format.h"
 #include "text/lex.h"
 
 static void check_people(double value, taken *input) {

@@ -1,7 +1,7 @@
 /* What parses is written, on one line and on many, and parses to the same
  * value again. */
+#include "formats/json.h"
 #include "fuzz.h"
-#include "llmprof/json.h"
 #include "trees.h"
 
 static void check_round_trip(const llmprof_value *value, unsigned indent) {

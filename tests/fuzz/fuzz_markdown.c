@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llmprof/markdown.h"
-#include "llmprof/text.h"
 #include "take.h"
+#include "text/markdown.h"
+#include "text/text.h"
 
 enum {
   MOST_COLUMNS = 4,

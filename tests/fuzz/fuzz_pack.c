@@ -1,8 +1,8 @@
 /* Any bytes as a packed frame, which lies in bundles of several ranks: what is
  * unpacked packs into bytes that unpack to as much. */
 #include "fuzz.h"
-#include "llmprof/pack.h"
 #include "llmprof/strings.h"
+#include "ranks/pack.h"
 #include "take.h"
 
 static llmprof_frame *unpack(const char *bytes, size_t size,

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "llmprof/merge.h"
-#include "llmprof/scrub.h"
+#include "nsys/merge.h"
+#include "nsys/scrub.h"
 #include "part.h"
 #include "pool.h"
 #include "take.h"

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "llmprof/spool.h"
 #include "part.h"
+#include "spool/spool.h"
 #include "spools.h"
 
 static char path[] = "/tmp/llmprof-fuzz-XXXXXX";

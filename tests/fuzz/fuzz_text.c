@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llmprof/text.h"
 #include "take.h"
+#include "text/text.h"
 
 static void check_shown(const llmprof_buffer *text, bool lines) {
   for (size_t at = 0; at < text->size;) {

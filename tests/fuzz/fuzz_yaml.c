@@ -1,6 +1,6 @@
 /* What parses is written and parses to the same value again. */
+#include "formats/yaml.h"
 #include "fuzz.h"
-#include "llmprof/yaml.h"
 #include "trees.h"
 
 /* An input of 4 KB may stand for a lot; keep a run short. */

@@ -106,17 +106,12 @@ end
 
 local core = root .. "/core"
 
--- Rooms of public headers that have no code.
-local codeless = { absent = "base" }
-
-
 local function rooms_of_sources()
   local of = {}
   each_file(core, { c = true }, function(path)
     local room, stem = path:match "/core/(%w+)/([%w_]+)%.c$"
     if room and (room ~= "lua" or not of[stem]) then of[stem] = room end
   end)
-  for stem, room in pairs(codeless) do of[stem] = room end
   return of
 end
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/alloc.h"
-#include "llmprof/fs.h"
+#include "base/alloc.h"
+#include "llmprof/trace_builder.h"
+#include "os/fs.h"
 
 enum {
   SETTINGS = 16,

@@ -230,7 +230,7 @@ end
 -- nil where all is here.
 --
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
--- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
+-- collectives (with what core/ranks/collectives.h adds; each nil without any), kernels,
 -- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by
 -- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }) }, and of a
 -- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.

@@ -16,7 +16,7 @@ local steps = {}
 -- moment in several counts (llmprof.analysis.stages.idle_causes).
 local CLASSES = { "sync", "launch", "memory", "other" }
 
--- What llmprof/step_table.h calls them.
+-- What core/ranks/step_table.h calls them.
 local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
 
 local label_fields = { "context", "context_tokens", "generation", "generation_tokens" }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/bounds.h"
+#include "base/bounds.h"
 #include "support.h"
 
 enum {

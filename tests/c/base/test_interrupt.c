@@ -6,21 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
+#include "base/interrupt.h"
+#include "formats/csv.h"
+#include "formats/json.h"
+#include "formats/yaml.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/chrome_trace.h"
-#include "llmprof/csv.h"
 #include "llmprof/frame.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
-#include "llmprof/json.h"
-#include "llmprof/sqlite.h"
 #include "llmprof/strings.h"
-#include "llmprof/yaml.h"
+#include "os/fs.h"
 #include "os/sink.h"
 #include "os/source.h"
+#include "sqlite/sqlite.h"
 #include "support.h"
+#include "torch/chrome_trace.h"
 
 enum {
   AT_MOST = 1 << 17 /* units between two looks */

@@ -1,4 +1,4 @@
-#include "llmprof/value.h"
+#include "base/value.h"
 
 #include <stdio.h>
 #include <string.h>

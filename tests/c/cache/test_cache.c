@@ -1,5 +1,5 @@
 /* What was read from a trace before: the same as the trace, or ignored. */
-#include "llmprof/cache.h"
+#include "cache/cache.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,9 +16,10 @@
 #include "cache/cache_key.h"
 #include "cache/cache_room.h"
 #include "exports.h"
-#include "llmprof/fs.h"
+#include "os/fs.h"
 #include "read_export.h"
 #include "trace/trace_arrays.h"
+#include "trace/trace_events.h"
 
 static char folder[4096];
 

@@ -1,9 +1,9 @@
 /* Messages between processes, with plugins that have no MPI. */
-#include "llmprof/cluster.h"
+#include "cluster/cluster.h"
 
 #include <stdio.h>
 
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 #include "support.h"
 
 static llmprof_cluster *open_fake(const char *variant, llmprof_error *err) {

@@ -1,7 +1,7 @@
 /* Drivers are found by name, and a process keeps the first one that it has
  * loaded: what the argument says (none, old or full) is tried in a process of
  * its own. */
-#include "llmprof/cuda.h"
+#include "device/cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

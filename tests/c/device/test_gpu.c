@@ -1,4 +1,4 @@
-#include "llmprof/gpu.h"
+#include "device/gpu.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

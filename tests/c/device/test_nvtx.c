@@ -1,5 +1,5 @@
 /* NVTX looks for a tool once in a process, so each case runs in a child. */
-#include "llmprof/nvtx.h"
+#include "device/nvtx.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* Timelines as Chrome traces: the text that is written, to the byte. */
-#include "llmprof/perfetto.h"
+#include "export/perfetto.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "export/perfetto_internal.h"
 #include "exports.h"
-#include "llmprof/buffer.h"
 
 /* Two kernels that overlap on a stream, one on another stream, one without a
  * call; a range that does not nest into the one before; a call on a thread of

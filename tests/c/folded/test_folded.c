@@ -1,12 +1,13 @@
 /* Collapsed stacks: how functions are spelled, counts, what is refused. */
-#include "llmprof/folded.h"
+#include "folded/folded.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "llmprof/buffer.h"
-#include "llmprof/fs.h"
+#include "base/buffer.h"
+#include "os/fs.h"
 #include "support.h"
+#include "trace/trace_events.h"
 
 static llmprof_trace *open_text(const char *text) {
   llmprof_error err = {0};

@@ -1,4 +1,4 @@
-#include "llmprof/csv.h"
+#include "formats/csv.h"
 
 #include <string.h>
 

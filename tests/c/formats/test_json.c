@@ -1,4 +1,4 @@
-#include "llmprof/json.h"
+#include "formats/json.h"
 
 #include <float.h>
 #include <locale.h>

@@ -1,9 +1,9 @@
 /* What each keyword says is tried in Lua, by base/schema_spec. */
-#include "llmprof/schema.h"
+#include "formats/schema.h"
 
 #include <string.h>
 
-#include "llmprof/json.h"
+#include "formats/json.h"
 #include "support.h"
 
 static const char tree[] =

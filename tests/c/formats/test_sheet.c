@@ -1,5 +1,5 @@
 /* Frames as text. */
-#include "llmprof/sheet.h"
+#include "formats/sheet.h"
 
 #include <limits.h>
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/format.h"
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
+#include "os/fs.h"
 #include "support.h"
+#include "text/format.h"
 
 enum {
   ROWS = 4,

@@ -1,4 +1,4 @@
-#include "llmprof/yaml.h"
+#include "formats/yaml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,8 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "llmprof/json.h"
+#include "base/alloc.h"
+#include "formats/json.h"
 #include "parsing.h"
 #include "support.h"
 #include "trees.h"

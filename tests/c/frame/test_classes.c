@@ -1,4 +1,5 @@
-#include "llmprof/classes.h"
+#include "frame/classes.h"
+#include "frame/group_by.h"
 
 #include <stdlib.h>
 #include <string.h>

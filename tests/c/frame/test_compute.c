@@ -1,10 +1,10 @@
 /* Formulas over columns, and sums that are weighted. */
-#include "llmprof/compute.h"
+#include "frame/compute.h"
 
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "support.h"
 
 enum {

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "frame/cells.h"
-#include "llmprof/bounds.h"
+#include "frame/group_by.h"
+#include "frame/statistics.h"
 #include "llmprof/frame.h"
 #include "support.h"
 

@@ -1,4 +1,5 @@
-#include "llmprof/interval.h"
+#include "frame/group_by.h"
+#include "frame/interval.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
+#include "base/interrupt.h"
+#include "frame/relate.h"
 #include "support.h"
 
 #define NONE INT64_MIN

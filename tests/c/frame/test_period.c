@@ -1,5 +1,6 @@
 /* What comes back at regular distances, in frames of a few rows. */
-#include "llmprof/period.h"
+#include "frame/group_by.h"
+#include "frame/period.h"
 
 #include <math.h>
 

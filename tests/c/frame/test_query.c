@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+#include "frame/aggregate.h"
 #include "frame/cells.h"
+#include "frame/following.h"
+#include "frame/group_by.h"
 #include "llmprof/frame.h"
-#include "llmprof/interrupt.h"
 
 #include "support.h"
 

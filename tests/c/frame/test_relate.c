@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "llmprof/interrupt.h"
-#include "llmprof/relate.h"
+#include "base/interrupt.h"
+#include "frame/group_by.h"
+#include "frame/outline.h"
+#include "frame/relate.h"
 #include "support.h"
 
 enum {

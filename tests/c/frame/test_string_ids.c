@@ -6,6 +6,7 @@
 
 #include "llmprof/readers.h"
 #include "support.h"
+#include "trace/trace_events.h"
 
 static const char export_sql[] =
     "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/crew.h"
 #include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
-#include "llmprof/bounds.h"
 #include "support.h"
 
 static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
 #include "support.h"
 
 enum {

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frame/cells.h"
+#include "frame/group_by.h"
 #include "frame/select.h"
 #include "frame/sort.h"
+#include "frame/statistics.h"
+#include "frame/within.h"
 #include "support.h"
 
 enum {

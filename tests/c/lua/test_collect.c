@@ -3,7 +3,7 @@
 #include <lauxlib.h>
 #include <stdlib.h>
 
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
 #include "llmprof_lua.h"
 #include "support.h"
 

@@ -1,5 +1,5 @@
 /* Merging exports when memory runs out; what is merged is tested from Lua. */
-#include "llmprof/merge.h"
+#include "nsys/merge.h"
 
 #include <stdio.h>
 

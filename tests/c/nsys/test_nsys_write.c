@@ -1,7 +1,7 @@
 /* Writing an export when memory or disk runs out, and from traces that no
  * export was read for; that what is written is the same trace is tested from
  * Lua. */
-#include "llmprof/nsys_write.h"
+#include "nsys/nsys_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/merge.h"
 #include "llmprof/readers.h"
-#include "llmprof/scrub.h"
-#include "llmprof/sqlite.h"
 #include "llmprof/trace_builder.h"
+#include "nsys/merge.h"
+#include "nsys/scrub.h"
+#include "sqlite/sqlite.h"
 #include "support.h"
+#include "trace/trace_events.h"
 
 static const char *output(void) {
   static char path[300];

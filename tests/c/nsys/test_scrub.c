@@ -1,5 +1,5 @@
 /* Copies of an export that holds SECRET wherever it must not stay. */
-#include "llmprof/scrub.h"
+#include "nsys/scrub.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "exports.h"
-#include "llmprof/sqlite.h"
-#include "llmprof/text.h"
 #include "nsys/scrub_rules.h"
 #include "read_export.h"
+#include "sqlite/sqlite.h"
+#include "text/text.h"
+#include "trace/trace_events.h"
 
 /* An export from tests/fixtures/secrets.sql, after `more`. */
 static const char *make(const char *more) {

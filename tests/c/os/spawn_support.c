@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 
 static size_t open_fds(void) {
   DIR *dir = opendir("/proc/self/fd");

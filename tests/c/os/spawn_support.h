@@ -2,7 +2,7 @@
 #ifndef TEST_SPAWN_SUPPORT_H
 #define TEST_SPAWN_SUPPORT_H
 
-#include "llmprof/spawn.h"
+#include "os/spawn.h"
 #include "support.h"
 
 #define ARGV(...)         \

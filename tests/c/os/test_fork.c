@@ -1,6 +1,6 @@
 /* A second process: what it hands over, how it ends, and that it ends when the
  * first one does. */
-#include "llmprof/fork.h"
+#include "os/fork.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/buffer.h"
-#include "llmprof/interrupt.h"
+#include "base/buffer.h"
+#include "base/interrupt.h"
 #include "support.h"
 
 /* Runs the body in a second process, which hands over what it returns. */

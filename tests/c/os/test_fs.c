@@ -1,4 +1,4 @@
-#include "llmprof/fs.h"
+#include "os/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "llmprof/buffer.h"
-#include "llmprof/interrupt.h"
+#include "base/buffer.h"
+#include "base/interrupt.h"
 #include "support.h"
 
 static const char *in_folder(const char *name) {

@@ -1,6 +1,6 @@
 /* The line editor at a pseudo-terminal of its own: what is typed is there
  * before it reads, so nothing waits. */
-#include "llmprof/lineedit.h"
+#include "os/lineedit.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/interrupt.h"
+#include "base/alloc.h"
+#include "base/interrupt.h"
 #include "support.h"
 
 static int keyboard = -1; /* the other side of the terminal */

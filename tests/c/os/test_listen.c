@@ -1,6 +1,6 @@
 /* Lines through a Unix socket: whole ones, parts of one, peers that go, paths
  * that cannot be. */
-#include "llmprof/listen.h"
+#include "os/listen.h"
 
 #include <stddef.h>
 #include <stdio.h>

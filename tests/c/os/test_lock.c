@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/fs.h"
-#include "llmprof/interrupt.h"
+#include "base/interrupt.h"
+#include "os/fs.h"
 #include "support.h"
 
 #define LEFT ".llmprof-0123456789abcdef0123456789abcdef"

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "llmprof/bounds.h"
-#include "llmprof/fs.h"
-#include "llmprof/gzip.h"
+#include "base/bounds.h"
+#include "os/fs.h"
+#include "os/gzip.h"
 #include "os/packing.h"
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "llmprof/spawn.h"
+#include "os/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/buffer.h"
-#include "llmprof/fs.h"
+#include "base/buffer.h"
+#include "os/fs.h"
 #include "spawn_support.h"
 
 static void assert_lines(const char *const *argv, llmprof_spawn_options options,

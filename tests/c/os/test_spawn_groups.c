@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/buffer.h"
-#include "llmprof/fs.h"
+#include "base/buffer.h"
+#include "os/fs.h"
 #include "spawn_support.h"
 
 /* ---- time limits and groups ---- */

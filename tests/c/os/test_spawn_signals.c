@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "os/spawn_internal.h"
 #include "spawn_support.h"
 

@@ -1,4 +1,4 @@
-#include "llmprof/sys.h"
+#include "os/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llmprof/fs.h"
+#include "os/fs.h"
 #include "support.h"
 
 static void test_clocks(void **state) {

@@ -1,4 +1,4 @@
-#include "llmprof/clock_fit.h"
+#include "ranks/clock_fit.h"
 
 #include <math.h>
 

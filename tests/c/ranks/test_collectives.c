@@ -1,4 +1,4 @@
-#include "llmprof/collectives.h"
+#include "ranks/collectives.h"
 
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "llmprof/pack.h"
+#include "ranks/pack.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "llmprof/spans.h"
+#include "ranks/spans.h"
 
 #include <math.h>
 

@@ -1,7 +1,8 @@
-#include "llmprof/spread.h"
+#include "ranks/spread.h"
 
 #include <math.h>
 
+#include "frame/group_by.h"
 #include "support.h"
 
 /* Group 0: 2 2 2 9 (a row without weight); group 1: nothing; group 2: -5 */

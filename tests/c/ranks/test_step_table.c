@@ -1,4 +1,4 @@
-#include "llmprof/step_table.h"
+#include "ranks/step_table.h"
 
 #include "support.h"
 

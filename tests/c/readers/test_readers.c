@@ -4,7 +4,8 @@
 #include <ftw.h>
 #include <string.h>
 
-#include "llmprof/fs.h"
+#include "os/fs.h"
+#include "readers/readers.h"
 #include "support.h"
 #include "timeline_reader.h"
 

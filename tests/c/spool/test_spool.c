@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "llmprof/readers.h"
-#include "llmprof/spool.h"
 #include "read_export.h"
+#include "spool/spool.h"
 #include "spools.h"
 #include "support.h"
+#include "trace/trace_events.h"
 
 enum {
   PID = 4711

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llmprof/bounds.h"
-#include "llmprof/interrupt.h"
+#include "base/bounds.h"
+#include "base/interrupt.h"
 #include "sqlite/scan_internal.h"
 #include "sqlite/sqlite_file.h"
 #include "support.h"

@@ -1,4 +1,4 @@
-#include "llmprof/sqlite.h"
+#include "sqlite/sqlite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

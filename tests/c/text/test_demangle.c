@@ -1,5 +1,5 @@
 /* Names of kernels: mangled, and as nsys writes them. */
-#include "llmprof/demangle.h"
+#include "text/demangle.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "llmprof/digest.h"
+#include "text/digest.h"
 
 #include <stdio.h>
 #include <string.h>

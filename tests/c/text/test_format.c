@@ -1,4 +1,4 @@
-#include "llmprof/format.h"
+#include "text/format.h"
 
 #include <float.h>
 #include <locale.h>

@@ -1,4 +1,4 @@
-#include "llmprof/markdown.h"
+#include "text/markdown.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "llmprof/text.h"
+#include "text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-#include "llmprof/chrome_trace.h"
+#include "torch/chrome_trace.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "support.h"
 #include "torch/chrome_internal.h"
 

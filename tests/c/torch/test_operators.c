@@ -1,10 +1,10 @@
-#include "llmprof/operators.h"
+#include "torch/operators.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "support.h"
 
 #define ABSENT INT64_MIN

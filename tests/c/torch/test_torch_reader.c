@@ -5,6 +5,7 @@
 
 #include "support.h"
 #include "torch/torch_internal.h"
+#include "trace/trace_events.h"
 
 #define RUN FIXTURES "/torch/run.json"
 

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
+#include "base/buffer.h"
 #include "exports.h"
-#include "llmprof/bounds.h"
-#include "llmprof/buffer.h"
+#include "trace/trace_events.h"
 
 /* ---- attribution as text ---- */
 

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "exports.h"
-#include "llmprof/buffer.h"
-#include "llmprof/nsys_write.h"
+#include "nsys/nsys_write.h"
+#include "trace/trace_events.h"
 
 /* Strings: 1 to 6 functions, 7 a library, 8 what stands for outer frames. */
 #define TABLES                                                             \

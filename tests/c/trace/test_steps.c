@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "llmprof/buffer.h"
+#include "base/buffer.h"
 #include "timelines.h"
 
 static int64_t cell(llmprof_frame *frame, const char *column, size_t row) {

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "exports.h"
-#include "llmprof/buffer.h"
 #include "read_export.h"
+#include "trace/trace_events.h"
 
 /* ---- frames as text ---- */
 

@@ -1,6 +1,6 @@
 -- Stages of a serving engine: prefill, mixed and decode are its steps, as its labels
 -- mark them in each rank. A step's work counts for it wherever it runs; its length is
--- that of llmprof/step_table.h.
+-- that of core/ranks/step_table.h.
 local labels = require "llmprof.ranks.labels"
 local members = require "llmprof.ranks.members"
 local part = require "llmprof.ranks.part"

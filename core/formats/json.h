@@ -1,0 +1,46 @@
+/* JSON: exactly RFC 8259, read into values and written from them.
+ *
+ * cJSON builds the tree. What it would let pass or lose is looked after here:
+ * the text is checked against the grammar first, integers never go through a
+ * double, strings may hold U+0000, a key may come once. A byte order mark at
+ * the start is skipped. cJSON keeps its allocator per process: from the first
+ * parse on, it is llmprof's. */
+#ifndef LLMPROF_JSON_H
+#define LLMPROF_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/value.h"
+#include "llmprof/error.h"
+
+/* What 0 in llmprof_limits stands for. */
+enum {
+  LLMPROF_JSON_DEPTH = 200,
+  LLMPROF_JSON_SIZE = 256 * 1024 * 1024,
+  LLMPROF_JSON_NODES = 32 * 1024 * 1024
+};
+
+/* The value, which the caller frees, or NULL: SYNTAX, LIMIT, NOMEM, or RANGE
+ * for a number that is no integer of 64 bits or too large for a double. Numbers
+ * without fraction and exponent are integers. Messages begin with
+ * "name:line:column: ". limits may be NULL. */
+llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
+                                  const char *name,
+                                  const llmprof_limits *limits,
+                                  llmprof_error *err);
+
+/* As parse, from a file (NOTFOUND, DENIED, IO). */
+llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
+                                 llmprof_error *err);
+
+/* Append the value's text, on one line (indent 0) or pretty, `indent` spaces a
+ * level; no newline at the end. Map entries come in the map's order. False
+ * with the path to what is to blame: RANGE for NaN, infinity and strings that
+ * are not UTF-8, LIMIT for a tree deeper than LLMPROF_MAX_DEPTH, NOMEM. What
+ * was appended until then is to be thrown away. */
+bool llmprof_json_write(const llmprof_value *value, unsigned indent,
+                        llmprof_buffer *out, llmprof_error *err);
+
+#endif

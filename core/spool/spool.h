@@ -1,0 +1,42 @@
+/* What a spool of the collector holds beside a timeline (which readers.h
+ * opens): units, counters of launches, hardware samples. */
+#ifndef LLMPROF_SPOOL_H
+#define LLMPROF_SPOOL_H
+
+#include "llmprof/error.h"
+#include "llmprof/frame.h"
+#include "llmprof/trace.h"
+
+typedef struct llmprof_spool llmprof_spool;
+
+/* NULL on failure, as for a trace. */
+llmprof_spool *llmprof_spool_open(const char *path, llmprof_error *err);
+void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
+
+/* A frame by name, in the order of the file; NULL on failure (NOTFOUND: no such
+ * frame). The spool must outlive it. Times are ns, as in the trace of the same
+ * file; what was not recorded is absent.
+ *
+ * units     pid, unit (number), type ("plain", "timeline", "counters",
+ *           "other", "operators"), name, tid, start, end
+ * counters  a row for each launch whose counters were wanted: pid, launch,
+ *           unit, kernel (as the linker calls it), device, context, stream,
+ *           correlation, tid, grid_x, ..., block_z, dynamic_shared (bytes),
+ *           ordinal, stage, ranges (outermost first, one a line; the last may
+ *           be "CUDA graph N"), passes, flushed (1: L2 was emptied before each
+ *           pass), error (0: measured), start, end, graph (all of a launch of
+ *           it), source ("collector"), name (of the kernel in full; "range" of
+ *           a graph), whole (1: of a graph); and a real column for each metric,
+ *           in base units: byte, s, Hz
+ * samples   pid, device, start, end; and a real column for each metric, in the
+ *           units that the recording says
+ * metrics   name, unit: of those columns */
+llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
+                                   llmprof_error *err);
+
+/* The units of operators alone as a trace, which a spool that is opened as one
+ * leaves out: a range around each operator of the framework, and what these
+ * launched. NULL on failure, as for a trace. */
+llmprof_trace *llmprof_spool_operators(const char *path, llmprof_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+/* Chrome trace event files, as torch.profiler (Kineto) writes them: events one
+ * by one, plain or gzip, in memory that does not grow with the file.
+ *
+ * Both forms are read: a list of events, and an object whose "traceEvents" is
+ * that list; what else the object holds is passed over, only balanced, not
+ * checked. The text is cut into events as it streams through; each is parsed
+ * by cJSON. What writers get wrong is let pass: NaN and Infinity (read as "no
+ * value"), a comma after the last event, and what is not UTF-8 (malformed
+ * sequences become U+FFFD). An event is at most 16 MiB long and 200 levels
+ * deep. */
+#ifndef LLMPROF_CHROME_TRACE_H
+#define LLMPROF_CHROME_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/error.h"
+
+/* Strings are borrowed until the next call, NULL where the event has none. A
+ * value that is of another type than it should be, or does not fit, is absent:
+ * LLMPROF_ABSENT; times may be numbers in quotes. */
+typedef struct llmprof_chrome_event {
+  const char *phase;    /* "X": complete, "M": metadata, "s", "f": flow, ... */
+  const char *category; /* "cpu_op", "kernel", "cuda_runtime", ... */
+  const char *name;
+  int64_t start, duration; /* ns; exact, however large: not through a double */
+  int64_t pid, tid;        /* of a kernel: its device and its stream */
+  const char *process;     /* "pid" where it is text, as merging tools write */
+  int64_t external_id;     /* args: the operator, or the one that launched it */
+  int64_t correlation;     /* args: a call and what it launched share it */
+  int64_t device, context, stream; /* args */
+  int64_t bytes;                   /* args: of a copy or a set */
+  int64_t registers;               /* args: of a kernel, per thread */
+  int64_t graph_node;              /* args: "graph node id" */
+  int64_t grid[3], block[3];       /* args */
+  const char *label;               /* args: "name", of phase "M" */
+  const char *shapes;              /* args: "Input Dims" as JSON on one line */
+  size_t line, column;             /* where the event begins */
+} llmprof_chrome_event;
+
+typedef struct llmprof_chrome llmprof_chrome;
+
+/* NULL on failure. Bytes are borrowed; `name` stands for the path. */
+llmprof_chrome *llmprof_chrome_open(const char *path, llmprof_error *err);
+llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
+                                          size_t size, llmprof_error *err);
+void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
+
+/* 1: *event is filled in, 0: the end, -1: failure, and every later call fails
+ * too: SYNTAX, LIMIT, UNSUPPORTED for an object without "traceEvents". Messages
+ * name line and column of the (unpacked) text. */
+int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
+                        llmprof_error *err);
+
+#endif

@@ -1,0 +1,62 @@
+/* A framework's operators, from a Chrome trace of torch.profiler: what called
+ * what on the CPU, and which operator launched which GPU operation.
+ *
+ * Kept are complete events of the categories cpu_op (operators), cuda_runtime
+ * and cuda_driver (calls), kernel, gpu_memcpy and gpu_memset (GPU operations),
+ * user_annotation (marks: ranges that the program named); some 100 bytes each.
+ * An event without a start, or with a duration that is missing or negative, is
+ * counted and left out.
+ *
+ * Nesting: an operator or call lies inside the innermost one of its thread
+ * that is running when it starts and does not end before it. Traces that hold
+ * whole microseconds only are cut off, so there an end may lie 1 us beyond.
+ *
+ * A GPU operation belongs to the operator with its External id; else to that
+ * of the call with its correlation; else to the operator around that call. */
+#ifndef LLMPROF_OPERATORS_H
+#define LLMPROF_OPERATORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/error.h"
+#include "llmprof/frame.h"
+
+typedef struct llmprof_operators llmprof_operators;
+
+typedef struct llmprof_operators_info {
+  size_t host;         /* operators and calls */
+  size_t gpu;          /* GPU operations */
+  size_t left_out;     /* events of these categories without usable times */
+  int64_t first, last; /* ns, of everything kept; both 0 when that is nothing */
+} llmprof_operators_info;
+
+/* NULL on failure; what llmprof_chrome_next reports, or RANGE when the GPU
+ * times of an operator do not fit into 64 bits. */
+llmprof_operators *llmprof_operators_load(const char *path, llmprof_error *err);
+llmprof_operators *llmprof_operators_load_bytes(const char *name,
+                                                const void *bytes, size_t size,
+                                                llmprof_error *err);
+void llmprof_operators_free(llmprof_operators *operators);
+
+llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
+
+/* A frame, which borrows from the operators; NULL on failure (NOTFOUND).
+ *
+ * "host", a row for each operator and call:
+ *   name, category, shapes (JSON text; absent where not recorded), thread
+ *   (a number of its own), parent (row), start, duration, self (ns; duration
+ *   without what it called), outer (duration, absent inside a call of the same
+ *   name, so that sums count no time twice), device_self, device_outer (ns of
+ *   the GPU operations that it launched itself, and with what it called;
+ *   absent for calls, and when the trace has no GPU operation)
+ * "gpu", a row for each GPU operation:
+ *   name, category, operator (name; absent when none launched it), start,
+ *   duration, device, stream, launched (ns: when its call began, else its
+ *   operator), mark (row: the innermost on the launching thread)
+ * "marks", a row for each mark:
+ *   name, thread, parent (row), start, duration */
+llmprof_frame *llmprof_operators_frame(llmprof_operators *operators,
+                                       const char *name, llmprof_error *err);
+
+#endif
