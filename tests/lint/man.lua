@@ -2,7 +2,7 @@
 -- every exit status? Run by llmprof exec, in the source tree.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 
 local PAGE = "docs/llmprof.1"
 
@@ -61,7 +61,7 @@ end
 
 
 local commands, statuses = read_page(assert(fs.read(PAGE)))
-for _, name in ipairs(modules.names "cli/commands") do
+for _, name in ipairs(files.module_names "cli/commands") do
   local command = require("llmprof.cli.commands." .. name)
   if command.summary then
     expect(commands[command.name], "no command '%s'", command.name)

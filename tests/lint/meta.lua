@@ -4,7 +4,7 @@
 local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local PAGE, SCHEMA = "lua/llmprof/meta.lua", "docs/results.schema.json"
 local MARK = "-- ---- generated ----\n\n"

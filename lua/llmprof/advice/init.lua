@@ -52,7 +52,7 @@ local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 local recipe = require "llmprof.recipe"
 
 local advice = {}
@@ -311,7 +311,7 @@ end
 
 -- Names of the rules, sorted: every module here but what they share.
 function advice.names()
-  local names = modules.names "advice"
+  local names = files.module_names "advice"
   for i = #names, 1, -1 do
     if names[i] == "evidence" then table.remove(names, i) end
   end

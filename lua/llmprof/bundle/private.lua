@@ -6,7 +6,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local private = {}
 
@@ -25,7 +25,7 @@ local WHERE, MARK = "where", "mark"
 
 -- Where notes are kept; nil without a home.
 local function notes()
-  local cache = xdg.folder "cache"
+  local cache = paths.folder "cache"
   return cache and cache .. "/private"
 end
 

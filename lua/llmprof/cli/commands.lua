@@ -1,12 +1,12 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 
 local commands = {}
 
 
 -- Their names, sorted; those without a summary are not for people.
 function commands.names()
-  return modules.names "cli/commands"
+  return files.module_names "cli/commands"
 end
 
 

@@ -16,7 +16,7 @@ local help = require "llmprof.cli.help"
 local manual = require "llmprof.query.manual"
 local recipe = require "llmprof.recipe"
 local sections = require "llmprof.report.sections"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local user = require "llmprof.recipe.user"
 
 local completion = {}

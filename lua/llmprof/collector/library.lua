@@ -1,5 +1,5 @@
 -- Where the library of the collector lies.
-local libraries = require "llmprof.io.libraries"
+local paths = require "llmprof.io.paths"
 local errors = require "llmprof.process.errors"
 
 local library = {}
@@ -9,7 +9,7 @@ library.NAME = "libllmprof_collector.so"
 
 -- Its absolute path, or nil and what was looked for. given: a path that the user named.
 function library.find(given)
-  return libraries.find(library.NAME, given)
+  return paths.library(library.NAME, given)
 end
 
 

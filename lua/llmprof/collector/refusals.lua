@@ -2,7 +2,7 @@
 -- folder, or, where they cannot reach that, having changed their user or their root folder,
 -- to an abstract socket.
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.folder"
+local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local listen = require "llmprof.listen"
 local spawn = require "llmprof.spawn"
@@ -40,7 +40,7 @@ end
 
 
 local function add_links(folder, lines)
-  for _, name in ipairs(folders.names(folder)) do
+  for _, name in ipairs(paths.names(folder)) do
     local pid = name:match "^(%d+)%-%d+%.spool%.lost$"
     local why = pid and fs.readlink(folder .. "/" .. name)
     if why then

@@ -1,6 +1,6 @@
 -- The spools that processes left in a folder, put together.
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.folder"
+local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 
@@ -24,7 +24,7 @@ end
 -- PID-STARTTIME.spool.
 function spools.list(folder)
   local list = {}
-  for _, name in ipairs(folders.names(folder)) do
+  for _, name in ipairs(paths.names(folder)) do
     local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
     if info and info.type == "file" then
       local pid, start = name:match "^(%d+)-(%d+)"

@@ -1,7 +1,7 @@
 -- What differs between two sides besides the times: the model, the machine, how
 -- it was captured, the workload's settings, the configuration. Most surprises in
 -- a comparison are here.
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local differences = {}
 

@@ -7,7 +7,7 @@
 -- traces are at hand). The best agreements are taken first.
 local metrics = require "llmprof.compare.metrics"
 local sequence = require "llmprof.compare.sequence"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}

@@ -3,7 +3,7 @@
 local errors = require "llmprof.process.errors"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local sequence = {}
 

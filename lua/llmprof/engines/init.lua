@@ -18,7 +18,7 @@
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 
 local engines = {}
 
@@ -26,7 +26,7 @@ local engines = {}
 -- All engines, by name.
 function engines.all()
   local list = {}
-  for i, name in ipairs(modules.names "engines") do
+  for i, name in ipairs(files.module_names "engines") do
     list[i] = require("llmprof.engines." .. name)
   end
   return list

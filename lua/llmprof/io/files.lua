@@ -17,7 +17,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
 local sys = require "llmprof.sys"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local files = {}
 
@@ -56,7 +56,7 @@ end
 -- All but the recipe's folders.
 local function trusted_places()
   local list = { home() }
-  list[#list + 1] = xdg.folder "config"
+  list[#list + 1] = paths.folder "config"
   list[#list + 1] = BUILT_IN
   local program = sys.executable()
   local folder = program and program:match "^(.*)/[^/]*$"
@@ -80,7 +80,7 @@ local function is_untrusted(place)
   for _, folder in ipairs(project) do is_project = is_project or folder == place end
   if not is_project then return false end
   local real = fs.realpath(place)
-  for _, own in ipairs { home() or false, xdg.folder "config" or false } do
+  for _, own in ipairs { home() or false, paths.folder "config" or false } do
     if own and real and fs.realpath(own) == real then return false end
   end
   return true
@@ -227,6 +227,21 @@ end
 -- The same of llmprof's own files.
 function files.own_names(folder, ending)
   return names_in(own_places(), folder, ending)
+end
+
+
+-- ---- modules ----
+
+-- The Lua modules of a folder of lua/llmprof: those built in and those in
+-- $LLMPROF_HOME, where `require` finds them too.
+
+-- Names without "init", sorted: files.module_names "engines" -> { "dynamo", ... }
+function files.module_names(folder)
+  local names = {}
+  for _, name in ipairs(files.own_names("lua/llmprof/" .. folder, ".lua")) do
+    if name ~= "init" and name:find "^[%w_]+$" then names[#names + 1] = name end
+  end
+  return names
 end
 
 

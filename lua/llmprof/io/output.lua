@@ -2,17 +2,51 @@
 -- or a path are shown there, never sent: what a terminal would act on becomes U+FFFD. What
 -- cannot be written is an error, the first time it happens.
 local errors = require "llmprof.process.errors"
-local styled = require "llmprof.io.styled"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 
 local out = {}
 
 
+-- ---- text with codes ----
+
+-- Text with codes for a terminal in it. A plain string that is joined to it is text of
+-- unknown origin, and loses whatever a terminal would act on; so does everything that is
+-- printed (llmprof.io.output).
+
+local Styled = {}
+
+
+-- What to send for a value: a styled text as it is, anything else shown.
+function out.bytes(value)
+  if getmetatable(value) == Styled then return value.bytes end
+  return text.clean_lines(tostring(value))
+end
+
+
+-- Bytes that are ours, to be sent as they are.
+function out.trusted(bytes)
+  return setmetatable({ bytes = bytes }, Styled)
+end
+
+
+function Styled.__concat(left, right)
+  return out.trusted(out.bytes(left) .. out.bytes(right))
+end
+
+
+-- For what only looks at it: the codes show.
+function Styled:__tostring()
+  return text.clean_lines(self.bytes)
+end
+
+
+-- ---- printing ----
+
 local function joined(...)
-  if select("#", ...) == 1 then return styled.bytes((...)) end
+  if select("#", ...) == 1 then return out.bytes((...)) end
   local pieces = { ... }
-  for i, piece in ipairs(pieces) do pieces[i] = styled.bytes(piece) end
+  for i, piece in ipairs(pieces) do pieces[i] = out.bytes(piece) end
   return table.concat(pieces)
 end
 
@@ -30,7 +64,7 @@ local function check(written, message)
 end
 
 
--- Print pieces (strings, or llmprof.io.styled) on standard output.
+-- Print pieces (strings, or llmprof.io.output) on standard output.
 function out.write(...)
   check(io.stdout:write(joined(...)))
 end
@@ -54,7 +88,7 @@ end
 -- As Lua's print.
 function out.print(...)
   local words = table.pack(...)
-  for i = 1, words.n do words[i] = styled.bytes(words[i]) end
+  for i = 1, words.n do words[i] = out.bytes(words[i]) end
   check(io.stdout:write(table.concat(words, "\t"), "\n"))
 end
 

@@ -1,5 +1,9 @@
 -- The folders of the XDG base directories.
-local xdg = {}
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local sys = require "llmprof.sys"
+
+local paths = {}
 
 local kinds = {
   config = { variable = "XDG_CONFIG_HOME", below_home = "/.config" },
@@ -15,7 +19,7 @@ end
 
 -- llmprof's folder for "config", "cache" or "state", which need not exist: in that of the
 -- variable, which counts if it is absolute, or of the home; nil without either.
-function xdg.folder(kind)
+function paths.folder(kind)
   local place = kinds[kind]
   local home = absolute(os.getenv "HOME")
   local base = absolute(os.getenv(place.variable)) or (home and home .. place.below_home)
@@ -23,4 +27,37 @@ function xdg.folder(kind)
 end
 
 
-return xdg
+-- ---- what is in a folder ----
+
+-- What is in a folder, sorted; nothing where there is no folder. One that is there and
+-- cannot be looked into raises, so that nothing is taken for absent. hint: optional.
+function paths.names(path, hint)
+  local names, message, code = fs.list(path)
+  if names then return names end
+  if code == "notfound" then return {} end
+  return errors.raise("failed", message, { hint = hint })
+end
+
+
+-- ---- libraries ----
+
+local FOLDERS = { "/../lib/llmprof/", "/../lib/", "/" }
+
+
+-- The absolute path of a library, or nil and what was looked for. given: a path that the
+-- user named; then nothing else is tried.
+function paths.library(name, given)
+  if given then
+    local path = fs.realpath(given)
+    return path, not path and given .. ": not there" or nil
+  end
+  local folder = (sys.executable() or ""):match "^(.*)/[^/]*$" or "."
+  for _, place in ipairs(FOLDERS) do
+    local path = fs.realpath(folder .. place .. name)
+    if path then return path end
+  end
+  return nil, name .. " was not found beside the program"
+end
+
+
+return paths

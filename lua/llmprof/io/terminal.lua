@@ -1,7 +1,6 @@
 -- What a person sees while something runs: a line per step, plain where the
 -- output is no terminal or NO_COLOR is set.
 local out = require "llmprof.io.output"
-local styled = require "llmprof.io.styled"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 
@@ -33,12 +32,12 @@ function term.new(stream, fd, name)
 
   -- A text to be joined by `..` with others, which are shown as they are.
   function self.style(style, value)
-    value = styled.bytes(value)
-    return styled.trusted(plain and value or ("\27[%sm%s\27[0m"):format(codes[style], value))
+    value = out.bytes(value)
+    return out.trusted(plain and value or ("\27[%sm%s\27[0m"):format(codes[style], value))
   end
 
   function self.line(value)
-    send(styled.bytes(value), "\n")
+    send(out.bytes(value), "\n")
   end
 
   -- A line that the next one replaces; nothing where that cannot be.

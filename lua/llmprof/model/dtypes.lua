@@ -1,7 +1,7 @@
 -- Number formats of weights, caches and products, and what an element takes.
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local dtypes = {}
 

@@ -15,7 +15,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local nearest = require "llmprof.tables.suggest"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 local yaml = require "llmprof.yaml"
 

@@ -9,7 +9,7 @@ local json = require "llmprof.json"
 local nearest = require "llmprof.tables.suggest"
 local quantisation = require "llmprof.model.quantisation"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local huggingface = {}
 

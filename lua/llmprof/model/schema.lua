@@ -15,7 +15,7 @@
 -- and a list of words: one of these.
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local yaml = require "llmprof.yaml"
 
 local schema = {}

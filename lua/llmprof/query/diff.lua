@@ -2,7 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local diff = {}
 

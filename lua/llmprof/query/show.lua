@@ -1,5 +1,5 @@
 -- Frames as text: aligned tables with units, and bars.
-local bars = require "llmprof.tables.bars"
+local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.query.columns"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -92,7 +92,7 @@ local function with_bars(rows, name)
   for i, row in ipairs(rows) do
     local value = row[name]
     local drawn = most > 0 and value and value > 0
-    list[i] = setmetatable({ ["\0bar"] = drawn and bars.bar(value / most, BAR_WIDTH) or "" },
+    list[i] = setmetatable({ ["\0bar"] = drawn and fitted.bar(value / most, BAR_WIDTH) or "" },
       { __index = function(_, key) return row[key] end })
   end
   return list, { key = "\0bar", title = "", type = "text" }

@@ -1,6 +1,6 @@
 -- The engine's own numbers beside its steps: each look at its page with the steps that
 -- began since the look before.
-local bisect = require "llmprof.statistics.bisect"
+local statistics = require "llmprof.statistics"
 local json = require "llmprof.json"
 local request_steps = require "llmprof.ranks.request_steps"
 
@@ -33,7 +33,8 @@ end
 
 
 local function add_steps(look, steps, from, to)
-  local first, last = bisect.above(steps.begin, from), bisect.above(steps.begin, to) - 1
+  local first = statistics.first_above(steps.begin, from)
+  local last = statistics.first_above(steps.begin, to) - 1
   look.steps = last - first + 1
   look.batch = mean(steps.batch, first, last)
   look.step_ns = mean(steps.length, first, last)

@@ -7,7 +7,7 @@ local frame = require "llmprof.frame"
 local json = require "llmprof.json"
 local met = require "llmprof.ranks.met"
 local shares = require "llmprof.ranks.shares"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local matching = {}
 

@@ -10,7 +10,7 @@ local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local steps = require "llmprof.ranks.steps"
 

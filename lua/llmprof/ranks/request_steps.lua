@@ -1,5 +1,5 @@
 -- Requests beside the steps of the engine, where the workload says when it sent them.
-local bisect = require "llmprof.statistics.bisect"
+local statistics = require "llmprof.statistics"
 local json = require "llmprof.json"
 local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 
@@ -36,7 +36,7 @@ end
 
 -- First and last step that runs in [from, to); the last is before the first for none.
 local function overlapping(steps, from, to)
-  return bisect.above(steps.last, from), bisect.above(steps.begin, to - 1) - 1
+  return statistics.first_above(steps.last, from), statistics.first_above(steps.begin, to - 1) - 1
 end
 
 
@@ -61,7 +61,7 @@ end
 -- By how much steps that prefill others are longer than `plain` while it is in decode.
 local function stall_of(steps, from, to, plain)
   local sum = 0
-  for i = bisect.above(steps.last, from), #steps.begin do
+  for i = statistics.first_above(steps.last, from), #steps.begin do
     if steps.last[i] > to then break end
     if (steps.context[i] or 0) > 0 and steps.interval[i] then
       sum = sum + math.max(steps.interval[i] - plain, 0)

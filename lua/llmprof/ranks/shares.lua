@@ -13,7 +13,7 @@ local met = require "llmprof.ranks.met"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local shares = {}
 

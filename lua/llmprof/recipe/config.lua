@@ -16,7 +16,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local foreign = require "llmprof.recipe.foreign"
 local nearest = require "llmprof.tables.suggest"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local user = require "llmprof.recipe.user"
 local yaml = require "llmprof.yaml"
 

@@ -6,7 +6,7 @@ local fs = require "llmprof.fs"
 local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.tables.suggest"
 local range_name = require "llmprof.trace.nvtx_names"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local source = require "llmprof.recipe.source"
 local yaml = require "llmprof.yaml"
 

@@ -14,7 +14,7 @@
 local engines = require "llmprof.engines"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local serving = {}
 

@@ -5,8 +5,8 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local lazy = require "llmprof.io.lazy"
 local nearest = require "llmprof.tables.suggest"
-local sorted_keys = require "llmprof.tables.sorted_keys"
-local xdg = require "llmprof.io.paths"
+local sorted_keys = require("llmprof.tables.keys").sorted
+local paths = require "llmprof.io.paths"
 local yaml = lazy "llmprof.yaml"
 
 local user = {}
@@ -20,7 +20,7 @@ user.root_option = { "root", arg = "DIR", default = function() return user.root(
 
 -- Where it lies or would lie; nil without a home.
 local function file()
-  local folder = xdg.folder "config"
+  local folder = paths.folder "config"
   return folder and folder .. "/" .. FILE
 end
 

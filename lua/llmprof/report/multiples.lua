@@ -2,7 +2,7 @@
 -- order, and the layers of a step. As blocks.
 local blocks = require "llmprof.report.blocks"
 local text = require "llmprof.text"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local multiples = {}
 

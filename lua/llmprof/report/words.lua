@@ -1,7 +1,7 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
 local shorter = require "llmprof.analysis.counters.shorten"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
 local words = {}

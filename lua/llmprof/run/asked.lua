@@ -4,7 +4,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local shares = require "llmprof.ranks.shares"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local asked = {}
 

@@ -3,7 +3,7 @@
 -- nothing.
 local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 

@@ -6,7 +6,7 @@
 -- works (is processor time progress), patience (s, from asking to killing), holds (are
 -- signals held back from the program, so that it has to be ended here).
 local fs = require "llmprof.fs"
-local process_tree = require "llmprof.process.process_tree"
+local process_tree = require "llmprof.process.child"
 local sys = require "llmprof.sys"
 
 local Guard = {}

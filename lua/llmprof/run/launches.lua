@@ -3,7 +3,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local named = require "llmprof.analysis.kernels.range_texts"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local launches = {}
 

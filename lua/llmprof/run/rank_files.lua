@@ -1,9 +1,8 @@
 -- Files of ranks: which there are, and their parts, one file in memory at a time.
 local alike = require "llmprof.run.alike"
-local complete = require "llmprof.trace.complete"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.folder"
+local folders = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
@@ -100,7 +99,7 @@ end
 
 local function read_trace(path, knowledge)
   local opened = trace_file.open_whole(path)
-  complete.check(opened)
+  trace_file.check(opened)
   local made = rank_view.part(opened, path, knowledge)
   opened:close()
   interrupt.collect()

@@ -1,7 +1,7 @@
 -- What steps leave for later ones: fields, each given by one step. A step gets a view
 -- through which it reads what it `reads` or `gives` and sets what it `gives`; anything
 -- else raises, so that the declarations are what happens.
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local state = {}
 

@@ -20,7 +20,6 @@ local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local out = require "llmprof.io.output"
 local sheet = require "llmprof.sheet"
-local styled = require "llmprof.io.styled"
 local text = require "llmprof.text"
 
 local tables = {}
@@ -379,7 +378,7 @@ function tables.print(name, columns, frame, options)
     return
   end
   for piece in tables.pieces(name, columns, frame, options) do
-    out.write(format.shown and styled.trusted(piece) or piece)
+    out.write(format.shown and out.trusted(piece) or piece)
   end
 end
 

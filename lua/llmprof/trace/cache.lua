@@ -2,7 +2,7 @@
 -- much of it: see trace.open of llmprof.trace.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local cache = {}
 
@@ -22,7 +22,7 @@ local is_off = false
 
 -- llmprof's folder for it; nil without a home.
 function cache.folder()
-  local folder = xdg.folder "cache"
+  local folder = paths.folder "cache"
   return folder and folder .. "/traces"
 end
 

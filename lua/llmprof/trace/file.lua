@@ -3,10 +3,13 @@ local cache = require "llmprof.trace.cache"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local text = require "llmprof.text"
 local trace = require "llmprof.trace"
 
 local trace_file = {}
 
+
+-- ---- opening ----
 
 -- Codes of a file that is something else than a trace.
 local NO_TRACE = { syntax = true, unsupported = true, empty = true }
@@ -45,6 +48,81 @@ function trace_file.open_whole(path)
   local opened = trace_file.open(path)
   opened:with_details()
   return opened
+end
+
+
+-- ---- is it whole ----
+
+-- Is a timeline fit to be analysed? Every event has what events have, none ends
+-- before it starts, and no sum or difference of times leaves 64 bits: what comes
+-- after this asks no more.
+
+-- Columns that every event of a frame has; where one lacks it, the file is damaged.
+local needed = {
+  { "gpu", { "duration", "start" } }, { "api", { "duration", "start" } },
+  { "ranges", { "duration", "start" } }, { "transfers", { "bytes" } },
+}
+
+-- Columns of kernels that are all there or all absent: graphs of other makers' GPUs are
+-- recorded without.
+local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" }
+
+-- Frames with times. Their starts are no further from 0 than this, in ns (36 years):
+-- differences and sums of two fit into 64 bits.
+local TIMED = { "gpu", "api", "ranges" }
+local FAR = 1 << 60
+
+
+local check = errors.check
+
+
+local function damaged(opened, form, ...)
+  errors.raise("failed", opened:info().path .. ": " .. form:format(...),
+    { hint = "copy or export it again" })
+end
+
+
+-- Raises when rows of the frame meet the conditions. what: what they then do.
+local function refuse(opened, frame, name, conditions, what)
+  local count = #check(frame:where(conditions))
+  if count == 0 then return end
+  damaged(opened, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name, what)
+end
+
+
+local function check_columns(opened)
+  for _, of in ipairs(needed) do
+    local frame = check(opened:frame(of[1]))
+    for _, column in ipairs(of[2]) do
+      refuse(opened, frame, of[1], { { column, "==", false } }, "have no usable " .. column)
+    end
+  end
+  local kernels = check(opened:frame "kernels")
+  for i, column in ipairs(SHAPE) do
+    refuse(opened, kernels, "kernels", { { column, "==", false },
+      { SHAPE[i % #SHAPE + 1], "~=", false } }, "have no usable " .. column)
+  end
+end
+
+
+local function check_times(opened, name)
+  local frame = check(opened:frame(name))
+  refuse(opened, frame, name, { { "duration", "<", 0 } }, "end before they start")
+  refuse(opened, frame, name, { { "start", "<", -FAR } }, "start impossibly early")
+  refuse(opened, frame, name, { { "end", ">", FAR } }, "end impossibly late")
+  local long = math.maxinteger // math.max(#frame, 1)
+  if #check(frame:where { { "duration", ">", long } }) == 0 then return end
+  local added, why = pcall(frame.group, frame, { sum = { "duration" } })
+  if added then return end
+  if not (errors.is(why) and why.code == "range") then error(why, 0) end
+  damaged(opened, "the durations of '%s' add up to more than 292 years", name)
+end
+
+
+-- Raises what is wrong with a trace.
+function trace_file.check(opened)
+  check_columns(opened)
+  for _, name in ipairs(TIMED) do check_times(opened, name) end
 end
 
 

@@ -4,7 +4,7 @@ local closed = require "llmprof.mcp.closed"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local given = dofile "tests/fuzz/lua/given.lua"
-local styled = require "llmprof.io.styled"
+local out = require "llmprof.io.output"
 
 local TRACE = "tests/fixtures/small/run.sqlite"
 
@@ -63,7 +63,7 @@ local function ask(code)
     escaped = nil
     if name then error("the code reached " .. name, 0) end
   end
-  if said then return given.check_shown(styled.bytes(said)) end
+  if said then return given.check_shown(out.bytes(said)) end
   errors.raise(wrong.kind, wrong.message, { hint = wrong.hint })
 end
 

@@ -6,9 +6,7 @@ local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
 local out = require "llmprof.io.output"
-local sorted_keys = require "llmprof.tables.sorted_keys"
-local styled = require "llmprof.io.styled"
-
+local sorted_keys = require("llmprof.tables.keys").sorted
 local given = {}
 
 -- Files that are built in are read once.
@@ -221,7 +219,7 @@ local printed = {}
 
 
 local function keep(...)
-  for _, piece in ipairs { ... } do printed[#printed + 1] = styled.bytes(piece) end
+  for _, piece in ipairs { ... } do printed[#printed + 1] = out.bytes(piece) end
 end
 
 

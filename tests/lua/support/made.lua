@@ -2,7 +2,7 @@
 -- may be absent is or is not there, whether or not a test knows something that writes it so.
 local document = require "llmprof.io.document"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local made = {}
 

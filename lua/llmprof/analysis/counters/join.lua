@@ -21,7 +21,7 @@ local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.counters.ranges"
 local stages = require "llmprof.analysis.stages.find"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local counters = {}
 

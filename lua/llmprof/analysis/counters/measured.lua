@@ -6,7 +6,7 @@ local counters = require "llmprof.analysis.counters.join"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local stages = require "llmprof.analysis.stages.find"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 local statistics = require "llmprof.statistics"
 
 local measured = {}

@@ -5,7 +5,7 @@
 -- that part. Bytes are the share of the bus times its theoretical bandwidth. A stage that
 -- samples cover for less than COVERED of its time gets nothing; of others bytes are
 -- scaled to all of it.
-local bisect = require "llmprof.statistics.bisect"
+local statistics = require "llmprof.statistics"
 local efficiency = require "llmprof.analysis.stages.efficiency"
 local errors = require "llmprof.process.errors"
 
@@ -44,7 +44,7 @@ end
 -- percent ns and ns.
 local function add_window(sums, gpu, start, stop)
   local starts, ends = gpu.starts, gpu.ends
-  local from, to = bisect.above(ends, start), bisect.above(starts, stop - 1) - 1
+  local from, to = statistics.first_above(ends, start), statistics.first_above(starts, stop - 1) - 1
   for name, values in pairs(gpu.values) do
     local amount, covered = 0, 0
     for i = from, to do

@@ -6,7 +6,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
 local stages = require "llmprof.analysis.stages.find"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local kernels = {}
 

@@ -20,7 +20,7 @@
 -- Without any range of a stage they are inferred (llmprof.analysis.stages.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.stages.warmup"
-local complete = require "llmprof.trace.complete"
+local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
 local engine_stages = require "llmprof.analysis.stages.engine_stages"
 local infer = require "llmprof.analysis.stages.infer"
@@ -230,7 +230,7 @@ end
 -- declared stages that the trace does not have; inferred is that of
 -- llmprof.analysis.stages.infer, where no range marked a stage.
 function stages.find(trace, declared, policy, overlap)
-  complete.check(trace)
+  trace_file.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
   local by_engine = engine_stages.find(trace, declared, #instances > 0)
   if by_engine then

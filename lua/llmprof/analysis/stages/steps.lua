@@ -7,7 +7,7 @@
 -- asked for it ahead of time, when what ran before it had ended. The range itself
 -- is CPU time: in a loop that does not wait for its tokens it says nothing of
 -- them, only how far ahead the CPU is.
-local bisect = require "llmprof.statistics.bisect"
+local statistics = require "llmprof.statistics"
 local errors = require "llmprof.process.errors"
 
 local steps = {}
@@ -80,7 +80,7 @@ end
 
 -- The first of ranges by start that does not start before `time`.
 local function first_from(ranges, time)
-  return bisect.first(#ranges, function(place) return ranges[place].host_start >= time end)
+  return statistics.first_place(#ranges, function(place) return ranges[place].host_start >= time end)
 end
 
 

@@ -25,7 +25,7 @@ local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local text = require "llmprof.text"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local scene = {}
 

@@ -6,7 +6,7 @@ local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local rows = require "llmprof.ranks.rows"
 local scenes = require "llmprof.analysis.timeline.encode"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local events = {}
 

@@ -8,7 +8,7 @@
 -- (of rows that break it), text, fix }, or nil where it does not apply.
 local errors = require "llmprof.process.errors"
 local extend = require("llmprof.ranks.rows").extend
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
 local step_kernels = require "llmprof.analysis.timeline.step_kernels"

@@ -7,7 +7,7 @@ local columns = lazy "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local table_options = lazy "llmprof.cli.table_options"
 local user = require "llmprof.recipe.user"
 

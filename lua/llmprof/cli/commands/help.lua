@@ -6,7 +6,6 @@ local manual = lazy "llmprof.query.manual"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
-local styled = require "llmprof.io.styled"
 local term = require "llmprof.io.terminal"
 
 local command = {
@@ -29,8 +28,8 @@ end
 
 local function print_page(page)
   local screen = term.new(io.stdout, 1)
-  local function bold(line) return styled.bytes(screen.style("bold", line)) end
-  out.write(styled.trusted(plain.render(page, bold)))
+  local function bold(line) return out.bytes(screen.style("bold", line)) end
+  out.write(out.trusted(plain.render(page, bold)))
 end
 
 

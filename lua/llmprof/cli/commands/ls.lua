@@ -1,7 +1,7 @@
 -- llmprof ls: the runs and their key numbers.
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local calendar = require "llmprof.io.calendar"
+local clock = require "llmprof.io.clock"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
@@ -69,13 +69,13 @@ end
 
 local function row_of(run, now)
   local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
-  local latency, began = first_times.latency(results), calendar.seconds(manifest.started)
+  local latency, began = first_times.latency(results), clock.seconds(manifest.started)
   local decode = results.stages and evidence.find(results, "decode")
   return {
     id = run.id, recipe = manifest.recipe, model = results.model and results.model.name,
     ttft_ns = mean(latency.ttft), tpot_ns = mean(latency.tpot),
     decode_ns = decode and first_times.stage(results, decode) or nil, status = manifest.status,
-    started = manifest.started, age = began and calendar.age(now - began),
+    started = manifest.started, age = began and clock.age(now - began),
   }
 end
 

@@ -1,5 +1,5 @@
 -- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
-local folders = require "llmprof.io.folder"
+local folders = require "llmprof.io.paths"
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"

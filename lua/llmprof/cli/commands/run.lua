@@ -7,7 +7,7 @@ local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local recipe_argument = require "llmprof.cli.recipe_argument"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local standins = lazy "llmprof.run.standins"
 local start = lazy "llmprof.run.start"
 

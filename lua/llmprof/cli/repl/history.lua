@@ -3,13 +3,13 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.io.output"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local history = {}
 
 
 function history.path()
-  local folder = xdg.folder "state"
+  local folder = paths.folder "state"
   return folder and folder .. "/history"
 end
 

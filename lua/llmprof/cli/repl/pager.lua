@@ -1,6 +1,5 @@
 -- More than fits the terminal, a screen at a time.
 local out = require "llmprof.io.output"
-local styled = require "llmprof.io.styled"
 local sys = require "llmprof.sys"
 
 local pager = {}
@@ -19,7 +18,7 @@ local function wants_more(editor, left)
   out.write(PROMPT:format(left))
   out.flush()
   local key = editor:key()
-  out.write(styled.trusted "\r\27[K")
+  out.write(out.trusted "\r\27[K")
   return key ~= nil and key ~= "q" and key ~= "Q"
 end
 

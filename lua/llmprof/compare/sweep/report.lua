@@ -1,6 +1,6 @@
 -- What a sweep found: rows over its combinations, as tables, as bars in the
 -- terminal and as charts in sweep.md.
-local bars = require "llmprof.tables.bars"
+local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.report.columns"
 local curve = require "llmprof.compare.sweep.curve"
 local first_times = require "llmprof.analysis.latency.first_times"
@@ -117,7 +117,7 @@ local function bar_lines(trend)
     most, wide = math.max(most, point.value), math.max(wide, text.width(point.label))
   end
   for i, point in ipairs(trend.points) do
-    local bar = most > 0 and bars.bar(point.value / most, BAR_WIDTH) or ""
+    local bar = most > 0 and fitted.bar(point.value / most, BAR_WIDTH) or ""
     lines[i] = ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
       number(point.value))
   end

@@ -4,7 +4,7 @@
 -- each version of ncu and chip.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local cost = {}
 
@@ -24,7 +24,7 @@ local MOST = 5
 
 
 local function path_of(version, chip)
-  local folder = xdg.folder "cache"
+  local folder = paths.folder "cache"
   local name = ("ncu-cost-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
   return folder and folder .. "/" .. name
 end

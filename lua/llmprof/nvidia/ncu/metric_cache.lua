@@ -3,15 +3,15 @@
 -- read is asked anew, what cannot be written is not kept.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.tables.sorted_keys"
-local xdg = require "llmprof.io.paths"
+local sorted_keys = require("llmprof.tables.keys").sorted
+local paths = require "llmprof.io.paths"
 
 local metric_cache = {}
 
 
 -- The file of a version and a chip; nil where there is no folder to keep it in.
 local function path_of(version, chip)
-  local folder = xdg.folder "cache"
+  local folder = paths.folder "cache"
   local name = ("ncu-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
   return folder and folder .. "/" .. name
 end

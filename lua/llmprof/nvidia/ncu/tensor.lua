@@ -8,7 +8,7 @@
 -- without _sparsity_ the sum of off and on, so only one of each may be counted.
 -- They count operations (a fused multiply-add is 2), tile padding included.
 local formula = require "llmprof.nvidia.ncu.formula"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local tensor = {}
 

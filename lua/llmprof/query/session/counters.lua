@@ -7,7 +7,7 @@ local join = lazy "llmprof.analysis.counters.join"
 local kernels = lazy "llmprof.analysis.kernels.table"
 local ncu = lazy "llmprof.nvidia.ncu"
 local query = require "llmprof.query"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 local stages = lazy "llmprof.analysis.stages.find"
 
 local counters = {}

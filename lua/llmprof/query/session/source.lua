@@ -3,7 +3,6 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.kernels.categories"
-local complete = lazy "llmprof.trace.complete"
 local cpu_samples = lazy "llmprof.analysis.timeline.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.io.document"
@@ -222,7 +221,7 @@ end
 
 
 local function operations(self, name)
-  complete.check(self.trace)
+  trace_file.check(self.trace)
   return promised(self, name)
 end
 

@@ -6,12 +6,12 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local folders = require "llmprof.io.folder"
+local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local document = require "llmprof.io.document"
 local layout = require "llmprof.bundle.layout"
 local lazy = require "llmprof.io.lazy"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local under_ncu = lazy "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
 
@@ -161,7 +161,7 @@ end
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
   local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(folders.names(folder)) do
+  for _, name in ipairs(paths.names(folder)) do
     if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
   end
   table.sort(list)

@@ -1,6 +1,6 @@
 -- llmprof ls, open and clean, on runs that were made up.
 local bundle = require "tests.lua.support.bundle"
-local calendar = require "llmprof.io.calendar"
+local clock = require "llmprof.io.clock"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -12,16 +12,16 @@ describe("calendar", function()
     for timestamp, seconds in pairs { ["1970-01-01T00:00:00Z"] = 0,
       ["2000-02-29T23:59:59Z"] = 951868799, ["2026-03-01T00:00:00Z"] = 1772323200,
       ["2100-12-31T12:00:00Z"] = 4133937600 } do
-      assert.equal(seconds, calendar.seconds(timestamp))
+      assert.equal(seconds, clock.seconds(timestamp))
     end
-    assert.is_nil(calendar.seconds "yesterday")
-    assert.is_nil(calendar.seconds(nil))
+    assert.is_nil(clock.seconds "yesterday")
+    assert.is_nil(clock.seconds(nil))
   end)
 
   it("says how long ago something was", function()
     for seconds, said in pairs { [-3] = "0 s", [59] = "59 s", [60] = "1 min", [3599] = "59 min",
       [7200] = "2 h", [86400] = "1 d", [2000000] = "23 d" } do
-      assert.equal(said, calendar.age(seconds))
+      assert.equal(said, clock.age(seconds))
     end
   end)
 end)

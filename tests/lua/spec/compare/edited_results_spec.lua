@@ -9,7 +9,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local side = require "llmprof.compare.side"
 local tables = require "llmprof.tables"
 

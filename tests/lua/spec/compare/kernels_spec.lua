@@ -1,7 +1,7 @@
 local kernels = require "llmprof.compare.kernels"
 local sequence = require "llmprof.compare.sequence"
 local sides = require "tests.lua.support.sides"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 local function side(...)
   return sides.side { stages = { sides.stage { name = "decode", walls = { 1, 1 } } },

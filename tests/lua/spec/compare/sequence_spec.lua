@@ -1,7 +1,7 @@
 local sequence = require "llmprof.compare.sequence"
 local sides = require "tests.lua.support.sides"
 local trace_file = require "llmprof.trace.file"
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 describe("llmprof.compare.sequence", function()
   it("tells the kernels just before and after each", function()

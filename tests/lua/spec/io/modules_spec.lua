@@ -1,15 +1,15 @@
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 
-describe("llmprof.io.modules", function()
+describe("llmprof.io.files", function()
   local top = bundle.scratch(before_each, after_each)
 
   it("names the modules of a folder, built in or not", function()
-    local names = modules.names "engines"
+    local names = files.module_names "engines"
     assert.same({ "dynamo", "llama_cpp", "sglang", "trtllm", "vllm" }, names)
-    assert.same({}, modules.names "no_such_room")
+    assert.same({}, files.module_names "no_such_room")
   end)
 
   it("finds a command in $LLMPROF_HOME", function()

@@ -1,17 +1,17 @@
 local cost = require "llmprof.nvidia.ncu.cost"
 local fs = require "llmprof.fs"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 describe("llmprof.nvidia.ncu.cost", function()
   local top
-  local real = xdg.folder
+  local real = paths.folder
 
   before_each(function()
     top = assert(fs.temp_dir "llmprof-cost-")
-    xdg.folder = function() return top .. "/cache" end -- luacheck: ignore 122
+    paths.folder = function() return top .. "/cache" end -- luacheck: ignore 122
   end)
   after_each(function()
-    xdg.folder = real -- luacheck: ignore 122
+    paths.folder = real -- luacheck: ignore 122
     assert(fs.remove_tree(top))
   end)
 

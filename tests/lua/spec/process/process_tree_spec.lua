@@ -1,8 +1,8 @@
-local process_tree = require "llmprof.process.process_tree"
+local process_tree = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 
-describe("llmprof.process.process_tree", function()
+describe("llmprof.process.child", function()
   it("has a process, what it started, and what that did", function()
     local lines = {}
     local child <close> = assert(spawn.start({ "/bin/sh", "-c",

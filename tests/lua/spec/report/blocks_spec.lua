@@ -1,7 +1,7 @@
 -- Blocks and their writers: every writer has every kind, and lets nothing through.
 local blocks = require "llmprof.report.blocks"
 local chapters = require "llmprof.report.chapters"
-local modules = require "llmprof.io.modules"
+local files = require "llmprof.io.files"
 local results = require "tests.lua.support.results"
 
 local HOSTILE = "</script><b>*x*|`\n# y\27[31m"
@@ -30,7 +30,7 @@ local examples = {
 
 local function writers()
   local list = {}
-  for _, name in ipairs(modules.names "report/write") do
+  for _, name in ipairs(files.module_names "report/write") do
     list[#list + 1] = require("llmprof.report.write." .. name)
   end
   return list

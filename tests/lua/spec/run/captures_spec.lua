@@ -2,7 +2,7 @@
 local captures = require "llmprof.run.capture"
 local defaults = require "llmprof.recipe.defaults"
 local failure = require "tests.lua.support.failure"
-local sorted_keys = require "llmprof.tables.sorted_keys"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local needed = { "open", "machine", "about", "inputs", "note", "timeline", "counters",
   "operators", "recall", "preview" }

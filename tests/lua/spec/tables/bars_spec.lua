@@ -1,12 +1,12 @@
-local bars = require "llmprof.tables.bars"
+local fitted = require "llmprof.tables.fit"
 
-describe("llmprof.tables.bars", function()
+describe("llmprof.tables.fit", function()
   it("draws in steps of an eighth of a column", function()
-    assert.same({ "████", "██", "█▌", "▏", "" }, { bars.bar(1, 4), bars.bar(0.5, 4),
-      bars.bar(0.375, 4), bars.bar(1 / 32, 4), bars.bar(0, 4) })
+    assert.same({ "████", "██", "█▌", "▏", "" }, { fitted.bar(1, 4), fitted.bar(0.5, 4),
+      fitted.bar(0.375, 4), fitted.bar(1 / 32, 4), fitted.bar(0, 4) })
   end)
 
   it("shows something for anything above nothing", function()
-    assert.equal("▏", bars.bar(1e-9, 4))
+    assert.equal("▏", fitted.bar(1e-9, 4))
   end)
 end)

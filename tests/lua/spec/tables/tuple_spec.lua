@@ -1,4 +1,4 @@
-local tuple = require "llmprof.tables.tuple"
+local tuple = require("llmprof.tables.keys").tuple
 
 describe("llmprof.tables.tuple", function()
   it("gives the same object for equal values, of any type", function()
