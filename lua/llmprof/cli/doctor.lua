@@ -1,7 +1,7 @@
 -- Is this machine ready to profile? A list of llmprof.checks. None changes
 -- anything.
 local checks = require "llmprof.cli.checks"
-local collector = require "llmprof.collector.vendor"
+local collector = require("llmprof.collector.library").vendor
 local collector_probe = require "llmprof.cli.collector_probe"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"

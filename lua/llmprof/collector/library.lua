@@ -1,6 +1,7 @@
 -- Where the library of the collector lies.
 local paths = require "llmprof.io.paths"
 local errors = require "llmprof.process.errors"
+local version = require "llmprof.version"
 
 local library = {}
 
@@ -36,6 +37,24 @@ function library.environment(path, given)
     LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
     LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
 end
+
+
+-- The collector as the tools of a run are: found, named, said what to do without.
+library.vendor = {
+  name = "collector",
+  product = "llmprof's collector",
+  measures = "timeline",
+  install = "build it where the headers of CUDA's CUPTI are, or name it with tools.collector=PATH",
+  without = "capture=nsys uses Nsight Systems",
+
+  -- As llmprof.nvidia.tools finds programs: { name, path, version }, or nil and a list of
+  -- what was tried.
+  find = function(given)
+    local path, why = library.find(given)
+    if not path then return nil, { why } end
+    library.vendor = { name = "collector", path = path, version = version.version }
+  end,
+}
 
 
 return library

@@ -5,12 +5,101 @@
 -- agree in enough of: the shape of their launches, the calls per step, the category,
 -- and the kernels just before and after them in the stage's sequence (where the
 -- traces are at hand). The best agreements are taken first.
+local errors = require "llmprof.process.errors"
 local metrics = require "llmprof.compare.metrics"
-local sequence = require "llmprof.compare.sequence"
+local stages = require "llmprof.analysis.stages.find"
+local trace_file = require "llmprof.trace.file"
 local tuple = require("llmprof.tables.keys").tuple
 local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}
+
+
+-- ---- the order of launches ----
+
+-- Where a kernel stands in the sequence of its stage: the kernels that run just
+-- before and after it, most often.
+
+-- Stages as a recipe would declare them, from results.
+local function declared_of(results)
+  local declared = {}
+  for i, stage in ipairs(results.stages) do
+    declared[i] = { name = stage.name, parent = stage.parent }
+  end
+  return declared
+end
+
+
+-- The kernels of the last used instance of each stage, in their order.
+local function kernels_of(trace, found, results)
+  local frame = errors.check(trace:frame "kernels")
+  stages.label(trace, frame, found)
+  if not found.whole then
+    local last, ranges = {}, {}
+    for _, instance in ipairs(found.instances) do
+      if instance.used and not instance.parent then last[instance.stage] = instance.range end
+    end
+    for _, stage in ipairs(results.stages) do ranges[#ranges + 1] = last[stage.name] end
+    frame = frame:where { stage_range = ranges }
+  end
+  return frame:sort { { "start" } }
+end
+
+
+local function key_of(stage, part, name)
+  return tuple(stage or stages.WHOLE_RUN, part, name or "")
+end
+
+
+local function count(counts, key, neighbour, times)
+  counts[key] = counts[key] or {}
+  counts[key][neighbour] = (counts[key][neighbour] or 0) + times
+end
+
+
+-- places: key -> its values as one text, by which equals are told apart.
+local function most_often(counts, places)
+  local best
+  for name, times in pairs(counts or {}) do
+    local more = times - (best and counts[best] or 0)
+    if more > 0 or (more == 0 and places[name] < places[best]) then best = name end
+  end
+  return best
+end
+
+
+-- Of the kernels of a side, by tuple(stage, part, name): { previous, next }, the keys
+-- of the kernels around it (absent at an end of the stage). Empty without a trace.
+function kernels.neighbours(side)
+  if not side.trace then return {} end
+  local trace = trace_file.open(side.trace)
+  local found = stages.find(trace, declared_of(side.results), side.results.repeats)
+  local list = kernels_of(trace, found, side.results)
+  local previous, following, around, places = {}, {}, {}, {}
+  for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
+    local key = key_of(kernel.stage, kernel.part, kernel.name)
+    around[key] = {}
+    places[key] = ("%s/%s/%s"):format(kernel.stage or "", kernel.part or "", kernel.name or "")
+  end
+  list:follow { "stage", "part", "name" }
+  for _, pair in ipairs(list:slice(1, #list - 1):group {
+    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }) do
+    if pair.stage == pair.next_stage then
+      local key = key_of(pair.stage, pair.part, pair.name)
+      local next_key = key_of(pair.next_stage, pair.next_part, pair.next_name)
+      count(previous, next_key, key, pair.count)
+      count(following, key, next_key, pair.count)
+    end
+  end
+  for key, entry in pairs(around) do
+    entry.previous, entry.next = most_often(previous[key], places),
+      most_often(following[key], places)
+  end
+  return around
+end
+
+
+-- ---- what changed ----
 
 -- Points of an agreement, and how many make two kernels one.
 local POINTS = { shape = 2, calls = 1, category = 1, neighbour = 2 }
@@ -70,13 +159,13 @@ end
 
 -- The kernels that any run of a side has, as gather gives them, calls and ns being the
 -- means of the runs; samples: the ns in each run, a process's group each.
-local function gather_side(side, stages)
+local function gather_side(side, wanted)
   local list, by_key, runs = {}, {}, {}
   for i, run in ipairs(side.runs) do
     local own
     own, runs[i] = gather(run.results)
     for _, entry in ipairs(own) do
-      if stages[entry.stage] and not by_key[entry.key] then
+      if wanted[entry.stage] and not by_key[entry.key] then
         by_key[entry.key], list[#list + 1] = entry, entry
       end
     end
@@ -260,19 +349,19 @@ local function matched_rows(old, new, old_by_key, new_by_key, around)
 end
 
 
--- Sides of llmprof.compare.side; stages: the names of the stages to compare, a set.
+-- Sides of llmprof.compare.side; wanted: the names of the stages to compare, a set.
 -- Rows, the largest difference first: status ("same", "renamed", "new", "gone"),
 -- why (of a renamed one: what it agrees in), name, was (its old name), where,
 -- calls and ns of both sides per instance of the stage, difference_ns and share (of
 -- all differences, without their signs). Where both sides have the kernel, verdict,
 -- verdict_why, low and high (the interval of the difference in ns), p and holm_p: see
 -- llmprof.compare.verdict.
-function kernels.compare(before, after, stages)
-  local old, old_by_key = gather_side(before, stages)
-  local new, new_by_key = gather_side(after, stages)
+function kernels.compare(before, after, wanted)
+  local old, old_by_key = gather_side(before, wanted)
+  local new, new_by_key = gather_side(after, wanted)
   local rows = matched_rows(old, new, old_by_key, new_by_key, function(gone, fresh)
     if #gone == 0 or #fresh == 0 then return { before = {}, after = {} } end
-    return { before = sequence.neighbours(before), after = sequence.neighbours(after) }
+    return { before = kernels.neighbours(before), after = kernels.neighbours(after) }
   end)
   add_verdicts(rows, before, after)
   table.sort(rows, by_difference)

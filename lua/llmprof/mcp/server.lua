@@ -2,14 +2,83 @@
 -- answered at a time; while a tool runs the input is looked at for its cancellation.
 local commands = require "llmprof.mcp.commands"
 local errors = require "llmprof.process.errors"
-local input = require "llmprof.mcp.input"
 local json = require "llmprof.json"
 local out = require "llmprof.io.output"
 local protocol = require "llmprof.mcp.protocol"
-local resources = require "llmprof.mcp.resources"
+local sys = require "llmprof.sys"
 local tools = require "llmprof.mcp.tools"
 
 local server = {}
+
+
+-- ---- lines ----
+
+-- Lines of standard input, which can be looked at without waiting for the rest of one.
+
+-- Bytes of a line, lines that wait while a request is answered, and bytes of one read.
+server.MOST = 1 << 20
+local WAITING = 64
+local PIECE = 1 << 16
+
+local Input = {}
+Input.__index = Input
+
+
+-- Nothing was read yet: `lines` are whole ones in order, false stands for one that is too
+-- long; `ended`: there is no more to come.
+function server.open()
+  return setmetatable({ lines = {}, parts = {}, size = 0, ended = false }, Input)
+end
+
+
+-- A line is whole: what came of it before, and its last part.
+local function finish(self, last)
+  local is_long = self.size + #last > server.MOST
+  self.parts[#self.parts + 1] = last
+  table.insert(self.lines, not is_long and table.concat(self.parts):gsub("\r$", "") or false)
+  self.parts, self.size = {}, 0
+end
+
+
+-- Keep the beginning of a line, but for one that is too long already.
+local function keep(self, part)
+  self.size = self.size + #part
+  if self.size > server.MOST then self.parts = {} else self.parts[#self.parts + 1] = part end
+end
+
+
+-- Take what is there, waiting for the first byte; a request to end is an end.
+local function feed(self)
+  local bytes, message, code = sys.read(0, PIECE)
+  if not bytes and code ~= "interrupted" then errors.raise("failed", message) end
+  if not bytes or bytes == "" then
+    self.ended = true
+    if self.size > 0 then finish(self, "") end
+    return
+  end
+  local at, newline = 1, bytes:find("\n", 1, true)
+  while newline do
+    finish(self, bytes:sub(at, newline - 1))
+    at, newline = newline + 1, bytes:find("\n", newline + 1, true)
+  end
+  if at <= #bytes then keep(self, bytes:sub(at)) end
+end
+
+
+-- Take what is there by now; waits for nothing. Who says more than may wait has to.
+function Input:look()
+  while not self.ended and #self.lines < WAITING and sys.readable(0) do feed(self) end
+end
+
+
+-- The next line, false for one that is too long; nil at the end.
+function Input:next()
+  while #self.lines == 0 and not self.ended do feed(self) end
+  return table.remove(self.lines, 1)
+end
+
+
+-- ---- the server ----
 
 local INSTRUCTIONS = "llmprof profiles LLM inference. Ask `runs`, then `digest` of a run; `table` "
   .. "and `query` for more, `compare` for what changed. Times are ns; null was not measured."
@@ -89,18 +158,18 @@ end
 
 
 methods["resources/list"] = function(_, given)
-  return { resources = resources.list(commands.root_of(given.root)) }
+  return { resources = tools.list_resources(commands.root_of(given.root)) }
 end
 
 
 methods["resources/templates/list"] = function()
-  return { resourceTemplates = resources.templates() }
+  return { resourceTemplates = tools.resource_templates() }
 end
 
 
 methods["resources/read"] = function(params, given)
   local uri = params.uri
-  local text = type(uri) == "string" and resources.read(commands.root_of(given.root), uri)
+  local text = type(uri) == "string" and tools.read_resource(commands.root_of(given.root), uri)
   if not text then return nil, "params", ("no resource '%s'"):format(protocol.said(uri)) end
   return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = text } } }
 end
@@ -140,7 +209,7 @@ end
 
 local function handle(line, given)
   if not line then
-    return protocol.error(json.null, "request", ("a message of over %d bytes"):format(input.MOST))
+    return protocol.error(json.null, "request", ("a message of over %d bytes"):format(server.MOST))
   end
   local messages, batch_or_wrong = protocol.decode(line, agreed)
   if not messages then return batch_or_wrong end
@@ -160,7 +229,7 @@ end
 -- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
 -- seconds (that an answer may take; nil: those of llmprof.mcp.commands).
 function server.run(given)
-  incoming, agreed = input.open(), nil
+  incoming, agreed = server.open(), nil
   while true do
     local line = incoming:next()
     if line == nil then return end

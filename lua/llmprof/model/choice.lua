@@ -4,7 +4,7 @@
 -- was set for this run; what the workload says it ran (metrics.json, decoders
 -- only); the recorded capture's own; the recipe's model.arch; the config.json in the
 -- folder that model.path names.
-local dtypes = require "llmprof.model.dtypes"
+local quantisation = require "llmprof.model.quantisation"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local huggingface = require "llmprof.model.huggingface"
@@ -71,9 +71,9 @@ local function in_run_format(arch, metrics)
   local formats = arch.formats
   local ran = metrics and metrics.model and metrics.model.dtype
   if not ran then return arch end
-  local name = dtypes.name(ran, "metrics.json: model.dtype")
+  local name = quantisation.name(ran, "metrics.json: model.dtype")
   for what, format in pairs(formats) do
-    if not dtypes.is_quantised(format) then formats[what] = name end
+    if not quantisation.is_quantised(format) then formats[what] = name end
   end
   return arch
 end
@@ -83,9 +83,9 @@ end
 local function in_set_formats(arch, cfg)
   local formats = arch.formats
   if cfg.weight_dtype then
-    formats.weights = dtypes.name(cfg.weight_dtype, "model.weight_dtype")
+    formats.weights = quantisation.name(cfg.weight_dtype, "model.weight_dtype")
   end
-  if cfg.kv_dtype then formats.kv = dtypes.name(cfg.kv_dtype, "model.kv_dtype") end
+  if cfg.kv_dtype then formats.kv = quantisation.name(cfg.kv_dtype, "model.kv_dtype") end
   return arch
 end
 

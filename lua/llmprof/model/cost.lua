@@ -16,7 +16,7 @@
 -- A multiply-add is 2 FLOP. Only matrix products, convolutions and the two
 -- products of attention count; norms, activations, softmax and rotary positions
 -- are left out, as is usual for MFU.
-local dtypes = require "llmprof.model.dtypes"
+local quantisation = require "llmprof.model.quantisation"
 local errors = require "llmprof.process.errors"
 
 local cost = {}
@@ -48,10 +48,10 @@ end
 
 
 -- An empty sum. formats: { weights, kv, activations, embeddings }, names of
--- llmprof.model.dtypes. All results are in FLOP and bytes.
+-- llmprof.model.quantisation. All results are in FLOP and bytes.
 function cost.new(formats)
   local bytes = {}
-  for what, name in pairs(formats) do bytes[what] = dtypes.bytes(name) end
+  for what, name in pairs(formats) do bytes[what] = quantisation.bytes(name) end
   return setmetatable({ element = bytes, flops = 0, weight_bytes = 0, kv_read_bytes = 0,
     kv_write_bytes = 0, activation_bytes = 0, parts = {}, index = {} }, Cost)
 end

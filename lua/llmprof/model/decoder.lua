@@ -8,7 +8,6 @@
 -- defined, keys and values expanded; kernels that absorb the expansion issue
 -- more. Layers may also see a window or a chunk only, or keep a state instead of
 -- a cache (llmprof.model.mixers).
-local altup = require "llmprof.model.altup"
 local cost = require "llmprof.model.cost"
 local mixers = require "llmprof.model.mixers"
 local schema = require "llmprof.model.schema"
@@ -63,7 +62,7 @@ decoder.FIELDS = {
   v_head_dim = { "whole", 0 },
 }
 
-for _, more in ipairs { mixers.FIELDS, altup.FIELDS } do
+for _, more in ipairs { mixers.FIELDS, mixers.ALTUP_FIELDS } do
   for name, field in pairs(more) do decoder.FIELDS[name] = field end
 end
 
@@ -280,7 +279,7 @@ local function layer_products(d)
   mixers.add(list, d)
   add_network(list, d, "mlp", d.intermediate_size, d.networks.dense)
   add_experts(list, d)
-  altup.add(list, d)
+  mixers.add_altup(list, d)
   list.add("norms", norm, d.hidden_size, d.num_hidden_layers * d.norms_per_layer + 1,
     { vectors = true })
   return list
@@ -305,7 +304,7 @@ function decoder.parameters(d)
   local head = cost.weights(lm_head(d))
   local embedding = d.tie_word_embeddings and 0 or d.vocab_size * d.hidden_size
   local tables = d.learned_positions * d.hidden_size
-    + d.vocab_size_per_layer_input * altup.embedding_width(d)
+    + d.vocab_size_per_layer_input * mixers.embedding_width(d)
   return { total = total + head + embedding + tables,
     active = math.floor(active + head + 0.5) }
 end
@@ -333,7 +332,7 @@ end
 -- Numbers that a token takes from tables.
 local function embedding_width(d)
   local positions = d.learned_positions > 0 and d.hidden_size or 0
-  return d.hidden_size + positions + altup.embedding_width(d)
+  return d.hidden_size + positions + mixers.embedding_width(d)
 end
 
 

@@ -2,7 +2,6 @@
 -- llmprof.model reads it. llmprof.model.families knows how families differ,
 -- llmprof.model.quantisation what their weights are stored in.
 local decoder = require "llmprof.model.decoder"
-local dtypes = require "llmprof.model.dtypes"
 local errors = require "llmprof.process.errors"
 local families = require("llmprof.model.families").known
 local json = require "llmprof.json"
@@ -92,7 +91,7 @@ end
 
 
 local function formats_of(config, outer, where)
-  local plain = dtypes.name(value_of(config, "torch_dtype") or value_of(config, "dtype")
+  local plain = quantisation.name(value_of(config, "torch_dtype") or value_of(config, "dtype")
     or value_of(outer, "torch_dtype") or value_of(outer, "dtype") or "bfloat16",
     where .. ": torch_dtype")
   local quantised = value_of(outer, "quantization_config")

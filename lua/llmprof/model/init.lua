@@ -16,7 +16,7 @@
 --   source           where it was read
 --   formats          weights, kv, activations, embeddings, projections (of
 --                    attention), experts: number formats of
---                    llmprof.model.dtypes; products are computed in that of
+--                    llmprof.model.quantisation; products are computed in that of
 --                    the activations
 --   decoder          fields of llmprof.model.decoder
 --   encoders         list, fields of llmprof.model.encoder
@@ -30,7 +30,7 @@
 -- flops, weight_bytes }. docs/metrics.md has the formulas.
 local cost = require "llmprof.model.cost"
 local decoder = require "llmprof.model.decoder"
-local dtypes = require "llmprof.model.dtypes"
+local quantisation = require "llmprof.model.quantisation"
 local encoder = require "llmprof.model.encoder"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
@@ -77,7 +77,7 @@ local function read_formats(given, where)
   end
   for _, what in ipairs { "weights", "activations", "kv", "embeddings", "projections",
     "experts" } do
-    formats[what] = dtypes.name(formats[what], where .. "." .. what)
+    formats[what] = quantisation.name(formats[what], where .. "." .. what)
   end
   return formats
 end

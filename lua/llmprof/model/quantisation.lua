@@ -1,9 +1,15 @@
 -- quantization_config of a Hugging Face config.json -> number formats: of
 -- weights, of what they are multiplied with, of the cache; and which products
 -- were left as they are.
+local errors = require "llmprof.process.errors"
+local nearest = require "llmprof.tables.suggest"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local quantisation = {}
+
+
+-- ---- quantisation ----
 
 -- Methods whose weights are integers of so many `bits`.
 local INTEGER_METHODS = { gptq = true, awq = true, auto_gptq = true, ["auto-round"] = true }
@@ -125,7 +131,7 @@ local function is_left_out(names, words, layers)
 end
 
 
--- Formats of llmprof.model.dtypes: weights, activations, and kv, projections and
+-- Formats of llmprof.model.quantisation: weights, activations, and kv, projections and
 -- experts where they differ from the others. plain: the format of the model.
 function quantisation.formats(config, plain, layers, where)
   local weights, activations, kv = formats_of(config, where)
@@ -135,6 +141,49 @@ function quantisation.formats(config, plain, layers, where)
     if is_left_out(names, words, layers) then made[part] = plain end
   end
   return made
+end
+
+
+-- ---- types of numbers ----
+
+-- Number formats of weights, caches and products, and what an element takes.
+
+-- Bytes per element. Scales of quantised formats are not in it (with groups of
+-- 128 they add 1 % to int8 and 3 % to int4), except where the format itself has
+-- one of 8 bits per block: 32 numbers in mxfp4 (OCP MX), 16 in nvfp4.
+local BYTES = {
+  fp64 = 8, fp32 = 4, tf32 = 4, bf16 = 2, fp16 = 2, fp8 = 1, int8 = 1, fp4 = 0.5, int4 = 0.5,
+  mxfp4 = 17 / 32, nvfp4 = 9 / 16,
+}
+
+-- Spellings of frameworks.
+local SPELLINGS = {
+  float64 = "fp64", float32 = "fp32", float = "fp32", bfloat16 = "bf16", float16 = "fp16",
+  half = "fp16", float8_e4m3fn = "fp8", float8_e5m2 = "fp8", fp8_e4m3 = "fp8", fp8_e5m2 = "fp8",
+  e4m3 = "fp8",
+}
+
+
+-- The format's name as used here; an error that lists them for any other.
+-- where says what the name is of.
+function quantisation.name(given, where)
+  local name = SPELLINGS[given] or given
+  if BYTES[name] then return name end
+  errors.raise("usage", ("%s: no number format '%s'%s"):format(where, tostring(given),
+    nearest.suggestion(tostring(given), sorted_keys(BYTES))),
+    { hint = "there are: " .. table.concat(sorted_keys(BYTES), ", ") })
+end
+
+
+-- Is it one that weights are quantised to?
+function quantisation.is_quantised(name)
+  return BYTES[name] <= 1
+end
+
+
+-- Bytes of one element of a format that quantisation.name gave.
+function quantisation.bytes(name)
+  return BYTES[name]
 end
 
 

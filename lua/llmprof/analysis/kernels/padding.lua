@@ -7,7 +7,7 @@
 -- FLOP per byte fills the rest of its tiles with nothing. Parts of a stage have the tokens
 -- of their own description, experts those that are routed to each. Bytes are read more than
 -- once, so that tiles are filled at least so many times over.
-local dtypes = require "llmprof.model.dtypes"
+local quantisation = require "llmprof.model.quantisation"
 local range_name = require "llmprof.trace.nvtx_names"
 
 local padding = {}
@@ -68,7 +68,7 @@ local function padding_of(kernel, needs)
   local counted = kernel.counters
   if not needs or not counted then return nil end
   local bytes, flop = counted.l2_bytes_per_launch, counted.tensor_flop_per_launch
-  local width = counted.tensor_format and dtypes.bytes(counted.tensor_format)
+  local width = counted.tensor_format and quantisation.bytes(counted.tensor_format)
   if not (bytes and flop and width) or bytes <= 0 then return nil end
   local most = needed(kernel, needs, width)
   local times = most and flop / bytes / most

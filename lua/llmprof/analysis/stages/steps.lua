@@ -80,7 +80,9 @@ end
 
 -- The first of ranges by start that does not start before `time`.
 local function first_from(ranges, time)
-  return statistics.first_place(#ranges, function(place) return ranges[place].host_start >= time end)
+  return statistics.first_place(#ranges, function(place)
+    return ranges[place].host_start >= time
+  end)
 end
 
 

@@ -8,7 +8,6 @@ local out = require "llmprof.io.output"
 local plan = lazy "llmprof.collector.plan"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
-local refusals = lazy "llmprof.collector.refusals"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"
 local trace_argument = lazy "llmprof.cli.trace_argument"
@@ -161,7 +160,7 @@ function command.run(given, words)
   local write = writer_for(given.output)
   local path = library.ensure(given.library)
   local folder <close> = spools.scratch(folder_of(given.output))
-  local refused <close> = refusals.open()
+  local refused <close> = spools.open()
   local env = library.environment(path, { folder = folder.path, refusals = refused.key,
     plan = given.plan and folder.path .. "/plan" })
   if given.plan then

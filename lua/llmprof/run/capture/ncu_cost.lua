@@ -1,6 +1,6 @@
 -- What measuring counters costs here: how much of the budget goes before and between
 -- the measured launches, and what a finished run says of the next one's.
-local cost = require "llmprof.nvidia.ncu.cost"
+local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local errors = require "llmprof.process.errors"
 local largest_first = require "llmprof.analysis.counters.largest_first"
 local ncu = require "llmprof.nvidia.ncu.command"
@@ -47,7 +47,7 @@ end
 
 local function figures_of(ctx)
   local found = tool.try(ctx, ncu)
-  return cost.figures(found and found.version, ncu_cost.chip(ctx), memory_of(ctx))
+  return metric_cache.figures(found and found.version, ncu_cost.chip(ctx), memory_of(ctx))
 end
 
 
@@ -69,7 +69,7 @@ function ncu_cost.learn(ctx, said)
   for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
   local each = statistics.median(gaps)
   local predicted = (plan.seconds - plan.overhead_s) / plan.expected
-  cost.learn(tool.of(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
+  metric_cache.learn(tool.of(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
     launch = launch_factor(plan, said, each * #times) })
 end
 

@@ -12,14 +12,12 @@ local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
 local plan = require "llmprof.collector.plan"
-local refusals = require "llmprof.collector.refusals"
 local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
-local steer = require "llmprof.collector.steer"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local trace_file = require "llmprof.trace.file"
-local vendor = require "llmprof.collector.vendor"
+local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
 local files = layout.collector
@@ -172,7 +170,7 @@ end
 
 local function run(ctx, spec, folder)
   local watch, chosen, stuck = gpu_watch.start(), nil, nil
-  local listener <close> = steer.open(folder.socket, function()
+  local listener <close> = plan.open(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
   end, function(line) stuck = stuck or line == "stalled" end)
@@ -274,7 +272,7 @@ function under_collector.capture(ctx)
   end
   local folder <close> = scratch(ctx)
   local sockets <close> = spools.scratch(SOCKETS)
-  local refused <close> = refusals.open()
+  local refused <close> = spools.open()
   folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
   ctx.run:write(files.plan, plan_text(ctx))
   local result, lines = run(ctx, spec, folder)

@@ -6,13 +6,12 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local layout = require "llmprof.bundle.layout"
-local refusals = require "llmprof.collector.refusals"
 local spool = require "llmprof.spool"
 local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"
 local tools = require "llmprof.nvidia.tools"
-local vendor = require "llmprof.collector.vendor"
+local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
 local files = layout.collector
@@ -103,7 +102,7 @@ function under_spools.capture(ctx)
   workload.keep_inputs(ctx, layout.workload.folder)
   await_window(ctx, result, lines)
   spools.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
-  for _, line in ipairs(refusals.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
+  for _, line in ipairs(spools.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
   spool_files.keep_timeline(ctx)
   local ended = workload.complaint(result)
   if ended then

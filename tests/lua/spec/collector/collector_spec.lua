@@ -4,7 +4,6 @@ local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local library = require "llmprof.collector.library"
 local plan = require "llmprof.collector.plan"
-local refusals = require "llmprof.collector.refusals"
 local spawn = require "llmprof.spawn"
 local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"
@@ -56,7 +55,7 @@ describe("llmprof.collector", function()
   end
 
   it("hears from processes that could write no spool", function()
-    local heard <close> = refusals.open()
+    local heard <close> = spools.open()
     assert.same({}, heard:said(top()))
     refused(heard.key, 1)
     assert.matches("^process %d+ of user %d+ could not write its recording: No such file or "
@@ -69,7 +68,7 @@ describe("llmprof.collector", function()
   end)
 
   it("reads why a process could not write all of its spool", function()
-    local heard <close> = refusals.open()
+    local heard <close> = spools.open()
     assert(fs.symlink("File too large", top() .. "/12-900.spool.lost"))
     assert(fs.symlink("not one of ours", top() .. "/x.spool.lost"))
     assert.same({ "process 12 could not write all of its recording: File too large" },
@@ -85,7 +84,7 @@ describe("llmprof.collector", function()
   end)
 
   it("believes only those who have the whole key", function()
-    local heard <close> = refusals.open()
+    local heard <close> = spools.open()
     refused(heard.key:sub(1, 16) .. ("0"):rep(16), 2)
     assert.same({}, heard:said(top()))
   end)

@@ -1,5 +1,4 @@
 local kernels = require "llmprof.compare.kernels"
-local sequence = require "llmprof.compare.sequence"
 local sides = require "tests.lua.support.sides"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -74,10 +73,10 @@ gone decode a 1 -> -, 10 -> - us]], said(
   end)
 
   describe("with the traces at hand", function()
-    local neighbours = sequence.neighbours
+    local neighbours = kernels.neighbours
 
-    before_each(function() sequence.neighbours = function(one) return one.around end end)
-    after_each(function() sequence.neighbours = neighbours end)
+    before_each(function() kernels.neighbours = function(one) return one.around end end)
+    after_each(function() kernels.neighbours = neighbours end)
 
     local function placed(kernel, around)
       local made = side(kernel)

@@ -1,9 +1,9 @@
-local sequence = require "llmprof.compare.sequence"
+local sequence = require "llmprof.compare.kernels"
 local sides = require "tests.lua.support.sides"
 local trace_file = require "llmprof.trace.file"
 local tuple = require("llmprof.tables.keys").tuple
 
-describe("llmprof.compare.sequence", function()
+describe("llmprof.compare.kernels", function()
   it("tells the kernels just before and after each", function()
     local side = sides.side { stages = { sides.stage { name = "prefill", walls = { 1 } },
       sides.stage { name = "decode", walls = { 1 } } } }

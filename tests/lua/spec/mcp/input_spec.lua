@@ -1,7 +1,7 @@
-local input = require "llmprof.mcp.input"
+local server = require "llmprof.mcp.server"
 local sys = require "llmprof.sys"
 
-describe("llmprof.mcp.input", function()
+describe("llmprof.mcp.server", function()
   local read, readable = sys.read, sys.readable
 
   after_each(function() sys.read, sys.readable = read, readable end)
@@ -15,7 +15,7 @@ describe("llmprof.mcp.input", function()
       taken = taken + #(pieces[at] or "")
       return pieces[at] or ""
     end
-    return input.open(), function() return taken end
+    return server.open(), function() return taken end
   end
 
   local function all_of(incoming)
@@ -32,7 +32,7 @@ describe("llmprof.mcp.input", function()
   end)
 
   it("passes over a line that is too long, keeping none of it", function()
-    local long = ("x"):rep(input.MOST)
+    local long = ("x"):rep(server.MOST)
     assert.same({ "a", false, "b" }, all_of(coming { "a\n", long, long, long, "\nb\n" }))
   end)
 

@@ -1,8 +1,8 @@
-local cost = require "llmprof.nvidia.ncu.cost"
+local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local fs = require "llmprof.fs"
 local paths = require "llmprof.io.paths"
 
-describe("llmprof.nvidia.ncu.cost", function()
+describe("llmprof.nvidia.ncu.metric_cache", function()
   local top
   local real = paths.folder
 
@@ -16,27 +16,27 @@ describe("llmprof.nvidia.ncu.cost", function()
   end)
 
   it("goes with the memory that is saved and restored", function()
-    assert.near(0.038, cost.figures().pass_s, 1e-9)
-    assert.near(0.023, cost.figures("2025.3.1", "GH100", 0).pass_s, 1e-9)
-    assert.near(0.028, cost.figures("2025.3.1", "GH100", 1e9).pass_s, 1e-9)
-    assert.near(0.038, cost.figures(nil, nil, 16e9).pass_s, 1e-9)
+    assert.near(0.038, metric_cache.figures().pass_s, 1e-9)
+    assert.near(0.023, metric_cache.figures("2025.3.1", "GH100", 0).pass_s, 1e-9)
+    assert.near(0.028, metric_cache.figures("2025.3.1", "GH100", 1e9).pass_s, 1e-9)
+    assert.near(0.038, metric_cache.figures(nil, nil, 16e9).pass_s, 1e-9)
   end)
 
   it("learns from runs, for the same ncu and chip", function()
-    cost.learn("2025.3.1", "GH100", { pass = 2, launch = 0.5 })
-    cost.learn("2025.3.1", "GH100", { pass = 0.75 })
-    local figures = cost.figures("2025.3.1", "GH100", 0)
+    metric_cache.learn("2025.3.1", "GH100", { pass = 2, launch = 0.5 })
+    metric_cache.learn("2025.3.1", "GH100", { pass = 0.75 })
+    local figures = metric_cache.figures("2025.3.1", "GH100", 0)
     assert.near(0.023 * 1.5, figures.pass_s, 1e-9)
     assert.near(0.075e-3, figures.launch_s, 1e-9)
-    assert.near(0.15e-3, cost.figures("2025.3.1", "GB100", 0).launch_s, 1e-9)
-    assert.near(0.15e-3, cost.figures("2026.1.0", "GH100", 0).launch_s, 1e-9)
+    assert.near(0.15e-3, metric_cache.figures("2025.3.1", "GB100", 0).launch_s, 1e-9)
+    assert.near(0.15e-3, metric_cache.figures("2026.1.0", "GH100", 0).launch_s, 1e-9)
   end)
 
   it("believes no figure that is far off, and no damaged file", function()
-    cost.learn("1", "c", { pass = 100, launch = 0 / 0 })
-    assert.near(0.023, cost.figures("1", "c", 0).pass_s, 1e-9)
+    metric_cache.learn("1", "c", { pass = 100, launch = 0 / 0 })
+    assert.near(0.023, metric_cache.figures("1", "c", 0).pass_s, 1e-9)
     assert(fs.write(top .. "/cache/ncu-cost-1-c.json", "[1"))
-    assert.near(0.15e-3, cost.figures("1", "c", 0).launch_s, 1e-9)
-    cost.learn("1", "c", {})
+    assert.near(0.15e-3, metric_cache.figures("1", "c", 0).launch_s, 1e-9)
+    metric_cache.learn("1", "c", {})
   end)
 end)

@@ -9,7 +9,6 @@ local bundle = require "tests.lua.support.bundle"
 local columns = require "llmprof.report.columns"
 local comparison = require "llmprof.compare.comparison"
 local compared = require "llmprof.compare.report"
-local curve = require "llmprof.compare.sweep.curve"
 local digest = require "llmprof.report.digest"
 local document = require "llmprof.io.document"
 local fs = require "llmprof.fs"
@@ -46,7 +45,8 @@ local elsewhere = {
   ["inferred.layers"] = { "tests/lua/spec/analysis/stages/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
-  ["left_out.first"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "rep = 1, first = 1, ns" },
+  ["left_out.first"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
+    "rep = 1, first = 1, ns" },
   ["left_out.openings"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "openings = 2" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },
@@ -353,10 +353,11 @@ local function sweep_rows(top)
   local made = sweep.rows(list)
   local loads = {}
   for i, rate in ipairs { 2, 4 } do
-    loads[i] = { label = "load.rate=" .. rate, load = curve.point(served.results(rate,
+    loads[i] = { label = "load.rate=" .. rate, load = sweep.point(served.results(rate,
       { page = served.page, failed = i > 1 and 3 or nil })) }
   end
-  return { sweep_runs = made.runs, sweep_stages = made.stages, sweep_loads = curve.rows(loads) }
+  return { sweep_runs = made.runs, sweep_stages = made.stages,
+    sweep_loads = sweep.curve_rows(loads) }
 end
 
 

@@ -1,4 +1,3 @@
-local curve = require "llmprof.compare.sweep.curve"
 local report = require "llmprof.compare.sweep.report"
 local support = require "tests.lua.support.served"
 
@@ -8,9 +7,9 @@ local function rows_of(rates, changes)
   local runs = {}
   for i, rate in ipairs(rates) do
     runs[i] = { label = "load.rate=" .. rate, short = "rate=" .. rate,
-      load = curve.point(support.results(rate, (changes or {})[rate])) }
+      load = report.point(support.results(rate, (changes or {})[rate])) }
   end
-  return curve.rows(runs)
+  return report.curve_rows(runs)
 end
 
 
@@ -23,7 +22,7 @@ end
 
 describe("the load-latency curve", function()
   it("is none of runs without a load, or of one", function()
-    assert.same({}, curve.rows { { label = "a" }, { label = "b" } })
+    assert.same({}, report.curve_rows { { label = "a" }, { label = "b" } })
     assert.same({}, rows_of { 4 })
   end)
 
@@ -31,7 +30,7 @@ describe("the load-latency curve", function()
     local rows = rows_of({ 8, 2, 4, 1 }, { [8] = { seconds = 25 } })
     assert.same({ "", "", "knee", "beyond" }, marks(rows))
     assert.equal("Knee: 4.00/s are answered as they come; of 8.00/s they are not, or wait three "
-      .. "times as long.", curve.sentence(rows))
+      .. "times as long.", report.sentence(rows))
   end)
 
   it("has it before TTFT is three times as long, and before requests fail", function()
@@ -43,16 +42,16 @@ describe("the load-latency curve", function()
   it("has none where all rates are answered, or not even the least", function()
     local rows = rows_of { 1, 2 }
     assert.same({ "", "" }, marks(rows))
-    assert.equal("No knee up to 2.00/s: sweep higher rates.", curve.sentence(rows))
+    assert.equal("No knee up to 2.00/s: sweep higher rates.", report.sentence(rows))
     rows = rows_of({ 1, 2 }, { { seconds = 1000 }, { seconds = 1000 } })
-    assert.equal("No knee: even 1.00/s are more than is answered.", curve.sentence(rows))
+    assert.equal("No knee: even 1.00/s are more than is answered.", report.sentence(rows))
   end)
 
   it("says so where a lower load is slower", function()
     local rows = rows_of({ 1, 2, 4, 8 }, { [2] = { ttft_ms = 200 }, [8] = { failed = 1 } })
     assert.same({ "", "slow", "knee", "beyond" }, marks(rows))
     assert.matches(" 1 lower rate was slower than that: something else went on",
-      curve.sentence(rows))
+      report.sentence(rows))
   end)
 
   it("is in what a sweep prints, and writes", function()
