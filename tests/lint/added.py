@@ -16,8 +16,8 @@ from pathlib import Path
 
 LLMPROF = Path(sys.argv[1]).resolve()
 TREE = Path.cwd()
-COPIED = ("lua", "docs", "conf", "tests/lua", "tests/lint")
-LINKED = ("core", "include", "recipes", "completions")
+COPIED = ("lua", "docs", "conf", "core", "include", "tests/lua", "tests/lint")
+LINKED = ("recipes", "completions")
 
 RULE = """local rule = { name = "planted" }
 function rule.examine(_, report) return report.abstain "planted" end
@@ -141,6 +141,10 @@ ROWS = {
         write("lua/llmprof/planted/README.md", "# planted\n\nMay use: io.\n"),
         [(insert("docs/architecture.md", "| `advice` | ", "| `planted` | Planted. |"),
           "lint.layers")]),
+    "a function for other programs": (
+        insert("include/llmprof/version.h", "const char *llmprof_version",
+               "void llmprof_planted(void);"),
+        [(update("core/exports.txt", "exports"), "lint.exports")]),
 }
 
 
