@@ -1,5 +1,6 @@
 -- vLLM. With its profiler "cuda" every worker puts a range around each step:
 --   execute_context_2(1024)_generation_6(6)      requests(tokens)
+--   execute_context_1(888_788544)_generation_0(0)   with the sum of squares behind them
 --   execute_12_context_3(sq128sk256...)_generation_2(sq1sk300...)   with details
 --   execute_new_2_cached_6                        before 0.13: no tokens
 -- The range is the CPU's: with asynchronous scheduling the GPU runs it later.
@@ -8,13 +9,13 @@ local vllm = { name = "vllm", title = "vLLM",
 
 -- Tokens in the brackets: "1024", or the sum of new ones in "sq128sk256...".
 local function tokens_in(inside)
-  return tonumber(inside) or tonumber(inside:match "^sq(%d+)sk")
+  return tonumber(inside:match "^%d+%f[_\0]") or tonumber(inside:match "^sq(%d+)sk")
 end
 
 
 function vllm.step(tag)
   local number, context, inside, generation, made =
-    tag:match "^execute_?(%d*)_context_(%d+)%((%w*)%)_generation_(%d+)%((%w*)%)"
+    tag:match "^execute_?(%d*)_context_(%d+)%(([%w_]*)%)_generation_(%d+)%(([%w_]*)%)"
   if context then
     return { number = tonumber(number), context = tonumber(context),
       context_tokens = tonumber(context) == 0 and 0 or tokens_in(inside),

@@ -14,6 +14,8 @@ describe("llmprof.engines", function()
     assert.same({ number = 12, context = 3, context_tokens = 128, generation = 2,
       generation_tokens = 1 },
       step("vllm", "execute_12_context_3(sq128sk256sqsq1sqsk1)_generation_2(sq1sk300sqsq1sqsk1)"))
+    assert.same({ context = 1, context_tokens = 888, generation = 0, generation_tokens = 0 },
+      step("vllm", "execute_context_1(888_788544)_generation_0(0)"))
     assert.same({ context = 0, context_tokens = 0, generation = 6 },
       step("vllm", "execute_new_0_cached_6"))
     assert.is_nil(step("vllm", "execute_model"))
