@@ -1,7 +1,7 @@
 -- What nsys leaves, whoever began its session: reports settled in the run, exported,
 -- scrubbed and made one timeline.
-local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
+local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
@@ -9,7 +9,6 @@ local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local tool = require "llmprof.run.capture.tool"
-local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
 local nsys_reports = {}
@@ -50,39 +49,14 @@ function nsys_reports.export_argv(ctx, report, target, plain)
 end
 
 
--- Whether the export was made; what nsys said, or why it said nothing.
-local function run_export(ctx, argv, target)
-  ctx.command(argv)
-  local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
-    ctx.tick)
-  local info = fs.stat(target)
-  return output and info and info.size > 0, output or result
-end
-
-
--- An nsys that refuses --include-blobs is asked again without.
-local function export_raw(ctx, report, target)
-  local made, said = run_export(ctx, nsys_reports.export_argv(ctx, report, target), target)
-  local plain = not made and nsys.refuses_blobs(said)
-  if plain then
-    made, said = run_export(ctx, nsys_reports.export_argv(ctx, report, target, true), target)
-  end
-  if not made then
-    local by_hand = nsys_reports.export_argv(ctx, report, "run.sqlite", plain)
-    errors.raise("failed", ("nsys could not export %s"):format(report),
-      { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
-  end
-  errors.check(fs.chmod(target, private.FILE_MODE))
-end
-
-
 -- The export holds the whole environment of the workload; the bundle keeps a copy
 -- without it, and the export is gone whatever happens.
 function nsys_reports.export(ctx, report, target)
   ctx.progress(("exporting %s"):format(report))
   local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
   local raw = folder.path .. "/run.sqlite"
-  export_raw(ctx, report, raw)
+  exported.make(tool.of(ctx, nsys).path, ctx.run:path(report), raw, { name = report,
+    timeout = ctx.cfg.nsys.export_timeout_s, on_command = ctx.command, on_idle = ctx.tick })
   if ctx.cfg.nsys.scrub then return errors.check(scrub.copy(raw, target)) end
   errors.check(fs.rename(raw, target))
 end
