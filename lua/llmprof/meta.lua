@@ -268,10 +268,11 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config
 ---@field cache llmprof.Config.cache Keys cache.*
----@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
+---@field capture "auto"|"nsys"|"builtin"|"recorded"|"files"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
 ---@field cpu_stacks? string[] Files of collapsed stacks that a sampler such as py-spy or perf took of the run, STAGE=FILE of one stage
+---@field files? string[] With capture=files: traces of any format that is read, and folders of them
 ---@field hardware llmprof.Config.hardware Keys hardware.*
 ---@field launch llmprof.Config.launch Keys launch.*
 ---@field limits llmprof.Config.limits Keys limits.*
@@ -544,7 +545,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.counters_source
 ---@field file string In the bundle
----@field from "live"|"recorded"|"builtin"
+---@field from "live"|"recorded"|"builtin"|"files"
 ---@field tool? string
 
 ---@class llmprof.results.cpu_samples
@@ -812,7 +813,7 @@ function Groups:mean(column) end
 ---@field min_ns number Nanoseconds
 ---@field name string Demangled
 ---@field part? string Child stage
----@field shapes llmprof.results.shape[]
+---@field shapes llmprof.results.shape[] None where the trace does not say them
 ---@field share? number 0 to 1
 ---@field short_name string Function name without parameters
 ---@field stage string
@@ -1478,7 +1479,7 @@ function Groups:mean(column) end
 ---@field export_product? string Version of nsys that exported
 ---@field export_schema? string Version of nsys's SQLite schema
 ---@field file string In the bundle
----@field from "live"|"recorded"|"builtin" Kind of capture
+---@field from "live"|"recorded"|"builtin"|"files" Kind of capture
 ---@field recorded? string When, as the capture says
 ---@field tool? string
 

@@ -119,12 +119,19 @@ end
 
 -- ---- other words ----
 
+local TRACES = { ".sqlite", ".nsys-rep", ".spool", ".json", ".json.gz" }
+
+local function add_traces(add, typed)
+  for _, ending in ipairs(TRACES) do add_files(add, typed, ending) end
+end
+
+
 local function add_runs(add, typed)
   local root = user.root()
   local runs = artifacts.list(root)
   for i = #runs, 1, -1 do add(runs[i].id, runs[i].manifest and runs[i].manifest.recipe) end
   if #runs > 0 then add("latest", "the newest") end
-  add_files(add, typed, false)
+  add_traces(add, typed)
 end
 
 
@@ -176,7 +183,7 @@ local kinds = {
   section = add_sections,
   side = add_sides,
   baseline = add_baseline_words,
-  trace = function(add, typed) add_files(add, typed, ".sqlite") end,
+  trace = add_traces,
   script = function(add, typed) add_files(add, typed, ".lua") end,
   topic = add_topics,
 }

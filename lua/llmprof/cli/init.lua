@@ -4,6 +4,7 @@
 local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
+local fs = require "llmprof.fs"
 local help = require "llmprof.cli.help"
 local lazy = require "llmprof.io.lazy"
 local limits = require "llmprof.process.limits"
@@ -62,6 +63,8 @@ local function dispatch(argv)
     return run_command("eval", table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
+  elseif fs.stat(first) and not first:find "%.lua$" and not recipe.has(first) then
+    return run_command("report", argv)
   elseif first:find "%.lua$" or first:find("/", 1, true) or first:sub(1, 1) == "-"
     or recipe.has(first) then
     return run_command("run", argv)

@@ -1,17 +1,36 @@
--- The argument of commands that take a trace: a file, or the timeline of a run.
+-- The argument of commands that take a trace: a file, the timeline of a run, or the one
+-- trace of a folder.
 local artifacts = require "llmprof.bundle.artifacts"
+local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
+local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
+local handed = require "llmprof.trace.handed"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 
 local argument = {}
 
--- The file that a word names: itself where it is a path, else that of the run (its
--- id, "latest") that lies in `root`.
+local function only_trace(folder)
+  local traces = handed.look({ folder }, exported.of).traces
+  if #traces == 1 then return traces[1] end
+  return errors.raise("usage", ("%s: %d traces: name one"):format(folder, #traces),
+    { hint = "all of them together: " .. command_line.show { "llmprof", "report", folder } })
+end
+
+
+-- The file that a word names: itself where it is a path, the export of a report of nsys, the
+-- timeline of a run (its id, "latest", its folder; runs lie in `root`), the one trace of
+-- another folder.
 function argument.path(word, root)
-  if fs.stat(word) or word == "" or word:find "[./]" then return word end
+  local info = fs.stat(word)
+  if info and info.type == "directory" then
+    return layout.find(word, "timeline") or only_trace(word)
+  elseif info and exported.is_report(word) then
+    return exported.of(word)
+  end
+  if info or word == "" or word:find "[./]" then return word end
   return artifacts.open(word, root):path(layout.timeline)
 end
 

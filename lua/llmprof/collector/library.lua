@@ -52,7 +52,7 @@ library.vendor = {
   find = function(given)
     local path, why = library.find(given)
     if not path then return nil, { why } end
-    library.vendor = { name = "collector", path = path, version = version.version }
+    return { name = "collector", path = path, version = version.version }
   end,
 }
 

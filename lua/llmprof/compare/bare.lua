@@ -17,15 +17,8 @@ local bare = {}
 bare.shares = { least = 64 << 20, weight = 1.5 }
 
 
--- What a recipe would declare for the trace.
-local function declared_for(trace)
-  local declared = outermost.stages(trace)
-  return #declared > 0 and declared or { { name = "prefill" }, { name = "decode" } }
-end
-
-
 local function results_of(trace, path)
-  local found = stages.find(trace, declared_for(trace), "auto")
+  local found = stages.find(trace, outermost.or_inferred(trace), "auto")
   if #found.instances == 0 then
     errors.raise("nothing", path .. ": no GPU operation and no NVTX range: nothing to compare")
   end

@@ -11,6 +11,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.tables.suggest"
 local recorded = require "llmprof.run.capture.recorded"
+local reports = require "llmprof.run.reports"
 local results_file = require "llmprof.bundle.results_file"
 local yaml = require "llmprof.yaml"
 
@@ -221,7 +222,8 @@ local function open_one(word, root, analyse)
     return of_runs("trace", word,
       { { name = word, results = analyse(word), plain = {}, trace = word } })
   elseif is_folder(word) then
-    return from_folder("run", word, word, root)
+    local is_ours = layout.find(word, "results") or layout.find(word, "manifest")
+    return from_folder("run", is_ours and word or reports.of({ word }).dir, word, root)
   elseif layout.find(root .. "/" .. word, "manifest") then
     local run = artifacts.open(word, root)
     return from_folder("run", run.dir, run.id, root)
@@ -274,7 +276,7 @@ local function traces_of(words)
 end
 
 
--- word: "baseline:NAME", a file (a trace), a folder (a bundle), a run's id or
+-- word: "baseline:NAME", a file (a trace), a folder (a bundle, or traces), a run's id or
 -- "latest" below root, the name of a baseline, or several of these, separated by
 -- commas. Returns { name, kind ("run", "runs", "baseline" or "trace"), runs, plain_runs
 -- (how many they have), and of the first: results, config, metrics, trace }. A run is

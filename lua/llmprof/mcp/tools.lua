@@ -31,7 +31,8 @@ local function whole(description, least)
 end
 
 
-local RUN = text_of "A run: its id, `latest`, or the folder of a bundle"
+local RUN = text_of("A run: its id, `latest`, or the folder of a bundle; or a trace: a file "
+  .. "of nsys, llmprof collect or torch.profiler, or a folder of them")
 
 
 -- ---- answers ----
@@ -159,8 +160,7 @@ local list = {
     .. ":agg(\"count\", \"p99 dur\"), :sort(\"-dur\"), :top(10), :join(other, \"step\"); "
     .. "durations are ns. help(kernels) lists columns, help \"methods\" methods. For example "
     .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\")",
-    schema = object({ run = { type = "string", description = RUN.description
-      .. ", or a trace (.sqlite)" }, code = text_of "One expression or chunk of Lua" },
+    schema = object({ run = RUN, code = text_of "One expression or chunk of Lua" },
       { "run", "code" }),
     call = function(given, server, run)
       local name = commands.check_word(given.run, "run")

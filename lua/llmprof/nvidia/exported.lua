@@ -3,13 +3,12 @@
 local command_line = require "llmprof.process.command_line"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.folder"
 local fs = require "llmprof.fs"
 local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local tools = require "llmprof.nvidia.tools"
-local xdg = require "llmprof.io.paths"
+local paths = require "llmprof.io.paths"
 
 local exported = {}
 
@@ -54,7 +53,7 @@ end
 
 -- llmprof's folder for exports; nil without a home.
 function exported.folder()
-  local folder = xdg.folder "cache"
+  local folder = paths.folder "cache"
   return folder and folder .. "/exports"
 end
 
@@ -62,7 +61,7 @@ end
 -- The exports that are kept: { path, bytes, mtime_ns }, the newest first.
 function exported.files()
   local folder, list = exported.folder(), {}
-  for _, name in ipairs(folder and folders.names(folder) or {}) do
+  for _, name in ipairs(folder and paths.names(folder) or {}) do
     local info = fs.lstat(folder .. "/" .. name)
     if info and info.type == "file" and name:find "%.sqlite$" then
       list[#list + 1] = { path = folder .. "/" .. name, bytes = info.size,

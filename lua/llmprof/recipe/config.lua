@@ -484,11 +484,14 @@ end
 
 -- What the file of --config, and presets of the recipe's folders, have run that would not be
 -- run without them: a list of { file, "key=value" }, of keys that are declared with `runs`.
--- Nothing is run of a recorded capture. Arguments as of config.of_recipe; composed is what
+-- Nothing is run of what was recorded before. Arguments as of config.of_recipe; composed is what
 -- that gave.
 function config.untrusted_runs(composed, made, file, words)
   local list = {}
-  if not next(composed.untrusted) or composed.tree.capture == "recorded" then return list end
+  local capture = composed.tree.capture
+  if not next(composed.untrusted) or capture == "recorded" or capture == "files" then
+    return list
+  end
   local trusted = config.of_recipe(made, file, words, true)
   for _, key in ipairs(sorted_keys(composed.declared)) do
     local here, there = composed.values[key], trusted.values[key]

@@ -6,7 +6,9 @@
 return {
   ["capture"] = { "Where the timeline comes from; none: the program runs by itself, and what it "
     .. "says of itself is all", "auto",
-    choices = { "auto", "nsys", "builtin", "recorded", "none" } },
+    choices = { "auto", "nsys", "builtin", "recorded", "files", "none" } },
+  ["files"] = { "With capture=files: traces of any format that is read, and folders of them",
+    type = "list", one = true },
   ["recorded"] = { "Folder of the recorded capture; recorded/<recipe> beside the recipe unless set",
     type = "string" },
   ["mode"] = { "A preset of presets: how deep to measure", type = "string" },

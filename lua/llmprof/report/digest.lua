@@ -205,6 +205,18 @@ local function trust_line(results)
 end
 
 
+-- Of traces that somebody hands over what they cannot tell: "absent: counters: why"; nil where
+-- there is nothing of that.
+local function absent_lines(results)
+  local timeline, lines = results.source.timeline, {}
+  if not timeline or timeline.from ~= "files" then return nil end
+  for _, lack in ipairs(results.missing or {}) do
+    lines[#lines + 1] = text.clean(("absent: %s: %s"):format(lack.what, lack.why))
+  end
+  return #lines > 0 and table.concat(lines, "\n") or nil
+end
+
+
 local function as_text(results, run, level)
   local made = compose(results, run, level)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
@@ -216,7 +228,7 @@ local function as_text(results, run, level)
     table_of("top_kernels", made.kernels, function(row)
       row.label, row.where = row.name, row.stage
     end),
-    blocks.say(trust_line(results)),
+    blocks.say(trust_line(results)), blocks.say(absent_lines(results)),
     blocks.say("next:\n  " .. table.concat(made.next, "\n  "))))
 end
 

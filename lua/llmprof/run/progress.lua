@@ -181,12 +181,27 @@ local function open_log(path)
 end
 
 
--- What a run tells. given: quiet (print nothing; errors are the caller's),
--- verbose, watch_gpu, log (a file that gets all of it), stream (what to write to
--- in place of standard output).
+-- Tells on a terminal which step is done, and leaves nothing.
+local function passing(stream, fd)
+  local out = term.new(stream, fd, "standard error")
+  local ui = {}
+
+  function ui.begin(name) out.status(("  %s ..."):format(name)) end
+  function ui.progress(name, took, said) out.status(live_line(name, took, said)) end
+  function ui.tick(name, took) out.status(live_line(name, took)) end
+  function ui.finish() out.clear() end
+
+  return setmetatable(ui, { __index = silent })
+end
+
+
+-- What a run tells. given: quiet (print nothing; errors are the caller's), brief (only what
+-- it is at, on standard error), verbose, watch_gpu, log (a file that gets all of it), stream
+-- (what to write to in place of standard output).
 function progress.new(given)
-  local ui = given.quiet and silent or writer { stream = given.stream or io.stdout, fd = 1,
-    verbose = given.verbose, watch_gpu = given.watch_gpu }
+  local ui = given.brief and passing(io.stderr, 2) or given.quiet and silent
+    or writer { stream = given.stream or io.stdout, fd = 1, verbose = given.verbose,
+      watch_gpu = given.watch_gpu }
   if not given.log then return ui end
   return both(ui, writer { stream = open_log(given.log), name = given.log,
     verbose = true, watch_gpu = given.watch_gpu })

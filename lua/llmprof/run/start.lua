@@ -2,12 +2,13 @@
 -- be done is a table:
 --
 --   recipe     of llmprof.recipe
+--   command    the words that say the same, where no recipe's name does (optional)
 --   settings   KEY=VALUE, +KEY=VALUE, ~KEY, as on the command line
 --   config     a file of settings (optional)
 --   trusted    that file, and presets of the recipe's folders, may name programs to run
 --   standins   settings that have stand-ins play the tools (optional): llmprof.run.standins
 --   resume     a run to continue (optional): its id, its folder or "latest"
---   quiet, verbose, log, watch_gpu   what is shown: llmprof.run.progress (optional)
+--   quiet, verbose, brief, log, watch_gpu   what is shown: llmprof.run.progress (optional)
 local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
 local config = require "llmprof.recipe.config"
@@ -35,6 +36,7 @@ end
 function start.words(given)
   local list = { "llmprof", given.recipe.called or given.recipe.file }
   table.move(given.settings, 1, #given.settings, #list + 1, list)
+  if given.command then list = table.move(given.command, 1, #given.command, 1, {}) end
   if given.standins then list[#list + 1] = "--with-standins" end
   for _, option in ipairs { "config", "resume" } do
     if given[option] then
@@ -105,13 +107,13 @@ end
 
 
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
--- Returns how many things were left out, such as files of ranks that are cut.
+-- Returns how many things were left out, such as files of ranks that are cut, and the run.
 function start.run(given, composed)
   check_trust(given, composed)
   limits.apply(composed.tree.limits)
   trace_cache.keep(composed.tree.cache.bytes)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
-    watch_gpu = given.watch_gpu }
+    watch_gpu = given.watch_gpu, brief = given.brief }
   local run = open_run(given, composed.tree)
   ui.start(given.recipe, composed.tree, run)
   local ctx = { recipe = given.recipe, config = composed, cfg = composed.tree, run = run,
@@ -122,7 +124,7 @@ function start.run(given, composed)
   ui.finish(ctx, failure)
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end
-  return note_partial(run)
+  return note_partial(run), run
 end
 
 

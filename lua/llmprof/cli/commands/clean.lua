@@ -2,9 +2,11 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local cache = lazy "llmprof.trace.cache"
+local exported = lazy "llmprof.nvidia.exported"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.io.output"
+local reports = lazy "llmprof.run.reports"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -17,8 +19,8 @@ local command = {
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,
 runs that a process works on, baselines, and whatever else lies beside them: only folders
 whose manifest.json llmprof wrote are removed, and those in which a run was killed before
-it wrote anything. With --cache it removes what was kept of traces that were read, which
-the next command that opens them reads again.]],
+it wrote anything. With --cache it removes what was kept of traces that were read:
+columns, reports and exports, which the next command that needs them makes again.]],
   options = {
     { "cache", help = "remove what was kept of traces, no runs" },
     { "dry-run", help = "show what would be removed, remove nothing" },
@@ -140,6 +142,10 @@ local function remove_cache(given, words)
     errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
   end
   local files, bytes = cache.files(), 0
+  for _, file in ipairs(exported.files()) do files[#files + 1] = file end
+  for _, dir in ipairs(reports.kept()) do
+    files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
+  end
   for _, file in ipairs(files) do bytes = bytes + file.bytes end
   local amount = ("%d file%s, %s"):format(#files, #files == 1 and "" or "s", text.bytes(bytes))
   if #files == 0 then
@@ -149,7 +155,9 @@ local function remove_cache(given, words)
   elseif not given.yes and not confirm("remove " .. amount) then
     out.write("nothing was removed\n")
   else
-    for _, file in ipairs(files) do errors.check(fs.remove(file.path)) end
+    for _, file in ipairs(files) do
+      if file.dir then artifacts.remove(file.dir) else errors.check(fs.remove(file.path)) end
+    end
     out.write("removed ", amount, "\n")
   end
   return 0

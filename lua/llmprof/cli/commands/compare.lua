@@ -18,7 +18,7 @@ local command = {
   usage = "compare [OPTION...] BEFORE AFTER...",
   details = [[
 Each is a run (its id, its folder or latest), the folder of a bundle, a baseline
-(NAME or baseline:NAME), or the SQLite export of a trace. Several with commas between
+(NAME or baseline:NAME), a trace of any format, or a folder of traces. Several with commas between
 them are runs of the same thing and one side: how much they differ is what a change is
 held against. With one word only, the baseline in use is what it is compared with
 (llmprof baseline use NAME).

@@ -1,18 +1,18 @@
--- llmprof digest RUN: a run in a few lines, for people, scripts and agents.
+-- llmprof digest RUN: a run or traces in a few lines, for people, scripts and agents.
 local lazy = require "llmprof.io.lazy"
-local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = lazy "llmprof.process.command_line"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
+local run_argument = lazy "llmprof.cli.run_argument"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
 local command = {
   name = "digest",
   summary = "a run in a few lines: speed, verdict, what to do",
-  usage = "digest [OPTION...] RUN_ID | FOLDER | latest",
+  usage = "digest [OPTION...] RUN_ID | FOLDER | latest | TRACE",
   details = [[
 What ran, how fast, what limits it, the moves with most to gain, how far to trust it, and
 what to ask next, in few bytes: less is told where it would not fit. JSON is as
@@ -30,11 +30,12 @@ docs/digest.schema.json says: null was not measured, keys of rows stay the same.
 function command.run(given, asked)
   if #asked ~= 1 then
     errors.raise("usage", #asked == 0 and "which run?" or "one run at a time",
-      { hint = "llmprof digest latest" })
+      { hint = "llmprof digest latest, or the file of a trace" })
   end
-  local run = artifacts.open(asked[1], given.root)
+  local run = run_argument.open(asked[1], given.root)
   local results = results_file.of_run(run)
-  local name = given.root == user.root() and asked[1] or run.dir
+  local is_named = given.root == user.root() or run_argument.names_traces(asked[1], given.root)
+  local name = is_named and asked[1] or run.dir
   local named = { id = run.id, dir = run.dir, name = command_line.show { name } }
   local made, least = digest.render(given.format, results, named, given.bytes)
   if not made then

@@ -1,13 +1,13 @@
 -- llmprof export RUN_OR_TRACE: a timeline for other programs, to look at in
 -- ui.perfetto.dev or to read as an export of Nsight Systems; stacks for flame graph tools.
 local lazy = require "llmprof.io.lazy"
-local artifacts = lazy "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
+local trace_argument = lazy "llmprof.cli.trace_argument"
 local trace_file = lazy "llmprof.trace.file"
 local windows = require "llmprof.cli.windows"
 local user = require "llmprof.recipe.user"
@@ -47,12 +47,12 @@ local check = errors.check
 
 -- The trace of a run, or the file itself; and where the result goes when nobody says.
 local function locate(name, root)
-  local info = fs.stat(name)
-  if info and info.type == "file" or name:find "%.sqlite$" then
-    return name, (name:gsub("%.sqlite$", "")) .. ".perfetto.json.gz"
-  end
-  local run = artifacts.open(name, root)
-  return run:path(layout.timeline), run:path(layout.perfetto)
+  local path = trace_argument.path(name, root)
+  local run = path:sub(-#layout.timeline - 1) == "/" .. layout.timeline
+    and path:sub(1, -#layout.timeline - 2)
+  if run then return path, run .. "/" .. layout.perfetto end
+  local stem = path:gsub("%.sqlite$", ""):gsub("%.json%.gz$", ""):gsub("%.json$", "")
+  return path, stem .. ".perfetto.json.gz"
 end
 
 

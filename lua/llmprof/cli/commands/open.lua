@@ -1,9 +1,9 @@
--- llmprof open RUN: its report, in the browser where there is a desktop.
+-- llmprof open RUN: its report, or that of traces, in the browser where there is a desktop.
 local lazy = require "llmprof.io.lazy"
-local artifacts = lazy "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
+local run_argument = lazy "llmprof.cli.run_argument"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -11,7 +11,7 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "open",
   summary = "the best report of a run: its path, or the browser",
-  usage = "open [OPTION...] RUN_ID | FOLDER | latest",
+  usage = "open [OPTION...] RUN_ID | FOLDER | latest | TRACE",
   details = "Prints the path; where there is a desktop xdg-open shows it.",
   options = {
     user.root_option,
@@ -56,7 +56,7 @@ function command.run(given, words)
     errors.raise("usage", #words == 0 and "which run?" or "one run at a time",
       { hint = "llmprof open latest" })
   end
-  local path = best_report(artifacts.open(words[1], given.root))
+  local path = best_report(run_argument.open(words[1], given.root))
   out.write(text.clean(path), "\n")
   if given.print or not has_desktop() then return 0 end
   local shown, why = show(path)

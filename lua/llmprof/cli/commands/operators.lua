@@ -1,17 +1,22 @@
--- llmprof operators FILE: the framework's operators as a table.
+-- llmprof operators TRACE | RUN: the framework's operators as a table.
 local lazy = require "llmprof.io.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local columns = lazy "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local handed = lazy "llmprof.trace.handed"
+local layout = lazy "llmprof.bundle.layout"
 local operators = lazy "llmprof.run.operators"
 local out = require "llmprof.io.output"
 local rows = lazy "llmprof.report.rows"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "operators",
   summary = "the framework's operators, from a torch.profiler trace",
-  usage = "operators [OPTION...] FILE",
+  usage = "operators [OPTION...] FILE | RUN_ID | FOLDER | latest",
   details = [[
 FILE is a Chrome trace of torch.profiler (Kineto), plain or gzip, or a workload's
 operators.json. Self times are without the operators that an operator called; an
@@ -21,8 +26,31 @@ operator's device time is that of the kernels it launched.]],
     table_options.format,
     table_options.safe,
     table_options.rows,
+    user.root_option,
   },
 }
+
+
+-- Of a run or a recorded capture its operators, of another folder its trace of torch.profiler.
+local function operators_in(folder)
+  local found = layout.find_operators(folder)
+  if found then return found end
+  local there = handed.look { folder }
+  if there.files[layout.workload.operators] then return there.files[layout.workload.operators] end
+  if there.format == "torch" and #there.traces == 1 then return there.traces[1] end
+  return errors.raise("usage", ("%s: %s"):format(folder, #there.traces > 1
+    and there.format == "torch" and ("%d traces: name one"):format(#there.traces)
+    or "no operators in it"),
+    { hint = "a Chrome trace of torch.profiler or an operators.json has them" })
+end
+
+
+local function locate(word, root)
+  local info = fs.stat(word)
+  if info and info.type == "directory" then return operators_in(word) end
+  if info or word:find "[./]" then return word end
+  return operators_in(artifacts.open(word, root).dir)
+end
 
 
 -- What the table does not show, on standard error.
@@ -45,7 +73,7 @@ function command.run(given, words)
       { hint = "llmprof operators run.pt.trace.json.gz" })
   end
   table_options.check_rows(given)
-  local found, message, code = operators.load(words[1])
+  local found, message, code = operators.load(locate(words[1], given.root))
   if not found then
     local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
     errors.raise(misnamed and "usage" or "failed", message, { hint = code ~= "notfound"

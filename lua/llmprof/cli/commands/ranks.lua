@@ -19,14 +19,15 @@ local report = lazy "llmprof.report.full"
 local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ranks",
   summary = "steps, ranks and collectives of many files as one",
-  usage = "ranks [OPTION...] FILE... | FOLDER",
+  usage = "ranks [OPTION...] FILE... | FOLDER | RUN_ID | latest",
   details = [[
 Traces, one for each rank or one for several: who waits for whom, in which
-stage, layer and step. Of a folder all its traces. A file that cannot be read
+stage, layer and step. Of a folder all its traces, of a run what it keeps of each rank. A file that cannot be read
 is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
   options = {
     { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
@@ -64,11 +65,31 @@ local function shard_of(given)
 end
 
 
+-- A word that is a run stands for the parts of its ranks' files, else for its timeline.
+local function of_runs(words)
+  local list = {}
+  for _, word in ipairs(words) do
+    local is_run = layout.find(word, "manifest") or not fs.stat(word)
+      and layout.find(user.root() .. "/" .. word, "manifest")
+    local parts = {}
+    if is_run then
+      local run = artifacts.open(word, user.root())
+      parts = rank_files.list({ run:path(layout.ranks.folder) }, rank_files.written_parts)
+      if #parts == 0 then parts[1] = run:path(layout.timeline) end
+    else
+      parts[1] = word
+    end
+    table.move(parts, 1, #parts, #list + 1, list)
+  end
+  return list
+end
+
+
 local function files_of(given, words)
   if #words == 0 then
     errors.raise("usage", "which files?", { hint = "llmprof ranks rank*.sqlite" })
   end
-  local list = rank_files.list(words,
+  local list = rank_files.list(of_runs(words),
     given.merge and rank_files.written_parts or rank_files.traces)
   if #list == 0 then
     errors.raise("nothing", ("%s: no %s in it"):format(words[1],

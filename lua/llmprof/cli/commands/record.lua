@@ -1,4 +1,4 @@
--- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
+-- llmprof record RUN FOLDER: keep what a run captured, or traces, as a recorded capture.
 local folders = require "llmprof.io.paths"
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
@@ -12,7 +12,9 @@ local layout = lazy "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
+local reports = lazy "llmprof.run.reports"
 local results_file = lazy "llmprof.bundle.results_file"
+local run_argument = lazy "llmprof.cli.run_argument"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local trace = lazy "llmprof.trace"
@@ -22,12 +24,12 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "record",
   summary = "keep what a run captured as a recorded capture",
-  usage = "record [OPTION...] RUN FOLDER",
+  usage = "record [OPTION...] RUN | TRACE FOLDER",
   details = [[
 Copies the timeline (scrubbed), counters, operators, collapsed stacks (without
 paths and commands) and the workload's own numbers of a run into a folder that
 `capture=recorded recorded=FOLDER` analyses again, on any machine. RUN is a
-run's id, its folder or latest.]],
+run's id, its folder or latest; of a TRACE it is what `llmprof report` makes of it.]],
   options = {
     user.root_option,
   },
@@ -255,15 +257,30 @@ local function record(run, source, folder)
 end
 
 
+-- The same of what a word names.
+local function record_word(word, root, folder)
+  local above = errors.check(fs.realpath(folder:match "^(.*)/[^/]+/*$" or "."))
+  local function record_run(run)
+    local source = check_run(run)
+    check_empty(folder)
+    return record(run, source, folder)
+  end
+  if not run_argument.names_traces(word, root) then
+    return record_run(artifacts.open(word, root))
+  end
+  local made <close> = private.folder(above)
+  return record_run((reports.make { paths = { word }, settings = {},
+    out = made.path .. "/run", quiet = true }))
+end
+
+
 function command.run(given, words)
   if #words ~= 2 then
     errors.raise("usage", "a run and a folder are expected",
       { hint = "llmprof record latest FOLDER" })
   end
-  local run, folder = artifacts.open(words[1], given.root), words[2]
-  local source = check_run(run)
-  check_empty(folder)
-  local count, bytes = record(run, source, folder)
+  local folder = words[2]
+  local count, bytes = record_word(words[1], given.root, folder)
   out.write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
     layout.ABOUT))
   return 0

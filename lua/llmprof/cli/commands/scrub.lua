@@ -13,13 +13,13 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "scrub",
   summary = "copy an export without what it tells about the machine and its user",
-  usage = "scrub [OPTION...] TRACE.sqlite | RUN_ID | latest",
+  usage = "scrub [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
 Events, kernel names and NVTX texts stay; environment variables, command lines,
 output of processes, host and user names, paths and call chains but those of CPU
-samples go. A .nsys-rep cannot be scrubbed: export it first, and hand on the copy
-alone. What was kept of the export in your cache stays there: llmprof clean --cache
-removes it.]],
+samples go. The copy is SQLite in the schema of an export of nsys, whatever the trace
+is; of a .nsys-rep it is the copy that can be handed on, not the report. What was kept of
+the trace in your cache stays there: llmprof clean --cache removes it.]],
   options = {
     { "force", help = "replace a file that is there" },
     { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },
@@ -31,10 +31,15 @@ removes it.]],
 
 -- A copy is not scrubbed before it is whole: where it is made is noted meanwhile, so that
 -- what a killed command leaves there is removed by the next, whatever that does.
-local function copy(path, target)
+-- What is no export becomes one first.
+local function copy(path, trace, target)
   local folder = target:match "^(.+)/[^/]*$" or target:match "^/" or "."
   errors.check(fs.access(folder, "w"))
-  local _ <close> = private.folder(errors.check(fs.realpath(folder)))
+  local made <close> = private.folder(errors.check(fs.realpath(folder)))
+  if trace:info().reader ~= "nsys" then
+    path = made.path .. "/run.sqlite"
+    errors.check(trace:sqlite(path))
+  end
   return scrub.copy(path, target)
 end
 
@@ -45,7 +50,8 @@ function command.run(given, words)
       { hint = "llmprof scrub run.sqlite" })
   end
   local path = trace_argument.path(words[1], given.root)
-  local target = given.output or path:gsub("%.sqlite$", "") .. ".scrubbed.sqlite"
+  local target = given.output or path:gsub("%.sqlite$", ""):gsub("%.spool$", ""):gsub("%.json%.gz$", "")
+    :gsub("%.json$", "") .. ".scrubbed.sqlite"
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the copy must be another file than the trace")
   end
@@ -57,8 +63,8 @@ function command.run(given, words)
   if folder and not fs.stat(folder) then
     errors.raise("usage", ("%s: no such folder"):format(folder))
   end
-  trace_file.open(path) -- or an error that says what it is instead
-  local taken, message = copy(path, target)
+  local trace = trace_file.open(path) -- or an error that says what it is instead
+  local taken, message = copy(path, trace, target)
   if not taken then
     local name = target:match "[^/]*$" -- the copy is written under another one first
     message = message:gsub("%.llmprof%-%x+", function() return name end)

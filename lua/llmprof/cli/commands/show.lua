@@ -1,9 +1,9 @@
--- llmprof show RUN [SECTION]: the tables of a run's results.
+-- llmprof show RUN [SECTION]: the tables of the results of a run, or of traces.
 local lazy = require "llmprof.io.lazy"
-local artifacts = lazy "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
+local run_argument = lazy "llmprof.cli.run_argument"
 local sections = lazy "llmprof.report.sections"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
@@ -13,7 +13,7 @@ local user = require "llmprof.recipe.user"
 local command = {
   name = "show",
   summary = "a table of a run's results, or which there are",
-  usage = "show [OPTION...] RUN_ID | FOLDER | latest [SECTION]",
+  usage = "show [OPTION...] RUN_ID | FOLDER | latest | TRACE [SECTION]",
   details = [[
 Sections are the tables of the reports: stages, kernels, operators and so on. CSV and
 JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]],
@@ -48,7 +48,7 @@ function command.run(given, asked)
   end
   table_options.check_rows(given)
   local section = asked[2] and sections.find(asked[2])
-  local results = results_file.of_run(artifacts.open(asked[1], given.root))
+  local results = results_file.of_run(run_argument.open(asked[1], given.root))
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then

@@ -32,7 +32,9 @@ end
 
 local function open_files(paths)
   local source, list = require "llmprof.query.session.source", {}
-  for i, path in ipairs(paths) do list[i] = source.new(path) end
+  for _, path in ipairs(paths) do
+    for _, one in ipairs(source.all(path)) do list[#list + 1] = one end
+  end
   return list
 end
 

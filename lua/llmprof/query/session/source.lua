@@ -7,8 +7,10 @@ local cpu_samples = lazy "llmprof.analysis.timeline.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
+local exported = lazy "llmprof.nvidia.exported"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
+local handed = lazy "llmprof.trace.handed"
 local joined = lazy "llmprof.analysis.kernels.operators"
 local labels = lazy "llmprof.analysis.kernels.labels"
 local layout = lazy "llmprof.bundle.layout"
@@ -55,6 +57,13 @@ local check = errors.check
 
 -- ---- what a path is ----
 
+-- A run's folder or a recorded capture.
+local function is_captured(folder)
+  return layout.find(folder, "manifest") or layout.find(folder, "results")
+    or layout.find_captured(folder, "timeline") or layout.find_captured(folder, "counters")
+end
+
+
 local function from_folder(folder)
   artifacts.check_links(folder)
   local made = { path = folder,
@@ -65,11 +74,21 @@ local function from_folder(folder)
     operators_path = layout.find_operators(folder) }
   local stacks = layout.stacks_in(folder)[1]
   made.stacks_path = stacks and folder .. "/" .. stacks
-  if not (made.trace_path or made.results_path or made.counters_path) then
-    errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
-      { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
-  end
   return made
+end
+
+
+-- A folder of traces: one source for each, the first with what lies beside them.
+local function from_traces(folder)
+  local there = handed.look({ folder }, exported.of)
+  local list = {}
+  for i, path in ipairs(there.traces) do
+    list[i] = setmetatable({ path = path, trace_path = path }, Source)
+  end
+  list[1].counters_path = there.files[layout.counters]
+  list[1].operators_path = there.files[layout.workload.operators]
+  list[1].stacks_path = there.stacks[1]
+  return list
 end
 
 
@@ -87,16 +106,23 @@ end
 -- What a file holds, by the reader that claims it: a trace unless it is one of these.
 local HOLDS = { ncu = "counters_path", folded = "stacks_path" }
 
--- A source for a path, or for a run by its id; the file is looked at, not read.
-function source.new(word)
+-- The sources for a path, or for a run by its id, several for a folder of traces; files are
+-- looked at, not read.
+function source.all(word)
   local path, message = source.locate(word)
   if not path then
     errors.raise("usage", message, { hint = "give a run (llmprof ls lists them) or its folder, "
       .. "a trace or a raw page of ncu" })
   end
   local info = errors.check(fs.stat(path))
-  if info.type == "directory" then return setmetatable(from_folder(path), Source) end
-  return setmetatable({ path = path, [HOLDS[trace.reader(path)] or "trace_path"] = path }, Source)
+  if info.type == "directory" then
+    if not is_captured(path) then return from_traces(path) end
+    return { setmetatable(from_folder(path), Source) }
+  elseif exported.is_report(path) then
+    path = exported.of(path)
+  end
+  return { setmetatable({ path = path, [HOLDS[trace.reader(path)] or "trace_path"] = path },
+    Source) }
 end
 
 

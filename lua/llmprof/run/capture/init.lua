@@ -18,6 +18,7 @@
 --                   for it: room of llmprof.analysis.counters.plan (optional)
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
 --                   are some (optional)
+--   left_out(ctx)   a new list: a line for each file that is not used, and why (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
 --                   them; ctx is on paper, of llmprof.run.dry_run
 --   captured_with(ctx)  the settings that a capture of before was made with, as a
@@ -40,6 +41,7 @@ local function nsys() return automatic.nsys end
 capture.sources = {
   auto = nsys, nsys = nsys,
   recorded = function() return require "llmprof.run.capture.recorded" end,
+  files = function() return require "llmprof.run.capture.files" end,
   builtin = function() return require "llmprof.run.capture.builtin" end,
   none = function() return require "llmprof.run.capture.alone" end,
 }

@@ -67,7 +67,8 @@ end
 
 -- { record (false where there is nothing to say), left_out, made (frames of several files) }
 function step.work(ctx)
-  local left_out, found = {}, ctx.state.found
+  local source, found = ctx.state.capture, ctx.state.found
+  local left_out = source.left_out and source.left_out(ctx) or {}
   local knowledge = rank_view.knowledge(ctx.recipe.stages, ctx.recipe.categories, found)
   local parts, unread = parts_of(ctx, knowledge, left_out)
   local record, made = rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread)

@@ -3,6 +3,7 @@ local errors = require "llmprof.process.errors"
 local document = require "llmprof.io.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
+local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
@@ -66,6 +67,7 @@ function step.restore(ctx)
   local trace = trace_file.open_whole(ctx.run:path(layout.timeline))
   check_captured(trace)
   ctx.state.trace = trace
+  if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
   read_metrics(ctx)
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
     own_times.requests_overlap(ctx.state.metrics))

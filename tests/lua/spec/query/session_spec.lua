@@ -124,9 +124,9 @@ describe("a path", function()
       refused "nowhere.sqlite")
   end)
 
-  it("must be a run's", function()
-    assert.same({ "usage", top() .. ": neither a run's folder nor a recorded capture",
-      "such a folder holds nsys/run.sqlite or run.sqlite" }, refused(top()))
+  it("must hold a trace", function()
+    assert.same({ "usage", top() .. ": no trace in it", "llmprof reads exports of nsys, recordings "
+      .. "of llmprof collect and traces of torch.profiler" }, refused(top()))
   end)
 
   it("must be a trace", function()

@@ -1,0 +1,82 @@
+-- llmprof report FILE...: the bundle of any trace, without a recipe.
+local lazy = require "llmprof.io.lazy"
+local digest = lazy "llmprof.report.digest"
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local layout = lazy "llmprof.bundle.layout"
+local out = require "llmprof.io.output"
+local recipe = lazy "llmprof.recipe"
+local reports = lazy "llmprof.run.reports"
+local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
+
+local command = {
+  name = "report",
+  summary = "page, summary, digest and results of any trace",
+  usage = "[report] [OPTION...] FILE | FOLDER... [KEY=VALUE...]",
+  details = [[
+FILE is an export of Nsight Systems (.sqlite, or .nsys-rep where nsys is installed), a
+recording of `llmprof collect` (.spool) or a trace of torch.profiler (.json, .json.gz); of a
+FOLDER all its traces, one for each rank. A raw page of ncu (.csv), metrics.json,
+operators.json and collapsed stacks are joined when they lie beside it, or are named. No
+recipe is needed: stages are the engine's steps, the outermost ranges, or prefill and decode
+as they can be inferred. What a format cannot tell is absent, and said.
+
+It writes a bundle, as a recipe's run does, and prints its digest.]],
+  options = {
+    { "out", short = "o", arg = "DIR", help = "write the bundle here" },
+    { "model", short = "m", arg = "MODEL",
+      help = "what ran: a Hugging Face config.json, or a name of conf/model" },
+    { "stages", short = "s", arg = "A,B", type = "list",
+      help = "ranges that are stages, or prefill,decode to infer them" },
+    { "recipe", arg = "R.lua", help = "take stages, hooks and report sections of a recipe" },
+    { "resume", arg = "RUN", help = "continue a run of these files" },
+    { "quiet", short = "q", help = "print nothing but errors" },
+    { "verbose", short = "v", help = "show the steps" },
+    { "strict", help = "exit status 1 when something was left out" },
+    user.root_option,
+  },
+  completes = "trace",
+}
+
+
+-- Traces, and KEY=VALUE as for a recipe.
+local function divide(words)
+  local paths, settings = {}, {}
+  for _, word in ipairs(words) do
+    local is_setting = word:find "^[+~]?[%a_][%w_.-]*=" and not fs.stat(word)
+      or word:find "^~[%a_][%w_.-]*$" and not fs.stat(word)
+    table.insert(is_setting and settings or paths, word)
+  end
+  return paths, settings
+end
+
+
+local function model_setting(word)
+  local is_file = word:find("/", 1, true) or word:find "%.json$" or fs.stat(word)
+  return (is_file and "model.config=" or "model.arch=") .. word
+end
+
+
+local function print_digest(run, results, name)
+  out.write((digest.render("text", results, { id = run.id, dir = run.dir, name = name }, 1 << 20)))
+  out.write(("page: %s\n"):format(text.clean(run:path(layout.reports.page))))
+end
+
+
+function command.run(given, words)
+  local paths, settings = divide(words)
+  if #paths == 0 then
+    errors.raise("usage", "which trace?", { hint = "llmprof report run.sqlite" })
+  end
+  if given.model then settings[#settings + 1] = model_setting(given.model) end
+  local run, results, left_out = reports.make { paths = paths, settings = settings,
+    out = given.out, root = given.root, stages = given.stages,
+    recipe = given.recipe and recipe.load(given.recipe), resume = given.resume,
+    verbose = given.verbose }
+  if not given.quiet then print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir) end
+  return left_out > 0 and given.strict and errors.status.failed or 0, true
+end
+
+
+return command

@@ -1,0 +1,209 @@
+-- Files that somebody made before, of any format that is read: a trace or one for each rank,
+-- and what belongs to it. llmprof.trace.handed says which; llmprof.run.capture says what a
+-- source of captures is.
+local collected = require "llmprof.run.capture.collected"
+local collector = require("llmprof.collector.library").vendor
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.process.errors"
+local exported = require "llmprof.nvidia.exported"
+local fs = require "llmprof.fs"
+local handed = require "llmprof.trace.handed"
+local launches = require "llmprof.nvidia.ncu.launches"
+local layout = require "llmprof.bundle.layout"
+local marked_operators = require "llmprof.run.marked_operators"
+local ncu_pages = require "llmprof.run.capture.ncu_pages"
+local operators = require "llmprof.run.operators"
+local text = require "llmprof.text"
+local tool = require "llmprof.run.capture.tool"
+local trace_file = require "llmprof.trace.file"
+local under_ncu = require "llmprof.run.capture.under_ncu"
+local yaml = require "llmprof.yaml"
+
+local files = { name = "files" }
+
+-- What reports call what made a timeline, by format; an export of nsys says it itself.
+local TOOLS = { spool = collector.product, torch = "torch.profiler" }
+
+
+-- What was handed over, looked at once.
+local function given(ctx)
+  ctx.handed = ctx.handed or handed.look(ctx.cfg.files or {}, exported.of)
+  return ctx.handed
+end
+
+
+function files.open(ctx)
+  ctx.state.tools = {}
+  given(ctx)
+end
+
+
+function files.machine() return nil end
+function files.recall() return { complaints = {} } end
+function files.untimed(ctx) return config.untimed(ctx.cfg) end
+
+
+function files.about(ctx)
+  local tool = TOOLS[given(ctx).format]
+  return { tool = tool, counters_tool = not given(ctx).files[layout.counters] and tool or nil }
+end
+
+
+-- Every file that is used, with its size.
+function files.inputs(ctx)
+  local list, used = yaml.list {}, given(ctx)
+  local function add(path) list[#list + 1] = { file = path, bytes = fs.stat(path).size } end
+  for _, path in ipairs(used.traces) do add(path) end
+  for _, file in ipairs(layout.recorded) do
+    if used.files[file.target] then add(used.files[file.target]) end
+  end
+  for _, path in ipairs(used.stacks) do add(path) end
+  return { source = "files", files = list }
+end
+
+
+-- "a trace of torch.profiler, with metrics.json".
+function files.note(ctx)
+  local used, beside = given(ctx), {}
+  for _, file in ipairs(layout.recorded) do
+    local path = used.files[file.target]
+    beside[#beside + 1] = path and path:match "[^/]*$"
+  end
+  for _, path in ipairs(used.stacks) do beside[#beside + 1] = path:match "[^/]*$" end
+  return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
+    #used.traces) .. (#beside > 0 and ", with " .. table.concat(beside, ", ") or "")
+end
+
+
+-- The timeline that is there before anything runs.
+function files.kept(ctx) return given(ctx).traces[1] end
+
+
+function files.preview(ctx)
+  local used, list = given(ctx), { timeline = {} }
+  for i, path in ipairs(used.traces) do list.timeline[i] = "takes " .. path end
+  for _, file in ipairs(layout.recorded) do
+    local path = used.files[file.target]
+    if path then
+      list[file.step] = list[file.step] or {}
+      table.insert(list[file.step], "takes " .. path)
+    end
+  end
+  return list
+end
+
+
+-- The files of ranks, where there are several; sorted.
+function files.rank_files(ctx)
+  local used = given(ctx)
+  return #used.traces > 1 and used.traces or {}
+end
+
+
+function files.left_out(ctx)
+  local lines = given(ctx).left_out
+  return table.move(lines, 1, #lines, 1, {})
+end
+
+
+-- ---- the timeline ----
+
+-- As the tables of an export, which every other command reads in a bundle; what the reader
+-- noticed is noted.
+local function convert(ctx, path)
+  local trace = trace_file.open(path)
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
+    if said.severity ~= "info" then ctx.note(text.clean(said.text)) end
+  end
+  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
+  trace:close()
+end
+
+
+function files.timeline(ctx)
+  local used = given(ctx)
+  local path = used.traces[1]
+  if used.format == "nsys" then
+    ctx.run:take(path, layout.timeline)
+  else
+    convert(ctx, path)
+  end
+  if used.format == "spool" then
+    ctx.run:take(path, layout.collector.spool)
+    ctx.outputs[#ctx.outputs + 1] = layout.collector.spool
+  end
+  for _, file in ipairs(layout.recorded) do
+    local from = used.files[file.target]
+    if file.step == "timeline" and from then ctx.run:take(from, file.target) end
+  end
+  for _, stacks in ipairs(used.stacks) do
+    ctx.run:take(stacks, layout.stacks .. "/" .. stacks:match "[^/]*$")
+  end
+  return true
+end
+
+
+-- ---- what belongs to it ----
+
+local NO_COUNTERS = {
+  nsys = "an export of Nsight Systems has none, and there is no raw page of ncu beside it",
+  torch = "traces of torch.profiler have none, and there is no raw page of ncu beside it",
+  spool = "the recording has none, and there is no raw page of ncu beside it",
+}
+
+-- The raw page of a report of ncu, by the ncu of this machine.
+local function print_page(ctx, report)
+  local found, why = tool.try(ctx, under_ncu.vendor)
+  if not found then
+    return false, ("%s is to be printed first (ncu --import %s --csv --page raw): %s"):format(
+      report:match "[^/]*$", report, why)
+  end
+  ctx.run:take(report, layout.ncu.report)
+  local printed, message = ncu_pages.print_raw(ctx)
+  return printed or false, message
+end
+
+
+function files.counters(ctx)
+  local used = given(ctx)
+  local page = used.files[layout.counters]
+  if page then
+    ctx.run:take(page, layout.counters)
+    return true
+  elseif used.format == "spool" and #launches.recorded(used.traces[1]) > 0 then
+    return collected.keep(ctx)
+  elseif used.files[layout.ncu.report] then
+    return print_page(ctx, used.files[layout.ncu.report])
+  end
+  return false, NO_COUNTERS[used.format]
+end
+
+
+local NO_OPERATORS = {
+  nsys = "an export of Nsight Systems names no operators, and there is no operators.json or "
+    .. "trace of torch.profiler beside it",
+  spool = "the recording has none, and there is no operators.json or trace of torch.profiler "
+    .. "beside it",
+}
+
+-- Of a trace of torch.profiler, or what a workload wrote; nil and why where there are none.
+local function read_operators(ctx, used)
+  local path = used.files[layout.workload.operators]
+    or used.format == "torch" and used.traces[1]
+  if path then return errors.unless_systems(operators.load(path)) end
+  local marked = used.format == "spool"
+    and marked_operators.read(used.traces[1], ctx.recipe.stages)
+  return marked or nil, NO_OPERATORS[used.format]
+end
+
+
+function files.operators(ctx)
+  local found, why = read_operators(ctx, given(ctx))
+  if not found then return false, why end
+  if #found.operators == 0 then return false, "there are none in the trace" end
+  ctx.run:write_document(layout.workload.operators, "operators", found)
+  return true
+end
+
+
+return files

@@ -1,0 +1,145 @@
+-- Bundles of traces that come without a recipe: made where somebody asks for one, or in the
+-- cache for commands that take runs, where the next such command finds it.
+local artifacts = require "llmprof.bundle.artifacts"
+local cache = require "llmprof.trace.cache"
+local digest = require "llmprof.digest"
+local errors = require "llmprof.process.errors"
+local exported = require "llmprof.nvidia.exported"
+local folders = require "llmprof.io.paths"
+local fs = require "llmprof.fs"
+local handed = require "llmprof.trace.handed"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local private = require "llmprof.bundle.private"
+local results_file = require "llmprof.bundle.results_file"
+local start = require "llmprof.run.start"
+local unwritten = require "llmprof.run.unwritten"
+local version = require "llmprof.version"
+local xdg = require "llmprof.io.paths"
+
+local reports = {}
+
+-- Reports that the cache keeps.
+local MOST_KEPT = 50
+
+
+-- ---- one ----
+
+-- The command that makes it, as people would type it.
+local function command_of(given)
+  local words = table.move(given.paths, 1, #given.paths, 3, { "llmprof", "report" })
+  table.move(given.settings, 1, #given.settings, #words + 1, words)
+  if given.stages then
+    table.move({ "--stages", table.concat(given.stages, ",") }, 1, 2, #words + 1, words)
+  end
+  if given.recipe then
+    table.move({ "--recipe", given.recipe.file }, 1, 2, #words + 1, words)
+  end
+  return words
+end
+
+
+local function settings_of(given)
+  local list = { "capture=files", "files=" .. errors.check(json.encode(json.list(given.paths))) }
+  if given.out then list[#list + 1] = "out=" .. given.out end
+  if given.root then list[#list + 1] = "run.root=" .. given.root end
+  if given.id then list[#list + 1] = "run.id=" .. given.id end
+  return table.move(given.settings, 1, #given.settings, #list + 1, list)
+end
+
+
+-- Make the bundle of traces. given: paths (files and folders), settings (KEY=VALUE), out
+-- (its folder) or root (where runs are kept), id, stages (names), recipe (of
+-- llmprof.recipe), resume (a run that goes on), quiet, verbose; all but the first two may be nil. Returns the run, its
+-- results and how many things were left out; raises where there is nothing to analyse.
+function reports.make(given)
+  local wanted = { recipe = given.recipe or unwritten.recipe(given.paths[1], given.stages),
+    settings = settings_of(given), command = command_of(given), quiet = given.quiet,
+    resume = given.resume, verbose = given.verbose, brief = not given.verbose }
+  local left_out, run = start.run(wanted, start.compose(wanted))
+  return run, results_file.of_run(run), left_out
+end
+
+
+-- ---- in the cache ----
+
+local function folder_of_cache()
+  local folder = xdg.folder "cache"
+  return folder and folder .. "/reports"
+end
+
+
+-- What tells these files, as they are now, from others.
+local function key_of(paths)
+  local said = { version.version }
+  local function add(path)
+    local info = errors.check(fs.stat(path))
+    said[#said + 1] = ("%s %d %d"):format(errors.check(fs.realpath(path)), info.size,
+      info.mtime_ns)
+  end
+  local found = handed.look(paths, exported.of)
+  for _, path in ipairs(found.traces) do add(path) end
+  for _, file in ipairs(layout.recorded) do
+    if found.files[file.target] then add(found.files[file.target]) end
+  end
+  for _, path in ipairs(found.stacks) do add(path) end
+  return digest.base64(digest.sha256(table.concat(said, "\n"))):gsub("[^%w]", "_")
+end
+
+
+-- Remove the oldest of the reports that are kept.
+local function make_room(folder)
+  local list = {}
+  for _, name in ipairs(folders.names(folder)) do
+    local info = fs.stat(folder .. "/" .. name .. "/" .. layout.manifest)
+    if info then list[#list + 1] = { dir = folder .. "/" .. name, time = info.mtime_ns } end
+  end
+  table.sort(list, function(a, b) return a.time > b.time end)
+  for i = MOST_KEPT, #list do artifacts.remove(list[i].dir) end
+end
+
+
+-- The folders of the reports that are kept.
+function reports.kept()
+  local folder, list = folder_of_cache(), {}
+  for _, name in ipairs(folder and folders.names(folder) or {}) do
+    if fs.stat(folder .. "/" .. name .. "/" .. layout.manifest) then
+      list[#list + 1] = folder .. "/" .. name
+    end
+  end
+  return list
+end
+
+
+-- The timeline lies where it was, and its summaries are `llmprof stats`.
+local function drop_timeline(run)
+  for _, folder in ipairs { layout.nsys.folder, layout.collector.folder } do
+    if fs.stat(run:path(folder)) then errors.check(fs.remove_tree(run:path(folder))) end
+  end
+end
+
+
+-- The run of traces, made now unless it is kept. It has results and reports, and no timeline.
+function reports.of(paths)
+  local folder = folder_of_cache()
+  if not folder then
+    errors.raise("usage", ("%s: there is no home to keep its report in"):format(paths[1]),
+      { hint = "llmprof report --out DIR writes it where you say" })
+  end
+  local dir = folder .. "/" .. key_of(paths)
+  if fs.stat(dir .. "/" .. layout.results) and cache.most() > 0 then
+    return artifacts.open(dir, folder)
+  end
+  errors.check(fs.mkdirs(folder))
+  make_room(folder)
+  local made <close> = private.folder(folder)
+  local run = reports.make { paths = paths, settings = { "run.id=" .. unwritten.name_of(paths[1]) },
+    out = made.path .. "/run", quiet = true }
+  drop_timeline(run)
+  if fs.stat(dir) then artifacts.remove(dir) end
+  errors.check(fs.rename(run.dir, dir))
+  return artifacts.open(dir, folder)
+end
+
+
+return reports

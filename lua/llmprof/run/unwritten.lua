@@ -1,0 +1,25 @@
+-- What is done with a trace that comes without a recipe: a recipe whose stages are those that
+-- the trace shows, or that somebody names.
+local recipe = require "llmprof.recipe"
+
+local unwritten = {}
+
+
+-- A recipe that is called like a trace. stages: names, or nil: those of the trace
+-- (llmprof.analysis.stages.outermost).
+function unwritten.recipe(path, stages)
+  local made = recipe.recipe { name = unwritten.name_of(path), stages = stages,
+    workload = function() return recipe.fail "a trace is no program that could be run" end }
+  made.file, made.called, made.unwritten = "report", "report", not stages
+  return made
+end
+
+
+-- What a run of a trace is called: the file's or the folder's name up to its first dot.
+function unwritten.name_of(path)
+  local name = path:match "([^/]*)/*$":match "^[^.]*":gsub("[^%w_-]", "_"):gsub("^[_-]+", "")
+  return name ~= "" and name ~= "latest" and name or "trace"
+end
+
+
+return unwritten

@@ -1,0 +1,237 @@
+-- Files and folders that somebody hands over: which of them are traces, one or one for each
+-- rank, and what belongs to these, such as counters and the workload's own numbers.
+local artifacts = require "llmprof.bundle.artifacts"
+local errors = require "llmprof.process.errors"
+local folders = require "llmprof.io.paths"
+local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
+local trace = require "llmprof.trace"
+
+local handed = {}
+
+-- Formats of timelines, those that tell most first: of several the first is taken.
+local FORMATS = { "nsys", "spool", "torch" }
+
+handed.TITLES = { nsys = "an export of Nsight Systems", spool = "a recording of the collector",
+  torch = "a trace of torch.profiler" }
+
+-- Documents beside a trace: their names, and what they are in a bundle.
+local DOCUMENTS = {
+  ["metrics.json"] = layout.workload.metrics, ["operators.json"] = layout.workload.operators,
+  ["gpu_samples.json"] = layout.gpu_samples,
+  ["before.json"] = layout.metrics_in(layout.workload.before),
+  ["after.json"] = layout.metrics_in(layout.workload.after),
+}
+
+local Handed = {}
+Handed.__index = Handed
+
+
+local function base(path) return path:match "([^/]*)/*$" end
+
+
+local function type_of(path)
+  local info = fs.stat(path)
+  return info and info.type
+end
+
+
+-- ---- one file ----
+
+function Handed:leave_out(path, why)
+  local start = path .. ": "
+  if why:sub(1, #start) == start then why = why:sub(#start + 1) end
+  self.left_out[#self.left_out + 1] = ("%s: left out: %s"):format(base(path), why)
+end
+
+
+-- The first of a kind is taken.
+function Handed:take(target, path)
+  local before = self.files[target]
+  if not before then
+    self.files[target] = path
+  elseif before ~= path then
+    self:leave_out(path, ("%s is used"):format(base(before)))
+  end
+end
+
+
+-- A report of nsys is taken for its export.
+function Handed:add_report(path)
+  local made, result = errors.call(self.export, path)
+  if made then return self:add(result) end
+  if result.bug or result.kind == "interrupted" then error(result, 0) end
+  return nil, result.message, result.hint, result.kind
+end
+
+
+-- Add what a file is; nil, why, a hint and a kind of error where it is nothing that is known.
+function Handed:add(path)
+  if self.seen[path] then return true end
+  self.seen[path] = true
+  if DOCUMENTS[base(path)] then
+    self:take(DOCUMENTS[base(path)], path)
+    return true
+  elseif path:find "%.ncu%-rep$" then
+    self:take(layout.ncu.report, path)
+    return true
+  elseif self.export and (path:find "%.nsys%-rep$" or path:find "%.qdrep$") then
+    return self:add_report(path)
+  end
+  local reader, message, code = trace.reader(path)
+  if not reader then
+    errors.raise_systems(message, code)
+    return nil, message, trace.hint(path)
+  elseif reader == "ncu" then
+    self:take(layout.counters, path)
+  elseif reader == "folded" then
+    self.stacks[#self.stacks + 1] = path
+  else
+    self.by_format[reader] = self.by_format[reader] or {}
+    table.insert(self.by_format[reader], path)
+  end
+  return true
+end
+
+
+-- ---- what lies together ----
+
+-- What is in a bundle or a recorded capture, by its names there.
+function Handed:add_captured(folder)
+  for _, file in ipairs(layout.recorded) do
+    for _, name in ipairs { file.name, file.target } do
+      local path = folder .. "/" .. name
+      if type_of(path) == "file" and file.target == layout.timeline then
+        self:add(path)
+      elseif type_of(path) == "file" and not self.seen[path] then
+        self.seen[path] = true
+        self:take(file.target, path)
+      end
+    end
+  end
+  for _, name in ipairs(layout.stacks_in(folder)) do
+    self.stacks[#self.stacks + 1] = folder .. "/" .. name
+  end
+end
+
+
+-- A file of a folder that no reader claims is none of ours, but for one that ends like a
+-- trace that is.
+function Handed:add_all(folder, names)
+  local unclaimed, endings = {}, {}
+  local function ending(name) return name:match "%.[^.]*$" or "" end
+  local there = {}
+  for _, name in ipairs(names) do there[name] = true end
+  for _, name in ipairs(names) do
+    local path = folder .. "/" .. name
+    local is_exported = there[name:gsub("%.nsys%-rep$", ".sqlite")] and name:find "%.nsys%-rep$"
+    if type_of(path) == "file" and not is_exported then
+      local known, why, _, kind = self:add(path)
+      if kind then
+        self:leave_out(path, why)
+      elseif known then
+        endings[ending(name)] = true
+      else
+        unclaimed[#unclaimed + 1] = { path = path, name = name, why = why }
+      end
+    end
+  end
+  for _, file in ipairs(unclaimed) do
+    if endings[ending(file.name)] then self:leave_out(file.path, file.why) end
+  end
+end
+
+
+function Handed:has_traces() return next(self.by_format) ~= nil end
+
+
+-- The folder's files, or those of the folders in it where it has no trace itself.
+function Handed:add_folder(folder)
+  folder = folder:gsub("(.)/+$", "%1")
+  if layout.find(folder, "manifest") then artifacts.check_links(folder) end
+  self:add_captured(folder)
+  if layout.find(folder, "manifest") then return end
+  local names = folders.names(folder)
+  self:add_all(folder, names)
+  if self:has_traces() then return end
+  for _, name in ipairs(names) do
+    local inside = folder .. "/" .. name
+    if type_of(inside) == "directory" then self:add_all(inside, folders.names(inside)) end
+  end
+end
+
+
+-- What a trace's name begins with: "run" of "run.sqlite" and "run.pt.trace.json.gz".
+local function stem_of(name) return name:match "^[^.]+" or name end
+
+
+-- What lies beside a file and is of the same program: documents by their names, and what is
+-- called like it.
+function Handed:add_beside(path)
+  local folder, name = path:match "^(.*/)" or "./", base(path)
+  local stem = stem_of(name)
+  for _, other in ipairs(folders.names(folder)) do
+    local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
+    if type_of(folder .. other) == "file" and (DOCUMENTS[other] or is_like) then
+      self:add(folder .. other)
+    end
+  end
+end
+
+
+-- ---- together ----
+
+-- The traces of the first format; those of others are left out, but a trace of torch.profiler
+-- still says which operators there were.
+function Handed:choose()
+  for _, format in ipairs(FORMATS) do
+    local list = self.by_format[format] or {}
+    if #list > 0 and not self.format then
+      self.format, self.traces = format, list
+    elseif format == "torch" and #list == 1 and not self.files[layout.workload.operators] then
+      self.files[layout.workload.operators] = list[1]
+    else
+      for _, path in ipairs(list) do
+        self:leave_out(path, ("%s, beside %s"):format(handed.TITLES[format],
+          handed.TITLES[self.format]))
+      end
+    end
+  end
+  table.sort(self.traces)
+end
+
+
+-- What words, paths of files and folders, stand for: { traces (paths, sorted, all of one
+-- format), format ("nsys", "spool" or "torch"), files (path by its place in a bundle:
+-- counters, documents), stacks (paths of collapsed stacks), left_out (a line for each file
+-- that is not used, and why) }. export(path) gives the export of a report of nsys, nil: none
+-- is made. Raises where there is no trace.
+function handed.look(words, export)
+  local self = setmetatable({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
+    traces = {}, export = export }, Handed)
+  local wrong, hint, kind
+  for _, word in ipairs(words) do
+    if type_of(word) == "directory" then
+      self:add_folder(word)
+    else
+      local known, message, instead, raised = self:add(word)
+      if not known then
+        self:leave_out(word, message)
+        wrong, hint, kind = wrong or message, hint or instead, kind or raised
+      end
+    end
+  end
+  if #words == 1 and self:has_traces() and type_of(words[1]) == "file" then
+    self:add_beside(words[1])
+  end
+  if not self:has_traces() then
+    errors.raise(kind or "usage", wrong or self.left_out[1]
+      or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or "llmprof reads "
+      .. "exports of nsys, recordings of llmprof collect and traces of torch.profiler" })
+  end
+  self:choose()
+  return self
+end
+
+
+return handed

@@ -1,0 +1,175 @@
+-- llmprof report, and every command that takes a run, on traces without a recipe.
+local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
+local fs = require "llmprof.fs"
+local handed = require "llmprof.trace.handed"
+local json = require "llmprof.json"
+
+local FIXTURES = assert(fs.cwd()) .. "/tests/fixtures/"
+
+
+describe("a trace without a recipe", function()
+  local top = bundle.scratch(before_each, after_each)
+  local path
+
+  before_each(function() path = "/usr/bin:/bin" end)
+
+  local llmprof = child.caller(top, function()
+    return { cwd = top(), env = { XDG_CACHE_HOME = top() .. "/cache", DISPLAY = false,
+      WAYLAND_DISPLAY = false, PATH = path, CUDA_HOME = top(), CUDA_PATH = top() } }
+  end)
+
+  local function results_in(dir)
+    return assert(json.decode(assert(fs.read(("%s/%s/results.json"):format(top(), dir)))))
+  end
+
+  local function take(fixture, name)
+    assert(fs.mkdirs(top() .. "/" .. name:match "^(.-)[^/]*$"))
+    assert(fs.copy(FIXTURES .. fixture, top() .. "/" .. name))
+  end
+
+  local function names(list, key)
+    local made = {}
+    for i, entry in ipairs(list) do made[i] = entry[key] end
+    return made
+  end
+
+  it("makes a bundle, with or without the word report", function()
+    local code, said = llmprof(FIXTURES .. "tiny_h200/run.sqlite", "--out", "a")
+    assert.equal(0, code)
+    assert.matches("^run on NVIDIA H200 · a\n\nDecode is launch%-bound%.", said)
+    assert.matches("\nabsent: counters: an export of Nsight Systems has none", said)
+    assert.matches("\npage: a/report.html\n$", said)
+    assert.same({ "prefill", "decode" }, names(results_in "a".stages, "name"))
+    code = llmprof("report", FIXTURES .. "tiny_h200/run.sqlite", "--out", "b", "-q")
+    assert.equal(0, code)
+    assert.same(results_in "a".kernels, results_in "b".kernels)
+  end)
+
+  it("reads a trace of torch.profiler, operators and all", function()
+    assert.equal(0, (llmprof("report", FIXTURES .. "torch/run.json", "--out", "a")))
+    local results = results_in "a"
+    assert.same({ "prefill", "decode" }, names(results.stages, "name"))
+    assert.equal("torch.profiler", results.source.timeline.tool)
+    assert.is_true(#results.operators.operators > 0)
+    assert.same({ "the workload's own numbers", "counters" },
+      { table.unpack(names(results.missing, "what"), 1, 2) })
+  end)
+
+  it("takes stages, a model and settings by options", function()
+    assert.equal(0, (llmprof(FIXTURES .. "tiny_h200/run.sqlite", "--out", "a", "-q",
+      "--stages", "decode", "--model", "llama3_8b", "top_n.kernels=1")))
+    local results = results_in "a"
+    assert.same({ "decode" }, names(results.stages, "name"))
+    assert.is_truthy(results.model.described)
+    assert.equal(1, #results.selection.kernels)
+  end)
+
+  it("joins what lies beside it", function()
+    take("small/run.sqlite", "in/run.sqlite")
+    take("small/metrics.json", "in/metrics.json")
+    take("small/ncu/raw.csv", "in/run.csv")
+    assert.equal(0, (llmprof("in/run.sqlite", "--out", "a", "-q")))
+    assert.is_truthy(results_in "a".counters)
+    assert.is_true(fs.stat(top() .. "/a/workload/metrics.json") ~= nil)
+  end)
+
+  it("takes a folder of ranks, and says which files are no use", function()
+    for i = 0, 3 do take(("ranks4/rank%d.sqlite"):format(i), ("in/rank%d.sqlite"):format(i)) end
+    local whole = assert(fs.read(top() .. "/in/rank3.sqlite"))
+    assert(fs.write(top() .. "/in/rank3.sqlite", whole:sub(1, #whole // 2)))
+    take("torch/run.json", "in/run.json")
+    take("ranks4/README.md", "in/README.md")
+    local code, _, complaints = llmprof("in", "--out", "a", "-q", "--strict")
+    assert.equal(1, code)
+    assert.matches("rank3.sqlite: left out: ", complaints)
+    assert.not_matches("README", complaints)
+    assert.equal(3, #results_in "a".ranks.ranks)
+  end)
+
+  it("is made once for all commands that take a run", function()
+    take("tiny_h200/run.sqlite", "run.sqlite")
+    local code, said = llmprof("digest", "run.sqlite")
+    assert.equal(0, code)
+    assert.matches("next:\n  llmprof show run.sqlite stages\n", said)
+    local kept = assert(fs.list(top() .. "/cache/llmprof/reports"))
+    assert.equal(1, #kept)
+    code, said = llmprof("show", "run.sqlite", "stages", "-f", "csv")
+    assert.equal(0, code)
+    assert.matches("\nprefill,1,475975,", said)
+    code, said = llmprof("open", "--print", "run.sqlite")
+    assert.equal(0, code)
+    assert.matches("/cache/llmprof/reports/[^/]+/report.html\n$", said)
+    assert.same(kept, assert(fs.list(top() .. "/cache/llmprof/reports")))
+    assert.equal(0, (llmprof("record", "run.sqlite", "kept")))
+    assert.is_truthy(fs.stat(top() .. "/kept/run.sqlite"))
+    code, said = llmprof("clean", "--cache", "--yes")
+    assert.equal(0, code)
+    assert.matches("^removed 1 file, ", said)
+  end)
+
+  it("is taken as a folder by those that take traces", function()
+    take("torch/run.json", "in/run.json")
+    for _, words in ipairs { { "stats", "in" }, { "-e", "#kernels", "in" },
+      { "operators", "in" }, { "export", "in", "-o", "x.json.gz" },
+      { "scrub", "in", "-o", "x.sqlite" }, { "compare", "in", "in/run.json" },
+      { "digest", "in" } } do
+      local code, _, complaints = llmprof(table.unpack(words))
+      assert.same({ table.concat(words, " "), 0, "" },
+        { table.concat(words, " "), code, code == 0 and "" or complaints })
+    end
+    take("tiny_h200/run.sqlite", "in/a.sqlite")
+    take("small/run.sqlite", "in/b.sqlite")
+    local code, _, complaints = llmprof("stats", "in")
+    assert.equal(2, code)
+    assert.matches("^llmprof: in: 2 traces: name one\n", complaints)
+  end)
+
+  it("needs nsys where it is a report of it, and says what to run", function()
+    assert(fs.write(top() .. "/run.nsys-rep", "x"))
+    for _, name in ipairs { "report", "stats", "digest" } do
+      local code, _, complaints = llmprof(name, "run.nsys-rep")
+      assert.equal(3, code)
+      assert.matches("nsys export %-%-type=sqlite run.nsys%-rep", complaints)
+    end
+  end)
+
+  it("is exported once where there is nsys", function()
+    path = FIXTURES .. "../standin:" .. path
+    assert(fs.write(top() .. "/run.nsys-rep", FIXTURES .. "tiny_h200/run.sqlite\n"))
+    assert.equal(0, (llmprof("report", "run.nsys-rep", "--out", "a", "-q")))
+    assert.same({ "prefill", "decode" }, names(results_in "a".stages, "name"))
+    path = "/usr/bin:/bin"
+    local code, said = llmprof("-e", "#kernels", "run.nsys-rep")
+    assert.same({ 0, "20010\n" }, { code, said })
+  end)
+
+  it("is refused in one line where it is none", function()
+    assert(fs.write(top() .. "/notes.txt", "hello\n"))
+    assert(fs.mkdirs(top() .. "/empty"))
+    for name, message in pairs { ["notes.txt"] = "notes.txt: no trace: ",
+      ["empty"] = "empty: no trace in it\n" } do
+      local code, _, complaints = llmprof(name)
+      assert.equal(2, code)
+      assert.equal("llmprof: " .. message, complaints:sub(1, #message + 9))
+    end
+  end)
+end)
+
+
+describe("llmprof.trace.handed", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("takes traces of one format, and operators of the other", function()
+    assert(fs.copy(FIXTURES .. "small/run.sqlite", top() .. "/run.sqlite"))
+    assert(fs.copy(FIXTURES .. "torch/run.json", top() .. "/a.json"))
+    local found = handed.look { top() }
+    assert.same({ "nsys", { top() .. "/run.sqlite" }, {} },
+      { found.format, found.traces, found.left_out })
+    assert.equal(top() .. "/a.json", found.files["workload/operators.json"])
+    assert(fs.copy(FIXTURES .. "torch/run.json", top() .. "/b.json"))
+    assert.same({ "a.json: left out: a trace of torch.profiler, beside an export of Nsight Systems",
+      "b.json: left out: a trace of torch.profiler, beside an export of Nsight Systems" },
+      handed.look({ top() }).left_out)
+  end)
+end)
