@@ -932,6 +932,7 @@ function Groups:mean(column) end
 ---@field first? integer So many steps that an engine's stage begins with
 ---@field ns number Nanoseconds
 ---@field openings? integer First steps of so many decodes, which count in the stage, not in TPOT
+---@field per_step? boolean The times are of one step, as repeats differ in how many they have
 ---@field rank? integer Whose, of steps of several ranks
 ---@field rep integer From 1
 ---@field stage string
@@ -1194,6 +1195,7 @@ function Groups:mean(column) end
 ---@field requests? llmprof.results.requests What clients saw, beside the steps
 ---@field source? "labels"|"ranges"|"inferred" What marks the steps
 ---@field stages? llmprof.results.step_group[] Steps by phase
+---@field startup_steps? integer Inferred steps of start-up, which are in no table of steps
 ---@field step_rows? llmprof.results.step_row[] Single steps by rank and start, the first 4096
 ---@field steps? llmprof.results.step_group[] Steps by phase, batch and tokens
 ---@field totals? llmprof.results.collective_totals Collectives of all ranks

@@ -86,6 +86,14 @@ local function source_of(parts)
 end
 
 
+-- Inferred steps of start-up that are left out, of all parts; nil without.
+local function startup_of(parts)
+  local sum = 0
+  for _, part in ipairs(parts) do sum = sum + (part.about.startup_steps or 0) end
+  return sum > 0 and sum or nil
+end
+
+
 -- Files that lack what the others have.
 local function note_lacking(made, left_out)
   for _, part in ipairs(made.parts) do
@@ -272,6 +280,7 @@ local function add_steps(record, made)
     record.engine = record.engine or part.about.engine
   end
   record.source = source_of(made.parts)
+  record.startup_steps = startup_of(made.parts)
   record.stages = step_groups.list(made.steps, { "phase" })
   record.steps = step_groups.list(made.steps, { "phase", "batch", "tokens", "generation" })
   record.padded = step_groups.padded(made.steps)

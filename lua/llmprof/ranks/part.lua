@@ -75,16 +75,18 @@ local function of_stretches(list)
 end
 
 
--- The steps of all ranks that can be inferred.
+-- The steps of all ranks that can be inferred, and how many of start-up are left out.
 local function inferred(trace, list, given)
-  local all = {}
+  local all, left_out = {}, 0
   for _, member in ipairs(given.infer and list or {}) do
-    for _, step in ipairs(given.infer(trace, member, #list == 1)) do
+    local own = given.infer(trace, member, #list == 1)
+    left_out = left_out + (own.left_out or 0)
+    for _, step in ipairs(own) do
       step.rank = member.rank
       all[#all + 1] = step
     end
   end
-  return all
+  return all, left_out
 end
 
 
@@ -97,9 +99,9 @@ local function find_steps(trace, list, given)
       time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,
         members.label_threads), found.enclosed) }
   end
-  local stretches = inferred(trace, list, given)
+  local stretches, left_out = inferred(trace, list, given)
   if #stretches == 0 then return nil end
-  return { source = "inferred", time = "start",
+  return { source = "inferred", time = "start", startup_steps = left_out > 0 and left_out or nil,
     frame = steps.close(of_stretches(stretches), true) }
 end
 
@@ -230,8 +232,9 @@ end
 -- file: what it is called. given: mark_collectives (see steps.label_work),
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
 -- (a function of the trace, a member and whether it is the only one: list of { start, stop,
--- phase }; nil: nothing is inferred). stays: the trace is there as long as the part, which then
--- has no memory of its own for kernels of which it would be about as much.
+-- phase }, with `left_out`, how many of start-up are not among them; nil: nothing is
+-- inferred). stays: the trace is there as long as the part, which then has no memory of its own
+-- for kernels of which it would be about as much.
 function part.of(trace, file, given, stays)
   local list, known = part.steps(trace, given)
   local kernels = labelled_kernels(trace, list, known, given)
@@ -245,6 +248,7 @@ function part.of(trace, file, given, stays)
   if busy then add_said(trace, found) end
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
     devices_of(trace)), source = known and known.source, engine = known and known.engine,
+    startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads) }
   local counted, many = counted_kernels(kernels, known)
   local borrowed = stays and many

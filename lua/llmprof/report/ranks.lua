@@ -38,6 +38,10 @@ function ranks.basis(results)
       .. "wherever it runs.%s"):format(results.engine and results.engine.title or record.engine
         or "the engine", with_cold(results))
   end
+  if record.startup_steps then
+    return ("%s, without %s of start-up, which are far slower than those behind."):format(
+      sources[record.source], text.count(record.startup_steps))
+  end
   return sources[record.source] .. "." .. with_cold(results)
 end
 

@@ -164,9 +164,9 @@ local function left_out(entry)
       or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
       or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
   end
-  return ("%s%s of repeat %d (%s, usually %s)"):format(entry.step
+  return ("%s%s of repeat %d (%s, usually %s%s)"):format(entry.step
     and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
-    words.ms(entry.usual_ns))
+    words.ms(entry.usual_ns), entry.per_step and ", each step" or "")
 end
 
 
@@ -191,8 +191,9 @@ function words.repeats(results)
   end
   local said = ("Figures are from all %d repeats."):format(repeats.count)
   if repeats.skipped_first then
-    said = ("Figures are from %d of %d repeats, without the first."):format(repeats.used,
-      repeats.count)
+    local without = repeats.count - repeats.used
+    said = ("Figures are from %d of %d repeats, without the first%s."):format(repeats.used,
+      repeats.count, without == 1 and "" or " " .. without)
   elseif repeats.count == 1 then
     said = "Figures are from one repeat."
   end

@@ -156,7 +156,7 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
   local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, wall_of)
   local list = json.list {}
   for rep = 1, found.repeats.count do
-    local entry = { rep = rep, used = not (found.repeats.skipped_first and rep == 1),
+    local entry = { rep = rep, used = rep > cold.skipped(found.repeats),
       left_out = left_out_of(found, rep), ttft_ns = ttft[rep],
       outlier = rep == 1 and found.repeats.first_is_outlier or nil }
     local times = flat(steps_by_repeat[rep] or {})
@@ -182,7 +182,7 @@ local function counted_of(found, decodes, list)
   end
   for _, entry in ipairs(list) do
     local counts = used_in[entry.rep]
-    if counts == nil then counts = not (found.repeats.skipped_first and entry.rep == 1) end
+    if counts == nil then counts = entry.used end
     if counts then counted[#counted + 1] = entry end
   end
   return counted

@@ -3,6 +3,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local clock = require "llmprof.io.clock"
 local clocks = require "llmprof.ranks.clocks"
+local cold = require "llmprof.analysis.stages.warmup"
 local collectives = require "llmprof.collectives"
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
@@ -14,6 +15,7 @@ local part = require "llmprof.ranks.part"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local ranks = require "llmprof.ranks"
 local spans = require "llmprof.spans"
+local steps = require "llmprof.analysis.stages.steps"
 local version = require "llmprof.version"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -36,14 +38,20 @@ local function marks_of(declared)
 end
 
 
--- The steps of stages that were inferred, in order: list of { start, stop, phase }.
+-- The steps of stages that were inferred, in order, without those of start-up: list of
+-- { start, stop, phase }, with `left_out`, how many these are.
 local function inferred_steps(instances)
-  local list = {}
+  local list, left_out = {}, 0
   for _, instance in ipairs(instances) do
     for _, step in ipairs(instance.steps or { instance }) do
-      list[#list + 1] = { start = step.start, stop = step.stop, phase = instance.stage }
+      if instance.used and not step.cold then
+        list[#list + 1] = { start = step.start, stop = step.stop, phase = instance.stage }
+      else
+        left_out = left_out + 1
+      end
     end
   end
+  list.left_out = left_out
   return list
 end
 
@@ -65,7 +73,11 @@ local function infer_steps(trace, member, alone, found)
   if found and not found.inferred then return {} end
   if found and alone then return inferred_steps(found.instances) end
   local made = infer.stages(seen_by(trace, member), STAGES)
-  return inferred_steps(made and made.instances or {})
+  local instances = made and made.instances or {}
+  for _, instance in ipairs(instances) do instance.wall = instance.stop - instance.start end
+  local repeats = cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
+  cold.judge_openings(steps.runs(instances), repeats)
+  return inferred_steps(instances)
 end
 
 

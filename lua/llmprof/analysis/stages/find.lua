@@ -70,28 +70,6 @@ local function whole_run(trace)
 end
 
 
--- Number the repeats of each rank: each begins with the first declared stage that is
--- there. Returns how many the rank with the most has.
-local function number_repeats(declared, instances)
-  local opener
-  for _, stage in ipairs(declared) do
-    for _, instance in ipairs(instances) do
-      if not opener and instance.stage == stage.name and not stage.parent then
-        opener = stage.name
-      end
-    end
-  end
-  local counts, most = {}, #instances > 0 and 1 or 0
-  for _, instance in ipairs(instances) do
-    local rank = instance.rank or -1
-    if instance.stage == opener then counts[rank] = (counts[rank] or 0) + 1 end
-    instance.rep = math.max(counts[rank] or 0, 1)
-    most = math.max(most, instance.rep)
-  end
-  return most
-end
-
-
 -- ---- what the GPU did ----
 
 local function names_at(declared, top)
@@ -241,7 +219,7 @@ function stages.find(trace, declared, policy, overlap)
   if inferred then instances = inferred.instances end
   local whole = #instances == 0
   if whole then instances = whole_run(trace) end
-  local count = number_repeats(by_engine and {} or declared, instances)
+  local count = cold.number_repeats(by_engine and {} or declared, instances)
   local ops = stages.label(trace, check(trace:frame "gpu"),
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })

@@ -2,8 +2,9 @@
 -- graphs. They are judged by stage and by step, so that a first prefill that is
 -- three times as long as the others does not hide behind a decode that is not.
 --
--- Of a stage, all that ran of it in the first repeat is left out where that took
--- OUTLIER times the median of its other repeats. Of the first decode that counts,
+-- Of a stage, all that ran of it in the first repeats, of half of them at most, is left out
+-- where each took OUTLIER times the median of the repeats behind; by its steps, where repeats
+-- have more or fewer of them. Of the first decode that counts,
 -- the steps that it begins with are left out where each took OUTLIER times the
 -- median of the steps behind them, and of the steps at its place in other decodes.
 --
@@ -31,7 +32,30 @@ local MOST_FIRST, ALONE = 3, 4
 
 -- ---- stages ----
 
--- By stage without a parent: its times by repeat, in ns; and the names in order.
+-- Number the repeats of each rank: each begins with the first declared stage that is
+-- there. Returns how many the rank with the most has.
+function cold.number_repeats(declared, instances)
+  local opener
+  for _, stage in ipairs(declared) do
+    for _, instance in ipairs(instances) do
+      if not opener and instance.stage == stage.name and not stage.parent then
+        opener = stage.name
+      end
+    end
+  end
+  local counts, most = {}, #instances > 0 and 1 or 0
+  for _, instance in ipairs(instances) do
+    local rank = instance.rank or -1
+    if instance.stage == opener then counts[rank] = (counts[rank] or 0) + 1 end
+    instance.rep = math.max(counts[rank] or 0, 1)
+    most = math.max(most, instance.rep)
+  end
+  return most
+end
+
+
+-- By stage without a parent: by repeat { ns, steps (nil where they are not known) }; and the
+-- names in order.
 local function walls_by_stage(instances)
   local walls, names = {}, {}
   for _, instance in ipairs(instances) do
@@ -41,17 +65,44 @@ local function walls_by_stage(instances)
         own = {}
         walls[instance.stage], names[#names + 1] = own, instance.stage
       end
-      own[instance.rep] = (own[instance.rep] or 0) + instance.wall
+      local entry = own[instance.rep] or { ns = 0, steps = 0 }
+      own[instance.rep] = entry
+      entry.ns = entry.ns + instance.wall
+      entry.steps = entry.steps and instance.steps and entry.steps + #instance.steps
     end
   end
   return walls, names
 end
 
 
--- The median of all repeats but the first; nil without others.
-local function usual_wall(walls, count)
+-- Do repeats of a stage differ in how many steps they have?
+local function differ_in_steps(own, count)
+  local first
+  for rep = 1, count do
+    local entry = own[rep]
+    if entry then
+      if not entry.steps or entry.steps == 0 then return false end
+      first = first or entry.steps
+      if entry.steps ~= first then return true end
+    end
+  end
+  return false
+end
+
+
+-- The times of a stage by repeat in ns, of one step where repeats differ in these, and whether
+-- they are.
+local function times_of(own, count)
+  local per_step, times = differ_in_steps(own, count), {}
+  for rep, entry in pairs(own) do times[rep] = per_step and entry.ns / entry.steps or entry.ns end
+  return times, per_step
+end
+
+
+-- The median of the repeats behind one; nil without others.
+local function usual_wall(times, rep, count)
   local others = {}
-  for rep = 2, count do others[#others + 1] = walls[rep] end
+  for other = rep + 1, count do others[#others + 1] = times[other] end
   return statistics.median(others)
 end
 
@@ -61,18 +112,41 @@ local function is_outlier(ns, usual)
 end
 
 
--- The stages of the first repeat that do not count: list of { stage, rep, ns,
--- usual_ns }.
+-- The first repeats of a stage that do not count.
+local function cold_repeats(name, own, count, policy)
+  local times, per_step = times_of(own, count)
+  local list = {}
+  for rep = 1, count // 2 do
+    local usual = times[rep] and usual_wall(times, rep, count)
+    local leave = usual and ((policy == "yes" and rep == 1)
+      or (policy == "auto" and is_outlier(times[rep], usual)))
+    if not leave then break end
+    list[rep] = { stage = name, rep = rep, ns = times[rep], usual_ns = usual,
+      per_step = per_step or nil }
+  end
+  return list
+end
+
+
+-- The stages that do not count in the first repeats: list of { stage, rep, ns, usual_ns,
+-- per_step }, those of the first repeat first; and how many stages there are.
 local function cold_stages(instances, count, policy)
   local walls, names = walls_by_stage(instances)
-  local list = {}
-  for _, name in ipairs(names) do
-    local first, usual = walls[name][1], usual_wall(walls[name], count)
-    local leave = first and usual
-      and (policy == "yes" or (policy == "auto" and is_outlier(first, usual)))
-    if leave then list[#list + 1] = { stage = name, rep = 1, ns = first, usual_ns = usual } end
+  local found, list = {}, {}
+  for i, name in ipairs(names) do found[i] = cold_repeats(name, walls[name], count, policy) end
+  for rep = 1, count // 2 do
+    for i in ipairs(names) do list[#list + 1] = found[i][rep] end
   end
   return list, #names
+end
+
+
+-- How many of the first repeats all stages are left out of.
+local function skipped(left_out, stage_count)
+  local counts, rep = {}, 0
+  for _, entry in ipairs(left_out) do counts[entry.rep] = (counts[entry.rep] or 0) + 1 end
+  while stage_count > 0 and counts[rep + 1] == stage_count do rep = rep + 1 end
+  return rep
 end
 
 
@@ -80,10 +154,17 @@ end
 function cold.is_stage(entry) return not (entry.step or entry.first or entry.openings) end
 
 
+-- How many of the first repeats are left out as a whole. repeats: of cold.judge.
+function cold.skipped(repeats)
+  if not repeats.skipped_first then return 0 end
+  return repeats.used and repeats.count - repeats.used or 1
+end
+
+
 -- Is a stage of this repeat left out? repeats: of cold.judge. Children follow
 -- their parents: parent may be nil. "prefill" stands for "LLM:prefill", too.
 function cold.left_out(repeats, rep, stage, parent)
-  if rep == 1 and repeats and repeats.skipped_first then return true end
+  if repeats and rep <= cold.skipped(repeats) then return true end
   for _, entry in ipairs(repeats and repeats.left_out or {}) do
     if cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage or entry.stage == parent
       or range_name.role(entry.stage) == stage) then
@@ -318,7 +399,7 @@ local function slowdown_of(instances, count)
       walls[instance.rep] = walls[instance.rep] + instance.wall
     end
   end
-  local usual = usual_wall(walls, count)
+  local usual = usual_wall(walls, 1, count)
   if not usual or usual <= 0 then return nil end
   return walls[1] / usual, walls[1] - usual
 end
@@ -345,9 +426,9 @@ function cold.judge(instances, count, policy)
   local left_out, stage_count = cold_stages(instances, count,
     type(policy) == "table" and policy.skipped_first and "yes" or policy)
   left_out = judged or left_out
-  local all = #left_out > 0 and #left_out == stage_count
   local slowdown, excess = slowdown_of(instances, count)
-  local repeats = { count = count, used = all and count - 1 or count, skipped_first = all,
+  local without = skipped(left_out, stage_count)
+  local repeats = { count = count, used = count - without, skipped_first = without > 0,
     slowdown = slowdown, first_excess_ns = excess, left_out = left_out }
   if slowdown then repeats.first_is_outlier = slowdown > OUTLIER end
   for _, instance in ipairs(instances) do

@@ -165,6 +165,7 @@ local function print_results(given, results)
   end
   local said = rank_report.verdict(results)
   if said then out.write(text.clean(said), "\n") end
+  if results.ranks.source == "inferred" then out.write(rank_report.basis(results), "\n") end
   for _, name in ipairs { "ranks", "rank_stages", "collectives", "late" } do
     print_table(given, results, name, true)
   end

@@ -33,6 +33,35 @@ describe("steps that nothing marks", function()
     assert.equal(12 * 8, record.totals.matched)
   end)
 
+  it("are without those of start-up, which are counted", function()
+    local lines, at = { "knows calls\ndevice 0 NVIDIA H200\nprocess 1 python" }, 100000000
+    local function op(from, to, name)
+      local id = #lines
+      lines[id + 1] = ("call %d %d pid=1 thread=1 id=%d cudaLaunchKernel"):format(from - 500,
+        from - 400, id)
+      lines[id + 2] = ("kernel %d %d pid=1 device=0 call=%d stream=7 %s(float *)"):format(from, to,
+        id, name)
+    end
+    for _, scale in ipairs { 4, 1, 1 } do -- the first call is slow, and short
+      op(at, at + 5000000, "prefill_gemm")
+      at = at + 6000000
+      for _ = 1, scale == 1 and 20 or 6 do
+        for layer = 1, 6 do
+          op(at + layer * scale * 200000, at + layer * scale * 200000 + 50000, "flash_attention")
+        end
+        at = at + scale * 1500000
+        op(at - 50000, at, "argmax_sample")
+      end
+      at = at + 100000000
+    end
+    local trace = timeline.of(table.concat(lines, "\n") .. "\n")
+    local record = ranks.examine({ rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }, {})
+    local decode = record.stages[#record.stages]
+    assert.same({ "inferred", "decode" }, { record.source, decode.phase })
+    assert.truthy(record.startup_steps >= 6)
+    assert.equal(1300000, decode.p50_ns)
+  end)
+
   it("are none where nothing is regular", function()
     assert.is_nil(examine({ ranks = 2, layers = 4, steps = 1 }).source)
   end)

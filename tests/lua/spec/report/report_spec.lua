@@ -72,8 +72,8 @@ describe("llmprof.report", function()
     assert.equal("Figures are from all 3 repeats. Left out of TPOT: step 1 of decode of repeat 2 "
       .. "(9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
       { stage = "decode", rep = 2, step = 1, ns = 9e6, usual_ns = 3e6 } } })
-    assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of decode "
-      .. "(9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
+    assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
+      .. "decode (9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
       { stage = "decode", rep = 1, openings = 2, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
       said { count = 1, used = 1, whole_run = true })

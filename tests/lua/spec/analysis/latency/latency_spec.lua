@@ -266,6 +266,27 @@ describe("cold starts", function()
     assert.is_nil(judge({ 60.3 }, {}, "yes").left_out)
   end)
 
+  it("are of all first repeats that are far slower, half of them at most", function()
+    local repeats = judge({ 80, 60, 20, 21 }, {})
+    assert.same({ 1, 2 }, { repeats.left_out[1].rep, repeats.left_out[2].rep })
+    assert.equal(1, #judge({ 80, 60, 20 }, {}).left_out)
+    local all = judge({ 80, 60, 20, 21 }, { { 300, 50 }, { 200, 50 }, { 10, 11 }, { 11, 10 } })
+    assert.same({ 4, false }, { all.used, all.skipped_first })
+  end)
+
+  it("are judged by the steps of decodes of different lengths", function()
+    local instances = {}
+    for rep, count in ipairs { 4, 40, 40 } do
+      local lengths = {}
+      for i = 1, count do lengths[i] = rep == 1 and 90 or 10 end
+      instances[rep] = instance("decode", rep, rep * 1000, rep == 1 and 360 or 400, lengths)
+    end
+    local repeats = cold.judge(instances, 3, "auto")
+    assert.same({ { stage = "decode", rep = 1, ns = 90.0 * ms, usual_ns = 10.0 * ms,
+      per_step = true } }, repeats.left_out)
+    assert.same({ 2, true, false }, { repeats.used, repeats.skipped_first, instances[1].used })
+  end)
+
   it("are judged by step, against those behind it and at its place", function()
     local repeats, instances = judge({ 20, 20 }, { { 50, 20, 10, 11, 10, 11, 10 },
       { 10, 11, 10, 11, 10, 11, 10 } })
