@@ -215,7 +215,9 @@ end
 local function begins(found)
   local of = {}
   for _, instance in ipairs(found.instances) do
-    if instance.range and not instance.parent then of[instance.range] = instance.start end
+    for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
+      of[range] = instance.start
+    end
   end
   return of
 end

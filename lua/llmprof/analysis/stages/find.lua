@@ -38,8 +38,42 @@ local check = errors.check
 
 -- ---- instances ----
 
+-- By start, those that hold others first.
+local function outer_first(a, b)
+  if a.start ~= b.start then return a.start < b.start end
+  if a.stop ~= b.stop then return a.stop > b.stop end
+  return a.range < b.range
+end
+
+
+local PUSH_POP = 0 -- style of a range
+
+local function holds(outer, inner)
+  return outer and inner.stop <= outer.stop
+    and (inner.style == PUSH_POP or (inner.start == outer.start and inner.stop == outer.stop))
+end
+
+
+-- Without those that lie inside another of the same stage and thread, or are there twice:
+-- the outer one has their rows in `ranges`, too.
+local function merge_nested(instances)
+  table.sort(instances, outer_first)
+  local list, open = {}, {}
+  for _, instance in ipairs(instances) do
+    local key = ("%s %s"):format(instance.tid, instance.stage)
+    if holds(open[key], instance) then
+      table.insert(open[key].ranges, instance.range)
+    else
+      open[key], list[#list + 1] = instance, instance
+    end
+  end
+  return list
+end
+
+
 -- Every range of the declared stages, by start: { stage, domain (nil: the
--- default one), range, start, stop }.
+-- default one), range, ranges (rows: with those inside of it of the same stage), tid, start,
+-- stop }.
 local function find_instances(trace, declared)
   local names, parents = {}, {}
   for _, stage in ipairs(declared) do
@@ -51,14 +85,15 @@ local function find_instances(trace, declared)
   if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
   for row = 1, #found do
-    local name = found:get(row, "tag")
+    local name, range = found:get(row, "tag"), found:get(row, "range")
     instances[row] = { stage = name, parent = parents[name] or nil,
-      domain = found:get(row, "domain"), range = found:get(row, "range"),
+      domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
+      tid = found:get(row, "tid"), style = found:get(row, "style"),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
-  return engine_stages.in_order(instances)
+  return engine_stages.in_order(merge_nested(instances))
 end
 
 
@@ -136,14 +171,25 @@ local function measure_level(ops, level)
 end
 
 
-local function measure_whole(ops)
+local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
+
+-- The same of all of some operations; and when the last of them ended.
+local function measure_all(ops)
   local all = ops:group { total = { "duration" }, distinct = { "call" }, union = true }[1]
+  if not all then return nothing end
   return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
-    launches = all.distinct.call })
+    launches = all.distinct.call }), all.last
 end
 
 
-local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
+-- Of an instance, by what its ranges launched. by_range: of measure_level.
+local function measured_of(ops, instance, level, by_range)
+  if not instance.ranges or #instance.ranges == 1 then return by_range[instance.range] or nothing end
+  local measured
+  measured, instance.done = measure_all(check(ops:where { [level .. "_range"] = instance.ranges }))
+  return measured
+end
+
 
 -- A function from a process, or nil for all, to when the GPU did something for it; and one
 -- that forgets and closes it, for whoever was the last to ask for a while: of large traces it
@@ -175,10 +221,10 @@ end
 
 local function measure(ops, covered, instances, whole)
   local levels = not whole
-    and { [true] = measure_level(ops, "stage"), [false] = measure_level(ops, "part") }
+    and { stage = measure_level(ops, "stage"), part = measure_level(ops, "part") }
   for _, instance in ipairs(instances) do
-    local measured = whole and measure_whole(ops)
-      or levels[instance.parent == nil][instance.range] or nothing
+    local level = instance.parent and "part" or "stage"
+    local measured = whole and measure_all(ops) or measured_of(ops, instance, level, levels[level])
     for key, value in pairs(measured) do instance[key] = value end
     instance.wall = instance.stop - instance.start
     instance.idle = instance.wall
@@ -250,7 +296,10 @@ end
 function stages.used_ranges(found)
   local rows = {}
   for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then rows[#rows + 1] = instance.range end
+    if instance.used and not instance.parent then
+      local own = instance.ranges or { instance.range }
+      table.move(own, 1, #own, #rows + 1, rows)
+    end
   end
   return rows
 end

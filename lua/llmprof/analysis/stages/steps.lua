@@ -12,20 +12,22 @@ local errors = require "llmprof.process.errors"
 
 local steps = {}
 
-local COLUMNS = { "range", "pid", "host_start", "host_end", "before", "end", "kernels" }
+local COLUMNS = { "range", "pid", "tid", "host_start", "host_end", "before", "start", "end",
+  "kernels" }
 
 
 -- The rows of a range on several devices are one step, done when the last is.
 local function merge(step, row)
   step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
+  step.first = math.min(step.first, row.start)
   step.stop = math.max(step.stop, row["end"])
   step.kernels = step.kernels + row.kernels
 end
 
 
--- Every range of these names that launched something, by start: { range, host_start,
--- host_stop, before (end of what ran before it; nil: nothing did), stop (ns),
--- kernels }.
+-- Every range of these names that launched something, by start: { range, pid, tid, host_start,
+-- host_stop, before (end of what ran before it; nil: nothing did), first (start of its first
+-- operation), stop (ns), kernels }.
 local function ranges_named(trace, names)
   local found = errors.check(trace:steps(names))
   local list, by_range = {}, {}
@@ -37,12 +39,20 @@ local function ranges_named(trace, names)
       merge(step, row)
     else
       step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
-        before = row.before, stop = row["end"], kernels = row.kernels, pid = row.pid }
+        before = row.before, first = row.start, stop = row["end"], kernels = row.kernels,
+        pid = row.pid, tid = row.tid }
       by_range[row.range], list[#list + 1] = step, step
     end
   end
   table.sort(list, function(a, b) return a.host_start < b.host_start end)
   return list
+end
+
+
+-- When the GPU could begin what a range launched: with the range, or when what ran before it had
+-- ended. What still runs on another stream when its first operation starts is not waited for.
+local function begin_of(ran, host_start)
+  return math.max(host_start, math.min(ran.before or host_start, ran.first))
 end
 
 
@@ -55,26 +65,46 @@ function steps.project(trace, names, instances)
     by_range[ran.range] = ran
   end
   for _, instance in ipairs(instances) do
-    local ran = by_range[instance.range]
     instance.host_start = instance.host_start or instance.start
     instance.host_stop = instance.host_stop or instance.stop
-    if ran then
-      instance.stop = math.max(instance.host_stop, ran.stop)
-      instance.start = math.min(math.max(instance.host_start, ran.before or 0), instance.stop)
+    local first, last
+    for _, range in ipairs(instance.ranges) do
+      local ran = by_range[range]
+      if ran then
+        local begin = begin_of(ran, instance.host_start)
+        first, last = math.min(first or begin, begin), math.max(last or ran.stop, ran.stop)
+      end
+    end
+    if first then
+      instance.stop = math.max(instance.host_stop, last)
+      instance.start = math.min(first, instance.stop)
     end
   end
 end
 
 
--- Rows of a frame within the ranges of instances, once for each: of its process, where
--- there are several, which run side by side.
+-- Do ranges of several threads run side by side? list: by start.
+local function threads_overlap(list)
+  local last
+  for _, span in ipairs(list) do
+    if last and span.tid and span.tid ~= last.tid and span.start < last.stop then return true end
+    if not last or span.stop > last.stop then last = span end
+  end
+  return false
+end
+
+
+-- Rows of a frame within the ranges of instances, once for each: of its process, or of its
+-- thread, where there are several, which run side by side.
 function steps.within(frame, instances)
   local list = {}
   for i, instance in ipairs(instances) do
     list[i] = { start = instance.host_start or instance.start,
-      stop = instance.host_stop or instance.stop, pid = instance.pid }
+      stop = instance.host_stop or instance.stop, pid = instance.pid, tid = instance.tid }
   end
-  return errors.check(frame:within(list, list[1] and list[1].pid and "pid" or nil))
+  table.sort(list, function(a, b) return a.start < b.start end)
+  local key = list[1] and list[1].pid and "pid" or threads_overlap(list) and "tid" or nil
+  return errors.check(frame:within(list, key))
 end
 
 
@@ -92,18 +122,29 @@ local function is_inside(range, instance)
 end
 
 
--- The marked steps within an instance, each with its start. ranges: by start.
-local function inside(instance, ranges)
-  local list = {}
+-- The ranges of steps within an instance: those of its thread, else of any.
+local function ranges_inside(instance, ranges)
+  local own, all = {}, {}
   for place = first_from(ranges, instance.host_start), #ranges do
     local range = ranges[place]
     if range.host_start > instance.host_stop then break end
     if is_inside(range, instance) then
-      local before = list[#list]
-      local start = before and before.stop or math.max(range.host_start, range.before or 0)
-      list[#list + 1] = { range = range.range, start = start, stop = math.max(range.stop, start),
-        host_start = range.host_start, host_stop = range.host_stop, kernels = range.kernels }
+      all[#all + 1] = range
+      if range.tid == instance.tid then own[#own + 1] = range end
     end
+  end
+  return #own > 0 and own or all
+end
+
+
+-- The marked steps within an instance, each with its start. ranges: by start.
+local function inside(instance, ranges)
+  local list = {}
+  for _, range in ipairs(ranges_inside(instance, ranges)) do
+    local before = list[#list]
+    local start = before and before.stop or begin_of(range, range.host_start)
+    list[#list + 1] = { range = range.range, start = start, stop = math.max(range.stop, start),
+      host_start = range.host_start, host_stop = range.host_stop, kernels = range.kernels }
   end
   return #list > 0 and list or nil
 end

@@ -32,8 +32,23 @@ local MOST_FIRST, ALONE = 3, 4
 
 -- ---- stages ----
 
--- Number the repeats of each rank: each begins with the first declared stage that is
--- there. Returns how many the rank with the most has.
+-- Does each thread that has an instance run the opener, so that threads repeat by themselves?
+local function repeat_alone(instances, opener)
+  local opens, all = {}, {}
+  for _, instance in ipairs(instances) do
+    if not instance.tid then return false end
+    if not instance.parent then all[instance.tid] = true end
+    if instance.stage == opener then opens[instance.tid] = true end
+  end
+  for tid in pairs(all) do
+    if not opens[tid] then return false end
+  end
+  return true
+end
+
+
+-- Number the repeats of each rank, or of its threads that each run all stages: each begins with
+-- the first declared stage that is there. Returns how many the one with the most has.
 function cold.number_repeats(declared, instances)
   local opener
   for _, stage in ipairs(declared) do
@@ -43,11 +58,12 @@ function cold.number_repeats(declared, instances)
       end
     end
   end
+  local by_thread = repeat_alone(instances, opener)
   local counts, most = {}, #instances > 0 and 1 or 0
   for _, instance in ipairs(instances) do
-    local rank = instance.rank or -1
-    if instance.stage == opener then counts[rank] = (counts[rank] or 0) + 1 end
-    instance.rep = math.max(counts[rank] or 0, 1)
+    local own = ("%s %s"):format(instance.rank, by_thread and instance.tid)
+    if instance.stage == opener then counts[own] = (counts[own] or 0) + 1 end
+    instance.rep = math.max(counts[own] or 0, 1)
     most = math.max(most, instance.rep)
   end
   return most

@@ -78,6 +78,16 @@ local function doubled(state, names, columns)
 end
 
 
+-- Ranges of stages that are part of another one.
+local function nested_ranges(found)
+  local count = 0
+  for _, instance in ipairs(found and found.instances or {}) do
+    count = count + (instance.ranges and #instance.ranges - 1 or 0)
+  end
+  return count
+end
+
+
 function invariants.rows(state)
   local all, twice, said = 0, 0, {}
   for _, entry in ipairs(unique) do
@@ -86,8 +96,12 @@ function invariants.rows(state)
     if count > 0 then said[#said + 1] = ("%s %s"):format(text.count(count), entry[2]) end
   end
   if all == 0 then return nil end
-  return { share = part(twice, all), text = twice == 0 and "no row is there twice"
-    or table.concat(said, " and ") .. " are there twice", fix = AGAIN }
+  local inner = nested_ranges(state.found)
+  return { share = part(twice, all), text = (twice == 0 and "no row is there twice"
+    or table.concat(said, " and ") .. " are there twice") .. (inner > 0
+      and ("; %s that lie inside another of their name, or are there twice, count once"):format(
+        inner == 1 and "1 range of a stage" or ("%s ranges of stages"):format(text.count(inner)))
+      or ""), fix = AGAIN }
 end
 
 
@@ -285,6 +299,19 @@ local function kernels_of_steps(instances)
 end
 
 
+-- How many ranges of one tag there are, without those that lie inside another of their thread.
+local function count_outer(ranges)
+  local sorted = check(ranges:sort { { "start" }, { "end", true } })
+  local starts, stops, tids = sorted:values "start", sorted:values "end", sorted:values "tid"
+  local count, last = 0, {}
+  for i in ipairs(starts) do
+    local tid = tids[i] or -1
+    if not last[tid] or stops[i] > last[tid] then count, last[tid] = count + 1, stops[i] end
+  end
+  return count
+end
+
+
 -- Marked ranges of steps within the instances that launched nothing at all.
 local function idle_steps(state, stage, instances)
   local name
@@ -294,8 +321,8 @@ local function idle_steps(state, stage, instances)
   if not name or state.found.inferred then return 0 end
   local marked = 0
   for _, instance in ipairs(instances) do marked = marked + #(instance.steps or {}) end
-  local ranges = check(state.trace:frame "ranges"):where { tag = name }
-  return math.max(#steps.within(ranges, instances) - marked, 0)
+  local ranges = check(check(state.trace:frame "ranges"):where { tag = name })
+  return math.max(count_outer(steps.within(ranges, instances)) - marked, 0)
 end
 
 
@@ -326,6 +353,22 @@ function invariants.work(state)
     and "repeats and steps of a stage run about as many kernels"
     or table.concat(sums.said, ", ") .. " ran less than half of the kernels of the others",
     fix = SHORTER }
+end
+
+
+-- A stage works no longer than it takes.
+function invariants.walls(state)
+  local found, wrong, all = state.found, 0, 0
+  for _, instance in ipairs(found and found.instances or {}) do
+    if instance.wall then
+      all = all + 1
+      if instance.busy > instance.wall or instance.idle < 0 then wrong = wrong + 1 end
+    end
+  end
+  if all == 0 then return nil end
+  return { share = part(wrong, all), text = wrong == 0 and "no stage is busy for longer than it takes"
+    or ("%s of %s stages are busy for longer than they take"):format(text.count(wrong),
+      text.count(all)), fix = AGAIN }
 end
 
 
@@ -418,6 +461,6 @@ end
 
 invariants.list = { { "order", invariants.order }, { "rows", invariants.rows },
   { "streams", invariants.streams }, { "replays", invariants.replays },
-  { "work", invariants.work }, { "steps", invariants.steps }, { "together", invariants.together } }
+  { "work", invariants.work }, { "walls", invariants.walls }, { "steps", invariants.steps }, { "together", invariants.together } }
 
 return invariants

@@ -59,7 +59,9 @@ end
 local function repeats_of(found)
   local of = {}
   for _, instance in ipairs(found.instances) do
-    if instance.range and not instance.parent then of[instance.range] = instance.rep end
+    for _, range in ipairs(not instance.parent and (instance.ranges or { instance.range }) or {}) do
+      of[range] = instance.rep
+    end
   end
   return of
 end

@@ -1,0 +1,71 @@
+-- Stages that several threads run side by side, on streams of their own; ranges that are there
+-- twice.
+local stages = require "llmprof.analysis.stages.find"
+local timeline = require "tests.lua.support.timeline"
+
+local DECLARED = { { name = "LLM:decode", step = "LLM:step" } }
+
+-- Three threads on two streams, 20 steps of 12 launches each in ranges of a domain. twice: each
+-- range is written twice.
+local function lines(twice)
+  local list, id = { "knows calls", "device 0 NVIDIA H200" }, 0
+  local function range(from, to, thread, name)
+    local line = ("range %d %d thread=%d domain=LLM %s"):format(from, to, thread, name)
+    list[#list + 1] = line
+    if twice then list[#list + 1] = line end
+  end
+  for thread = 1, 3 do
+    local stream, from = thread == 3 and 2 or 1, 1000000 + thread * 40000
+    for step = 0, 19 do
+      local at = from + step * 120000
+      for launch = 0, 11 do
+        id = id + 1
+        list[#list + 1] = ("call %d %d thread=%d id=%d cudaLaunchKernel"):format(at + launch * 8000,
+          at + launch * 8000 + 4000, thread, id)
+        list[#list + 1] = ("kernel %d %d call=%d stream=%d gemm"):format(at + launch * 8000 + 5000,
+          at + launch * 8000 + 9000, id, stream)
+      end
+      range(at - 1000, at + 110000, thread, "step")
+    end
+    range(from - 2000, from + 20 * 120000, thread, "decode")
+  end
+  return table.concat(list, "\n") .. "\n"
+end
+
+
+describe("a stage of several threads", function()
+  for _, twice in ipairs { false, true } do
+    it("is that of each thread's range" .. (twice and ", there twice" or ""), function()
+      local found = stages.find(timeline.of(lines(twice)), DECLARED, "auto")
+      assert.equal(3, #found.instances)
+      for _, instance in ipairs(found.instances) do
+        assert.near(2402000, instance.wall, 10000)
+        assert.is_true(instance.busy <= instance.wall and instance.idle >= 0)
+        assert.same({ 20, 240, 240 }, { #instance.steps, instance.launches, instance.kernels })
+        for i = 2, 20 do
+          local step = instance.steps[i]
+          assert.near(120000, step.stop - step.start, 1000)
+        end
+      end
+      assert.same({ twice and 6 or 3, 1 }, { #stages.used_ranges(found), found.repeats.count })
+    end)
+  end
+
+  it("numbers repeats by thread where each runs all stages", function()
+    local found = stages.find(timeline.of [[
+device 0 H200
+range 0 10 thread=1 prefill
+range 5 15 thread=2 prefill
+range 20 30 thread=1 decode
+range 25 35 thread=2 decode
+range 40 50 thread=1 prefill
+range 45 55 thread=2 prefill
+range 60 70 thread=1 decode
+range 65 75 thread=2 decode
+]], { { name = "prefill" }, { name = "decode" } }, "no")
+    local reps = {}
+    for i, instance in ipairs(found.instances) do reps[i] = instance.rep end
+    assert.same({ 1, 1, 1, 1, 2, 2, 2, 2 }, reps)
+    assert.equal(2, found.repeats.count)
+  end)
+end)
