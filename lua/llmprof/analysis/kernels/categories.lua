@@ -70,11 +70,11 @@ end
 local LONGEST = 4096
 
 
--- The name in lower case without its parameters, which begin at the first round bracket that
--- no template argument holds.
+-- The name without its parameters, which begin at the first round bracket that no template
+-- argument holds.
 local function whole_of(name)
-  local whole = name:sub(1, LONGEST):lower():gsub("<unnamed>::", "")
-    :gsub("%(anonymous namespace%)::", ""):gsub("^void ", "")
+  local whole = name:sub(1, LONGEST):gsub("<unnamed>::", ""):gsub("%(anonymous namespace%)::", "")
+    :gsub("^void ", "")
   local at = whole:gsub("%b<>", function(arguments)
     return (" "):rep(#arguments)
   end):find "[<(]"
@@ -83,15 +83,80 @@ end
 
 
 -- Of that the function's own name with its namespaces: without template arguments, behind the
--- last space.
+-- last space; and without the constants that Triton writes behind it (_kernel_BLOCK_SIZE_M_32).
 local function function_of(whole)
   local own = whole:gsub("%b<>", "")
-  return own:match ".*%s(%S+)%s*$" or own:match "^%s*(%S*)"
+  own = own:match ".*%s(%S+)%s*$" or own:match "^%s*(%S*)"
+  return (own:gsub("(_kernel)_%u%u.*$", "%1"))
+end
+
+
+-- A kernel's name as patterns see it, whole and its function's own, in lower case; and `cased`,
+-- the latter as it is written, where capitals begin words.
+local function read(name)
+  local whole = whole_of(name)
+  local cased = function_of(whole)
+  return { whole = whole:lower(), own = cased:lower(), cased = cased }
+end
+
+
+-- What is around the end of a word: aB, ABc, a1, 1a, any other character.
+local EDGES = { "^%l%u", "^%u%u%l", "^%a%d", "^%d%a", "^[^%w]", "^.[^%w]" }
+
+-- Does a word end at this character of a name?
+local function is_edge(cased, at)
+  if at == 0 or at == #cased then return true end
+  local around = cased:sub(at, at + 2)
+  for _, edge in ipairs(EDGES) do
+    if around:find(edge) then return true end
+  end
+  return false
+end
+
+
+-- Is a pattern found in whole words of a name?
+local function in_words(sought, text, from, to)
+  while from do
+    if (sought.from_within or is_edge(text.cased, from - 1))
+      and (sought.to_within or is_edge(text.cased, to)) then return true end
+    if sought.anchored then return false end
+    from, to = text.own:find(sought.text, from + 1, sought.plain)
+  end
+  return false
+end
+
+
+-- ---- patterns, ready to be sought ----
+
+-- A pattern without its optional characters ("all_?reduce"), once with and once without each;
+-- itself where it has more than letters. Plain text is found far faster.
+local function variants(pattern)
+  local before, optional, after = pattern:match "^([%w_:]*)([%w_])%?([%w_:?]*)$"
+  if not before then return { pattern } end
+  local list = variants(before .. after)
+  return table.move(variants(before .. optional .. after), 1, #list, #list + 1, list)
+end
+
+
+-- What to seek in a name: in words of the function's own, or anywhere in the whole one.
+-- '%w*' at an end says that the word goes on there.
+local function ready(pattern, own)
+  local text, before, after = pattern, 0, 0
+  if own then
+    text, before = text:gsub("^%%w%*", "")
+    text, after = text:gsub("%%w%*$", "")
+  end
+  local list = {}
+  for i, variant in ipairs(variants(text)) do
+    list[i] = { text = variant, from_within = before > 0, to_within = after > 0,
+      anchored = variant:sub(1, 1) == "^", plain = not variant:find "[^%w_:]" }
+  end
+  return list
 end
 
 
 -- Patterns with their categories, those of the recipe first: { pattern, number, own (is it for
--- the function's own name?) }, and categories by number.
+-- the function's own name?), sought }, and categories by number.
 local function flat(rules)
   local list, names, numbers = {}, {}, {}
   local function add(category, patterns, own)
@@ -99,7 +164,10 @@ local function flat(rules)
       names[#names + 1], numbers[category] = category, #names + 1
     end
     for _, pattern in ipairs(patterns or {}) do
-      list[#list + 1] = { tostring(pattern), numbers[category], own }
+      for _, sought in ipairs(ready(tostring(pattern), own)) do
+        list[#list + 1] = { pattern = tostring(pattern), number = numbers[category], own = own,
+          sought = sought }
+      end
     end
   end
   for _, rule in ipairs(rules) do
@@ -119,20 +187,24 @@ end
 
 
 -- The number of the first pattern that is in a kernel's name, or false.
-local function first_in(list, whole, own)
+local function first_in(list, text)
+  local whole, own = text.whole, text.own
   for _, rule in ipairs(list) do
-    if (rule[3] and own or whole):find(rule[1]) then return rule[2] end
+    local sought = rule.sought
+    local from, to = (rule.own and own or whole):find(sought.text, 1, sought.plain)
+    if from and (not rule.own or in_words(sought, text, from, to)) then return rule.number end
   end
   return false
 end
 
 
 local function number_of(list, name)
-  local whole = whole_of(name)
-  local own = function_of(whole)
-  local known, number = pcall(first_in, list, whole, own)
+  local text = read(name)
+  local known, number = pcall(first_in, list, text)
   if known then return number end
-  for _, rule in ipairs(list) do check_pattern(rule[1], name, rule[3] and own or whole) end
+  for _, rule in ipairs(list) do
+    check_pattern(rule.pattern, name, rule.own and text.own or text.whole)
+  end
   error(number, 0)
 end
 
@@ -200,14 +272,12 @@ function categories.marker(own, category)
 end
 
 
--- The patterns that put a name into a category, of conf/categories.yaml alone.
+-- The patterns that put a whole name into a category, of conf/categories.yaml alone.
 function categories.patterns(name)
   local list = {}
   for _, rule in ipairs(built_in()) do
-    for _, patterns in ipairs(rule.category == name and { rule.match or {},
-      rule["function"] or {} } or {}) do
-      table.move(patterns, 1, #patterns, #list + 1, list)
-    end
+    local patterns = rule.category == name and rule.match or {}
+    table.move(patterns, 1, #patterns, #list + 1, list)
   end
   return list
 end

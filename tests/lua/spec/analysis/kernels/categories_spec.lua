@@ -78,6 +78,24 @@ describe("kernel categories", function()
     end
   end)
 
+  it("look for whole words of the function's own name", function()
+    local classify = categories.classifier { { category = "mine", ["function"] = { "fill",
+      "abc%w*", "%w*xyz", "kv_?cache", "^one", "[ab]roll" } } }
+    for _, name in ipairs { "fill", "my_fill_kernel", "FillKernel", "myFill2", "ABCDefg", "x1abcd",
+      "qxyz", "KVCacheCopy", "a_kv_cache<x>", "_ZN5one4fillE", "OneRoll", "mine::fill" } do
+      assert.equal("mine", classify(name), name)
+    end
+    for _, name in ipairs { "prefill", "Prefilling", "filled", "zabc", "xyza", "skvcache", "none",
+      "ones", "x_one", "unbrolled" } do
+      assert.not_equal("mine", classify(name), name)
+    end
+  end)
+
+  it("take the constants that Triton writes for no words", function()
+    assert.equal("elementwise", categories.classifier()
+      "_fused_silu_mul_kernel_BLOCK_SIZE_N_4096_QUANT")
+  end)
+
   it("take a recipe's rules first", function()
     local classify = categories.classifier { { category = "ours", match = { "my_", "nvjet" } },
       { category = "theirs", ["function"] = { "^their_" } } }
