@@ -269,7 +269,7 @@ function tools.list_resources(root)
     end
   end
   for _, topic in ipairs(manual.topics()) do
-    local name = topic.path and topic.path:match "[^/]+$" or topic.name .. ".md"
+    local name = topic.path and topic.path:match "[^/]+$" or topic.name
     made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown")
   end
   return json.list(made)
@@ -306,8 +306,8 @@ end
 function tools.read_resource(root, uri)
   local id, file = uri:match "^llmprof://runs/([^/]+)/([^/]+)$"
   if id then return report(root, id, file) end
-  local page = uri:match "^llmprof://docs/([%w_-]+)%.md$"
-  return page and manual.page(page)
+  local page = uri:match "^llmprof://docs/([%w_.-]+)$"
+  return page and manual.page((page:gsub("%.md$", "")))
 end
 
 

@@ -62,7 +62,7 @@ end
 local function add_rows(schema, rule, prefix, lines)
   local required = {}
   for _, name in ipairs(rule.required or {}) do required[name] = true end
-  for _, name in ipairs(getmetatable(rule.properties).__keys) do
+  for _, name in ipairs(rule.properties and getmetatable(rule.properties).__keys or {}) do
     local field = rule.properties[name]
     local kind, elsewhere = describe(schema, field)
     local about = field.description or elsewhere
@@ -92,8 +92,9 @@ function field_page.markdown(name)
       .. "absent, never 0.\n"):format(schema.title, schema.description, name),
     table_of(schema, schema),
   }
-  for _, kind in ipairs(getmetatable(schema["$defs"]).__keys) do
-    local rule = schema["$defs"][kind]
+  local kinds = schema["$defs"]
+  for _, kind in ipairs(kinds and getmetatable(kinds).__keys or {}) do
+    local rule = kinds[kind]
     if rule.properties then
       pieces[#pieces + 1] = ("## %s\n%s\n%s"):format(kind,
         rule.description and "\n" .. rule.description .. ".\n" or "", table_of(schema, rule))

@@ -1,4 +1,4 @@
--- The manual by topic: the pages of docs/, built in, and the fields of results.json.
+-- The manual by topic: the pages of docs/, built in, and the fields of each JSON file.
 local resources = require "llmprof.resources"
 
 local manual = {}
@@ -6,14 +6,18 @@ local manual = {}
 local FOLDER = "docs/"
 
 
--- All topics, sorted: { name, title, path }. What has no path is made from a schema.
+-- All topics, sorted: { name, title, path }, or with schema in place of path the name of
+-- the JSON file whose fields the page lists.
 function manual.topics()
-  local topics = { { name = "results", title = "Fields of results.json" } }
+  local topics = {}
   for _, path in ipairs(resources.list(FOLDER)) do
-    local name = path:match "([^/]+)%.md$"
+    local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
     if name then
       topics[#topics + 1] = { name = name:lower(), path = path,
         title = resources.get(path):match "^# ([^\n]*)" or name }
+    elseif schema then
+      topics[#topics + 1] = { name = schema .. ".json", schema = schema,
+        title = ("Fields of %s.json"):format(schema) }
     end
   end
   table.sort(topics, function(a, b) return a.name < b.name end)
@@ -26,7 +30,7 @@ function manual.page(name)
   for _, topic in ipairs(manual.topics()) do
     if topic.name == name:lower() then
       return topic.path and resources.get(topic.path)
-        or require("llmprof.query.field_page").markdown(topic.name)
+        or require("llmprof.query.field_page").markdown(topic.schema)
     end
   end
   return nil
