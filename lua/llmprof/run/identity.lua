@@ -1,10 +1,17 @@
 -- Which model a run is of: what the configuration says, over it what the workload says
 -- it ran. It stands in results.json, and in short in manifest.json and env.json.
 local choice = require "llmprof.model.choice"
+local gpu = require "llmprof.gpu"
+local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
+local sys = require "llmprof.sys"
+local version = require "llmprof.version"
 
 local identity = {}
+
+
+-- ---- the model ----
 
 local configured = { "name", "variant", "dtype" }
 
@@ -67,6 +74,54 @@ function identity.keep(ctx, metrics)
   state.environment.model = said
   ctx.run:write_document(layout.environment, "env", state.environment)
   ctx.outputs[#ctx.outputs + 1] = layout.environment
+end
+
+
+-- ---- the machine ----
+
+-- The machine that llmprof runs on, and the one that a capture came from.
+
+local function this_machine()
+  local uname, cpu = sys.uname(), sys.cpu()
+  return {
+    kernel = ("%s %s"):format(uname.sysname, uname.release),
+    machine = uname.machine,
+    cpu = cpu.model, cores = cpu.cores, memory_bytes = cpu.memory,
+    container = sys.in_container(),
+    llmprof = version.version, compiler = version.compiler,
+  }
+end
+
+
+-- The GPUs, by NVML, and the driver; what NVML does not say is absent.
+local function gpus()
+  local devices, reason = gpu.list()
+  local list = json.list {}
+  for i, device in ipairs(devices) do
+    if device.throttle then device.throttle = json.list(device.throttle) end
+    list[i] = device
+  end
+  return list, reason
+end
+
+
+-- This machine, for a capture made now. tools: by name, of llmprof.nvidia.tools.
+function identity.captured_here(tools)
+  local devices, reason = gpus()
+  local captured = this_machine()
+  captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
+  if devices[1] then
+    captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version
+  end
+  for name, tool in pairs(tools) do captured[name] = tool.version end
+  return captured
+end
+
+
+-- What env.json holds. captured: the machine that was measured, or nil; model: of
+-- llmprof.run.identity.
+function identity.environment(captured, described)
+  return { described = described, captured_on = captured, analysed_on = this_machine() }
 end
 
 

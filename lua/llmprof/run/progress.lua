@@ -1,7 +1,7 @@
 -- What a run prints: a line per step, and at the end what was found.
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
-local gpu_watch = require "llmprof.run.gpu_watch"
+local guard = require "llmprof.run.guard"
 local columns = require "llmprof.report.columns"
 local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
@@ -41,18 +41,18 @@ local function watcher(wanted, say)
 
   function self.start()
     if not wanted or watch then return end
-    watch = gpu_watch.start()
+    watch = guard.watch_gpus()
     if watch.reason then say("no GPU to watch: " .. watch.reason) end
   end
 
   function self.now()
     if not watch then return nil end
     watch.sample()
-    return gpu_watch.now(watch)
+    return guard.gpus_now(watch)
   end
 
   function self.finish()
-    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do say(line) end
+    for _, line in ipairs(watch and guard.describe_gpus(watch.stop()) or {}) do say(line) end
     watch = nil
   end
 

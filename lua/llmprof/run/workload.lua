@@ -7,7 +7,6 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
-local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
@@ -15,6 +14,58 @@ local recipe = require "llmprof.recipe"
 local yaml = require "llmprof.yaml"
 
 local workload = {}
+
+
+-- ---- launching ----
+
+-- A workload of several ranks: recipes/workloads/launch.py starts them, each with a log of
+-- its own, and sees them to their end.
+
+local LAUNCHER = "recipes/workloads/launch.py"
+
+-- Stands for a rank's number in the words of its program.
+workload.RANK = "{rank}"
+
+-- Why a kernel of one of several ranks is not measured by replaying it.
+workload.UNCOUNTED = "launch.ranks: a collective cannot be replayed on one rank alone"
+
+
+-- Are there several ranks?
+function workload.has_ranks(cfg) return cfg.launch.ranks > 1 end
+
+
+-- The words that start argv as all ranks. program: where launch.py lies; logs: the folder
+-- for what each rank prints.
+local function launched_argv(cfg, program, logs, argv)
+  local given = cfg.launch
+  local words = { cfg.python, program, "--ranks", tostring(given.ranks), "--with", given.with,
+    "--gpus", given.gpus, "--grace", tostring(given.grace_s), "--logs", logs }
+  for _, word in ipairs(given.args) do words[#words + 1] = "--args=" .. word end
+  words[#words + 1] = "--"
+  return table.move(argv, 1, #argv, #words + 1, words)
+end
+
+
+-- What a line of launch.py's output has for whoever reads the run, or nil.
+local function launch_note(line) return line:match "^launch%.py: note: (.+)" end
+
+
+-- By rank, from 0, which reports nsys left: list of { rank, name }; and which are not there.
+function workload.rank_reports(run, count)
+  local list, missing = {}, {}
+  for rank = 0, count - 1 do
+    local name = layout.rank_report(rank)
+    if run:has(name) then
+      list[#list + 1] = { rank = rank, name = name }
+    else
+      missing[#missing + 1] = tostring(rank)
+    end
+  end
+  return list, missing
+end
+
+
+-- ---- the workload ----
 
 -- What a workload is told to run where its window opens and closes, as JSON lists of words.
 workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
@@ -102,12 +153,12 @@ end
 -- The same where there are several ranks: argv starts all, inner is one's, and ranks is a
 -- function that makes the former of the latter.
 local function as_ranks(cfg, run, spec)
-  if not launch.wanted(cfg) then return spec end
-  local program = files.locate(launch.NAME)
+  if not workload.has_ranks(cfg) then return spec end
+  local program = files.locate(LAUNCHER)
   if run then write_built_in({ program }, run) end
   local starter = word(program, run)
   local logs = run and run:absolute(layout.workload.folder) or layout.workload.folder
-  function spec.ranks(words) return launch.argv(cfg, starter, logs, words) end
+  function spec.ranks(words) return launched_argv(cfg, starter, logs, words) end
   spec.inner, spec.argv = spec.argv, spec.ranks(spec.argv)
   return spec
 end
@@ -195,7 +246,7 @@ function workload.run(ctx, given)
       output.line(line)
       watch:line()
       ctx.output(line)
-      local said = launch.note(line)
+      local said = launch_note(line)
       if said then ctx.note(said) end
       if given.on_line then given.on_line(line) end
     end,

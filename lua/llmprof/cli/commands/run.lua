@@ -8,7 +8,6 @@ local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local recipe_argument = require "llmprof.cli.recipe_argument"
 local sorted_keys = require("llmprof.tables.keys").sorted
-local standins = lazy "llmprof.run.standins"
 local start = lazy "llmprof.run.start"
 
 local command = {
@@ -84,7 +83,7 @@ end
 -- that is written.
 local function stand_in(wanted)
   if wanted.resume then errors.raise("usage", "--with-standins: nothing is resumed with them") end
-  local settings, folder = standins.open()
+  local settings, folder = start.open_standins()
   wanted.standins = settings
   wanted.recipe = setmetatable({ name = wanted.recipe.name .. "-standins" },
     { __index = wanted.recipe })

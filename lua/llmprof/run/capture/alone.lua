@@ -1,5 +1,5 @@
 -- No profiler: the workload runs by itself, and what it says of itself is all there is.
-local environment = require "llmprof.run.environment"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
@@ -10,7 +10,7 @@ local WHY, HOW = "capture=none", "capture=auto runs the program under a profiler
 
 
 function alone.open(ctx) ctx.state.tools = {} end
-function alone.machine() return environment.captured_here {} end
+function alone.machine() return identity.captured_here {} end
 function alone.about() return {} end
 function alone.inputs() return { source = "workload", files = yaml.list {} } end
 function alone.note() return "no profiler" end

@@ -5,7 +5,7 @@ local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
-local launch = require "llmprof.run.launch"
+local workload = require "llmprof.run.workload"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local live = require "llmprof.run.capture.live"
@@ -79,7 +79,7 @@ function automatic.why_nsys(cfg)
   if cfg.timeline == "off" then return "timeline=off" end
   local found, why = library.find(cfg.tools.collector)
   if not found then return why end
-  if launch.wanted(cfg) then return "there are several ranks" end
+  if workload.has_ranks(cfg) then return "there are several ranks" end
   local key = theirs(cfg)
   if key then return ("%s asks for what the collector has not"):format(key) end
   local devices, lack = gpu.list()

@@ -6,8 +6,7 @@
 -- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
 -- finding the program is not enough.
 local config = require "llmprof.recipe.config"
-local environment = require "llmprof.run.environment"
-local launch = require "llmprof.run.launch"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
@@ -60,7 +59,7 @@ function live.new(timeline, counters)
     rank_files = timeline.rank_files }
 
   function source.counters(ctx)
-    if launch.wanted(ctx.cfg) then return false, launch.UNCOUNTED end
+    if workload.has_ranks(ctx.cfg) then return false, workload.UNCOUNTED end
     return counters.capture(ctx)
   end
 
@@ -90,7 +89,7 @@ function live.new(timeline, counters)
     end
   end
 
-  function source.machine(ctx) return environment.captured_here(ctx.state.tools) end
+  function source.machine(ctx) return identity.captured_here(ctx.state.tools) end
 
   function source.about(ctx)
     local machine = ctx.state.environment.captured_on

@@ -7,7 +7,7 @@ local around = require "llmprof.run.capture.around"
 local collected = require "llmprof.run.capture.collected"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local gpu_watch = require "llmprof.run.gpu_watch"
+local gpu_watch = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
@@ -169,7 +169,7 @@ end
 
 
 local function run(ctx, spec, folder)
-  local watch, chosen, stuck = gpu_watch.start(), nil, nil
+  local watch, chosen, stuck = gpu_watch.watch_gpus(), nil, nil
   local listener <close> = plan.open(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen

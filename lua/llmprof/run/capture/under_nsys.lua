@@ -3,8 +3,7 @@ local around = require "llmprof.run.capture.around"
 local clock = require "llmprof.io.clock"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local gpu_watch = require "llmprof.run.gpu_watch"
-local launch = require "llmprof.run.launch"
+local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
 local nsys_reports = require "llmprof.run.capture.nsys_reports"
@@ -53,7 +52,7 @@ local function profile_argv(ctx, spec)
     return nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
       output = ctx.run:absolute(files.stem), argv = spec.argv })
   end
-  local stem = layout.rank_report(launch.RANK):gsub("%.[^.]*$", "")
+  local stem = layout.rank_report(workload.RANK):gsub("%.[^.]*$", "")
   return spec.ranks(nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
     output = ctx.run:absolute(stem), argv = spec.inner }))
 end
@@ -61,7 +60,7 @@ end
 
 local function profile(ctx, spec)
   local argv = profile_argv(ctx, spec)
-  local watch, began = gpu_watch.start(), sys.monotonic()
+  local watch, began = guard.watch_gpus(), sys.monotonic()
   local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, passing = nsys.progress,
@@ -97,7 +96,7 @@ end
 
 -- Every rank's report as a file of its own; the first one's is the timeline.
 local function export_ranks(ctx, said, result, lines)
-  local reports, missing = launch.reports(ctx.run, ctx.cfg.launch.ranks)
+  local reports, missing = workload.rank_reports(ctx.run, ctx.cfg.launch.ranks)
   if #reports == 0 then no_report(said, result, lines) end
   local names = {}
   for i, report in ipairs(reports) do
@@ -154,7 +153,7 @@ end
 -- The exports of ranks that were captured by themselves, in order.
 function under_nsys.rank_files(ctx)
   local list = {}
-  for rank = 0, launch.wanted(ctx.cfg) and ctx.cfg.launch.ranks - 1 or -1 do
+  for rank = 0, workload.has_ranks(ctx.cfg) and ctx.cfg.launch.ranks - 1 or -1 do
     local name = layout.rank_export(rank)
     if ctx.run:has(name) then list[#list + 1] = ctx.run:path(name) end
   end
@@ -179,7 +178,7 @@ function under_nsys.preview(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg)
   local report, target = layout.report(1, 1, ".nsys-rep"), layout.timeline
   if spec.ranks then
-    report, target = layout.rank_report(launch.RANK), layout.rank_export(launch.RANK)
+    report, target = layout.rank_report(workload.RANK), layout.rank_export(workload.RANK)
   end
   local list = { profile_argv(ctx, spec),
     nsys_reports.export_argv(ctx, report, ctx.run:path(target)) }

@@ -5,7 +5,7 @@ local around = require "llmprof.run.capture.around"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local gpu_watch = require "llmprof.run.gpu_watch"
+local guard = require "llmprof.run.guard"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
@@ -85,7 +85,7 @@ end
 
 local function run(ctx, spec)
   local open, close = window(ctx)
-  local watch, began = gpu_watch.start(), sys.monotonic()
+  local watch, began = guard.watch_gpus(), sys.monotonic()
   local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),

@@ -4,7 +4,7 @@
 local around = require "llmprof.run.capture.around"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local gpu_watch = require "llmprof.run.gpu_watch"
+local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local spool = require "llmprof.spool"
 local spool_files = require "llmprof.run.capture.spool_files"
@@ -64,7 +64,7 @@ end
 -- ---- the run ----
 
 local function run(ctx, spec)
-  local watch = gpu_watch.start()
+  local watch = guard.watch_gpus()
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command,
     on_line = watch.sample, on_idle = watch.sample })

@@ -2,7 +2,6 @@
 -- the machine.
 local captures = require "llmprof.run.capture"
 local document = require "llmprof.io.document"
-local environment = require "llmprof.run.environment"
 local errors = require "llmprof.process.errors"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
@@ -41,7 +40,7 @@ function step.run(ctx)
   local found, lack = true, nil
   if source.find then found, lack = errors.call(source.find, ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
-  state.environment = environment.record(source.machine(ctx), identity.planned(ctx.cfg))
+  state.environment = identity.environment(source.machine(ctx), identity.planned(ctx.cfg))
   ctx.run:write_document(layout.environment, "env", state.environment)
   if not found then error(lack, 0) end
   state.about = source.about(ctx)

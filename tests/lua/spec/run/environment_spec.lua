@@ -1,4 +1,4 @@
-local environment = require "llmprof.run.environment"
+local identity = require "llmprof.run.identity"
 local json = require "llmprof.json"
 local version = require "llmprof.version"
 
@@ -16,23 +16,23 @@ local function check(record)
 end
 
 
-describe("llmprof.run.environment", function()
+describe("llmprof.run.identity", function()
   it("takes what is known of the machine that was measured", function()
     local said = { driver = "580", cuda = "13.0" }
-    local record = environment.record(said)
+    local record = identity.environment(said)
     assert.equal(said, record.captured_on)
     assert.equal(version.version, record.analysed_on.llmprof)
     assert.is_nil(check(record.analysed_on))
-    assert.is_nil(environment.record(nil).captured_on)
+    assert.is_nil(identity.environment(nil).captured_on)
   end)
 
   it("describes this machine for a capture made now, and nothing secret", function()
-    local captured = environment.captured_here { nsys = { version = "2025.3.1", path = "/p" },
+    local captured = identity.captured_here { nsys = { version = "2025.3.1", path = "/p" },
       ncu = { version = "2025.3.2" } }
     assert.same({ "2025.3.1", "2025.3.2" }, { captured.nsys, captured.ncu })
     assert.is_table(captured.gpus)
     assert.is_nil(check(captured))
-    local text = json.encode(environment.record(captured))
+    local text = json.encode(identity.environment(captured))
     for _, name in ipairs { "PATH", "HOME", "HOSTNAME" } do
       local value = os.getenv(name)
       if value and #value > 3 then assert.is_nil(text:find(value, 1, true), name) end

@@ -1,5 +1,4 @@
 -- Files of ranks read by several processes at once: the same as by one.
-local alike = require "llmprof.run.alike"
 local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
 local errors = require "llmprof.process.errors"
@@ -81,10 +80,10 @@ describe("files of ranks that several processes read", function()
     assert.equal(1, #parts)
     assert.same({ "again.sqlite: left out: the same as rank0.sqlite",
       "rank0.sqlite: left out: the same as rank0.sqlite" }, left_out)
-    local find = alike.find
-    alike.find = function() return {} end
+    local find = rank_files.duplicates
+    rank_files.duplicates = function() return {} end
     local each, all = read(list, 1)
-    alike.find = find
+    rank_files.duplicates = find
     assert.equal(3, all)
     for i, file in ipairs(each) do assert.equal(file.mark, seen[i].mark) end
   end)

@@ -2,7 +2,6 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local joined = require "llmprof.analysis.kernels.operators"
-local launches = require "llmprof.run.launches"
 local operators = require "llmprof.run.operators"
 local stages = require "llmprof.analysis.stages.find"
 local told_twice = require "tests.lua.support.told_twice"
@@ -125,9 +124,9 @@ describe("llmprof.analysis.kernels.operators", function()
   end)
 
   it("keeps as many launches as it says", function()
-    local most = launches.MOST
-    launches.MOST = 100
-    finally(function() launches.MOST = most end)
+    local most = operators.MOST_LAUNCHES
+    operators.MOST_LAUNCHES = 100
+    finally(function() operators.MOST_LAUNCHES = most end)
     local given = recorded(told_twice.profile(told_twice.program(1, 2), true)).launches
     assert.equal(3 * 56 - 100, given.left_out)
     assert.same({ "prefill", "decode" }, { given.stages[1].name, given.stages[2].name })
