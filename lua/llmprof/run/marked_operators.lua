@@ -4,7 +4,7 @@
 -- is the table that docs/operators.schema.json describes.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local launches = require "llmprof.run.operators"
+local operators = require "llmprof.run.operators"
 local named = require "llmprof.analysis.kernels.range_texts"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
@@ -279,7 +279,8 @@ local function made_of(of, declared)
   end
   add_totals(rows, placed)
   return { schema_version = 1, source = SOURCE, wall_ms = span_ms(of), device_ns = all,
-    unattributed_device_ns = lost, operators = finished(rows), launches = launches.launch_list(list) }
+    unattributed_device_ns = lost, operators = finished(rows),
+    launches = operators.launch_list(list) }
 end
 
 

@@ -9,7 +9,6 @@ local workload = require "llmprof.run.workload"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local live = require "llmprof.run.capture.live"
-local tool = require "llmprof.run.capture.tool"
 local trace_file = require "llmprof.trace.file"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 local under_nsys = require "llmprof.run.capture.under_nsys"
@@ -118,7 +117,7 @@ function source.operators(ctx) return taker(ctx).operators(ctx) end
 
 function source.find(ctx)
   builtin.find(ctx)
-  tool.try(ctx, under_nsys.vendor)
+  live.try_tool(ctx, under_nsys.vendor)
 end
 
 
@@ -149,7 +148,7 @@ end
 -- tried again.
 function source.timeline(ctx)
   local ok, result = errors.call(builtin.timeline, ctx)
-  local nsys = tool.try(ctx, under_nsys.vendor)
+  local nsys = live.try_tool(ctx, under_nsys.vendor)
   if ok and nsys and not saw_operations(ctx) then
     return fall_back(ctx, "the collector recorded no GPU work")
   elseif not ok and nsys and errors.is(result) and result.kind == "nothing" then

@@ -5,7 +5,6 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local live = require "llmprof.run.capture.live"
 local marked_operators = require "llmprof.run.marked_operators"
-local tool = require "llmprof.run.capture.tool"
 local under_collector = require "llmprof.run.capture.under_collector"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 
@@ -16,8 +15,8 @@ local function by_ncu(ctx) return ctx.cfg.counters == "ncu" end
 
 
 function builtin.find(ctx)
-  if not builtin.untimed(ctx) then tool.of(ctx, under_collector.vendor) end
-  if by_ncu(ctx) or ctx.cfg.timeline == "off" then tool.of(ctx, under_ncu.vendor) end
+  if not builtin.untimed(ctx) then live.tool(ctx, under_collector.vendor) end
+  if by_ncu(ctx) or ctx.cfg.timeline == "off" then live.tool(ctx, under_ncu.vendor) end
 end
 
 

@@ -6,15 +6,54 @@
 -- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
 -- finding the program is not enough.
 local config = require "llmprof.recipe.config"
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
-local tool = require "llmprof.run.capture.tool"
+local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
 local live = {}
+
+
+-- ---- a vendor's program ----
+
+-- The program of a vendor, looked for when a run first needs it.
+
+-- env.json says what measured: a tool that is only found when a run is continued is
+-- written down then.
+local function note_version(ctx, found)
+  local machine = ctx.state.environment and ctx.state.environment.captured_on
+  if not machine or machine[found.name] == found.version then return end
+  machine[found.name] = found.version
+  ctx.run:write_document(layout.environment, "env", ctx.state.environment)
+end
+
+
+-- { name, path, version }; raises without it.
+function live.tool(ctx, vendor)
+  local known = ctx.state.tools[vendor.name]
+  if known then return known end
+  local found = tools.ensure(vendor, ctx.cfg)
+  ctx.state.tools[vendor.name] = found
+  note_version(ctx, found)
+  return found
+end
+
+
+-- The same, or nil and what is missing.
+function live.try_tool(ctx, vendor)
+  local ok, found = pcall(live.tool, ctx, vendor)
+  if ok then return found end
+  if not errors.is(found) or found.kind ~= "tool" then error(found, 0) end
+  return nil, found.message
+end
+
+
+-- ---- a live capture ----
 
 -- What a workload is told that is to profile its own operators.
 local OPERATORS_PASS = { LLMPROF_OPERATORS = "1" }
@@ -68,24 +107,24 @@ function live.new(timeline, counters)
   -- Counters alone make do where a tool that nobody asked for by name is missing.
   local function can_do_without(ctx)
     return ctx.cfg.capture ~= timeline.vendor.name and not ctx.cfg.tools[timeline.vendor.name]
-      and ctx.cfg.counters ~= "off" and tool.try(ctx, counters.vendor) ~= nil
+      and ctx.cfg.counters ~= "off" and live.try_tool(ctx, counters.vendor) ~= nil
   end
 
   function source.untimed(ctx)
     local why, hint = config.untimed(ctx.cfg)
     if why then return why, hint end
-    local found, lack = tool.try(ctx, timeline.vendor)
+    local found, lack = live.try_tool(ctx, timeline.vendor)
     if not found and can_do_without(ctx) then return lack, timeline.vendor.install end
-    tool.of(ctx, timeline.vendor)
+    live.tool(ctx, timeline.vendor)
     return nil
   end
 
   function source.find(ctx)
     if not source.untimed(ctx) then
-      if timeline.ready then timeline.ready(ctx, tool.of(ctx, timeline.vendor)) end
-      tool.try(ctx, counters.vendor)
+      if timeline.ready then timeline.ready(ctx, live.tool(ctx, timeline.vendor)) end
+      live.try_tool(ctx, counters.vendor)
     elseif ctx.cfg.counters ~= "off" then
-      tool.of(ctx, counters.vendor)
+      live.tool(ctx, counters.vendor)
     end
   end
 
@@ -119,6 +158,57 @@ function live.new(timeline, counters)
   end
 
   return source
+end
+
+
+-- ---- around a timeline ----
+
+-- What goes around the capture of a timeline, whatever takes it: runs of the workload
+-- without any profiler, and what the GPUs did meanwhile.
+
+-- What the GPUs did meanwhile; nothing without NVML.
+function live.keep_samples(ctx, samples)
+  if #samples == 0 then
+    fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt
+    return
+  end
+  ctx.run:write_document(layout.gpu_samples, "gpu_samples", samples)
+  ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
+end
+
+
+-- Is there one before the timeline, and one after it?
+function live.runs_before(ctx) return ctx.cfg.overhead ~= "off" end
+function live.runs_after(ctx) return ctx.cfg.overhead == "measure" end
+
+
+-- One run without any profiler, if it is wanted; its metrics are read with the
+-- timeline.
+local function measure_plain(ctx, spec, folder, wanted)
+  if not wanted then
+    fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
+    return
+  end
+  ctx.progress("plain run, " .. folder)
+  local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
+    log = layout.log_in(folder) })
+  local metrics, message = workload.metrics(ctx.run, folder)
+  if metrics then
+    ctx.outputs[#ctx.outputs + 1] = layout.metrics_in(folder)
+  else
+    ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
+      or "it wrote no metrics.json"))
+  end
+end
+
+
+function live.before(ctx, spec)
+  measure_plain(ctx, spec, layout.workload.before, live.runs_before(ctx))
+end
+
+
+function live.after(ctx, spec)
+  measure_plain(ctx, spec, layout.workload.after, live.runs_after(ctx))
 end
 
 

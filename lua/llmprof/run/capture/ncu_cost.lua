@@ -1,14 +1,22 @@
 -- What measuring counters costs here: how much of the budget goes before and between
 -- the measured launches, and what a finished run says of the next one's.
+local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local errors = require "llmprof.process.errors"
 local largest_first = require "llmprof.analysis.counters.largest_first"
 local ncu = require "llmprof.nvidia.ncu.command"
+local private = require "llmprof.bundle.private"
+local process = require "llmprof.process.child"
 local shorter = require "llmprof.analysis.counters.shorten"
 local statistics = require "llmprof.statistics"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
+local workload = require "llmprof.run.workload"
 
 local ncu_cost = {}
+
+
+-- ---- cost ----
 
 -- Launches that say what one costs.
 local ENOUGH = 6
@@ -46,7 +54,7 @@ end
 
 
 local function figures_of(ctx)
-  local found = tool.try(ctx, ncu)
+  local found = live.try_tool(ctx, ncu)
   return metric_cache.figures(found and found.version, ncu_cost.chip(ctx), memory_of(ctx))
 end
 
@@ -69,7 +77,7 @@ function ncu_cost.learn(ctx, said)
   for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
   local each = statistics.median(gaps)
   local predicted = (plan.seconds - plan.overhead_s) / plan.expected
-  metric_cache.learn(tool.of(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
+  metric_cache.learn(live.tool(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
     launch = launch_factor(plan, said, each * #times) })
 end
 
@@ -92,6 +100,62 @@ function ncu_cost.room(ctx)
     start_s = figures.start_s + start_of(ctx), tokens = tokens,
     ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
       repeats_needed(ctx)) }
+end
+
+
+-- ---- pages of results ----
+
+-- The pages of ncu's report, printed into the run.
+
+local files = layout.ncu
+
+-- Printing a page of a report that takes longer hangs, in seconds.
+local PATIENCE = 600
+
+
+-- One page into a file of the run; argv prints it. ncu writes numbers as the locale has them.
+local function print_page(ctx, name, argv)
+  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE,
+    env = { LC_ALL = "C" } }, ctx.tick)
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+  if not result or not result.ok then
+    fs.remove(ctx.run:path(name))
+    return nil, message or workload.complaint(result)
+  end
+  return true
+end
+
+
+-- The page of numbers alone.
+function ncu_cost.print_raw(ctx)
+  ctx.outputs[#ctx.outputs + 1] = files.report
+  return print_page(ctx, layout.counters, ncu.import_argv(live.tool(ctx, ncu).path,
+    ctx.run:path(files.report), "raw"))
+end
+
+
+-- The raw page is needed; the others are left out with a note.
+function ncu_cost.print_all(ctx)
+  local path, report = live.tool(ctx, ncu).path, ctx.run:path(files.report)
+  local printed, why = ncu_cost.print_raw(ctx)
+  if not printed then return false, "ncu could not print its report: " .. why end
+  for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
+    { files.sections, ncu.sections_argv(path, report) } } do
+    printed, why = print_page(ctx, page[1], page[2])
+    if printed then
+      ctx.outputs[#ctx.outputs + 1] = page[1]
+    else
+      ctx.note(("%s is left out: %s"):format(page[1], why))
+    end
+  end
+  return true
+end
+
+
+-- Nobody else may read the report, in which ncu keeps how the workload was called.
+function ncu_cost.guard_report(ctx)
+  if not ctx.run:has(files.report) then return end
+  errors.check(fs.chmod(ctx.run:path(files.report), private.FILE_MODE))
 end
 
 

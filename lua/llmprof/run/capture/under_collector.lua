@@ -3,7 +3,6 @@
 -- timeline, then, where counters are wanted of it, a pause in which kernels are selected
 -- from what was recorded so far, and units for the counters of these. Of a serving engine
 -- they are its windows, which the load opens twice.
-local around = require "llmprof.run.capture.around"
 local collected = require "llmprof.run.capture.collected"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -12,10 +11,10 @@ local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
 local plan = require "llmprof.collector.plan"
-local spool_files = require "llmprof.run.capture.spool_files"
+local under_spools = require "llmprof.run.capture.under_spools"
 local spools = require "llmprof.collector.spools"
 local text = require "llmprof.text"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
 local trace_file = require "llmprof.trace.file"
 local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
@@ -76,7 +75,7 @@ end
 -- Do plain times come from repeats of the same process? Where it can be told to make
 -- more of them, and nobody said what units are.
 local function plain_inside(ctx)
-  return around.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
+  return live.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
     and repeats(ctx) ~= nil
 end
 
@@ -158,7 +157,7 @@ end
 
 local function environment(ctx, folder)
   local named = ctx.run:absolute(files.plan)
-  local made = library.environment(tool.of(ctx, vendor).path, { folder = folder.path,
+  local made = library.environment(live.tool(ctx, vendor).path, { folder = folder.path,
     plan = named, socket = folder.socket, refusals = folder.refusals })
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
@@ -182,7 +181,7 @@ local function run(ctx, spec, folder)
       listener:poll()
       if stuck then guard:stall(STUCK) end
     end })
-  around.keep_samples(ctx, watch.stop())
+  live.keep_samples(ctx, watch.stop())
   return result, lines
 end
 
@@ -268,7 +267,7 @@ function under_collector.capture(ctx)
   if plain_inside(ctx) then
     fs.remove(ctx.run:path(layout.metrics_in(layout.workload.before))) -- of an earlier attempt
   else
-    around.before(ctx, spec)
+    live.before(ctx, spec)
   end
   local folder <close> = scratch(ctx)
   local sockets <close> = spools.scratch(SOCKETS)
@@ -279,15 +278,15 @@ function under_collector.capture(ctx)
   workload.keep_inputs(ctx, layout.workload.folder)
   check_spools(ctx, spools.gather(folder.path, ctx.run:path(files.spool)),
     refused:said(folder.path), result, lines)
-  spool_files.keep_timeline(ctx)
+  under_spools.keep_timeline(ctx)
   keep_metrics(ctx)
   judge_end(ctx, result, lines)
-  around.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
+  live.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
   return true
 end
 
 
-under_collector.recall = spool_files.recall
+under_collector.recall = under_spools.recall_spool
 
 
 function under_collector.preview(ctx)
@@ -296,8 +295,8 @@ function under_collector.preview(ctx)
     ("NVTX_INJECTION64_PATH=%s"):format(library.NAME) }
   list[1] = table.move(spec.argv, 1, #spec.argv, #words + 1, words)
   local alone = workload.describe(ctx.recipe, ctx.cfg).argv
-  if around.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end
-  if around.runs_after(ctx) then table.insert(list, alone) end
+  if live.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end
+  if live.runs_after(ctx) then table.insert(list, alone) end
   return list
 end
 

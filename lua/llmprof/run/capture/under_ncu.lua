@@ -10,12 +10,11 @@ local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
-local ncu_pages = require "llmprof.run.capture.ncu_pages"
 local range_name = require "llmprof.trace.nvtx_names"
 local shorter = require "llmprof.analysis.counters.shorten"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
@@ -79,7 +78,7 @@ end
 -- Base names of the chip's metrics as a set, asked for once; nil when ncu did
 -- not tell. The metrics of a GPU whose chip is not known are not kept.
 local function available_metrics(ctx)
-  local found, chip = tool.of(ctx, ncu), ncu_cost.chip(ctx)
+  local found, chip = live.tool(ctx, ncu), ncu_cost.chip(ctx)
   local kept = chip and metric_cache.load(found.version, chip)
   if kept then return kept end
   local names, whole = query_metrics(found.path, chip)
@@ -121,7 +120,7 @@ end
 
 -- The call of ncu with these filters and metrics around the workload.
 local function profile_argv(ctx, spec, given)
-  given.path, given.output, given.argv = tool.of(ctx, ncu).path, ctx.run:absolute(files.stem),
+  given.path, given.output, given.argv = live.tool(ctx, ncu).path, ctx.run:absolute(files.stem),
     spec.argv
   return ncu.profile_argv(ctx.cfg.ncu, given)
 end
@@ -278,7 +277,7 @@ local under_ncu = { vendor = ncu, room = ncu_cost.room }
 -- Puts the pages of the report into the run: true, or false and why not.
 function under_ncu.capture(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
-  local found, lack = tool.try(ctx, ncu)
+  local found, lack = live.try_tool(ctx, ncu)
   if not found then return false, lack end
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
@@ -286,17 +285,17 @@ function under_ncu.capture(ctx)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
-  ncu_pages.guard_report(ctx)
+  ncu_cost.guard_report(ctx)
   local measured = ctx.run:has(files.report) and said.profiled > 0
   if said.why == "interrupted" then
-    if measured then ncu_pages.print_raw(ctx) end
+    if measured then ncu_cost.print_raw(ctx) end
     errors.raise("interrupted", "interrupted")
   elseif not measured then
     return false, failure_text(ctx, said, result)
   end
   note_end(ctx, said, result)
   ncu_cost.learn(ctx, said)
-  return ncu_pages.print_all(ctx)
+  return ncu_cost.print_all(ctx)
 end
 
 

@@ -1,16 +1,118 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
-local around = require "llmprof.run.capture.around"
 local clock = require "llmprof.io.clock"
 local errors = require "llmprof.process.errors"
+local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
+local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
-local nsys_reports = require "llmprof.run.capture.nsys_reports"
 local private = require "llmprof.bundle.private"
+local scrub = require "llmprof.scrub"
 local sys = require "llmprof.sys"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
 local workload = require "llmprof.run.workload"
+
+local under_nsys = { vendor = nsys }
+
+
+-- ---- reports ----
+
+-- What nsys leaves, whoever began its session: reports settled in the run, exported,
+-- scrubbed and made one timeline.
+
+-- Permission bits of what only its owner may read.
+local PRIVATE_FOLDER = tonumber("700", 8)
+
+
+-- Nsys named a file that is no report, or is not there.
+function under_nsys.no_good(ctx, path, lines)
+  nsys.check_importer(live.tool(ctx, nsys))
+  local name = path:match "[^/]+$"
+  errors.raise("failed", path:find "%.qdstrm$"
+    and ("nsys captured, but could not import what it captured (%s)"):format(name)
+    or ("nsys's report %s is empty or not there"):format(name),
+    { detail = workload.tail(lines), hint = "the whole output is in " .. layout.nsys.log })
+end
+
+
+-- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
+function under_nsys.settle(ctx, reports)
+  local names = {}
+  for i, path in ipairs(reports) do
+    local name = layout.report(i, #reports, path:match "%.[^.]+$")
+    if fs.realpath(path) ~= fs.realpath(ctx.run:path(name)) then
+      errors.check(fs.copy(path, ctx.run:path(name)))
+      fs.remove(path)
+    end
+    names[i], ctx.outputs[#ctx.outputs + 1] = name, name
+    errors.check(fs.chmod(ctx.run:path(name), private.FILE_MODE))
+  end
+  return names
+end
+
+
+function under_nsys.export_argv(ctx, report, target, plain)
+  return nsys.export_argv(live.tool(ctx, nsys).path, ctx.run:path(report), target, plain)
+end
+
+
+-- The export holds the whole environment of the workload; the bundle keeps a copy
+-- without it, and the export is gone whatever happens.
+local function export(ctx, report, target)
+  ctx.progress(("exporting %s"):format(report))
+  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
+  local raw = folder.path .. "/run.sqlite"
+  exported.make(live.tool(ctx, nsys).path, ctx.run:path(report), raw, { name = report,
+    timeout = ctx.cfg.nsys.export_timeout_s, on_command = ctx.command, on_idle = ctx.tick })
+  if ctx.cfg.nsys.scrub then return errors.check(scrub.copy(raw, target)) end
+  errors.check(fs.rename(raw, target))
+end
+
+
+-- Several reports of one run, one per capture range, become one timeline.
+function under_nsys.export_all(ctx, reports)
+  local timeline = ctx.run:path(layout.timeline)
+  if not ctx.cfg.nsys.scrub then ctx.run:keep_private(layout.timeline) end
+  if #reports == 1 then return export(ctx, reports[1], timeline) end
+  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
+  local parts = {}
+  for i, report in ipairs(reports) do
+    parts[i] = ("%s/part.%d.sqlite"):format(folder.path, i)
+    export(ctx, report, parts[i])
+  end
+  errors.check(merge.files(parts, timeline))
+  if not ctx.cfg.nsys.scrub then errors.check(fs.chmod(timeline, private.FILE_MODE)) end
+  ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
+end
+
+
+-- The reports hold the environment, too, and nothing scrubs them: nobody else may read
+-- them, and the manifest says so; or they go.
+function under_nsys.guard(ctx, reports)
+  for _, name in ipairs(reports) do
+    if ctx.cfg.nsys.keep_report then
+      ctx.run:keep_private(name)
+    else
+      errors.check(fs.remove(ctx.run:path(name)))
+    end
+  end
+end
+
+
+-- Calls what(...) while nobody else may look into nsys's folder, since nsys makes its
+-- report for all to read. After an error it stays so.
+function under_nsys.guarded(ctx, what, ...)
+  local folder = ctx.run:path(layout.nsys.folder)
+  local mode = errors.check(fs.stat(folder)).mode
+  errors.check(fs.chmod(folder, PRIVATE_FOLDER))
+  local made = table.pack(what(...))
+  errors.check(fs.chmod(folder, mode))
+  return table.unpack(made, 1, made.n)
+end
+
+
+-- ---- the program under nsys ----
 
 local files = layout.nsys
 
@@ -36,7 +138,7 @@ local function check_reports(ctx, said, result, lines)
     for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
     return reports
   elseif #others > 0 then
-    nsys_reports.no_good(ctx, others[1], lines)
+    under_nsys.no_good(ctx, others[1], lines)
   elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
     errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
       ctx.cfg.nsys.nvtx_capture or ctx.cfg.nsys.capture_range),
@@ -49,11 +151,11 @@ end
 -- Of several ranks each has an nsys of its own.
 local function profile_argv(ctx, spec)
   if not spec.ranks then
-    return nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
+    return nsys.profile_argv(ctx.cfg.nsys, { path = live.tool(ctx, nsys).path,
       output = ctx.run:absolute(files.stem), argv = spec.argv })
   end
   local stem = layout.rank_report(workload.RANK):gsub("%.[^.]*$", "")
-  return spec.ranks(nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
+  return spec.ranks(nsys.profile_argv(ctx.cfg.nsys, { path = live.tool(ctx, nsys).path,
     output = ctx.run:absolute(stem), argv = spec.inner }))
 end
 
@@ -102,7 +204,7 @@ local function export_ranks(ctx, said, result, lines)
   for i, report in ipairs(reports) do
     local target = layout.rank_export(report.rank)
     errors.check(fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
-    nsys_reports.export(ctx, report.name, ctx.run:path(target))
+    export(ctx, report.name, ctx.run:path(target))
     if i == 1 then
       errors.check(fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
     end
@@ -116,8 +218,6 @@ end
 
 -- ---- as a table ----
 
-local under_nsys = { vendor = nsys }
-
 
 function under_nsys.ready(_, found) nsys.check_importer(found) end
 
@@ -125,16 +225,16 @@ function under_nsys.ready(_, found) nsys.check_importer(found) end
 -- Runs nsys; returns what it said, the workload's end and the lines.
 local function capture_reports(ctx, spec)
   local said, result, lines, samples = profile(ctx, spec)
-  around.keep_samples(ctx, samples)
+  live.keep_samples(ctx, samples)
   workload.keep_inputs(ctx, layout.workload.folder)
   local reports
   if spec.ranks then
     reports = export_ranks(ctx, said, result, lines)
   else
-    reports = nsys_reports.settle(ctx, check_reports(ctx, said, result, lines))
-    nsys_reports.export_all(ctx, reports)
+    reports = under_nsys.settle(ctx, check_reports(ctx, said, result, lines))
+    under_nsys.export_all(ctx, reports)
   end
-  nsys_reports.guard(ctx, reports)
+  under_nsys.guard(ctx, reports)
   return said, result, lines
 end
 
@@ -142,10 +242,10 @@ end
 -- Puts the timeline into the run; raises when there is none.
 function under_nsys.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  around.before(ctx, spec)
-  local said, result, lines = nsys_reports.guarded(ctx, capture_reports, ctx, spec)
+  live.before(ctx, spec)
+  local said, result, lines = under_nsys.guarded(ctx, capture_reports, ctx, spec)
   judge_end(ctx, said, result, lines)
-  around.after(ctx, spec)
+  live.after(ctx, spec)
   return true
 end
 
@@ -181,9 +281,9 @@ function under_nsys.preview(ctx)
     report, target = layout.rank_report(workload.RANK), layout.rank_export(workload.RANK)
   end
   local list = { profile_argv(ctx, spec),
-    nsys_reports.export_argv(ctx, report, ctx.run:path(target)) }
-  if around.runs_before(ctx) then table.insert(list, 1, spec.argv) end
-  if around.runs_after(ctx) then table.insert(list, spec.argv) end
+    under_nsys.export_argv(ctx, report, ctx.run:path(target)) }
+  if live.runs_before(ctx) then table.insert(list, 1, spec.argv) end
+  if live.runs_after(ctx) then table.insert(list, spec.argv) end
   return list
 end
 

@@ -1,7 +1,6 @@
 -- An engine that somebody else started under `nsys launch --session-new=NAME`: the
 -- workload sends its load and tells the session's collection to begin and to end where
 -- its window does; what nsys then writes goes on as ever.
-local around = require "llmprof.run.capture.around"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -9,9 +8,8 @@ local guard = require "llmprof.run.guard"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
-local nsys_reports = require "llmprof.run.capture.nsys_reports"
 local sys = require "llmprof.sys"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
 local tools = require "llmprof.nvidia.tools"
 local under_nsys = require "llmprof.run.capture.under_nsys"
 local workload = require "llmprof.run.workload"
@@ -38,7 +36,7 @@ end
 -- ---- the session ----
 
 local function sessions(ctx)
-  local argv = { tool.of(ctx, nsys).path, "sessions", "list" }
+  local argv = { live.tool(ctx, nsys).path, "sessions", "list" }
   local said, message = tools.capture(argv, nil, ctx.tick)
   if not said then errors.raise("tool", message) end
   return nsys.read_sessions(said)
@@ -75,7 +73,7 @@ end
 
 
 local function window(ctx)
-  local path, name = tool.of(ctx, nsys).path, under_session.wanted(ctx.cfg)
+  local path, name = live.tool(ctx, nsys).path, under_session.wanted(ctx.cfg)
   return nsys.start_argv(ctx.cfg.nsys, path, name, ctx.run:absolute(files.stem)),
     nsys.stop_argv(path, name)
 end
@@ -103,7 +101,7 @@ local function run(ctx, spec)
     end, on_idle = watch.sample })
   ctx.run:write(files.command, ("%s && %s && %s\n"):format(command_line.show(open),
     command_line.show(spec.argv), command_line.show(close)))
-  around.keep_samples(ctx, watch.stop())
+  live.keep_samples(ctx, watch.stop())
   return said, result, lines
 end
 
@@ -134,7 +132,7 @@ end
 local function reports_of(ctx, said, result, lines)
   local reports, others = nsys.reports(said)
   if #reports > 0 then return reports end
-  if #others > 0 then nsys_reports.no_good(ctx, others[1], lines) end
+  if #others > 0 then under_nsys.no_good(ctx, others[1], lines) end
   local kept = not result.ok and said.opened and report_of_the_dead(ctx)
   if not kept then no_report(said, result, lines) end
   ctx.note("the session ended within the window; its report has what it saw until then")
@@ -145,9 +143,9 @@ end
 local function capture(ctx, spec)
   local said, result, lines = run(ctx, spec)
   workload.keep_inputs(ctx, layout.workload.folder)
-  local reports = nsys_reports.settle(ctx, reports_of(ctx, said, result, lines))
-  nsys_reports.export_all(ctx, reports)
-  nsys_reports.guard(ctx, reports)
+  local reports = under_nsys.settle(ctx, reports_of(ctx, said, result, lines))
+  under_nsys.export_all(ctx, reports)
+  under_nsys.guard(ctx, reports)
   return said, result, lines
 end
 
@@ -164,9 +162,9 @@ end
 -- Puts the timeline into the run; raises when there is none.
 function under_session.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  around.before(ctx, spec)
-  judge_end(ctx, nsys_reports.guarded(ctx, capture, ctx, spec))
-  around.after(ctx, spec)
+  live.before(ctx, spec)
+  judge_end(ctx, under_nsys.guarded(ctx, capture, ctx, spec))
+  live.after(ctx, spec)
   return true
 end
 
@@ -177,7 +175,7 @@ under_session.recall = under_nsys.recall
 function under_session.preview(ctx)
   local open, close = window(ctx)
   return { open, workload.describe(ctx.recipe, ctx.cfg).argv, close,
-    nsys_reports.export_argv(ctx, layout.report(1, 1, ".nsys-rep"), ctx.run:path(layout.timeline)) }
+    under_nsys.export_argv(ctx, layout.report(1, 1, ".nsys-rep"), ctx.run:path(layout.timeline)) }
 end
 
 

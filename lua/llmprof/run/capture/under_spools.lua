@@ -1,16 +1,18 @@
 -- An engine that somebody else started with our collector inside: its window is a unit
 -- (unit.by = profiler) of the spools that it leaves in a folder, from which they are
 -- copied once the window has ended; the engine goes on.
-local around = require "llmprof.run.capture.around"
+local clock = require "llmprof.io.clock"
+local live = require "llmprof.run.capture.live"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local spool = require "llmprof.spool"
-local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"
+local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
+local trace_file = require "llmprof.trace.file"
 local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
@@ -22,6 +24,32 @@ local SETTLE, PATIENCE = 1, 30
 
 local under_spools = { vendor = vendor }
 
+
+-- ---- the recording as a timeline ----
+
+-- Writes the timeline of the run's spool, and what the collector noticed as notes.
+function under_spools.keep_timeline(ctx)
+  local file = layout.collector.spool
+  local trace = trace_file.open(ctx.run:path(file))
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
+    if said.severity ~= "info" then ctx.note("collector: " .. text.clean(said.text)) end
+  end
+  errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
+  trace:close()
+  ctx.outputs[#ctx.outputs + 1] = file
+end
+
+
+-- What an earlier attempt of the run left, for a run that goes on with it.
+function under_spools.recall_spool(ctx)
+  local command = fs.read(ctx.run:path(layout.collector.command))
+  local written = errors.check(fs.stat(ctx.run:path(layout.timeline)))
+  return { date = clock.timestamp(written.mtime_ns),
+    command = command and command:gsub("\n$", "") or nil, complaints = {} }
+end
+
+
+-- ---- spools ----
 
 -- The folder that the configuration names, or nil.
 function under_spools.wanted(cfg)
@@ -68,7 +96,7 @@ local function run(ctx, spec)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command,
     on_line = watch.sample, on_idle = watch.sample })
-  around.keep_samples(ctx, watch.stop())
+  live.keep_samples(ctx, watch.stop())
   return result, lines
 end
 
@@ -97,24 +125,24 @@ end
 -- Puts the timeline into the run, and the spools as one; raises when there is none.
 function under_spools.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  around.before(ctx, spec)
+  live.before(ctx, spec)
   local result, lines = run(ctx, spec)
   workload.keep_inputs(ctx, layout.workload.folder)
   await_window(ctx, result, lines)
   spools.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
   for _, line in ipairs(spools.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
-  spool_files.keep_timeline(ctx)
+  under_spools.keep_timeline(ctx)
   local ended = workload.complaint(result)
   if ended then
     ctx.fail_later("failed", "the workload: " .. ended, { detail = workload.tail(lines),
       hint = "the whole output is in " .. files.log })
   end
-  around.after(ctx, spec)
+  live.after(ctx, spec)
   return true
 end
 
 
-under_spools.recall = spool_files.recall
+under_spools.recall = under_spools.recall_spool
 
 
 function under_spools.preview(ctx)

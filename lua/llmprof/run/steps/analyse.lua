@@ -12,7 +12,8 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
-local sampled_stacks = require "llmprof.run.sampled_stacks"
+local stages = require "llmprof.analysis.stages.find"
+local trace = require "llmprof.trace"
 local version = require "llmprof.version"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
@@ -27,9 +28,85 @@ local step = { name = "analyse", summary = "put everything together: results.jso
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
+-- ---- sampled stacks ----
+
+-- Collapsed stacks that samplers took beside the profiler: the files of `cpu_stacks` into
+-- the bundle, and those of the bundle opened. A file that is no use costs its own figures
+-- and the exit status, nothing else.
+
+-- The stage and the file that a word of `cpu_stacks` names. A file that is there under
+-- the whole word has "=" in its name.
+local function parse(word)
+  local stage, file = word:match "^([^=/]+)=(.+)$"
+  if not stage or fs.stat(word) then return stages.WHOLE_RUN, word end
+  return stage, file
+end
+
+
+local function refuse(ctx, message, hint)
+  ctx.fail_later("usage", message, { hint = hint })
+  ctx.lack("sampled stacks", message, hint)
+end
+
+
+local HOW = "py-spy record -f raw, or perf script through a stackcollapse script, writes such a "
+  .. "file; llmprof help capture says how"
+
+
+-- The stacks of a file, or nil and why: a pipe could keep the run waiting for ever.
+local function open(path)
+  local info = fs.stat(path)
+  if info and info.type ~= "file" then return nil, path .. ": not a regular file" end
+  local reader, message, code = trace.reader(path)
+  if reader == "folded" then return trace.open(path) end
+  return nil, message or path .. ": no collapsed stacks", code
+end
+
+
+-- The same, or nil: it was said why.
+local function read(ctx, path)
+  local made, message = errors.unless_systems(open(path))
+  if not made then refuse(ctx, message, HOW) end
+  return made
+end
+
+
+-- Files that are named on the way of the run go into the bundle.
+local function take_named(ctx)
+  local taken = {}
+  for _, word in ipairs(ctx.cfg.cpu_stacks or {}) do
+    local stage, file = parse(word)
+    local made = read(ctx, file)
+    if made and taken[stage] then
+      refuse(ctx, ("cpu_stacks: two files of %s: %s and %s"):format(stage, taken[stage], file),
+        "one file may follow the other in a third: cat A B > C")
+    elseif made then
+      made:close()
+      taken[stage] = file
+      ctx.run:take(file, layout.stacks_of(stage))
+    end
+  end
+end
+
+
+-- The stacks of the bundle: list of { stage, file, trace }.
+local function open_stacks(ctx)
+  local list = {}
+  take_named(ctx)
+  for _, name in ipairs(layout.stacks_in(ctx.run.dir)) do
+    local made = read(ctx, errors.check(fs.beneath(ctx.run.dir, name)))
+    list[#list + 1] = made and { stage = layout.stage_of_stacks(name), file = name, trace = made }
+      or nil
+  end
+  return list
+end
+
+
+-- ---- what was found out ----
+
 local function source(ctx)
-  local about, trace, taken = ctx.state.about, ctx.state.trace, ctx.state.taken
-  local info = trace and trace:info()
+  local about, taken = ctx.state.about, ctx.state.taken
+  local info = ctx.state.trace and ctx.state.trace:info()
   local from = ctx.state.capture.name
   local timeline = info and { from = from, tool = about.tool, file = layout.timeline,
     export_schema = info.schema, export_product = info.product, recorded = taken.date,
@@ -176,7 +253,7 @@ local function given_of(ctx)
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     launches = state.launches, plain = state.plain,
-    overhead = overhead_of(ctx), stacks = sampled_stacks.open(ctx),
+    overhead = overhead_of(ctx), stacks = open_stacks(ctx),
   }
   -- what another process may still work on is asked for when it is needed
   local late = { ranks = function() return state.ranks end,
