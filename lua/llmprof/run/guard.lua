@@ -168,7 +168,7 @@ function guard.watch_gpus()
     end
   end
 
-  return { sample = sample, latest = latest, why = why, stop = function()
+  return { sample = sample, latest = latest, reason = why, stop = function()
     sample()
     return samples
   end }

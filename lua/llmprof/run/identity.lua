@@ -121,7 +121,7 @@ end
 -- What env.json holds. captured: the machine that was measured, or nil; model: of
 -- llmprof.run.identity.
 function identity.environment(captured, described)
-  return { described = described, captured_on = captured, analysed_on = this_machine() }
+  return { model = described, captured_on = captured, analysed_on = this_machine() }
 end
 
 
