@@ -11,10 +11,10 @@ local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
 local marked_operators = require "llmprof.run.marked_operators"
-local ncu_pages = require "llmprof.run.capture.ncu_pages"
+local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
-local tool = require "llmprof.run.capture.tool"
+local live = require "llmprof.run.capture.live"
 local trace_file = require "llmprof.trace.file"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 local yaml = require "llmprof.yaml"
@@ -153,13 +153,13 @@ local NO_COUNTERS = {
 
 -- The raw page of a report of ncu, by the ncu of this machine.
 local function print_page(ctx, report)
-  local found, why = tool.try(ctx, under_ncu.vendor)
+  local found, why = live.try_tool(ctx, under_ncu.vendor)
   if not found then
     return false, ("%s is to be printed first (ncu --import %s --csv --page raw): %s"):format(
       report:match "[^/]*$", report, why)
   end
   ctx.run:take(report, layout.ncu.report)
-  local printed, message = ncu_pages.print_raw(ctx)
+  local printed, message = ncu_cost.print_raw(ctx)
   return printed or false, message
 end
 
