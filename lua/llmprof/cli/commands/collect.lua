@@ -10,7 +10,7 @@ local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"
-local trace_argument = lazy "llmprof.cli.trace_argument"
+local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
 
 local command = {
@@ -119,7 +119,7 @@ local function say(target, trace, count)
   out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
     count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
     count_of(trace, "api")))
-  return trace_argument.warn(trace)
+  return argument.warn(trace)
 end
 
 

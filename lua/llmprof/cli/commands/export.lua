@@ -7,7 +7,7 @@ local layout = lazy "llmprof.bundle.layout"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
-local trace_argument = lazy "llmprof.cli.trace_argument"
+local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
 local windows = require "llmprof.cli.windows"
 local user = require "llmprof.recipe.user"
@@ -47,7 +47,7 @@ local check = errors.check
 
 -- The trace of a run, or the file itself; and where the result goes when nobody says.
 local function locate(name, root)
-  local path = trace_argument.path(name, root)
+  local path = argument.path(name, root)
   local run = path:sub(-#layout.timeline - 1) == "/" .. layout.timeline
     and path:sub(1, -#layout.timeline - 2)
   if run then return path, run .. "/" .. layout.perfetto end

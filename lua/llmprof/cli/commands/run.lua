@@ -6,7 +6,7 @@ local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
-local recipe_argument = require "llmprof.cli.recipe_argument"
+local recipe_argument = require "llmprof.cli.arguments"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local start = lazy "llmprof.run.start"
 

@@ -6,7 +6,7 @@ local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
-local trace_argument = lazy "llmprof.cli.trace_argument"
+local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
 local user = require "llmprof.recipe.user"
 
@@ -49,7 +49,7 @@ function command.run(given, words)
     errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
       { hint = "llmprof scrub run.sqlite" })
   end
-  local path = trace_argument.path(words[1], given.root)
+  local path = argument.path(words[1], given.root)
   local target = given.output or path:gsub("%.sqlite$", ""):gsub("%.spool$", ""):gsub("%.json%.gz$", "")
     :gsub("%.json$", "") .. ".scrubbed.sqlite"
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then

@@ -7,7 +7,7 @@ local stats = lazy "llmprof.trace.stats"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.tables"
-local trace_argument = lazy "llmprof.cli.trace_argument"
+local argument = lazy "llmprof.cli.arguments"
 local user = require "llmprof.recipe.user"
 
 local command = {
@@ -78,13 +78,13 @@ function command.run(given, words)
   end
   table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
-  local trace = trace_file.open(trace_argument.path(words[1], given.root))
+  local trace = trace_file.open(argument.path(words[1], given.root))
   stats.narrow(trace, given.report or stats.default)
   for i, name in ipairs(given.report or stats.default) do
     give_report(trace, name, given, i == 1)
     interrupt.collect()
   end
-  trace_argument.warn(trace)
+  argument.warn(trace)
   return 0
 end
 

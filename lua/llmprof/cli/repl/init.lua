@@ -3,11 +3,10 @@ local lazy = require "llmprof.io.lazy"
 local complete = lazy "llmprof.cli.repl.complete"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
-local history = lazy "llmprof.cli.repl.history"
+local history = lazy "llmprof.cli.repl.terminal"
 local interrupt = require "llmprof.interrupt"
 local lineedit = require "llmprof.lineedit"
 local out = require "llmprof.io.output"
-local pager = lazy "llmprof.cli.repl.pager"
 local session = require "llmprof.query.session"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
@@ -56,7 +55,7 @@ local function turn(editor, environment)
   local chunk, problem = read_chunk(editor, environment)
   if chunk then
     local text, err = evaluate.run(chunk)
-    if text then pager.print(text, editor) else print_error(err) end
+    if text then history.print(text, editor) else print_error(err) end
   elseif not problem or interrupt.terminated() then
     return false
   elseif problem.kind ~= "interrupted" then

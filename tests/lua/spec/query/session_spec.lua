@@ -4,8 +4,7 @@ local complete = require "llmprof.cli.repl.complete"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
-local history = require "llmprof.cli.repl.history"
-local inspect = require "llmprof.cli.repl.inspect"
+local history = require "llmprof.cli.repl.terminal"
 local session = require "llmprof.query.session"
 local trace = require "llmprof.trace"
 
@@ -172,16 +171,16 @@ end)
 
 describe("tables at the prompt", function()
   it("are cut at three levels and fifty items", function()
-    assert.equal("{ { { {...} } } }", inspect.text { { { { 1 } } } })
+    assert.equal("{ { { {...} } } }", evaluate.value_text { { { { 1 } } } })
     local many = {}
     for i = 1, 60 do many[i] = i end
-    assert.equal("-- and 10 more", inspect.text(many):match "\n  (%-%- and.-)\n")
+    assert.equal("-- and 10 more", evaluate.value_text(many):match "\n  (%-%- and.-)\n")
     assert.equal('{ [true] = 1, [-1] = 0, a = "x\\ny", ["b c"] = {} }',
-      inspect.text { a = "x\ny", ["b c"] = {}, [-1] = 0, [true] = 1 })
+      evaluate.value_text { a = "x\ny", ["b c"] = {}, [-1] = 0, [true] = 1 })
   end)
 
   it("may hide their metatable", function()
-    assert.equal("{ 1 }", inspect.text(setmetatable({ 1 }, { __metatable = 5 })))
+    assert.equal("{ 1 }", evaluate.value_text(setmetatable({ 1 }, { __metatable = 5 })))
   end)
 end)
 

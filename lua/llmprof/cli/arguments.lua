@@ -1,5 +1,4 @@
--- The argument of commands that take a trace: a file, the timeline of a run, or the one
--- trace of a folder.
+-- Arguments of commands: a recipe, by its path or name, and a trace.
 local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
@@ -8,9 +7,25 @@ local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
+local recipe = require "llmprof.recipe"
 local text = require "llmprof.text"
 
 local argument = {}
+
+
+-- The recipe that the first of the words names; example: a command line for the hint.
+function argument.load(words, example)
+  if #words == 0 then errors.raise("usage", "which recipe?", { hint = example }) end
+  local made = recipe.load(words[1])
+  if made.note then out.complain(made.note) end
+  return made
+end
+
+
+-- ---- a trace ----
+
+-- The argument of commands that take a trace: a file, the timeline of a run, or the one
+-- trace of a folder.
 
 local function only_trace(folder)
   local traces = handed.look({ folder }, exported.of).traces
