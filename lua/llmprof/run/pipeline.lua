@@ -25,7 +25,7 @@
 --   stale(ctx) must it run again although its files are there (optional)
 --
 -- ctx is shared by all steps: recipe, config (composed), cfg (its tree), run
--- (artifacts), state (a view of what steps leave for later ones: llmprof.run.state).
+-- (artifacts), state (a view of what steps leave for later ones: llmprof.process.dataflow).
 -- A step may call ctx.progress(text) while it works and ctx.tick() while it waits,
 -- ctx.command(argv) for each command it starts and ctx.output(line) for what that
 -- prints, ctx.note(text) and ctx.time(what, seconds) for the manifest, ctx.lack(what,
@@ -39,11 +39,11 @@
 -- of what it reads is newer or was made again; else it runs.
 local apart = require "llmprof.run.apart"
 local clock = require "llmprof.io.clock"
+local dataflow = require "llmprof.process.dataflow"
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local run_state = require "llmprof.run.state"
 local sys = require "llmprof.sys"
 
 local pipeline = {}
@@ -51,6 +51,10 @@ local pipeline = {}
 -- In this order.
 pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
   "operators", "analyse", "render" }
+
+
+-- What is there before any step: what is not in the results, and why, by ctx.lack.
+local INPUTS = { missing = true }
 
 
 -- The steps, in order.
@@ -100,7 +104,7 @@ local function is_behind(ctx, step)
   for _, name in ipairs(step.requires or {}) do
     if ctx.redone[name] then return true end
   end
-  for _, giver in ipairs(run_state.sources(step, ctx.givers)) do
+  for _, giver in ipairs(dataflow.sources(step, ctx.givers)) do
     if ctx.redone[giver.name] then return true end
   end
   return false
@@ -130,7 +134,7 @@ end
 -- Calls what(ctx, ...) with the state as the step may use it.
 local function with_view(ctx, step, what, ...)
   local around = ctx.state
-  ctx.state = run_state.view(ctx.fields, step, awaiting(ctx))
+  ctx.state = dataflow.view(ctx.fields, step, awaiting(ctx))
   local result, more = what(ctx, ...)
   ctx.state = around
   return result, more
@@ -139,7 +143,7 @@ end
 
 -- Sets what kept steps give and this one reads, which may stand on others.
 local function restore_for(ctx, step)
-  for _, giver in ipairs(run_state.sources(step, ctx.givers)) do
+  for _, giver in ipairs(dataflow.sources(step, ctx.givers)) do
     if ctx.kept[giver.name] then
       ctx.kept[giver.name] = nil
       restore_for(ctx, giver)
@@ -360,7 +364,7 @@ end
 -- finished either way.
 function pipeline.run(ctx, ui)
   local course, first, steps = { unmade = {} }, nil, pipeline.of(ctx.cfg)
-  ctx.givers, ctx.redone, ctx.kept = run_state.givers(pipeline.load()), {}, {}
+  ctx.givers, ctx.redone, ctx.kept = dataflow.givers(pipeline.load(), INPUTS), {}, {}
   ctx.fields = { missing = {} }
   function ctx.fail_later(kind, message, fields)
     local _, err = pcall(errors.raise, kind, message, fields)

@@ -9,7 +9,9 @@ local statistics = require "llmprof.statistics"
 local efficiency = require "llmprof.analysis.stages.efficiency"
 local errors = require "llmprof.process.errors"
 
-local sampled = {}
+local sampled = { where = { "trace" },
+  reads = { "found", "stages", "kernels", "hardware", "overhead", "repeats" },
+  gives = { ["stages.sampled"] = "what samples of the hardware say of a stage" } }
 
 local COVERED = 0.9
 
@@ -165,6 +167,11 @@ function sampled.add(results, trace, found, kernels)
   for _, stage in ipairs(#given.gpus > 0 and results.stages or {}) do
     stage.sampled = record(results, stage, used_of(found, stage.name), given)
   end
+end
+
+
+function sampled.run(state)
+  sampled.add(state, state.trace, state.found, state.kernels or {})
 end
 
 

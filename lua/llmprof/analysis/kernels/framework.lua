@@ -3,8 +3,11 @@
 -- of itself tell PyTorch. A program without any sign is none of it: its eager operators and
 -- what it compiles have kernels with its names.
 local engines = require "llmprof.engines"
+local errors = require "llmprof.process.errors"
 
-local framework = {}
+local framework = { where = { "trace" }, reads = { "kernels", "metrics", "operators" },
+  gives = { engine = "the serving engine whose ranges or kernels are in the trace",
+    framework = "what the program is written with" } }
 
 local PYTORCH = { name = "pytorch", title = "PyTorch" }
 
@@ -40,6 +43,40 @@ function framework.of(given)
   if engine and engine.framework then return known[engine.framework] end
   if any(given.names, KERNELS) or any(given.tags, TAGS) or is_named(given) then return PYTORCH end
   return nil
+end
+
+
+-- ---- the trace ----
+
+local function tags_of(trace)
+  local tags = {}
+  local ranges = errors.check(trace:frame "ranges")
+  for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
+  return tags
+end
+
+
+local function lower_names(list)
+  local names = {}
+  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+  return names
+end
+
+
+-- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
+-- where none is known.
+local function engine_of(tags, names)
+  local said = engines.recognise(tags)
+  local engine = said and said.engine or engines.of_kernels(names)
+  return engine and { name = engine.name, title = engine.title } or nil
+end
+
+
+function framework.run(state)
+  local tags, names = tags_of(state.trace), lower_names(state.kernels)
+  state.engine = engine_of(tags, names)
+  state.framework = framework.of { engine = state.engine, names = names, tags = tags,
+    metrics = state.metrics, operators = state.operators }
 end
 
 

@@ -8,7 +8,8 @@ local named = require "llmprof.analysis.kernels.range_texts"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
-local modules = {}
+local modules = { where = { "trace" }, reads = { "found" },
+  gives = { modules = "modules of the model, its layers and the framework's operators" } }
 
 -- Rows of each kind, the largest first.
 modules.MOST = 500
@@ -150,6 +151,11 @@ function modules.times(trace, found)
     made[kind .. "s"] = finish(one, totals, kind == "module" and "gpu_ns" or "gpu_self_ns")
   end
   return made
+end
+
+
+function modules.run(state)
+  if not state.found.whole then state.modules = modules.times(state.trace, state.found) end
 end
 
 

@@ -14,7 +14,8 @@ local spelling = require "llmprof.spelling"
 local stages = require "llmprof.analysis.stages.find"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
-local joined = {}
+local joined = { reads = { "trace", "found", "operators" },
+  gives = { joined = "what of the timeline joined the operators" } }
 
 -- Rows of the table that results have.
 joined.MOST = 500
@@ -313,6 +314,15 @@ function joined.summary(trace, found, ops)
   return { launches = made.all.launches, gpu_time_ns = made.all.gpu_time_ns,
     outside_ns = made.all.outside_ns, joined_outside_ns = made.outside_ns,
     by_order = made.order, by_name = made.name, operators = operators_list(used, totals) }
+end
+
+
+function joined.run(state)
+  local ops = state.trace and state.operators
+    and joined.find(state.trace, state.found, state.operators)
+  if not ops then return end
+  state.joined = joined.summary(state.trace, state.found, ops)
+  ops:close()
 end
 
 

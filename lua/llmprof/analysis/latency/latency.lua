@@ -12,10 +12,13 @@ local distribution = require "llmprof.analysis.latency.distribution"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local range_name = require "llmprof.trace.nvtx_names"
+local stage_summary = require "llmprof.analysis.stages.summary"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 
-local latency = {}
+local latency = { where = { "trace" },
+  reads = { "found", "metrics", "workload", "plain", "ranks" },
+  gives = { latency = "TTFT, TPOT and tokens per second" } }
 
 local PREFILL, DECODE = "prefill", "decode"
 
@@ -332,6 +335,13 @@ function latency.measure(found, given)
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats),
     contradiction = contradiction(tpot, given, found) }
+end
+
+
+function latency.run(state)
+  local made = stage_summary.counts(state, stage_summary.decodes(state.found))
+  made.metrics, made.plain, made.ranks = state.metrics, state.plain, state.ranks
+  state.latency = latency.measure(state.found, made)
 end
 
 

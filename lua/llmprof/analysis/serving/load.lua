@@ -5,7 +5,9 @@ local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
 
-local served = {}
+local served = { reads = { "metrics" },
+  gives = { load = "what the clients of a server saw",
+    engine_metrics = "the engine's own numbers meanwhile" } }
 
 
 -- ---- the load ----
@@ -125,6 +127,12 @@ function served.engine(metrics)
     or number(samples[#samples].prefix_hit_share)
   made.acceptance = share(growth(samples, "accepted"), growth(samples, "drafted"))
   return made
+end
+
+
+function served.run(state)
+  state.load = served.load(state.metrics)
+  state.engine_metrics = served.engine(state.metrics)
 end
 
 

@@ -11,7 +11,9 @@ local steps = require "llmprof.analysis.stages.steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 local waits = require "llmprof.analysis.stages.waits"
 
-local breakdown = {}
+local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages", "ranks" },
+  gives = { ["stages.categories"] = "what the kernels of a stage are for",
+    ["stages.waiting"] = "what the CPU did while the GPU had nothing to do" } }
 
 
 local function used_instances(found)
@@ -165,6 +167,12 @@ function breakdown.add(list, trace, found, kernels)
       stage.launch_delay = delays[stage.name]
     end
   end
+end
+
+
+function breakdown.run(state)
+  breakdown.add(state.stages, state.trace, state.found, state.kernels or {})
+  for _, stage in ipairs(state.stages) do stage_summary.refine_by_ranks(stage, state.ranks) end
 end
 
 

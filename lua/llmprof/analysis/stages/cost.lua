@@ -12,7 +12,9 @@ local range_name = require "llmprof.trace.nvtx_names"
 local errors = require "llmprof.process.errors"
 local text = require "llmprof.text"
 
-local work = {}
+local work = { where = { "trace" },
+  reads = { "found", "stages", "metrics", "flops", "arch", "arch_complaint", "run", "missing" },
+  gives = { ["stages.cost"] = "FLOP and bytes of a stage" } }
 
 -- Parameters may differ by this share before a description counts as that of
 -- another model.
@@ -231,6 +233,11 @@ function work.add(stages, given)
   if any then return nil end
   local why, how = reason(given)
   return { what = "the model's cost", why = why, how = how }
+end
+
+
+function work.run(state)
+  table.insert(state.missing, work.add(state.stages, state))
 end
 
 

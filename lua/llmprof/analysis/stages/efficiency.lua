@@ -8,9 +8,13 @@
 -- Times are those of plain runs where there were any (results.overhead), since
 -- profiling slows a launch-bound stage; else of the profiled one.
 local json = require "llmprof.json"
+local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.latency.overhead"
 
-local efficiency = {}
+local efficiency = { where = { "trace" },
+  reads = { "stages", "stages.cost", "kernels", "hardware", "overhead", "repeats", "ranks", "arch",
+    "run" },
+  gives = { efficiency = "MFU, MBU and HFU of all stages together" } }
 
 -- Counters stand for a stage when they cover this share of its GPU time.
 local COVERED = 0.95
@@ -230,6 +234,49 @@ function efficiency.add(results, kernels)
     if stage.cost then stage.efficiency = stage_record(results, stage, kernels) end
   end
   results.efficiency = whole_record(results)
+end
+
+
+-- ---- steps of an engine ----
+
+-- MFU and MBU of an engine's steps, at the batch that each had: from the model's
+-- description, half way through the texts, against the peaks of all its GPUs.
+
+-- What a step of a group had to do; nil where that is not known.
+local function cost_of(group, arch, run)
+  local requests = group.generation or 0
+  if group.phase == "decode" and requests > 0 then
+    return model.decode(arch, { batch = requests, steps = 1,
+      context = run.prompt_tokens + (run.new_tokens or 0) // 2 })
+  elseif group.phase == "prefill" and group.tokens and (group.batch or 0) > 0 then
+    return model.prefill(arch, { tokens = group.tokens // group.batch, batch = group.batch })
+  end
+  return nil
+end
+
+
+-- Give groups of steps mfu and mbu, as far as they can be known. arch, run: of
+-- llmprof.model.choice, or nil.
+function efficiency.add_to_steps(results, arch, run)
+  local ranks, gpu = results.ranks, results.hardware
+  if not (ranks and ranks.steps and arch and arch.decoder and run and run.prompt_tokens) then
+    return
+  end
+  local compute = gpu.peaks[gpu.format]
+  for _, group in ipairs(ranks.steps) do
+    local cost = cost_of(group, arch, run)
+    local seconds = (group.mean_ns or 0) / 1e9
+    if cost and seconds > 0 then
+      group.mfu = compute and cost.flops / (seconds * compute.per_s * gpu.count)
+      group.mbu = gpu.memory and cost.bytes / (seconds * gpu.memory.per_s * gpu.count)
+    end
+  end
+end
+
+
+function efficiency.run(state)
+  efficiency.add(state, state.kernels or {})
+  efficiency.add_to_steps(state, state.arch, state.run)
 end
 
 

@@ -6,9 +6,11 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local stage_summary = require "llmprof.analysis.stages.summary"
 local statistics = require "llmprof.statistics"
 
-local layers = {}
+local layers = { where = { "trace" }, reads = { "found", "kernels" },
+  gives = { layers = "the layers of the decodes whose steps are known" } }
 
 layers.KEYS = { "name", "grid_x", "grid_y", "grid_z", "block_x" }
 
@@ -185,6 +187,56 @@ function layers.describe(frame, steps)
   for place, sum in ipairs(sums) do rows[place] = row_of(made.first + place - 1, sum) end
   return { count = made.count, kernel = made.group.name, named = made.named,
     ends = made.first == 1 or nil, rows = rows }
+end
+
+
+-- ---- of a trace ----
+
+-- The kernels of the process and GPU that ran most of them.
+local function busiest(trace)
+  local kernels, most = check(trace:frame "kernels"), nil
+  for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
+    if not most or row.count > most.count then most = row end
+  end
+  return most and check(kernels:where { pid = most.pid or false, device = most.device or false })
+end
+
+
+-- The steps of all decodes, as far as they are known, in order.
+local function decode_steps(found)
+  local _, decodes = stage_summary.decodes(found)
+  local list = {}
+  for _, instance in ipairs(decodes) do
+    table.move(instance.steps or {}, 1, #(instance.steps or {}), #list + 1, list)
+  end
+  return list
+end
+
+
+-- A function from a window of the trace to where the layers of its decode steps lie.
+function layers.finder(trace, found)
+  local known, kernels, made = decode_steps(found), nil, nil
+  return function(window)
+    local seen = {}
+    for _, step in ipairs(known) do
+      if step.start < window.last and step.stop > window.first then seen[#seen + 1] = step end
+    end
+    if #seen == 0 then return {} end
+    kernels = kernels or busiest(trace)
+    made = made or kernels and layers.of_step(kernels, known[(#known + 1) // 2])
+    return layers.spans(kernels, seen, made)
+  end
+end
+
+
+function layers.run(state)
+  local known = decode_steps(state.found)
+  local frame = #known > 0 and busiest(state.trace)
+  local made = frame and layers.describe(frame, known)
+  for _, kernel in ipairs(made and state.kernels or {}) do
+    if kernel.name == made.kernel then made.kernel = kernel.label end
+  end
+  state.layers = made or nil
 end
 
 

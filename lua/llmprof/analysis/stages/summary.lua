@@ -4,7 +4,8 @@ local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
-local stage_summary = {}
+local stage_summary = { where = { "trace" }, reads = { "found", "metrics", "workload" },
+  gives = { stages = "the stages that ran, in the order they were declared" } }
 
 -- From this share of the time with an idle GPU on a stage is bound by the CPU: it
 -- waits more than it works.
@@ -251,6 +252,23 @@ function stage_summary.list(found, given)
   end
   add_shares(list)
   return list
+end
+
+
+-- The declared stage that is "decode" to the model, and its instances that count.
+function stage_summary.decodes(found)
+  local name, list = "decode", {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and range_name.role(instance.stage) == "decode" then
+      name, list[#list + 1] = instance.stage, instance
+    end
+  end
+  return name, list
+end
+
+
+function stage_summary.run(state)
+  state.stages = stage_summary.list(state.found, state)
 end
 
 

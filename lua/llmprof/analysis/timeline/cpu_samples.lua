@@ -11,7 +11,8 @@ local json = require "llmprof.json"
 local labels = require "llmprof.ranks.labels"
 local stages = require "llmprof.analysis.stages.find"
 
-local cpu_samples = {}
+local cpu_samples = { reads = { "trace", "found", "stacks" },
+  gives = { cpu_samples = "what samples of the CPU say, by stage" } }
 
 -- Functions of a stage; frames of its tree, and the least share of its samples that one
 -- has to have.
@@ -166,6 +167,9 @@ function cpu_samples.describe(given)
   add_files(made, given.stacks or {})
   return #made.stages > 0 and made or nil
 end
+
+
+function cpu_samples.run(state) state.cpu_samples = cpu_samples.describe(state) end
 
 
 return cpu_samples

@@ -2,10 +2,15 @@
 -- and how busy each lane was in the rest.
 -- The bytes are a scene: llmprof.analysis.timeline.encode.
 local errors = require "llmprof.process.errors"
+local frames = require "llmprof.frame"
+local layers = require "llmprof.analysis.stages.layers"
+local layout = require "llmprof.bundle.layout"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
+local rank_view = require "llmprof.analysis.serving.ranks"
 local rows = require "llmprof.ranks.rows"
 local scenes = require "llmprof.analysis.timeline.encode"
+local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
 local events = {}
@@ -187,9 +192,9 @@ local function marks_frame(scene, given, window)
     end
   end
   stage_marks(scene, given.found, add)
-  local layers = given.layers(window)
-  local lane = #layers > 0 and scene:lane("layer", "layers") or nil
-  for _, layer in ipairs(layers) do add(layer, lane, ("layer %d"):format(layer.index)) end
+  local stretches = given.layers(window)
+  local lane = #stretches > 0 and scene:lane("layer", "layers") or nil
+  for _, layer in ipairs(stretches) do add(layer, lane, ("layer %d"):format(layer.index)) end
   return scenes.marks(list)
 end
 
@@ -276,6 +281,31 @@ function events.encode(given)
   local marks = marks_frame(scene, given, window)
   return scene:pack({ span = span, window = window, view = view },
     frames_of(scene, given, views, span, window, ranks, marks))
+end
+
+
+-- ---- beside the analysis ----
+
+-- The collectives of the trace alone; nil without any.
+local function own_collectives(trace, found, ranks)
+  local made = ranks and ranks.collectives and #ranks.collectives > 0
+    and rank_view.frames(trace, layout.timeline, found)
+  return made and made.collectives or nil
+end
+
+
+-- The events of what results were made of: what pack.gzip_aside makes of the bytes, which are
+-- packed meanwhile; nil where the GPU did nothing. fields: of llmprof.analysis.inputs.
+function events.begin(fields, results)
+  local trace, found = fields.trace, fields.found
+  if not trace then return nil end
+  frames.tidy()
+  local views, own
+  if fields.merged then views, own = rank_view.beside(fields.merged, trace) end
+  local bytes = events.encode { trace = trace, found = found, kernels = results.kernels,
+    whole = found.whole and stages.WHOLE_RUN or nil, layers = layers.finder(trace, found),
+    collectives = own or own_collectives(trace, found, results.ranks), ranks = views }
+  return bytes and pack.gzip_aside(bytes)
 end
 
 

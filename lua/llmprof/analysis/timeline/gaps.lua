@@ -3,9 +3,11 @@
 -- ran before and after.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local layers = require "llmprof.analysis.stages.layers"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
-local gaps = {}
+local gaps = { where = { "trace" }, reads = { "found", "kernels" },
+  gives = { gaps = "the longest times in which the GPU had nothing to do" } }
 
 -- How many are told; shorter ones than this, in ns, are not looked at.
 gaps.MOST = 10
@@ -155,6 +157,13 @@ function gaps.longest(given)
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
   for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.stretch.pid)) end
   return made
+end
+
+
+function gaps.run(state)
+  if state.found.whole then return end
+  state.gaps = gaps.longest { trace = state.trace, found = state.found,
+    kernels = state.kernels or {}, layers = layers.finder(state.trace, state.found) }
 end
 
 

@@ -9,7 +9,9 @@ local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
 
-local integrity = {}
+local integrity = { where = { "trace" },
+  reads = { "found", "samples", "complaints", "recorder", "totals" },
+  gives = { integrity = "whether the capture can be relied on" } }
 
 -- Above these shares a check warns, or calls it a problem.
 local LOST_WARNING, LOST_PROBLEM = 0.001, 0.05
@@ -340,6 +342,13 @@ function integrity.judge(given)
     end
   end
   return { verdict = verdicts[worst], checks = list }
+end
+
+
+function integrity.run(state)
+  state.integrity = integrity.judge { trace = state.trace, found = state.found,
+    samples = state.samples, complaints = state.complaints, recorder = state.recorder,
+    stage_share = state.totals.stage_share }
 end
 
 

@@ -3,7 +3,8 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages.find"
 
-local transfers = {}
+local transfers = { where = { "trace" }, reads = { "found" },
+  gives = { transfers = "copies by stage, direction and kind of host memory" } }
 
 
 -- The copies of the used repeats. Their columns are made for copies and sets alone, which
@@ -62,6 +63,11 @@ function transfers.list(trace, found)
   end
   table.sort(list, by_time)
   return list
+end
+
+
+function transfers.run(state)
+  state.transfers = transfers.list(state.trace, state.found)
 end
 
 

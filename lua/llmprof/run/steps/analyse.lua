@@ -5,6 +5,7 @@ local choice = require "llmprof.model.choice"
 local cold = require "llmprof.analysis.stages.warmup"
 local collector = require("llmprof.collector.library").vendor
 local errors = require "llmprof.process.errors"
+local events = require "llmprof.analysis.timeline.events"
 local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
@@ -275,7 +276,7 @@ function step.run(ctx)
   note_interrupted(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
-  local packing <close> = analysis.events(given, results) -- meanwhile
+  local packing <close> = events.begin(given, results) -- meanwhile
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.state.results = results_file.write(ctx.run, results)
   write_events(ctx, packing and packing:take())

@@ -7,7 +7,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local pipeline = require "llmprof.run.pipeline"
-local state = require "llmprof.run.state"
+local dataflow = require "llmprof.process.dataflow"
 
 describe("llmprof.run.pipeline", function()
   local top = bundle.scratch(before_each, after_each)
@@ -181,22 +181,22 @@ describe("llmprof.run.pipeline", function()
     end)
 
     it("is what steps declare", function()
-      assert.equal("step 'b' reads 'n', which no step before it gives",
+      assert.equal("'b' reads 'n', which nothing before it gives",
         refused { { name = "b", reads = { "n" } }, { name = "a", gives = { n = "a number" } } })
-      assert.equal("step 'b' gives 'n', as another does",
+      assert.equal("'b' gives 'n', as another does",
         refused { { name = "a", gives = { n = "1" } }, { name = "b", gives = { n = "2" } } })
-      assert.equal("step 'a' gives 'missing', as another does",
+      assert.equal("'a' gives 'missing', as another does",
         refused { { name = "a", gives = { missing = "not its own" } } })
-      assert.equal("step 'a' requires 'b', which is not before it",
+      assert.equal("'a' requires 'b', which is not before it",
         refused { { name = "a", requires = { "b" } }, { name = "b" } })
     end)
 
     it("is not touched otherwise", function()
       local gives = { name = "a", gives = { n = "a number" } }
-      assert.equal("step 'b' reads the state's 'n' and does not say so",
+      assert.equal("'b' reads 'n' and does not say so",
         failure_of { gives, { name = "b", run = function(ctx) return ctx.state.n end } })
       assert(fs.remove_tree(top() .. "/run"))
-      assert.equal("step 'b' sets the state's 'n' and does not say so",
+      assert.equal("'b' sets 'n' and does not say so",
         failure_of { gives, { name = "b", reads = { "n" },
           run = function(ctx) ctx.state.n = 2 end } })
     end)
@@ -458,7 +458,7 @@ describe("the steps of a run", function()
   local steps = pipeline.load()
 
   it("read what others give", function()
-    assert.is_table(state.givers(steps))
+    assert.is_table(dataflow.givers(steps, { missing = true }))
   end)
 
   it("say what they make, and can restore what they give", function()

@@ -2,7 +2,7 @@ local counter_plan = require "llmprof.analysis.counters.plan"
 local counters = require "llmprof.analysis.counters.join"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "tests.lua.support.launches"
-local padding = require "llmprof.analysis.kernels.padding"
+local limits = require "llmprof.analysis.kernels.limits"
 local shorter = require "llmprof.analysis.counters.shorten"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
@@ -184,13 +184,13 @@ describe("llmprof.analysis.counters.join", function()
 end)
 
 
-describe("llmprof.analysis.kernels.padding", function()
+describe("llmprof.analysis.kernels.limits", function()
   -- A product of 4 MB from L2 in bf16 that issues so many FLOP, of a stage.
   local function padding_of(flop, stage, run, more)
     local kernel = { category = "gemm", stage = stage, counters = { l2_bytes_per_launch = 4e6,
       tensor_flop_per_launch = flop, tensor_format = "bf16" } }
     for key, value in pairs(more or {}) do kernel[key] = value end
-    padding.add({ { name = "LLM:decode" }, { name = "prefill" } }, { kernel }, run)
+    limits.add_padding({ { name = "LLM:decode" }, { name = "prefill" } }, { kernel }, run)
     return kernel.counters.padding
   end
 

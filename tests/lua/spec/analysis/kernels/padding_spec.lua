@@ -1,4 +1,4 @@
-local padding = require "llmprof.analysis.kernels.padding"
+local limits = require "llmprof.analysis.kernels.limits"
 
 -- A kernel that issues so many FLOP per byte of L2.
 local function kernel(stage, category, intensity, part)
@@ -15,13 +15,13 @@ end
 -- The padding of these kernels.
 local function padded(stages, run, ...)
   local kernels, list = { ... }, {}
-  padding.add(stages, kernels, run)
+  limits.add_padding(stages, kernels, run)
   for i, made in ipairs(kernels) do list[i] = made.counters.padding or false end
   return list
 end
 
 
-describe("llmprof.analysis.kernels.padding", function()
+describe("llmprof.analysis.kernels.limits", function()
   it("holds FLOP per byte against the tokens of a pass", function()
     assert.same({ 64, false, false, false }, padded({ { name = "decode" } }, { batch = 1 },
       kernel("decode", "gemm", 64), kernel("decode", "gemm", 3.9),

@@ -1,9 +1,8 @@
 -- Cost, efficiency, headroom and roofline of results made by hand.
 local efficiency = require "llmprof.analysis.stages.efficiency"
 local failure = require "tests.lua.support.failure"
-local headroom = require "llmprof.analysis.kernels.headroom"
+local limits = require "llmprof.analysis.kernels.limits"
 local json = require "llmprof.json"
-local roofline = require "llmprof.analysis.kernels.roofline"
 local tiny = require "tests.lua.support.tiny_model"
 local work = require "llmprof.analysis.stages.cost"
 
@@ -230,12 +229,12 @@ describe("llmprof.analysis.stages.efficiency", function()
 end)
 
 
-describe("llmprof.analysis.kernels.headroom", function()
+describe("llmprof.analysis.kernels.limits", function()
   -- Headroom of kernels on the GPU above; the ranked rows.
   local function rows_of(kernels, hardware)
     local results = { hardware = hardware or gpu(), stages = { stage("decode", 20, nil,
       { steps = 10, wall = { count = 2, mean_ns = 20e9 } }), stage("prefill", 4) } }
-    headroom.add(results, kernels)
+    limits.add(results, kernels)
     return results.headroom
   end
 
@@ -301,10 +300,10 @@ describe("llmprof.analysis.kernels.headroom", function()
 end)
 
 
-describe("llmprof.analysis.kernels.roofline", function()
+describe("llmprof.analysis.kernels.limits", function()
   local function points(results, kernels)
     results.hardware = results.hardware or gpu { l2 = { per_s = 70 } }
-    roofline.add(results, kernels)
+    limits.add_roofline(results, kernels)
     return results.roofline
   end
 

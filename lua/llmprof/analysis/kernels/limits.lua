@@ -1,0 +1,292 @@
+-- What each kernel could give back at most: its time less the least time that
+-- its operations and bytes take on this GPU.
+--
+-- kernel.floor_ns and kernel.headroom_ns are for all calls together, as
+-- kernel.total_ns. The floor of a launch is max(FLOP / peak, DRAM bytes /
+-- bandwidth), of each shape from ncu; launches of shapes that were not measured have a floor
+-- of 0, and a kernel with such launches has an upper bound for headroom.
+local categories = require "llmprof.analysis.kernels.categories"
+local json = require "llmprof.json"
+local quantisation = require "llmprof.model.quantisation"
+local range_name = require "llmprof.trace.nvtx_names"
+
+local limits = { where = { "trace" },
+  reads = { "stages", "stages.cost", "kernels", "hardware", "metrics", "workload" },
+  gives = { headroom = "what kernels could give back at most",
+    roofline = "roofs of the GPU, points of kernels and stages" } }
+
+
+-- ---- tiles ----
+
+-- Matrix products that fill tiles: a product of one token with a matrix is done in
+-- tiles of 8 to 64 tokens, and the tensor cores count all of them. Such a kernel's
+-- FLOP, and its intensity, are those of its tiles.
+--
+-- Each byte of a matrix that comes from L2 serves one pass: 2 FLOP for every token
+-- of the pass and every number in it. A product that issues PADDED times as many
+-- FLOP per byte fills the rest of its tiles with nothing. Parts of a stage have the tokens
+-- of their own description, experts those that are routed to each. Bytes are read more than
+-- once, so that tiles are filled at least so many times over.
+
+-- Several tokens of a prefill, and numbers of fewer bits than are multiplied, are not
+-- known kernel by kernel: less than this says nothing.
+local PADDED = 4
+
+
+-- Tokens that one pass of a stage has at most: a step of decode, one for each
+-- sequence; a prefill, those of the prompts. nil where the run does not say.
+local function tokens_of(stage, run)
+  local role, batch = range_name.role(stage.name), run and run.batch
+  if role == "decode" then return batch end
+  if role == "prefill" and batch and run.prompt_tokens then return batch * run.prompt_tokens end
+  return nil
+end
+
+
+-- FLOP that each byte of the weights of a described stage serves: of its own products the
+-- most, of its experts by themselves, each of which has a part of the tokens. nil where
+-- it has none.
+local function described(stage)
+  local most, experts
+  for _, part in ipairs(stage.cost and stage.cost.parts or {}) do
+    local encoder, name = part.name:match "^(.-): (.*)$"
+    local own = stage.parent or not encoder or encoder == "decoder"
+    if own and part.flops > 0 and part.weight_bytes > 0 then
+      local ratio = part.flops / part.weight_bytes
+      most = math.max(most or 0, ratio)
+      if (name or part.name) == "experts" then experts = ratio end
+    end
+  end
+  return most, experts
+end
+
+
+-- What a stage's products need per byte: { product, experts (nil without) }, as far as
+-- its description or the run says; FLOP of bytes in the format that is multiplied.
+local function needs_of(stage, run)
+  local most, experts = described(stage)
+  local tokens = not stage.parent and tokens_of(stage, run) or nil
+  return { product = most, experts = experts, tokens = tokens }
+end
+
+
+-- FLOP per byte of L2 that a kernel's products need at most; nil where that is not known.
+local function needed(kernel, needs, width)
+  if kernel.category == "moe" then return needs.experts end
+  if kernel.category ~= "gemm" then return nil end
+  return needs.product or needs.tokens and 2 * needs.tokens / width
+end
+
+
+-- How many times as many FLOP per byte of L2 as the tokens can need; nil where that
+-- is not known or not much.
+local function padding_of(kernel, needs)
+  local counted = kernel.counters
+  if not needs or not counted then return nil end
+  local bytes, flop = counted.l2_bytes_per_launch, counted.tensor_flop_per_launch
+  local width = counted.tensor_format and quantisation.bytes(counted.tensor_format)
+  if not (bytes and flop and width) or bytes <= 0 then return nil end
+  local most = needed(kernel, needs, width)
+  local times = most and flop / bytes / most
+  return times and times >= PADDED and times or nil
+end
+
+
+-- Give the counters of kernels that fill tiles their `padding`. stages, kernels: of
+-- results; run: what the run did { batch, prompt_tokens }, or nil.
+function limits.add_padding(stages, kernels, run)
+  local needs = {}
+  for _, stage in ipairs(stages) do needs[stage.name] = needs_of(stage, run) end
+  for _, kernel in ipairs(kernels) do
+    local times = padding_of(kernel, needs[kernel.part or kernel.stage])
+    if times then kernel.counters.padding = times end
+  end
+end
+
+
+-- ---- headroom ----
+
+-- Shapes that make up less than the rest of a kernel's calls may go unmeasured.
+local ALL = 0.999
+
+
+local function per_s(peak)
+  return peak and peak.per_s
+end
+
+
+-- Seconds of one launch; nil when what it did, or what the GPU can do, is not
+-- known.
+local function launch_floor(counters, gpu)
+  local bytes, bandwidth = counters.dram_bytes_per_launch, per_s(gpu.memory)
+  if not (bytes and bandwidth) then return nil end
+  local floor = bytes / bandwidth
+  local tensor, vector = counters.tensor_flop_per_launch, counters.fp32_flop_per_launch
+  local tensor_peak, vector_peak = per_s(gpu.peaks[counters.tensor_format]),
+    per_s(gpu.peaks.fp32)
+  if tensor and tensor_peak then floor = math.max(floor, tensor / tensor_peak) end
+  if vector and vector_peak then floor = math.max(floor, vector / vector_peak) end
+  return floor
+end
+
+
+-- Floor of all calls in ns and how sure it is.
+local function kernel_floor(kernel, gpu)
+  local counters = kernel.counters
+  if not counters then return nil, "upper bound: no counters" end
+  if counters.match == "stage" then
+    return nil, "upper bound: measured in another stage"
+  elseif counters.match ~= "exact" then
+    return nil, "upper bound: measured with other shapes"
+  end
+  local floor = 0
+  for _, shape in ipairs(counters.shapes) do
+    local seconds = launch_floor(shape, gpu)
+    if not seconds then return nil, "upper bound: bytes or bandwidth are not known" end
+    floor = floor + seconds * 1e9 * shape.calls
+  end
+  local share = counters.measured_calls / kernel.calls
+  return floor, share >= ALL and "measured"
+    or ("upper bound: counters for %d of %d calls"):format(counters.measured_calls, kernel.calls)
+end
+
+
+local function add(kernel, gpu)
+  local floor, kind = kernel_floor(kernel, gpu)
+  kernel.floor_ns, kernel.headroom_kind = floor, kind
+  if floor and floor > kernel.total_ns then
+    kernel.headroom_kind = ("contradiction: by its counters it takes %.0f ns at least, the "
+      .. "timeline has %.0f ns"):format(floor, kernel.total_ns)
+    return
+  end
+  kernel.headroom_ns = kernel.total_ns - (floor or 0)
+end
+
+
+local function row_of(kernel, stage)
+  local instances = stage and stage.wall and stage.wall.count or 1
+  local per_instance = kernel.headroom_ns / instances
+  local steps = stage and stage.steps
+  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+    kind = kernel.headroom_kind, headroom_ns = kernel.headroom_ns,
+    per_instance_ns = per_instance,
+    per_token_ns = steps and steps > 0 and per_instance / steps or nil,
+    stage_share = stage and stage.gpu_time_ns and stage.gpu_time_ns > 0
+      and per_instance / stage.gpu_time_ns or nil }
+end
+
+
+local function ranked(left, right)
+  if left.per_instance_ns ~= right.per_instance_ns then
+    return left.per_instance_ns > right.per_instance_ns
+  end
+  return left.kernel < right.kernel
+end
+
+
+-- Give each kernel its floor and headroom; results.headroom ranks them by what
+-- one instance of their stage could get back. While the GPU waits for the CPU,
+-- faster kernels only make it wait longer: stage.bound says where.
+function limits.add(results, kernels)
+  local stages, list = {}, json.list {}
+  for _, stage in ipairs(results.stages) do stages[stage.name] = stage end
+  for _, kernel in ipairs(kernels) do
+    add(kernel, results.hardware)
+    if kernel.headroom_ns then list[#list + 1] = row_of(kernel, stages[kernel.stage]) end
+  end
+  table.sort(list, ranked)
+  results.headroom = list
+end
+
+
+-- ---- the roofline ----
+
+-- The roofline's data: roofs of the GPU, a point per measured kernel and per
+-- stage with a cost. Renderers draw it; nothing is rounded here.
+--
+-- Roofs: tensor and vector in FLOP/s, dram and l2 in byte/s, each { per_s,
+-- source }, absent when not known. A point: intensity (FLOP per byte of DRAM,
+-- of L2 as l2_intensity), rate (FLOP/s), share (of the GPU time), bound:
+-- "memory" left of where its roof and that of the DRAM meet, else "compute".
+-- A stage's point is that of the model's work, a kernel's of what it issued.
+
+local function ratio(above, below)
+  return above and below and below > 0 and above / below or nil
+end
+
+
+local function bound_of(intensity, roof, memory)
+  if not (intensity and roof and memory) then return nil end
+  return intensity < roof.per_s / memory.per_s and "memory" or "compute"
+end
+
+
+-- The point of a kernel; nil when it was not measured or did no floating point
+-- operation, which a logarithmic axis has no place for.
+local function kernel_point(kernel, gpu)
+  local counters = kernel.counters
+  local flop = counters and counters.match == "exact" and counters.flop_per_launch
+  if not flop or flop <= 0 or not counters.timeline_ns then return nil end
+  local tensor = (counters.tensor_flop_per_launch or 0) * 2 >= flop
+  local roof = gpu.peaks[tensor and counters.tensor_format or "fp32"]
+  local intensity = ratio(flop, counters.dram_bytes_per_launch)
+  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+    intensity = intensity, l2_intensity = ratio(flop, counters.l2_bytes_per_launch),
+    rate = ratio(flop * 1e9, counters.timeline_ns), unit = tensor and "tensor" or "vector",
+    share = kernel.share, bound = bound_of(intensity, roof, gpu.memory) }
+end
+
+
+local function stage_point(stage, gpu)
+  local made = stage.efficiency
+  local intensity = made and made.intensity and made.intensity.value
+  if not intensity or not made.time_ns then return nil end
+  return { stage = stage.name, intensity = intensity,
+    rate = stage.cost.flops / (made.time_ns / 1e9),
+    bound = bound_of(intensity, gpu.peaks[gpu.format], gpu.memory) }
+end
+
+
+local function points(list, make, gpu)
+  local made = json.list {}
+  for _, item in ipairs(list) do made[#made + 1] = make(item, gpu) end
+  return made
+end
+
+
+-- results.roofline; left_out counts measured kernels without a point.
+function limits.add_roofline(results, kernels)
+  local gpu = results.hardware
+  if not gpu then return end
+  local measured = 0
+  for _, kernel in ipairs(kernels) do measured = measured + (kernel.counters and 1 or 0) end
+  local drawn = points(kernels, kernel_point, gpu)
+  results.roofline = {
+    roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format,
+      vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
+    kernels = drawn, left_out = measured - #drawn,
+    stages = points(results.stages, stage_point, gpu),
+  }
+end
+
+
+-- A kernel that communicates waits for other ranks, however busy its units are.
+local function mark_waiting(kernels)
+  for _, kernel in ipairs(kernels) do
+    if kernel.counters and kernel.category == categories.COMMUNICATION then
+      kernel.counters.bound = "waiting"
+    end
+  end
+end
+
+
+function limits.run(state)
+  local kernels = state.kernels or {}
+  mark_waiting(kernels)
+  limits.add_padding(state.stages, kernels, state.metrics or state.workload)
+  limits.add(state, kernels)
+  limits.add_roofline(state, kernels)
+end
+
+
+return limits

@@ -1,0 +1,61 @@
+-- The GPUs of a trace, and what those that ran kernels of the stages could do at most.
+local hardware = require "llmprof.model.hardware"
+local json = require "llmprof.json"
+
+local gpus = { where = { "trace" },
+  reads = { "environment", "kernels", "gpu", "launches", "samples", "arch", "missing" },
+  gives = { hardware = "peaks of the GPUs that ran the stages",
+    ["environment.devices"] = "the GPUs of the trace" } }
+
+
+-- GPUs that nothing can refer to are left out: a damaged export may have such.
+local function numbered(list)
+  local kept = {}
+  for _, device in ipairs(list) do
+    if device.id then kept[#kept + 1] = device end
+  end
+  table.sort(kept, function(a, b) return a.id < b.id end)
+  return kept
+end
+
+
+local function devices(trace)
+  local list = json.list {}
+  for i, device in ipairs(numbered(trace:devices())) do
+    list[i] = {
+      id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
+      memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
+      max_clock_hz = device.clock, sm_count = device.sm_count, l2_bytes = device.l2,
+      compute_capability = device.compute,
+    }
+  end
+  return list
+end
+
+
+-- GPUs that ran kernels of the stages.
+local function count_devices(kernels)
+  local seen, count, most = {}, 0, 0
+  for _, kernel in ipairs(kernels) do
+    most = math.max(most, kernel.devices or 0)
+    if kernel.device and not seen[kernel.device] then
+      seen[kernel.device] = true
+      count = count + 1
+    end
+  end
+  return math.max(count, most)
+end
+
+
+function gpus.run(state)
+  state.environment.devices = devices(state.trace)
+  local made = hardware.describe { device = state.environment.devices[1],
+    count = count_devices(state.kernels or {}), cfg = state.gpu, launches = state.launches,
+    samples = state.samples, format = state.arch and state.arch.formats.activations or "bf16" }
+  table.move(made.missing, 1, #made.missing, #state.missing + 1, state.missing)
+  made.missing = nil
+  state.hardware = made
+end
+
+
+return gpus
