@@ -28,6 +28,8 @@ const llmprof_chrome_event llmprof_chrome_nothing = {
     .bytes = LLMPROF_ABSENT,
     .registers = LLMPROF_ABSENT,
     .graph_node = LLMPROF_ABSENT,
+    .elements_in = LLMPROF_ABSENT,
+    .elements_out = LLMPROF_ABSENT,
     .grid = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT},
     .block = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT},
 };
@@ -272,6 +274,11 @@ static bool fill_event(chrome_text *t, llmprof_chrome_event *event,
   get_triple(args, "grid", event->grid);
   get_triple(args, "block", event->block);
   event->label = get_string(args, "name");
+  event->group = get_string(args, "Process Group Name");
+  event->group_ranks = get_string(args, "Process Group Ranks");
+  event->dtype = get_string(args, "dtype");
+  event->elements_in = get_integer(args, "In msg nelems");
+  event->elements_out = get_integer(args, "Out msg nelems");
   event->line = t->line;
   event->column = t->column;
   if (!get_shapes(t, args, err)) return false;

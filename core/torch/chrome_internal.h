@@ -37,6 +37,7 @@ typedef enum chrome_header {
   CHROME_SCHEMA,  /* "schemaVersion" */
   CHROME_BASE,    /* "baseTimeNanoseconds" */
   CHROME_DEVICES, /* "deviceProperties" */
+  CHROME_RANKS,   /* "distributedInfo" */
   CHROME_HEADERS,
 } chrome_header;
 

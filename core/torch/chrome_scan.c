@@ -35,6 +35,11 @@ typedef enum field {
   BLOCK,
   SHAPES,
   LABEL,
+  GROUP,
+  GROUP_RANKS,
+  DTYPE,
+  ELEMENTS_IN,
+  ELEMENTS_OUT,
   PROCESS, /* PID as text */
   FIELDS,
   UNWANTED = FIELDS,
@@ -294,6 +299,11 @@ static const key argument_keys[] = {
     {"Input Dims", SHAPES},
     {"Input dims", SHAPES},
     {"name", LABEL},
+    {"Process Group Name", GROUP},
+    {"Process Group Ranks", GROUP_RANKS},
+    {"dtype", DTYPE},
+    {"In msg nelems", ELEMENTS_IN},
+    {"Out msg nelems", ELEMENTS_OUT},
     {NULL, UNWANTED},
 };
 
@@ -321,6 +331,8 @@ static bool take_field(scanner *s, field what) {
       [BYTES] = &event->bytes,
       [REGISTERS] = &event->registers,
       [GRAPH_NODE] = &event->graph_node,
+      [ELEMENTS_IN] = &event->elements_in,
+      [ELEMENTS_OUT] = &event->elements_out,
   };
   switch (what) {
   case PHASE:
@@ -334,6 +346,9 @@ static bool take_field(scanner *s, field what) {
   case SHAPES:
     return keep_shapes(s);
   case LABEL:
+  case GROUP:
+  case GROUP_RANKS:
+  case DTYPE:
     return *s->at == '"' ? keep_string(s, what) : skip_value(s, 1);
   case GRID:
   case BLOCK:
@@ -395,6 +410,9 @@ size_t llmprof_chrome_scan(const char *at, const char *end, chrome_text *text,
   event->name = string_of(&s, NAME);
   event->shapes = string_of(&s, SHAPES);
   event->label = string_of(&s, LABEL);
+  event->group = string_of(&s, GROUP);
+  event->group_ranks = string_of(&s, GROUP_RANKS);
+  event->dtype = string_of(&s, DTYPE);
   event->process = string_of(&s, PROCESS);
   return (size_t)(s.at - at);
 }

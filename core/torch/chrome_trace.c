@@ -31,6 +31,8 @@ struct llmprof_chrome {
   position position;
   bool in_object;   /* the list is an object's "traceEvents" */
   bool seen_events; /* that key was there */
+  bool seen_event;  /* one was read */
+  bool is_whole;    /* what failed is one event, which lies behind */
   chrome_text text; /* the event, or a key */
   llmprof_buffer headers[CHROME_HEADERS];
   llmprof_error *err;
@@ -204,6 +206,7 @@ static int key_number(const llmprof_buffer *key) {
       [CHROME_SCHEMA] = "\"schemaVersion\"",
       [CHROME_BASE] = "\"baseTimeNanoseconds\"",
       [CHROME_DEVICES] = "\"deviceProperties\"",
+      [CHROME_RANKS] = "\"distributedInfo\"",
       [EVENTS] = "\"traceEvents\"",
   };
   int i = 0;
@@ -331,9 +334,10 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!seek_event(r)) return -1;
   if (r->position == AFTER) return 0;
   if (scan_event(r, event)) return 1;
-  bool ok =
-      take_value(r, true) && llmprof_chrome_parse(&r->text, event, r->err);
-  return ok ? 1 : -1;
+  if (!take_value(r, true)) return -1;
+  if (llmprof_chrome_parse(&r->text, event, r->err)) return 1;
+  r->is_whole = true;
+  return -1;
 }
 
 int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
@@ -347,8 +351,38 @@ int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
   if (r->position == AFTER) return 0;
   int got = next_event(r, event);
   if (got < 0) r->position = BROKEN;
+  r->seen_event |= got == 1;
   r->err = NULL;
   return got;
+}
+
+/* Where and what, without the file's name. */
+static void note_first(const llmprof_chrome *r, const llmprof_error *why,
+                       llmprof_chrome_damage *damage) {
+  size_t size = strlen(r->name);
+  bool named = strncmp(why->message, r->name, size) == 0;
+  if (!*damage->first)
+    snprintf(damage->first, sizeof damage->first, "%.*s",
+             (int)sizeof damage->first - 1,
+             why->message + (named ? size + 1 : 0));
+}
+
+int llmprof_chrome_next_sound(llmprof_chrome *r, llmprof_chrome_event *event,
+                              llmprof_chrome_damage *damage,
+                              llmprof_error *err) {
+  llmprof_error why = {0};
+  int got;
+  while ((got = llmprof_chrome_next(r, event, &why)) == -1 &&
+         why.code == LLMPROF_SYNTAX && r->seen_event) {
+    note_first(r, &why, damage);
+    damage->cut = !r->is_whole;
+    if (damage->cut) break;
+    damage->broken++;
+    r->is_whole = false;
+    r->position = INSIDE;
+  }
+  if (got < 0 && err) *err = why;
+  return damage->cut ? 0 : got;
 }
 
 /* ---- opening ---- */

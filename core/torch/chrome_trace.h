@@ -11,6 +11,7 @@
 #ifndef LLMPROF_CHROME_TRACE_H
 #define LLMPROF_CHROME_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,8 +35,12 @@ typedef struct llmprof_chrome_event {
   int64_t graph_node;              /* args: "graph node id" */
   int64_t grid[3], block[3];       /* args */
   const char *label;               /* args: "name", of phase "M" */
-  const char *shapes;              /* args: "Input Dims" as JSON on one line */
-  size_t line, column;             /* where the event begins */
+  const char *group, *group_ranks; /* args: of a collective, its process group:
+                                      "Process Group Name", "... Ranks" */
+  const char *dtype;               /* args: of its elements, "BFloat16" */
+  int64_t elements_in, elements_out; /* args: "In msg nelems", "Out ..." */
+  const char *shapes;  /* args: "Input Dims" as JSON on one line */
+  size_t line, column; /* where the event begins */
 } llmprof_chrome_event;
 
 typedef struct llmprof_chrome llmprof_chrome;
@@ -51,5 +56,20 @@ void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
  * name line and column of the (unpacked) text. */
 int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
                         llmprof_error *err);
+
+/* What of a file could not be read. */
+typedef struct llmprof_chrome_damage {
+  uint64_t broken; /* events whose text is damaged: they were passed over */
+  bool cut;        /* nothing behind the last event could be read */
+  char first[200]; /* the first of it: "12:5: what", empty without any */
+} llmprof_chrome_damage;
+
+/* The same, but what is damaged is passed over: broken events, and all behind a
+ * place from which no event can be found, which is the end where an event came
+ * before it: then err says what is wrong there. */
+int llmprof_chrome_next_sound(llmprof_chrome *reader,
+                              llmprof_chrome_event *event,
+                              llmprof_chrome_damage *damage,
+                              llmprof_error *err);
 
 #endif

@@ -95,14 +95,17 @@ static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
   return ok || llmprof_fail_nomem(err);
 }
 
+/* Shares of what comes before a cut would be none of the program. */
 static bool read_events(llmprof_operators *o, llmprof_chrome *reader,
                         llmprof_error *err) {
   llmprof_chrome_event event;
+  llmprof_chrome_damage damage = {0};
   int got;
-  while ((got = llmprof_chrome_next(reader, &event, err)) == 1) {
+  while ((got = llmprof_chrome_next_sound(reader, &event, &damage, err)) == 1) {
     if (!keep(o, &event, err)) return false;
   }
-  return got == 0;
+  o->info.left_out += damage.broken;
+  return got == 0 && !damage.cut;
 }
 
 /* ---- frames ---- */

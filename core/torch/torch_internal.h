@@ -41,11 +41,26 @@ typedef struct torch_trace {
   uint32_t *short_names; /* by string; LLMPROF_NO_STRING: not known yet */
   size_t short_count, short_cap;
   size_t events;
-  uint64_t left_out, timeless, ambiguous;
+  uint64_t left_out, timeless, ambiguous, foreign;
+  llmprof_chrome_damage damage;
+  uint32_t main_name; /* string: of the first process */
 } torch_trace;
 
 /* Give each operation the process whose call launched it. */
 bool torch_match_calls(torch_trace *t, llmprof_error *err);
+
+/* What an event says of the collective that it is: its process group, the same
+ * number on all ranks of it, and the bytes of a rank. Absent where it does
+ * not. */
+void torch_read_group(const llmprof_chrome_event *event,
+                      llmprof_range_row *range);
+
+/* Give what PyTorch marks inside of a collective ("nccl:all_reduce"), where its
+ * kernels are launched, what is known of it. */
+bool torch_spread_groups(torch_trace *t, llmprof_error *err);
+
+/* The rank that "distributedInfo" tells; absent without one. */
+int64_t torch_rank(const char *json);
 
 /* What a copy's name tells: "Memcpy HtoD (Pinned -> Device)". */
 void torch_read_copy(const char *name, torch_op *op);

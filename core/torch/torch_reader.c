@@ -88,6 +88,7 @@ static bool take_name(torch_trace *t, const llmprof_chrome_event *event) {
                             &name))
     return false;
   if (!of_thread) {
+    if (process == 0) t->main_name = name;
     llmprof_builder_name_process(t->builder, process, name);
     return true;
   }
@@ -166,6 +167,7 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
       .style = LLMPROF_PUSH_POP,
   };
   uint32_t process;
+  torch_read_group(event, &range);
   if (!thread_row(t, event, &process, &range.thread)) return false;
   if (range.thread == LLMPROF_NONE) {
     t->left_out++;
@@ -181,12 +183,22 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
   return true;
 }
 
+/* A call of a runtime that is neither CUDA's nor HIP's, "xpu_runtime". */
+static bool is_foreign(const llmprof_chrome_event *event) {
+  const char *end = event->category ? strchr(event->category, '_') : NULL;
+  return end && event->phase && strcmp(event->phase, "X") == 0 &&
+         (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
+}
+
 static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
   chrome_kind kind = llmprof_chrome_kind(event);
   t->events++;
   if (event->phase && strcmp(event->phase, "M") == 0)
     return take_name(t, event);
-  if (kind == CHROME_OTHER) return true;
+  if (kind == CHROME_OTHER) {
+    t->foreign += is_foreign(event);
+    return true;
+  }
   if (!llmprof_chrome_is_usable(event)) {
     t->left_out++;
     return true;
@@ -265,6 +277,25 @@ static void announce(const torch_trace *t) {
   }
 }
 
+/* The rank of a file of one process stands in the process's name, as llmprof's
+ * own collector has it. */
+static bool name_rank(torch_trace *t, const char *info) {
+  int64_t rank = info ? torch_rank(info) : LLMPROF_ABSENT;
+  size_t size = 0;
+  char text[256];
+  uint32_t name;
+  if (rank == LLMPROF_ABSENT || t->processes.count != 1) return true;
+  const char *label = llmprof_strings_get(llmprof_builder_strings(t->builder),
+                                          t->main_name, &size);
+  int length = snprintf(text, sizeof text, "%.*s rank %" PRId64,
+                        label ? (int)(size < 200 ? size : 200) : 6,
+                        label ? label : "python", rank);
+  if (!llmprof_builder_text(t->builder, text, (size_t)length, &name))
+    return false;
+  llmprof_builder_name_process(t->builder, 0, name);
+  return true;
+}
+
 static bool describe(torch_trace *t, const llmprof_chrome *reader,
                      llmprof_error *err) {
   const char *devices = llmprof_chrome_header(reader, CHROME_DEVICES);
@@ -275,20 +306,22 @@ static bool describe(torch_trace *t, const llmprof_chrome *reader,
                         "torch.profiler with a time in it",
                         t->path);
   if ((devices && !torch_add_devices(t->builder, devices)) ||
+      !name_rank(t, llmprof_chrome_header(reader, CHROME_RANKS)) ||
       !llmprof_builder_versions(t->builder, schema, NULL))
     return llmprof_fail_nomem(err);
   int64_t first = first_time(t);
   set_epoch(t, reader, first);
   count_from(t, first);
   announce(t);
-  return torch_match_calls(t, err);
+  return torch_match_calls(t, err) && torch_spread_groups(t, err);
 }
 
 static bool read_all(torch_trace *t, llmprof_chrome *reader,
                      llmprof_error *err) {
   llmprof_chrome_event event;
   int got = -1;
-  while (reader && (got = llmprof_chrome_next(reader, &event, err)) == 1)
+  while (reader && (got = llmprof_chrome_next_sound(reader, &event, &t->damage,
+                                                    err)) == 1)
     if (!keep(t, &event)) break;
   bool ok =
       got == 1 ? llmprof_fail_nomem(err) : got == 0 && describe(t, reader, err);
@@ -407,15 +440,39 @@ static bool say(llmprof_builder *builder, uint64_t count, const char *what) {
          llmprof_builder_add_diagnostic(builder, &diagnostic);
 }
 
+/* What of the file is damaged, and that the rest was read. */
+static bool say_damage(const torch_trace *t) {
+  char text[2 * sizeof t->damage.first];
+  llmprof_diagnostic diagnostic = {.severity = LLMPROF_WARNING};
+  const llmprof_chrome_damage *damage = &t->damage;
+  if (!*damage->first) return true;
+  int size =
+      damage->cut
+          ? snprintf(text, sizeof text,
+                     "the file is cut or damaged, what comes before was read: "
+                     "%s",
+                     damage->first)
+          : snprintf(text, sizeof text,
+                     "%" PRIu64 " events are damaged and were left out, the "
+                     "first at %s",
+                     damage->broken, damage->first);
+  return llmprof_builder_text(t->builder, text, (size_t)size,
+                              &diagnostic.text) &&
+         llmprof_builder_add_diagnostic(t->builder, &diagnostic);
+}
+
 static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
   uint64_t doubtful = 0;
   bool ok =
-      count_doubtful(t, &doubtful) &&
+      say_damage(t) && count_doubtful(t, &doubtful) &&
       say(t->builder, doubtful,
           "GPU operations end after the next two on their stream: their "
           "durations are to be doubted") &&
       say(t->builder, t->timeless,
           "events have no time (ts and dur are 0) and were left out") &&
+      say(t->builder, t->foreign,
+          "calls are of a runtime that is not known: neither CUDA's nor HIP's; "
+          "they were left out") &&
       say(t->builder, t->left_out,
           "events have no usable time or thread and were left out") &&
       say(t->builder, t->ambiguous,
@@ -472,6 +529,7 @@ static torch_trace *trace_new(const char *name, llmprof_builder *builder) {
   if (!t) return NULL;
   t->path = name;
   t->builder = builder;
+  t->main_name = LLMPROF_NO_STRING;
   llmprof_intern_init(&t->processes, sizeof(int64_t));
   llmprof_intern_init(&t->threads, 2 * sizeof(int64_t));
   return t;

@@ -22,6 +22,12 @@ function members.places(name)
 end
 
 
+-- The number that the name of a process tells ("python3 rank 2"); nil without.
+function members.told(name)
+  return tonumber((name or ""):match " rank (%d+)$")
+end
+
+
 local function process_names(trace)
   local names = {}
   for _, process in ipairs(trace:processes()) do names[process.pid] = process.name end
@@ -70,7 +76,7 @@ function members.find(trace)
       local member = members.places(names[group.pid])
       member.pid, member.device = group.pid, group.device
       member.process, member.kernels = names[group.pid], group.count
-      member.told = tonumber((names[group.pid] or ""):match " rank (%d+)$")
+      member.told = members.told(names[group.pid])
       list[#list + 1] = member
     end
   end

@@ -24,10 +24,17 @@ local function number_of(file)
 end
 
 
--- Files in order: by the number in their name, then by name.
+-- The number of the rank of a part: what the file itself says, else its name.
+local function number_in(part)
+  local ranks = part.about.ranks
+  return #ranks == 1 and members.told(ranks[1].process) or number_of(part.about.file)
+end
+
+
+-- Files in order: by the number of their rank, then by name.
 local function in_order(parts)
   local list, number = table.move(parts, 1, #parts, 1, {}), {}
-  for _, part in ipairs(parts) do number[part] = number_of(part.about.file) end
+  for _, part in ipairs(parts) do number[part] = number_in(part) end
   table.sort(list, function(a, b)
     local left, right = number[a], number[b]
     if left ~= right then return (left or math.huge) < (right or math.huge) end
@@ -37,12 +44,12 @@ local function in_order(parts)
 end
 
 
--- Do names number the ranks? Only where each file has one, and the numbers are not
+-- Are the ranks numbered? Only where each file has one, and the numbers are not
 -- those of hosts: a few may be missing.
 local function are_numbered(parts)
   local seen, most = {}, 0
   for _, part in ipairs(parts) do
-    local number = number_of(part.about.file)
+    local number = number_in(part)
     if #part.about.ranks ~= 1 or not number or seen[number] then return false end
     seen[number], most = true, math.max(most, number)
   end
@@ -63,7 +70,7 @@ local function number_ranks(parts)
   for i, part in ipairs(parts) do
     for _, about in ipairs(part.about.ranks) do
       local rank = { file = part.about.file, part = i, own = about.rank,
-        rank = numbered and number_of(part.about.file) or #list }
+        rank = numbered and number_in(part) or #list }
       for _, key in ipairs { "pid", "device", "gpu", "process", "kernels", "tp", "pp", "dp",
         "ep" } do
         rank[key] = about[key]

@@ -325,6 +325,8 @@ static const char plain[] =
     " \"args\": {\"External id\": 3, \"correlation\": 41, \"device\": 0,\n"
     " \"stream\": 7, \"context\": 1, \"bytes\": 64, \"name\": \"p\",\n"
     " \"registers per thread\": 32, \"graph node id\": 9,\n"
+    " \"Process Group Name\": \"3\", \"Process Group Ranks\": \"[0, 1]\",\n"
+    " \"dtype\": \"Half\", \"In msg nelems\": 8, \"Out msg nelems\": 9,\n"
     " \"Input Dims\": [[1, 20 ], [], 3], \"Input type\": "
     "[\"\",\n"
     " true, {\"a\": null, \"b\": [-0.25, 0]}], \"grid\": [512, 1, -1],\n"
@@ -345,6 +347,10 @@ static bool same_event(const llmprof_chrome_event *a,
          a->context == b->context && a->bytes == b->bytes &&
          a->registers == b->registers && a->graph_node == b->graph_node &&
          same_text(a->label, b->label) && same_text(a->process, b->process) &&
+         same_text(a->group, b->group) && same_text(a->dtype, b->dtype) &&
+         same_text(a->group_ranks, b->group_ranks) &&
+         a->elements_in == b->elements_in &&
+         a->elements_out == b->elements_out &&
          memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
          memcmp(a->block, b->block, sizeof a->block) == 0;
 }

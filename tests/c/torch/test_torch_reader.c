@@ -172,6 +172,73 @@ static void test_doubtful(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* A broken event costs itself, a cut file what is behind the cut. */
+static void test_damage(void **state) {
+  (void)state;
+#define AT(start)                                              \
+  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0," \
+  "\"tid\":7,\"ts\":" start ",\"dur\":1}"
+  static const struct {
+    const char *text, *said;
+    size_t kernels;
+  } files[] = {
+      {"[" AT("1") ",{\"name\":\"a\\q\"}," AT("9") "]",
+       "1 events are damaged and were left out, the first at 1:", 2},
+      {"[" AT("1") ",{\"name\":\"a\"b\"\"}," AT("9") "]",
+       "1 events are damaged", 2},
+      {"[" AT("1") ",{\"ph\":\"X\",\"cat\":\"ker",
+       "the file is cut or damaged, what comes before was read: 1:", 1},
+      {"[" AT("1") "\n", "the file is cut or damaged", 1},
+  };
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    llmprof_error err = {0};
+    size_t count;
+    llmprof_trace *trace = open_text(files[i].text);
+    assert_int_equal(llmprof_trace_ops(trace, &err)->count, files[i].kernels);
+    const llmprof_diagnostic *said =
+        llmprof_trace_diagnostics(trace, &count, &err);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(text_of(trace, said[0].text), files[i].said));
+    llmprof_trace_close(trace);
+  }
+  llmprof_error err = {0};
+  assert_null(llmprof_torch_open_bytes("t.json", "[{\"ph\":", 7, &err));
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
+}
+
+/* What is launched in "nccl:..." is of the group that the operator around it
+ * names; of a gather the bytes are those of one rank. */
+static void test_collectives(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+#define GATHER(ranks)                                                          \
+  "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"record_param_comms\","          \
+  "\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50,\"args\":{\"dtype\":\"BFloat16\"," \
+  "\"In msg nelems\":100,\"Out msg nelems\":800,\"Process Group Name\":\"3\"," \
+  "\"Process Group Ranks\":\"" ranks "\"}},"                                   \
+  "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"nccl:gather\","        \
+  "\"pid\":1,"                                                                 \
+  "\"tid\":1,\"ts\":20,\"dur\":9}"
+  llmprof_trace *trace =
+      open_text("{\"distributedInfo\":{\"rank\":5},\"traceEvents\":[" GATHER(
+          "[0, 1]") "]}");
+  llmprof_trace *other = open_text("[" GATHER("[2, 3]") "]");
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  const llmprof_ranges *others = llmprof_trace_ranges(other, &err);
+  size_t count;
+  assert_int_equal(ranges->count, 2);
+  assert_true(ranges->communicator[0] >= 0);
+  assert_true(ranges->communicator[0] == ranges->communicator[1]);
+  assert_true(ranges->communicator[0] != others->communicator[0]);
+  assert_int_equal(ranges->message[0], 200);
+  assert_int_equal(ranges->message[1], 200);
+  assert_string_equal(
+      text_of(trace, llmprof_trace_processes(trace, &count)[0].name),
+      "python rank 5");
+  llmprof_trace_close(trace);
+  llmprof_trace_close(other);
+}
+
 static void test_short_names(void **state) {
   (void)state;
   static const char *const names[][2] = {
@@ -221,10 +288,11 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations), cmocka_unit_test(test_details),
-      cmocka_unit_test(test_host),       cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_doubtful),   cmocka_unit_test(test_short_names),
-      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_operations),  cmocka_unit_test(test_details),
+      cmocka_unit_test(test_host),        cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_collectives), cmocka_unit_test(test_short_names),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,11 +109,13 @@ end
 -- ---- the timeline ----
 
 -- As the tables of an export, which every other command reads in a bundle; what the reader
--- noticed is noted.
+-- noticed is said.
 local function convert(ctx, path)
-  local trace = trace_file.open(path)
+  local trace, lines = trace_file.open(path), given(ctx).left_out
   for _, said in ipairs(errors.check(trace:diagnostics())) do
-    if said.severity ~= "info" then ctx.note(text.clean(said.text)) end
+    if said.severity ~= "info" then
+      lines[#lines + 1] = ("%s: %s"):format(path:match "[^/]*$", text.clean(said.text))
+    end
   end
   errors.check(trace:sqlite(ctx.run:path(layout.timeline)))
   trace:close()
