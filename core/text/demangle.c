@@ -520,8 +520,12 @@ static bool put_compound(reader *r, llmprof_buffer *out) {
   return ok && keep(r, out, from);
 }
 
-/* With two letters: nullptr, packs. */
+/* With two letters and more: nullptr, half floats, packs. */
 static bool put_other(reader *r, llmprof_buffer *out) {
+  if (take_word(r, "DF16b") || take_word(r, "DF16_")) {
+    llmprof_buffer_puts(out, r->at[-1] == 'b' ? "__bf16" : "_Float16");
+    return true;
+  }
   if (take_word(r, "Dn")) {
     llmprof_buffer_puts(out, "std::nullptr_t");
     return true;

@@ -360,11 +360,12 @@ int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
 static void note_first(const llmprof_chrome *r, const llmprof_error *why,
                        llmprof_chrome_damage *damage) {
   size_t size = strlen(r->name);
-  bool named = strncmp(why->message, r->name, size) == 0;
+  const char *text = why->message;
+  if (strncmp(text, r->name, size) == 0) text += size + 1;
+  while (*text == ' ') text++;
   if (!*damage->first)
     snprintf(damage->first, sizeof damage->first, "%.*s",
-             (int)sizeof damage->first - 1,
-             why->message + (named ? size + 1 : 0));
+             (int)sizeof damage->first - 1, text);
 }
 
 int llmprof_chrome_next_sound(llmprof_chrome *r, llmprof_chrome_event *event,

@@ -27,6 +27,11 @@ typedef struct torch_call {
   bool shared; /* a call of another process has its correlation id */
 } torch_call;
 
+/* What is made of a kernel's name; LLMPROF_NO_STRING: not known yet. */
+typedef struct torch_name {
+  uint32_t full, base; /* demangled, where the linker's name stands for it */
+} torch_name;
+
 typedef struct torch_trace {
   llmprof_builder *builder;
   const char *path;
@@ -38,8 +43,8 @@ typedef struct torch_trace {
   size_t call_count, call_cap;
   llmprof_range_row *ranges;
   size_t range_count, range_cap;
-  uint32_t *short_names; /* by string; LLMPROF_NO_STRING: not known yet */
-  size_t short_count, short_cap;
+  torch_name *names; /* by string */
+  size_t name_count, name_cap;
   size_t events;
   uint64_t left_out, timeless, ambiguous, foreign;
   llmprof_chrome_damage damage;

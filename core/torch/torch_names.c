@@ -57,7 +57,7 @@ void torch_short_name(const char *name, size_t size, const char **begin,
                       size_t *short_size) {
   static const char nameless[] = "(anonymous namespace)";
   const char *end = name + size, *first = name, *last = NULL, *at = name;
-  size_t depth = 0;
+  size_t depth = 0, round = 0;
   for (; at < end && (depth || *at != '(' || is_at(at, end, nameless)); at++) {
     if (!depth && *at == '(') at += sizeof nameless - 2;
     if (!depth && (*at == ' ' || *at == ':')) {
@@ -65,6 +65,9 @@ void torch_short_name(const char *name, size_t size, const char **begin,
       last = NULL;
     }
     if (!depth && *at == '<') last = at;
+    round += depth && *at == '(';
+    round -= round && *at == ')';
+    if (round) continue; /* "(8)>(0)" compares */
     depth += *at == '<' || *at == '{';
     depth -= depth && (*at == '>' || *at == '}');
   }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "text/demangle.h"
 #include "text/lex.h"
 #include "torch/torch_internal.h"
 
@@ -331,31 +332,52 @@ static bool read_all(torch_trace *t, llmprof_chrome *reader,
 
 /* ---- parts ---- */
 
-static bool short_name(torch_trace *t, uint32_t name, uint32_t *made) {
+/* HIP names kernels as the linker does. */
+static bool demangle(torch_trace *t, const char *text, size_t size,
+                     torch_name *name) {
+  llmprof_buffer full = {0}, base = {0};
+  bool ok =
+      llmprof_demangle(text, size, &full, &base) &&
+      llmprof_builder_text(t->builder, full.bytes, full.size, &name->full) &&
+      llmprof_builder_text(t->builder, base.bytes, base.size, &name->base);
+  llmprof_buffer_free(&full);
+  llmprof_buffer_free(&base);
+  return ok;
+}
+
+static bool make_name(torch_trace *t, uint32_t string, torch_name *name) {
   size_t size;
-  *made = LLMPROF_NO_STRING;
   const char *text =
-      llmprof_strings_get(llmprof_builder_strings(t->builder), name, &size);
-  if (!text) return true;
-  if (!llmprof_grow(&t->short_names, &t->short_cap, name + (size_t)1,
-                    sizeof *t->short_names))
+      llmprof_strings_get(llmprof_builder_strings(t->builder), string, &size);
+  if (size > 2 && memcmp(text, "_Z", 2) == 0)
+    return demangle(t, text, size, name);
+  name->full = string;
+  torch_short_name(text, size, &text, &size);
+  return llmprof_builder_text(t->builder, text, size, &name->base);
+}
+
+static bool name_of(torch_trace *t, uint32_t string, torch_name *name) {
+  *name = (torch_name){LLMPROF_NO_STRING, LLMPROF_NO_STRING};
+  if (string == LLMPROF_NO_STRING) return true;
+  if (!llmprof_grow(&t->names, &t->name_cap, string + (size_t)1,
+                    sizeof *t->names))
     return false;
-  while (t->short_count <= name)
-    t->short_names[t->short_count++] = LLMPROF_NO_STRING;
-  if (t->short_names[name] == LLMPROF_NO_STRING) {
-    torch_short_name(text, size, &text, &size);
-    if (!llmprof_builder_text(t->builder, text, size, &t->short_names[name]))
-      return false;
-  }
-  *made = t->short_names[name];
+  while (t->name_count <= string) t->names[t->name_count++] = *name;
+  if (t->names[string].full == LLMPROF_NO_STRING &&
+      !make_name(t, string, &t->names[string]))
+    return false;
+  *name = t->names[string];
   return true;
 }
 
 static bool add_detail(torch_trace *t, const torch_op *op, llmprof_error *err) {
-  llmprof_detail_row row = {.shape = op->shape,
-                            .mangled_name = LLMPROF_NO_STRING,
-                            .graph_node = op->graph_node};
-  if (!short_name(t, op->name, &row.short_name)) return llmprof_fail_nomem(err);
+  torch_name name;
+  if (!name_of(t, op->name, &name)) return llmprof_fail_nomem(err);
+  llmprof_detail_row row = {
+      .shape = op->shape,
+      .short_name = name.base,
+      .mangled_name = name.full == op->name ? LLMPROF_NO_STRING : op->name,
+      .graph_node = op->graph_node};
   return llmprof_builder_add_detail(t->builder, &row, err);
 }
 
@@ -367,12 +389,15 @@ static bool load_details(torch_trace *t, llmprof_error *err) {
 }
 
 static bool add_op(torch_trace *t, const torch_op *op, llmprof_error *err) {
+  torch_name name = {op->name, LLMPROF_NO_STRING};
+  if (op->kind == LLMPROF_KERNEL && !name_of(t, op->name, &name))
+    return llmprof_fail_nomem(err);
   llmprof_op_row row = {
       .kind = (llmprof_op_kind)op->kind,
       .start = op->start,
       .end = op->end,
       .correlation = llmprof_u32(op->correlation),
-      .name = op->name,
+      .name = name.full,
       .bytes = op->bytes,
       .copy_kind = (llmprof_copy_kind)op->copy_kind,
       .host_memory = (llmprof_host_memory)op->host_memory,
@@ -543,7 +568,7 @@ static void close_trace(void *state) {
   llmprof_free(t->ops);
   llmprof_free(t->calls);
   llmprof_free(t->ranges);
-  llmprof_free(t->short_names);
+  llmprof_free(t->names);
   llmprof_free(t);
 }
 

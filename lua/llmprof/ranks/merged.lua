@@ -31,8 +31,9 @@ local function number_in(part)
 end
 
 
--- Files in order: by the number of their rank, then by name.
-local function in_order(parts)
+-- Files in order: by the number of their rank, then by name. Of a part about.file and
+-- about.ranks are looked at.
+function merged.in_order(parts)
   local list, number = table.move(parts, 1, #parts, 1, {}), {}
   for _, part in ipairs(parts) do number[part] = number_in(part) end
   table.sort(list, function(a, b)
@@ -242,7 +243,7 @@ end
 -- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }) }, and of a
 -- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.
 function merged.of(given, far)
-  local parts = in_order(given)
+  local parts = merged.in_order(given)
   local ranks = number_ranks(parts)
   local places = renumber_all(parts, ranks)
   local made = far and collect_from_all(parts, ranks, places, far)

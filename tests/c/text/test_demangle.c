@@ -26,6 +26,7 @@ static const struct {
      "float, float>>(const char *, char *, long, long, long)",
      "cpy_scalar"},
     {"_Z1kIXadL_ZL2opfEEEvPT_", "void k<&op>(T1 *)", "k"},
+    {"_Z1kIDF16bDF16_EvPT_", "void k<__bf16, _Float16>(T1 *)", "k"},
     {"_ZN7cutlass7Kernel2I41cutlass_80_simt_sgemm_64x64_8x5_tn_align1EEvNT_"
      "6ParamsE",
      "void "

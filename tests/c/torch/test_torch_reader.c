@@ -247,6 +247,8 @@ static void test_short_names(void **state) {
       {"(anonymous namespace)::k(int)", "k"},
       {"ampere_gemm_128x64", "ampere_gemm_128x64"},
       {"std::enable_if<!(false), void>::type gemv2T<int>(P<int>)", "gemv2T"},
+      {"std::enable_if<(((8)>(0)))&&a<T>::b, void>::type v::norm<T, 8>(T*)",
+       "norm"},
       {"f<", "f<"},
       {"(", "("},
       {"a::", "a::"},

@@ -3,6 +3,7 @@
 -- source of captures is.
 local collected = require "llmprof.run.capture.collected"
 local collector = require("llmprof.collector.library").vendor
+local complete = require "llmprof.trace.complete"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"
@@ -10,6 +11,8 @@ local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local members = require "llmprof.ranks.members"
+local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local operators = require "llmprof.run.operators"
@@ -25,10 +28,40 @@ local files = { name = "files" }
 local TOOLS = { spool = collector.product, torch = "torch.profiler" }
 
 
--- What was handed over, looked at once.
+-- The ranks of one of several files; nil where it cannot be read, which is said when the
+-- ranks are put together.
+local function ranks_in(path)
+  local ok, result = errors.call(function()
+    local trace <close> = trace_file.open_whole(path)
+    complete.check(trace)
+    return members.find(trace)
+  end)
+  if ok then return result end
+  if result.bug or result.kind == "interrupted" then error(result, 0) end
+  return nil
+end
+
+
+-- Of the files of several ranks the first that can be read is the timeline.
+local function first_of(found)
+  local parts = {}
+  for _, path in ipairs(found.traces) do
+    local ranks = ranks_in(path)
+    if ranks then parts[#parts + 1] = { about = { file = path, ranks = ranks } } end
+  end
+  local first = merged.in_order(parts)[1]
+  return first and first.about.file or found.traces[1]
+end
+
+
+-- What was handed over, looked at once, with the file of the timeline.
 local function given(ctx)
-  ctx.handed = ctx.handed or handed.look(ctx.cfg.files or {}, exported.of)
-  return ctx.handed
+  local found = ctx.handed or handed.look(ctx.cfg.files or {}, exported.of)
+  if not ctx.handed then
+    found.timeline = #found.traces > 1 and first_of(found) or found.traces[1]
+    ctx.handed = found
+  end
+  return found
 end
 
 
@@ -76,7 +109,7 @@ end
 
 
 -- The timeline that is there before anything runs.
-function files.kept(ctx) return given(ctx).traces[1] end
+function files.kept(ctx) return given(ctx).timeline end
 
 
 function files.preview(ctx)
@@ -93,10 +126,14 @@ function files.preview(ctx)
 end
 
 
--- The files of ranks, where there are several; sorted.
+-- The files of ranks, where there are several, that of the timeline first.
 function files.rank_files(ctx)
   local used = given(ctx)
-  return #used.traces > 1 and used.traces or {}
+  local list = { used.timeline }
+  for _, path in ipairs(used.traces) do
+    if path ~= used.timeline then list[#list + 1] = path end
+  end
+  return #list > 1 and list or {}
 end
 
 
@@ -124,7 +161,7 @@ end
 
 function files.timeline(ctx)
   local used = given(ctx)
-  local path = used.traces[1]
+  local path = used.timeline
   if used.format == "nsys" then
     ctx.run:take(path, layout.timeline)
   else
@@ -172,7 +209,7 @@ function files.counters(ctx)
   if page then
     ctx.run:take(page, layout.counters)
     return true
-  elseif used.format == "spool" and #launches.recorded(used.traces[1]) > 0 then
+  elseif used.format == "spool" and #launches.recorded(used.timeline) > 0 then
     return collected.keep(ctx)
   elseif used.files[layout.ncu.report] then
     return print_page(ctx, used.files[layout.ncu.report])
@@ -191,10 +228,10 @@ local NO_OPERATORS = {
 -- Of a trace of torch.profiler, or what a workload wrote; nil and why where there are none.
 local function read_operators(ctx, used)
   local path = used.files[layout.workload.operators]
-    or used.format == "torch" and used.traces[1]
+    or used.format == "torch" and used.timeline
   if path then return errors.unless_systems(operators.load(path)) end
   local marked = used.format == "spool"
-    and marked_operators.read(used.traces[1], ctx.recipe.stages)
+    and marked_operators.read(used.timeline, ctx.recipe.stages)
   return marked or nil, NO_OPERATORS[used.format]
 end
 

@@ -1,0 +1,87 @@
+-- Public traces of torch.profiler against the tables that TraceLens made of them, where
+-- these lie beside the checkout: busy and idle time, and time by operator.
+local bundle = require "tests.lua.support.bundle"
+local csv = require "llmprof.csv"
+local fs = require "llmprof.fs"
+local reports = require "llmprof.run.reports"
+
+local ROOT = debug.getinfo(1, "S").source:match "^@(.-)tests/lua/spec/" or ""
+local SHARED = (os.getenv "LLMPROF_SHARED" or ROOT .. "../shared") .. "/data/public/"
+
+
+-- Rows of a CSV file by their first column.
+local function read(path)
+  local made = {}
+  for row in assert(csv.open(SHARED .. path)):rows() do made[row.type or row.name] = row end
+  return made
+end
+
+
+local function near(expected, got, what)
+  assert.is_true(math.abs(got - expected) <= 0.001 * expected,
+    ("%s: %s expected, got %s"):format(what, expected, got))
+end
+
+
+describe("TraceLens's tables", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function results_of(name)
+    local run, results = reports.make { paths = { SHARED .. name }, settings = {},
+      out = top() .. "/run", quiet = true }
+    assert.is_truthy(run)
+    return results
+  end
+
+  local function check_operators(results, path)
+    local expected, seen = read(path), 0
+    for _, row in ipairs(results.operators.operators) do
+      local other = expected[row.name]
+      if other then
+        near(other.total_direct_kernel_time_ms * 1e6, row.device_self_ns, row.name)
+        seen = seen + 1
+      end
+    end
+    assert.is_true(seen >= 10)
+  end
+
+  local function offer(title, name, check)
+    local there = fs.stat(SHARED .. name)
+    it(title, function()
+      if not there then return pending(SHARED .. name .. " is not there") end
+      check(results_of(name))
+    end)
+  end
+
+  -- They count what was launched in the trace alone: 509 operations were launched before
+  -- it, which are ours in the whole run and not in its step. Their total ends at the last
+  -- operation, ours begins where the step does.
+  offer("fit an H100's eager step", "kineto/h100_qwen_0.5b.json.gz", function(results)
+    local times = read "kineto/h100_qwen_0.5b_tracelens/gpu_timeline.csv"
+    local stage = results.stages[1]
+    assert.equal("ProfilerStep#6", stage.name)
+    near(times.busy_time["time ms"] * 1e6, stage.gpu_busy_ns, "busy")
+    check_operators(results, "kineto/h100_qwen_0.5b_tracelens/ops_summary.csv")
+  end)
+
+  offer("fit SGLang's prefill on an MI300X", "kineto/mi300x_sglang_qwen3_8b.json.gz",
+    function(results)
+      local times = read "kineto/mi300x_sglang_qwen3_8b_tracelens/gpu_timeline.csv"
+      near(times.busy_time["time ms"] * 1e6, results.totals.busy_ns, "busy")
+      near(times.total_time["time ms"] * 1e6, results.totals.span_ns, "total")
+      local gemm = 0
+      for _, kernel in ipairs(results.kernels) do
+        gemm = gemm + (kernel.category == "gemm" and kernel.total_ns or 0)
+      end
+      near(420305748, gemm, "GEMM")
+    end)
+
+  offer("fit a decode step of vLLM in a graph", "vllm_capture/graph_execution.json.gz",
+    function(results)
+      local times = read "vllm_capture/perf_csvs_gpu_timeline.csv"
+      near(times.busy_time["time ms"] * 1e6, results.totals.busy_ns, "busy")
+      near(times.total_time["time ms"] * 1e6, results.totals.span_ns, "total")
+      near((times.computation_time["time ms"] + times.exposed_memcpy_time["time ms"]) * 1e6,
+        results.totals.busy_ns, "computation and copies")
+    end)
+end)
