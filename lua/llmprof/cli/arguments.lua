@@ -50,6 +50,17 @@ function argument.path(word, root)
 end
 
 
+-- What is written beside a trace is called like it: its path without the ending. word: what
+-- names it; path: of argument.path.
+function argument.stem(word, path)
+  local stem = exported.is_report(word) and word or path
+  for _, ending in ipairs { "%.gz$", "%.sqlite$", "%.spool$", "%.json$", "%.nsys%-rep$" } do
+    stem = stem:gsub(ending, "")
+  end
+  return stem
+end
+
+
 -- Say on standard error what its reader noticed: what was lost or left out, and what it had
 -- to guess. Returns whether there was nothing of that. An export of nsys is not asked: what is
 -- in its diagnostics is nsys's own.

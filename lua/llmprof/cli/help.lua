@@ -7,6 +7,7 @@ local help = {}
 
 local general = [[
 usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
+       llmprof TRACE... [OPTION...]        report a trace, or a folder of them
        llmprof COMMAND [OPTION...]
        llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
 

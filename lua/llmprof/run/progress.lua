@@ -3,6 +3,7 @@ local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local guard = require "llmprof.run.guard"
 local columns = require "llmprof.report.columns"
+local output = require "llmprof.io.output"
 local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
 local served_rows = require "llmprof.report.served_rows"
@@ -181,9 +182,20 @@ local function open_log(path)
 end
 
 
+-- Standard error, as term.new takes it.
+local warnings = {}
+
+function warnings.write(_, ...)
+  output.warn(...)
+  return true
+end
+
+function warnings.flush() return true end
+
+
 -- Tells on a terminal which step is done, and leaves nothing.
-local function passing(stream, fd)
-  local out = term.new(stream, fd, "standard error")
+local function passing()
+  local out = term.new(warnings, 2, "standard error")
   local ui = {}
 
   function ui.begin(name) out.status(("  %s ..."):format(name)) end
@@ -199,7 +211,7 @@ end
 -- it is at, on standard error), verbose, watch_gpu, log (a file that gets all of it), stream
 -- (what to write to in place of standard output).
 function progress.new(given)
-  local ui = given.brief and passing(io.stderr, 2) or given.quiet and silent
+  local ui = given.brief and passing() or given.quiet and silent
     or writer { stream = given.stream or io.stdout, fd = 1, verbose = given.verbose,
       watch_gpu = given.watch_gpu }
   if not given.log then return ui end

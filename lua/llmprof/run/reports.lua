@@ -50,8 +50,9 @@ end
 
 -- Make the bundle of traces. given: paths (files and folders), settings (KEY=VALUE), out
 -- (its folder) or root (where runs are kept), id, stages (names), recipe (of
--- llmprof.recipe), resume (a run that goes on), quiet, verbose; all but the first two may be nil. Returns the run, its
--- results and how many things were left out; raises where there is nothing to analyse.
+-- llmprof.recipe), resume (a run that goes on), quiet, verbose; all but the first two may be
+-- nil. Returns the run, its results and how many things were left out; raises where there is
+-- nothing to analyse.
 function reports.make(given)
   local wanted = { recipe = given.recipe or unwritten.recipe(given.paths[1], given.stages),
     settings = settings_of(given), command = command_of(given), quiet = given.quiet,

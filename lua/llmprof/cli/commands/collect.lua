@@ -1,17 +1,23 @@
 -- llmprof collect -- COMMAND: a program under llmprof's own collector, without a recipe.
 -- Once it has started, its exit status is ours, whatever becomes of the recording.
+local command_line = require "llmprof.process.command_line"
 local lazy = require "llmprof.io.lazy"
+local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local layout = lazy "llmprof.bundle.layout"
 local library = lazy "llmprof.collector.library"
 local out = require "llmprof.io.output"
 local plan = lazy "llmprof.collector.plan"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local spools = lazy "llmprof.collector.spools"
+local reports = lazy "llmprof.run.reports"
+local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "collect",
@@ -35,6 +41,7 @@ is 4 where nothing was recorded, and 1 where the recording failed or is not whol
     { "plan", short = "p", arg = "KEY=VALUE", many = true,
       help = "a line of the collector's plan; may be repeated" },
     { "library", arg = "FILE", help = "the collector's library; found by itself unless given" },
+    { "report", help = "report what was recorded, as `llmprof report` does" },
     { "strict", help = "exit status 4 without a recording, 1 where it is not whole" },
   },
 }
@@ -153,6 +160,29 @@ local function keep_or_say(...)
 end
 
 
+local function report(path)
+  local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
+    quiet = true }
+  local name = command_line.show { made.root and made.id or made.dir }
+  out.warn((digest.render("text", results, { id = made.id, dir = made.dir, name = name }, 1 << 20)))
+  out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")
+end
+
+
+-- The report, where it is asked for; else how to have it.
+local function tell_more(given)
+  if given.report then
+    local made, err = errors.call(report, given.output)
+    if made then return end
+    if err.bug or err.kind == "interrupted" then error(err, 0) end
+    out.complain("the report failed: " .. err.message)
+  elseif sys.isatty(2) then
+    out.warn("  where its time goes: ", command_line.show { "llmprof", "report", given.output },
+      "\n")
+  end
+end
+
+
 function command.run(given, words)
   if #words == 0 then
     errors.raise("usage", "which program?", { hint = "llmprof collect -- python3 serve.py" })
@@ -170,6 +200,7 @@ function command.run(given, words)
   local status = keep_or_say(given.output, write, folder, refused)
   local ended = complaint(result)
   if ended then out.complain("the program " .. ended) end
+  if status ~= errors.status.nothing then tell_more(given) end
   return given.strict and status ~= 0 and status or result.status
 end
 

@@ -51,8 +51,7 @@ local function locate(name, root)
   local run = path:sub(-#layout.timeline - 1) == "/" .. layout.timeline
     and path:sub(1, -#layout.timeline - 2)
   if run then return path, run .. "/" .. layout.perfetto end
-  local stem = path:gsub("%.sqlite$", ""):gsub("%.json%.gz$", ""):gsub("%.json$", "")
-  return path, stem .. ".perfetto.json.gz"
+  return path, argument.stem(name, path) .. ".perfetto.json.gz"
 end
 
 

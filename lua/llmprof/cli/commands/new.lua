@@ -3,8 +3,15 @@
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
+local lazy = require "llmprof.io.lazy"
+local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
+local reports = lazy "llmprof.run.reports"
+local results_file = lazy "llmprof.bundle.results_file"
+local stages = lazy "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
+
+local KINDS = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }
 
 local command = {
   name = "new",
@@ -12,10 +19,11 @@ local command = {
   usage = "new [OPTION...] NAME",
   details = [[
 Writes NAME.lua and workloads/NAME.py (or .cu), which run as they stand. NAME may
-be in a folder: recipes/NAME. Nothing is overwritten.]],
+be in a folder: recipes/NAME. Nothing is overwritten. From a trace it is a recipe
+alone, whose stages are those that were found in it.]],
   options = {
-    { "from", arg = "KIND", default = "causal_lm",
-      choices = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }, help = "what it is of" },
+    { "from", arg = "KIND", default = "causal_lm", values = function() return KINDS end,
+      help = "what it is of: " .. table.concat(KINDS, ", ") .. ", or a trace" },
   },
 }
 
@@ -27,10 +35,39 @@ local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.
   encoder = "run_%s.py", serve = "run_%s.py" }
 
 
--- The contents of a template, for a name.
-local function filled(template, name)
+-- The contents of a template, for a name. more: texts by other words in it (optional).
+local function filled(template, name, more)
   local contents = errors.check(files.own(FOLDER .. template))
+  for word, text_of_it in pairs(more or {}) do
+    contents = contents:gsub('"?@' .. word .. '@"?', function() return text_of_it end)
+  end
   return (contents:gsub("@NAME@", name))
+end
+
+
+-- ---- from a trace ----
+
+local function how_found(results)
+  if results.engine then
+    return ("Stages are the steps that %s labels: nothing else marks them."):format(
+      results.engine.title)
+  elseif results.inferred then
+    return "Inferred from the kernels: NVTX ranges of these names would mark them for certain."
+  end
+  return "Ranges of the trace."
+end
+
+
+-- What the template is told of a trace: its stages, but for one that is the whole run.
+local function found_in(path)
+  local results, names = results_file.of_run(reports.of { path }), {}
+  for _, stage in ipairs(results.stages) do
+    if not stage.parent and stage.name ~= stages.WHOLE_RUN then
+      names[#names + 1] = ("{ %q }"):format(stage.name)
+    end
+  end
+  return { STAGES = table.concat(names, ", "), FOUND = #names > 0 and how_found(results)
+    or "No stage was found in the trace: name the NVTX ranges that the program makes." }
 end
 
 
@@ -71,12 +108,28 @@ local function next_steps(kind, recipe, program)
 end
 
 
+-- A recipe of the stages of a trace.
+local function from_trace(folder, name, path)
+  if not fs.stat(path) then
+    errors.raise("usage", ("--from: '%s' is no kind and no trace%s"):format(path,
+      nearest.suggestion(path, KINDS)), { hint = "kinds: " .. table.concat(KINDS, " ") })
+  end
+  local recipe = folder .. name .. ".lua"
+  check_free(recipe)
+  write(recipe, filled("trace.lua", name, found_in(path)))
+  out.write(text.clean(recipe), "\nnext:\n  put its program into the recipe\n",
+    ("  llmprof check %s\n"):format(text.clean(recipe)))
+  return 0
+end
+
+
 function command.run(given, words)
   if #words ~= 1 then
     errors.raise("usage", #words == 0 and "which name?" or "one name at a time",
       { hint = "llmprof new my_model" })
   end
   local folder, name = split(words[1])
+  if not programs[given.from] then return from_trace(folder, name, given.from) end
   local suffix = programs[given.from]:match "%.%w+$"
   local recipe = folder .. name .. ".lua"
   local program = folder .. "workloads/" .. programs[given.from]:format(name)

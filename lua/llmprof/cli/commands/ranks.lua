@@ -27,8 +27,9 @@ local command = {
   usage = "ranks [OPTION...] FILE... | FOLDER | RUN_ID | latest",
   details = [[
 Traces, one for each rank or one for several: who waits for whom, in which
-stage, layer and step. Of a folder all its traces, of a run what it keeps of each rank. A file that cannot be read
-is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
+stage, layer and step. Of a folder all its traces, of a run what it keeps of each rank. A
+file that cannot be read is left out, and said. Under mpirun or srun the processes divide
+the files: docs/cluster.md.]],
   options = {
     { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
     { "shard", arg = "I/N", help = "with --out: only every N-th file from the I-th, as parts" },

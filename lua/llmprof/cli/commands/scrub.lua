@@ -50,8 +50,7 @@ function command.run(given, words)
       { hint = "llmprof scrub run.sqlite" })
   end
   local path = argument.path(words[1], given.root)
-  local target = given.output or path:gsub("%.sqlite$", ""):gsub("%.spool$", ""):gsub("%.json%.gz$", "")
-    :gsub("%.json$", "") .. ".scrubbed.sqlite"
+  local target = given.output or argument.stem(words[1], path) .. ".scrubbed.sqlite"
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the copy must be another file than the trace")
   end

@@ -3,7 +3,6 @@
 -- source of captures is.
 local collected = require "llmprof.run.capture.collected"
 local collector = require("llmprof.collector.library").vendor
-local complete = require "llmprof.trace.complete"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"
@@ -33,7 +32,7 @@ local TOOLS = { spool = collector.product, torch = "torch.profiler" }
 local function ranks_in(path)
   local ok, result = errors.call(function()
     local trace <close> = trace_file.open_whole(path)
-    complete.check(trace)
+    trace_file.check(trace)
     return members.find(trace)
   end)
   if ok then return result end
@@ -77,8 +76,10 @@ function files.untimed(ctx) return config.untimed(ctx.cfg) end
 
 
 function files.about(ctx)
-  local tool = TOOLS[given(ctx).format]
-  return { tool = tool, counters_tool = not given(ctx).files[layout.counters] and tool or nil }
+  local used = given(ctx)
+  local name = TOOLS[used.format]
+  local elsewhere = used.files[layout.counters] or used.files[layout.ncu.report]
+  return { tool = name, counters_tool = not elsewhere and name or nil }
 end
 
 

@@ -5,8 +5,10 @@ local document = require "llmprof.io.document"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local recipe = require "llmprof.recipe"
 local recipe_check = require "llmprof.cli.recipe_check"
 local spawn = require "llmprof.spawn"
+local sys = require "llmprof.sys"
 
 local PYTHON = spawn.which "python3"
 
@@ -46,6 +48,20 @@ describe("llmprof new", function()
     end)
   end
 
+  it("writes a recipe of the stages of a trace", function()
+    local path, trace = top() .. "/mine.lua", "tests/fixtures/tiny_h200/run.sqlite"
+    local given = { env = { XDG_CACHE_HOME = top() .. "/cache" }, timeout = 60,
+      stdout = top() .. "/said" }
+    local result = assert(spawn.run({ sys.executable(), "new", path, "--from", trace }, given))
+    assert.equal(0, result.code)
+    local made = recipe.load(path)
+    assert.same({ { name = "prefill" }, { name = "decode" } }, made.stages)
+    assert.equal("mine", made.name)
+    local code, _, complaints = llmprof("new", path, "--from", "causal_ml")
+    assert.same({ 2, "llmprof: --from: 'causal_ml' is no kind and no trace "
+      .. "(did you mean 'causal_lm'?)" }, { code, complaints:match "^[^\n]*" })
+  end)
+
   it("overwrites neither of its files", function()
     local path = make("causal_lm", "mine")
     local said = "llmprof: %s is there already\n  choose another name, or remove it first\n"
@@ -69,7 +85,7 @@ describe("llmprof new", function()
     local choices
     for _, option in ipairs(require("llmprof.cli.commands.new").options) do
       if option[1] == "from" then
-        choices = table.move(option.choices, 1, #option.choices, 1, {})
+        choices = table.move(option.values(), 1, #option.values(), 2, { "trace" })
       end
     end
     table.sort(choices)
