@@ -4,6 +4,8 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local layers = require "llmprof.analysis.stages.layers"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
 local gaps = { where = { "trace" }, reads = { "found", "kernels" },
@@ -19,11 +21,11 @@ local check = errors.check
 
 -- ---- finding them ----
 
--- From the first to the last stage of each repeat that counts, of each rank.
-local function stretches_of(found)
+-- From the first to the last stage of each repeat, of each rank. counted: only those that count.
+local function stretches_of(found, counted)
   local list, by_key = {}, {}
   for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then
+    if (instance.used or not counted) and not instance.parent then
       local key = ("%d/%d"):format(instance.rank or -1, instance.rep or 1)
       local stretch = by_key[key]
       if not stretch then
@@ -73,6 +75,40 @@ local function operations_by_pid(ops)
     known[key] = known[key] or pid and check(ops:where { pid = pid }) or ops
     return known[key]
   end
+end
+
+
+-- When a GPU's gaps are cut: its first and last operation, and where repeats of those that run
+-- on it begin and end. own: its operations; busy: when they ran.
+local function cuts_of(own, busy, stretches)
+  local first, last = busy:span()
+  local cuts = { first, last }
+  for _, stretch in ipairs(stretches) do
+    if not stretch.pid or #check(own:where { pid = stretch.pid }) > 0 then
+      cuts[#cuts + 1], cuts[#cuts + 2] = stretch.start, stretch.stop
+    end
+  end
+  table.sort(cuts)
+  return cuts
+end
+
+
+-- Every gap of this length or more, of each GPU: a frame of device, start and end. From the
+-- beginning to the end of a repeat it is what gaps.longest knows; what lies outside is there,
+-- too. found: of llmprof.analysis.stages.find; least: ns.
+function gaps.frame(found, ops, least)
+  local list, stretches = {}, found.whole and {} or stretches_of(found)
+  for _, group in ipairs(ops:group { by = { "device" } }) do
+    local own = check(ops:where { device = group.device or false })
+    local busy = own:union()
+    local cuts = cuts_of(own, busy, stretches)
+    for i = 2, #cuts do
+      local made = check(busy:gaps(cuts[i - 1], cuts[i], least)):frame()
+      list[#list + 1] = rows.extend(made, {}, { { name = "device", type = "integer",
+        get = function() return group.device end } })
+    end
+  end
+  return pack.join(list)
 end
 
 
@@ -149,7 +185,7 @@ end
 -- Times in ns of the trace; what is not known is absent.
 function gaps.longest(given)
   local of, list, made = operations_by_pid(given.found.ops), {}, json.list {}
-  for _, stretch in ipairs(stretches_of(given.found)) do
+  for _, stretch in ipairs(stretches_of(given.found, true)) do
     add_longest(list, given.found.busy(stretch.pid), stretch)
   end
   local about = { found = given.found, layers = given.layers, label = {},

@@ -1,6 +1,7 @@
 -- Columns of operations that say where each stands among the others. They are made for
 -- the whole trace when one of them is first asked for.
 local errors = require "llmprof.process.errors"
+local gaps = require "llmprof.analysis.timeline.gaps"
 local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -157,26 +158,35 @@ local function called(name, from, label)
 end
 
 
--- Times in which a GPU had nothing to do, from one operation to the next: what ended
--- each, and what was before it. ops: all operations of the trace with their stages and
--- what is promised; api: calls of the trace; label: names to what they are called.
+-- Add the operation, the first of several, whose time in a column is that of a gap.
+local function add_operation(view, ops, own, column, name)
+  local first = check(ops:group { by = { "device", column }, columns = { { "op", "min", "op" } } })
+  view:match { by = { "device", own }, other = first, keys = { "device", column },
+    name = name .. "_row" }
+  spans.look_up(view, name .. "_row", first, "op", name)
+end
+
+
+-- What is told of the operation that ended a gap.
+local TOLD = { "rank", "stage", "part", "rep", "step", "layer", "name", "api", "api_start",
+  "launch_pid", "launch_tid" }
+
+-- Times in which a GPU had nothing to do, cut where a repeat begins or ends: what ended each,
+-- and what was before it. ops: all operations of the trace with their stages and what is
+-- promised; api: calls of the trace; label: names to what they are called.
 function stand.gaps(source, ops, api, label)
-  local view = check(ops:where { { "gpu_gap_before", ">=", stand.LEAST } })
-    :select { "op", "start", "device", "rank", "stage", "part", "rep", "step", "layer", "name",
-      "api", "api_start", "launch_pid", "launch_tid", "gpu_gap_before" }
-  spans.look_up(view, "op", source.by_gpu, "gpu_previous", "previous")
-  spans.look_up(view, "previous", source.by_gpu, "name", "name_before")
+  local view = gaps.frame(source.found, ops, stand.LEAST)
+  add_operation(view, ops, "end", "start", "op")
+  add_operation(view, ops, "start", "end", "previous")
+  for _, column in ipairs(TOLD) do spans.look_up(view, "op", ops, column, column) end
+  spans.look_up(view, "previous", ops, "name", "name_before")
   rows.extend(view, { "name_before" }, called("before", "name_before", label))
   rows.extend(view, { "name" }, called("after", "name", label))
-  view:lag { column = "start", offset = 0, name = "end" }
-  view:lag { column = "gpu_gap_before", offset = 0, name = "duration" }
-  view:less { column = "start", by = "duration", name = "begin" }
+  view:less { column = "end", by = "start", name = "duration" }
   view:less { column = "start", by = "start", name = "none" }
-  spans.rest(view, { start = "begin", ["end"] = "api_start" }, "none", "unlaunched")
+  spans.rest(view, { start = "start", ["end"] = "api_start" }, "none", "unlaunched")
   local made = view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "duration",
-    "end", "begin", "unlaunched", "before", "after", "api",
-    "launch_tid" }
-  made:lag { column = "begin", offset = 0, name = "start" }
+    "end", "start", "unlaunched", "before", "after", "api", "launch_tid" }
   spans.assign(made, { time = "start", key = "launch_tid" }, api,
     { start = "start", ["end"] = "end", key = "tid" }, "call_row")
   return spans.look_up(made, "call_row", api, "name", "call")

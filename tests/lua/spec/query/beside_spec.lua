@@ -1,12 +1,14 @@
 -- Columns beside a frame's own: computed, of other rows, of another frame; and where
 -- operations of a trace stand.
 local failure = require "tests.lua.support.failure"
+local gaps = require "llmprof.analysis.timeline.gaps"
 local marked = require "tests.lua.support.marked"
 local places = require "llmprof.analysis.timeline.positions"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
+local trace_file = require "llmprof.trace.file"
 
 local ENGINE = "recipes/recorded/vllm_serve/run.sqlite"
 local TRACE = "tests/fixtures/deepseek_ocr/run.sqlite"
@@ -138,12 +140,23 @@ describe("an operation", function()
   end)
 
   it("ends a gap", function()
-    local longest = s.gaps:sort("-dur")[1]
-    assert.same({ "prefill", 9, "cudaMemcpyAsync_v3020" },
+    local longest = s.gaps:where { call = true }:sort("-dur")[1]
+    assert.same({ "decode", 20, "cudaMemcpyAsync_v3020" },
       { longest.stage, longest.step, longest.call })
     assert.equal(longest.duration, s.ops:where { start = longest["end"] }[1].gpu_gap_before)
     assert.is_true(longest.unlaunched < longest.duration)
     assert.equal(#s.gaps, #s.gaps())
+  end)
+
+  it("ends the gap that results have, which may begin with its repeat", function()
+    local trace = trace_file.open(TRACE)
+    local found = stages.find(trace, { { name = "prefill" }, { name = "decode" } }, "no")
+    local list = gaps.longest { trace = trace, found = found, kernels = {},
+      layers = function() return {} end }
+    assert.equal(gaps.MOST, #list)
+    for _, gap in ipairs(list) do
+      assert.equal(1, #s.gaps:where { start = gap.start_ns, duration = gap.ns })
+    end
   end)
 end)
 
