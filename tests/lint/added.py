@@ -123,8 +123,7 @@ ROWS = {
     "a configuration key": (
         insert("lua/llmprof/recipe/defaults.lua", '["top_n.kernels"]',
                '["planted.key"] = { "Planted", 20 },'),
-        [(update("docs/recipes.md", "keys"), "lint.keys"),
-         (update("lua/llmprof/meta.lua", "meta"), "lint.meta")]),
+        [(update("lua/llmprof/meta.lua", "meta"), "lint.meta")]),
     "a command, an option, a choice": (
         write("lua/llmprof/cli/commands/planted.lua", COMMAND),
         [(insert("docs/llmprof.1", ".It Cm new Oo", ".It Cm planted\nDo nothing."),

@@ -53,7 +53,7 @@ def sam(arch: Dict[str, Any]) -> List[int]:
     first, second = arch["sam_downsample_channels"]
     flops += 2 * (tokens * (width * neck + 9 * neck * neck) + tokens // 4 * 9 * neck * first
                   + tokens // 16 * 9 * first * second)
-    return [flops, 95569152]  # its weights: counted by hand in docs/metrics.md
+    return [flops, 95569152]  # its weights: counted by hand in BY_HAND.md
 
 
 def clip(arch: Dict[str, Any], tokens: int) -> List[int]:

@@ -1,4 +1,4 @@
--- The manual by topic: the pages of docs/, built in, and the fields of each JSON file.
+-- The manual by topic: the pages of docs/, built in, and those of llmprof.query.reference.
 local resources = require "llmprof.resources"
 
 local manual = {}
@@ -6,17 +6,17 @@ local manual = {}
 local FOLDER = "docs/"
 
 
--- All topics, sorted: { name, title, path }, or with schema in place of path the name of
--- the JSON file whose fields the page lists.
+-- All topics, sorted: { name, title, path }, or in place of path kind and schema: which
+-- function of llmprof.query.reference makes the page, of which JSON file.
 function manual.topics()
-  local topics = {}
+  local topics = { { name = "keys", title = "Configuration keys", kind = "keys" } }
   for _, path in ipairs(resources.list(FOLDER)) do
     local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
     if name then
       topics[#topics + 1] = { name = name:lower(), path = path,
         title = resources.get(path):match "^# ([^\n]*)" or name }
     elseif schema then
-      topics[#topics + 1] = { name = schema .. ".json", schema = schema,
+      topics[#topics + 1] = { name = schema .. ".json", kind = "fields", schema = schema,
         title = ("Fields of %s.json"):format(schema) }
     end
   end
@@ -30,7 +30,7 @@ function manual.page(name)
   for _, topic in ipairs(manual.topics()) do
     if topic.name == name:lower() then
       return topic.path and resources.get(topic.path)
-        or require("llmprof.query.field_page").markdown(topic.schema)
+        or require("llmprof.query.reference")[topic.kind](topic.schema)
     end
   end
   return nil

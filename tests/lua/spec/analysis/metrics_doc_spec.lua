@@ -1,4 +1,4 @@
--- The arithmetic in docs/metrics.md: that it is right, and that it is what the
+-- The arithmetic in tests/truth/BY_HAND.md: that it is right, and that it is what the
 -- code gives for the recorded capture.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
@@ -32,9 +32,9 @@ local function computed(name, results, step)
 end
 
 
-describe("docs/metrics.md", function()
+describe("tests/truth/BY_HAND.md", function()
   local top = bundle.scratch(before_each, after_each)
-  local rows = rows_of(assert(fs.read "docs/metrics.md"))
+  local rows = rows_of(assert(fs.read "tests/truth/BY_HAND.md"))
 
   it("has arithmetic that comes to what it says", function()
     assert.equal(34, #rows)

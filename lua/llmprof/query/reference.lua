@@ -1,10 +1,13 @@
--- A page of the manual for a JSON file: a table of its fields, and one for each kind of
--- object in it, made from its schema in docs/.
+-- Pages of the manual that are made when they are asked for: the fields of a JSON file, from
+-- its schema in docs/, and the configuration keys.
+local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
 local resources = require "llmprof.resources"
 
-local field_page = {}
+local reference = {}
 
+
+-- ---- fields of a JSON file ----
 
 local function load(name)
   local text = assert(resources.get(("docs/%s.schema.json"):format(name)))
@@ -84,7 +87,7 @@ end
 
 
 -- The Markdown page of the fields of NAME.json.
-function field_page.markdown(name)
+function reference.fields(name)
   local schema = load(name)
   local pieces = {
     ("# Fields of %s\n\n%s docs/%s.schema.json has the same for programs.\n"
@@ -104,4 +107,53 @@ function field_page.markdown(name)
 end
 
 
-return field_page
+-- ---- configuration keys ----
+
+local function code(value)
+  return "`" .. tostring(value) .. "`"
+end
+
+
+local function type_of_key(declaration)
+  local default = declaration[2]
+  local kind = declaration.type or (type(default) == "table" and "list") or math.type(default)
+    or type(default)
+  local low, high = declaration.min, declaration.max
+  if low and high then return ("%s, %s to %s"):format(kind, low, high) end
+  return low and ("%s, %s or more"):format(kind, low) or kind
+end
+
+
+local function default_text(value)
+  if type(value) == "table" then return code("[" .. table.concat(value, ",") .. "]") end
+  return value ~= nil and code(value) or ""
+end
+
+
+local function meaning(declaration)
+  local choices = declaration.choices
+  local text = declaration[1]:gsub("<", "&lt;")
+  if not choices then return text end
+  local shown = {}
+  for i, choice in ipairs(choices) do shown[i] = code(choice) end
+  return text .. ": " .. table.concat(shown, " ")
+end
+
+
+-- The Markdown page of llmprof's own configuration keys.
+function reference.keys()
+  local keys, lines = {}, { "# Configuration keys", "",
+    "A type without a default means that the key has no value unless one is set.", "",
+     "| key | type | default | meaning |", "|---|---|---|---|" }
+  for key in pairs(defaults) do keys[#keys + 1] = key end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local declaration = defaults[key]
+    lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(code(key), type_of_key(declaration),
+      default_text(declaration[2]), meaning(declaration))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+return reference
