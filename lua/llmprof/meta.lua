@@ -270,6 +270,7 @@ function Groups:mean(column) end
 ---@field cache llmprof.Config.cache Keys cache.*
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"files"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
+---@field compare llmprof.Config.compare Keys compare.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
 ---@field cpu_stacks? string[] Files of collapsed stacks that a sampler such as py-spy or perf took of the run, STAGE=FILE of one stage
 ---@field files? string[] With capture=files: traces of any format that is read, and folders of them
@@ -303,6 +304,9 @@ function Groups:mean(column) end
 ---@field plan? string[] More lines of the collector's plan, KEY=VALUE each
 ---@field samples_hz integer Hardware samples per second in the timeline; 0: none
 ---@field units? string What units of the workload are, as docs/collector.md has it; as the counters ask for unless set
+
+---@class llmprof.Config.compare
+---@field assumed integer Two single runs of the same thing are taken to differ by up to so many percent, where nothing tells by how much
 
 ---@class llmprof.Config.hardware
 ---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set

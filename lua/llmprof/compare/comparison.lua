@@ -53,7 +53,7 @@ end
 
 local judged_fields = { "unit", "before", "after", "difference", "share", "verdict", "why",
   "basis", "samples_before", "samples_after", "processes_before", "processes_after", "noise",
-  "p" }
+  "assumed", "p" }
 
 -- A judged metric as a row; the interval as shares of the value before.
 local function judged_row(label, metric, judged)

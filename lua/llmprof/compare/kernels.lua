@@ -288,7 +288,7 @@ local function add_verdicts(rows, before, after)
       local stage = row.old.stage
       if noise[stage] == nil then noise[stage] = noise_of(stage, before, after) or false end
       local judged = verdict.judge(row.old.samples, row.new.samples,
-        { better = "amount", noise = noise[stage] or nil })
+        { better = "amount", noise = noise[stage] or nil, assumed = before.assumed })
       tested[#tested + 1], rows_of[judged] = judged, row
     end
   end

@@ -94,10 +94,10 @@ end
 
 
 -- Rows { limit, before, after, unit, difference, share, verdict, outcome ("kept",
--- "broken" or "can't tell"), why }; broken: how many are. strict: a limit that is
--- passed where nobody can tell is broken too. A figure that a side lacks is an error.
+-- "broken" or "can't tell"), why }; how many are broken, and of how many that cannot be told.
+-- strict: a limit that is passed where nobody can tell is broken too. A figure that a side lacks is an error.
 function limits.check(list, before, after, strict)
-  local rows, broken = {}, 0
+  local rows, broken, undecided = {}, 0, 0
   for i, limit in ipairs(list) do
     local judged, why = metrics.judge(limit.metric, before, after)
     if not judged then
@@ -106,11 +106,12 @@ function limits.check(list, before, after, strict)
     end
     local outcome = outcome_of(limit, judged, strict)
     if outcome == "broken" then broken = broken + 1 end
+    if outcome == verdict.UNKNOWN then undecided = undecided + 1 end
     rows[i] = { limit = limit.text, unit = judged.unit, before = judged.before,
       after = judged.after, difference = judged.difference, share = judged.share,
       basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = judged.why }
   end
-  return rows, broken
+  return rows, broken, undecided
 end
 
 

@@ -307,7 +307,8 @@ function metrics.judge(metric, before, after)
   if not new then return nil, absent(metric, after) end
   local definition = definitions[metric.key]
   local judged = verdict.judge(old, new, { better = definition.better, exact = definition.exact,
-    noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil })
+    noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil,
+    assumed = before.assumed })
   judged.basis, judged.unit = basis, definition.unit
   return judged
 end

@@ -51,7 +51,8 @@ end
 
 local times_about = "Times are those of the workload without the profiler (plain) where both "
   .. "sides have them, else those of the timeline (profiled). The interval of 95 % is by "
-  .. "processes: how much they differ is what a change is held against."
+  .. "processes: how much they differ is what a change is held against. Of one run on each side "
+  .. "nothing tells that: a change beyond what single runs are assumed to differ by is one."
 
 local sections = {
   { "sides", "What is compared", rows = side_rows },
@@ -61,7 +62,7 @@ local sections = {
   { "times", "Times", about = times_about, rows = function(made) return made.times end,
     empty = "Nothing was timed on either side.",
     more = { "path", "samples_before", "samples_after", "processes_before", "processes_after",
-      "noise", "p" } },
+      "noise", "assumed", "p" } },
   { "work", "What the stages do",
     about = "Means of the instances on the timeline, with the profiler. All stages' busy times "
       .. "are tested together (Holm).",

@@ -288,10 +288,15 @@ function side.open(word, root)
 end
 
 
--- The same of several words, in order. Traces are analysed beside each other.
-function side.open_all(words, root)
+-- The same of several words, in order, each with `assumed`, the share that single runs of the
+-- same thing are taken to differ by (nil: that of llmprof.compare.verdict). Traces are analysed
+-- beside each other.
+function side.open_all(words, root, assumed)
   local analyse, list = bare.read_all(traces_of(words)), {}
-  for i, word in ipairs(words) do list[i] = open(word, root, analyse) end
+  for i, word in ipairs(words) do
+    list[i] = open(word, root, analyse)
+    list[i].assumed = assumed
+  end
   return list
 end
 

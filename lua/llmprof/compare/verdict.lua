@@ -10,14 +10,19 @@
 -- Each side keeps its own noise, with Welch's degrees of freedom, from three processes
 -- a side on. Two tell too little of it: with fewer than three on a side noise is pooled,
 -- unless the processes say that it differs (F test). With one process on each side
--- nothing tells how much processes differ, and there is no interval, unless other runs
--- of the same thing do (`noise`).
+-- nothing tells how much processes differ, unless other runs of the same thing do
+-- (`noise`): without an interval, a change beyond an assumed bound is one. Sides with the
+-- same samples are the same.
 local distributions = require "llmprof.statistics.distributions"
 local statistics = require "llmprof.statistics"
+local text = require "llmprof.text"
 
 local verdict = {}
 
 verdict.UNKNOWN = "can't tell"
+
+-- Single runs of the same thing are taken to differ by up to this share.
+verdict.ASSUMED = 0.1
 
 local LEVEL = 0.05 -- of both tails: intervals of 95 %
 local ENOUGH = 3 -- processes that tell the noise of their side
@@ -168,6 +173,32 @@ local function by_interval(result, better, error, df, logarithmic)
 end
 
 
+-- Are the samples of both sides the same?
+local function are_same(before, after)
+  if #before ~= #after then return false end
+  for i, group in ipairs(before) do
+    if #group ~= #after[i] then return false end
+    for j, value in ipairs(group) do
+      if value ~= after[i][j] then return false end
+    end
+  end
+  return true
+end
+
+
+-- One process on each side, of which nothing tells how much processes differ.
+local function by_assumption(result, better, assumed)
+  result.assumed = assumed
+  local bound = ("the %s %% that single runs are assumed to differ by"):format(
+    text.number(assumed * 100, 1):gsub("%.0$", ""))
+  if math.abs(result.share or math.huge) > assumed then
+    result.verdict, result.why = word(better, result.difference), "beyond " .. bound
+  else
+    result.verdict, result.why = verdict.UNKNOWN, "within " .. bound
+  end
+end
+
+
 local function all_equal(groups)
   for _, group in ipairs(groups) do
     for _, value in ipairs(group) do
@@ -183,13 +214,14 @@ end
 -- neither good nor bad), exact (the figure does not vary from run to run: where it
 -- does not, one sample is enough), noise ({ before, after, df, from }: standard
 -- deviations of processes on each side where the samples have one process each, from
--- what and with how many degrees of freedom; or nil). Returns before, after and
--- difference in the unit of the samples, share (difference over before; nil when that
+-- what and with how many degrees of freedom; or nil), assumed (the share that single runs of
+-- the same thing are taken to differ by where nothing tells; ASSUMED unless given). Returns
+-- before, after and difference in the unit of the samples, share (difference over before; nil when that
 -- is 0), low and high (the interval of that share, as a difference; nil where there is
 -- none, high also where it has no end), df,
 -- p (how likely so large a difference is by noise), noise (where it is from, if not
--- from the samples), verdict, why (nil when plain to see), samples_before,
--- samples_after, processes_before and processes_after.
+-- from the samples), assumed (where the verdict rests on it), verdict, why (nil when plain to
+-- see), samples_before, samples_after, processes_before and processes_after.
 function verdict.judge(before, after, given)
   local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,
@@ -206,8 +238,10 @@ function verdict.judge(before, after, given)
     by_interval(result, given.better, error, df, logarithmic)
     result.noise = #before == 1 and #after == 1 and given.noise.from or nil
   else
-    result.verdict = verdict.UNKNOWN
-    result.why = "one process on each side: nothing tells how much processes differ"
+    by_assumption(result, given.better, given.assumed or verdict.ASSUMED)
+  end
+  if are_same(before, after) then
+    result.verdict, result.why, result.assumed = word(given.better, 0), nil, nil
   end
   return result
 end

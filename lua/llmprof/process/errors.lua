@@ -14,6 +14,7 @@ errors.status = {
   tool = 3, -- a needed tool, device or permission is missing
   nothing = 4, -- nothing was captured
   gate = 5, -- a comparison broke its limits
+  undecided = 6, -- whether it did cannot be told
   launcher = 125, -- llmprof failed before the program that it is to start was there
   not_executable = 126, -- that program is there but cannot be started
   no_program = 127, -- it is not there

@@ -101,6 +101,17 @@ function user.root()
 end
 
 
+-- By how many percent single runs of the same thing are taken to differ.
+function user.assumed()
+  local percent = setting("compare", "assumed")
+  if percent == nil then return defaults["compare.assumed"][2] end
+  if type(percent) ~= "number" or percent < 0 then
+    refuse("compare.assumed", "a number of percent")
+  end
+  return percent
+end
+
+
 -- Bytes that may be kept of traces that were read, or nil.
 function user.cache_bytes()
   local bytes = setting("cache", "bytes")

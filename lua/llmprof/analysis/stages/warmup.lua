@@ -173,14 +173,14 @@ function cold.is_stage(entry) return not (entry.step or entry.first or entry.ope
 -- How many of the first repeats are left out as a whole. repeats: of cold.judge.
 function cold.skipped(repeats)
   if not repeats.skipped_first then return 0 end
-  return repeats.used and repeats.count - repeats.used or 1
+  return repeats.used and math.max(repeats.count - repeats.used, 1) or 1
 end
 
 
 -- Is a stage of this repeat left out? repeats: of cold.judge. Children follow
 -- their parents: parent may be nil. "prefill" stands for "LLM:prefill", too.
 function cold.left_out(repeats, rep, stage, parent)
-  if repeats and rep <= cold.skipped(repeats) then return true end
+  if repeats and rep and rep <= cold.skipped(repeats) then return true end
   for _, entry in ipairs(repeats and repeats.left_out or {}) do
     if cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage or entry.stage == parent
       or range_name.role(entry.stage) == stage) then

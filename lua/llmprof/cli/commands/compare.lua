@@ -22,7 +22,8 @@ Each is a run (its id, its folder or latest), the folder of a bundle, a baseline
 them are runs of the same thing and one side: how much they differ is what a change is
 held against. With one word only, the baseline in use is what it is compared with
 (llmprof baseline use NAME).
-Exit status 5 when a limit of --fail-on is broken.]],
+Exit status 5 when a limit of --fail-on is broken, 6 when none is but one may be.
+With one run a side, a change beyond what single runs are assumed to differ by is one.]],
   completes = "side",
   options = {
     user.root_option,
@@ -31,11 +32,14 @@ Exit status 5 when a limit of --fail-on is broken.]],
       help = "kernels shown; 0 is all" },
     { "fail-on", arg = "LIMITS", help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" },
     { "strict", help = "a limit that may be broken is broken" },
+    { "allow-undecided", help = "a limit that may be broken is kept" },
+    { "assumed", arg = "PERCENT",
+      help = "single runs of the same thing are taken to differ by up to so much (10)" },
   },
 }
 
 
-local function sides_of(words, root)
+local function sides_of(words, root, assumed)
   local names = words
   if #words == 1 then
     local current = baselines.current(root)
@@ -47,23 +51,24 @@ local function sides_of(words, root)
   elseif #words == 0 then
     errors.raise("usage", "what is to be compared?", { hint = "llmprof compare BEFORE AFTER" })
   end
-  return side.open_all(names, root)
+  return side.open_all(names, root, assumed)
 end
 
 
--- Each against the first: comparisons, and how many limits are broken.
+-- Each against the first: comparisons, how many limits are broken, and of how many that cannot be
+-- told.
 local function compare(sides, given, wanted)
-  local made, broken = {}, 0
+  local made, broken, undecided = {}, 0, 0
   for i = 2, #sides do
     local pair = comparison.make(sides[1], sides[i])
     if wanted then
-      local count
-      pair.limits, count = limits.check(wanted, sides[1], sides[i], given.strict)
-      broken = broken + count
+      local worse, unknown
+      pair.limits, worse, unknown = limits.check(wanted, sides[1], sides[i], given.strict)
+      broken, undecided = broken + worse, undecided + unknown
     end
     made[#made + 1] = pair
   end
-  return made, broken
+  return made, broken, undecided
 end
 
 
@@ -91,35 +96,79 @@ local function number(value, unit)
 end
 
 
--- Say on standard error which limits are broken or may be.
-local function complain(list)
+-- The limits that are not kept, a line each, those that are broken first.
+local function complaints(list)
+  local lines, unknown = {}, {}
   for _, made in ipairs(list) do
     for _, row in ipairs(made.limits or {}) do
       if row.outcome ~= "kept" then
-        out.warn(("llmprof: %s: limit '%s' %s: %s before, %s after (%s)\n"):format(
-          made.after.name, row.limit,
-          row.outcome == "broken" and "is broken" or "may be broken", number(row.before, row.unit),
-          number(row.after, row.unit), row.why or row.verdict))
+        table.insert(row.outcome == "broken" and lines or unknown,
+          ("%s: limit '%s' %s: %s before, %s after (%s)"):format(made.after.name, row.limit,
+            row.outcome == "broken" and "is broken" or "may be broken", number(row.before, row.unit),
+            number(row.after, row.unit), row.why or row.verdict))
       end
     end
+  end
+  return table.move(unknown, 1, #unknown, #lines + 1, lines)
+end
+
+
+-- That limits are not kept, as a line: first on standard output, where people look.
+local function print_outcome(broken, undecided)
+  if broken + undecided == 0 then return end
+  local said = broken > 0 and ("Broken: %d of the limits"):format(broken)
+    or ("Undecided: %d of the limits may be broken"):format(undecided)
+  if broken > 0 and undecided > 0 then said = said .. (", %d more may be"):format(undecided) end
+  out.write(said, ".\n\n")
+end
+
+
+-- An error of the limits that are not kept: its message is the first line.
+local function raise(kind, lines)
+  local message = table.remove(lines, 1)
+  errors.raise(kind, message, { detail = #lines > 0 and table.concat(lines, "\n") or nil })
+end
+
+
+-- Percent of --assumed, or what this user has set, as a share.
+local function assumed_share(given)
+  local percent = given.assumed and tonumber(given.assumed) or not given.assumed and user.assumed()
+  if not percent or percent < 0 then
+    errors.raise("usage", ("--assumed %s: a number of percent is expected"):format(given.assumed))
+  end
+  return percent / 100
+end
+
+
+local function check_options(given)
+  if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
+  for _, name in ipairs { "strict", "allow-undecided" } do
+    if given[name] and not given["fail-on"] then
+      errors.raise("usage", ("--%s needs limits: --fail-on 'decode.ms>+3%%'"):format(name))
+    end
+  end
+  if given.strict and given["allow-undecided"] then
+    errors.raise("usage", "--strict and --allow-undecided: one of them")
   end
 end
 
 
 function command.run(given, words)
-  if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
-  if given.strict and not given["fail-on"] then
-    errors.raise("usage", "--strict needs limits: --fail-on 'decode.ms>+3%'")
-  end
+  check_options(given)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
-  local list, broken = compare(sides_of(words, given.root), given, wanted)
+  local sides = sides_of(words, given.root, assumed_share(given))
+  local list, broken, undecided = compare(sides, given, wanted)
   if given.format == "json" then
     print_json(list)
   else
+    if wanted then print_outcome(broken, undecided) end
     print_text(list, given)
   end
-  complain(list)
-  return broken > 0 and errors.status.gate or 0
+  local lines = complaints(list)
+  if broken > 0 then raise("gate", lines) end
+  if undecided > 0 and not given["allow-undecided"] then raise("undecided", lines) end
+  for _, line in ipairs(lines) do out.complain(line) end
+  return 0
 end
 
 

@@ -86,7 +86,7 @@ describe("llmprof.compare.comparison", function()
       sides.stage { name = "verify", walls = { 4 } } } }
     assert.same({
       { label = "prefill", before = 1, verdict = "gone" },
-      { label = "decode", before = 2, after = 3, verdict = "can't tell", of_change = 1 },
+      { label = "decode", before = 2, after = 3, verdict = "slower", of_change = 1 },
       { label = "verify", after = 4, verdict = "new" },
     }, traces.pick(comparison.make(before, after).times, "label", "before", "after", "verdict",
       "of_change"))

@@ -60,14 +60,14 @@ describe("llmprof.compare.metrics", function()
   it("leaves out instances that are not used", function()
     local before = sides.decode(100, 10, 10)
     before.results.stages[1].instances[1].used = false
-    assert.equal("10 -> 10 ms (0.0 %, profiled, 2 and 2): can't tell",
+    assert.equal("10 -> 10 ms (0.0 %, profiled, 2 and 2): same",
       said("decode.ms", before, sides.decode(10, 10)))
   end)
 
   it("prefers times without the profiler where both sides have them", function()
     local before, after = sides.decode(10), sides.decode(20)
     before.runs[1].plain = { sides.plain(8, 8) }
-    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): can't tell",
+    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): slower",
       said("decode.ms", before, after))
     before.runs[1].plain[2] = sides.plain(8.2, 8.2)
     after.runs[1].plain = { sides.plain(4, 4) }
@@ -95,6 +95,8 @@ describe("llmprof.compare.metrics", function()
   it("holds one capture a side against what the plain runs differ by", function()
     local before, after = sides.decode(10), sides.decode(20)
     local function idle() return metrics.judge(metrics.parse "decode.idle", before, after) end
+    assert.same({ "more", 0.1 }, { idle().verdict, idle().assumed })
+    before.assumed = 2
     assert.equal("can't tell", idle().verdict)
     before.runs[1].plain, after.runs[1].plain = { sides.plain(8), sides.plain(8.08) },
       { sides.plain(16), sides.plain(16.16) }
@@ -116,9 +118,9 @@ describe("llmprof.compare.metrics", function()
         sides.stage { name = "decode", walls = { 1 }, fields = { categories = categories } },
       } }
     end
-    assert.equal("4 -> 6 ms (50.0 %, profiled, 1 and 1): can't tell",
+    assert.equal("4 -> 6 ms (50.0 %, profiled, 1 and 1): slower",
       said("category.gemm", side(2e6), side(3e6)))
-    assert.equal("2 -> 3 ms (50.0 %, profiled, 1 and 1): can't tell",
+    assert.equal("2 -> 3 ms (50.0 %, profiled, 1 and 1): slower",
       said("sam.category.gemm", side(2e6), side(3e6)))
   end)
 

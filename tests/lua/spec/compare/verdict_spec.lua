@@ -42,9 +42,22 @@ describe("llmprof.compare.verdict", function()
       said({ { 10 }, { 11 }, { 11.2 }, { 11.8 } }, { { 15 } }))
   end)
 
-  it("has no interval of one process on each side", function()
-    assert.equal("100.00 -> 140.00: can't tell, one process on each side: nothing tells how much "
-      .. "processes differ", said({ { 100, 101, 99 } }, { { 140, 140 } }))
+  it("holds one process on each side against what single runs are assumed to differ by", function()
+    assert.equal("100.00 -> 140.00: slower, beyond the 10 % that single runs are assumed to "
+      .. "differ by", said({ { 100, 101, 99 } }, { { 140, 140 } }))
+    assert.equal("100.00 -> 90.00: can't tell, within the 10 % that single runs are assumed to "
+      .. "differ by", said({ { 100 } }, { { 90 } }))
+    assert.equal("100.00 -> 90.00: faster, beyond the 2.5 % that single runs are assumed to "
+      .. "differ by", said({ { 100 } }, { { 90 } }, { better = "lower", assumed = 0.025 }))
+    assert.equal(0.1, verdict.judge({ { 100 } }, { { 90 } }, { better = "lower" }).assumed)
+    assert.matches("^0.00 %-> 3.00: slower", said({ { 0 } }, { { 3 } }))
+  end)
+
+  it("calls the same samples the same", function()
+    assert.equal("100.00 -> 100.00: same", said({ { 99, 101 } }, { { 99, 101 } }))
+    assert.matches("^11.00 %-> 11.00: same [^,]*,[^,]*$",
+      said({ { 10 }, { 12 } }, { { 10 }, { 12 } }))
+    assert.matches("can't tell", said({ { 99, 101 } }, { { 100, 100 } }))
   end)
 
   it("is told how much processes differ", function()
