@@ -1,14 +1,12 @@
 -- The capture lost something, or slowed down what it measured: numbers drawn from
 -- it may be wrong.
 local evidence = require "llmprof.advice.evidence"
+local integrity = require "llmprof.analysis.timeline.integrity"
 
 local rule = { name = "capture_trust" }
 
--- A stage slowed down by this share or more is not what runs in production.
-local INFLATED = 0.2
-
--- Another rule's.
-local elsewhere = { clocks = true }
+-- Another rule's, or said of all stages below.
+local elsewhere = { clocks = true, inflation = true }
 
 
 -- What the checks saw, and what they say to do about it.
@@ -27,7 +25,7 @@ end
 local function add_inflation(results, notes, fixes)
   local inflated = false
   for _, stage in ipairs(results.overhead and results.overhead.stages or {}) do
-    if stage.inflation >= INFLATED and stage.certain ~= false then
+    if stage.inflation >= integrity.INFLATED and stage.certain ~= false then
       inflated = true
       notes[#notes + 1] = evidence.note("plain runs", "%s is %s slower under the profiler",
         stage.name, evidence.percent(stage.inflation))

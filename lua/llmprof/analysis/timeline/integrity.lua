@@ -57,7 +57,7 @@ local function graphs(state)
   if served == 0 then
     return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
       fix = "nsys.cuda_graph_trace=node" }
-  elseif nodes == 0 and state.knows "graph_nodes" then
+  elseif rows > 0 or (nodes == 0 and state.knows "graph_nodes") then
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
       fix = "nsys.cuda_graph_trace=node" }
   elseif served < launches then
@@ -212,6 +212,26 @@ local function coverage(state)
 end
 
 
+-- ---- what the profiler cost ----
+
+-- A stage that takes longer by this share or more is not what runs in production.
+integrity.INFLATED = 0.2
+
+local function inflation(state)
+  if not state.overhead then return nil end
+  local worst
+  for _, stage in ipairs(state.overhead.stages) do
+    if stage.certain ~= false and (not worst or stage.inflation > worst.inflation) then
+      worst = stage
+    end
+  end
+  if not worst or worst.inflation < integrity.INFLATED then return nil end
+  return { level = "warning", text = ("%s is %s slower under the profiler than without it"):format(
+    worst.name, percent(worst.inflation)), fix = "trace less (nsys=light); times are those of the "
+    .. "plain runs, what the CPU did and how long the GPU was idle are not" }
+end
+
+
 -- ---- the GPU's clocks ----
 
 local harmless = { gpu_idle = true, applications_clocks_setting = true, sync_boost = true }
@@ -268,7 +288,7 @@ local function gather(given)
   local state = { trace = trace, found = given.found,
     api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
     graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
-    samples = given.samples or {}, complaints = given.complaints or {},
+    overhead = given.overhead, samples = given.samples or {}, complaints = given.complaints or {},
     diagnostics = check(trace:diagnostics()),
     reader = recorder.name or trace:info().reader or "the recorder",
     log = recorder.log or layout.nsys.log }
@@ -305,7 +325,7 @@ end
 local checks = {
   { "graphs", graphs }, { "launches", launches }, { "orphans", orphans },
   { "processes", processes }, { "diagnostics", diagnostics }, { "ranges", open_ranges },
-  { "coverage", coverage }, { "clocks", throttle },
+  { "coverage", coverage }, { "inflation", inflation }, { "clocks", throttle },
 }
 
 local rank = { ok = 0, warning = 1, problem = 2 }
@@ -327,7 +347,8 @@ end
 
 
 -- { verdict = "good" | "fair" | "poor", checks }. given: trace, found (of
--- analysis.stages.find; optional), stage_share (of the GPU time), samples (of
+-- analysis.stages.find; optional), stage_share (of the GPU time), overhead (of
+-- llmprof.analysis.latency.overhead; optional), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder ({ name, log } of what recorded it,
 -- where that is not what reads it).
 function integrity.judge(given)
@@ -348,7 +369,7 @@ end
 function integrity.run(state)
   state.integrity = integrity.judge { trace = state.trace, found = state.found,
     samples = state.samples, complaints = state.complaints, recorder = state.recorder,
-    stage_share = state.totals.stage_share }
+    stage_share = state.totals.stage_share, overhead = state.overhead }
 end
 
 

@@ -5,7 +5,8 @@
 -- that add something up together do it at one time.
 --
 -- Each function takes the state of llmprof.analysis.timeline.integrity and gives { share
--- (of rows that break it), text, fix }, or nil where it does not apply.
+-- (of rows that break it), text, fix }, or nil where it does not apply; some say nothing
+-- where all is well.
 local errors = require "llmprof.process.errors"
 local extend = require("llmprof.ranks.rows").extend
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -53,6 +54,22 @@ function invariants.order(state)
   return { share = part(early, #ops), text = ("%s of %s GPU operations begin before their launch")
     :format(text.count(early), text.count(#ops)),
     fix = "the clocks of GPU and CPU do not agree: record it again" }
+end
+
+
+-- ---- times ----
+
+-- Every operation takes some time, at a time of the trace.
+function invariants.times(state)
+  local ops, said = check(state.trace:frame "gpu"), {}
+  local short = check(ops:where { duration = 0 })
+  if #short == 0 then return nil end
+  local nowhere = #check(short:where { start = 0 })
+  local count = #short - nowhere
+  if count > 0 then said[1] = text.count(count) .. " take 0 ns" end
+  if nowhere > 0 then said[#said + 1] = text.count(nowhere) .. " have no time" end
+  return { share = part(#short, #ops), text = ("of %s GPU operations %s, which no figure of time holds"):format(text.count(#ops),
+    table.concat(said, " and ")), fix = SHORTER .. "; " .. AGAIN }
 end
 
 
@@ -187,9 +204,22 @@ local function overtaken(ops, longest)
 end
 
 
+-- How many kernels run inside another one of their stream, from its start to its end: one that
+-- starts early still ends behind the one before it. Those of a graph run side by side.
+local function count_inside(kernels)
+  local plain = check(kernels:where { { "graph_node", "==", false }, { "duration", ">", 0 } })
+  if #plain == 0 then return 0 end
+  plain:overlap { by = { "pid", "device", "context", "stream" }, name = "shared" }
+  plain:less { column = "duration", by = "shared", name = "alone" }
+  return #check(plain:where { alone = 0 })
+end
+
+
 function invariants.streams(state)
   local ops, said = check(state.trace:frame "gpu"), {}
   if #ops == 0 then return nil end
+  local kernels = check(state.trace:frame "kernels")
+  local inside = count_inside(kernels)
   local count, under, ns = overtaken(ops, check(ops:sort({ { "duration", true } }, LONGEST)))
   local long_ns, long_share = stretched(state)
   if count > 0 then
@@ -200,9 +230,13 @@ function invariants.streams(state)
     said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
       :format(text.duration(long_ns), FAR_LONGER)
   end
-  return { share = math.max(part(count, math.min(#ops, LONGEST)), long_share),
-    text = #said > 0 and table.concat(said, "; ")
-      or "streams run one operation after the other", fix = count > 0 and AGAIN or ALONE }
+  if inside > 0 then
+    said[#said + 1] = ("%s of %s kernels run inside another one of their stream"):format(
+      text.count(inside), text.count(#kernels))
+  end
+  return { share = math.max(part(count, math.min(#ops, LONGEST)), long_share,
+    part(inside, #kernels)), text = #said > 0 and table.concat(said, "; ")
+      or "streams run one operation after the other", fix = count + inside > 0 and AGAIN or ALONE }
 end
 
 
@@ -365,9 +399,9 @@ function invariants.walls(state)
       if instance.busy > instance.wall or instance.idle < 0 then wrong = wrong + 1 end
     end
   end
-  if all == 0 then return nil end
-  return { share = part(wrong, all), text = wrong == 0 and "no stage is busy for longer than it takes"
-    or ("%s of %s stages are busy for longer than they take"):format(text.count(wrong),
+  if wrong == 0 then return nil end
+  return { share = part(wrong, all),
+    text = ("%s of %s stages are busy for longer than they take"):format(text.count(wrong),
       text.count(all)), fix = AGAIN }
 end
 
@@ -459,8 +493,9 @@ function invariants.together(state)
 end
 
 
-invariants.list = { { "order", invariants.order }, { "rows", invariants.rows },
-  { "streams", invariants.streams }, { "replays", invariants.replays },
-  { "work", invariants.work }, { "walls", invariants.walls }, { "steps", invariants.steps }, { "together", invariants.together } }
+invariants.list = { { "order", invariants.order }, { "times", invariants.times },
+  { "rows", invariants.rows }, { "streams", invariants.streams }, { "replays", invariants.replays },
+  { "work", invariants.work }, { "walls", invariants.walls }, { "steps", invariants.steps },
+  { "together", invariants.together } }
 
 return invariants

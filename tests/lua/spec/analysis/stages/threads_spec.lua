@@ -1,5 +1,6 @@
 -- Stages that several threads run side by side, on streams of their own; ranges that are there
 -- twice.
+local invariants = require "llmprof.analysis.timeline.invariants"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 
@@ -50,6 +51,15 @@ describe("a stage of several threads", function()
       assert.same({ twice and 6 or 3, 1 }, { #stages.used_ranges(found), found.repeats.count })
     end)
   end
+
+  it("is refused where it is busy for longer than it takes", function()
+    local right = { wall = 10, busy = 10, idle = 0 }
+    assert.is_nil(invariants.walls { found = { instances = { right } } })
+    local seen = invariants.walls { found = { instances = { right,
+      { wall = 10, busy = 11, idle = 0 } } } }
+    assert.same({ 0.5, "1 of 2 stages are busy for longer than they take" },
+      { seen.share, seen.text })
+  end)
 
   it("numbers repeats by thread where each runs all stages", function()
     local found = stages.find(timeline.of [[

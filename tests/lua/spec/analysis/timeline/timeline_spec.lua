@@ -250,7 +250,7 @@ describe("llmprof.analysis.timeline.integrity", function()
     assert.equal("rows ok, streams ok", of_facts("allocations", lost))
     local graph = "call 0 5 id=1 cudaGraphLaunch\ngraph 10 20 call=1\n"
     assert.equal("graphs warning, orphans ok, " .. whole, of_facts("calls graph_nodes", graph))
-    assert.equal("graphs ok, orphans ok, " .. whole, of_facts("calls", graph))
+    assert.equal("graphs warning, orphans ok, " .. whole, of_facts("calls", graph))
   end)
 
   it("takes a kernel that ran far too long for as much as it weighs", function()
@@ -267,6 +267,31 @@ describe("llmprof.analysis.timeline.integrity", function()
         .. "it; else copy or export the capture again" }, streams(2500000))
     assert.equal("problem", streams(3200000).level)
     assert.equal("ok", streams(1900000).level)
+  end)
+
+  it("counts kernels without a time, and those that cannot run as they are said to", function()
+    local function said(name, lines)
+      local result = integrity.judge { trace = timeline.of("knows allocations\n" .. lines) }
+      for _, one in ipairs(result.checks) do
+        if one.name == name then return result.verdict, one.text end
+      end
+      return result.verdict
+    end
+    assert.same({ "poor", "of 3 GPU operations 1 take 0 ns and 1 have no time, which no figure of "
+      .. "time holds" }, { said("times", "kernel 0 0 a\nkernel 10 10 a\nkernel 20 30 a\n") })
+    assert.equal("good", said("times", "kernel 20 30 a\n"))
+    assert.same({ "poor", "1 of 2 kernels run inside another one of their stream" },
+      { said("streams", "kernel 10 50 a\nkernel 20 30 b\n") })
+    assert.equal("good", said("streams", "kernel 10 50 a\nkernel 45 60 b\n")) -- launched early
+    assert.equal("good", said("streams", "kernel 10 50 a\nkernel 20 30 stream=8 b\n"))
+  end)
+
+  it("is not good beside a stage that the profiler slowed down", function()
+    local function judged(inflation, certain)
+      return integrity.judge { trace = traces.open("small"), overhead = { runs = 1,
+        stages = { { name = "decode", inflation = inflation, certain = certain } } } }.verdict
+    end
+    assert.same({ "fair", "good", "good" }, { judged(0.92), judged(0.92, false), judged(0.19) })
   end)
 
   it("sees graphs by their nodes, or as one", function()
