@@ -1361,6 +1361,18 @@ function Groups:mean(column) end
 ---@field tpot_ns? number At most; ns
 ---@field ttft_ns? number At most; ns
 
+---@class llmprof.results.slow_steps
+---@field count integer That are longer
+---@field every? integer Of so many steps one is; absent where they lie in groups
+---@field excess_ns number How much longer than usual, by the median; ns
+---@field first integer The first of them, from 1
+---@field groups? integer Of steps that follow each other
+---@field of integer All that count, of one rank
+---@field part? "gpu"|"launch"|"sync"|"memory"|"other"|"host" What takes longer: GPU work, or its idle time, as in waiting
+---@field total_ns number The same of all; ns
+---@field usual_ns number Median step; ns
+---@field where? "before"|"inside" The range that marks the step, or what the GPU ran for it
+
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
 ---@field timeline? llmprof.results.timeline_source
@@ -1397,6 +1409,7 @@ function Groups:mean(column) end
 ---@field repeats? integer That its used instances are of
 ---@field sampled? llmprof.results.sampled What hardware samples say of a stage; docs/metrics.md
 ---@field share? number 0 to 1
+---@field slow_steps? llmprof.results.slow_steps Steps that are longer than the others again and again; absent without
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did

@@ -8,6 +8,7 @@ local stage_summary = require "llmprof.analysis.stages.summary"
 local stages = require "llmprof.analysis.stages.find"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
+local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 local waits = require "llmprof.analysis.stages.waits"
 
@@ -143,7 +144,7 @@ local function by_name(declared)
 end
 
 
--- Add categories, waiting, waits, api, launch_delay and, where steps are marked,
+-- Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
@@ -152,6 +153,7 @@ function breakdown.add(list, trace, found, kernels)
     local own = instances[stage.name]
     if own then
       stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
+      stage.slow_steps = uneven_steps.of(found, stage.name, split)
       stage.waiting = mean_waiting(split, own)
     end
   end

@@ -42,7 +42,8 @@ local function instance_of(row, number, list)
     start = row.begin, stop = row.last, requests = row.generation, context = row.context,
     tokens = row.generation_tokens or row.generation, work = work_of(row) }
   if row.phase == "decode" then
-    made.steps = { { start = math.min(row.before or row.begin, row.begin), stop = row.last } }
+    made.steps = { { start = math.min(row.before or row.begin, row.begin), begin = row.begin,
+      stop = row.last } }
   end
   return made
 end

@@ -10,7 +10,7 @@ local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
 
 local integrity = { where = { "trace" },
-  reads = { "found", "samples", "complaints", "recorder", "totals" },
+  reads = { "found", "samples", "complaints", "recorder", "totals", "overhead" },
   gives = { integrity = "whether the capture can be relied on" } }
 
 -- Above these shares a check warns, or calls it a problem.

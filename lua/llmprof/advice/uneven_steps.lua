@@ -1,0 +1,72 @@
+-- Steps that are longer than the others again and again: every so many of them, or several in
+-- a row. Something runs beside the model.
+local evidence = require "llmprof.advice.evidence"
+local text = require "llmprof.text"
+
+local rule = { name = "uneven_steps" }
+
+-- What they take more from this share of the stage's time on.
+local WORTH = 0.05
+
+local parts = { gpu = "the GPU works longer", host = "CPU outside CUDA",
+  launch = "CPU in launching calls", sync = "CPU waiting for the GPU", memory = "CPU allocating",
+  other = "CPU in other CUDA calls" }
+
+local tries = {
+  gpu = "look at what runs only in them: other kernels, larger shapes, copies, another program "
+    .. "on this GPU",
+  host = "look at what the program does then: Python's garbage collector (gc.freeze, gc.disable "
+    .. "while it decodes), logging, tokens that are sent in batches, other programs on its cores",
+  memory = "reserve memory before the first step: a cache that grows is allocated and copied",
+}
+
+local OTHER = "look at what the program calls then, and move it out of the loop"
+
+
+local function ordinal(number)
+  local ending = ({ "st", "nd", "rd" })[number % 10]
+  return number .. ((number // 10 % 10 ~= 1 and ending) or "th")
+end
+
+
+local function milliseconds(ns)
+  return ns >= 1e6 and text.number(ns / 1e6, 1, ",") .. " ms" or evidence.time(ns)
+end
+
+
+-- "6 of 63 steps, every 10th, are 20.0 ms longer, before the step, CPU outside CUDA"
+local function title_of(slow)
+  local pattern = slow.every and "every " .. ordinal(slow.every)
+    or slow.groups == 1 and "one after the other" or ("in %d groups"):format(slow.groups)
+  local place = slow.where == "before" and ", before the step"
+    or slow.where == "inside" and ", inside the step" or ""
+  return ("%s of %s steps, %s, are %s longer%s, %s"):format(evidence.count(slow.count),
+    evidence.count(slow.of), pattern, milliseconds(slow.excess_ns), place, parts[slow.part])
+end
+
+
+function rule.examine_stage(_, stage, report)
+  local slow = stage.slow_steps
+  local all = slow and slow.usual_ns * slow.of + slow.total_ns
+  if not slow or slow.total_ns < WORTH * all or not slow.part then
+    return "no steps are longer than the others again and again"
+  end
+  local per_instance = stage.steps and stage.steps / slow.of or 1 / stage.wall.count
+  report.finding {
+    stage = stage.name, title = title_of(slow),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "the first of them is step %s; half of all steps take less "
+        .. "than %s", evidence.count(slow.first), evidence.time(slow.usual_ns)),
+      evidence.note(evidence.TIMELINE, "%s of the time of all steps are that",
+        evidence.percent(slow.total_ns / all)),
+    },
+    try = tries[slow.part] or OTHER,
+    gain_ns = slow.total_ns * per_instance,
+    spends = slow.part == "gpu" and "gpu" or "waiting",
+    assumption = "they take as long as the others",
+    confidence = slow.every and "high" or "medium",
+  }
+end
+
+
+return rule
