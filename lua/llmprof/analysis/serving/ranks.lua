@@ -13,6 +13,7 @@ local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local part = require "llmprof.ranks.part"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
+local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.ranks"
 local spans = require "llmprof.spans"
 local steps = require "llmprof.analysis.stages.steps"
@@ -56,6 +57,32 @@ local function inferred_steps(instances)
 end
 
 
+-- Ranges of a process that say that they decode: list of { start, stop }.
+local function decode_ranges(trace, pid)
+  local ranges, list = errors.check(trace:frame("ranges"):where { pid = pid }), {}
+  for _, row in ipairs(ranges:group { by = { "tag" } }) do
+    if row.tag and range_name.role(row.tag) == "decode" then
+      local own = ranges:where { tag = row.tag }
+      for i = 1, #own do
+        list[#list + 1] = { start = own:get(i, "start"), stop = own:get(i, "end") }
+      end
+    end
+  end
+  return list
+end
+
+
+-- No step is a prefill that begins in a range that says that it decodes.
+local function relabel(list, ranges)
+  for _, step in ipairs(#ranges > 0 and list or {}) do
+    for _, range in ipairs(step.phase == "prefill" and ranges or {}) do
+      if range.start <= step.start and step.start <= range.stop then step.phase = "decode" end
+    end
+  end
+  return list
+end
+
+
 -- The trace as a rank of it sees it, for what looks at operations alone.
 local function seen_by(trace, member)
   return { frame = function(_, name)
@@ -77,7 +104,7 @@ local function infer_steps(trace, member, alone, found)
   for _, instance in ipairs(instances) do instance.wall = instance.stop - instance.start end
   local repeats = cold.judge(instances, cold.number_repeats(STAGES, instances), "auto")
   cold.judge_openings(steps.runs(instances), repeats)
-  return inferred_steps(instances)
+  return relabel(inferred_steps(instances), decode_ranges(trace, member.pid))
 end
 
 

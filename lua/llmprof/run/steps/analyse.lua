@@ -16,6 +16,7 @@ local results_file = require "llmprof.bundle.results_file"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local version = require "llmprof.version"
+local unmatched = require "llmprof.analysis.stages.unmatched"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
   requires = { "plan", "tools" }, makes = { layout.results },
@@ -140,9 +141,12 @@ end
 
 local function note_missing_stages(ctx)
   if not ctx.state.found then return note_missing_timeline(ctx) end
-  for _, name in ipairs(ctx.state.found.missing) do
-    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
-      "mark it in the workload, or take it out of the recipe's stages")
+  local found = ctx.state.found
+  local others = #found.missing > 0 and unmatched.ranges(ctx.state.trace, found.declared) or {}
+  for _, name in ipairs(found.missing) do
+    local said = unmatched.words(others, name)
+    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name"
+      .. (said and ": " .. said or ""), "mark it in the workload, or take it out of the recipe's stages")
   end
 end
 

@@ -7,6 +7,7 @@ local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
+local unmatched = require "llmprof.analysis.stages.unmatched"
 local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
 
@@ -89,6 +90,15 @@ local function stage_names(found)
 end
 
 
+-- What ranges that are no stage hold, where a stage is missing or none is marked; "" without.
+local function other_ranges(ctx, found)
+  if #found.missing == 0 and not (found.whole or found.inferred) then return "" end
+  local said = unmatched.words(unmatched.ranges(ctx.state.trace, found.declared),
+    found.missing[1])
+  return said and (" (%s)"):format(said) or ""
+end
+
+
 -- "6,846 kernels", and of which file where each rank has one.
 local function kernel_count(ctx)
   local kernels = errors.check(ctx.state.trace:frame "kernels")
@@ -101,13 +111,13 @@ end
 local function note(ctx)
   local found = ctx.state.found
   if found.whole then
-    return ("%s, no stage of the recipe in the trace: the whole run is one"):format(
-      kernel_count(ctx))
+    return ("%s, no stage of the recipe in the trace: the whole run is one%s"):format(
+      kernel_count(ctx), other_ranges(ctx, found))
   end
   local marked = found.inferred and (" inferred with confidence %s of 1"):format(
     text.number(found.inferred.confidence, 2)) or ""
-  return ("%s, %d repeat%s, stages%s %s"):format(kernel_count(ctx), found.repeats.count,
-    found.repeats.count == 1 and "" or "s", marked, stage_names(found))
+  return ("%s, %d repeat%s, stages%s %s%s"):format(kernel_count(ctx), found.repeats.count,
+    found.repeats.count == 1 and "" or "s", marked, stage_names(found), other_ranges(ctx, found))
 end
 
 

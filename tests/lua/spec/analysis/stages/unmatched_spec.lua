@@ -1,0 +1,32 @@
+local timeline = require "tests.lua.support.timeline"
+local unmatched = require "llmprof.analysis.stages.unmatched"
+
+local TRACE = [[
+range 0 100 thread=1 prefill
+range 100 1000 thread=1 dec
+range 110 500 thread=1 tok
+call 10 12 id=1 cudaLaunchKernel
+kernel 20 30 call=1 a
+call 120 122 id=2 cudaLaunchKernel
+kernel 130 210 call=2 a
+call 600 602 id=3 cudaLaunchKernel
+kernel 610 620 call=3 a
+]]
+
+describe("ranges that are no stage", function()
+  local list = unmatched.ranges(timeline.of("knows calls\nthread 1 pid=1 main\n" .. TRACE),
+    { { name = "prefill" }, { name = "decode" } })
+
+  it("are told with what they hold of the GPU time, and which may be meant", function()
+    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'dec'?",
+      unmatched.words(list, "decode"))
+    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'tok'?",
+      unmatched.words(list, "toc"))
+    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'", unmatched.words(list, "sam"))
+  end)
+
+  it("are not told where there are none", function()
+    assert.is_nil(unmatched.words({}, "decode"))
+    assert.same({}, unmatched.ranges(timeline.of "device 0 H200\n", {}))
+  end)
+end)
