@@ -451,6 +451,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.between_steps
 ---@field between_ns number From step to step; ns
 ---@field count number Steps
+---@field graph_ns? number Within replays of CUDA graphs, and before them once they are launched; ns
 ---@field host_ns? number as in waiting; ns
 ---@field idle_ns number GPU idle in it; ns
 ---@field launch_ns? number as in waiting; ns
@@ -673,6 +674,7 @@ function Groups:mean(column) end
 ---@field call? string The call that took most of it
 ---@field call_ns? number How much of it
 ---@field ended_by? string What began when it ended
+---@field graph_ns? number Within replays of CUDA graphs, and before them once they are launched; ns
 ---@field host_ns? number It was in no CUDA call
 ---@field launch_ns? number The CPU was in launching calls
 ---@field layer? integer Of that step, from 0
@@ -1368,7 +1370,7 @@ function Groups:mean(column) end
 ---@field first integer The first of them, from 1
 ---@field groups? integer Of steps that follow each other
 ---@field of integer All that count, of one rank
----@field part? "gpu"|"launch"|"sync"|"memory"|"other"|"host" What takes longer: GPU work, or its idle time, as in waiting
+---@field part? "gpu"|"launch"|"sync"|"memory"|"other"|"host"|"graph" What takes longer: GPU work, or its idle time, as in waiting
 ---@field total_ns number The same of all; ns
 ---@field usual_ns number Median step; ns
 ---@field where? "before"|"inside" The range that marks the step, or what the GPU ran for it
@@ -1530,6 +1532,7 @@ function Groups:mean(column) end
 ---@field ns number In them, per instance
 
 ---@class llmprof.results.waiting
+---@field graph_ns? number Within replays of CUDA graphs, and before them once they are launched; ns
 ---@field host_ns number No CUDA call at all; ns
 ---@field launch_ns number Nanoseconds
 ---@field memory_ns number Nanoseconds

@@ -58,7 +58,22 @@ def idle_by_class(spans: Dict[str, List[Span]], gaps: List[Span]) -> Dict[str, i
     return made
 
 
-def stage_figures(name: str, own: List[Instance], calls: List[Call], busy: List[Span]) -> Figures:
+def replays(capture: Capture) -> List[Span]:
+    """When replays of graphs kept the GPU: from the end of their launch, or their first
+    operation, to the last."""
+    launches = {(start, thread) for start, thread, name in capture.rows(
+        "CUPTI_ACTIVITY_KIND_RUNTIME", ["start", "globalTid", "nameId"])
+        if "GraphLaunch" in capture.strings.get(name, "")}
+    spans: Dict[Tuple, Span] = {}
+    for op in capture.ops:
+        if op.call and (op.call.start, op.call.thread) in launches:
+            first, last = spans.get(op.call.key, (op.call.end, op.end))
+            spans[op.call.key] = (min(first, op.start), max(last, op.end))
+    return list(spans.values())
+
+
+def stage_figures(name: str, own: List[Instance], calls: List[Call], busy: List[Span],
+                  kept: List[Span]) -> Figures:
     inside = {kind: [0, 0] for kind in CLASSES}
     for one in own:
         for start, end, _, kind in calls:
@@ -66,12 +81,15 @@ def stage_figures(name: str, own: List[Instance], calls: List[Call], busy: List[
                 inside[kind] = [inside[kind][0] + 1, inside[kind][1] + end - start]
     launching = {op.call.thread for one in own for op in one.ops if op.call}
     spans = classes_of([call for call in calls if call[2] in launching])
-    idle = [idle_by_class(spans, gaps_in(busy, one.begin, one.end())) for one in own]
+    idle = [idle_by_class(spans, gaps_in(kept, one.begin, one.end())) for one in own]
+    within = [length(gaps_in(busy, one.begin, one.end())) - length(
+        gaps_in(kept, one.begin, one.end())) for one in own]
     made: Figures = {f"{name}: calls in {kind} count": inside[kind][0] / len(own)
                      for kind in CLASSES}
     made.update({f"{name}: in {kind} ns": inside[kind][1] / len(own) for kind in CLASSES})
     made.update({f"{name}: idle in {kind} ns": mean([entry[kind] for entry in idle])
                  for kind in idle[0]})
+    made[f"{name}: idle in graph ns"] = mean(within) if kept != busy else None
     return made
 
 
@@ -120,11 +138,12 @@ def pauses(capture: Capture, instances: List[Instance]) -> List[Tuple[int, int]]
 
 def compute(capture: Capture, instances: List[Instance], names: List[str]) -> Figures:
     calls, busy = calls_of(capture), union([(op.start, op.end) for op in capture.ops])
+    kept = union(busy + replays(capture))
     made: Figures = {}
     for name in names:
         own = [one for one in instances if one.stage == name and one.used]
         if own:
-            made.update(stage_figures(name, own, calls, busy))
+            made.update(stage_figures(name, own, calls, busy, kept))
         if own and not own[0].parent:
             made.update(delays(name, own))
     for place, (ns, start) in enumerate(pauses(capture, instances), 1):
@@ -143,7 +162,7 @@ def ours(results: dict) -> Figures:
             made.update({f"{name}: calls in {kind} count": entry["calls"],
                          f"{name}: in {kind} ns": entry["ns"]})
         made.update({f"{name}: idle in {kind} ns": waits.get(kind + "_ns")
-                     for kind in CLASSES + ("host",)})
+                     for kind in CLASSES + ("host", "graph")})
         delay: Dict[str, Any] = stage.get("launch_delay") or {}
         ahead = delay.get("queued_share")
         made.update({f"{name}: launched ahead %": None if ahead is None else 100 * ahead,

@@ -186,9 +186,11 @@ function evidence.stage_time(results, stage)
 end
 
 
--- ns of one instance in which the GPU does nothing for the stage.
+-- ns of one instance in which the GPU does nothing for the stage, but within replays of graphs,
+-- where no CPU can help.
 function evidence.waiting(results, stage)
-  return math.max(evidence.stage_time(results, stage) - stage.gpu_busy_ns, 0)
+  local within = stage.waiting and stage.waiting.graph_ns or 0
+  return math.max(evidence.stage_time(results, stage) - stage.gpu_busy_ns - within, 0)
 end
 
 

@@ -8,7 +8,8 @@ local rule = { name = "step_gaps", own_code = true }
 local WORTH = 0.05
 
 local doing = { launch_ns = "in launching calls", sync_ns = "in calls that wait for the GPU",
-  memory_ns = "allocating", other_ns = "in other CUDA calls", host_ns = "outside CUDA" }
+  memory_ns = "allocating", other_ns = "in other CUDA calls", host_ns = "outside CUDA",
+  graph_ns = "in replays of graphs" }
 
 
 -- What the CPU did meanwhile, longest first.

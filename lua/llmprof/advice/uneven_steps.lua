@@ -10,7 +10,7 @@ local WORTH = 0.05
 
 local parts = { gpu = "the GPU works longer", host = "CPU outside CUDA",
   launch = "CPU in launching calls", sync = "CPU waiting for the GPU", memory = "CPU allocating",
-  other = "CPU in other CUDA calls" }
+  other = "CPU in other CUDA calls", graph = "idle within replays of graphs" }
 
 local tries = {
   gpu = "look at what runs only in them: other kernels, larger shapes, copies, another program "

@@ -182,7 +182,7 @@ end
 
 local idle_labels = { launch_ns = "idle, in launching calls", sync_ns = "idle, in syncs",
   memory_ns = "idle, in allocations", other_ns = "idle, in other calls",
-  host_ns = "idle, outside CUDA" }
+  host_ns = "idle, outside CUDA", graph_ns = "idle, within replays of graphs" }
 
 -- Can the kernels of both sides be told apart?
 local function both_known(stage)

@@ -214,7 +214,7 @@ end
 
 local classes = { { "launch_ns", "launching calls" }, { "sync_ns", "waits for the GPU" },
   { "memory_ns", "allocations" }, { "other_ns", "other CUDA calls" },
-  { "host_ns", "no CUDA call" } }
+  { "host_ns", "no CUDA call" }, { "graph_ns", "replay of a graph" } }
 
 -- What the CPU was in for most of a gap, with its part of it.
 local function cpu_of(gap)

@@ -8,6 +8,8 @@
 --   other   any other CUDA call (module loading, attributes, cudaEventQuery and the like, which
 --           ask whether the GPU is done and return at once)
 --   host    no CUDA call at all: the framework, the interpreter
+-- Idle time within the replay of a CUDA graph, between its kernels, is the graph's, and so is
+-- what passes before it once its launch is done: the CPU may be many replays ahead.
 -- Time in several at once (several threads) counts for the first of these.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
@@ -103,17 +105,57 @@ function waiting.calls(trace, ops)
 end
 
 
+-- Operations that a replay of a CUDA graph ran; nil where there are none.
+local function replayed(ops)
+  local names = {}
+  for _, row in ipairs(ops:group { by = { "api" } }) do
+    if row.api and row.api:find("GraphLaunch", 1, true) then names[#names + 1] = row.api end
+  end
+  return #names > 0 and check(ops:where { api = names }) or nil
+end
+
+
+-- When these operations of replays and what was before them, once they were launched, kept the
+-- GPU: from the end of the launching call, or the first operation, to the last.
+local function replays(ops)
+  local calls = check(ops:group { by = { "call" }, columns = { { "start", "min", "start" },
+    { "end", "max", "end" }, { "launched", "min", "api_end" } } })
+  local whole = calls:union()
+  calls:less { column = "start", by = "launched", name = "ahead" }
+  local waited = check(calls:where { { "ahead", ">", 0 } }):select { "launched", "end" }
+  waited:lag { column = "launched", offset = 0, name = "start" }
+  return check(whole:join(waited:union()))
+end
+
+
+-- A function from a process (nil: all of them) to when it kept the GPU: when that worked, and
+-- between the kernels of replays. nil of one without replays.
+local function kept_by(found)
+  local ops, sets = replayed(found.ops), {}
+  return function(pid)
+    local key = pid or 0
+    if not ops or sets[key] == false then return nil end
+    if not sets[key] then
+      local own = pid and check(ops:where { pid = pid }) or ops
+      sets[key] = #own > 0 and check(replays(own):join(found.busy(pid)))
+    end
+    return sets[key] or nil
+  end
+end
+
+
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to
--- ns of GPU idle time by class. found: of analysis.stages.find.
+-- ns of GPU idle time by class, and `graph` where it replays graphs. found: of
+-- analysis.stages.find.
 function waiting.classifier(trace, found)
-  local of_process = waiting.calls(trace, found.ops)
+  local of_process, kept_for = waiting.calls(trace, found.ops), kept_by(found)
   return function(instance, pid)
-    local calls, busy = of_process(pid), found.busy(pid)
+    local calls, busy, kept = of_process(pid), found.busy(pid), kept_for(pid)
     local from, to = instance.start, instance.stop
-    local split = {}
-    split.launch, split.sync, split.memory, split.other = calls:within(from, to, busy)
-    split.host = math.max(to - from, 0) - busy:covered(from, to) - split.launch - split.sync
-      - split.memory - split.other
+    local split, idle = {}, math.max(to - from, 0) - busy:covered(from, to)
+    if kept then split.graph = kept:covered(from, to) - busy:covered(from, to) end
+    split.launch, split.sync, split.memory, split.other = calls:within(from, to, kept or busy)
+    split.host = idle - (split.graph or 0) - split.launch - split.sync - split.memory - split.other
     return split
   end
 end

@@ -54,14 +54,36 @@ function stage_summary.launch_share(waiting)
 end
 
 
--- Say whether a stage that is bound by the CPU is so by launches or by what lies
--- between them; its waiting is known now.
-function stage_summary.refine_bound(stage)
-  if stage.bound ~= "launch" or not stage.waiting then return end
+-- Is a stage that is bound by the CPU so by launches, or by what lies between them?
+local function divide_cpu(stage)
+  if not stage.waiting then return end
   local share = stage_summary.launch_share(stage.waiting)
   if share < stage_summary.LAUNCHES_FILL then stage.bound = "host" end
   stage.bound_reason = ("%s, %.0f %% of it while a call launches"):format(stage.bound_reason,
     share * 100)
+end
+
+
+-- The part of a stage's time in which the GPU is idle and no replay of a graph keeps it: what is
+-- idle within one is not the CPU's.
+local function cpu_idle_share(stage)
+  local graph = stage.waiting and stage.waiting.graph_ns or 0
+  return stage.idle_share - (graph > 0 and graph / stage.wall.mean_ns or 0), graph > 0
+end
+
+
+-- Say what of the CPU bounds a stage that the GPU is idle in, if it does; its waiting is known
+-- now.
+function stage_summary.refine_bound(stage)
+  if stage.bound ~= "launch" then return end
+  local share, replays = cpu_idle_share(stage)
+  if replays and share < stage_summary.LAUNCH_BOUND then
+    stage.bound = "gpu"
+    stage.bound_reason = ("%s, %.0f %% of the time within replays of graphs"):format(
+      stage.bound_reason, (stage.idle_share - share) * 100)
+  else
+    divide_cpu(stage)
+  end
 end
 
 
@@ -88,11 +110,12 @@ function stage_summary.refine_by_ranks(stage, ranks)
   local group = stage.bound == "gpu" and ranks and group_of(ranks, stage.name)
   if not group or (group.mean_ns or 0) == 0 then return end
   local waits = math.min(group.waiting_ns or 0, group.exposed_ns or 0) / group.mean_ns
-  if waits + stage.idle_share < stage_summary.LAUNCH_BOUND then return end
-  stage.bound = waits > stage.idle_share and "ranks" or "launch"
+  local idle = cpu_idle_share(stage)
+  if waits + idle < stage_summary.LAUNCH_BOUND then return end
+  stage.bound = waits > idle and "ranks" or "launch"
   stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, is idle %.0f %% of it")
     :format(waits * 100, stage.idle_share * 100)
-  stage_summary.refine_bound(stage)
+  if stage.bound == "launch" then divide_cpu(stage) end
 end
 
 

@@ -22,7 +22,7 @@ local ELSEWHERE = 0.5
 -- So many percent of values are off by a standard deviation or less.
 local WITHIN = 68
 
-local PARTS = { "gpu", "launch", "sync", "memory", "other", "host" }
+local PARTS = { "gpu", "launch", "sync", "memory", "other", "host", "graph" }
 
 
 -- ---- the pattern ----
