@@ -153,7 +153,19 @@ def drop_cold_steps(instances: List[Instance], stage: str) -> List[Tuple]:
             break
         step.cold = True
         dropped.append((stage, place + 1, step.time()))
-    return dropped
+    return dropped + drop_openings(decodes, stage)
+
+
+def drop_openings(decodes: List[Instance], stage: str) -> List[Tuple]:
+    """First steps that take far longer than those behind, also than the next few."""
+    times = []
+    for one in decodes:
+        first, behind = one.steps[0], [step.time() for step in one.steps[1:]]
+        if len(behind) >= LEAST_STEPS and not first.cold and first.time() > OUTLIER * max(
+                statistics.median(behind), statistics.median(behind[:LEAST_STEPS])):
+            first.cold = True
+            times.append(first.time())
+    return [(stage, 0, sum(times) // len(times))] if times else []
 
 
 # ---- figures ----

@@ -9,7 +9,8 @@
 -- median of the steps behind them, and of the steps at its place in other decodes.
 --
 -- The first step of any decode does what the prefill left. Where it took OUTLIER times the
--- median of those behind it, it is no usual one either, whichever decode that is.
+-- median of those behind it, and of the next few, it is no usual one either, whichever decode
+-- that is.
 --
 -- Of a serving engine each step is an instance of its stage, and all are in one repeat.
 -- There the first steps of a stage, on each rank, are left out where each took OUTLIER
@@ -254,8 +255,10 @@ end
 local function judge_opening(run)
   local first = run.steps[1]
   if first.cold or #run.steps <= LEAST_STEPS then return nil end
-  local usual = statistics.median(lengths(run.steps, 2))
-  if not is_outlier(length(first), usual) then return nil end
+  local behind = lengths(run.steps, 2)
+  local usual, next_ones = statistics.median(behind),
+    statistics.median(table.move(behind, 1, LEAST_STEPS, 1, {}))
+  if not is_outlier(length(first), math.max(usual, next_ones)) then return nil end
   first.cold = true
   return length(first), usual
 end

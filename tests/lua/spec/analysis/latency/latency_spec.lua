@@ -231,6 +231,13 @@ describe("the first step of a decode", function()
     assert.equal(16, latency.measure(made, {}).tpot.count)
   end)
 
+  it("counts where the next ones take as long", function()
+    local slow = { 20, 21, 20, 22, 21, 10, 10, 10, 10, 10, 10, 10, 10 }
+    local made = found(slow, slow)
+    cold.judge_openings(steps.runs(made.instances), made.repeats)
+    assert.is_nil(made.repeats.left_out)
+  end)
+
   it("is that of a run of an engine's steps", function()
     local instances = {}
     for i, stage in ipairs { "decode", "decode", "mixed", "decode" } do
