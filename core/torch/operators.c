@@ -13,6 +13,17 @@ static bool add_string(llmprof_operators *o, const char *text, uint32_t *id) {
   return !text || llmprof_strings_add(o->strings, text, strlen(text), id);
 }
 
+/* Its process, by number or as text, and its thread there. */
+static bool place(llmprof_operators *o, const llmprof_chrome_event *event,
+                  uint32_t *process, uint32_t *thread) {
+  uint32_t text;
+  if (!add_string(o, event->process, &text)) return false;
+  const int64_t key[] = {event->pid, text};
+  if (!llmprof_intern_add(&o->processes, key, process)) return false;
+  const int64_t own[] = {*process, event->tid};
+  return llmprof_intern_add(&o->threads, own, thread);
+}
+
 static bool keep_host(llmprof_operators *o, const llmprof_chrome_event *event,
                       bool is_call) {
   if (!llmprof_grow(&o->host, &o->host_cap, o->host_count + 1, sizeof *o->host))
@@ -26,13 +37,13 @@ static bool keep_host(llmprof_operators *o, const llmprof_chrome_event *event,
       .device_outer = NO_VALUE,
       .external_id = event->external_id,
       .correlation = event->correlation,
+      .event = o->events,
       .is_call = is_call,
   };
-  const int64_t thread[] = {event->pid, event->tid};
   return add_string(o, event->name, &kept->name) &&
          add_string(o, event->category, &kept->category) &&
          add_string(o, event->shapes, &kept->shapes) &&
-         llmprof_intern_add(&o->threads, thread, &kept->thread);
+         place(o, event, &kept->process, &kept->thread);
 }
 
 static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
@@ -48,6 +59,7 @@ static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
       .stream = event->stream,
       .op = LLMPROF_NO_STRING,
       .launched = NO_VALUE,
+      .event = o->events,
       .thread = NO_ROW,
       .mark = NO_ROW,
   };
@@ -62,9 +74,9 @@ static bool keep_mark(llmprof_operators *o, const llmprof_chrome_event *event) {
   mark_event *kept = &o->marks[o->mark_count++];
   *kept = (mark_event){
       .start = event->start, .duration = event->duration, .parent = NO_ROW};
-  const int64_t thread[] = {event->pid, event->tid};
+  uint32_t process;
   return add_string(o, event->name, &kept->name) &&
-         llmprof_intern_add(&o->threads, thread, &kept->thread);
+         place(o, event, &process, &kept->thread);
 }
 
 static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
@@ -79,8 +91,9 @@ static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
 static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
                  llmprof_error *err) {
   chrome_kind kind = llmprof_chrome_kind(event);
+  o->events++;
   if (kind == CHROME_OTHER) return true;
-  if (!llmprof_chrome_is_usable(event)) {
+  if (!llmprof_chrome_is_usable(event) || (!event->start && !event->duration)) {
     o->info.left_out++;
     return true;
   }
@@ -209,6 +222,7 @@ static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
   if (!reader) return NULL;
   llmprof_operators *o = llmprof_zalloc(1, sizeof *o);
   if (o) {
+    llmprof_intern_init(&o->processes, 2 * sizeof(int64_t));
     llmprof_intern_init(&o->threads, 2 * sizeof(int64_t));
     o->strings = llmprof_strings_new();
   }
@@ -235,6 +249,7 @@ llmprof_operators *llmprof_operators_load_bytes(const char *name,
 void llmprof_operators_free(llmprof_operators *o) {
   if (!o) return;
   llmprof_strings_free(o->strings);
+  llmprof_intern_free(&o->processes);
   llmprof_intern_free(&o->threads);
   llmprof_free(o->host);
   llmprof_free(o->gpu);

@@ -16,8 +16,10 @@ typedef struct host_event {
   int64_t device_self, device_outer;
   int64_t covered; /* up to here children have taken from self */
   int64_t external_id, correlation;
+  size_t event;                    /* its place in the file */
   uint32_t name, category, shapes; /* strings */
-  uint32_t thread, parent;
+  uint32_t process, thread, parent;
+  uint32_t twin; /* row of another process with the same id */
   bool is_call;
 } host_event;
 
@@ -25,6 +27,7 @@ typedef struct gpu_event {
   int64_t start, duration; /* ns */
   int64_t external_id, correlation, device, stream;
   int64_t launched;            /* ns; NO_VALUE: nobody knows */
+  size_t event;                /* its place in the file */
   uint32_t name, category, op; /* strings */
   uint32_t thread;             /* that launched it */
   uint32_t mark;               /* row: the innermost around the launch */
@@ -39,7 +42,9 @@ typedef struct mark_event {
 
 struct llmprof_operators {
   llmprof_strings *strings;
-  llmprof_intern threads; /* of { pid, tid } */
+  llmprof_intern processes; /* of { pid, its text } */
+  llmprof_intern threads;   /* of { process, tid } */
+  size_t events;            /* read so far */
   host_event *host;
   size_t host_count, host_cap;
   gpu_event *gpu;

@@ -1,6 +1,6 @@
 /* Nesting by one sweep over each thread in order of start, with a stack of
  * what is running; attribution by two tables, External id -> operator and
- * correlation -> call. */
+ * correlation -> call, each of a process. */
 #include "base/alloc.h"
 #include "frame/sort.h"
 #include "torch/operators_internal.h"
@@ -92,7 +92,8 @@ bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
 
 /* ---- attribution ---- */
 
-/* Ids to host rows; the first row with an id keeps it. */
+/* Ids to host rows: of each process the first row with an id, as ids are
+ * unique within a process. Rows of several processes are a chain of twins. */
 typedef struct id_table {
   llmprof_intern ids;
   uint32_t *rows;
@@ -104,13 +105,24 @@ static void table_free(id_table *table) {
   llmprof_free(table->rows);
 }
 
-static bool table_add(id_table *table, int64_t id, uint32_t row) {
+static uint32_t of_process(const host_event *host, uint32_t row,
+                           uint32_t process) {
+  while (row != NO_ROW && host[row].process != process) row = host[row].twin;
+  return row;
+}
+
+static bool table_add(id_table *table, host_event *host, int64_t id,
+                      uint32_t row) {
   size_t before = table->ids.count;
   uint32_t at;
   if (!llmprof_intern_add(&table->ids, &id, &at)) return false;
-  if (table->ids.count == before) return true;
-  if (!llmprof_grow(&table->rows, &table->cap, before + 1, sizeof row))
+  if (table->ids.count == before) {
+    if (of_process(host, table->rows[at], host[row].process) != NO_ROW)
+      return true;
+    host[row].twin = table->rows[at];
+  } else if (!llmprof_grow(&table->rows, &table->cap, before + 1, sizeof row)) {
     return false;
+  }
   table->rows[at] = row;
   return true;
 }
@@ -120,6 +132,23 @@ static uint32_t table_find(const id_table *table, int64_t id) {
   return at == NO_ROW ? NO_ROW : table->rows[at];
 }
 
+static size_t distance(size_t a, size_t b) {
+  return a < b ? b - a : a - b;
+}
+
+/* The row with the id that is nearest to the operation in the file: an
+ * operation's own pid is a GPU, and merged files keep a process together. */
+static uint32_t nearest(const llmprof_operators *o, const id_table *table,
+                        int64_t id, const gpu_event *e) {
+  uint32_t best = table_find(table, id);
+  for (uint32_t row = best; row != NO_ROW; row = o->host[row].twin) {
+    if (distance(o->host[row].event, e->event) <
+        distance(o->host[best].event, e->event))
+      best = row;
+  }
+  return best;
+}
+
 typedef struct tables {
   id_table operators; /* by External id; 0 means none */
   id_table calls;     /* by correlation */
@@ -127,10 +156,12 @@ typedef struct tables {
 
 static bool fill_tables(const llmprof_operators *o, tables *t) {
   for (size_t i = 0; i < o->host_count; i++) {
-    const host_event *e = &o->host[i];
+    host_event *e = &o->host[i];
     int64_t id = e->is_call ? e->correlation : e->external_id;
+    e->twin = NO_ROW;
     if (id == NO_VALUE || (!id && !e->is_call)) continue;
-    if (!table_add(e->is_call ? &t->calls : &t->operators, id, (uint32_t)i))
+    if (!table_add(e->is_call ? &t->calls : &t->operators, o->host, id,
+                   (uint32_t)i))
       return false;
   }
   return true;
@@ -141,12 +172,16 @@ static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
   return row;
 }
 
+/* Of the call's process, or without a call of the nearest. */
 static uint32_t find_operator(const llmprof_operators *o, const tables *t,
                               const gpu_event *e, uint32_t call) {
-  uint32_t row = table_find(&t->operators, e->external_id);
+  if (call == NO_ROW) return nearest(o, &t->operators, e->external_id, e);
+  const host_event *by = &o->host[call];
+  uint32_t row = of_process(o->host, table_find(&t->operators, e->external_id),
+                            by->process);
   if (row != NO_ROW) return row;
-  if (call == NO_ROW) return NO_ROW;
-  row = table_find(&t->operators, o->host[call].external_id);
+  row = of_process(o->host, table_find(&t->operators, by->external_id),
+                   by->process);
   return row != NO_ROW ? row : operator_around(o, call);
 }
 
@@ -184,7 +219,7 @@ static bool attribute(llmprof_operators *o, const tables *t,
   }
   for (size_t i = 0; i < o->gpu_count; i++) {
     gpu_event *e = &o->gpu[i];
-    uint32_t call = table_find(&t->calls, e->correlation);
+    uint32_t call = nearest(o, &t->calls, e->correlation, e);
     uint32_t row = find_operator(o, t, e, call);
     note_launch(o, e, call, row);
     if (row == NO_ROW) continue;

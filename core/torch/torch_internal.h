@@ -36,6 +36,7 @@ typedef struct torch_trace {
   llmprof_builder *builder;
   const char *path;
   llmprof_intern processes; /* of ids; rows are the builder's */
+  llmprof_intern pids;      /* that processes have */
   llmprof_intern threads;   /* of { process row, tid } */
   torch_op *ops;
   size_t op_count, op_cap;

@@ -41,6 +41,19 @@ static bool process_id(const torch_trace *t, const llmprof_chrome_event *event,
   return true;
 }
 
+/* More than any kernel gives. */
+enum { MOST_PIDS = 1 << 22 };
+
+/* Ranks of several hosts or containers may have the same pid: processes are
+ * told apart by it, so the later one gets another. */
+static bool free_pid(torch_trace *t, uint32_t *pid) {
+  uint32_t row;
+  while (*pid < LLMPROF_NONE - MOST_PIDS &&
+         llmprof_intern_find(&t->pids, pid) != LLMPROF_NONE)
+    *pid += MOST_PIDS;
+  return llmprof_intern_add(&t->pids, pid, &row);
+}
+
 /* LLMPROF_NONE: the event names none. */
 static bool process_row(torch_trace *t, const llmprof_chrome_event *event,
                         uint32_t *row) {
@@ -54,6 +67,7 @@ static bool process_row(torch_trace *t, const llmprof_chrome_event *event,
   if (t->processes.count == before) return true;
   uint32_t pid =
       event->process ? number_at_end(event->process) : llmprof_u32(event->pid);
+  if (!free_pid(t, &pid)) return false;
   if (!llmprof_builder_add_process(t->builder, id, pid, &same)) return false;
   llmprof_builder_name_process(t->builder, same, name);
   return true;
@@ -556,6 +570,7 @@ static torch_trace *trace_new(const char *name, llmprof_builder *builder) {
   t->builder = builder;
   t->main_name = LLMPROF_NO_STRING;
   llmprof_intern_init(&t->processes, sizeof(int64_t));
+  llmprof_intern_init(&t->pids, sizeof(uint32_t));
   llmprof_intern_init(&t->threads, 2 * sizeof(int64_t));
   return t;
 }
@@ -564,6 +579,7 @@ static void close_trace(void *state) {
   torch_trace *t = state;
   if (!t) return;
   llmprof_intern_free(&t->processes);
+  llmprof_intern_free(&t->pids);
   llmprof_intern_free(&t->threads);
   llmprof_free(t->ops);
   llmprof_free(t->calls);

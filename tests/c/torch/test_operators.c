@@ -148,6 +148,34 @@ static void test_attribution(void **state) {
 
 /* The launch counts, not the work: it is inside b, which is inside a; another
  * thread has marks of its own, and one kernel lies between two marks. */
+/* Two processes of a merged file, numbered and as text: ids are the same. */
+static void test_processes(void **state) {
+  (void)state;
+  static const char *const pids[][2] = {{"1", "2"}, {"\"[0] 9\"", "\"[1] 9\""}};
+  for (int form = 0; form < 2; form++) {
+    llmprof_buffer text = {0};
+    llmprof_buffer_puts(&text, "[");
+    for (int i = 0; i < 2; i++)
+      llmprof_buffer_printf(
+          &text,
+          "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op%d\",\"pid\":%s,"
+          "\"tid\":1,\"ts\":%d,\"dur\":9,\"args\":{\"External id\":7}},"
+          "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\","
+          "\"pid\":%s,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{"
+          "\"correlation\":3}},{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\","
+          "\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":%d,\"args\":{"
+          "\"correlation\":3,\"External id\":7}}",
+          i ? "," : "", i, pids[form][i], 1 + i, pids[form][i], 2 + i, 20 + i,
+          4 + i);
+    llmprof_buffer_puts(&text, "]");
+    llmprof_operators *o = load_text(text.bytes);
+    llmprof_buffer_free(&text);
+    assert_column(o, "gpu", "operator", "op0 op1");
+    assert_column(o, "host", "device_self", "4000 - 5000 -");
+    llmprof_operators_free(o);
+  }
+}
+
 static void test_marks(void **state) {
   (void)state;
   static const char mark[] = "user_annotation";
@@ -183,13 +211,14 @@ static void test_left_out(void **state) {
       {op, "far", 1, "9e15", "1", NULL},
       {op, "no duration", 1, "1", "NaN", NULL},
       {kernel, "no start", 1, "null", "1", NULL},
+      {op, "no time", 1, "0.000", "0.000", NULL},
       {"user_annotation", "not kept", 1, "1", "1", NULL},
       {0},
   };
   llmprof_operators *o = load(rows);
   llmprof_operators_info info = llmprof_operators_about(o);
   assert_int_equal(info.host + info.gpu, 0);
-  assert_int_equal(info.left_out, 5);
+  assert_int_equal(info.left_out, 6);
   assert_int_equal(info.last, 0);
   assert_column(o, "host", "self", "");
   llmprof_error err;
@@ -262,6 +291,7 @@ int main(void) {
       cmocka_unit_test(test_nesting),
       cmocka_unit_test(test_whole_microseconds),
       cmocka_unit_test(test_attribution),
+      cmocka_unit_test(test_processes),
       cmocka_unit_test(test_marks),
       cmocka_unit_test(test_left_out),
       cmocka_unit_test(test_events_without_everything),
