@@ -6,6 +6,7 @@
 -- ("waiting"), where only the CPU's side helps. A stage that waits for HELD_UP of
 -- its time or more is held up: what its kernels could give back stays hidden
 -- behind the waiting.
+local engines = require "llmprof.engines"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local stage_summary = require "llmprof.analysis.stages.summary"
@@ -146,8 +147,26 @@ function evidence.remedy(results, pytorch, other)
 end
 
 
--- Whether a decode replays CUDA graphs: several kernels to a launch.
+-- What to set of the engine at hand against waiting for the CPU. Where decode launches kernel
+-- by kernel, nothing helps as much as its CUDA graphs; where it replays them, they are on.
+function evidence.engine_settings(results, stage)
+  local engine = engines.named(results.engine.name)
+  local knobs = engine and engine.knobs or {}
+  if stage and not evidence.replays_graphs(stage) and range_name.role(stage.name) == "decode" then
+    return knobs.graphs or ("CUDA graphs of the batches that are served, by the settings of %s")
+      :format(results.engine.title)
+  end
+  return knobs.ahead or ("settings of %s that let it prepare a step while the GPU runs one")
+    :format(results.engine.title)
+end
+
+
+-- Whether a decode replays CUDA graphs: several kernels to a launch, or graphs that were
+-- traced as wholes.
 function evidence.replays_graphs(stage)
+  for _, instance in ipairs(stage.instances or {}) do
+    if (instance.graphs or 0) > 0 then return true end
+  end
   return stage.kernels >= 2 * stage.launches
 end
 
@@ -388,18 +407,21 @@ function evidence.launching(results, stage)
 end
 
 
--- What leaving launches out can give back: { gain_ns, spends, assumption }. A
--- share of the group's kernels goes away; `how` says why. In a stage that is
--- held up that is their part of the waiting, else of the GPU's time: so, too, where
--- graphs are replayed, whose kernels take no launches.
+-- What leaving launches out can give back: { gain_ns, spends, assumption }; {} where it is not
+-- known. A share of the group's kernels goes away; `how` says why. In a stage that is
+-- held up that is their part of what launching takes, one budget for all such gains; else
+-- of the GPU's time: so, too, where graphs are replayed, whose kernels take no launches.
 function evidence.saving(results, stage, group, share, how)
   if not evidence.is_held_up(results, stage) or evidence.replays_graphs(stage) then
     return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
+  elseif not stage.waiting then
+    return {}
   end
-  local launches = math.max(stage.launches, stage.kernels)
-  return { gain_ns = evidence.waiting(results, stage) * group.calls * share / launches,
-    spends = "waiting",
-    assumption = how .. ", and each launch has an equal part in the GPU's waiting" }
+  local launches, budget = math.max(stage.launches, stage.kernels),
+    evidence.launching(results, stage)
+  return { gain_ns = budget * group.calls * share / launches, spends = "waiting",
+    assumption = ("%s, and each launch has an equal part in the %s that the GPU waits for all of "
+      .. "them"):format(how, evidence.time(budget)) }
 end
 
 

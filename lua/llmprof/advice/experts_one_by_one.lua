@@ -7,16 +7,48 @@ local rule = { name = "experts_one_by_one", own_code = true }
 -- Products of one expert: gate, up and down.
 local PER_EXPERT = 3
 
+local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
 
--- Products of one step that the experts of every layer make, in a loop.
+local is_multiplication = evidence.named { "mulfunctor" }
+
+
+-- Products of one step that the experts of every layer make, in a loop, for one token.
 local function per_step_of(experts)
   return PER_EXPERT * experts.active * (experts.layers - experts.dense)
 end
 
 
+-- How many experts a step runs: each has an activation, as has each dense and each shared
+-- network; at least those of one token. More tokens choose more of them.
+local function runs_of(stage, experts, activations)
+  local layers = experts.layers - experts.dense
+  local others = experts.dense + (experts.shared > 0 and layers or 0)
+  return math.max(activations.calls / stage.steps - others, experts.active * layers)
+end
+
+
+-- The kernels of the loop: of each expert its products, its activation and, where that has a
+-- kernel of its own, the multiplication by what it activates.
+local function loop_of(results, stage, experts, products)
+  local activations = evidence.kernels(results, stage, is_activation)
+  local multiplications = evidence.kernels(results, stage, is_multiplication)
+  local runs = runs_of(stage, experts, activations)
+  local loop = { runs = runs, kernels = PER_EXPERT,
+    ns = products.ns * math.min(PER_EXPERT * runs * stage.steps / products.calls, 1) }
+  for _, group in ipairs { activations, multiplications } do
+    if group.calls >= runs * stage.steps then
+      loop.kernels = loop.kernels + 1
+      loop.ns = loop.ns + group.ns * runs * stage.steps / group.calls
+    end
+  end
+  loop.calls = loop.kernels * runs * stage.steps
+  return loop
+end
+
+
 local function found(results, stage, experts, products)
-  local layers, per_step = experts.layers - experts.dense, per_step_of(experts)
-  local saved = (per_step - PER_EXPERT * layers) * stage.steps / products.calls
+  local layers = experts.layers - experts.dense
+  local loop = loop_of(results, stage, experts, products)
   local waits, calls = evidence.waits_within_steps(stage)
   return evidence.finding({
     stage = stage.name,
@@ -24,8 +56,8 @@ local function found(results, stage, experts, products)
     evidence = {
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
         evidence.count(products.calls / stage.steps)),
-      evidence.note("model.architecture", "%d active experts in %d layers make %d of them",
-        experts.active, layers, per_step),
+      evidence.note("timeline, model.architecture", "%s experts run per step in %d layers, %d "
+        .. "kernels each", evidence.count(loop.runs), layers, loop.kernels),
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
@@ -33,8 +65,8 @@ local function found(results, stage, experts, products)
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
     kernels = products.ids,
     confidence = "medium",
-  }, evidence.saving(results, stage, products, saved,
-    ("%d grouped products per layer replace those of the experts"):format(PER_EXPERT)))
+  }, evidence.saving(results, stage, loop, 1 - layers / loop.runs,
+    ("%d kernels per layer replace those of each expert"):format(loop.kernels)))
 end
 
 

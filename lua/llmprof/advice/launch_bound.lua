@@ -53,22 +53,10 @@ local function graph_hint(stage)
 end
 
 
--- What an engine can be set to, by its name; of the others what most have.
-local settings = {
-  llama_cpp = "CUDA graphs, which its build has to have and GGML_CUDA_DISABLE_GRAPHS turns off",
-}
-
-local function engine_settings(results)
-  return settings[results.engine.name] or ("settings of %s that let it prepare a step while the "
-    .. "GPU runs one (asynchronous scheduling), and CUDA graphs of the sizes that are served")
-    :format(results.engine.title)
-end
-
-
 local function remedy(results, stage)
   if results.engine then
-    return ("more work per step, by more requests at once; %s; a faster core for its process")
-      :format(engine_settings(results))
+    return ("%s; more work per step, by more requests at once; a faster core for its process")
+      :format(evidence.engine_settings(results, stage))
   elseif evidence.replays_graphs(stage) then
     return "capture more in one graph, and shorten what the CPU does between replays"
   elseif is_launch_bound(stage) then
@@ -109,14 +97,15 @@ function rule.examine_stage(results, stage, report)
     return "the whole run of a server holds its start, too, and times without a request"
   end
   local gain, assumption = gain_of(results, stage)
+  if results.repeats and results.repeats.whole_run then gain = nil end -- it holds the start, too
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),
     evidence = what_was_seen(results, stage),
     try = remedy(results, stage),
     gain_ns = gain,
-    spends = "waiting",
-    assumption = assumption,
+    spends = gain and "waiting",
+    assumption = gain and assumption,
     confidence = "high",
   }
 end

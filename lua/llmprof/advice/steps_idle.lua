@@ -78,9 +78,9 @@ function rule.examine(results, report)
   if thread then notes[3] = evidence.note(evidence.TIMELINE, "%s", thread) end
   report.finding {
     stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
-    try = ("settings of %s that prepare a step while the GPU runs one (asynchronous scheduling), "
-      .. "more requests to a step, fewer processes on its cores"):format(evidence.engine(results)
-        or record.engine),
+    try = (results.engine and evidence.engine_settings(results, evidence.find(results, "decode"))
+      or ("settings of %s that prepare a step while the GPU runs one"):format(record.engine))
+      .. "; more requests to a step; fewer processes on its cores",
     confidence = "high",
   }
 end

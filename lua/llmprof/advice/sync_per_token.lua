@@ -33,14 +33,15 @@ local function remedy_within(results, experts)
 end
 
 
--- When launches are what the GPU waits for, only the time in the waiting calls
--- themselves comes back; else launching ahead can hide all of it.
-local function gain_of(results, stage, share)
-  if evidence.is_held_up(results, stage) then
-    return stage.waiting.sync_ns * share, "launches stay as slow as they are"
+-- A wait costs what the GPU is idle for it: while the CPU is still in the call, and, of one
+-- at a step's end where the CPU would else be ahead, until the next step has begun. Nil
+-- where that is not known.
+local function gain_of(results, stage, part, at_end)
+  if not at_end or evidence.is_held_up(results, stage) then
+    return stage.waiting.sync_ns * part.share, "launches stay as slow as they are"
   end
-  return evidence.waiting(results, stage) * share,
-    "without the wait the CPU stays ahead of the GPU"
+  local steps = stage.between_steps
+  return steps and steps.idle_ns * part.share, "without the wait the next step is launched in time"
 end
 
 
@@ -71,15 +72,15 @@ end
 
 
 local function report_part(results, stage, part, words, report)
-  local gain, assumption = gain_of(results, stage, part.share)
+  local gain, assumption = gain_of(results, stage, part, words.at_end)
   report.finding {
     stage = stage.name,
     title = words.title,
     evidence = part.notes,
     try = words.try,
-    gain_ns = gain,
-    spends = "waiting",
-    assumption = assumption,
+    gain_ns = gain or nil,
+    spends = gain and "waiting" or nil,
+    assumption = gain and assumption or nil,
     confidence = "medium",
   }
 end
@@ -121,8 +122,8 @@ local function examine_stage(results, stage, report)
     report_part(results, stage, inside, within_words(results, stage, inside, within), report)
   end
   if last.calls >= PER_STEP * stage.steps then
-    report_part(results, stage, last, { title = ("%s waits for the GPU at every token"):format(
-      stage.name), try = token_remedy(results) }, report)
+    report_part(results, stage, last, { at_end = true, try = token_remedy(results),
+      title = ("%s waits for the GPU at every token"):format(stage.name) }, report)
   end
   return "what the waits are for is not known"
 end

@@ -16,6 +16,9 @@
 --   figures        what the page at endpoints.metrics calls the engine's own numbers:
 --                  figure -> names, the first that is there counts; figures are those of
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
+--   knobs          what to set where the GPU waits for the CPU: { graphs, where decode launches
+--                  kernel by kernel; ahead, where it replays graphs }, with what is on by
+--                  itself (optional)
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
 local files = require "llmprof.io.files"
@@ -30,6 +33,15 @@ function engines.all()
     list[i] = require("llmprof.engines." .. name)
   end
   return list
+end
+
+
+-- The engine of a name, or nil.
+function engines.named(name)
+  for _, engine in ipairs(engines.all()) do
+    if engine.name == name then return engine end
+  end
+  return nil
 end
 
 

@@ -7,6 +7,9 @@ function llama_cpp.step() return nil end
 llama_cpp.kernels = { "mul_mat_vec_q", "mul_mat_q<", "^void mul_mat_vec<", "mul_mat_vec_f<",
   "mul_mat_f<", "quantize_q8_1", "k_bin_bcast", "flash_attn_ext_" }
 
+llama_cpp.knobs = { graphs = "CUDA graphs, which its build has to have and "
+  .. "GGML_CUDA_DISABLE_GRAPHS turns off" }
+
 llama_cpp.switches = { env = {}, text = "it has no labels" }
 
 llama_cpp.endpoints = { health = "/health", metrics = "/metrics" }

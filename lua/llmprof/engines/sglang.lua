@@ -39,6 +39,12 @@ sglang.marks = { "^scheduler%.", "^NVTX:scheduler%." }
 
 sglang.kernels = { "sglang::", "sgl_kernel" }
 
+sglang.knobs = {
+  graphs = "CUDA graphs, which --disable-cuda-graph turns off, up to the batches that are served "
+    .. "(--cuda-graph-max-bs)",
+  ahead = "the overlap scheduler, which is on unless --disable-overlap-schedule",
+}
+
 sglang.switches = {
   env = { SGLANG_ENABLE_NVTX_SCHEDULER = "1" },
   text = "SGLANG_ENABLE_NVTX_SCHEDULER=1 and the package nvtx: the scheduler marks what it runs",

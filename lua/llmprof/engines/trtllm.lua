@@ -19,6 +19,11 @@ trtllm.marks = { "%[Executor%] " }
 
 trtllm.kernels = { "tensorrt_llm::" }
 
+trtllm.knobs = {
+  graphs = "CUDA graphs of the batches that are served (cuda_graph_config)",
+  ahead = "the overlap scheduler, which is on unless disable_overlap_scheduler",
+}
+
 trtllm.switches = {
   env = { TLLM_LLMAPI_ENABLE_NVTX = "1" },
   text = "the PyTorch backend marks its steps by itself",

@@ -32,6 +32,12 @@ end
 -- Ranges of VLLM_NVTX_SCOPES_FOR_PROFILING.
 vllm.marks = { "^gpu_model_runner: ", "^EngineCore" }
 
+vllm.knobs = {
+  graphs = "CUDA graphs, which --enforce-eager turns off, of the batches that are served "
+    .. "(cudagraph_capture_sizes in --compilation-config)",
+  ahead = "asynchronous scheduling (--async-scheduling; newer versions have it on)",
+}
+
 vllm.kernels = { "vllm::", "^reshape_and_cache" }
 
 vllm.switches = {

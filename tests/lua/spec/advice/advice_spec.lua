@@ -227,12 +227,12 @@ describe("all rules", function()
 launch_bound decode 154.86 ms
 sync_per_token decode 0.39 ms
 sync_per_token decode 0.04 ms
-cat_cache decode 0.34 ms
+cat_cache decode -
 graph_missing decode 154.86 ms
 launch_bound prefill 58.00 ms
-small_elementwise decode 47.33 ms
-small_elementwise prefill 15.89 ms
-casts decode 13.72 ms
+small_elementwise decode 47.20 ms
+small_elementwise prefill 15.85 ms
+casts decode 13.68 ms
 large_elementwise sam 4.83 ms
 layout_copies sam 1.72 ms
 gemm_precision prefill 0.18 ms

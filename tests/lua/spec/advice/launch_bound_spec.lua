@@ -69,6 +69,25 @@ gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
       text:match "\n(try[^\n]*)")
   end)
 
+  it("names what the engine at hand can be set to, by what is on already", function()
+    local function try_of(name, launches)
+      return said({ stages = { support.slow_decode { launches = launches } },
+        engine = { name = name, title = "Engine" } }):match "\n(try[^\n;]*)"
+    end
+    assert.equal("try: CUDA graphs, which --enforce-eager turns off, of the batches that are "
+      .. "served (cudagraph_capture_sizes in --compilation-config)", try_of("vllm", 1000))
+    assert.equal("try: asynchronous scheduling (--async-scheduling", try_of("vllm", 10))
+    assert.match("%-%-disable%-cuda%-graph", try_of("sglang", 1000))
+    assert.match("overlap scheduler", try_of("trtllm", 10))
+    assert.equal("try: CUDA graphs of the batches that are served, by the settings of Engine",
+      try_of("other", 1000))
+  end)
+
+  it("gives no gain in the whole run, which holds the start, too", function()
+    assert.no_match("gain", said { stages = { support.slow_decode() },
+      repeats = { whole_run = true, count = 1, used = 1 } })
+  end)
+
   it("is silent about a busy GPU", function()
     assert.equal("", said { stages = { support.decode() } })
   end)

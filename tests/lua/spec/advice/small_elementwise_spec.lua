@@ -19,7 +19,7 @@ decode runs many short elementwise kernels (decode, confidence medium)
 - kernel 3, mul: 300 calls, 600.00 µs (timeline)
 - kernel 7, rms: 100 calls, 300.00 µs (timeline)
 try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
-gain: 21333333 of 100000000 ns, waiting, if 3 of them become one on average, and each launch has an equal part in the GPU's waiting
+gain: 20533333 of 100000000 ns, waiting, if 3 of them become one on average, and each launch has an equal part in the 77.00 ms that the GPU waits for all of them
 kernels: 3 7
 ]], said(support.slow_decode(), { short, norm }))
   end)
