@@ -10,20 +10,19 @@ local found = {}
 local COMPUTE, COMMUNICATION = 0, 1
 
 
--- What the name of a kernel says: op ("all-reduce"), algorithm, protocol, type, and
--- whose it is.
+-- What the name of a kernel says: op ("all-reduce"), and whose it is.
 local operations = {
   { "reduce_?scatter", "reduce-scatter" }, { "all_?reduce", "all-reduce" },
   { "cross_device_reduce", "all-reduce" }, { "all_?gather", "all-gather" },
   { "all_?to_?all", "all-to-all" }, { "moea2a", "all-to-all" }, { "dispatch", "dispatch" },
   { "combine", "combine" }, { "broadcast", "broadcast" }, { "send_?recv", "send-receive" },
-  { "reduce", "reduce" },
+  { "reduce", "reduce" }, { "userbuffers_.*sum", "all-reduce" },
 }
 
 local libraries = {
   { "^nccl", "NCCL" }, { "cross_device_reduce", "custom all-reduce" }, { "deep_?ep", "DeepEP" },
   { "quickreduce", "quick all-reduce" }, { "symmetric_memory", "symmetric memory" },
-  { "nvshmem", "NVSHMEM" },
+  { "nvshmem", "NVSHMEM" }, { "flashinfer", "FlashInfer" }, { "tensorrt_llm", "TensorRT-LLM" },
 }
 
 local function first_of(list, text)
@@ -34,27 +33,11 @@ local function first_of(list, text)
 end
 
 
-local algorithms = { "RING", "TREE", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS_TREE", "NVLS", "PAT" }
-local protocols = { "LL128", "LL", "SIMPLE" }
-
-local function named(list, short)
-  for _, word in ipairs(list) do
-    if short:find("_" .. word .. "%f[_%z]") or short:find("_" .. word .. "$") then return word end
-  end
-  return nil
-end
-
-
--- { op, library, algorithm, protocol }, as far as a kernel's names tell.
+-- { op, library }, as far as a kernel's names tell: not NCCL's algorithm and protocol, as one
+-- kernel is called RING_LL whatever runs.
 function found.describe(name, short)
-  local lower = name:lower()
-  local about = { op = first_of(operations, (short or name):lower()) or "other",
-    library = first_of(libraries, lower) or "other" }
-  if about.library == "NCCL" then
-    about.algorithm, about.protocol = named(algorithms, short or name), named(protocols, short
-      or name)
-  end
-  return about
+  return { op = first_of(operations, (short or name):lower()) or "other",
+    library = first_of(libraries, name:lower()) or "other" }
 end
 
 

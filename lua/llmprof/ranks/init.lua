@@ -98,7 +98,10 @@ end
 local function note_lacking(made, left_out)
   for _, part in ipairs(made.parts) do
     local name = part.about.file:match "([^/]*)$"
-    if #part.about.ranks == 0 then
+    if part.about.unserved_calls then
+      left_out[#left_out + 1] = ("%s: GPU activity was not recorded: %s CUDA calls, and no operation "
+        .. "of a GPU: no rank"):format(name, text.count(part.about.unserved_calls))
+    elseif #part.about.ranks == 0 then
       left_out[#left_out + 1] = name .. ": no kernels of a known process: no rank"
     elseif #made.parts > 1 and collectives_of(part) == 0 then
       left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"

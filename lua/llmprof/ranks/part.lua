@@ -227,6 +227,14 @@ function part.steps(trace, given)
 end
 
 
+-- The CUDA calls of a trace without any operation of a GPU, whose activity was not recorded;
+-- nil with one, or without calls.
+local function unserved_calls(trace)
+  local calls = #errors.check(trace:frame "api")
+  return #errors.check(trace:frame "gpu") == 0 and calls > 0 and calls or nil
+end
+
+
 -- Of one trace: { about, steps (nil where none are known), collectives, kernels, busy (of
 -- pipeline.busy; nil without sends and receives) }.
 -- file: what it is called. given: mark_collectives (see steps.label_work),
@@ -249,7 +257,8 @@ function part.of(trace, file, given, stays)
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
     devices_of(trace)), source = known and known.source, engine = known and known.engine,
     startup_steps = known and known.startup_steps,
-    idle_threads = known and known.idle_threads and json.list(known.idle_threads) }
+    idle_threads = known and known.idle_threads and json.list(known.idle_threads),
+    unserved_calls = unserved_calls(trace) }
   local counted, many = counted_kernels(kernels, known)
   local borrowed = stays and many
   local made = { about = about, steps = known and kept(known.frame, columns.steps),

@@ -367,8 +367,8 @@ columns.step_rows = {
 
 columns.collectives = {
   name("name", "kernel", 48), word("op", "operation"), word("library", "by"),
-  word("algorithm", "algorithm"), word("protocol", "protocol"), count("count", "a rank"),
-  count("matched", "matched"), ms("total_ns", "all ranks"), ms("waiting_ns", "waiting"),
+  count("count", "a rank"), count("matched", "matched"),
+  ms("total_ns", "all ranks"), ms("waiting_ns", "waiting"),
   ms("transfer_ns", "transfer"), us("transfer_p50_ns", "transfer p50"),
   us("skew_p50_ns", "skew p50"),
   { key = "bytes", title = "message KB", scale = 1e-3, digits = 1, optional = true },

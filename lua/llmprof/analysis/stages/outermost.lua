@@ -1,46 +1,57 @@
--- Stages of a trace that no recipe declares: the outermost NVTX push/pop ranges of
--- its main domain.
+-- Stages of a trace that no recipe declares: the outermost NVTX ranges of its main domain,
+-- push/pop ranges or, without any, those by start and end that end on their own thread.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local named = require "llmprof.analysis.kernels.range_texts"
 
 local outermost = {}
 
-local PUSH_POP = 0 -- style of a range
+-- Styles of ranges.
+local PUSH_POP, START_END = 0, 1
 
-local OPERATORS = "PyTorch" -- domain
+-- Libraries mark their own calls in domains of their own, which are no stages of a program;
+-- PyTorch is what readers of its traces call operators. XLA's (TSL) are: there are no others
+-- of a JAX program.
+local LIBRARIES = { cccl = true, cub = true, thrust = true, nccl = true, rccl = true,
+  nvshmem = true, ucx = true, mpi = true, nvjpeg = true, npp = true, cutlass = true,
+  pytorch = true }
 
 -- More texts than this at the top are numbered requests or steps, not stages.
 local MOST_STAGES = 32
 
 
--- The outermost push/pop ranges by domain ("" is the default one).
-local function by_domain(ranges)
+-- CUDA's libraries are all called alike: cuBLAS, cuDNN, cuFFT.
+local function is_library(domain)
+  return LIBRARIES[domain:lower()] or domain:find "^cu%u%u" ~= nil
+end
+
+
+-- The outermost ranges of a style by domain ("" is the default one), but for libraries'.
+local function by_domain(ranges, style)
   local domains = {}
-  for _, row in ipairs(ranges:where { style = PUSH_POP, level = 0 }
+  for _, row in ipairs(ranges:where { style = style, level = 0 }
     :group { by = { "domain", "tag" }, total = { "start", "duration" } }) do
     local name = row.domain or ""
-    local domain = domains[name] or { name = name, total = 0, tags = {} }
-    domains[name] = domain
-    domain.total = domain.total + row.duration.total
-    if row.tag then table.insert(domain.tags, { tag = row.tag, first = row.start.min }) end
+    if not is_library(name) then
+      local domain = domains[name] or { name = name, total = 0, tags = {} }
+      domains[name] = domain
+      domain.total = domain.total + row.duration.total
+      if row.tag then table.insert(domain.tags, { tag = row.tag, first = row.start.min }) end
+    end
   end
   return domains
 end
 
 
--- The default domain where it has any range, else the one that covers most. What readers of
--- PyTorch's traces call OPERATORS is none.
+-- The default domain where it has any range, else the one that covers most.
 local function main_domain(domains)
   local main = domains[""]
   if main then return main end
-  for name, domain in pairs(domains) do
-    if name == OPERATORS then goto continue end
+  for _, domain in pairs(domains) do
     if not main or domain.total > main.total
       or (domain.total == main.total and domain.name < main.name) then
       main = domain
     end
-    ::continue::
   end
   return main
 end
@@ -83,7 +94,8 @@ end
 -- empty where there are no such ranges, or more texts than stages could have.
 function outermost.stages(trace)
   local ranges = errors.check(trace:frame "ranges")
-  local domain = main_domain(by_domain(ranges))
+  local domain = main_domain(by_domain(ranges, PUSH_POP))
+    or main_domain(by_domain(ranges, START_END))
   local tags = domain and without_steps(domain.tags) or {}
   if #tags > MOST_STAGES then return {} end
   table.sort(tags, function(a, b)

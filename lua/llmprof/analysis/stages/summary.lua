@@ -229,11 +229,12 @@ local function summarize(declared, instances, given)
     records[i] = instance_record(instance)
     if instance.used then used[#used + 1] = instance end
   end
-  local stage = { name = declared.name, parent = declared.parent, instances = records,
-    wall = timing(used) }
+  local stage = { name = declared.name, parent = declared.parent, instances = records }
   if #used == 0 then return stage end
   stage.repeats = repeats_in(used)
   stage.host_ns = mean_host(used)
+  if #given.found.ops == 0 then return stage end -- GPU activity was not recorded
+  stage.wall = timing(used)
   local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
   stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
   stage.gpu_time_ns = mean(used, "gpu_time")

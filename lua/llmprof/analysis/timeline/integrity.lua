@@ -92,6 +92,10 @@ local function captured_launches(api, names)
 end
 
 
+-- What leaves all of a GPU's activity out of a capture.
+local UNRECORDED = "profile with no other client of CUPTI in the program (torch.profiler); trace "
+  .. "forked workers (nsys.trace_fork_before_exec=true); see what the recorder says of GPU clocks"
+
 local function launches(state)
   local issued, served = -state.captured_launches, 0
   for name, calls in pairs(state.api_calls) do
@@ -101,6 +105,10 @@ local function launches(state)
     end
   end
   if issued <= 0 or not state.knows "calls" then return nil end
+  if state.ops == 0 then
+    return { level = "problem", text = ("GPU activity was not recorded: %s kernel launches, and "
+      .. "no operation of a GPU"):format(text.count(issued)), fix = UNRECORDED }
+  end
   local lost = (issued - served) / issued
   return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
     text = ("%s kernel launches, %s without a kernel"):format(text.count(issued),

@@ -53,14 +53,14 @@ describe("llmprof.analysis.stages.breakdown", function()
     assert.same({
       name = "decode",
       categories = { { category = "gemm", gpu_time_ns = 100, calls = 1, share = 100 / 180 },
-        { category = "other", gpu_time_ns = 50, calls = 1, share = 50 / 180 },
+        { category = "elementwise", gpu_time_ns = 50, calls = 1, share = 50 / 180 },
         { category = "memory", gpu_time_ns = 30, calls = 1, share = 30 / 180 } },
       between_steps = { count = 2, between_ns = 50, idle_ns = 50, launch_ns = 0, sync_ns = 0,
         memory_ns = 0, other_ns = 0, host_ns = 50 },
       waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1440 },
       api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
         memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
-      waits = { { before = "other", after = "copy", calls = 1, ns = 300 } },
+      waits = { { before = "elementwise", after = "copy", calls = 1, ns = 300 } },
       launch_delay = { queued_share = 1, median_ns = 30 },
     }, add()[3])
   end)
@@ -82,7 +82,7 @@ describe("llmprof.analysis.stages.breakdown", function()
   it("covers the whole run", function()
     local whole = add({})[1]
     assert.same({ { category = "gemm", gpu_time_ns = 1520, calls = 6, share = 1520 / 1960 },
-      { category = "other", gpu_time_ns = 300, calls = 5, share = 300 / 1960 },
+      { category = "elementwise", gpu_time_ns = 300, calls = 5, share = 300 / 1960 },
       { category = "memory", gpu_time_ns = 140, calls = 4, share = 140 / 1960 } },
       whole.categories)
     assert.is_nil(whole.launch_delay)
@@ -180,6 +180,18 @@ describe("llmprof.analysis.timeline.integrity", function()
       ok("order", "0 of 15 GPU operations begin before their launch"),
       ok("rows", "no row is there twice"),
       ok("streams", "streams run one operation after the other") } }, judge "small")
+  end)
+
+  it("says that nothing of a GPU was recorded", function()
+    local made = integrity.judge { trace = timeline.of [[
+knows calls
+call 10 12 id=1 cudaLaunchKernel
+call 20 22 id=2 cudaLaunchKernel
+]] }
+    assert.equal("poor", made.verdict)
+    assert.equal("GPU activity was not recorded: 2 kernel launches, and no operation of a GPU",
+      made.checks[1].text)
+    assert.match("torch.profiler", made.checks[1].fix)
   end)
 
   it("finds everything wrong with a broken one", function()

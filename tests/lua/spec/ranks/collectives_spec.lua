@@ -1,0 +1,16 @@
+-- What names of kernels tell of collectives.
+local collectives = require "llmprof.ranks.collectives"
+
+describe("names of collectives", function()
+  it("tell no algorithm and no protocol of NCCL, whose kernels run others, too", function()
+    assert.same({ op = "all-reduce", library = "NCCL" },
+      collectives.describe "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
+  end)
+
+  it("tell what is fused with them", function()
+    local name = "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot<8>(P)"
+    assert.same({ op = "all-reduce", library = "FlashInfer" }, collectives.describe(name))
+    assert.equal("all-reduce",
+      collectives.describe("userbuffers_fp16_sum_inplace_gpu_mc_rmsnorm").op)
+  end)
+end)
