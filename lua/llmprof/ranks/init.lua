@@ -98,9 +98,10 @@ end
 local function note_lacking(made, left_out)
   for _, part in ipairs(made.parts) do
     local name = part.about.file:match "([^/]*)$"
-    if part.about.unserved_calls then
-      left_out[#left_out + 1] = ("%s: GPU activity was not recorded: %s CUDA calls, and no operation "
-        .. "of a GPU: no rank"):format(name, text.count(part.about.unserved_calls))
+    local unserved = part.about.unserved
+    if unserved then
+      left_out[#left_out + 1] = ("%s: GPU activity was not recorded for %d of %d processes that "
+        .. "launch work: they are no ranks"):format(name, unserved.count, unserved.of)
     elseif #part.about.ranks == 0 then
       left_out[#left_out + 1] = name .. ": no kernels of a known process: no rank"
     elseif #made.parts > 1 and collectives_of(part) == 0 then

@@ -227,11 +227,21 @@ function part.steps(trace, given)
 end
 
 
--- The CUDA calls of a trace without any operation of a GPU, whose activity was not recorded;
--- nil with one, or without calls.
-local function unserved_calls(trace)
-  local calls = #errors.check(trace:frame "api")
-  return #errors.check(trace:frame "gpu") == 0 and calls > 0 and calls or nil
+-- Processes that launch, and how many of them have no operation of a GPU: its activity was not
+-- recorded there. { count, of }; nil where there are none.
+local function unserved(trace)
+  local served, launching, made = {}, {}, { count = 0, of = 0 }
+  for _, row in ipairs(errors.check(trace:frame "gpu"):group { by = { "pid" } }) do
+    served[row.pid or -1] = true
+  end
+  for _, row in ipairs(errors.check(trace:frame "api"):group { by = { "pid", "name" } }) do
+    local pid = row.pid or -1
+    if not launching[pid] and row.name and row.name:find "Launch" then
+      launching[pid], made.of = true, made.of + 1
+      made.count = made.count + (served[pid] and 0 or 1)
+    end
+  end
+  return made.count > 0 and made or nil
 end
 
 
@@ -258,7 +268,7 @@ function part.of(trace, file, given, stays)
     devices_of(trace)), source = known and known.source, engine = known and known.engine,
     startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
-    unserved_calls = unserved_calls(trace) }
+    unserved = unserved(trace) }
   local counted, many = counted_kernels(kernels, known)
   local borrowed = stays and many
   local made = { about = about, steps = known and kept(known.frame, columns.steps),

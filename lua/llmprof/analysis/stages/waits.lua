@@ -4,6 +4,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local spans = require "llmprof.spans"
+local tuple = require("llmprof.tables.keys").tuple
 local waiting = require "llmprof.analysis.stages.idle_causes"
 local steps = require "llmprof.analysis.stages.steps"
 
@@ -18,12 +19,13 @@ local check = errors.check
 -- Operations of each thread that launched some; nil of others.
 local function by_thread(ops)
   local list = {}
-  return function(tid)
-    if list[tid] == nil then
-      local own = check(ops:where { launch_tid = tid })
-      list[tid] = #own > 0 and own or false
+  return function(pid, tid)
+    local key = tuple(pid, tid)
+    if list[key] == nil then
+      local own = check(ops:where { launch_pid = pid, launch_tid = tid })
+      list[key] = #own > 0 and own or false
     end
-    return list[tid] or nil
+    return list[key] or nil
   end
 end
 
@@ -109,10 +111,11 @@ function waits.grouper(trace, ops, kernels)
   for _, kernel in ipairs(kernels) do categories[kernel.name] = kernel.category end
   return function(instances)
     local inside, groups = steps.within(waiting_calls, instances), {}
-    for _, thread in ipairs(inside:group { by = { "tid" } }) do
-      local own = thread.tid and ops_of(thread.tid)
+    for _, thread in ipairs(inside:group { by = { "pid", "tid" } }) do
+      local own = thread.tid and ops_of(thread.pid, thread.tid)
       if own then
-        add(groups, add_neighbours(check(inside:where { tid = thread.tid }), own), categories)
+        local calls = check(inside:where { pid = thread.pid, tid = thread.tid })
+        add(groups, add_neighbours(calls, own), categories)
       end
     end
     return listed(groups, #instances)

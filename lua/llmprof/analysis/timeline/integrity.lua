@@ -76,19 +76,31 @@ local function is_launch(name)
 end
 
 
+-- The captures of streams on one thread, from its calls that begin and end them.
+local function captures_of(begins, ends)
+  local list = {}
+  for i = 1, math.min(#begins, #ends) do
+    list[i] = { start = begins:get(i, "start"), stop = ends:get(i, "end") }
+  end
+  return list
+end
+
+
 -- Launches recorded into a graph run nothing by themselves: those between the
 -- start and the end of a stream capture on the same thread.
 local function captured_launches(api, names)
-  local begins = api:where { name = names "BeginCapture" }
-  local ends = api:where { name = names "EndCapture" }
-  local captures = {}
-  for i = 1, math.min(#begins, #ends) do
-    local tid = begins:get(i, "tid")
-    captures[#captures + 1] = tid and { tid = tid, start = begins:get(i, "start"),
-      stop = ends:get(i, "end") }
+  local begun = api:where { name = names "BeginCapture" }
+  if #begun == 0 then return 0 end
+  local ended = api:where { name = names "EndCapture" }
+  local all, count = check(api:where { name = names(is_launch) }), 0
+  for _, thread in ipairs(begun:group { by = { "pid", "tid" } }) do
+    local own = { pid = thread.pid, tid = thread.tid }
+    if thread.tid then
+      count = count + #check(check(all:where(own)):within(captures_of(begun:where(own),
+        ended:where(own))))
+    end
   end
-  if #captures == 0 then return 0 end
-  return #check(api:where { name = names(is_launch) }:within(captures, "tid"))
+  return count
 end
 
 

@@ -78,9 +78,9 @@ end
 -- Frames by themselves, as kernels alone ascend in start.
 local unique = {
   { { "kernels", "transfers", "graphs" }, "GPU operations",
-    { "start", "end", "device", "stream", "name", "correlation" } },
-  { { "api" }, "API calls", { "start", "end", "tid", "name", "correlation" } },
-  { { "ranges" }, "NVTX ranges", { "start", "end", "tid", "text", "domain" } },
+    { "start", "end", "pid", "device", "stream", "name", "correlation" } },
+  { { "api" }, "API calls", { "start", "end", "pid", "tid", "name", "correlation" } },
+  { { "ranges" }, "NVTX ranges", { "start", "end", "pid", "tid", "text", "domain" } },
 }
 
 
