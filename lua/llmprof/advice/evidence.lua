@@ -414,9 +414,9 @@ end
 function evidence.saving(results, stage, group, share, how)
   if not evidence.is_held_up(results, stage) or evidence.replays_graphs(stage) then
     return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
-  elseif not stage.waiting then
-    return {}
   end
+  local _, source = evidence.stage_time(results, stage)
+  if source == evidence.TIMELINE and not stage.waiting then return {} end
   local launches, budget = math.max(stage.launches, stage.kernels),
     evidence.launching(results, stage)
   return { gain_ns = budget * group.calls * share / launches, spends = "waiting",

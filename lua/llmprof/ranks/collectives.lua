@@ -22,7 +22,7 @@ local operations = {
 local libraries = {
   { "^nccl", "NCCL" }, { "cross_device_reduce", "custom all-reduce" }, { "deep_?ep", "DeepEP" },
   { "quickreduce", "quick all-reduce" }, { "symmetric_memory", "symmetric memory" },
-  { "nvshmem", "NVSHMEM" }, { "flashinfer", "FlashInfer" }, { "tensorrt_llm", "TensorRT-LLM" },
+  { "nvshmem", "NVSHMEM" },
 }
 
 local function first_of(list, text)

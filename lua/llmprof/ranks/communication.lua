@@ -110,10 +110,10 @@ local function sized_of(met)
 end
 
 
--- Each kernel of a collective: { name, op, library, count (of one
--- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
--- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link
--- (its name), link_share (of what it carries in one direction) }, as far as known.
+-- Each kernel of a collective: { name, op, library, count (of one rank), decode_count (the
+-- same in decode steps), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
+-- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link (its name), link_share (of what it
+-- carries in one direction) }, as far as known.
 function communication.kernels(met, link)
   local list, own_of, decoding, sized = json.list {}, {}, in_decode(met), sized_of(met)
   for _, group in ipairs(matched_of(met):group { by = { "short_name" }, sum = { "waiting" } }) do

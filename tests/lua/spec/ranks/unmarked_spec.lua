@@ -52,8 +52,8 @@ describe("steps that nothing marks", function()
       .. "process 77 python\nthread 77 pid=77 main\n"
       .. "call 1 2 pid=77 thread=77 id=1 cudaLaunchKernel\n")
     local part = rank_view.part(trace, "run.sqlite", rank_view.knowledge())
-    assert.same({ "run.sqlite: GPU activity was not recorded for 1 of 2 processes that launch work: "
-      .. "they are no ranks" }, ranks.examine({ part }, {}).left_out)
+    assert.same({ "run.sqlite: GPU activity was not recorded for 1 of 2 processes that launch "
+      .. "work: they are no ranks" }, ranks.examine({ part }, {}).left_out)
   end)
 
   it("are without those of start-up, which are counted", function()

@@ -27,7 +27,8 @@ range 400 410 domain=%s step
   end)
 
   it("takes ranges by start and end where there are no others", function()
-    local pairs_of = "range 0 50 style=start_end step\nrange 10 60 style=start_end end_thread=2 way\n"
+    local pairs_of = "range 0 50 style=start_end step\n"
+      .. "range 10 60 style=start_end end_thread=2 way\n"
     assert.same({ { name = "step" } }, outermost.stages(timeline.of(pairs_of)))
     assert.same({ { name = "decode" } },
       outermost.stages(timeline.of(pairs_of .. "range 100 150 decode\n")))
