@@ -509,6 +509,7 @@ function Groups:mean(column) end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.collective_totals
+---@field beyond_ns? number Of that, beyond what such transfers take: it may be waiting for a rank that is not in the capture; ns
 ---@field collective_ns? number Nanoseconds
 ---@field count integer Kernels
 ---@field exposed_ns? number Nanoseconds
@@ -891,6 +892,16 @@ function Groups:mean(column) end
 ---@field phase? string
 ---@field rank integer Its number, from 0
 
+---@class llmprof.results.late_rank
+---@field gain_ns? number What it needs more than the next slowest, late_ns at most; absent where the CPU time of a rank is not known; ns
+---@field late_ns number After the next to last, in all collectives of the step; ns
+---@field next_rank? integer The next slowest
+---@field phase string
+---@field rank integer Its number, from 0
+---@field ranks llmprof.results.rank_need[] That meet in the collectives
+---@field share number Of the waiting, what is for it
+---@field steps integer Of it, that count
+
 ---@class llmprof.results.latency
 ---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
 ---@field host? llmprof.results.host_step The CPU's side of the steps: the ranges that mark them
@@ -1152,12 +1163,22 @@ function Groups:mean(column) end
 ---@field slowest_rank? integer Where the mean is longest
 ---@field total_ns number Nanoseconds
 
+---@class llmprof.results.rank_need
+---@field between_ns? number The same from the range to the next one, median; where the program marks its steps; ns
+---@field cpu_ns? number Its range on the CPU, less the calls of its thread that wait for the GPU; ns
+---@field rank integer Its number, from 0
+---@field start_ns? number Its range begins so long after that of the first rank; ns
+---@field steps integer That count
+---@field waiting_ns number In collectives, until the last rank had come; ns
+---@field work_ns number Any operation of it ran, less the waiting in collectives; ns
+
 ---@class llmprof.results.rank_steps
 ---@field busy_ns? number Any operation of it ran; ns
 ---@field collective_ns? number A collective of it ran; ns
 ---@field collectives? number A count, as the mean of the used instances
 ---@field copies? number A count, as the mean of the used instances
 ---@field count integer Steps; over ranks those of the rank with the most, or all where one has less than half of that
+---@field cpu_ns? number Its range on the CPU, less the calls of its thread that wait for the GPU; ns
 ---@field exposed_ns? number Of that, it did not; ns
 ---@field gpu_time_ns? number Sum of its operations; ns
 ---@field graphed? number Kernels that CUDA graphs ran
@@ -1182,6 +1203,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.ranks
 ---@field collectives? llmprof.results.collective_kernel[] Largest total time first
+---@field doubt? string Why transfers are not what they look like: ranks may be missing
 ---@field engine? string That wrote the labels
 ---@field engine_looks? llmprof.results.engine_look[] The engine's own numbers beside the steps, look for look
 ---@field expert_imbalance? number Time in kernels of experts: the busiest rank over the mean
@@ -1190,6 +1212,7 @@ function Groups:mean(column) end
 ---@field idle_threads? llmprof.results.idle_thread[] Threads of an engine while its GPU waited for steps
 ---@field kernels? llmprof.results.rank_kernel[] Once each, over all ranks; largest total time first
 ---@field kv_transfers? llmprof.results.kv_transfers From the end of prefills on one rank to the first steps on another
+---@field late? llmprof.results.late_rank[] Phases in which one rank keeps the others waiting, of steps that count
 ---@field layers? llmprof.results.layer[] Communication by phase and layer
 ---@field left_out string[] A line for each thing that is not in it, and why
 ---@field padded? llmprof.results.padded[] Batches that ran in the CUDA graph of a larger one
@@ -1423,6 +1446,7 @@ function Groups:mean(column) end
 ---@field collectives? number A count, as the mean of the used instances
 ---@field copies? number A count, as the mean of the used instances
 ---@field count integer Steps; over ranks those of the rank with the most, or all where one has less than half of that
+---@field cpu_ns? number Its range on the CPU, less the calls of its thread that wait for the GPU; ns
 ---@field exposed_ns? number Of that, it did not; ns
 ---@field generation? integer Requests in decode
 ---@field gpu_time_ns? number Sum of its operations; ns
@@ -1476,6 +1500,7 @@ function Groups:mean(column) end
 ---@field comm_hidden_ns? number Nanoseconds
 ---@field comm_time_ns? number Nanoseconds
 ---@field context? integer Requests in prefill
+---@field cpu_ns? number Its range on the CPU, less the calls of its thread that wait for the GPU; ns
 ---@field end_ns? number Of its range; ns
 ---@field generation? integer Requests in decode
 ---@field graphed? integer Kernels that CUDA graphs ran

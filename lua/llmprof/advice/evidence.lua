@@ -87,6 +87,44 @@ function evidence.steps_of_engine(results, report)
 end
 
 
+-- The ranks of the timeline, which is the first file, by number, and how many: instances of
+-- stages are of all of them.
+local function ranks_in_trace(results)
+  local list, own, count = results.ranks and results.ranks.ranks or {}, {}, 0
+  for _, rank in ipairs(list) do
+    if rank.file == list[1].file then own[rank.rank], count = true, count + 1 end
+  end
+  return own, count
+end
+
+
+-- How many ranks run a stage of the timeline side by side.
+function evidence.ranks_in_trace(results)
+  return math.max(select(2, ranks_in_trace(results)), 1)
+end
+
+
+-- Steps of a rank in an instance of the stage.
+function evidence.steps_in(results, stage)
+  local own, steps = ranks_in_trace(results), 0
+  for _, group in ipairs(results.ranks.stages or {}) do
+    for _, entry in ipairs(group.phase == stage.name and group.ranks or {}) do
+      if own[entry.rank] then steps = steps + entry.count end
+    end
+  end
+  return #stage.instances > 0 and math.max(steps / #stage.instances, 1) or 1
+end
+
+
+-- How long kernels of collectives wait for other ranks in an instance of the stage, ns; 0 where
+-- that is not known.
+function evidence.in_collectives(results, stage)
+  local group = results.ranks and stage_summary.steps_of(results.ranks, stage.name)
+  local waiting = group and math.min(group.waiting_ns or 0, group.exposed_ns or 0) or 0
+  return waiting > 0 and waiting * evidence.steps_in(results, stage) or 0
+end
+
+
 -- ---- stages ----
 
 -- The measured stages without a parent.

@@ -1,54 +1,120 @@
--- One rank comes last to the collectives, and the others wait for it.
+-- One rank comes last to the collectives of a stage's steps, and the others wait for it.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "rank_late", of_ranks = true, in_waiting = true }
 
+-- Of more ranks only those are told that say what limits the gain.
+local FEW = 8
 
--- Steps of a rank in an instance of the stage, whose instances are of all ranks of the
--- timeline, which is the first file.
-local function steps_of(stage, record, steps)
-  if not stage or #stage.instances == 0 then return 1 end
-  local ranks = 0
-  for _, rank in ipairs(record.ranks) do
-    if rank.file == record.ranks[1].file then ranks = ranks + 1 end
+
+local function entry_of(made, rank)
+  for _, own in ipairs(made.ranks) do
+    if own.rank == rank then return own end
   end
-  return math.max(steps * ranks / #stage.instances, 1)
 end
 
 
--- By how much the rank comes after the next to last in an instance of the stage, which
--- may hold several steps: so much earlier everything behind would be. nil without steps.
-local function lateness(results, record, verdict)
-  local late, steps = 0, nil
-  for _, place in ipairs(record.places or {}) do
-    if place.rank == verdict.rank and place.phase == verdict.phase then
-      late = late + place.late_ns
-    end
-  end
-  for _, group in ipairs(record.stages or {}) do
-    if group.phase == verdict.phase then steps = group.count end
-  end
-  if not verdict.phase or not steps or steps == 0 or late == 0 then return nil end
-  return late / steps * steps_of(evidence.find(results, verdict.phase), record, steps)
-end
-
-
-local function remedy(verdict)
-  if verdict.instead and verdict.instead:find("launched later", 1, true) then
-    return ("look at what the CPU of rank %d's process does, as its kernels are the same: its "
-      .. "cores and their NUMA node (numactl, taskset), other processes on them, and work that "
-      .. "this rank alone does between steps"):format(verdict.rank)
-  end
-  return ("look at what rank %d alone does there: an uneven division of layers, experts, heads or "
-    .. "requests, or a GPU that is slower or shared"):format(verdict.rank)
-end
-
+-- ---- what is said ----
 
 -- Of two it is one that waits.
-local function title_of(record, verdict)
-  if #record.ranks ~= 2 then return ("the other ranks wait for rank %d"):format(verdict.rank) end
-  local other = record.ranks[1].rank == verdict.rank and record.ranks[2] or record.ranks[1]
-  return ("rank %d waits for rank %d"):format(other.rank, verdict.rank)
+local function title_of(record, made)
+  if #record.ranks ~= 2 then return ("the other ranks wait for rank %d"):format(made.rank) end
+  local other = record.ranks[1].rank == made.rank and record.ranks[2] or record.ranks[1]
+  return ("rank %d waits for rank %d"):format(other.rank, made.rank)
+end
+
+
+local function lateness(made)
+  local waiting = 0
+  for _, own in ipairs(made.ranks) do waiting = waiting + own.waiting_ns / #made.ranks end
+  return evidence.note(evidence.TIMELINE, "ranks wait %s of a step in its collectives on the mean, "
+    .. "%s of that for rank %d, which comes %s after the next to last", evidence.time(waiting),
+    evidence.percent(made.share), made.rank, evidence.time(made.late_ns))
+end
+
+
+-- The CPU time of a step on the ranks that limit the gain.
+local function cpu_times(made)
+  local said = {}
+  for _, own in ipairs(made.ranks) do
+    if own.cpu_ns and (#made.ranks <= FEW or own.rank == made.rank or own.rank == made.next_rank)
+    then
+      said[#said + 1] = ("rank %d %s"):format(own.rank, evidence.time(own.cpu_ns))
+    end
+  end
+  return #said > 0 and evidence.note(evidence.TIMELINE, "CPU time of a step, its range less what "
+    .. "waits for the GPU: %s", table.concat(said, ", ")) or nil
+end
+
+
+-- Why nothing is to be gained where no rank is slower than the late one.
+local function no_gain(record, made)
+  local start = entry_of(made, made.rank).start_ns or 0
+  return evidence.note(evidence.TIMELINE, "neither its CPU nor its GPU takes longer for a step "
+    .. "than those of rank %d%s: that lengthens a step, not the time from one to the next%s",
+    made.next_rank,
+    start > 0 and (", it begins %s after the first rank"):format(evidence.time(start)) or "",
+    record.source == "labels" and "; the process that gives it its steps is not in the trace" or "")
+end
+
+
+local function notes_of(record, made)
+  local notes, verdict = { lateness(made) }, record.verdict or {}
+  if verdict.instead and verdict.rank == made.rank and verdict.phase == made.phase then
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", made.rank,
+      verdict.instead)
+  end
+  notes[#notes + 1] = cpu_times(made)
+  if made.gain_ns == 0 then notes[#notes + 1] = no_gain(record, made) end
+  return notes
+end
+
+
+-- ---- what to try ----
+
+local function remedy(record, made)
+  local rank, own, next_one = made.rank, entry_of(made, made.rank),
+    made.next_rank and entry_of(made, made.next_rank)
+  if made.gain_ns == 0 then
+    return ("see what begins the steps of rank %d later: %sits cores and their NUMA node (numactl, "
+      .. "taskset), and other processes on them"):format(rank, record.source == "labels"
+        and "how the engine hands its workers their steps, " or "")
+  elseif next_one and own.work_ns > (own.cpu_ns or 0) then
+    return ("look at what rank %d alone does there: an uneven division of layers, experts, heads "
+      .. "or requests, or a GPU that is slower or shared"):format(rank)
+  end
+  return ("look at what the CPU of rank %d's process does there that others do not: launches of "
+    .. "its own, an uneven division of layers, experts, heads or requests; its cores and their "
+    .. "NUMA node (numactl, taskset), and other processes on them"):format(rank)
+end
+
+
+-- ---- findings ----
+
+local function report_phase(results, record, made, report)
+  local stage = evidence.find(results, made.phase)
+  local gains = made.gain_ns and made.gain_ns > 0
+  report.finding {
+    stage = made.phase, title = title_of(record, made), evidence = notes_of(record, made),
+    try = remedy(record, made), confidence = "high",
+    gain_ns = gains and made.gain_ns * (stage and evidence.steps_in(results, stage) or 1) or nil,
+    spends = gains and "gpu" or nil,
+    assumption = gains and ("rank %d needs no more time for a step than rank %d, the next slowest")
+      :format(made.rank, made.next_rank) or nil,
+  }
+end
+
+
+-- Without steps: who is late, and nothing to hold it against.
+local function report_whole(record, report)
+  local verdict = record.verdict
+  local notes = { evidence.note(evidence.TIMELINE, "%s", verdict.text) }
+  if verdict.instead then
+    notes[2] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", verdict.rank,
+      verdict.instead)
+  end
+  report.finding { title = title_of(record, verdict), evidence = notes, confidence = "high",
+    try = remedy(record, { rank = verdict.rank, ranks = {} }) }
 end
 
 
@@ -57,20 +123,12 @@ function rule.examine(results, report)
   if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
-  if verdict.kind ~= "waiting" or not verdict.rank then return verdict.text end
-  local gain = lateness(results, record, verdict)
-  local notes = { evidence.note(evidence.TIMELINE, "%s", verdict.text) }
-  if verdict.instead then
-    notes[2] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", verdict.rank,
-      verdict.instead)
+  if verdict.kind == "unknown" then return verdict.text end
+  for _, made in ipairs(record.late or {}) do report_phase(results, record, made, report) end
+  if #(record.late or {}) == 0 and verdict.kind == "waiting" and verdict.rank then
+    report_whole(record, report)
   end
-  report.finding {
-    stage = verdict.phase, title = title_of(record, verdict),
-    evidence = notes, try = remedy(verdict), gain_ns = gain,
-    spends = gain and "gpu" or nil, assumption = gain and "it comes when the next to last does"
-      or nil, confidence = "high",
-    blocking = true, -- kernels of collectives and steps of the others are as long as it is late
-  }
+  return verdict.text
 end
 
 

@@ -100,6 +100,15 @@ local function add_bandwidth(made, sized, link)
 end
 
 
+-- The least that a link needs for a collective, ns; nil of operations that are not known.
+function communication.least(name, ranks, bytes, link)
+  local traffic = name and TRAFFIC[found.describe(name, name).op]
+  if not traffic then return nil end
+  local factor, parts = traffic(ranks)
+  return bytes * parts * factor / link.bytes_per_s * 1e9
+end
+
+
 local function sized_of(met)
   local list = {}
   local last = met.last:where { { "message", "~=", false } }

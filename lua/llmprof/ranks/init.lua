@@ -12,7 +12,10 @@ local engine_looks = require "llmprof.ranks.engine_looks"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
+local late = require "llmprof.ranks.late"
 local merged = require "llmprof.ranks.merged"
+local met_of = require "llmprof.ranks.met"
+local missing = require "llmprof.ranks.missing"
 local pack = require "llmprof.pack"
 local per_step = require "llmprof.ranks.per_step"
 local pipeline = require "llmprof.ranks.pipeline"
@@ -116,20 +119,29 @@ local function note_lacking(made, left_out)
 end
 
 
--- Numbers that are missing where names number the ranks; returns these ranks in words.
+-- Ranks that names and places tell to be missing; returns these in words.
 local function note_missing(made, left_out)
-  local seen, most, missing = {}, -1, {}
-  for _, rank in ipairs(made.ranks) do
-    seen[rank.rank], most = true, math.max(most, rank.rank)
+  local names = missing.names(made.ranks)
+  for _, name in ipairs(names) do
+    left_out[#left_out + 1] = ("%s: no file of it is there: waiting for it counts as transfer")
+      :format(name)
   end
-  for number = 0, most do
-    if not seen[number] then
-      missing[#missing + 1] = ("rank %d"):format(number)
-      left_out[#left_out + 1] = ("rank %d: no file of it is there: waiting for it counts as "
-        .. "transfer"):format(number)
-    end
+  return names
+end
+
+
+-- Transfers that are too long to be any, which is said of itself where no rank is known to be
+-- absent.
+local function note_beyond(record, absent, link)
+  local totals = record.totals
+  if totals.matched == 0 or not missing.is_worth(totals.beyond_ns, totals, #record.ranks) then
+    return
   end
-  return missing
+  record.doubt = ("%s of %s of transfer are far longer than such transfers take%s: another rank, "
+    .. "which is not in the capture, may be what they wait for"):format(
+    text.duration(totals.beyond_ns), text.duration(totals.transfer_ns),
+    link and (" over " .. link.name) or "")
+  if #absent == 0 then record.left_out[#record.left_out + 1] = record.doubt end
 end
 
 
@@ -279,7 +291,6 @@ end
 
 
 local function add_steps(record, made)
-  per_step.add(made)
   for _, part in ipairs(made.parts) do
     record.engine = record.engine or part.about.engine
   end
@@ -295,6 +306,49 @@ local function add_steps(record, made)
     if group.phase == "decode" and tokens and group.interval_ns and group.interval_ns > 0 then
       group.tokens_per_s = tokens / group.interval_ns * 1e9
     end
+  end
+end
+
+
+-- ---- who waits for whom ----
+
+-- Phases of which something does not count, in words.
+local function phases_of(windows)
+  local list, seen = {}, {}
+  for _, window in ipairs(windows) do
+    if not seen[window.phase] then seen[window.phase], list[#list + 1] = true, window.phase end
+  end
+  return table.concat(list, " and ")
+end
+
+
+-- The record as it would be of what counts alone, as far as the verdict asks. met: of that.
+local function of_counted(record, made, met)
+  local list, cold = {}, made.steps:where { { "uncounted", "~=", false } }
+  for i, rank in ipairs(record.ranks) do
+    list[i] = { rank = rank.rank, leader = rank.leader }
+  end
+  communication.add_to_ranks(list, met)
+  local spent = cold:group { sum = { "gpu_time" } }[1]
+  return setmetatable({ ranks = list, totals = communication.totals(met),
+    places = communication.places(met), uncounted = phases_of(made.windows),
+    gpu_time_ns = record.gpu_time_ns - (spent and spent.gpu_time.total or 0) },
+    { __index = record })
+end
+
+
+-- Add the verdict and, by phase, which rank is late; of steps that count. absent: ranks that are
+-- not there, in words.
+local function judge(record, made, absent)
+  local met, seen = made.met, record
+  if met and made.steps and made.windows then
+    met = met_of.counted(met)
+    seen = of_counted(record, made, met)
+  end
+  record.verdict = verdict.of(seen, met, absent)
+  if met and made.steps and #record.ranks > 1 then
+    record.late = late.phases(made, met.last, record.ranks, { source = record.source,
+      lacks = record.doubt ~= nil or #absent > 0 })
   end
 end
 
@@ -328,14 +382,15 @@ end
 -- (see steps.label_work, of kernels of experts; nil: none are known), link (of a GPU's:
 -- { name, bytes_per_s }), metrics (metrics.json, nil without), left_out (lines about files
 -- that could not be read or are there twice), unread (names of the former), far (of merged.of,
--- where several processes have the parts' collectives; each part says in `found` how many). The
--- parts' frames are taken over.
+-- where several processes have the parts' collectives; each part says in `found` how many),
+-- uncounted (what a timeline leaves out, see uncounted.windows). The parts' frames are taken over.
 function ranks.examine(parts, given)
-  local made = merged.of(parts, given.far)
+  local made = merged.of(parts, given.far, given.uncounted)
   local record = { ranks = made.ranks, files = file_records(made),
     left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
   note_lacking(made, record.left_out)
-  local missing = note_missing(made, record.left_out)
+  local absent = note_missing(made, record.left_out)
+  table.move(given.unread or {}, 1, #(given.unread or {}), #absent + 1, absent)
   note_unaligned(made, record.left_out)
   note_unmatched(made, record.left_out)
   note_fewer(made, record.left_out)
@@ -345,23 +400,28 @@ function ranks.examine(parts, given)
   local met = made.met
   if met then
     communication.add_to_ranks(record.ranks, met)
+    local link = link_between(record.ranks, given.link)
     record.totals = communication.totals(met)
-    record.collectives = communication.kernels(met, link_between(record.ranks, given.link))
+    record.totals.beyond_ns = missing.beyond(met, link)
+    record.collectives = communication.kernels(met, link)
+    note_beyond(record, absent, link)
     record.places = communication.places(met)
     record.layers = communication.layers(met)
   end
   if made.told_by then
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)
   end
-  if made.steps then add_steps(record, made) end
+  if made.steps then
+    per_step.add(made)
+    add_steps(record, made)
+  end
   record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
   record.kv_transfers = kv_transfers.of(made.steps)
   record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
-  table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
   for _, rank in ipairs(made.ranks) do
     rank.leader = made.groups[rank.rank] and made.groups[rank.rank].leader
   end
-  record.verdict = verdict.of(record, met, missing)
+  judge(record, made, absent)
   record.ranks = rank_records(record.ranks)
   return record, made
 end

@@ -8,6 +8,7 @@ local json = require "llmprof.json"
 local met = require "llmprof.ranks.met"
 local shares = require "llmprof.ranks.shares"
 local tuple = require("llmprof.tables.keys").tuple
+local uncounted = require "llmprof.ranks.uncounted"
 
 local matching = {}
 
@@ -189,8 +190,8 @@ end
 
 
 -- Have all processes match; returns what each answers, and the ranks that have collectives.
--- made: parts, ranks, and clocks, fits, groups, which are found here; drawn: of how many ranks a
--- page draws the rows, nil for none.
+-- made: parts, ranks, left_out, and clocks, fits, groups, windows, which are found here; drawn: of
+-- how many ranks a page draws the rows, nil for none.
 function matching.ask_all(made, ask, places, drawn)
   for i, clock in ipairs(made.clocks) do places[i].clock = clock end
   local answers = ask("kinds", { parts = places })
@@ -205,7 +206,9 @@ function matching.ask_all(made, ask, places, drawn)
   for i, clock in ipairs(made.clocks) do
     made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))
   end
+  made.windows = uncounted.windows(made.parts, made.clocks, made.left_out)
   return ask("match", { clocks = json.list(made.clocks), groups = told_groups(made.groups),
+    windows = made.windows,
     keys = matching_keys(told, made.groups), divisions = divisions,
     below = drawn and (worlds[drawn] or worlds[#worlds]) + 1 or nil }), worlds
 end

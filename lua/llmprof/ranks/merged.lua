@@ -8,6 +8,7 @@ local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local shares = require "llmprof.ranks.shares"
+local uncounted = require "llmprof.ranks.uncounted"
 
 local merged = {}
 
@@ -165,16 +166,17 @@ local function renumber_all(parts, ranks)
 end
 
 
-local function made_of(parts, ranks)
+local function made_of(parts, ranks, left_out)
   local moved, epoch = by_utc(parts)
-  return { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {}, groups = {} }
+  return { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {}, groups = {},
+    left_out = left_out }
 end
 
 
 -- Collectives on one clock, matched, and how they got there: { parts, ranks, clocks, epoch
 -- (UTC of time 0), fits, groups, met, collectives }. places: of renumber_all.
-local function collect(parts, ranks, places)
-  local made, files = made_of(parts, ranks), {}
+local function collect(parts, ranks, places, left_out)
+  local made, files = made_of(parts, ranks, left_out), {}
   for i, part in ipairs(parts) do files[places[i].number] = part.collectives end
   local share = shares.new(files)
   local function ask(name, told) return { share[name](share, told) } end
@@ -186,8 +188,8 @@ end
 
 -- The same where each process has collectives of its own: this one gets of them what tables need
 -- and, of the first `drawn` ranks, what a page draws.
-local function collect_from_all(parts, ranks, places, far)
-  local made = made_of(parts, ranks)
+local function collect_from_all(parts, ranks, places, far, left_out)
+  local made = made_of(parts, ranks, left_out)
   local answers, worlds = matching.ask_all(made, far.ask, places, far.drawn)
   made.met = matching.met(answers)
   if far.drawn and worlds then
@@ -224,7 +226,7 @@ local function add_pipeline(made, places)
   local told_by = on_one_clock(made.parts) and pipeline.find(made.ranks, made.collectives, busy)
   if not told_by then return made end
   local parts = apart(made.parts)
-  local again = collect(parts, made.ranks, places)
+  local again = collect(parts, made.ranks, places, made.left_out)
   again.parts, again.told_by = made.parts, told_by
   again.busy = joined(parts, "busy", again.clocks, PIPELINE_TIMES)
   again.p2p = joined(parts, "p2p", again.clocks, found.times)
@@ -235,20 +237,22 @@ end
 -- far: ask (a function that has every process of a job do a step of llmprof.ranks.shares with the
 -- parts that are its own, and gives the answers of all) and drawn; then parts have no
 -- collectives, nor sends and receives, but the number of their file, and `collectives` are a few.
--- nil where all is here.
+-- nil where all is here. left_out: what a timeline leaves out, see uncounted.windows.
 --
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
 -- collectives (with what core/ranks/collectives.h adds; each nil without any), kernels,
 -- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by
--- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }) }, and of a
+-- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }), windows (of
+-- uncounted.windows; steps and met have its mark) }, and of a
 -- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.
-function merged.of(given, far)
+function merged.of(given, far, left_out)
   local parts = merged.in_order(given)
   local ranks = number_ranks(parts)
   local places = renumber_all(parts, ranks)
-  local made = far and collect_from_all(parts, ranks, places, far)
-    or add_pipeline(collect(parts, ranks, places), places)
+  local made = far and collect_from_all(parts, ranks, places, far, left_out)
+    or add_pipeline(collect(parts, ranks, places, left_out), places)
   made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
+  made.steps = made.steps and uncounted.mark_steps(made.steps, made.windows)
   made.kernels = joined(parts, "kernels", made.clocks, {})
   return made
 end

@@ -13,8 +13,8 @@ met.frames = { "sums", "last", "steps" }
 
 local ORDER = {
   -- by rank, kernel and place: count, start (the first), duration, hidden, waiting (of those
-  -- that met others), members (the most), met (1: of those)
-  sums = { "world", "start", "key", "short_name", "phase", "layer", "met" },
+  -- that met others), members (the most), met (1: of those), uncounted (absent in what counts)
+  sums = { "world", "start", "key", "short_name", "phase", "layer", "met", "uncounted" },
   -- who came last, one for each collective
   last = { "world", "start", "key", "ordinal" },
   -- by rank and step, of those that met others: waiting, transfer
@@ -28,13 +28,13 @@ local SUMS = { { "count", "count" }, { "start", "min", "start" },
 local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
 
 local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
-  "message", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap",
-  "more_kernels" }
+  "message", "members", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap",
+  "more_kernels", "uncounted" }
 
 -- What is read of collectives, and of it what not all have.
 local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
   "number", "message", "start", "duration", "hidden", "instance", "members", "waiting", "transfer",
-  "skew", "late", "caused", "more_work", "more_gap", "more_kernels" }
+  "skew", "late", "caused", "more_work", "more_gap", "more_kernels", "uncounted" }
 local TEXTS = { short_name = true, phase = true }
 
 
@@ -60,11 +60,18 @@ function met.of(all)
   view:compute { name = "met", type = "integer", steps = { 1, { "instance" }, "where" } }
   local in_steps = view:where { met = 1, { "number", "~=", false } }
   return {
-    sums = view:group { by = { "world", "key", "short_name", "phase", "layer", "met" },
-      columns = SUMS },
+    sums = view:group { by = { "world", "key", "short_name", "phase", "layer", "met",
+      "uncounted" }, columns = SUMS },
     last = view:where({ { "late", "~=", false } }):select(LAST),
     steps = in_steps:group { by = { "world", "number" }, columns = OF_STEPS },
   }
+end
+
+
+-- The same of what counts alone; steps are as they were.
+function met.counted(all)
+  return { sums = errors.check(all.sums:where { uncounted = false }),
+    last = errors.check(all.last:where { uncounted = false }), steps = all.steps }
 end
 
 

@@ -296,10 +296,10 @@ end
 
 -- ---- bytes that may be a stranger's ----
 
--- Columns that a frame has where its trace had steps, or sends and receives; older files lack
--- the last one.
+-- Columns that a frame has where its trace had steps, sends and receives, or steps that are
+-- ranges; older files lack the last ones.
 local OPTIONAL = { phase = true, step = true, turn = true, place = true, said = true,
-  follows = true }
+  follows = true, cpu = true, cpu_after = true }
 
 -- Further off no time of a capture is: ns, some 36 years.
 local FAR = 1 << 60

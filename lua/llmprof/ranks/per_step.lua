@@ -15,9 +15,21 @@ local function add_start(all, steps)
 end
 
 
+-- Columns that only steps have which are ranges; absent of others.
+local function add_lacking(steps)
+  for _, name in ipairs { "cpu", "cpu_after" } do
+    if not rows.has(steps, name) then
+      rows.extend(steps, {}, { { name = name, type = "integer", unit = "ns",
+        get = function() return nil end } })
+    end
+  end
+end
+
+
 -- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives;
 -- absent where it has none. made: of llmprof.ranks.merged.
 function per_step.add(made)
+  add_lacking(made.steps)
   local all, sums = made.met and made.met.steps, {}
   if all then
     add_start(all, made.steps)

@@ -14,6 +14,7 @@ local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local tuple = require("llmprof.tables.keys").tuple
+local uncounted = require "llmprof.ranks.uncounted"
 
 local shares = {}
 
@@ -206,7 +207,7 @@ end
 -- Match the rows that this process owns; what llmprof.ranks.met keeps of them and, of ranks
 -- below `below`, `drawn`; nothing where it owns none. told: clocks (by place), groups (list of
 -- { world, leader, share }), keys (list of { kind, leader }, whose places are keys), divisions
--- (by phase), below (nil: nothing is drawn).
+-- (by phase), windows (of uncounted, or nil), below (nil: nothing is drawn).
 function Share:match(told)
   self.all, self.rows_of = nil, nil
   local all = joined(self, told.clocks)
@@ -223,6 +224,7 @@ function Share:match(told)
   collectives.excess(all, "gap", "more_gap")
   collectives.excess(all, "before", "more_kernels")
   communication.add_layers(all, told.divisions)
+  all = uncounted.mark(all, "end", told.windows)
   self.matched = all
   local made = met.of(all)
   made.drawn = told.below and drawn_of(all, told.below) or nil

@@ -10,7 +10,8 @@ local means = { length = "mean_ns", interval = "interval_ns", idle = "idle_ns", 
   gpu_time = "gpu_time_ns", comm_time = "collective_ns", comm_hidden = "hidden_ns",
   waiting = "waiting_ns", transfer = "transfer_ns", kernels = "kernels", moves = "copies",
   collectives = "collectives", graphed = "graphed", idle_sync = "idle_sync_ns",
-  idle_launch = "idle_launch_ns", idle_memory = "idle_memory_ns", idle_other = "idle_other_ns" }
+  idle_launch = "idle_launch_ns", idle_memory = "idle_memory_ns", idle_other = "idle_other_ns",
+  cpu = "cpu_ns" }
 
 -- Single steps kept in results.
 local MOST_STEPS = 4096
@@ -145,11 +146,11 @@ end
 
 local kept = { "phase", "batch", "tokens", "context", "generation", "turn", "start", "end",
   "begin", "last", "length", "interval", "idle", "busy", "kernels", "graphed", "collectives",
-  "comm_time", "comm_hidden", "waiting", "transfer", "moves" }
+  "comm_time", "comm_hidden", "waiting", "transfer", "moves", "cpu" }
 
 local TIMED = { start = true, ["end"] = true, begin = true, last = true, length = true,
   interval = true, idle = true, busy = true, waiting = true, transfer = true, comm_time = true,
-  comm_hidden = true }
+  comm_hidden = true, cpu = true }
 
 
 -- The single steps by rank and start, as many as are kept: list of records, times as

@@ -113,6 +113,42 @@ local function cover_idle(made, api, list)
 end
 
 
+-- Rows of one thread, which steps call by these names.
+local function of_thread(frame, process, thread, key)
+  return errors.check(frame:where { [process] = key.pid, [thread] = key.tid })
+end
+
+
+-- Copies to the host whose calls last until the GPU has done them.
+local function blocking_copies(ops)
+  local copies = errors.check(ops:where { kind = "copy", direction = "device to host" })
+  copies:compute { name = "waited", steps = { { "api_end" }, -1, { "end" }, "*", "+" } }
+  return errors.check(copies:where { { "waited", ">=", 0 } })
+end
+
+
+-- Add `cpu`: how much of a step's range its thread did not wait in a call for the GPU, also
+-- in one that copies until the GPU has done it; and `cpu_after`: the same from the end of the
+-- range to the next one. Steps that are no ranges have neither.
+local function measure_cpu(made, given)
+  if not rows.has(made, "tid") then return end
+  local waits, calls = {}, errors.check(given.api:where { class = "sync" })
+  local copies = blocking_copies(given.ops)
+  rows.extend(made, { "pid", "tid" }, { { name = "thread", type = "integer", get = function(key)
+    waits[#waits + 1] = of_thread(calls, "pid", "tid", key):union():join(
+      of_thread(copies, "launch_pid", "launch_tid", key):union("api_start", "end"))
+    return #waits - 1
+  end } })
+  local within, after = { start = "start", ["end"] = "end", key = "thread" },
+    { start = "end", ["end"] = "next", key = "thread" }
+  spans.until_next(made, within, "next")
+  spans.cover(made, within, waits, "waits")
+  spans.rest(made, within, "waits", "cpu")
+  spans.cover(made, after, waits, "waits_after")
+  spans.rest(made, after, "waits_after", "cpu_after")
+end
+
+
 -- Steps with their measures. given: members, ops (with rank, work, graphed and step), api
 -- (of steps.api).
 function steps.measure(made, given)
@@ -120,6 +156,7 @@ function steps.measure(made, given)
     { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
       graphed = "graphed" })
   cover_idle(made, given.api, given.members)
+  measure_cpu(made, given)
   return made
 end
 
@@ -135,9 +172,9 @@ end
 -- Columns that a part keeps, in this order.
 steps.kept = { "rank", "phase", "context", "context_tokens", "generation", "generation_tokens",
   "batch", "tokens", "turn", "start", "end", "launched", "before", "first", "last", "begin",
-  "length", "interval", "idle", "idle_sync", "idle_launch", "idle_memory", "idle_other", "busy",
-  "gpu_time", "kernels", "graphed", "graphs", "graph", "moves", "move_time", "collectives",
-  "comm_time", "comm_hidden" }
+  "length", "interval", "idle", "idle_sync", "idle_launch", "idle_memory", "idle_other", "cpu",
+  "cpu_after", "busy", "gpu_time", "kernels", "graphed", "graphs", "graph", "moves", "move_time",
+  "collectives", "comm_time", "comm_hidden" }
 
 
 return steps

@@ -9,6 +9,7 @@ local verdict = {}
 local WAITING = 0.5
 
 -- Of the waiting: from this share on it is one rank's, and of all from it on it is one group's.
+-- One of two has half of it anyway: there it is STANDS_OUT times that.
 local ONE_RANK = 0.5
 
 -- Of what the next place has: with less a place is one among many.
@@ -19,6 +20,18 @@ local LITTLE = 0.1
 
 -- Of the collectives: with fewer matched nothing is said.
 local MATCHED = 0.9
+
+
+-- Is time in collectives mostly waiting, and do they matter? All in ns of the same steps.
+function verdict.is_waiting(waiting, collective, gpu_time)
+  return collective >= LITTLE * gpu_time and waiting >= WAITING * collective and waiting > 0
+end
+
+
+-- Is it one rank of so many that the others wait for?
+function verdict.is_one(caused, waiting, ranks)
+  return caused >= math.max(ONE_RANK, STANDS_OUT / ranks) * waiting
+end
 
 
 local function ms(ns) return text.number(ns / 1e6, 2) .. " ms" end
@@ -50,7 +63,8 @@ local function instead_of(place)
 end
 
 
-local function worst_rank(ranks)
+-- Of ranks, or what came of them, the one that the others waited for most; nil for none.
+function verdict.worst(ranks)
   local worst
   for _, rank in ipairs(ranks) do
     if rank.caused_ns and (not worst or rank.caused_ns > worst.caused_ns) then worst = rank end
@@ -150,7 +164,7 @@ local function waiting_for(record, met, worst)
 end
 
 
-local function sentence(made, record)
+local function words(made, record)
   local totals = record.totals
   local of = ("%s of %s in collectives are waiting"):format(ms(totals.waiting_ns),
     ms(totals.collective_ns))
@@ -175,6 +189,13 @@ local function sentence(made, record)
 end
 
 
+local function sentence(made, record)
+  return words(made, record) .. (record.uncounted
+    and ("; without what figures leave out of %s"):format(record.uncounted) or "")
+    .. (record.doubt and "; but " .. record.doubt or "")
+end
+
+
 local function unknown(why)
   return { kind = "unknown", text = "who waits for whom cannot be told: " .. why }
 end
@@ -182,11 +203,11 @@ end
 
 -- What it is, without words. share: collectives of all kernel time.
 local function judge(record, met, share)
-  local totals, worst = record.totals, worst_rank(record.ranks)
+  local totals, worst = record.totals, verdict.worst(record.ranks)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
   local group = group_of(record.ranks, worst)
-  if worst.caused_ns < ONE_RANK * group.waiting_ns
+  if not verdict.is_one(worst.caused_ns, group.waiting_ns, group.ranks)
     or group.waiting_ns < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
@@ -198,12 +219,13 @@ local function judge(record, met, share)
 end
 
 
--- The verdict over a record that has ranks, totals and places, and what its collectives met
--- (of llmprof.ranks.met, nil without any): { kind ("waiting", "transfer", "balanced" or
--- "unknown"), text, rank, phase, layer, first (the first collective of a step), spread (over the
--- phase: no place stands out), from_step, instead, share (of the waiting), waiting_ns,
--- gpu_share }; nil where there is nothing to say. missing: ranks or files that are not there, in
--- words, which may be those that the others waited for.
+-- The verdict over a record that has ranks, totals and places, and, as far as there are such,
+-- uncounted (phases of which something does not count, in words) and doubt (why transfers are
+-- none); met: what its collectives met (of llmprof.ranks.met, nil without any). { kind ("waiting",
+-- "transfer", "balanced" or "unknown"), text, rank, phase, layer, first (the first collective of a
+-- step), spread (over the phase: no place stands out), from_step, instead, share (of the
+-- waiting), waiting_ns, gpu_share }; nil where there is nothing to say. missing: ranks or files
+-- that are not there, in words, which may be those that the others waited for.
 function verdict.of(record, met, missing)
   local totals = record.totals
   if not met then
@@ -220,6 +242,7 @@ function verdict.of(record, met, missing)
     return unknown(("%s is missing: what the others waited for it looks like transfer")
       :format(table.concat(missing, ", ")))
   end
+  if made.kind ~= "waiting" and record.doubt then return unknown(record.doubt) end
   made.gpu_share = share
   made.text = sentence(made, record)
   return made

@@ -159,7 +159,7 @@ columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
   ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
-  data "try", data "assumption", data "after", data "evidence", data "kernels",
+  data "try", data "assumption", data "after", data "unlocks", data "evidence", data "kernels",
 }
 
 columns.gaps = {
@@ -322,7 +322,7 @@ columns.ranks = {
 -- What only several ranks or their collectives have: without any the column is left out.
 local of_several = { tp = true, pp = true, collective_ns = true, waiting_ns = true,
   transfer_ns = true, exposed_ns = true, hidden_ns = true, last = true, caused_ns = true,
-  expert_ns = true, spread_ns = true }
+  expert_ns = true, spread_ns = true, cpu_ns = true }
 
 local function mark_several(list)
   for _, column in ipairs(list) do column.optional = column.optional or of_several[column.key] end
@@ -338,9 +338,10 @@ columns.pipeline[2].optional = true
 
 columns.rank_stages = {
   word("phase", "stage"), word("who", "rank"), count("count", "steps"), ms("mean_ns", "mean", 3),
-  ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("busy_ns", "busy", 3),
-  ms("idle_ns", "idle before", 3), ms("exposed_ns", "exposed", 3), ms("hidden_ns", "hidden", 3),
-  ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3), ms("spread_ns", "spread", 3),
+  ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("cpu_ns", "CPU", 3),
+  ms("busy_ns", "busy", 3), ms("idle_ns", "idle before", 3), ms("exposed_ns", "exposed", 3),
+  ms("hidden_ns", "hidden", 3), ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
+  ms("spread_ns", "spread", 3),
 }
 
 columns.steps = {
@@ -360,9 +361,9 @@ mark_several(columns.steps)
 columns.step_rows = {
   id("rank", "rank"), word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
   id("turn", "turn"), ms("begin_ns", "begin", 3), ms("length_ns", "length", 3),
-  ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3), ms("busy_ns", "busy", 3),
-  count("kernels", "kernels"), count("graphed", "graphed"), ms("waiting_ns", "waiting", 3),
-  ms("transfer_ns", "transfer", 3),
+  ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3), ms("cpu_ns", "CPU", 3),
+  ms("busy_ns", "busy", 3), count("kernels", "kernels"), count("graphed", "graphed"),
+  ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
 }
 
 columns.collectives = {

@@ -123,6 +123,36 @@ function rank_view.knowledge(declared, own, found)
 end
 
 
+-- The steps of an instance, or itself, in the list of its stage.
+local function add_steps(by_phase, instance)
+  local list = by_phase[instance.stage] or {}
+  by_phase[instance.stage] = list
+  for _, step in ipairs(instance.steps or { instance }) do
+    list[#list + 1] = { from = step.start, to = step.stop,
+      left_out = not instance.used or step.cold or false }
+  end
+end
+
+
+-- What figures of a timeline leave out, as llmprof.ranks.uncounted wants it: of the rank that has
+-- most of it. found: of analysis.stages.find.
+function rank_view.uncounted(trace, found)
+  local of_rank, counts, most = {}, {}, nil
+  for _, instance in ipairs(found.instances) do
+    local rank = instance.rank or 0
+    of_rank[rank], counts[rank] = of_rank[rank] or {}, counts[rank] or 0
+    if not instance.parent then add_steps(of_rank[rank], instance) end
+    if not instance.used then counts[rank] = counts[rank] + 1 end
+  end
+  for rank, count in pairs(counts) do
+    if not most or count > counts[most] or count == counts[most] and rank < most then
+      most = rank
+    end
+  end
+  return { epoch = trace:info().epoch, by_phase = of_rank[most] or {} }
+end
+
+
 -- The part of a trace that llmprof.ranks keeps. stays: the trace is there as long.
 function rank_view.part(trace, file, knowledge, stays)
   return part.of(trace, file, knowledge, stays)
@@ -136,12 +166,13 @@ end
 
 
 -- The record of results.json, nil for one rank without steps, and the frames that it was made
--- of. parts: of
--- rank_view.part; metrics: metrics.json; left_out: lines about files that could not be
--- read or are there twice; unread: names of the former.
+-- of. parts: of rank_view.part; knowledge: also `uncounted`, of rank_view.uncounted, where there
+-- is a timeline; metrics: metrics.json; left_out: lines about files that could not be read or are
+-- there twice; unread: names of the former.
 function rank_view.record(parts, knowledge, metrics, left_out, unread)
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
-    metrics = metrics, link = hardware.link, left_out = left_out, unread = unread })
+    metrics = metrics, link = hardware.link, left_out = left_out, unread = unread,
+    uncounted = knowledge.uncounted })
   return is_worth(record) and record or nil, made
 end
 

@@ -96,7 +96,7 @@ end
 
 -- Means of the steps of a phase over the ranks of the timeline: all of them, but one where
 -- each gave a file, since the timeline is then the first.
-local function group_of(ranks, name)
+function stage_summary.steps_of(ranks, name)
   local group, first = entry(ranks.stages, "phase", name), ranks.ranks[1]
   if #(ranks.files or {}) < 2 then return group end
   return group and first and entry(group.ranks, "rank", first.rank)
@@ -107,7 +107,7 @@ end
 -- the last of them. With that part, too, half of the time may pass without work: what
 -- takes more of it then bounds the stage. ranks: results.ranks.
 function stage_summary.refine_by_ranks(stage, ranks)
-  local group = stage.bound == "gpu" and ranks and group_of(ranks, stage.name)
+  local group = stage.bound == "gpu" and ranks and stage_summary.steps_of(ranks, stage.name)
   if not group or (group.mean_ns or 0) == 0 then return end
   local waits = math.min(group.waiting_ns or 0, group.exposed_ns or 0) / group.mean_ns
   local idle = cpu_idle_share(stage)

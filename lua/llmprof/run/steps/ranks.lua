@@ -70,6 +70,7 @@ function step.work(ctx)
   local source, found = ctx.state.capture, ctx.state.found
   local left_out = source.left_out and source.left_out(ctx) or {}
   local knowledge = rank_view.knowledge(ctx.recipe.stages, ctx.recipe.categories, found)
+  knowledge.uncounted = rank_view.uncounted(ctx.state.trace, found)
   local parts, unread = parts_of(ctx, knowledge, left_out)
   local record, made = rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread)
   return { record = record or false, left_out = left_out, made = #parts > 1 and made or nil }

@@ -4,7 +4,7 @@ local step_groups = require "llmprof.ranks.step_groups"
 
 local MEASURES = { "length", "interval", "idle", "busy", "gpu_time", "comm_time", "comm_hidden",
   "waiting", "transfer", "kernels", "moves", "collectives", "graphed", "idle_sync", "idle_launch",
-  "idle_memory", "idle_other" }
+  "idle_memory", "idle_other", "cpu" }
 
 -- Steps of decode, each with its rank and its length.
 local function steps_of(list)

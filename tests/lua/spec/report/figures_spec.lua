@@ -50,6 +50,7 @@ local elsewhere = {
   ["left_out.openings"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "openings = 2" },
   ["left_out.per_step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "per_step = true" },
+  ["ranks.doubt"] = { "tests/lua/spec/ranks/late_spec.lua", "record.doubt" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },
   ["ranks.startup_steps"] = { "tests/lua/spec/ranks/unmarked_spec.lua", "startup_steps" },

@@ -1,0 +1,169 @@
+-- Steps that figures leave out, as those of a first repeat that pays one-time costs: stretches
+-- of time on the clock that all files share, so that what ran then is left out of every rank.
+local errors = require "llmprof.process.errors"
+local frame = require "llmprof.frame"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local statistics = require "llmprof.statistics"
+local steps_of_rank = require "llmprof.ranks.steps_of_rank"
+
+local uncounted = {}
+
+-- A first repeat whose steps take this many times as long as those of the others, in the
+-- median, does not count, as of stages (llmprof.analysis.stages.warmup).
+local OUTLIER = 1.5
+
+-- Before and after all times.
+local FIRST, LAST = -(1 << 61), 1 << 61
+
+
+-- ---- which ----
+
+-- The repeats of each phase on a rank, in order: by phase a list of { from, to, count, ns (of
+-- its steps) }. A repeat is all steps of a phase since the last one of another.
+local function repeats_of(steps, world)
+  local own = steps_of_rank(steps, world, { "phase", "turn", "begin", "last", "length" })
+  local by_phase = {}
+  for i, phase in ipairs(own.phase) do
+    local list = phase and by_phase[phase] or {}
+    if phase then by_phase[phase] = list end
+    if own.turn[i] == 0 or #list == 0 then
+      list[#list + 1] = { from = own.begin[i], count = 0, ns = 0 }
+    end
+    local run = list[#list]
+    run.to, run.count, run.ns = own.last[i], run.count + 1, run.ns + own.length[i]
+  end
+  return by_phase
+end
+
+
+local function mean_of(run) return run.ns / run.count end
+
+
+-- Mark the first repeats, half of them at most, that each take far longer than those behind.
+local function judge(by_phase)
+  for _, list in pairs(by_phase) do
+    for i = 1, #list // 2 do
+      local behind = {}
+      for k = i + 1, #list do behind[#behind + 1] = mean_of(list[k]) end
+      if mean_of(list[i]) <= OUTLIER * statistics.median(behind) then break end
+      list[i].left_out = true
+    end
+  end
+  return by_phase
+end
+
+
+-- The part with the lowest rank that has steps which its program marks, and their repeats.
+local function judged(parts)
+  for number, part in ipairs(parts) do
+    local first = part.about.source == "ranges" and part.steps
+      and errors.check(part.steps:where { { "begin", "~=", false } }):sort { { "world" } }
+    if first and #first > 0 then
+      return number, judge(repeats_of(part.steps, first:get(1, "world")))
+    end
+  end
+end
+
+
+-- The same where a timeline says it: told is { epoch, by_phase } of one of the files.
+local function told_of(parts, told)
+  for number, part in ipairs(parts) do
+    if #parts == 1 or told.epoch and part.about.epoch == told.epoch then
+      return number, told.by_phase
+    end
+  end
+end
+
+
+-- ---- when ----
+
+-- A time of a file on the common clock.
+local function on(clock, time)
+  return time - clock.offset - math.floor(clock.drift * (time - clock.at) + 0.5)
+end
+
+
+-- Half of the time to its neighbours belongs to each.
+local function window_of(list, i, clock)
+  local before, own, after = list[i - 1], list[i], list[i + 1]
+  return before and on(clock, (before.to + own.from) // 2) or FIRST,
+    after and on(clock, (own.to + after.from) // 2) or LAST
+end
+
+
+-- Stretches on the common clock: list of { phase, from, to }, nil where all counts. parts, their
+-- clocks; told (of one file): { epoch, by_phase }, by phase its steps or repeats in their order:
+-- { from, to, left_out }; nil: the first repeats of marked steps are judged here.
+function uncounted.windows(parts, clocks, told)
+  local number, by_phase
+  if told then number, by_phase = told_of(parts, told) else number, by_phase = judged(parts) end
+  local list = {}
+  for phase, own in pairs(by_phase or {}) do
+    for i, run in ipairs(own) do
+      if run.left_out then
+        local from, to = window_of(own, i, clocks[number])
+        list[#list + 1] = { phase = phase, from = from, to = to }
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.phase ~= b.phase then return a.phase < b.phase end
+    return a.from < b.from
+  end)
+  return #list > 0 and list or nil
+end
+
+
+-- ---- rows ----
+
+local function column(name, values)
+  return { name = name, type = "integer", values = values }
+end
+
+
+-- Windows as a frame, and the numbers of their phases.
+local function frame_of(windows)
+  local from, to, key, keys, count = {}, {}, {}, {}, 0
+  for i, window in ipairs(windows) do
+    if not keys[window.phase] then keys[window.phase], count = count, count + 1 end
+    from[i], to[i], key[i] = window.from, window.to, keys[window.phase]
+  end
+  return frame.new(#windows, { column("from", from), column("to", to), column("key", key) }), keys
+end
+
+
+-- Rows with a phase and `uncounted`, which is absent in those that count. time: their column of
+-- it; windows: of uncounted.windows, or nil; names: the columns that are kept, nil for all. The
+-- frame is another one.
+function uncounted.mark(of, time, windows, names)
+  names = names or {}
+  if #names == 0 then
+    for i, own in ipairs(of:columns()) do names[i] = own.name end
+  end
+  names[#names + 1] = "uncounted"
+  if windows and rows.has(of, "phase") then
+    local made, keys = frame_of(windows)
+    rows.extend(of, { "phase" }, { { name = "phase_key", type = "integer",
+      get = function(row) return keys[row.phase or false] end } })
+    spans.assign(of, { time = time, key = "phase_key" }, made,
+      { start = "from", ["end"] = "to", key = "key" }, "uncounted")
+  else
+    rows.extend(of, {}, { { name = "uncounted", type = "integer",
+      get = function() return nil end } })
+  end
+  return errors.check(of:select(names))
+end
+
+
+-- The same of steps, by the middle of each.
+function uncounted.mark_steps(steps, windows)
+  local names = {}
+  for i, own in ipairs(steps:columns()) do names[i] = own.name end
+  steps:compute { name = "middle", type = "integer",
+    steps = { { "begin" }, { "last" }, "+", 2, "/" } }
+  return uncounted.mark(steps, "middle", windows, names)
+end
+
+
+return uncounted
