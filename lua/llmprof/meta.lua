@@ -440,6 +440,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.advice
 ---@field abstained llmprof.results.abstention[]
 ---@field findings llmprof.results.finding[]
+---@field note? string Which gains must not be added up
 ---@field silent? llmprof.results.silence[]
 
 ---@class llmprof.results.api
@@ -667,6 +668,7 @@ function Groups:mean(column) end
 ---@field stage? string
 ---@field title string
 ---@field try string
+---@field unlocks? integer[] Ranks of the findings that have to wait for this one
 
 ---@class llmprof.results.gap
 ---@field before? string What ended when it began

@@ -16,7 +16,8 @@
 -- engine's loop and model are not the reader's.
 --
 -- Where in_waiting = true the GPU time that its findings could give back is waiting, too, that
--- for other ranks: it comes back at once, also in a stage that is held up.
+-- for other ranks: it comes back at once, also in a stage that is held up. Other findings have no
+-- part in that time.
 --
 -- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
 -- together without a timeline, too.
@@ -46,14 +47,16 @@
 -- A gain is cut to the part of the stage's time that it is taken from, of_ns is
 -- that time, of its source, and gain_share the gain's share of it. A gain in GPU
 -- time of a stage that is held up has behind = "waiting": it comes back only once
--- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
--- those behind others, those without a gain; what must go first goes before.
+-- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
+-- the run, those behind the waiting no earlier than what takes it away, those without a
+-- gain. What must go first stays where its own gain puts it, and says what it unlocks.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
 local files = require "llmprof.io.files"
 local recipe = require "llmprof.recipe"
+local text = require "llmprof.text"
 
 local advice = {}
 
@@ -129,6 +132,16 @@ end
 
 -- ---- gains ----
 
+-- The most that a gain can be: the waiting, or what the GPU worked; of that the waiting in
+-- collectives is another's.
+local function most_of(results, rule, finding, stage, time)
+  if finding.spends ~= "gpu" then return evidence.waiting(results, stage) end
+  local busy, idle = math.min(stage.gpu_busy_ns, time), evidence.in_collectives(results, stage)
+  if not rule.in_waiting then return busy - math.min(idle, busy) end
+  return idle > 0 and math.min(busy, idle) or busy
+end
+
+
 -- Cut a gain to what there is to gain; a gain in a stage that was not measured
 -- cannot be said.
 local function bound_gain(results, rule, finding)
@@ -138,9 +151,8 @@ local function bound_gain(results, rule, finding)
     return
   end
   local time, source = evidence.stage_time(results, stage)
-  local most = finding.spends == "gpu" and math.min(stage.gpu_busy_ns, time)
-    or evidence.waiting(results, stage)
-  finding.gain_ns = math.max(math.min(finding.gain_ns, most), 0)
+  finding.gain_ns = math.max(math.min(finding.gain_ns,
+    most_of(results, rule, finding, stage, time)), 0)
   finding.of_ns, finding.of = time, source
   finding.gain_share = time > 0 and finding.gain_ns / time or nil
   if finding.spends == "gpu" and not rule.in_waiting and evidence.is_held_up(results, stage) then
@@ -153,18 +165,26 @@ end
 
 local function class_of(finding)
   if finding.blocking then return 0 end
-  if finding.gain_ns == nil then return 3 end
-  return finding.behind and 2 or 1
+  return finding.gain_ns and 1 or 2
 end
 
 
 -- What each finding could give in the whole run: stages of a server's steps come more or
--- less often. By finding, ns.
+-- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
+-- that is taken away by.
 local function worths_of(results, list)
-  local worths = {}
+  local worths, first = {}, {}
   for _, finding in ipairs(list) do
     local stage = finding.gain_ns and evidence.find(results, finding.stage)
     worths[finding] = stage and finding.gain_ns * math.max(stage.wall.count, 1) or 0
+    if stage and finding.spends == "waiting" then
+      first[finding.stage] = math.max(first[finding.stage] or 0, worths[finding])
+    end
+  end
+  for _, finding in ipairs(list) do
+    if finding.behind and first[finding.stage] then
+      worths[finding] = math.min(worths[finding], first[finding.stage])
+    end
   end
   return worths
 end
@@ -175,6 +195,7 @@ local function is_before(a, b, worths)
   if left ~= right then return left < right end
   left, right = worths[a], worths[b]
   if left ~= right then return left > right end
+  if a.behind ~= b.behind then return b.behind ~= nil end
   if a.confidence ~= b.confidence then
     return confidences[a.confidence] < confidences[b.confidence]
   end
@@ -206,21 +227,68 @@ local function needs_of(list)
 end
 
 
--- Move each finding behind those that it needs; they may need others in turn. A
--- circle of them stays as it is.
-local function put_needed_first(list)
-  local placed, under_way, ordered, needed_by = {}, {}, {}, needs_of(list)
-  local function place(finding)
-    if placed[finding] or under_way[finding] then return end
-    under_way[finding] = true
-    for _, rank in ipairs(needed_by(finding) or {}) do place(list[rank]) end
-    placed[finding] = true
-    ordered[#ordered + 1] = finding
+-- Say by rank what each finding needs, and what it unlocks.
+local function link(list)
+  local needed_by, unlocks = needs_of(list), {}
+  for rank, finding in ipairs(list) do
+    finding.after = needed_by(finding)
+    for _, needed in ipairs(finding.after or {}) do
+      unlocks[needed] = unlocks[needed] or json.list {}
+      table.insert(unlocks[needed], rank)
+    end
   end
-  for _, finding in ipairs(list) do place(finding) end
-  for i, finding in ipairs(ordered) do list[i] = finding end
-  needed_by = needs_of(list)
-  for _, finding in ipairs(list) do finding.after = needed_by(finding) end
+  for rank, finding in ipairs(list) do finding.unlocks = unlocks[rank] end
+end
+
+
+-- ---- one budget ----
+
+-- Ascending numbers: "1 to 4, 7 and 9".
+local function joined(numbers)
+  local said, i = {}, 1
+  while i <= #numbers do
+    local last = i
+    while numbers[last + 1] == numbers[last] + 1 do last = last + 1 end
+    if last < i + 2 then last = i end
+    said[#said + 1] = last > i and ("%d to %d"):format(numbers[i], numbers[last])
+      or tostring(numbers[i])
+    i = last + 1
+  end
+  if #said == 1 then return said[1] end
+  return table.concat(said, ", ", 1, #said - 1) .. " and " .. said[#said]
+end
+
+
+-- Ranks of the findings with a gain by stage, that of parts in the stage that they are in:
+-- list of { stage, ranks }.
+local function gains_by_stage(results, list)
+  local groups, order = {}, {}
+  for rank, finding in ipairs(list) do
+    local stage = finding.gain_ns and evidence.find(results, finding.stage)
+    local top = stage and (stage.parent and evidence.find(results, stage.parent) or stage)
+    if top and not groups[top] then
+      groups[top] = { stage = top, ranks = {} }
+      order[#order + 1] = groups[top]
+    end
+    if top then table.insert(groups[top].ranks, rank) end
+  end
+  return order
+end
+
+
+-- A stage's time is given back once, whoever takes it: a sentence; nil where no stage has
+-- several gains.
+local function note_of(results, list)
+  local said = {}
+  for _, group in ipairs(gains_by_stage(results, list)) do
+    if #group.ranks > 1 then
+      said[#said + 1] = ("%s (%s, %s)"):format(joined(group.ranks), group.stage.name,
+        text.duration((evidence.stage_time(results, group.stage))))
+    end
+  end
+  if #said == 0 then return nil end
+  return ("Each gain is that of one move alone; those of one stage share its time, whether the GPU "
+    .. "works or waits, and must not be added up: %s."):format(table.concat(said, "; "))
 end
 
 
@@ -336,8 +404,9 @@ function advice.of_recipe(advise)
 end
 
 
--- Rules over results: { findings (ranked; `after` are ranks then), abstained (list
--- of { rule, why }), silent (list of { rule, stage, why }) }.
+-- Rules over results: { findings (ranked; `after` are ranks then, and `unlocks`), note (which
+-- gains must not be added up; nil where none overlap), abstained (list of { rule, why }), silent
+-- (list of { rule, stage, why }) }.
 function advice.apply(rules, results)
   local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
   for _, rule in ipairs(rules) do
@@ -345,7 +414,8 @@ function advice.apply(rules, results)
   end
   local worths = worths_of(results, lists.findings)
   table.sort(lists.findings, function(a, b) return is_before(a, b, worths) end)
-  put_needed_first(lists.findings)
+  link(lists.findings)
+  lists.note = note_of(results, lists.findings)
   return lists
 end
 

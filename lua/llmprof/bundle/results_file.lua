@@ -63,9 +63,12 @@ end
 -- Findings name others by their rank.
 local function check_ranks(findings)
   for i, finding in ipairs(findings) do
-    for k, rank in ipairs(finding.after or {}) do
-      if not findings[rank] then
-        return ("$.advice.findings[%d].after[%d]: no finding has the rank %d"):format(i, k, rank)
+    for _, key in ipairs { "after", "unlocks" } do
+      for k, rank in ipairs(finding[key] or {}) do
+        if not findings[rank] then
+          return ("$.advice.findings[%d].%s[%d]: no finding has the rank %d"):format(i, key, k,
+            rank)
+        end
       end
     end
   end

@@ -150,6 +150,7 @@ local function compose(results, run, level)
   made.stages = first(chosen_stages(results, level.stages), level.stages,
     function(one) return stage(results, one) end)
   left.stages = #results.stages - #made.stages
+  made.note = known(level.moves > 0 and results.advice and results.advice.note or nil)
   made.moves, left.moves = first(found, level.moves, function(one) return move(found, one) end)
   made.kernels, left.kernels = first(rows.functions(results), level.kernels, kernel)
   return made

@@ -18,7 +18,7 @@ local MATCHING = {
 local SAID = { stage = "decode", name = "decode", phase = "decode" }
 
 -- What points at others, and where that is its place among those: lists have one item.
-local PLACED = { id = 1, kernel = 1, kernels = 1, after = 1, depth = 0 }
+local PLACED = { id = 1, kernel = 1, kernels = 1, after = 1, unlocks = 1, depth = 0 }
 
 
 -- ---- which fields there are ----

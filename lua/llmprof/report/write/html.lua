@@ -102,7 +102,7 @@ end
 local function in_brief(number, move)
   local given = {}
   if move.of_ns then given[1] = "of " .. text.duration(move.of_ns) end
-  given[#given + 1] = move.after
+  given[#given + 1] = move.order
   return ('<li>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
     .. "<p>%s</p></div></li>\n"):format(rank(number), number, escape(move.title), advice(move),
     badge(move), escape(table.concat(given, ", ")))
@@ -141,7 +141,7 @@ local function in_full(number, move)
       .. '<span class="confidence note">%s</span>%s</summary>\n'):format(number, rank(number),
       escape(move.title), escape(move.confidence), badge(move)),
     ('<div class="sides">\n<div><p><b>Try</b>%s %s.</p>\n'):format(
-      move.after and " " .. move.after .. ":" or "", escape(move.try)),
+      move.order and (" (%s)"):format(move.order) or "", escape(move.try)),
     ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)),
     ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
       escape(move.confidence), escape(move.rule)),

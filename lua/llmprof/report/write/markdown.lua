@@ -62,7 +62,7 @@ end
 local function brief(number, move)
   return ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(number,
     escape(move.title), move.confidence, escape(move.evidence[1].text),
-    move.after and ", " .. move.after or "", escape(move.try), escape(move.gain))
+    move.order and (" (%s)"):format(move.order) or "", escape(move.try), escape(move.gain))
 end
 
 
@@ -71,7 +71,7 @@ local function in_full(number, move)
   for _, item in ipairs(move.evidence) do
     lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
   end
-  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(move.after and ", " .. move.after or "",
+  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(move.order and (" (%s)"):format(move.order) or "",
     escape(move.try))
   lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(escape(move.gain),
     move.confidence, markdown.code(move.rule))

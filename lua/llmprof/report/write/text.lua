@@ -45,8 +45,8 @@ end
 -- A move as numbered lines: what was found and seen, what to try, what it gains.
 local function move_lines(number, move)
   return ("%d. %s (confidence %s): %s\n   try%s: %s\n   gain: %s"):format(number, move.title,
-    move.confidence, move.evidence[1].text, move.after and ", " .. move.after or "", move.try,
-    move.gain)
+    move.confidence, move.evidence[1].text, move.order and (" (%s)"):format(move.order) or "",
+    move.try, move.gain)
 end
 
 

@@ -133,8 +133,9 @@ describe("findings", function()
     return table.concat(names, " ")
   end
 
-  it("are ranked: blocking, gains, what is behind the waiting, the rest", function()
-    assert.equal("blocks large small behind sure unsure", titles(apply(support.slow_decode(),
+  it("are ranked: blocking, gains, what is behind the waiting after what takes it away, the rest",
+    function()
+    assert.equal("blocks large behind small sure unsure", titles(apply(support.slow_decode(),
       finding { title = "unsure", confidence = "low" }, finding { title = "sure" },
       gain(19e6, "gpu", { title = "behind" }), gain(2e6, "waiting", { title = "small" }),
       gain(3e6, "waiting", { title = "large" }), finding { title = "blocks", blocking = true })))
@@ -225,9 +226,6 @@ describe("all rules", function()
   it("say what holds the recorded capture up", function()
     assert.equal([[
 launch_bound decode 154.86 ms
-sync_per_token decode 0.39 ms
-sync_per_token decode 0.04 ms
-cat_cache decode -
 graph_missing decode 154.86 ms
 launch_bound prefill 58.00 ms
 small_elementwise decode 47.20 ms
@@ -235,7 +233,10 @@ small_elementwise prefill 15.85 ms
 casts decode 13.68 ms
 large_elementwise sam 4.83 ms
 layout_copies sam 1.72 ms
+sync_per_token decode 0.39 ms
+cat_cache decode 0.34 ms
 gemm_precision prefill 0.18 ms
+sync_per_token decode 0.04 ms
 gemv_at_batch_1 decode -
 batch_room abstains
 collective_bound abstains
@@ -277,7 +278,7 @@ describe("the order of findings", function()
     return made
   end
 
-  -- "rule (after)" of each finding of rules that find one each.
+  -- "rule<after>unlocks" of each finding of rules that find one each.
   local function order(list)
     local rules = {}
     for i, fields in ipairs(list) do
@@ -289,21 +290,57 @@ describe("the order of findings", function()
     local results = support.results { stages = { support.slow_decode() } }
     for i, found in ipairs(advice.apply(rules, results).findings) do
       said[i] = found.rule .. (found.after and "<" .. table.concat(found.after, ",") or "")
+        .. (found.unlocks and ">" .. table.concat(found.unlocks, ",") or "")
     end
     return table.concat(said, " ")
   end
 
-  it("puts what is needed first", function()
-    assert.equal("a c b<2 d", order { { rule = "a", gain = 9e6 },
+  it("is that of their gains, and says what is needed, and what that unlocks", function()
+    assert.equal("a b<4 d c>2", order { { rule = "a", gain = 9e6 },
       { rule = "b", gain = 8e6, after = { "c", "none" } }, { rule = "c", gain = 1e6 },
       { rule = "d", gain = 2e6 } })
-    assert.equal("c b<1 a<2", order { { rule = "a", gain = 9e6, after = { "b" } },
+    assert.equal("a<2 b<3>1 c>2", order { { rule = "a", gain = 9e6, after = { "b" } },
       { rule = "b", gain = 8e6, after = { "c" } }, { rule = "c", gain = 1e6 } })
   end)
+end)
 
-  it("survives circles", function()
-    assert.equal("b<2 a<1", order { { rule = "a", gain = 9e6, after = { "b" } },
-      { rule = "b", gain = 8e6, after = { "a" } } })
+
+describe("gains of one stage", function()
+  it("must not be added up, whatever they are taken from, also in parts of it", function()
+    local part = support.decode { name = "part", parent = "decode" }
+    local of_part, alone = gain(1e6, "gpu"), gain(4e6, "waiting")
+    of_part.stage, alone.stage = "part", "prefill"
+    local found = advice.apply({ finds(gain(9e6, "waiting"), gain(3e6, "gpu"), of_part, alone) },
+      support.results { stages = { support.decode(), part, support.decode { name = "prefill" } } })
+    assert.equal("Each gain is that of one move alone; those of one stage share its time, whether "
+      .. "the GPU works or waits, and must not be added up: 1, 3 and 4 (decode, 100.00 ms).",
+      found.note)
+  end)
+
+  it("have no note where each is alone", function()
+    assert.is_nil(advice.apply({ finds(gain(9e6, "waiting")) },
+      support.results { stages = { support.decode() } }).note)
+  end)
+end)
+
+
+describe("time in collectives", function()
+  -- Two ranks that wait 3 of 8 ms of GPU time of each of the ten steps.
+  local ranks = { files = {}, left_out = {}, ranks = { { rank = 0, file = "a" }, { rank = 1,
+    file = "a" } }, stages = { { phase = "decode", count = 10, waiting_ns = 3e6,
+      exposed_ns = 4e6, ranks = { { rank = 0, count = 10 }, { rank = 1, count = 10 } } } } }
+
+  local function most(rule)
+    local results = support.results { ranks = ranks,
+      stages = { support.decode { instances = { {}, {} } } } }
+    rule.name = "test"
+    rule.examine = function(_, report) report.finding(gain(90e6, "gpu")) end
+    return advice.apply({ rule }, results).findings[1].gain_ns
+  end
+
+  it("that waits is not the GPU's work, and all that a late rank can give back", function()
+    assert.equal(50e6, most {})
+    assert.equal(30e6, most { in_waiting = true })
   end)
 end)
 

@@ -59,11 +59,11 @@ local warm_up = {
 }
 
 
--- Results of a 100 ms decode of 10 steps with these findings.
-local function results(list, abstained)
+-- Results of a 100 ms decode of 10 steps with these findings, and what is said of their gains.
+local function results(list, abstained, note)
   return support.results {
     stages = { support.slow_decode { ns_per_token = 10e6 } },
-    advice = { findings = list, abstained = abstained or {} },
+    advice = { findings = list, note = note, abstained = abstained or {} },
     repeats = { count = 1, used = 1, skipped_first = false, whole_run = false },
     totals = { stage_share = 0.89 }, integrity = { verdict = "good", checks = {} },
     kernels = { support.kernel { short_name = "gemv", share = 0.25 } },
@@ -127,10 +127,20 @@ describe("the list", function()
    Try: torch.compile.
    Gain: up to 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
 
-In report.md: 1 more.
+Do not add up 1 and 2.
 
-Each gain is that of one move alone. Gains from the same time overlap and must not be added up: 1 and 2 (the waiting of decode).
-]], brief(results { launch_bound, fusion, warm_up }, 2))
+In report.md: 1 more.
+]], brief(results({ launch_bound, fusion, warm_up }, nil, "Do not add up 1 and 2."), 2))
+  end)
+
+  it("says what is needed first, and what that unlocks", function()
+    local first = setmetatable({ unlocks = { 2, 3 } }, { __index = fusion })
+    local second = setmetatable({ after = { 1 } }, { __index = launch_bound })
+    local third = setmetatable({ after = { 1, 2 }, unlocks = { 1 } }, { __index = warm_up })
+    local text = brief(results { first, second, third }, 3)
+    assert.truthy(text:find("Try (unlocks 2: 80.00 ms, 3): torch.compile", 1, true))
+    assert.truthy(text:find("Try (after 1): run it", 1, true))
+    assert.truthy(text:find("Try (after 1 and 2, unlocks 1: 20.00 ms): warm up", 1, true))
   end)
 
   it("has everything in the report, escaped", function()
