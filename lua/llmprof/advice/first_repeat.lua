@@ -5,17 +5,17 @@ local evidence = require "llmprof.advice.evidence"
 local rule = { name = "first_repeat" }
 
 
--- Wall time of the first instance, less the mean of those of other repeats.
-local function excess_of(stage)
-  local first, sum, count
+-- Wall time of a stage in the first repeat, less that in the others, as the mean over ranks, which
+-- run side by side.
+local function excess_of(results, stage)
+  local first, others = { ns = 0, count = 0 }, { ns = 0, count = 0 }
   for _, instance in ipairs(stage.instances or {}) do
-    if instance.rep == 1 then
-      first = (first or 0) + instance.wall_ns
-    else
-      sum, count = (sum or 0) + instance.wall_ns, math.max(count or 0, instance.rep - 1)
-    end
+    local own = instance.rep == 1 and first or others
+    own.ns, own.count = own.ns + instance.wall_ns, own.count + 1
   end
-  return first and sum and first - sum / count or nil
+  if first.count == 0 or others.count == 0 then return nil end
+  return (first.ns / first.count - others.ns / others.count) * first.count
+    / evidence.ranks_in_trace(results)
 end
 
 
@@ -31,7 +31,7 @@ function rule.examine(results, report)
   local notes = { evidence.note(evidence.TIMELINE, "the first repeat took %.1f times as long as "
     .. "the others, %s more", repeats.slowdown, evidence.time(repeats.first_excess_ns)) }
   for _, stage in ipairs(evidence.stages(results)) do
-    local excess = excess_of(stage)
+    local excess = excess_of(results, stage)
     if excess and excess > 0 then
       notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s of it in %s", evidence.time(excess),
         stage.name)

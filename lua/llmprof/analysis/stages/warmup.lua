@@ -48,8 +48,9 @@ local function repeat_alone(instances, opener)
 end
 
 
--- Number the repeats of each rank, or of its threads that each run all stages: each begins with
--- the first declared stage that is there. Returns how many the one with the most has.
+-- Number the repeats of each rank, or of its threads that each run all stages, which is then the
+-- `lane`: each begins with the first declared stage that is there. Returns how many the one with
+-- the most has.
 function cold.number_repeats(declared, instances)
   local opener
   for _, stage in ipairs(declared) do
@@ -64,8 +65,28 @@ function cold.number_repeats(declared, instances)
   for _, instance in ipairs(instances) do
     local own = ("%s %s"):format(instance.rank, by_thread and instance.tid)
     if instance.stage == opener then counts[own] = (counts[own] or 0) + 1 end
-    instance.rep = math.max(counts[own] or 0, 1)
+    instance.rep, instance.lane = math.max(counts[own] or 0, 1), own
     most = math.max(most, instance.rep)
+  end
+  return most
+end
+
+
+-- Add the time of an instance to that of its lane in a repeat.
+local function add_to_lane(of_repeat, instance)
+  local lane = instance.lane or ""
+  local own = of_repeat[lane] or { ns = 0, steps = 0 }
+  of_repeat[lane] = own
+  own.ns = own.ns + instance.wall
+  own.steps = own.steps and instance.steps and own.steps + #instance.steps
+end
+
+
+-- Lanes run side by side: of a repeat the one that took longest counts, and no sum.
+local function longest(of_repeat)
+  local most
+  for _, own in pairs(of_repeat) do
+    if not most or own.ns > most.ns then most = own end
   end
   return most
 end
@@ -82,11 +103,12 @@ local function walls_by_stage(instances)
         own = {}
         walls[instance.stage], names[#names + 1] = own, instance.stage
       end
-      local entry = own[instance.rep] or { ns = 0, steps = 0 }
-      own[instance.rep] = entry
-      entry.ns = entry.ns + instance.wall
-      entry.steps = entry.steps and instance.steps and entry.steps + #instance.steps
+      own[instance.rep] = own[instance.rep] or {}
+      add_to_lane(own[instance.rep], instance)
     end
+  end
+  for _, own in pairs(walls) do
+    for rep, of_repeat in pairs(own) do own[rep] = longest(of_repeat) end
   end
   return walls, names
 end
@@ -412,12 +434,11 @@ end
 -- took, and by how much in ns; nil for one repeat.
 local function slowdown_of(instances, count)
   local walls = {}
-  for rep = 1, count do walls[rep] = 0 end
+  for rep = 1, count do walls[rep] = {} end
   for _, instance in ipairs(instances) do
-    if not instance.parent then
-      walls[instance.rep] = walls[instance.rep] + instance.wall
-    end
+    if not instance.parent then add_to_lane(walls[instance.rep], instance) end
   end
+  for rep, of_repeat in ipairs(walls) do walls[rep] = (longest(of_repeat) or { ns = 0 }).ns end
   local usual = usual_wall(walls, 1, count)
   if not usual or usual <= 0 then return nil end
   return walls[1] / usual, walls[1] - usual
