@@ -8,6 +8,7 @@
 
 enum {
   WORD = 8,
+  INT = 4,
   PART = 3 * WORD,
   MOST_PARTS = 16,
 };
@@ -30,7 +31,8 @@ static nsys_payload_schema *schema_of(const nsys_payloads *p, int64_t id) {
 static bool add_schema(nsys_payloads *p, int64_t id) {
   if (!llmprof_grow(&p->schemas, &p->cap, p->count + 1, sizeof *p->schemas))
     return false;
-  p->schemas[p->count++] = (nsys_payload_schema){id, SIZE_MAX, SIZE_MAX};
+  p->schemas[p->count++] =
+      (nsys_payload_schema){id, SIZE_MAX, SIZE_MAX, SIZE_MAX};
   return true;
 }
 
@@ -38,21 +40,29 @@ static bool is_called(const char *text, size_t size, const char *name) {
   return text && size == strlen(name) && memcmp(text, name, size) == 0;
 }
 
+/* Where a schema keeps the place of a field of this name; NULL for others. */
+static size_t *place_of(nsys_payload_schema *schema, const char *name,
+                        size_t size) {
+  if (is_called(name, size, "NCCL communicator ID"))
+    return &schema->communicator;
+  if (is_called(name, size, "Message size [bytes]")) return &schema->bytes;
+  if (is_called(name, size, "No. of ranks")) return &schema->ranks;
+  return NULL;
+}
+
 static bool take_entry(void *user, const llmprof_scan *scan,
                        const int64_t *values) {
   nsys_payloads *p = user;
   size_t size;
   const char *name = llmprof_scan_text(scan, 0, &size);
-  bool communicator = is_called(name, size, "NCCL communicator ID");
-  bool bytes = is_called(name, size, "Message size [bytes]");
-  if (!communicator && !bytes) return true;
+  if (!place_of(&(nsys_payload_schema){0}, name, size)) return true;
   if (!schema_of(p, values[ENTRY_SCHEMA]) &&
       !add_schema(p, values[ENTRY_SCHEMA]))
     return false;
   nsys_payload_schema *schema = schema_of(p, values[ENTRY_SCHEMA]);
   int64_t offset = values[ENTRY_OFFSET]; /* NULL for the first */
-  size_t at = offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
-  *(communicator ? &schema->communicator : &schema->bytes) = at;
+  *place_of(schema, name, size) =
+      offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
   return true;
 }
 
@@ -72,34 +82,36 @@ void nsys_payloads_free(nsys_payloads *payloads) {
 
 /* ---- bytes ---- */
 
-static uint64_t word_at(const char *bytes) {
+static uint64_t word_at(const char *bytes, size_t size) {
   uint64_t word = 0;
-  for (int i = WORD - 1; i >= 0; i--)
-    word = word << 8 | (unsigned char)bytes[i];
+  while (size--) word = word << 8 | (unsigned char)bytes[size];
   return word;
 }
 
-/* A field of a part of `size` bytes. */
-static int64_t field(const char *part, size_t size, size_t offset) {
-  if (offset > size || size - offset < WORD) return LLMPROF_ABSENT;
-  return (int64_t)word_at(part + offset);
+/* A field of `width` bytes of a part of `size` bytes. */
+static int64_t field(const char *part, size_t size, size_t offset,
+                     size_t width) {
+  if (offset > size || size - offset < width) return LLMPROF_ABSENT;
+  return (int64_t)word_at(part + offset, width);
 }
 
-void nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
-                       size_t size, int64_t *communicator, int64_t *message) {
-  *communicator = *message = LLMPROF_ABSENT;
-  if (!bytes || size < WORD || !payloads->count) return;
-  uint64_t count = word_at(bytes);
+nsys_payload nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
+                               size_t size) {
+  nsys_payload made = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT};
+  if (!bytes || size < WORD || !payloads->count) return made;
+  uint64_t count = word_at(bytes, WORD);
   for (uint64_t i = 0; i < count && i < MOST_PARTS; i++) {
     size_t at = WORD + (size_t)i * PART;
-    if (at + PART > size) return;
+    if (at + PART > size) return made;
     const nsys_payload_schema *schema =
-        schema_of(payloads, (int64_t)word_at(bytes + at));
-    uint64_t length = word_at(bytes + at + WORD);
-    uint64_t begin = word_at(bytes + at + 2 * WORD);
+        schema_of(payloads, (int64_t)word_at(bytes + at, WORD));
+    uint64_t length = word_at(bytes + at + WORD, WORD);
+    uint64_t begin = word_at(bytes + at + 2 * WORD, WORD);
     if (!schema || begin > size || length > size - begin) continue;
     const char *part = bytes + begin;
-    *communicator = field(part, (size_t)length, schema->communicator);
-    *message = field(part, (size_t)length, schema->bytes);
+    made.communicator = field(part, (size_t)length, schema->communicator, WORD);
+    made.message = field(part, (size_t)length, schema->bytes, WORD);
+    made.ranks = field(part, (size_t)length, schema->ranks, INT);
   }
+  return made;
 }

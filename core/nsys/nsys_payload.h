@@ -1,5 +1,5 @@
-/* What NCCL says of each call beside its range: the communicator and how many
- * bytes, as extended payloads of NVTX. An export has their bytes where blobs
+/* What NCCL says of each call beside its range: the communicator, how many
+ * bytes, or of how many ranks it makes one, as extended payloads of NVTX. An export has their bytes where blobs
  * were asked for (nsys export --include-blobs=true), and the places of the
  * fields in NVTX_PAYLOAD_SCHEMA_ENTRIES. Private to the room. */
 #ifndef LLMPROF_NSYS_PAYLOAD_H
@@ -15,7 +15,7 @@
 /* Where a schema has the fields; SIZE_MAX: it does not. */
 typedef struct nsys_payload_schema {
   int64_t id;
-  size_t communicator, bytes;
+  size_t communicator, bytes, ranks;
 } nsys_payload_schema;
 
 typedef struct nsys_payloads {
@@ -29,9 +29,15 @@ bool nsys_payloads_load(nsys_payloads *payloads, const nsys_export *export,
                         llmprof_error *err);
 void nsys_payloads_free(nsys_payloads *payloads);
 
-/* The fields in the bytes of a range's payload, LLMPROF_ABSENT where they are
- * not; the bytes may be anything. */
-void nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
-                       size_t size, int64_t *communicator, int64_t *message);
+/* LLMPROF_ABSENT: it does not say. */
+typedef struct nsys_payload {
+  int64_t communicator;
+  int64_t message; /* bytes of the call */
+  int64_t ranks;   /* of the communicator that the call makes */
+} nsys_payload;
+
+/* The fields in the bytes of a range's payload, which may be anything. */
+nsys_payload nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
+                               size_t size);
 
 #endif

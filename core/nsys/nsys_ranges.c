@@ -111,14 +111,17 @@ static double float_payload(const llmprof_scan *scan) {
   return isnan(value) ? llmprof_scan_double(scan, NVTX_FLOAT) : value;
 }
 
+/* A call that makes a communicator has the number of its ranks as payload. */
 static void read_payload(const range_loader *l, const llmprof_scan *scan,
                          llmprof_range_row *row) {
   row->communicator = row->message = LLMPROF_ABSENT;
   if (!l->payloads.count) return;
   size_t size;
   const char *bytes = llmprof_scan_text(scan, NVTX_BLOB, &size);
-  nsys_payload_read(&l->payloads, bytes, size, &row->communicator,
-                    &row->message);
+  nsys_payload read = nsys_payload_read(&l->payloads, bytes, size);
+  row->communicator = read.communicator;
+  row->message = read.message;
+  if (row->payload == LLMPROF_ABSENT) row->payload = read.ranks;
 }
 
 static bool add_range(range_loader *l, const llmprof_scan *scan,

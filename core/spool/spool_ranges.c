@@ -35,7 +35,7 @@ typedef struct schema_key {
 } schema_key;
 
 typedef struct schema {
-  size_t communicator, bytes;
+  size_t communicator, bytes, ranks;
 } schema;
 
 typedef struct range_loader {
@@ -85,7 +85,7 @@ static bool is_text(const range_loader *l, uint32_t section, uint32_t string,
 /* Fields that say no offset lie one after another. */
 static schema read_entries(const range_loader *l, uint32_t section,
                            const unsigned char *bytes, size_t size) {
-  schema found = {SIZE_MAX, SIZE_MAX};
+  schema found = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
   size_t next = 0;
   spool_nvtx_entry entry;
   for (size_t at = 0; size - at >= sizeof entry; at += sizeof entry) {
@@ -95,6 +95,7 @@ static schema read_entries(const range_loader *l, uint32_t section,
       found.communicator = offset;
     if (is_text(l, section, entry.name, "Message size [bytes]"))
       found.bytes = offset;
+    if (is_text(l, section, entry.name, "No. of ranks")) found.ranks = offset;
     size_t length = type_size(entry.type);
     if (!length || offset > SIZE_MAX / 2) break;
     next = offset + length;
@@ -126,6 +127,15 @@ static int64_t field(const unsigned char *bytes, size_t size, size_t offset) {
   return (int64_t)word;
 }
 
+static int64_t int_field(const unsigned char *bytes, size_t size,
+                         size_t offset) {
+  uint32_t word;
+  if (offset > size || size - offset < sizeof word) return LLMPROF_ABSENT;
+  memcpy(&word, bytes + offset, sizeof word);
+  return word;
+}
+
+/* A call that makes a communicator has the number of its ranks as payload. */
 static void read_blobs(const range_loader *l, const spool_item *item,
                        const spool_nvtx_event *event, llmprof_range_row *row) {
   size_t size;
@@ -141,6 +151,8 @@ static void read_blobs(const range_loader *l, const spool_item *item,
     if (id != UINT32_MAX) {
       row->communicator = field(at, blob.size, l->schemas[id].communicator);
       row->message = field(at, blob.size, l->schemas[id].bytes);
+      if (row->payload == LLMPROF_ABSENT)
+        row->payload = int_field(at, blob.size, l->schemas[id].ranks);
     }
     size_t padded = (blob.size + (size_t)7) & ~(size_t)7;
     if (padded > size) return;

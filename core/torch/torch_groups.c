@@ -50,6 +50,17 @@ static uint64_t mix(uint64_t hash, const char *text) {
   return (hash ^ 0xFF) * UINT64_C(0x100000001b3);
 }
 
+/* How many ranks a list names ("[0, 1, 2]"), which of many may be cut. */
+static int64_t members_of(const char *list) {
+  int64_t count = 0;
+  if (!list || strstr(list, "...")) return LLMPROF_ABSENT;
+  while (*(list += strcspn(list, "0123456789"))) {
+    count++;
+    list += strspn(list, "0123456789");
+  }
+  return count ? count : LLMPROF_ABSENT;
+}
+
 void torch_read_group(const llmprof_chrome_event *event,
                       llmprof_range_row *range) {
   if (!event->group && !event->group_ranks) return;
@@ -57,6 +68,7 @@ void torch_read_group(const llmprof_chrome_event *event,
   range->communicator =
       (int64_t)(mix(hash, event->group_ranks) & (uint64_t)INT64_MAX);
   range->message = message_of(event);
+  range->payload = members_of(event->group_ranks);
 }
 
 /* ---- what lies inside of one ---- */

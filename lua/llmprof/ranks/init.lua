@@ -119,9 +119,10 @@ local function note_lacking(made, left_out)
 end
 
 
--- Ranks that names and places tell to be missing; returns these in words.
+-- Ranks that names and places tell to be missing, else communicators; returns these in words.
 local function note_missing(made, left_out)
   local names = missing.names(made.ranks)
+  if #names == 0 then names = missing.members(made.parts) end
   for _, name in ipairs(names) do
     left_out[#left_out + 1] = ("%s: no file of it is there: waiting for it counts as transfer")
       :format(name)

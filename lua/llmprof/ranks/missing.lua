@@ -32,6 +32,29 @@ function missing.names(ranks)
 end
 
 
+-- ---- by communicator ----
+
+-- Communicators of more ranks than are there, in words. parts: of llmprof.ranks.part.
+function missing.members(parts)
+  local sizes, members, order, list = {}, {}, {}, {}
+  for _, part in ipairs(parts) do
+    for _, own in ipairs(part.about.communicators or {}) do
+      if not members[own.id] then members[own.id], order[#order + 1] = 0, own.id end
+      sizes[own.id] = own.size or sizes[own.id]
+      members[own.id] = members[own.id] + #own.ranks
+    end
+  end
+  table.sort(order)
+  for _, id in ipairs(order) do
+    if members[id] > 0 and sizes[id] and members[id] < sizes[id] then
+      list[#list + 1] = ("part of communicator %s (%d of its %d ranks are there)"):format(id,
+        members[id], sizes[id])
+    end
+  end
+  return list
+end
+
+
 -- ---- by transfers ----
 
 -- The longest that a transfer of a group is.

@@ -139,6 +139,35 @@ local function add_messages(trace, kernels)
 end
 
 
+-- A communicator as a text, which a JSON number of 64 bits is not.
+local function id_of(communicator) return ("%016x"):format(communicator) end
+
+
+-- NCCL's communicators and PyTorch's process groups: list of { id, size (of how many ranks it is,
+-- where a call says so), ranks (that ran collectives of it) }; nil without any.
+local function communicators_of(trace, found)
+  local list, known = json.list {}, {}
+  local function entry(communicator)
+    local id = id_of(communicator)
+    if not known[id] then
+      known[id] = { id = id, ranks = json.list {} }
+      list[#list + 1] = known[id]
+    end
+    return known[id]
+  end
+  local with_id = found:where { { "communicator", "~=", false } }
+  for _, group in ipairs(with_id:group { by = { "communicator", "rank" } }) do
+    table.insert(entry(group.communicator).ranks, group.rank)
+  end
+  local made = errors.check(trace:frame "ranges"):where { { "communicator", "~=", false },
+    { "payload", ">", 0 } }
+  for _, group in ipairs(made:group { by = { "communicator", "payload" } }) do
+    entry(group.communicator).size = group.payload
+  end
+  return #list > 0 and list or nil
+end
+
+
 -- Add what the range around the launch of a collective says ("ncclSend").
 local function add_said(trace, found)
   spans.look_up(found, "range", errors.check(trace:frame "ranges"), "text", "said")
@@ -269,6 +298,7 @@ function part.of(trace, file, given, stays)
     startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
     unserved = unserved(trace) }
+  about.communicators = communicators_of(trace, found)
   local counted, many = counted_kernels(kernels, known)
   local borrowed = stays and many
   local made = { about = about, steps = known and kept(known.frame, columns.steps),

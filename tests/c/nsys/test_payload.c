@@ -11,7 +11,8 @@ enum {
   SIZE = WORDS * 8,
 };
 
-static nsys_payload_schema schemas[] = {{7, 0, 8}, {9, 0, SIZE_MAX}};
+static nsys_payload_schema schemas[] = {{7, 0, 8, SIZE_MAX},
+                                        {9, 0, SIZE_MAX, 8}};
 static const nsys_payloads known = {schemas, 2, 2};
 
 /* One part of schema `id`: 24 bytes from byte 32 on. */
@@ -22,38 +23,42 @@ static void make(char *bytes, uint64_t id, uint64_t size, uint64_t begin) {
   }
 }
 
+static bool is_absent(nsys_payload read) {
+  return read.communicator == LLMPROF_ABSENT &&
+         read.message == LLMPROF_ABSENT && read.ranks == LLMPROF_ABSENT;
+}
+
 static void test_fields(void **state) {
   (void)state;
   char bytes[SIZE];
-  int64_t communicator, message;
   make(bytes, 7, 24, 32);
-  nsys_payload_read(&known, bytes, SIZE, &communicator, &message);
-  assert_int_equal(communicator, 0x1122334455667788);
-  assert_int_equal(message, 262144);
-  make(bytes, 9, 24, 32); /* of a schema without a size */
-  nsys_payload_read(&known, bytes, SIZE, &communicator, &message);
-  assert_int_equal(communicator, 0x1122334455667788);
-  assert_true(message == LLMPROF_ABSENT);
+  nsys_payload read = nsys_payload_read(&known, bytes, SIZE);
+  assert_int_equal(read.communicator, 0x1122334455667788);
+  assert_int_equal(read.message, 262144);
+  assert_true(read.ranks == LLMPROF_ABSENT);
+  make(bytes, 9, 12, 32); /* of one that is made: no size, ranks in 4 bytes */
+  read = nsys_payload_read(&known, bytes, SIZE);
+  assert_int_equal(read.communicator, 0x1122334455667788);
+  assert_true(read.message == LLMPROF_ABSENT);
+  assert_int_equal(read.ranks, 262144);
 }
 
 static void test_cut(void **state) {
   (void)state;
   char bytes[SIZE];
-  int64_t communicator, message;
   make(bytes, 7, 24, 32);
   for (size_t size = 0; size < SIZE; size++) {
     char *copy = malloc(size ? size : 1);
     memcpy(copy, bytes, size);
-    nsys_payload_read(&known, copy, size, &communicator, &message);
+    nsys_payload read = nsys_payload_read(&known, copy, size);
     free(copy);
-    assert_true(communicator == LLMPROF_ABSENT && message == LLMPROF_ABSENT);
+    assert_true(is_absent(read));
   }
 }
 
 static void test_broken(void **state) {
   (void)state;
   char bytes[SIZE];
-  int64_t communicator, message;
   static const uint64_t wrong[][3] = {{8, 24, 32},
                                       {7, 4, 32},
                                       {7, 24, 40},
@@ -61,11 +66,9 @@ static void test_broken(void **state) {
                                       {7, 24, UINT64_MAX}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     make(bytes, wrong[i][0], wrong[i][1], wrong[i][2]);
-    nsys_payload_read(&known, bytes, SIZE, &communicator, &message);
-    assert_true(communicator == LLMPROF_ABSENT && message == LLMPROF_ABSENT);
+    assert_true(is_absent(nsys_payload_read(&known, bytes, SIZE)));
   }
-  nsys_payload_read(&known, NULL, 0, &communicator, &message);
-  assert_true(communicator == LLMPROF_ABSENT);
+  assert_true(is_absent(nsys_payload_read(&known, NULL, 0)));
 }
 
 int main(void) {

@@ -231,6 +231,7 @@ static void test_collectives(void **state) {
   assert_true(ranges->communicator[0] >= 0);
   assert_true(ranges->communicator[0] == ranges->communicator[1]);
   assert_true(ranges->communicator[0] != others->communicator[0]);
+  assert_int_equal(ranges->payload[0], 2); /* ranks of the group */
   assert_int_equal(ranges->message[0], 200);
   assert_int_equal(ranges->message[1], 200);
   assert_string_equal(

@@ -52,4 +52,14 @@ describe("payloads of NCCL", function()
     assert.equal(329, record.totals.matched)
     assert.equal(0, record.totals.unmatched)
   end)
+
+  it("tell which communicators have more ranks than are there", function()
+    local parts = support.parts(rank_files.list({ "tests/fixtures/nccl2" }, rank_files.traces))
+    local own = parts[1].about.communicators
+    assert.same({ { 0 }, { 0 }, { 0 }, { 0 } }, { own[1].ranks, own[2].ranks, own[3].ranks,
+      own[4].ranks })
+    own[1].size, own[2].size = 2, 4
+    assert.same({ ("part of communicator %s (2 of its 4 ranks are there): no file of it is there: "
+      .. "waiting for it counts as transfer"):format(own[2].id) }, support.examine(parts).left_out)
+  end)
 end)
