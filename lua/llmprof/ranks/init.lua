@@ -138,7 +138,7 @@ local function note_beyond(record, absent, link)
   if totals.matched == 0 or not missing.is_worth(totals.beyond_ns, totals, #record.ranks) then
     return
   end
-  record.doubt = ("%s of %s of transfer are far longer than such transfers take%s: another rank, "
+  record.doubt = ("%s of %s of transfer are beyond what such transfers take%s: another rank, "
     .. "which is not in the capture, may be what they wait for"):format(
     text.duration(totals.beyond_ns), text.duration(totals.transfer_ns),
     link and (" over " .. link.name) or "")

@@ -3,10 +3,13 @@ local communication = require "llmprof.ranks.communication"
 
 local missing = {}
 
--- So many times as long as the quickest tenth of its kind a transfer is none: on the same links
--- the same bytes take about as long. What NCCL says of its bytes bounds the quickest, too: OVER
--- times the time that the link needs for them, and SETUP_NS.
+-- So many times as long as others of its kind a transfer is none: on the same links the same
+-- bytes take about as long. What NCCL says of its bytes bounds it, too: OVER times the time that
+-- the link needs for them, and SETUP_NS.
 local FAR, OVER, SETUP_NS = 4, 10, 50000
+
+-- Transfers one after the other that are of about one step.
+local NEAR = 16
 
 -- From this share of the time in collectives on it is said.
 missing.WORTH = 0.03
@@ -57,13 +60,53 @@ end
 
 -- ---- by transfers ----
 
--- The longest that a transfer of a group is.
-local function longest(group, link)
-  local usual = group.transfer.p10
+-- The longest that a transfer of a group can be by NCCL's word for its bytes, ns; nil where that
+-- or the link is not known.
+local function most_by_size(group, link)
   local needed = link and group.message and communication.least(group.short_name,
     group.members.max, group.message, link)
-  if needed then usual = math.min(usual, OVER * needed + SETUP_NS) end
-  return math.floor(FAR * usual)
+  return needed and OVER * needed + SETUP_NS
+end
+
+
+-- The quickest tenth of the transfers at each place of a step, ns; "" is no place.
+local function usual_at_places(own)
+  local usual = {}
+  for _, group in ipairs(own:group { by = { "place" }, sum = { "transfer" },
+    percentiles = { 10 } }) do
+    usual[group.place or ""] = group.transfer.p10
+  end
+  return usual
+end
+
+
+-- The quickest of so many transfers one after the other.
+local function quickest(transfers, first)
+  local least = math.huge
+  for i = first, math.min(first + NEAR - 1, #transfers) do
+    least = math.min(least, transfers[i])
+  end
+  return least
+end
+
+
+-- How long transfers of one kind take beyond what they can: they are far longer than those about
+-- them, of the same step, and than those at the same place of other steps, as of different sizes
+-- one of these is as long; or longer than `most`, which may be nil. own: their rows.
+local function beyond_of(own, most)
+  local sorted = own:sort { { "start" } }
+  local transfers, places = sorted:values "transfer", sorted:values "place"
+  local usual, sum, near = usual_at_places(own), 0, 0
+  for i, transfer in ipairs(transfers) do
+    if (i - 1) % NEAR == 0 then near = quickest(transfers, i) end
+    local floor = math.max(near, usual[places[i] or ""])
+    if transfer > FAR * floor then
+      sum = sum + transfer - floor
+    elseif most and transfer > most then
+      sum = sum + transfer - most
+    end
+  end
+  return sum
 end
 
 
@@ -73,13 +116,13 @@ function missing.beyond(met, link)
   local sum = 0
   for _, group in ipairs(met.last:group { by = { "short_name", "phase", "message" },
     sum = { "transfer", "members" }, percentiles = { 10 } }) do
-    local limit = longest(group, link)
-    local far = met.last:where { short_name = group.short_name or false,
-      phase = group.phase or false, message = group.message or false,
-      { "transfer", ">", limit } }:group { sum = { "transfer" } }[1]
-    if far then sum = sum + far.transfer.total - far.count * limit // FAR end
+    local most = most_by_size(group, link)
+    if group.transfer.max > math.min(FAR * group.transfer.p10, most or math.huge) then
+      sum = sum + beyond_of(met.last:where { short_name = group.short_name or false,
+        phase = group.phase or false, message = group.message or false }, most)
+    end
   end
-  return sum
+  return math.floor(sum + 0.5)
 end
 
 
