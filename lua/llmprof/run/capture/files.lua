@@ -7,6 +7,7 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
+local graph_operators = require "llmprof.run.graph_operators"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
@@ -27,39 +28,48 @@ local files = { name = "files" }
 local TOOLS = { spool = collector.product, torch = "torch.profiler" }
 
 
--- The ranks of one of several files; nil where it cannot be read, which is said when the
--- ranks are put together.
-local function ranks_in(path)
+-- What one of several files is: { ranks, is_capture (of a graph) }; {} where it cannot be
+-- read, which is said when the ranks are put together.
+local function look_into(path, format)
   local ok, result = errors.call(function()
     local trace <close> = trace_file.open_whole(path)
     trace_file.check(trace)
-    return members.find(trace)
+    return { ranks = members.find(trace),
+      is_capture = format == "torch" and graph_operators.is_capture(trace) }
   end)
   if ok then return result end
   if result.bug or result.kind == "interrupted" then error(result, 0) end
-  return nil
+  return {}
 end
 
 
--- Of the files of several ranks the first that can be read is the timeline.
-local function first_of(found)
-  local parts = {}
+-- Put traces of the capture of graphs, which are no ranks, by themselves; of the others the
+-- first that can be read is the timeline.
+local function divide(found)
+  local traces, parts, captures = {}, {}, {}
   for _, path in ipairs(found.traces) do
-    local ranks = ranks_in(path)
-    if ranks then parts[#parts + 1] = { about = { file = path, ranks = ranks } } end
+    local about = look_into(path, found.format)
+    table.insert(about.is_capture and captures or traces, path)
+    if about.ranks and not about.is_capture then
+      parts[#parts + 1] = { about = { file = path, ranks = about.ranks } }
+    end
   end
+  if #traces == 0 then return end
+  found.traces, found.captures = traces, captures
   local first = merged.in_order(parts)[1]
-  return first and first.about.file or found.traces[1]
+  found.timeline = first and first.about.file
 end
 
 
--- What was handed over, looked at once, with the file of the timeline.
+-- What was handed over, looked at once, with the file of the timeline, and captures: traces
+-- of the capture of graphs.
 local function given(ctx)
-  local found = ctx.handed or handed.look(ctx.cfg.files or {}, exported.of)
-  if not ctx.handed then
-    found.timeline = #found.traces > 1 and first_of(found) or found.traces[1]
-    ctx.handed = found
-  end
+  if ctx.handed then return ctx.handed end
+  local found = handed.look(ctx.cfg.files or {}, exported.of)
+  found.captures = {}
+  if #found.traces > 1 then divide(found) end
+  found.timeline = found.timeline or found.traces[1]
+  ctx.handed = found
   return found
 end
 
@@ -91,7 +101,9 @@ function files.inputs(ctx)
   for _, file in ipairs(layout.recorded) do
     if used.files[file.target] then add(used.files[file.target]) end
   end
-  for _, path in ipairs(used.stacks) do add(path) end
+  for _, list in ipairs { used.stacks, used.captures } do
+    for _, path in ipairs(list) do add(path) end
+  end
   return { source = "files", files = list }
 end
 
@@ -103,7 +115,9 @@ function files.note(ctx)
     local path = used.files[file.target]
     beside[#beside + 1] = path and path:match "[^/]*$"
   end
-  for _, path in ipairs(used.stacks) do beside[#beside + 1] = path:match "[^/]*$" end
+  for _, list in ipairs { used.stacks, used.captures } do
+    for _, path in ipairs(list) do beside[#beside + 1] = path:match "[^/]*$" end
+  end
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
     #used.traces) .. (#beside > 0 and ", with " .. table.concat(beside, ", ") or "")
 end
@@ -238,8 +252,14 @@ end
 
 
 function files.operators(ctx)
-  local found, why = read_operators(ctx, given(ctx))
+  local used = given(ctx)
+  local found, why = read_operators(ctx, used)
   if not found then return false, why end
+  if #used.captures > 0 then
+    local joined, all = graph_operators.add(found, used.timeline, used.captures)
+    ctx.note(("%s of %s operations of CUDA graphs have operators, by the trace of the capture")
+      :format(text.count(joined), text.count(all)))
+  end
   if #found.operators == 0 then return false, "there are none in the trace" end
   ctx.run:write_document(layout.workload.operators, "operators", found)
   return true

@@ -84,4 +84,13 @@ describe("TraceLens's tables", function()
       near((times.computation_time["time ms"] + times.exposed_memcpy_time["time ms"]) * 1e6,
         results.totals.busy_ns, "computation and copies")
     end)
+
+  offer("know the operators of its graph by the trace of the capture", "vllm_capture",
+    function(results)
+      local operators = results.operators
+      assert.equal(0, operators.unattributed_device_ns)
+      assert.same({ "vllm::moe_forward", 24 },
+        { operators.operators[1].name, operators.operators[1].calls })
+      assert.equal(434, operators.joined.by_order.launches)
+    end)
 end)
