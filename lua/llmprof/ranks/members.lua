@@ -10,13 +10,13 @@ local LEAST_SHARE = 0.01
 
 
 -- Places in tensor, pipeline, data and expert parallel, as names carry them:
--- "dp0_pp0_tp1", "Worker_TP1".
+-- "dp0_pp0_tp1", "Worker_TP1", "TP-1".
 local kinds = { "tp", "pp", "dp", "ep" }
 
 function members.places(name)
   local lower, places = (name or ""):lower(), {}
   for _, kind in ipairs(kinds) do
-    places[kind] = tonumber(lower:match("%f[%a]" .. kind .. "_?(%d+)"))
+    places[kind] = tonumber(lower:match("%f[%a]" .. kind .. "[_-]?(%d+)"))
   end
   return places
 end

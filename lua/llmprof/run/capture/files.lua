@@ -28,36 +28,69 @@ local files = { name = "files" }
 local TOOLS = { spool = collector.product, torch = "torch.profiler" }
 
 
--- What one of several files is: { ranks, is_capture (of a graph) }; {} where it cannot be
--- read, which is said when the ranks are put together.
+-- Ranks of a run were recorded with less than so many ns between them.
+local SAME_RUN = 60 * 1000000000
+
+
+-- What one of several files is: { file, ranks, first and last (when something ran, ns since
+-- 1970; nil where the clock is not known), is_capture (of a graph) }.
+local function about(trace, path, format)
+  local first, last = errors.check(trace:frame "gpu"):union():span()
+  local epoch = first and trace:info().epoch
+  return { file = path, ranks = members.find(trace), first = epoch and epoch + first,
+    last = epoch and epoch + last,
+    is_capture = format == "torch" and graph_operators.is_capture(trace) }
+end
+
+
+-- The same, or the file alone where it cannot be read: that is said when ranks are put
+-- together.
 local function look_into(path, format)
   local ok, result = errors.call(function()
     local trace <close> = trace_file.open_whole(path)
     trace_file.check(trace)
-    return { ranks = members.find(trace),
-      is_capture = format == "torch" and graph_operators.is_capture(trace) }
+    return about(trace, path, format)
   end)
   if ok then return result end
   if result.bug or result.kind == "interrupted" then error(result, 0) end
-  return {}
+  return { file = path }
 end
 
 
--- Put traces of the capture of graphs, which are no ranks, by themselves; of the others the
--- first that can be read is the timeline.
+-- Why a file is of no rank of the first one's run; nil where it may be.
+local function why_apart(one, first)
+  if not one.ranks or one == first then return nil end
+  if #one.ranks == 0 then return "no kernel in it" end
+  if not (one.first and first.first) then return nil end
+  local apart = math.max(one.first - first.last, first.first - one.last)
+  return apart > SAME_RUN and ("of another run: %s apart from %s"):format(text.duration(apart),
+    first.file:match "[^/]*$") or nil
+end
+
+
+-- Put traces of the capture of graphs, which are no ranks, by themselves, and leave out what
+-- is of another run; of the others the first that can be read is the timeline.
 local function divide(found)
-  local traces, parts, captures = {}, {}, {}
-  for _, path in ipairs(found.traces) do
-    local about = look_into(path, found.format)
-    table.insert(about.is_capture and captures or traces, path)
-    if about.ranks and not about.is_capture then
-      parts[#parts + 1] = { about = { file = path, ranks = about.ranks } }
+  local list, parts, captures, traces = {}, {}, {}, {}
+  for i, path in ipairs(found.traces) do
+    list[i] = look_into(path, found.format)
+    if list[i].is_capture then
+      captures[#captures + 1] = path
+    elseif list[i].ranks and #list[i].ranks > 0 then
+      parts[#parts + 1] = { about = list[i] }
     end
   end
-  if #traces == 0 then return end
-  found.traces, found.captures = traces, captures
   local first = merged.in_order(parts)[1]
-  found.timeline = first and first.about.file
+  if not first then return end
+  for _, one in ipairs(list) do
+    local why = not one.is_capture and why_apart(one, first.about)
+    if why then
+      found:leave_out(one.file, why)
+    elseif not one.is_capture then
+      traces[#traces + 1] = one.file
+    end
+  end
+  found.traces, found.captures, found.timeline = traces, captures, first.about.file
 end
 
 

@@ -87,6 +87,17 @@ describe("a trace without a recipe", function()
     assert.equal(3, #results_in "a".ranks.ranks)
   end)
 
+  it("leaves out what is of no rank of the run", function()
+    take("ranks4/rank0.sqlite", "in/rank0.sqlite")
+    take("ranks4/rank1.sqlite", "in/rank1.sqlite")
+    take("tiny_h200/run.sqlite", "in/rank9.sqlite")
+    local code, _, complaints = llmprof("in", "--out", "a", "-q")
+    assert.equal(0, code)
+    assert.matches("rank9.sqlite: left out: of another run: .* apart from rank0.sqlite",
+      complaints)
+    assert.equal(2, #results_in "a".ranks.ranks)
+  end)
+
   it("is made once for all commands that take a run", function()
     take("tiny_h200/run.sqlite", "run.sqlite")
     local code, said = llmprof("digest", "run.sqlite")
