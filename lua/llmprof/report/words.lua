@@ -186,7 +186,9 @@ function words.repeats(results)
   local repeats = results.repeats
   if not repeats then return nil end
   if repeats.whole_run then
-    return "The trace has no stage of the recipe: the whole run is taken as one."
+    local from = (results.source.timeline or {}).from
+    return (from == "files" and "No stage was found in the trace"
+      or "The trace has no stage of the recipe") .. ": the whole run is taken as one."
       .. (results.load and " None is inferred where requests overlap." or "")
   end
   local said = ("Figures are from all %d repeats."):format(repeats.count)

@@ -15,9 +15,13 @@ function unwritten.recipe(path, stages)
 end
 
 
--- What a run of a trace is called: the file's or the folder's name up to its first dot.
+local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep" }
+
+-- What a run of a trace is called: the file's or the folder's name without its endings.
 function unwritten.name_of(path)
-  local name = path:match "([^/]*)/*$":match "^[^.]*":gsub("[^%w_-]", "_"):gsub("^[_-]+", "")
+  local name = path:match "([^/]*)/*$"
+  for _, ending in ipairs(ENDINGS) do name = name:gsub("%." .. ending .. "$", "") end
+  name = name:gsub("[^%w_.-]", "_"):gsub("^[_.-]+", "")
   return name ~= "" and name ~= "latest" and name or "trace"
 end
 

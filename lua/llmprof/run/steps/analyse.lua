@@ -141,6 +141,7 @@ end
 
 local function note_missing_stages(ctx)
   if not ctx.state.found then return note_missing_timeline(ctx) end
+  if ctx.recipe.unwritten then return end -- nobody asked for them
   local found = ctx.state.found
   local others = #found.missing > 0 and unmatched.ranges(ctx.state.trace, found.declared) or {}
   for _, name in ipairs(found.missing) do
