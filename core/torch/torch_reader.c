@@ -168,6 +168,20 @@ static bool keep_call(torch_trace *t, const llmprof_chrome_event *event) {
          thread_row(t, event, &call->process, &call->row.thread);
 }
 
+/* Steps of the profiler's schedule, "ProfilerStep#3", are ranges of one text
+ * that have their number as payload. */
+static bool range_text(const torch_trace *t, const char *name,
+                       llmprof_range_row *range) {
+  static const char step[] = "ProfilerStep#";
+  bool is_step = name && strncmp(name, step, strlen(step)) == 0;
+  const char *digits = is_step ? name + strlen(step) : "";
+  size_t size = strspn(digits, "0123456789");
+  if (size && !digits[size] &&
+      llmprof_lex_int(digits, size, 10, &range->payload))
+    return text_of(t, "ProfilerStep", &range->text);
+  return text_of(t, name, &range->text);
+}
+
 static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
                        chrome_kind kind) {
   llmprof_range_row range = {
@@ -190,7 +204,7 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
   }
   if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
                     sizeof *t->ranges) ||
-      !text_of(t, event->name, &range.text) ||
+      !range_text(t, event->name, &range) ||
       !text_of(t, event->category, &range.category) ||
       (kind == CHROME_OPERATOR && !text_of(t, "PyTorch", &range.domain)))
     return false;

@@ -107,11 +107,9 @@ end
 -- What it launched, in order of the calls, those of one by node where nodes are known: list
 -- of { name, duration, replay (the call, where it replays a graph), operator }.
 local function operations_of(trace)
-  local ranges, domains = {}, {}
-  local frame = check(trace:frame "ranges")
+  local ranges, frame = {}, check(trace:frame "ranges")
   for i, row in ipairs(frame:values "range") do ranges[row] = i end
-  local texts = frame:values "text"
-  domains = frame:values "domain"
+  local texts, domains = frame:values "text", frame:values "domain"
   local ops = check(check(trace:frame "gpu"):sort { { "api_start", false }, { "start", false } })
   local list, names, durations = {}, ops:values "name", ops:values "duration"
   local calls, api, around = ops:values "call", ops:values "api", ops:values "range"

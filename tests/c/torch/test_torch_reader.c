@@ -241,6 +241,22 @@ static void test_collectives(void **state) {
   llmprof_trace_close(other);
 }
 
+/* Steps of the schedule have one text, and their number as payload. */
+static void test_steps(void **state) {
+  (void)state;
+#define STEP(name)                                                          \
+  "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" name \
+  "\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50}"
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_text("[" STEP("12") "," STEP("x") "]");
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  assert_string_equal(text_of(trace, ranges->text[0]), "ProfilerStep");
+  assert_int_equal(ranges->payload[0], 12);
+  assert_string_equal(text_of(trace, ranges->text[1]), "ProfilerStep#x");
+  assert_true(ranges->payload[1] == LLMPROF_ABSENT);
+  llmprof_trace_close(trace);
+}
+
 static void test_short_names(void **state) {
   (void)state;
   static const char *const names[][2] = {
@@ -295,8 +311,9 @@ int main(void) {
       cmocka_unit_test(test_operations),  cmocka_unit_test(test_details),
       cmocka_unit_test(test_host),        cmocka_unit_test(test_processes),
       cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_collectives), cmocka_unit_test(test_short_names),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_collectives), cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_short_names), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

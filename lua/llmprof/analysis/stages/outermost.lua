@@ -2,6 +2,7 @@
 -- push/pop ranges or, without any, those by start and end that end on their own thread.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
+local infer = require "llmprof.analysis.stages.infer"
 local named = require "llmprof.analysis.kernels.range_texts"
 
 local outermost = {}
@@ -15,6 +16,9 @@ local PUSH_POP, START_END = 0, 1
 local LIBRARIES = { cccl = true, cub = true, thrust = true, nccl = true, rccl = true,
   nvshmem = true, ucx = true, mpi = true, nvjpeg = true, npp = true, cutlass = true,
   pytorch = true }
+
+-- The steps of torch.profiler's schedule, which have their number as payload.
+local STEP = "ProfilerStep"
 
 -- More texts than this at the top are numbered requests or steps, not stages.
 local MOST_STAGES = 32
@@ -43,6 +47,23 @@ local function by_domain(ranges, style)
 end
 
 
+-- Tags of the default domain right inside of the steps of torch.profiler's schedule, which
+-- are around all that a program does.
+local function inside_steps(ranges)
+  local steps, children = {}, ranges:where { style = PUSH_POP, domain = false }
+  for _, row in ipairs(ranges:where { tag = STEP }:values "range") do steps[row] = true end
+  local tags, seen = {}, {}
+  local names, starts = children:values "tag", children:values "start"
+  for i, parent in ipairs(children:values "parent") do
+    local tag = names[i]
+    if parent and steps[parent] and tag and not seen[tag] then
+      seen[tag], tags[#tags + 1] = true, { tag = tag, first = starts[i] }
+    end
+  end
+  return tags
+end
+
+
 -- The default domain where it has any range, else the one that covers most.
 local function main_domain(domains)
   local main = domains[""]
@@ -60,15 +81,20 @@ end
 -- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders.
 local OF_PYTORCH = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader" }
 
+local function is_engines(tag)
+  for _, engine in ipairs(engines.all()) do
+    if engine.step(tag) then return true end
+  end
+  return false
+end
+
+
 -- Is a tag one of a step, an operator, a module, or PyTorch's own?
 local function is_no_stage(tag)
   for _, pattern in ipairs(OF_PYTORCH) do
     if tag:find(pattern) then return true end
   end
-  for _, engine in ipairs(engines.all()) do
-    if engine.step(tag) then return true end
-  end
-  return named.read(tag) ~= nil
+  return is_engines(tag) or named.read(tag) ~= nil
 end
 
 
@@ -90,13 +116,31 @@ local function without_steps(tags)
 end
 
 
+-- The same where the steps of torch.profiler's schedule are around them: what lies in these,
+-- else the steps themselves (true behind the list).
+local function within_steps(ranges, tags)
+  local all, step = inside_steps(ranges), nil
+  for _, entry in ipairs(tags) do
+    if entry.tag == STEP then step = entry else all[#all + 1] = entry end
+  end
+  if not step then return without_steps(tags) end
+  local kept = without_steps(all)
+  if #kept > 0 then return kept end
+  for _, entry in ipairs(all) do
+    if is_engines(entry.tag) then return {} end
+  end
+  return { step }, true
+end
+
+
 -- Stages as a recipe would declare them, in the order in which they first begin;
--- empty where there are no such ranges, or more texts than stages could have.
+-- empty where there are no such ranges, or more texts than stages could have. True behind
+-- them where they are no more than the steps of torch.profiler's schedule.
 function outermost.stages(trace)
   local ranges = errors.check(trace:frame "ranges")
   local domain = main_domain(by_domain(ranges, PUSH_POP))
     or main_domain(by_domain(ranges, START_END))
-  local tags = domain and without_steps(domain.tags) or {}
+  local tags, only_steps = within_steps(ranges, domain and domain.tags or {})
   if #tags > MOST_STAGES then return {} end
   table.sort(tags, function(a, b)
     if a.first ~= b.first then return a.first < b.first end
@@ -104,14 +148,16 @@ function outermost.stages(trace)
   end)
   local declared = {}
   for i, entry in ipairs(tags) do declared[i] = { name = entry.tag } end
-  return declared
+  return declared, only_steps
 end
 
 
--- The same; without any, those that can be inferred.
+-- The same; without any, or where they are steps alone, those that can be inferred.
 function outermost.or_inferred(trace)
-  local declared = outermost.stages(trace)
-  return #declared > 0 and declared or { { name = "prefill" }, { name = "decode" } }
+  local declared, only_steps = outermost.stages(trace)
+  local inferred = { { name = "prefill" }, { name = "decode" } }
+  if #declared == 0 or only_steps and infer.stages(trace, inferred) then return inferred end
+  return declared
 end
 
 

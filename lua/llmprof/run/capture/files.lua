@@ -128,8 +128,8 @@ end
 
 -- Every file that is used, with its size.
 function files.inputs(ctx)
-  local list, used = yaml.list {}, given(ctx)
-  local function add(path) list[#list + 1] = { file = path, bytes = fs.stat(path).size } end
+  local made, used = yaml.list {}, given(ctx)
+  local function add(path) made[#made + 1] = { file = path, bytes = fs.stat(path).size } end
   for _, path in ipairs(used.traces) do add(path) end
   for _, file in ipairs(layout.recorded) do
     if used.files[file.target] then add(used.files[file.target]) end
@@ -137,7 +137,7 @@ function files.inputs(ctx)
   for _, list in ipairs { used.stacks, used.captures } do
     for _, path in ipairs(list) do add(path) end
   end
-  return { source = "files", files = list }
+  return { source = "files", files = made }
 end
 
 

@@ -1,3 +1,6 @@
+local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
 local outermost = require "llmprof.analysis.stages.outermost"
 local trace_file = require "llmprof.trace.file"
 local timeline = require "tests.lua.support.timeline"
@@ -32,6 +35,46 @@ range 400 410 domain=%s step
     assert.same({ { name = "step" } }, outermost.stages(timeline.of(pairs_of)))
     assert.same({ { name = "decode" } },
       outermost.stages(timeline.of(pairs_of .. "range 100 150 decode\n")))
+  end)
+
+  describe("of a trace of torch.profiler", function()
+    local top = bundle.scratch(before_each, after_each)
+
+    -- The stages of annotations: { name, start, duration } in us each.
+    local function of(annotations)
+      local events = json.list {}
+      for i, one in ipairs(annotations) do
+        events[i] = { ph = "X", cat = "user_annotation", name = one[1], ts = one[2], dur = one[3],
+          pid = 1, tid = 1 }
+      end
+      local path = top() .. "/run.json"
+      assert(fs.write(path, assert(json.encode { schemaVersion = 1, traceEvents = events })))
+      local opened <close> = trace_file.open(path)
+      return traces.pick(outermost.or_inferred(opened), "name")
+    end
+
+    it("takes what lies in the steps of the schedule", function()
+      assert.same({ { name = "forward" }, { name = "backward" } }, of {
+        { "ProfilerStep#3", 10, 90 },
+        { "forward", 20, 30 }, { "backward", 60, 30 }, { "ProfilerStep#4", 110, 90 },
+        { "forward", 120, 30 }, { "backward", 160, 30 } })
+    end)
+
+    it("takes these steps where nothing else is marked", function()
+      assert.same({ { name = "ProfilerStep" } }, of { { "ProfilerStep#3", 10, 90 },
+        { "Optimizer.step#Adam.step", 20, 30 }, { "ProfilerStep#4", 110, 90 } })
+    end)
+
+    it("leaves an engine's steps to it", function()
+      assert.same({ { name = "prefill" }, { name = "decode" } }, of { { "ProfilerStep#3", 10, 90 },
+        { "execute_context_1(8)_generation_0(0)", 20, 30 },
+        { "execute_context_0(0)_generation_1(1)", 60, 30 } })
+    end)
+
+    it("takes no numbered ranges and no operators", function()
+      assert.same({ { name = "warmup" } }, of { { "request 1", 10, 9 }, { "request 2", 20, 9 },
+        { "aten::mm, op_id = 7", 40, 9 }, { "warmup", 50, 9 } })
+    end)
   end)
 
   it("finds none where there are no ranges", function()
