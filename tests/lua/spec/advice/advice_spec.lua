@@ -234,9 +234,9 @@ casts decode 13.68 ms
 large_elementwise sam 4.83 ms
 layout_copies sam 1.72 ms
 sync_per_token decode 0.39 ms
-cat_cache decode 0.34 ms
 gemm_precision prefill 0.18 ms
 sync_per_token decode 0.04 ms
+cat_cache decode -
 gemv_at_batch_1 decode -
 batch_room abstains
 collective_bound abstains

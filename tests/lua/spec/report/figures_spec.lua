@@ -56,7 +56,6 @@ local elsewhere = {
   ["ranks.startup_steps"] = { "tests/lua/spec/ranks/unmarked_spec.lua", "startup_steps" },
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
-  ["ranks_verdict.spread"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.spread" },
   ["slow_steps.every"] = { "tests/lua/spec/analysis/stages/uneven_steps_spec.lua", "every = 4" },
   ["step_layers.ends"] = { "tests/lua/spec/analysis/stages/layers_spec.lua", "made.ends" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
