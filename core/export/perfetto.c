@@ -409,15 +409,15 @@ static void write_op(writer *w, size_t op) {
   size_t kind = LLMPROF_KERNEL;
   while (op >= ops->first[kind + 1]) kind++;
   begin_slice(w, op, categories[kind]);
-  put_id(w, ops->name[op], "unknown");
+  put_id(w, llmprof_id_at(ops->name, op), "unknown");
   PUT(w, ",\"args\":{");
-  int64_t correlation = known(ops->correlation[op]);
+  int64_t correlation = llmprof_values_get(ops->correlation, op);
   put_arg(w, "correlation", correlation);
   if (kind == LLMPROF_KERNEL)
-    put_kernel_shape(w, w->of->details->shape[op],
+    put_kernel_shape(w, llmprof_id_at(w->of->details->shape, op),
                      correlation == LLMPROF_ABSENT);
   else
-    put_arg(w, "bytes", ops->bytes[op - ops->first[LLMPROF_COPY]]);
+    put_arg(w, "bytes", llmprof_values_get(ops->bytes, op));
   PUT(w, "}}");
   w->counts.operations++;
 }
@@ -447,7 +447,7 @@ static void put_call_name(writer *w, uint32_t id) {
 
 static void write_call(writer *w, size_t call) {
   begin_slice(w, w->of->layout.first_call + call, "api");
-  put_call_name(w, w->of->layout.calls->name[call]);
+  put_call_name(w, llmprof_id_at(w->of->layout.calls->name, call));
   PUT(w, "}");
   w->counts.calls++;
 }
@@ -463,8 +463,9 @@ static void begin_flow(writer *w, char phase, size_t op, size_t item) {
  * slice that begins there, not at the next one. */
 static void write_flow(writer *w, size_t op) {
   const perfetto_layout *l = &w->of->layout;
-  size_t call = l->first_call + l->call_of[op];
-  if (l->call_of[op] == LLMPROF_NONE || l->lane[call] == LLMPROF_NONE) return;
+  uint32_t launched_by = llmprof_id_at(l->call_of, op);
+  size_t call = l->first_call + launched_by;
+  if (launched_by == LLMPROF_NONE || l->lane[call] == LLMPROF_NONE) return;
   begin_flow(w, 's', op, call);
   PUT(w, "}");
   begin_flow(w, 'f', op, op);

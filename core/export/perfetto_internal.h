@@ -17,7 +17,7 @@ typedef struct perfetto_layout {
   const llmprof_ops *ops;
   const llmprof_ranges *ranges;
   const llmprof_calls *calls;
-  const uint32_t *call_of; /* by operation: what launched it, LLMPROF_NONE */
+  const llmprof_values *call_of;         /* by operation: what launched it */
   size_t first_range, first_call, count; /* items */
   size_t places, threads;
   uint32_t *lane; /* by item: row in lanes, LLMPROF_NONE: left out */

@@ -10,24 +10,27 @@
 /* ---- items ---- */
 
 int64_t llmprof_perfetto_start(const perfetto_layout *l, size_t item) {
-  if (item < l->first_range) return l->ops->start[item];
+  if (item < l->first_range) return llmprof_values_get(l->ops->start, item);
   if (item < l->first_call) return l->ranges->start[item - l->first_range];
-  return l->calls->start[item - l->first_call];
+  return llmprof_values_get(l->calls->start, item - l->first_call);
 }
 
 int64_t llmprof_perfetto_end(const perfetto_layout *l, size_t item) {
   int64_t start = llmprof_perfetto_start(l, item);
-  int64_t end = item < l->first_range  ? l->ops->end[item]
-                : item < l->first_call ? l->ranges->end[item - l->first_range]
-                                       : l->calls->end[item - l->first_call];
+  int64_t end = item < l->first_range
+                    ? llmprof_end_at(l->ops->start, l->ops->duration, item)
+                : item < l->first_call
+                    ? l->ranges->end[item - l->first_range]
+                    : llmprof_end_at(l->calls->start, l->calls->duration,
+                                     item - l->first_call);
   return end < start ? start : end;
 }
 
 static uint32_t track_of(const perfetto_layout *l, size_t item) {
-  if (item < l->first_range) return l->ops->place[item];
+  if (item < l->first_range) return llmprof_id_at(l->ops->place, item);
   uint32_t thread = item < l->first_call
                         ? l->ranges->thread[item - l->first_range]
-                        : l->calls->thread[item - l->first_call];
+                        : llmprof_id_at(l->calls->thread, item - l->first_call);
   return (uint32_t)(l->places + (thread == LLMPROF_NONE ? l->threads : thread));
 }
 
@@ -59,6 +62,11 @@ static bool item_overlaps(const perfetto_layout *l,
  * be drawn. */
 static bool has_times(const perfetto_layout *l, size_t item) {
   int64_t start = llmprof_perfetto_start(l, item), duration;
+  if (item < l->first_range)
+    return llmprof_values_get(l->ops->duration, item) != LLMPROF_ABSENT;
+  if (item >= l->first_call)
+    return llmprof_values_get(l->calls->duration, item - l->first_call) !=
+           LLMPROF_ABSENT;
   return start != LLMPROF_ABSENT &&
          !__builtin_sub_overflow(llmprof_perfetto_end(l, item), start,
                                  &duration);
@@ -68,8 +76,10 @@ static bool is_wanted(const perfetto_layout *l,
                       const llmprof_perfetto_options *options, size_t item) {
   if (!has_times(l, item)) return false;
   if (!options->window_count || item_overlaps(l, options, item)) return true;
-  if (item >= l->first_range || l->call_of[item] == LLMPROF_NONE) return false;
-  return item_overlaps(l, options, l->first_call + l->call_of[item]);
+  if (item >= l->first_range) return false;
+  uint32_t call = llmprof_id_at(l->call_of, item);
+  return call != LLMPROF_NONE &&
+         item_overlaps(l, options, l->first_call + call);
 }
 
 /* ---- order ---- */

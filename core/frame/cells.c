@@ -5,40 +5,10 @@
 
 /* ---- integers ---- */
 
-static void read_longs(const int64_t *data, size_t count, int64_t *cells) {
-  memcpy(cells, data, count * sizeof *cells);
-}
-
 static void pick_longs(const int64_t *data, const uint32_t *index, size_t count,
                        int64_t *cells) {
   for (size_t i = 0; i < count; i++)
     cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT : data[index[i]];
-}
-
-static void add_longs(const int64_t *data, const uint32_t *plus, size_t count,
-                      int64_t *cells) {
-  for (size_t i = 0; i < count; i++) cells[i] = data[i] + plus[i];
-}
-
-static void pick_sums(const llmprof_column *column, const uint32_t *index,
-                      size_t count, int64_t *cells) {
-  const int64_t *data = column->data;
-  for (size_t i = 0; i < count; i++)
-    cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT
-                                      : data[index[i]] + column->plus[index[i]];
-}
-
-static void take_longs(const llmprof_column *column, size_t first, size_t count,
-                       int64_t *cells) {
-  const int64_t *data = column->data;
-  if (column->index && column->plus)
-    pick_sums(column, column->index + first, count, cells);
-  else if (column->index)
-    pick_longs(data, column->index + first, count, cells);
-  else if (column->plus)
-    add_longs(data + first, column->plus + first, count, cells);
-  else
-    read_longs(data + first, count, cells);
 }
 
 /* ---- small integers and string ids ---- */
@@ -75,14 +45,22 @@ static void pick_reals(const double *data, const uint32_t *index, size_t count,
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
                    int64_t *cells) {
   const uint32_t *index = column->index ? column->index + first : NULL;
-  if (column->type == LLMPROF_F64) {
+  if (column->values && index) {
+    llmprof_values_gather(column->values, index, count, cells);
+  } else if (column->values) {
+    llmprof_values_read(column->values, first, count, cells);
+  } else if (column->type == LLMPROF_F64) {
     const double *data = column->data;
     if (index)
       pick_reals(data, index, count, cells);
     else
       read_reals(data + first, count, cells);
   } else if (column->type == LLMPROF_I64) {
-    take_longs(column, first, count, cells);
+    const int64_t *data = column->data;
+    if (index)
+      pick_longs(data, index, count, cells);
+    else
+      memcpy(cells, data + first, count * sizeof *cells);
   } else {
     const uint32_t *data = column->data;
     if (index)
@@ -132,7 +110,7 @@ static llmprof_cell_span span_block(const int64_t *cells, size_t count) {
 static llmprof_cell_span span_rows(const llmprof_column *column, size_t first,
                                    size_t end) {
   if (first == end) return (llmprof_cell_span){INT64_MAX, INT64_MIN, 0};
-  if (!column->index &&
+  if (!column->index && !column->values &&
       (column->type == LLMPROF_U32 || column->type == LLMPROF_STRING_ID))
     return span_shorts((const uint32_t *)column->data + first, end - first);
   int64_t cells[LLMPROF_BLOCK];

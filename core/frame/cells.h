@@ -6,11 +6,8 @@
 
 #include <math.h>
 
+#include "column/values.h"
 #include "llmprof/frame.h"
-
-enum {
-  LLMPROF_BLOCK = 1024 /* cells: 8 KiB, which stay in the first cache */
-};
 
 /* llmprof_cell() of `count` rows from `first` on, LLMPROF_BLOCK at most. */
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
@@ -21,11 +18,6 @@ static inline double llmprof_real_at(const llmprof_column *column, size_t row) {
   int64_t cell = llmprof_cell(column, row);
   if (cell == LLMPROF_ABSENT) return NAN;
   return column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
-}
-
-/* Rows of the block that begins at `row` of `rows`. */
-static inline size_t llmprof_block(size_t row, size_t rows) {
-  return rows - row < LLMPROF_BLOCK ? rows - row : LLMPROF_BLOCK;
 }
 
 /* Where a part of `parts` of the rows begins: at a block. */

@@ -80,7 +80,7 @@ typedef struct formula {
 static void push_cells(const formula *f, size_t column, double *into,
                        size_t first, size_t rows) {
   const llmprof_column *from = llmprof_frame_peek(f->frame, column);
-  if (from->type == LLMPROF_F64 && !from->index) {
+  if (from->type == LLMPROF_F64 && !from->index && !from->values) {
     const double *data = (const double *)from->data + first;
     for (size_t i = 0; i < rows; i++) into[i] = data[i];
     return;

@@ -300,6 +300,15 @@ static llmprof_cell_span span_items(const llmprof_column *column, size_t items,
   return span;
 }
 
+/* Cells of so many rows, by what is known of all values. */
+static bool bound_values(const llmprof_values *values, size_t rows,
+                         llmprof_cell_span *bounds) {
+  llmprof_values_bounds all;
+  if (!llmprof_values_find_bounds(values, &all)) return false;
+  *bounds = (llmprof_cell_span){all.low, all.high, all.nulls ? rows : 0};
+  return true;
+}
+
 bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
                           llmprof_cell_span *bounds, llmprof_error *err) {
   enum {
@@ -313,6 +322,9 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
     if (bounds->absent > frame->rows) bounds->absent = frame->rows;
     return true;
   }
+  if (column->values && !is_spanned(s) &&
+      bound_values(column->values, frame->rows, bounds))
+    return true;
   bool few = s->items && s->items <= frame->rows / FEW;
   if (!few || !column->index || is_spanned(s))
     return llmprof_frame_span(frame, number, bounds, err);
@@ -409,18 +421,23 @@ static size_t size_of(llmprof_column_type type) {
 }
 
 /* A column of consecutive rows: the data below, from the first of them on. */
-static void shift_column(llmprof_column *column, const llmprof_column *from,
-                         size_t first) {
+static bool shift_column(llmprof_frame *view, llmprof_column *column,
+                         const llmprof_column *from) {
+  size_t first = view->view_first;
   column->data = from->data;
   column->index = from->index;
-  column->plus = from->plus;
+  column->values = from->values;
   if (from->index) {
     column->index += first;
+  } else if (from->values && first) {
+    llmprof_values *those = llmprof_values_from(from->values, first);
+    column->values = those;
+    return those && llmprof_frame_own(view, those);
   } else if (first) {
     column->data =
         (const unsigned char *)from->data + first * size_of(from->type);
-    if (from->plus) column->plus += first;
   }
+  return true;
 }
 
 /* An index of an index. */
@@ -445,11 +462,10 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   column->type = from->type;
   column->strings = from->strings;
   if (!view->view_rows) {
-    shift_column(column, from, view->view_first);
-    return true;
+    return shift_column(view, column, from) || llmprof_fail_nomem(err);
   }
   column->data = from->data;
-  column->plus = from->plus;
+  column->values = from->values;
   column->index = view->view_rows;
   if (!from->index) return true;
   if (from->index == frame->zeros && view->rows <= frame->rows) {

@@ -66,7 +66,7 @@ static int64_t hole(int64_t from, int64_t to) {
 
 /* Times mostly lie there as they are. */
 static inline int64_t time_at(const llmprof_column *column, uint32_t row) {
-  bool bare = column->type == LLMPROF_I64 && !column->index && !column->plus;
+  bool bare = column->type == LLMPROF_I64 && !column->index && !column->values;
   return bare ? ((const int64_t *)column->data)[row]
               : llmprof_cell(column, row);
 }

@@ -386,7 +386,7 @@ static bool may_rank(const uint32_t *cells, size_t count, int64_t last,
 static bool rank_rows(ranked *heap, size_t limit, const llmprof_column *column,
                       size_t rows, bool descending, llmprof_error *err) {
   int64_t cells[LLMPROF_BLOCK];
-  const uint32_t *bare = column->index ? NULL : column->data;
+  const uint32_t *bare = column->index || column->values ? NULL : column->data;
   size_t count = 0;
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t block = llmprof_block(row, rows);

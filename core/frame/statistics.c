@@ -71,13 +71,14 @@ static bool count_part(void *user, size_t worker, size_t part,
   const filling *f = user;
   int64_t cells[LLMPROF_BLOCK];
   uint32_t *counts = fill_of(f, part);
+  bool all = f->values->count == f->rows; /* cells are there */
   size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
-    llmprof_cells(f->values->column, row, count, cells);
+    if (!all) llmprof_cells(f->values->column, row, count, cells);
     for (size_t i = 0; i < count; i++)
-      counts[f->groups->of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
+      counts[f->groups->of_row[row + i]] += all || cells[i] != LLMPROF_ABSENT;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;

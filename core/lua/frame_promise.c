@@ -97,7 +97,7 @@ static bool take_made(llmprof_frame *made, llmprof_column *column,
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "column '%s' is of another type", column->name);
   column->data = from->data;
-  column->plus = from->plus;
+  column->values = from->values;
   column->index = from->index;
   column->strings = llmprof_column_strings(made, from);
   return true;

@@ -205,20 +205,6 @@ static int f_with_details(lua_State *L) {
   return 0;
 }
 
-/* trace:narrow_calls { durations, launches } -> keep no more of API calls than
- * what each took, and those that launched operations; "call" numbers these
- * then. false: all of them are at hand */
-static int f_narrow_calls(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  unsigned parts = 0;
-  if (llmprof_lua_opt_bool(L, 2, "durations", false))
-    parts |= LLMPROF_CALLS_DURATIONS;
-  if (llmprof_lua_opt_bool(L, 2, "launches", false))
-    parts |= LLMPROF_CALLS_LAUNCHES;
-  lua_pushboolean(L, llmprof_trace_narrow_calls(trace, parts));
-  return 1;
-}
-
 /* trace:knows(fact) -> can the trace say so; fact is one of calls (which
  * launched an operation), graph_nodes, host_memory (of copies), payloads (of
  * ranges), allocations, diagnostics */
@@ -560,7 +546,6 @@ static const luaL_Reg methods[] = {
     {"threads", f_threads},
     {"has", f_has},
     {"knows", f_knows},
-    {"narrow_calls", f_narrow_calls},
     {"with_details", f_with_details},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},

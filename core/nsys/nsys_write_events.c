@@ -16,14 +16,14 @@ static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
   size_t count;
   const llmprof_place *places =
       llmprof_trace_places(sheet->writer->trace, &count);
-  const llmprof_place *place = &places[ops->place[row]];
-  nsys_put_integer(sheet, ops->start[row]);
-  nsys_put_integer(sheet, ops->end[row]);
+  const llmprof_place *place = &places[llmprof_id_at(ops->place, row)];
+  nsys_put_integer(sheet, llmprof_values_get(ops->start, row));
+  nsys_put_integer(sheet, llmprof_end_at(ops->start, ops->duration, row));
   nsys_put_u32(sheet, place->device);
   nsys_put_u32(sheet, place->context);
   nsys_put_null(sheet); /* green contexts */
   nsys_put_u32(sheet, place->stream);
-  nsys_put_u32(sheet, ops->correlation[row]);
+  nsys_put_u32(sheet, llmprof_id_at(ops->correlation, row));
   nsys_put_process(sheet, place->process);
 }
 
@@ -82,18 +82,18 @@ static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                        void *user) {
   const kernel_source *from = user;
   const llmprof_details *details = from->details;
-  const llmprof_shape *shape = &from->shapes[details->shape[row]];
-  nsys_put_string_id(sheet, ops->name[row]);
-  nsys_put_string_id(sheet, details->short_name[row]);
-  nsys_put_string_id(sheet, details->mangled_name[row]);
+  const llmprof_shape *shape =
+      &from->shapes[llmprof_id_at(details->shape, row)];
+  nsys_put_string_id(sheet, llmprof_id_at(ops->name, row));
+  nsys_put_string_id(sheet, llmprof_id_at(details->short_name, row));
+  nsys_put_string_id(sheet, llmprof_id_at(details->mangled_name, row));
   nsys_put_u32(sheet, shape->registers);
   for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->grid[i]);
   for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->block[i]);
   nsys_put_u32(sheet, shape->static_shared);
   nsys_put_u32(sheet, shape->dynamic_shared);
   if (from->nodes)
-    nsys_put_integer(sheet, details->graph_node ? details->graph_node[row]
-                                                : LLMPROF_ABSENT);
+    nsys_put_integer(sheet, llmprof_values_get(details->graph_node, row));
   return true;
 }
 
@@ -149,7 +149,7 @@ static int number_copy(copy_names *names, llmprof_copy_kind kind,
 }
 
 /* As nsys numbers memory. */
-static int64_t memory_number(uint8_t memory) {
+static int64_t memory_number(uint32_t memory) {
   static const int64_t numbers[LLMPROF_HOST_MEMORIES] = {
       [LLMPROF_MEMORY_UNKNOWN] = LLMPROF_ABSENT,
       [LLMPROF_MEMORY_PAGEABLE] = 0,
@@ -162,11 +162,12 @@ static int64_t memory_number(uint8_t memory) {
 static bool put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                      void *user) {
   copy_names *names = user;
-  size_t other = row - ops->first[LLMPROF_COPY];
-  llmprof_copy_kind kind = (llmprof_copy_kind)ops->copy_kind[other];
-  int64_t memory = memory_number(ops->host_memory[other]);
-  nsys_put_integer(sheet, ops->bytes[other]);
-  nsys_put_integer(sheet, number_copy(names, kind, ops->name[row]));
+  llmprof_copy_kind kind =
+      (llmprof_copy_kind)llmprof_id_at(ops->copy_kind, row);
+  int64_t memory = memory_number(llmprof_id_at(ops->host_memory, row));
+  nsys_put_integer(sheet, llmprof_values_get(ops->bytes, row));
+  nsys_put_integer(sheet,
+                   number_copy(names, kind, llmprof_id_at(ops->name, row)));
   put_nulls(sheet, 9);
   if (!names->memories) return true;
   nsys_put_integer(sheet, kind == LLMPROF_COPY_HOST_TO_DEVICE ? memory
@@ -231,7 +232,7 @@ static bool put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
                     void *user) {
   (void)user;
   nsys_put_null(sheet);
-  nsys_put_integer(sheet, ops->bytes[row - ops->first[LLMPROF_COPY]]);
+  nsys_put_integer(sheet, llmprof_values_get(ops->bytes, row));
   put_nulls(sheet, 2);
   return true;
 }
@@ -274,12 +275,13 @@ static int64_t event_class(const nsys_writer *w, uint32_t name) {
 
 static bool put_call(nsys_sheet *sheet, const llmprof_calls *calls,
                      size_t row) {
-  nsys_put_integer(sheet, calls->start[row]);
-  nsys_put_integer(sheet, calls->end[row]);
-  nsys_put_integer(sheet, event_class(sheet->writer, calls->name[row]));
-  nsys_put_thread(sheet, calls->thread[row]);
-  nsys_put_u32(sheet, calls->correlation[row]);
-  nsys_put_string_id(sheet, calls->name[row]);
+  nsys_put_integer(sheet, llmprof_values_get(calls->start, row));
+  nsys_put_integer(sheet, llmprof_end_at(calls->start, calls->duration, row));
+  nsys_put_integer(sheet,
+                   event_class(sheet->writer, llmprof_id_at(calls->name, row)));
+  nsys_put_thread(sheet, llmprof_id_at(calls->thread, row));
+  nsys_put_u32(sheet, llmprof_id_at(calls->correlation, row));
+  nsys_put_string_id(sheet, llmprof_id_at(calls->name, row));
   nsys_put_null(sheet);
   return nsys_sheet_end_row(sheet);
 }

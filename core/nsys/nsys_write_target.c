@@ -155,12 +155,17 @@ static bool write_start(nsys_writer *w) {
 }
 
 /* The span of all times; does not change what it gets when there are none. */
-static void widen(int64_t *first, int64_t *last, const int64_t *starts,
-                  const int64_t *ends, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (starts[i] != LLMPROF_ABSENT && starts[i] < *first) *first = starts[i];
-    if (ends[i] != LLMPROF_ABSENT && ends[i] > *last) *last = ends[i];
-  }
+static void widen(int64_t *first, int64_t *last, int64_t start, int64_t end) {
+  if (start != LLMPROF_ABSENT && start < *first) *first = start;
+  if (end != LLMPROF_ABSENT && end > *last) *last = end;
+}
+
+static void widen_columns(int64_t *first, int64_t *last,
+                          const llmprof_values *start,
+                          const llmprof_values *duration, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    widen(first, last, llmprof_values_get(start, i),
+          llmprof_end_at(start, duration, i));
 }
 
 static bool write_span(nsys_writer *w) {
@@ -172,9 +177,10 @@ static bool write_span(nsys_writer *w) {
   const llmprof_calls *calls = llmprof_trace_calls(w->trace, err);
   const llmprof_ranges *ranges = llmprof_trace_ranges(w->trace, err);
   int64_t first = INT64_MAX, last = INT64_MIN, span;
-  widen(&first, &last, ops->start, ops->end, ops->count);
-  widen(&first, &last, calls->start, calls->end, calls->count);
-  widen(&first, &last, ranges->start, ranges->end, ranges->count);
+  widen_columns(&first, &last, ops->start, ops->duration, ops->count);
+  widen_columns(&first, &last, calls->start, calls->duration, calls->count);
+  for (size_t i = 0; i < ranges->count; i++)
+    widen(&first, &last, ranges->start[i], ranges->end[i]);
   if (last < first || __builtin_sub_overflow(last, first, &span)) return true;
   nsys_sheet sheet;
   bool ok =

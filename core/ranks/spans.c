@@ -130,11 +130,16 @@ static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
   llmprof_column added = *from;
   added.name = name;
   added.strings = llmprof_column_strings(spans, from);
+  llmprof_values *those = NULL;
   if (from->index)
     added.index += first;
+  else if (from->values)
+    added.values = those = llmprof_values_from(from->values, first);
   else
     added.data = (const char *)from->data + first * width;
-  if (!from->index && from->plus) added.plus += first;
+  if (from->values && !from->index &&
+      (!those || !llmprof_frame_own(rows, those)))
+    return llmprof_fail_nomem(err);
   return llmprof_frame_add(rows, &added, NULL, NULL) || llmprof_fail_nomem(err);
 }
 
@@ -172,7 +177,7 @@ static bool add_by_item(llmprof_frame *rows, const uint32_t *index,
       copy_cell(like, of ? span_of(of, i, spans) : i, data, i);
     if (!llmprof_frame_own(rows, data)) return llmprof_fail_nomem(err);
     added.data = data;
-    added.plus = NULL;
+    added.values = NULL;
   }
   added.index = index;
   if (!llmprof_frame_add(rows, &added, NULL, NULL))
@@ -194,7 +199,7 @@ static bool add_through(llmprof_frame *rows, size_t span, size_t spans,
   *added = index && items && items <= most;
   of.index = NULL;
   if (*added) return add_by_item(rows, index, items, &of, like, spans, err);
-  if (index || of.type != LLMPROF_U32 || spans > most) return true;
+  if (index || of.values || of.type != LLMPROF_U32 || spans > most) return true;
   if (!llmprof_frame_bounds(rows, span, &bounds, err)) return false;
   *added = bounds.low <= bounds.high && (uint64_t)bounds.high < spans;
   return !*added || add_by_item(rows, of.data, spans, NULL, like, spans, err);

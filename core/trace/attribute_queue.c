@@ -17,10 +17,10 @@ static bool begin_stretch(llmprof_queue *q, size_t at, int64_t start) {
 }
 
 /* Of rows [first, end) of a queue: those of `found`, and the last start. */
-static bool find_some(const llmprof_launches *l, llmprof_queue *found,
+static bool find_some(const llmprof_trace *trace, llmprof_queue *found,
                       size_t first, size_t end, int64_t *last) {
   for (size_t i = first; i < end; i++) {
-    int64_t start = llmprof_launches_start(l, llmprof_queue_row(found, i));
+    int64_t start = llmprof_call_start(trace, llmprof_queue_row(found, i));
     if (start == LLMPROF_ABSENT) continue;
     if ((start < *last || !found->count) && !begin_stretch(found, i, start))
       return false;
@@ -32,7 +32,7 @@ static bool find_some(const llmprof_launches *l, llmprof_queue *found,
 
 /* The same on several threads. */
 typedef struct finding {
-  const llmprof_launches *launches;
+  const llmprof_trace *trace;
   size_t rows, parts;
   llmprof_queue *found; /* by part */
   int64_t *last;        /* start of each part */
@@ -42,7 +42,7 @@ static bool find_in_part(void *user, size_t worker, size_t number,
                          llmprof_error *err) {
   const finding *f = user;
   (void)worker, (void)err;
-  return find_some(f->launches, &f->found[number], f->rows * number / f->parts,
+  return find_some(f->trace, &f->found[number], f->rows * number / f->parts,
                    f->rows * (number + 1) / f->parts, &f->last[number]);
 }
 
@@ -71,13 +71,13 @@ static bool find_in_parts(finding *f, llmprof_queue *q) {
   return true;
 }
 
-bool llmprof_queue_find(const llmprof_launches *l, llmprof_queue *q,
+bool llmprof_queue_find(const llmprof_trace *trace, llmprof_queue *q,
                         size_t count) {
   finding f = {
-      .launches = l, .rows = count, .parts = llmprof_crew_size(count / SOME)};
+      .trace = trace, .rows = count, .parts = llmprof_crew_size(count / SOME)};
   int64_t last = 0;
   q->count = 0;
-  if (f.parts < 2) return find_some(l, q, 0, count, &last);
+  if (f.parts < 2) return find_some(trace, q, 0, count, &last);
   f.found = llmprof_alloc(f.parts, sizeof *f.found);
   f.last = llmprof_zalloc(f.parts, sizeof *f.last);
   bool ok = f.found && f.last && find_in_parts(&f, q);
@@ -86,24 +86,20 @@ bool llmprof_queue_find(const llmprof_launches *l, llmprof_queue *q,
   return ok;
 }
 
-static bool sort_calls(const llmprof_launches *l, uint32_t *rows,
+static bool sort_calls(const llmprof_trace *trace, uint32_t *rows,
                        size_t count) {
-  if (!l->by_op)
-    return llmprof_sort_rows_i64(rows, count, l->trace->calls.start);
-  size_t ops = l->trace->ops.count;
-  int64_t *starts = llmprof_alloc(ops, sizeof *starts);
-  for (size_t i = 0; starts && i < count; i++)
-    starts[rows[i]] = llmprof_launches_start(l, rows[i]);
+  int64_t *starts = llmprof_values_all(trace->calls.start);
   bool ok = starts && llmprof_sort_rows_i64(rows, count, starts);
   llmprof_free(starts);
   return ok;
 }
 
-bool llmprof_queue_up(const llmprof_launches *l, llmprof_queue *q,
+bool llmprof_queue_up(const llmprof_trace *trace, llmprof_queue *q,
                       uint32_t *rows, size_t count) {
   q->rows = rows;
-  return llmprof_queue_find(l, q, count) ||
-         (sort_calls(l, rows, count) && llmprof_queue_find(l, q, count));
+  return llmprof_queue_find(trace, q, count) ||
+         (sort_calls(trace, rows, count) &&
+          llmprof_queue_find(trace, q, count));
 }
 
 size_t llmprof_queue_size(const llmprof_queue *q) {
@@ -113,22 +109,22 @@ size_t llmprof_queue_size(const llmprof_queue *q) {
 }
 
 /* The first row of a stretch from `at` on that has a start, or `end`. */
-static size_t next_there(const llmprof_launches *l, const llmprof_queue *q,
+static size_t next_there(const llmprof_trace *trace, const llmprof_queue *q,
                          size_t at, size_t end) {
   while (at < end &&
-         llmprof_launches_start(l, llmprof_queue_row(q, at)) == LLMPROF_ABSENT)
+         llmprof_call_start(trace, llmprof_queue_row(q, at)) == LLMPROF_ABSENT)
     at++;
   return at;
 }
 
 /* The first of a stretch that is not before `time`. */
-static size_t first_from(const llmprof_launches *l, const llmprof_queue *q,
+static size_t first_from(const llmprof_trace *trace, const llmprof_queue *q,
                          size_t stretch, int64_t time) {
   size_t low = q->at[stretch], high = q->end[stretch];
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    size_t at = next_there(l, q, middle, high);
-    if (at < high && llmprof_launches_start(l, llmprof_queue_row(q, at)) < time)
+    size_t at = next_there(trace, q, middle, high);
+    if (at < high && llmprof_call_start(trace, llmprof_queue_row(q, at)) < time)
       low = at + 1;
     else
       high = middle;
@@ -137,38 +133,38 @@ static size_t first_from(const llmprof_launches *l, const llmprof_queue *q,
 }
 
 /* Rows [at, end) of a stretch, up to the last that has a start. */
-static void add_stretch(const llmprof_launches *l, llmprof_queue *q, size_t at,
+static void add_stretch(const llmprof_trace *trace, llmprof_queue *q, size_t at,
                         size_t end) {
-  at = next_there(l, q, at, end);
+  at = next_there(trace, q, at, end);
   if (at == end) return;
-  while (llmprof_launches_start(l, llmprof_queue_row(q, end - 1)) ==
+  while (llmprof_call_start(trace, llmprof_queue_row(q, end - 1)) ==
          LLMPROF_ABSENT)
     end--;
   q->at[q->count] = at;
   q->end[q->count] = end;
-  q->start[q->count++] = llmprof_launches_start(l, llmprof_queue_row(q, at));
+  q->start[q->count++] = llmprof_call_start(trace, llmprof_queue_row(q, at));
 }
 
 /* Those before `time`; the others stay in the queue. */
-llmprof_queue llmprof_queue_cut(const llmprof_launches *l, llmprof_queue *q,
+llmprof_queue llmprof_queue_cut(const llmprof_trace *trace, llmprof_queue *q,
                                 int64_t time) {
   llmprof_queue before = {.rows = q->rows}, after = {.rows = q->rows};
   for (size_t i = 0; i < q->count; i++) {
-    size_t middle = first_from(l, q, i, time);
-    add_stretch(l, &before, q->at[i], middle);
-    add_stretch(l, &after, middle, q->end[i]);
+    size_t middle = first_from(trace, q, i, time);
+    add_stretch(trace, &before, q->at[i], middle);
+    add_stretch(trace, &after, middle, q->end[i]);
   }
   *q = after;
   return before;
 }
 
 /* A start that so many of the longest stretch are before. */
-int64_t llmprof_queue_cut_time(const llmprof_launches *l,
+int64_t llmprof_queue_cut_time(const llmprof_trace *trace,
                                const llmprof_queue *q, size_t k, size_t count) {
   size_t longest = 0;
   for (size_t i = 1; i < q->count; i++)
     if (q->end[i] - q->at[i] > q->end[longest] - q->at[longest]) longest = i;
   size_t at = q->at[longest] + (q->end[longest] - q->at[longest]) / count * k;
-  return llmprof_launches_start(
-      l, llmprof_queue_row(q, next_there(l, q, at, q->end[longest])));
+  return llmprof_call_start(
+      trace, llmprof_queue_row(q, next_there(trace, q, at, q->end[longest])));
 }

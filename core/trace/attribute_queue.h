@@ -4,22 +4,9 @@
 
 #include "trace/trace_internal.h"
 
-/* The calls. */
-typedef struct llmprof_launches {
-  llmprof_trace *trace;
-  bool by_op; /* they are numbered by the operation that they launched */
-} llmprof_launches;
-
-static inline int64_t llmprof_launches_start(const llmprof_launches *l,
-                                             uint32_t call) {
-  return l->by_op ? llmprof_narrow_start(l->trace, call)
-                  : l->trace->calls.start[call];
-}
-
-static inline int64_t llmprof_launches_end(const llmprof_launches *l,
-                                           uint32_t call) {
-  return l->by_op ? llmprof_narrow_end_of(l->trace, call)
-                  : llmprof_call_end(l->trace, call);
+static inline int64_t llmprof_call_start(const llmprof_trace *trace,
+                                         uint32_t call) {
+  return llmprof_values_get(trace->calls.start, call);
 }
 
 enum {
@@ -40,23 +27,23 @@ static inline uint32_t llmprof_queue_row(const llmprof_queue *q, size_t at) {
 
 /* Calls 0 .. count - 1 as they lie; false when that is too many stretches, or
  * out of memory. */
-bool llmprof_queue_find(const llmprof_launches *l, llmprof_queue *q,
+bool llmprof_queue_find(const llmprof_trace *trace, llmprof_queue *q,
                         size_t count);
 
 /* These calls, which are sorted where they have to be and stay the caller's;
  * false when out of memory. */
-bool llmprof_queue_up(const llmprof_launches *l, llmprof_queue *q,
+bool llmprof_queue_up(const llmprof_trace *trace, llmprof_queue *q,
                       uint32_t *rows, size_t count);
 
 /* How many rows its stretches have. */
 size_t llmprof_queue_size(const llmprof_queue *q);
 
 /* A start that k of `count` parts of the longest stretch are before. */
-int64_t llmprof_queue_cut_time(const llmprof_launches *l,
+int64_t llmprof_queue_cut_time(const llmprof_trace *trace,
                                const llmprof_queue *q, size_t k, size_t count);
 
 /* Takes out those before `time`. */
-llmprof_queue llmprof_queue_cut(const llmprof_launches *l, llmprof_queue *q,
+llmprof_queue llmprof_queue_cut(const llmprof_trace *trace, llmprof_queue *q,
                                 int64_t time);
 
 #endif

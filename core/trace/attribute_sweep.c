@@ -139,7 +139,8 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
 }
 
 static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start) {
-  int64_t end = llmprof_launches_end(&s->launches, call);
+  int64_t end =
+      llmprof_end_of(start, llmprof_values_get(s->trace->calls.duration, call));
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
   pop_ended(s, start);
   if (s->min_end < end) { /* not all of them enclose it */
@@ -171,7 +172,7 @@ static bool next_call(const llmprof_sweep *s, llmprof_queue *q, uint32_t *call,
   *start = q->start[best];
   while (++q->at[best] < q->end[best]) {
     q->start[best] =
-        llmprof_launches_start(&s->launches, llmprof_queue_row(q, q->at[best]));
+        llmprof_call_start(s->trace, llmprof_queue_row(q, q->at[best]));
     if (q->start[best] != LLMPROF_ABSENT) return true;
   }
   q->count--;
@@ -181,29 +182,6 @@ static bool next_call(const llmprof_sweep *s, llmprof_queue *q, uint32_t *call,
     q->start[i] = q->start[i + 1];
   }
   return true;
-}
-
-/* Calls of operations that lie one behind the other, and are within the same
- * ranges as the one before, up to when the next range opens or another stretch
- * has one: nearly all are. The last of a stretch is left. */
-static size_t take_alike(llmprof_sweep *s, llmprof_queue *q, int64_t opens) {
-  const llmprof_launched *l = &s->trace->narrow.launched;
-  const int64_t *starts = s->trace->ops.start;
-  size_t best = first_of(q), at = q->at[best], end = q->end[best] - 1;
-  for (size_t i = 0; i < q->count; i++)
-    if (i != best && q->start[i] < opens) opens = q->start[i];
-  for (; at < end; at++) {
-    if (l->took[at] == UINT32_MAX) continue;
-    int64_t start = starts[at] + LLMPROF_SOONEST - (int64_t)l->delay[at];
-    if (start >= opens || start > s->min_end ||
-        l->took[at] > (uint64_t)s->min_end - (uint64_t)start)
-      break;
-    s->link_of_call[at] = s->last;
-  }
-  size_t taken = at - q->at[best];
-  q->at[best] = at;
-  q->start[best] = llmprof_narrow_start(s->trace, at);
-  return taken;
 }
 
 /* ---- calls in parts ---- */
@@ -261,10 +239,10 @@ static bool find_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
   llmprof_queue rest = *calls;
   if (!begin_part(p)) return false;
   for (size_t k = 1; k < most; k++) {
-    int64_t time = llmprof_queue_cut_time(&s->launches, calls, k, most);
+    int64_t time = llmprof_queue_cut_time(s->trace, calls, k, most);
     if (!open_until(s, time - 1, true)) return false;
     if (s->open_count > MOST_OPEN) continue;
-    p->parts[p->count - 1].calls = llmprof_queue_cut(&s->launches, &rest, time);
+    p->parts[p->count - 1].calls = llmprof_queue_cut(s->trace, &rest, time);
     if (!begin_part(p)) return false;
   }
   p->parts[p->count - 1].calls = rest;
@@ -279,11 +257,6 @@ static bool sweep_calls(llmprof_sweep *s, llmprof_queue *calls) {
   while (next_call(s, calls, &call, &start)) {
     if (!open_until(s, start, false) || !place_call(s, call, start))
       return false;
-    if (s->changed || calls->rows || !calls->count) continue;
-    int64_t opens = s->next < s->range_count
-                        ? s->trace->ranges.start[s->ranges[s->next]]
-                        : INT64_MAX;
-    if (!goes_on(s, take_alike(s, calls, opens))) return false;
   }
   return true;
 }

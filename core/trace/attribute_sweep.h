@@ -17,10 +17,7 @@ typedef struct llmprof_open_range {
 /* What threads have in common, and then what is so of one of them. */
 typedef struct llmprof_sweep {
   llmprof_trace *trace;
-  llmprof_launches launches;
-  uint32_t only;     /* thread that made all calls, or LLMPROF_NONE; */
-  llmprof_queue all; /* then these */
-  uint8_t *launched; /* by call: 1 if it launched an operation; NULL: all did */
+  uint8_t *launched;        /* by call: 1 if it launched an operation */
   uint32_t *link_of_call;   /* for those, the chain or LLMPROF_NONE */
   const uint32_t *ranges;   /* of a thread, by start */
   size_t range_count, next; /* next: the first that was not opened yet */

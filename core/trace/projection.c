@@ -17,13 +17,10 @@ static void extend(extent *e, const extent *by) {
   e->calls += by->calls;
 }
 
-/* Is it the first with its call? counted: by call, where calls are kept. */
-static bool is_first(const llmprof_trace *trace, size_t op, uint8_t *counted) {
-  if (llmprof_narrow_launches(trace))
-    return !(trace->narrow.launched.again[op / 64] >> op % 64 & 1);
-  uint8_t *before = &counted[trace->attribution.call[op]];
-  bool first = !*before;
-  *before = 1;
+/* Is it the first with its call? counted: by call. */
+static bool is_first(uint8_t *counted, int64_t call) {
+  bool first = !counted[call];
+  counted[call] = 1;
   return first;
 }
 
@@ -31,10 +28,16 @@ static bool is_first(const llmprof_trace *trace, size_t op, uint8_t *counted) {
 static void measure_ops(const llmprof_trace *trace, extent *links,
                         uint8_t *counted) {
   const llmprof_attribution *a = &trace->attribution;
+  llmprof_cursor starts, durations, call;
+  llmprof_cursor_open(&starts, trace->ops.start);
+  llmprof_cursor_open(&durations, trace->ops.duration);
+  llmprof_cursor_open(&call, a->call);
   for (size_t op = 0; op < trace->ops.first[LLMPROF_GRAPH]; op++) {
     if (a->link[op] == LLMPROF_NONE) continue;
-    extent one = {trace->ops.start[op], llmprof_op_end(trace, op),
-                  is_first(trace, op, counted)};
+    int64_t start = llmprof_cursor_at(&starts, op);
+    extent one = {start,
+                  llmprof_end_of(start, llmprof_cursor_at(&durations, op)),
+                  is_first(counted, llmprof_cursor_at(&call, op))};
     extend(&links[a->link[op]], &one);
   }
 }
@@ -113,7 +116,6 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
     trace->projected =
         llmprof_image_take(trace, LLMPROF_PIECE_PROJECTIONS) || project(trace);
     if (!trace->projected) return llmprof_fail_nomem(err), NULL;
-    llmprof_narrow_projected(trace);
   }
   *count = trace->projection_count;
   return trace->projections;

@@ -41,15 +41,31 @@ static bool open_step(steps *s, const step_key *key, uint32_t *row) {
   return true;
 }
 
-static void extend(step *s, const llmprof_trace *trace, size_t op) {
-  uint32_t call = trace->attribution.call[op];
-  int64_t launched = trace->calls.start[call];
+/* What of operations is looked at, one after the other. */
+typedef struct operations {
+  const llmprof_trace *trace;
+  llmprof_cursor start, duration, place, call;
+} operations;
+
+static void open_operations(operations *o, const llmprof_trace *trace) {
+  o->trace = trace;
+  llmprof_cursor_open(&o->start, trace->ops.start);
+  llmprof_cursor_open(&o->duration, trace->ops.duration);
+  llmprof_cursor_open(&o->place, trace->ops.place);
+  llmprof_cursor_open(&o->call, trace->attribution.call);
+}
+
+static void extend(step *s, operations *o, size_t op) {
+  int64_t call = llmprof_cursor_at(&o->call, op);
+  int64_t start = llmprof_cursor_at(&o->start, op);
+  int64_t end = llmprof_end_of(start, llmprof_cursor_at(&o->duration, op));
+  int64_t launched = llmprof_values_get(o->trace->calls.start, (size_t)call);
   if (s->launched == LLMPROF_ABSENT || launched < s->launched)
     s->launched = launched;
-  if (trace->ops.start[op] < s->start) s->start = trace->ops.start[op];
-  if (llmprof_op_end(trace, op) > s->end) s->end = llmprof_op_end(trace, op);
+  if (start < s->start) s->start = start;
+  if (end > s->end) s->end = end;
   s->operations++;
-  s->kernels += op < trace->ops.first[LLMPROF_COPY];
+  s->kernels += op < o->trace->ops.first[LLMPROF_COPY];
 }
 
 static bool is_key(const step_key *a, const step_key *b) {
@@ -62,18 +78,19 @@ static bool is_key(const step_key *a, const step_key *b) {
 static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
   const llmprof_attribution *a = &trace->attribution;
   uint32_t row = 0;
+  operations o;
+  open_operations(&o, trace);
   for (size_t op = 0; op < trace->ops.count; op++) {
     uint32_t link = a->link[op];
     if (link == LLMPROF_NONE || of_link[link] == LLMPROF_NONE ||
-        trace->ops.start[op] == LLMPROF_ABSENT ||
-        llmprof_op_end(trace, op) == LLMPROF_ABSENT)
+        llmprof_cursor_at(&o.duration, op) == LLMPROF_ABSENT)
       continue;
-    const llmprof_place *place =
-        llmprof_intern_get(&trace->places, trace->ops.place[op]);
+    const llmprof_place *place = llmprof_intern_get(
+        &trace->places, (uint32_t)llmprof_cursor_at(&o.place, op));
     step_key key = {of_link[link], place->process, place->device};
     bool same = s->keys.count && is_key(&key, &s->list[row].key);
     if (!same && !open_step(s, &key, &row)) return false;
-    extend(&s->list[row], trace, op);
+    extend(&s->list[row], &o, op);
   }
   return true;
 }
@@ -111,11 +128,10 @@ static uint32_t *sort_ops(const int64_t *end, size_t ops, size_t *count) {
 }
 
 static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
-  const llmprof_ops *ops = &trace->ops;
-  if (ops->end) return sort_ops(ops->end, ops->count, count);
-  int64_t *end = llmprof_ends_of(ops->start, trace->narrow.op_duration,
-                                 ops->count, ops->count);
-  uint32_t *rows = end ? sort_ops(end, ops->count, count) : NULL;
+  int64_t *end = llmprof_alloc(trace->ops.count, sizeof *end);
+  for (size_t op = 0; end && op < trace->ops.count; op++)
+    end[op] = llmprof_end_at(trace->ops.start, trace->ops.duration, op);
+  uint32_t *rows = end ? sort_ops(end, trace->ops.count, count) : NULL;
   llmprof_free(end);
   return rows;
 }
@@ -127,9 +143,12 @@ static void look_back(const llmprof_trace *trace, const uint32_t *rows,
                       int64_t *ended) {
   size_t next = 0;
   for (size_t i = 0; i < step_count; i++) {
-    for (; next < count && llmprof_op_end(trace, rows[next]) <= order[i]->start;
-         next++)
-      ended[trace->ops.place[rows[next]]] = llmprof_op_end(trace, rows[next]);
+    for (; next < count; next++) {
+      int64_t end =
+          llmprof_end_at(trace->ops.start, trace->ops.duration, rows[next]);
+      if (end > order[i]->start) break;
+      ended[llmprof_values_get(trace->ops.place, rows[next])] = end;
+    }
     order[i]->before = LLMPROF_ABSENT;
     for (size_t p = 0; p < trace->places.count; p++) {
       const llmprof_place *place =

@@ -2,22 +2,20 @@
 
 #include <stdio.h>
 
-#include "trace/trace_events.h"
-#include "trace/trace_shelf.h"
-
 /* ---- the table ---- */
 
 #define ARRAY(piece, field, rows, values)                          \
   {                                                                \
 #field, piece, AT(field), sizeof *((llmprof_trace *)0)->field, \
-        ROWS_##rows, VALUES_##values, false                        \
+        ROWS_##rows, VALUES_##values                               \
   }
-#define OP(field, values)    ARRAY(LLMPROF_PART_OPS, ops.field, OPS, values)
-#define OTHER(field, values) ARRAY(LLMPROF_PART_OPS, ops.field, OTHERS, values)
+#define COLUMN(piece, field, rows, values) \
+  { #field, piece, AT(field), 0, ROWS_##rows, VALUES_##values }
+#define OP(field, values) COLUMN(LLMPROF_PART_OPS, ops.field, OPS, values)
 #define DETAIL(field, values) \
-  ARRAY(LLMPROF_PART_DETAILS, details.field, KERNELS, values)
+  COLUMN(LLMPROF_PART_DETAILS, details.field, KERNELS, values)
 #define CALL(field, values) \
-  ARRAY(LLMPROF_PART_CALLS, calls.field, CALLS, values)
+  COLUMN(LLMPROF_PART_CALLS, calls.field, CALLS, values)
 #define RANGE(field, values) \
   ARRAY(LLMPROF_PART_RANGES, ranges.field, RANGES, values)
 #define SAMPLE(field) ARRAY(LLMPROF_PART_SAMPLES, samples.field, SAMPLES, ANY)
@@ -26,20 +24,19 @@
 
 const llmprof_array_spec llmprof_arrays[] = {
     OP(start, ANY),
-    OP(end, ANY),
+    OP(duration, ANY),
     OP(correlation, ANY),
     OP(name, STRINGS),
     OP(place, PLACES),
-    OTHER(bytes, ANY),
-    OTHER(copy_kind, COPY_KINDS),
-    OTHER(host_memory, HOST_MEMORIES),
+    OP(bytes, ANY),
+    OP(copy_kind, COPY_KINDS),
+    OP(host_memory, HOST_MEMORIES),
     DETAIL(shape, SHAPES),
     DETAIL(short_name, STRINGS),
     DETAIL(mangled_name, STRINGS),
-    {"details.graph_node", LLMPROF_PART_DETAILS, AT(details.graph_node),
-     sizeof(int64_t), ROWS_KERNELS, VALUES_ANY, true},
+    DETAIL(graph_node, ANY),
     CALL(start, ANY),
-    CALL(end, ANY),
+    CALL(duration, ANY),
     CALL(thread, THREADS),
     CALL(correlation, ANY),
     CALL(name, STRINGS),
@@ -68,7 +65,7 @@ const llmprof_array_spec llmprof_arrays[] = {
     SAMPLE(values[LLMPROF_SAMPLED_TENSOR]),
     SAMPLE(values[LLMPROF_SAMPLED_DRAM_READ]),
     SAMPLE(values[LLMPROF_SAMPLED_DRAM_WRITE]),
-    ATTRIBUTED(call, OPS, CALLS),
+    COLUMN(LLMPROF_PIECE_ATTRIBUTION, attribution.call, OPS, CALLS),
     ATTRIBUTED(link, OPS, LINKS),
     ATTRIBUTED(links, LINKS, LINK_RECORDS),
     ATTRIBUTED(parent, RANGES, RANGES),
@@ -91,8 +88,6 @@ size_t llmprof_array_rows(const llmprof_trace *trace, array_rows rows) {
     return trace->ops.count;
   case ROWS_KERNELS:
     return trace->ops.first[LLMPROF_COPY];
-  case ROWS_OTHERS:
-    return trace->ops.count - trace->ops.first[LLMPROF_COPY];
   case ROWS_CALLS:
     return trace->calls.count;
   case ROWS_RANGES:
@@ -111,15 +106,9 @@ size_t llmprof_array_rows(const llmprof_trace *trace, array_rows rows) {
 
 /* ---- values ---- */
 
-/* Is every number less than `limit`, or LLMPROF_NONE where `none` is set? */
-static bool are_below(const uint32_t *cells, size_t count, size_t limit,
-                      bool none) {
+/* Is every number less than `limit`, or LLMPROF_NONE? */
+static bool are_below(const uint32_t *cells, size_t count, size_t limit) {
   uint32_t highest = 0; /* of the numbers after each, where NONE is 0 */
-  if (!none) {
-    for (size_t i = 0; i < count; i++)
-      highest = cells[i] > highest ? cells[i] : highest;
-    return !count || highest < limit;
-  }
   for (size_t i = 0; i < count; i++) {
     uint32_t after = cells[i] + 1;
     highest = after > highest ? after : highest;
@@ -162,6 +151,35 @@ static bool are_diagnostics(const llmprof_trace *trace,
   return ok;
 }
 
+/* What values of a column are below; 0: they may be anything. *none: they may
+ * be absent. */
+static size_t limit_of(const llmprof_trace *trace, array_values values,
+                       bool *none) {
+  *none = values == VALUES_STRINGS || values == VALUES_THREADS ||
+          values == VALUES_CALLS;
+  if (values == VALUES_STRINGS) return llmprof_strings_count(trace->strings);
+  if (values == VALUES_THREADS) return trace->thread_ids.count;
+  if (values == VALUES_CALLS) return trace->calls.count;
+  if (values == VALUES_PLACES) return trace->places.count;
+  if (values == VALUES_SHAPES) return trace->shapes.count;
+  if (values == VALUES_COPY_KINDS) return LLMPROF_COPY_KINDS;
+  return values == VALUES_HOST_MEMORIES ? LLMPROF_HOST_MEMORIES : 0;
+}
+
+bool llmprof_column_is_valid(const llmprof_trace *trace,
+                             const llmprof_array_spec *spec,
+                             const llmprof_values *column) {
+  llmprof_values_bounds bounds;
+  bool none;
+  size_t limit = limit_of(trace, spec->values, &none);
+  if (!llmprof_values_check(column)) return false;
+  if (spec->values == VALUES_ANY) return true;
+  return llmprof_values_find_bounds(column, &bounds) &&
+         (bounds.low > bounds.high ||
+          (bounds.low >= 0 && (uint64_t)bounds.high < limit)) &&
+         (none || !bounds.nulls);
+}
+
 bool llmprof_array_is_valid(const llmprof_trace *trace,
                             const llmprof_array_spec *spec, const void *cells) {
   size_t count = llmprof_array_rows(trace, spec->rows);
@@ -169,23 +187,13 @@ bool llmprof_array_is_valid(const llmprof_trace *trace,
   case VALUES_ANY:
     return true;
   case VALUES_STRINGS:
-    return are_below(cells, count, llmprof_strings_count(trace->strings), true);
+    return are_below(cells, count, llmprof_strings_count(trace->strings));
   case VALUES_THREADS:
-    return are_below(cells, count, trace->thread_ids.count, true);
-  case VALUES_CALLS:
-    return are_below(cells, count, trace->calls.count, true);
+    return are_below(cells, count, trace->thread_ids.count);
   case VALUES_RANGES:
-    return are_below(cells, count, trace->ranges.count, true);
+    return are_below(cells, count, trace->ranges.count);
   case VALUES_LINKS:
-    return are_below(cells, count, trace->attribution.link_count, true);
-  case VALUES_PLACES:
-    return are_below(cells, count, trace->places.count, false);
-  case VALUES_SHAPES:
-    return are_below(cells, count, trace->shapes.count, false);
-  case VALUES_COPY_KINDS:
-    return are_bytes_below(cells, count, LLMPROF_COPY_KINDS);
-  case VALUES_HOST_MEMORIES:
-    return are_bytes_below(cells, count, LLMPROF_HOST_MEMORIES);
+    return are_below(cells, count, trace->attribution.link_count);
   case VALUES_FLAGS:
     return are_bytes_below(cells, count, 2);
   case VALUES_LINK_RECORDS:
@@ -194,6 +202,12 @@ bool llmprof_array_is_valid(const llmprof_trace *trace,
     return are_projections(trace, cells, count);
   case VALUES_DIAGNOSTIC_RECORDS:
     return are_diagnostics(trace, cells, count);
+  case VALUES_CALLS:
+  case VALUES_PLACES:
+  case VALUES_SHAPES:
+  case VALUES_COPY_KINDS:
+  case VALUES_HOST_MEMORIES:
+    break; /* of columns */
   }
   return false;
 }
@@ -216,16 +230,6 @@ void llmprof_arrays_forget(llmprof_trace *trace, int piece) {
   }
 }
 
-/* ---- cells of shared columns ---- */
-
-const llmprof_kept_type llmprof_kept_types[LLMPROF_KEPT_TYPES] = {
-    {"u32", LLMPROF_U32, sizeof(uint32_t)},
-    {"i64", LLMPROF_I64, sizeof(int64_t)},
-    {"string", LLMPROF_STRING_ID, sizeof(uint32_t)},
-};
-
-void llmprof_kept_name(char name[LLMPROF_KEPT_NAME], const char *table,
-                       const char *column, const llmprof_kept_type *type) {
-  snprintf(name, LLMPROF_KEPT_NAME, "kept.%s.%s.%s", table, column,
-           type->suffix);
+void llmprof_codes_name(char name[LLMPROF_CODES_NAME], const char *column) {
+  snprintf(name, LLMPROF_CODES_NAME, "%s.codes", column);
 }

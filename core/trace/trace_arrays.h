@@ -9,7 +9,6 @@
 typedef enum array_rows {
   ROWS_OPS,
   ROWS_KERNELS,
-  ROWS_OTHERS, /* operations that are no kernels */
   ROWS_CALLS,
   ROWS_RANGES,
   ROWS_SAMPLES,
@@ -26,11 +25,11 @@ typedef enum array_values {
   VALUES_CALLS,
   VALUES_RANGES,
   VALUES_LINKS,
-  VALUES_PLACES, /* never LLMPROF_NONE */
+  VALUES_PLACES, /* never absent, as in the next three */
   VALUES_SHAPES,
-  VALUES_COPY_KINDS, /* from here on: bytes */
+  VALUES_COPY_KINDS,
   VALUES_HOST_MEMORIES,
-  VALUES_FLAGS,        /* 0 or 1 */
+  VALUES_FLAGS,        /* bytes, 0 or 1 */
   VALUES_LINK_RECORDS, /* structs */
   VALUES_PROJECTION_RECORDS,
   VALUES_DIAGNOSTIC_RECORDS,
@@ -38,12 +37,11 @@ typedef enum array_values {
 
 typedef struct llmprof_array_spec {
   const char *name;
-  int piece; /* llmprof_part, or one of those above */
-  size_t at; /* AT() the pointer to it */
-  size_t width;
+  int piece;    /* llmprof_part, or one of those above */
+  size_t at;    /* AT() the pointer to it */
+  size_t width; /* 0: a pointer to llmprof_values is there */
   array_rows rows;
   array_values values;
-  bool optional; /* it may be NULL */
 } llmprof_array_spec;
 
 /* `llmprof_array_count` of them, fewer than 64. */
@@ -53,9 +51,18 @@ extern const size_t llmprof_array_count;
 /* Rows of an array, as the trace counts them. */
 size_t llmprof_array_rows(const llmprof_trace *trace, array_rows rows);
 
-/* May these be the cells of the array? */
+/* May these be the values of the column, or the cells of the array? */
+bool llmprof_column_is_valid(const llmprof_trace *trace,
+                             const llmprof_array_spec *spec,
+                             const llmprof_values *column);
 bool llmprof_array_is_valid(const llmprof_trace *trace,
                             const llmprof_array_spec *spec, const void *cells);
+
+/* Under which name codes of a column lie, whose blocks have its own. */
+enum {
+  LLMPROF_CODES_NAME = 64 /* bytes, its NUL included */
+};
+void llmprof_codes_name(char name[LLMPROF_CODES_NAME], const char *column);
 
 /* Is a piece ever put away? Samples of the CPU are read anew each time. */
 static inline bool llmprof_piece_goes(int piece) {

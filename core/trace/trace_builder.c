@@ -134,6 +134,13 @@ void llmprof_builder_expect(llmprof_builder *builder, size_t rows) {
   builder->expected = rows;
 }
 
+bool llmprof_builder_may_add(const llmprof_builder *builder, size_t count,
+                             const char *what, llmprof_error *err) {
+  return count < MAX_ROWS ||
+         llmprof_fail(err, LLMPROF_LIMIT, "%s: more than %zu %s",
+                      builder->trace->path, MAX_ROWS, what);
+}
+
 bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
                           size_t cap, const char *what, size_t *grown,
                           llmprof_error *err) {
@@ -141,33 +148,10 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
   if (wanted <= cap) wanted = cap + cap / 2 + 64;
   if (wanted > MAX_ROWS) wanted = MAX_ROWS;
   *grown = wanted;
-  return count < wanted ||
-         llmprof_fail(err, LLMPROF_LIMIT, "%s: more than %zu %s",
-                      builder->trace->path, MAX_ROWS, what);
+  return llmprof_builder_may_add(builder, count, what, err);
 }
 
 /* ---- GPU operations ---- */
-
-static bool grow_ops(llmprof_builder *b, llmprof_error *err) {
-  size_t cap;
-  if (!llmprof_builder_grow(b, b->trace->ops.count, b->op_cap, "GPU operations",
-                            &cap, err))
-    return false;
-  if (!llmprof_ops_resize(b->trace, cap)) return llmprof_fail_nomem(err);
-  b->op_cap = cap;
-  return true;
-}
-
-static bool grow_others(llmprof_builder *b, llmprof_error *err) {
-  size_t cap, count = b->trace->ops.count - b->trace->ops.first[LLMPROF_COPY];
-  if (!llmprof_builder_grow(b, count, b->other_cap, "GPU operations", &cap,
-                            err))
-    return false;
-  if (!llmprof_ops_resize_others(&b->trace->ops, cap))
-    return llmprof_fail_nomem(err);
-  b->other_cap = cap;
-  return true;
-}
 
 static void begin_kinds(llmprof_builder *b, int kind) {
   for (int next = (int)b->kind + 1; next <= kind; next++)
@@ -185,53 +169,27 @@ static bool begin_kind(llmprof_builder *b, llmprof_op_kind kind,
   return true;
 }
 
-/* Room for one more operation of this kind. */
-static bool make_room(llmprof_builder *b, llmprof_op_kind kind,
-                      llmprof_error *err) {
-  const llmprof_ops *ops = &b->trace->ops;
-  if (kind != b->kind && !begin_kind(b, kind, err)) return false;
-  if (ops->count == b->op_cap && !grow_ops(b, err)) return false;
-  return kind == LLMPROF_KERNEL ||
-         ops->count - ops->first[LLMPROF_COPY] < b->other_cap ||
-         grow_others(b, err);
-}
-
-/* In the room that is there. */
-static inline bool put_op(llmprof_builder *b, const llmprof_op_row *op,
-                          llmprof_error *err) {
-  llmprof_ops *ops = &b->trace->ops;
-  size_t row = ops->count++;
-  ops->start[row] = op->start;
-  ops->correlation[row] = op->correlation;
-  if (!ops->end || !ops->name)
-    return llmprof_narrow_put_op(b, row, op) || llmprof_fail_nomem(err);
-  ops->end[row] = op->end;
-  ops->name[row] = op->name;
-  ops->place[row] = op->place;
-  return true;
-}
-
-/* Apart, so that the common case saves no registers. */
-__attribute__((noinline)) static bool
-add_slowly(llmprof_builder *b, const llmprof_op_row *op, llmprof_error *err) {
-  llmprof_ops *ops = &b->trace->ops;
-  if (!make_room(b, op->kind, err)) return false;
-  if (op->kind != LLMPROF_KERNEL) {
-    size_t row = ops->count - ops->first[LLMPROF_COPY];
-    ops->bytes[row] = op->bytes;
-    ops->copy_kind[row] = (uint8_t)op->copy_kind;
-    ops->host_memory[row] = (uint8_t)op->host_memory;
-  }
-  return put_op(b, op, err);
-}
-
 bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
                             llmprof_error *err) {
   llmprof_ops *ops = &b->trace->ops;
-  if (op->kind != LLMPROF_KERNEL || b->kind != LLMPROF_KERNEL ||
-      ops->count == b->op_cap)
-    return add_slowly(b, op, err);
-  return put_op(b, op, err);
+  bool other = op->kind != LLMPROF_KERNEL;
+  if ((op->kind != b->kind && !begin_kind(b, op->kind, err)) ||
+      !llmprof_builder_may_add(b, ops->count, "GPU operations", err))
+    return false;
+  ops->count++;
+  return (llmprof_values_append(ops->start, op->start) &&
+          llmprof_values_append(ops->duration,
+                                llmprof_between(op->start, op->end)) &&
+          llmprof_values_append(ops->correlation,
+                                llmprof_widen(op->correlation)) &&
+          llmprof_values_append(ops->name, llmprof_widen(op->name)) &&
+          llmprof_values_append(ops->place, op->place) &&
+          llmprof_values_append(ops->bytes,
+                                other ? op->bytes : LLMPROF_ABSENT) &&
+          llmprof_values_append(ops->copy_kind, other ? op->copy_kind : 0) &&
+          llmprof_values_append(ops->host_memory,
+                                other ? op->host_memory : 0)) ||
+         llmprof_fail_nomem(err);
 }
 
 void llmprof_builder_end_ops(llmprof_builder *b) {
@@ -286,33 +244,6 @@ bool llmprof_builder_wants_details(const llmprof_builder *builder) {
          !trace->image.pieces[LLMPROF_PART_DETAILS];
 }
 
-/* As many as there are kernels, where these are known. */
-static bool grow_details(llmprof_builder *b, llmprof_error *err) {
-  size_t cap = kernel_rows(b);
-  bool known = b->trace->loaded[LLMPROF_PART_OPS] && cap > b->detail_cap;
-  if (!known && !llmprof_builder_grow(b, b->detail_count, b->detail_cap,
-                                      "kernels", &cap, err))
-    return false;
-  if (!llmprof_details_resize(&b->trace->details, cap))
-    return llmprof_fail_nomem(err);
-  b->detail_cap = cap;
-  return true;
-}
-
-/* Node ids are kept only from the first kernel that has one. */
-static bool keep_node(llmprof_builder *b, size_t row, int64_t node) {
-  llmprof_details *details = &b->trace->details;
-  if (!details->graph_node) {
-    if (node == LLMPROF_ABSENT) return true;
-    details->graph_node =
-        llmprof_alloc(b->detail_cap, sizeof *details->graph_node);
-    if (!details->graph_node) return false;
-    for (size_t i = 0; i < row; i++) details->graph_node[i] = LLMPROF_ABSENT;
-  }
-  details->graph_node[row] = node;
-  return true;
-}
-
 static bool make_latest(llmprof_builder *b) {
   b->latest_count = llmprof_strings_count(b->trace->strings);
   b->latest_shape = llmprof_zalloc(b->latest_count, sizeof *b->latest_shape);
@@ -339,16 +270,19 @@ static bool find_shape(llmprof_builder *b, const llmprof_detail_row *detail,
 bool llmprof_builder_add_detail(llmprof_builder *b,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err) {
-  llmprof_details *details = &b->trace->details;
-  size_t row = b->detail_count;
-  if (row == b->detail_cap && !grow_details(b, err)) return false;
-  details->short_name[row] = detail->short_name;
-  details->mangled_name[row] = detail->mangled_name;
-  if (!find_shape(b, detail, &details->shape[row]) ||
-      !keep_node(b, row, detail->graph_node))
-    return llmprof_fail_nomem(err);
+  const llmprof_details *d = &b->trace->details;
+  uint32_t shape;
+  if (!llmprof_builder_may_add(b, b->detail_count, "kernels", err))
+    return false;
   b->detail_count++;
-  return true;
+  return (find_shape(b, detail, &shape) &&
+          llmprof_values_append(d->shape, shape) &&
+          llmprof_values_append(d->short_name,
+                                llmprof_widen(detail->short_name)) &&
+          llmprof_values_append(d->mangled_name,
+                                llmprof_widen(detail->mangled_name)) &&
+          llmprof_values_append(d->graph_node, detail->graph_node)) ||
+         llmprof_fail_nomem(err);
 }
 
 /* Kernels of which nothing is known but that they ran. */
@@ -379,7 +313,6 @@ static bool end_details(llmprof_builder *b, llmprof_error *err) {
 bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   bool ok = end_details(b, err);
   llmprof_builder_forget_shapes(b);
-  if (ok) llmprof_names_fold(b->trace);
   return ok;
 }
 

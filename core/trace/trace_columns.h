@@ -1,5 +1,5 @@
-/* The columns of the trace's frames: each a function from a row to its value.
- * Private to the trace module. */
+/* The columns of the trace's frames: what each is made of. Private to the
+ * trace module. */
 #ifndef LLMPROF_TRACE_COLUMNS_H
 #define LLMPROF_TRACE_COLUMNS_H
 
@@ -17,30 +17,29 @@ typedef enum llmprof_column_needs {
   NEEDS_ATTRIBUTION,
 } llmprof_column_needs;
 
-/* Where a column's cells are found, from the cheapest way to the dearest:
- * in an array of the trace; in one that is reached through another; by asking
- * `get` of each of the few things that the rows are about, such as threads; by
- * asking it of each row. */
+/* The value of a column for one event, or for the thing with a number;
+ * LLMPROF_ABSENT if it has none. */
+typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);
+
+/* Values of a row: `of` it or, with a key, of the row that the key says. Both
+ * are AT() columns of the trace; key 0: none. */
+typedef struct llmprof_source {
+  size_t of, key;
+} llmprof_source;
+
+/* Cells are, whichever is there first: those of an array of the trace, by row;
+ * what `function` makes of `in`; what `get` says of the number that `in` or,
+ * where there is none, `index` or the row itself is; in[0] as it is. */
 typedef struct llmprof_column_spec {
   const char *name, *unit;
-  llmprof_column_type type; /* LLMPROF_I64 that are computed may become _U32 */
+  llmprof_column_type type;
   llmprof_column_needs needs;
-  size_t array;       /* AT() the cells, where the trace has them; else 0 */
-  size_t index;       /* AT() the cells' numbers by row; 0: by row as they are.
-                         Not for pairs */
-  size_t domain;      /* AT() how many things `get` is asked of, with `index` */
-  llmprof_getter by;  /* in place of `index`: the numbers by row, which are kept
-                         as long as the trace */
-  llmprof_getter get; /* without `array` */
-  bool shared;        /* computed once, and kept as long as the trace */
-  size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
-  size_t from, took;  /* AT() what they are the sum of, where `array` is not
-                         there */
-  size_t of_name;     /* AT() them by name of kernels, where they are kept so */
-  size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
-  size_t numbers;     /* AT() what `by` would say, where it is kept */
-  llmprof_getter twin; /* asked of each kind of operations, where these are
-                          twins */
+  size_t array; /* AT() the cells */
+  llmprof_source in[LLMPROF_VALUES_IN];
+  llmprof_values_function function;
+  llmprof_getter get;
+  size_t index;  /* AT() an array of numbers by row; not for pairs */
+  size_t domain; /* AT() how many things there are, with `index` */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)
@@ -61,16 +60,14 @@ extern const llmprof_column_spec llmprof_pair_range_columns[];
 /* Both of pairs that are one for each kernel: rows are kernels. */
 extern const llmprof_column_spec llmprof_single_pair_columns[];
 
-/* Rows first .. first + count - 1 of `all` of a kind of event, which are of a
- * piece of the trace, as seen by a frame directly or through an index. */
+/* Rows first .. first + count - 1 of a kind of event, which are of a piece of
+ * the trace, as seen by a frame directly or through an index. */
 typedef struct llmprof_axis {
   llmprof_trace *trace;
   int piece;
-  size_t first, count, all;
+  size_t first, count;
   const uint32_t *index;
   const llmprof_column_spec *specs;
-  const uint32_t *numbers; /* of pairs, what `by` says, once it was asked: */
-  llmprof_getter by;
 } llmprof_axis;
 
 /* What a frame's column that nobody has looked at yet is of, where that is rows
@@ -78,18 +75,17 @@ typedef struct llmprof_axis {
 const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
                                        size_t column, size_t *first);
 
-/* The cells of the rows, into data, index and type of the column, once what
- * they need is loaded. What is computed for them alone is the frame's. */
-bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
-                         llmprof_frame *frame, llmprof_column *column,
-                         llmprof_error *err);
+/* The cells of the rows, into the column, once what they need is loaded. What
+ * is made for them alone is the frame's. */
+bool llmprof_trace_cells(const llmprof_axis *from,
+                         const llmprof_column_spec *spec, llmprof_frame *frame,
+                         llmprof_column *column, llmprof_error *err);
+
+/* Of starts and durations. */
+void llmprof_ends(const int64_t *const *in, size_t count, int64_t *out);
 
 /* A getter that is its row. */
 int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);
-
-static inline int64_t llmprof_widen(uint32_t value) {
-  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
-}
 
 static inline int64_t llmprof_thread_pid(const llmprof_trace *trace,
                                          size_t thread) {

@@ -8,10 +8,9 @@ int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {
   return (int64_t)row;
 }
 
-/* ---- API calls ---- */
-
-static int64_t call_duration(const llmprof_trace *t, size_t row) {
-  return llmprof_between(t->calls.start[row], llmprof_call_end(t, row));
+void llmprof_ends(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = llmprof_end_of(in[0][i], in[1][i]);
 }
 
 /* ---- ranges ---- */
@@ -99,22 +98,25 @@ static int64_t projected_range_duration(const llmprof_trace *t, size_t row) {
   return range_duration(t, t->projections[row].range);
 }
 
+/* Of what has its threads in an array. */
 #define OF_THREAD(name, rows, getter)                                      \
   {                                                                        \
     name, NULL, LLMPROF_U32, .index = AT(rows.thread),                     \
                              .domain = AT(thread_ids.count), .get = getter \
   }
 
+#define OF_CALLER(name, getter) \
+  { name, NULL, LLMPROF_U32, .in = {{AT(calls.thread)}}, .get = getter }
+
 const llmprof_column_spec llmprof_api_columns[] = {
-    {"name", NULL, LLMPROF_STRING_ID, .array = AT(calls.name)},
-    {"start", "ns", LLMPROF_I64, .array = AT(calls.start)},
-    {"end", "ns", LLMPROF_I64, .array = AT(calls.end), .from = AT(calls.start),
-     .took = AT(narrow.call_duration)},
-    {"duration", "ns", LLMPROF_I64, .shorts = AT(narrow.call_duration),
-     .get = call_duration, .shared = true},
-    OF_THREAD("pid", calls, llmprof_thread_pid),
-    OF_THREAD("tid", calls, llmprof_thread_tid),
-    {"correlation", NULL, LLMPROF_U32, .array = AT(calls.correlation)},
+    {"name", NULL, LLMPROF_STRING_ID, .in = {{AT(calls.name)}}},
+    {"start", "ns", LLMPROF_I64, .in = {{AT(calls.start)}}},
+    {"end", "ns", LLMPROF_I64, .function = llmprof_ends,
+     .in = {{AT(calls.start)}, {AT(calls.duration)}}},
+    {"duration", "ns", LLMPROF_I64, .in = {{AT(calls.duration)}}},
+    OF_CALLER("pid", llmprof_thread_pid),
+    OF_CALLER("tid", llmprof_thread_tid),
+    {"correlation", NULL, LLMPROF_U32, .in = {{AT(calls.correlation)}}},
     {0},
 };
 

@@ -1,42 +1,62 @@
-/* The events of a trace as plain arrays, one per property, for what computes
- * over them; other programs have frames. Row numbers are uint32_t, times are
- * ns since the session started, strings are ids in the trace's pool. */
+/* The events of a trace, a column or an array for each property, for what
+ * computes over them; other programs have frames. Row numbers are uint32_t,
+ * times are ns since the session started, strings are ids in the trace's pool.
+ */
 #ifndef LLMPROF_TRACE_EVENTS_H
 #define LLMPROF_TRACE_EVENTS_H
 
+#include "column/values.h"
 #include "llmprof/trace_builder.h"
+
+/* A row number or a string's id in a column; LLMPROF_NONE where it is absent.
+ */
+static inline uint32_t llmprof_id_at(const llmprof_values *values, size_t row) {
+  return llmprof_u32(llmprof_values_get(values, row));
+}
+
+/* When what started then ended: absent where one of both is. */
+static inline int64_t llmprof_end_of(int64_t start, int64_t duration) {
+  return start == LLMPROF_ABSENT || duration == LLMPROF_ABSENT
+             ? LLMPROF_ABSENT
+             : start + duration;
+}
+static inline int64_t llmprof_end_at(const llmprof_values *start,
+                                     const llmprof_values *duration,
+                                     size_t row) {
+  return llmprof_end_of(llmprof_values_get(start, row),
+                        llmprof_values_get(duration, row));
+}
 
 /* GPU operations: kernels, then copies, sets and graphs; the rows of kind k
  * are first[k] to first[k + 1] - 1. */
 typedef struct llmprof_ops {
   size_t count;
   uint32_t first[LLMPROF_OP_KINDS + 1];
-  int64_t *start, *end;  /* ns */
-  uint32_t *correlation; /* per process; LLMPROF_NONE when not recorded */
-  uint32_t *name;        /* kernel: demangled name; else its operation */
-  uint32_t *place;       /* row in places */
-  /* Not of kernels: index op - first[COPY]. */
-  int64_t *bytes;
-  uint8_t *copy_kind;   /* llmprof_copy_kind; 0 for sets and graphs */
-  uint8_t *host_memory; /* llmprof_host_memory */
+  llmprof_values *start;       /* ns */
+  llmprof_values *duration;    /* ns; absent where one of both times is */
+  llmprof_values *correlation; /* per process; absent when not recorded */
+  llmprof_values *name;        /* kernel: demangled name; else its operation */
+  llmprof_values *place;       /* row in places */
+  llmprof_values *bytes;       /* absent of kernels */
+  llmprof_values *copy_kind;   /* llmprof_copy_kind; 0 but of copies */
+  llmprof_values *host_memory; /* llmprof_host_memory; 0 but of copies */
 } llmprof_ops;
 
 /* More about kernels, by kernel row. */
 typedef struct llmprof_details {
-  uint32_t *shape;        /* row in shapes */
-  uint32_t *short_name;   /* string: function name without parameters */
-  uint32_t *mangled_name; /* string: as the linker knows it, or NO_STRING */
-  int64_t *graph_node;    /* graph node id or LLMPROF_ABSENT; NULL when no
-                             kernel of the trace came from a graph */
+  llmprof_values *shape;        /* row in shapes */
+  llmprof_values *short_name;   /* string: function name without parameters */
+  llmprof_values *mangled_name; /* string: as the linker knows it, or absent */
+  llmprof_values *graph_node;   /* id of a graph's node, or absent */
 } llmprof_details;
 
 /* CUDA API calls, runtime and driver. */
 typedef struct llmprof_calls {
   size_t count;
-  int64_t *start, *end; /* ns */
-  uint32_t *thread;     /* row in threads, LLMPROF_NONE when not recorded */
-  uint32_t *correlation;
-  uint32_t *name; /* string, with its version suffix: "cudaMalloc_v3020" */
+  llmprof_values *start, *duration; /* ns, as those of operations */
+  llmprof_values *thread;           /* row in threads, or absent */
+  llmprof_values *correlation;
+  llmprof_values *name; /* string, with its suffix: "cudaMalloc_v3020" */
 } llmprof_calls;
 
 /* NVTX ranges. */
@@ -95,8 +115,8 @@ typedef struct llmprof_link {
 } llmprof_link;
 
 typedef struct llmprof_attribution {
-  uint32_t *call; /* by operation: row in calls or LLMPROF_NONE */
-  uint32_t *link; /* by operation: its chain or LLMPROF_NONE */
+  llmprof_values *call; /* by operation: row in calls, or absent */
+  uint32_t *link;       /* by operation: its chain or LLMPROF_NONE */
   llmprof_link *links;
   size_t link_count;
   uint32_t *parent; /* by range: the tightest range around it on its thread,
@@ -156,18 +176,5 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
 /* Say, before operations are loaded, that details of kernels will be asked for
  * too: a reader that finds them beside each other reads both at once. */
 void llmprof_trace_with_details(llmprof_trace *trace);
-
-/* Say, before calls are loaded, that no more will be asked for than these parts
- * of them, so that the others need not be kept. From then on the frame of calls
- * has names and durations only. With launches, of operations
- * that remains which tells how long they and their calls took, and which ranges
- * are around these: llmprof_trace_ops(), the attribution's `call` and columns
- * of times or ids fail with UNSUPPORTED or are not there. False where it makes
- * no difference: the trace has all calls at hand. */
-enum llmprof_calls_part {
-  LLMPROF_CALLS_DURATIONS = 1, /* the frame of calls */
-  LLMPROF_CALLS_LAUNCHES = 2,  /* what launched operations */
-};
-bool llmprof_trace_narrow_calls(llmprof_trace *trace, unsigned parts);
 
 #endif

@@ -22,7 +22,7 @@ static const llmprof_column_spec *find_spec(const llmprof_axis *from,
 
 static bool load_column(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
-  llmprof_axis *from = user;
+  const llmprof_axis *from = user;
   column->index = from->index;
   return llmprof_trace_cells(from, find_spec(from, column->name), frame, column,
                              err);
@@ -88,24 +88,14 @@ static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
   return llmprof_fail_nomem(err), NULL;
 }
 
-/* Before the columns of operations are looked at, of which calls that are read
- * for these leave less. */
-static bool load_launches(llmprof_trace *trace, llmprof_error *err) {
-  return !llmprof_narrow_is_used(trace, LLMPROF_CALLS_LAUNCHES) ||
-         llmprof_trace_load_launching(trace, err);
-}
-
 static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
                                 int end_kind, const llmprof_column_spec *specs,
                                 llmprof_error *err) {
-  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err) ||
-      !load_launches(trace, err))
-    return NULL;
+  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err)) return NULL;
   const llmprof_ops *ops = &trace->ops;
   uint32_t first = ops->first[first_kind];
   return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
-                                  ops->first[end_kind] - first, ops->count,
-                                  NULL, specs, NULL, NULL},
+                                  ops->first[end_kind] - first, NULL, specs},
                   err);
 }
 
@@ -136,43 +126,11 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
                                  const llmprof_column_spec *specs,
                                  llmprof_error *err) {
   if (!llmprof_trace_count(trace, part, err)) return NULL;
-  return one_axis(&(llmprof_axis){trace, (int)part, 0, *count, *count, NULL,
-                                  specs, NULL, NULL},
+  return one_axis(&(llmprof_axis){trace, (int)part, 0, *count, NULL, specs},
                   err);
 }
 
-/* What is kept becomes the frame's; another one has it read again. */
-static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
-                           llmprof_error *err) {
-  uint32_t *name = n->name;
-  int64_t *duration = n->duration;
-  n->name = NULL;
-  n->duration = NULL;
-  llmprof_durations_free(n);
-  bool ok =
-      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, name, err);
-  if (ok)
-    return llmprof_frame_give(frame, "duration", "ns", LLMPROF_I64, duration,
-                              err);
-  llmprof_free(duration);
-  return false;
-}
-
-static llmprof_frame *durations_frame(llmprof_trace *trace,
-                                      llmprof_error *err) {
-  llmprof_narrow *n = &trace->narrow;
-  if (!n->cap && !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
-    return NULL;
-  llmprof_frame *frame = llmprof_frame_new(n->count, trace->strings);
-  if (!frame) return llmprof_fail_nomem(err), NULL;
-  if (give_durations(n, frame, err)) return frame;
-  llmprof_frame_free(frame);
-  return NULL;
-}
-
 static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
-  if (llmprof_narrow_is_used(trace, LLMPROF_CALLS_DURATIONS))
-    return durations_frame(trace, err);
   return part_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
                     llmprof_api_columns, err);
 }
@@ -192,8 +150,7 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
   return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
-                                  count, NULL, llmprof_projection_columns, NULL,
-                                  NULL},
+                                  NULL, llmprof_projection_columns},
                   err);
 }
 
@@ -248,24 +205,12 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
   fill_pairs(trace, ops, ranges);
   bool owns_ops = llmprof_frame_own(frame, ops);
   bool owns_ranges = llmprof_frame_own(frame, ranges);
-  llmprof_axis kernels = {trace,
-                          LLMPROF_PART_OPS,
-                          0,
-                          trace->ops.first[LLMPROF_COPY],
-                          trace->ops.count,
-                          ops,
-                          llmprof_pair_kernel_columns,
-                          NULL,
-                          NULL};
-  llmprof_axis around = {trace,
-                         LLMPROF_PART_RANGES,
-                         0,
-                         trace->ranges.count,
-                         trace->ranges.count,
-                         ranges,
-                         llmprof_pair_range_columns,
-                         NULL,
-                         NULL};
+  llmprof_axis kernels = {trace, LLMPROF_PART_OPS,
+                          0,     trace->ops.first[LLMPROF_COPY],
+                          ops,   llmprof_pair_kernel_columns};
+  llmprof_axis around = {trace,  LLMPROF_PART_RANGES,
+                         0,      trace->ranges.count,
+                         ranges, llmprof_pair_range_columns};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
     return frame;

@@ -8,15 +8,27 @@
 
 /* ---- taking arrays ---- */
 
+/* Is what was put away as it was? */
+static bool lies_sound(const llmprof_image *image,
+                       const llmprof_array_spec *spec) {
+  const llmprof_shelf *shelf = &image->shelf;
+  char name[LLMPROF_CODES_NAME];
+  if (!shelf->is_sound(shelf->user, spec->name)) return false;
+  if (spec->width) return true;
+  llmprof_codes_name(name, spec->name);
+  return shelf->is_sound(shelf->user, name);
+}
+
 /* Look at an array once, before it is used. */
 bool llmprof_image_is_sound(llmprof_trace *trace, size_t number) {
   llmprof_image *image = &trace->image;
   const llmprof_array_spec *spec = &llmprof_arrays[number];
   const void *cells = llmprof_array_get(trace, spec->at);
   uint64_t bit = (uint64_t)1 << number;
-  if (image->sound & bit || (!cells && spec->optional)) return true;
-  if (!image->shelf.is_sound(image->shelf.user, spec->name) ||
-      !llmprof_array_is_valid(trace, spec, cells))
+  if (image->sound & bit) return true;
+  if (!lies_sound(image, spec) ||
+      !(spec->width ? llmprof_array_is_valid(trace, spec, cells)
+                    : llmprof_column_is_valid(trace, spec, cells)))
     return false;
   image->sound |= bit;
   return true;
@@ -31,7 +43,8 @@ static bool attribution_agrees(const llmprof_trace *trace) {
     ok &= a->parent[r] == LLMPROF_NONE ||
           a->level[a->parent[r]] + 1 == a->level[r];
   for (size_t op = 0; op < trace->ops.count; op++)
-    ok &= a->link[op] == LLMPROF_NONE || a->call[op] != LLMPROF_NONE;
+    ok &= a->link[op] == LLMPROF_NONE ||
+          llmprof_values_get(a->call, op) != LLMPROF_ABSENT;
   return ok;
 }
 
@@ -54,13 +67,11 @@ void llmprof_image_leave(llmprof_trace *trace) {
     if (piece < LLMPROF_PARTS)
       llmprof_trace_clear(trace, (llmprof_part)piece);
     else if (piece == LLMPROF_PIECE_ATTRIBUTION)
-      llmprof_attribution_free(&trace->attribution);
+      llmprof_attribution_free(trace);
     else
       trace->projection_count = 0;
   }
 }
-
-/* ---- cells of shared columns ---- */
 
 static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
                         size_t count) {
@@ -69,29 +80,6 @@ static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
   for (size_t i = 0; i < count; i++)
     ok &= cells[i] == LLMPROF_NO_STRING || cells[i] < strings;
   return ok;
-}
-
-bool llmprof_image_kept(llmprof_trace *trace, const char *table,
-                        const char *column, size_t count,
-                        llmprof_kept_cells *kept) {
-  const llmprof_shelf *shelf = &trace->image.shelf;
-  char name[LLMPROF_KEPT_NAME];
-  for (size_t i = 0; trace->image.has_shelf && i < LLMPROF_KEPT_TYPES; i++) {
-    size_t size;
-    llmprof_kept_name(name, table, column, &llmprof_kept_types[i]);
-    const void *cells = shelf->find(shelf->user, name, &size);
-    if (!cells || size / llmprof_kept_types[i].width < count) continue;
-    if (!shelf->is_sound(shelf->user, name) ||
-        (llmprof_kept_types[i].type == LLMPROF_STRING_ID &&
-         !are_strings(trace, cells, size / llmprof_kept_types[i].width)))
-      return false;
-    kept->count = size / llmprof_kept_types[i].width;
-    kept->type = llmprof_kept_types[i].type;
-    kept->borrowed = true;
-    memcpy(&kept->data, &cells, sizeof cells);
-    return true;
-  }
-  return false;
 }
 
 /* ---- from a shelf ---- */
@@ -242,16 +230,38 @@ static bool take_facts(llmprof_trace *trace, const llmprof_facts *f) {
   return true;
 }
 
+/* The column that lies there; NULL: there is none. */
+static const void *column_at(llmprof_image *image,
+                             const llmprof_array_spec *spec, size_t rows,
+                             size_t number) {
+  const llmprof_shelf *shelf = &image->shelf;
+  char name[LLMPROF_CODES_NAME];
+  llmprof_values_image lies;
+  llmprof_codes_name(name, spec->name);
+  lies.blocks = shelf->find(shelf->user, spec->name, &lies.blocks_size);
+  lies.codes = shelf->find(shelf->user, name, &lies.codes_size);
+  if (!lies.blocks || !lies.codes) return NULL;
+  return image->values[number] = llmprof_values_take(&lies, rows);
+}
+
+/* The same of an array. */
+static const void *array_at(const llmprof_image *image,
+                            const llmprof_array_spec *spec, size_t rows) {
+  size_t size;
+  const void *data = image->shelf.find(image->shelf.user, spec->name, &size);
+  return data && size == rows * spec->width ? data : NULL;
+}
+
 /* Point at the arrays of a piece, if all are there. */
 static bool point(llmprof_trace *trace, int piece) {
   llmprof_image *image = &trace->image;
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     if (spec->piece != piece) continue;
-    size_t size, rows = llmprof_array_rows(trace, spec->rows);
-    const void *data = image->shelf.find(image->shelf.user, spec->name, &size);
-    if (!data && spec->optional) continue;
-    if (!data || size != rows * spec->width) return false;
+    size_t rows = llmprof_array_rows(trace, spec->rows);
+    const void *data = spec->width ? array_at(image, spec, rows)
+                                   : column_at(image, spec, rows, i);
+    if (!data) return false;
     llmprof_array_set(trace, spec->at, data);
     image->borrowed |= (uint64_t)1 << i;
   }

@@ -2,7 +2,7 @@
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
-static bool end_part(llmprof_builder *builder, llmprof_part part,
+static bool end_rows(llmprof_builder *builder, llmprof_part part,
                      llmprof_error *err) {
   llmprof_builder_expect(builder, 0);
   switch (part) {
@@ -24,6 +24,13 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
   return true;
 }
 
+static bool end_part(llmprof_builder *builder, llmprof_part part,
+                     llmprof_error *err) {
+  return end_rows(builder, part, err) &&
+         (llmprof_columns_end(builder->trace, (int)part) ||
+          llmprof_fail_nomem(err));
+}
+
 /* What the reader says when it opens the file; devices are said again. */
 static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
@@ -37,11 +44,17 @@ static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
   return false;
 }
 
+/* Details may be read with operations. */
+static bool begin_columns(llmprof_trace *trace, llmprof_part part) {
+  return llmprof_columns_begin(trace, (int)part) &&
+         (part != LLMPROF_PART_OPS ||
+          llmprof_columns_begin(trace, LLMPROF_PART_DETAILS));
+}
+
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
+  if (!begin_columns(trace, part)) return llmprof_fail_nomem(err);
   if (!start_reading(trace, err)) return false;
-  llmprof_ends_begin(trace, part);
-  if (part == LLMPROF_PART_OPS) llmprof_narrow_begin_ops(trace);
   if (reader && reader->load &&
       !reader->load(trace->reader_state, trace->builder, part, err))
     return false;
@@ -90,51 +103,8 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
   return trace->loaded[part];
 }
 
-/* ---- calls of which a part is kept ---- */
-
-static bool read_parts(llmprof_trace *trace, unsigned parts,
-                       llmprof_error *err) {
-  llmprof_narrow *n = &trace->narrow;
-  if (parts & LLMPROF_CALLS_LAUNCHES &&
-      (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
-       !llmprof_narrow_begin(trace, err)))
-    return false;
-  if (parts & LLMPROF_CALLS_DURATIONS) {
-    if (!llmprof_durations_resize(n, 1)) return llmprof_fail_nomem(err);
-    n->cap = 1;
-  }
-  n->loading = parts;
-  n->count = 0;
-  bool ok = fill(trace, LLMPROF_PART_CALLS, err);
-  n->loading = 0;
-  return ok;
-}
-
-bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
-                         llmprof_error *err) {
-  llmprof_narrow *n = &trace->narrow;
-  unsigned parts = (part & n->kept) | (n->kept & ~n->loaded);
-  bool ok = read_parts(trace, parts, err);
-  if (parts & LLMPROF_CALLS_LAUNCHES) llmprof_narrow_end(trace, ok);
-  if (ok)
-    n->loaded |= parts;
-  else if (parts & LLMPROF_CALLS_DURATIONS)
-    llmprof_durations_free(n);
-  return ok;
-}
-
-bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err) {
-  if (llmprof_narrow_launches(trace)) return true;
-  return llmprof_narrow_is_used(trace, LLMPROF_CALLS_LAUNCHES)
-             ? llmprof_narrow_load(trace, LLMPROF_CALLS_LAUNCHES, err)
-             : llmprof_trace_load(trace, LLMPROF_PART_CALLS, err);
-}
-
 bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
                          llmprof_error *err) {
-  unsigned kept = trace->narrow.kept;
-  if (part == LLMPROF_PART_CALLS && llmprof_narrow_is_used(trace, kept))
-    return trace->narrow.loaded || llmprof_narrow_load(trace, kept, err);
   return trace->image.pieces[part] || llmprof_trace_load(trace, part, err);
 }
 
@@ -178,39 +148,20 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 
 /* ---- the parts ---- */
 
-static bool load_whole(llmprof_trace *trace, llmprof_part part,
-                       llmprof_error *err) {
-  trace->narrow.whole[part] = true;
-  if (!llmprof_trace_load(trace, part, err)) return false;
-  return llmprof_ends_widen(trace, part) || llmprof_fail_nomem(err);
-}
-
-/* Of those that serve for what launched them not all is kept. */
-static bool is_whole(llmprof_trace *trace, llmprof_error *err) {
-  if (!(trace->narrow.kept & LLMPROF_CALLS_LAUNCHES)) return true;
-  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return false;
-  const llmprof_ops *ops = &trace->ops;
-  return ops->count == 0 || (ops->end && ops->correlation && ops->name) ||
-         llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                      "%s: not all of its operations is kept", trace->path);
-}
-
 const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
-  bool ok = is_whole(trace, err) && load_whole(trace, LLMPROF_PART_OPS, err);
-  return ok ? &trace->ops : NULL;
+  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ? &trace->ops : NULL;
 }
 
 const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
                                              llmprof_error *err) {
-  trace->narrow.whole[LLMPROF_PART_DETAILS] = true;
-  if (!llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err)) return NULL;
-  if (llmprof_names_unfold(trace)) return &trace->details;
-  return llmprof_fail_nomem(err), NULL;
+  return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ? &trace->details
+                                                              : NULL;
 }
 
 const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
                                          llmprof_error *err) {
-  return load_whole(trace, LLMPROF_PART_CALLS, err) ? &trace->calls : NULL;
+  return llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) ? &trace->calls
+                                                            : NULL;
 }
 
 const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,

@@ -5,31 +5,18 @@
 
 /* ---- operations ---- */
 
-static int64_t op_duration(const llmprof_trace *t, size_t row) {
-  return llmprof_between(t->ops.start[row], llmprof_op_end(t, row));
-}
-
-static int64_t op_bytes(const llmprof_trace *t, size_t row) {
-  uint32_t first = t->ops.first[LLMPROF_COPY];
-  return row < first ? LLMPROF_ABSENT : t->ops.bytes[row - first];
-}
-
 static int64_t op_kind(const llmprof_trace *t, size_t row) {
   size_t kind = LLMPROF_KERNEL;
   while (row >= t->ops.first[kind + 1]) kind++;
   return t->words.kind[kind];
 }
 
-static int64_t op_direction(const llmprof_trace *t, size_t row) {
-  uint32_t first = t->ops.first[LLMPROF_COPY];
-  if (row < first) return LLMPROF_ABSENT;
-  return llmprof_widen(t->words.direction[t->ops.copy_kind[row - first]]);
+static int64_t direction(const llmprof_trace *t, size_t copy_kind) {
+  return llmprof_widen(t->words.direction[copy_kind]);
 }
 
-static int64_t op_host_memory(const llmprof_trace *t, size_t row) {
-  uint32_t first = t->ops.first[LLMPROF_COPY];
-  if (row < first) return LLMPROF_ABSENT;
-  return llmprof_widen(t->words.host_memory[t->ops.host_memory[row - first]]);
+static int64_t host_memory(const llmprof_trace *t, size_t kind) {
+  return llmprof_widen(t->words.host_memory[kind]);
 }
 
 /* ---- where operations ran, by place ---- */
@@ -56,33 +43,6 @@ static int64_t place_pid(const llmprof_trace *t, size_t number) {
                                  : (int64_t)t->processes[process].pid;
 }
 
-/* ---- what twins have in common ---- */
-
-static int64_t twin_name(const llmprof_trace *t, size_t number) {
-  return llmprof_widen(llmprof_twin_at(t, number)->name);
-}
-
-static int64_t twin_api(const llmprof_trace *t, size_t number) {
-  return llmprof_widen(llmprof_twin_at(t, number)->api);
-}
-
-#define TWIN(name, field, getter)                                     \
-  static int64_t twin_##name(const llmprof_trace *t, size_t number) { \
-    return getter(t, llmprof_twin_at(t, number)->field);              \
-  }
-TWIN(device, place, place_device)
-TWIN(context, place, place_context)
-TWIN(stream, place, place_stream)
-TWIN(pid, place, place_pid)
-TWIN(launch_pid, thread, llmprof_thread_pid)
-TWIN(launch_tid, thread, llmprof_thread_tid)
-
-/* ---- details of kernels ---- */
-
-static int64_t kernel_graph_node(const llmprof_trace *t, size_t row) {
-  return t->details.graph_node ? t->details.graph_node[row] : LLMPROF_ABSENT;
-}
-
 /* ---- the shapes of launches ---- */
 
 static const llmprof_shape *shape(const llmprof_trace *t, size_t number) {
@@ -103,50 +63,32 @@ SHAPE(registers, registers)
 SHAPE(static_shared, static_shared)
 SHAPE(dynamic_shared, dynamic_shared)
 
-/* ---- the call that launched an operation ---- */
+/* ---- times, from those of an operation and of the call that launched it ----
+ */
 
-static int64_t launch_thread(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(llmprof_launch_thread(t, row));
+/* From the start of the call; negative where clocks disagree. */
+static void delays(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = llmprof_between(in[0][i], in[1][i]);
 }
 
-static int64_t launch_time(const llmprof_trace *t, size_t row) {
-  return llmprof_between(llmprof_launch_start(t, row),
-                         llmprof_launch_end(t, row));
+/* From the end of the call, its start and duration; absent when the operation
+ * started before the call returned. */
+static void queue_times(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++) {
+    int64_t end = llmprof_end_of(in[0][i], in[1][i]);
+    int64_t wait = llmprof_between(end, in[2][i]);
+    out[i] = wait >= 0 ? wait : LLMPROF_ABSENT;
+  }
 }
 
-/* From the launching call to the start; negative where clocks disagree. */
-static int64_t launch_delay(const llmprof_trace *t, size_t row) {
-  if (llmprof_narrow_is_near(t)) return llmprof_near_delay(t, row);
-  return llmprof_between(llmprof_launch_start(t, row), t->ops.start[row]);
-}
-
-/* The same from its end. */
-static int64_t launch_wait(const llmprof_trace *t, size_t row) {
-  if (!llmprof_narrow_is_near(t))
-    return llmprof_between(llmprof_launch_end(t, row), t->ops.start[row]);
-  int64_t delay = llmprof_near_delay(t, row);
-  return delay == LLMPROF_ABSENT ? delay : delay - t->narrow.launched.took[row];
-}
-
-/* Absent when the operation started before the call returned. */
-static int64_t launch_queue(const llmprof_trace *t, size_t row) {
-  int64_t wait = launch_wait(t, row);
-  return wait >= 0 ? wait : LLMPROF_ABSENT;
-}
-
-static int64_t near_total(const llmprof_trace *t, size_t row) {
-  int64_t delay = llmprof_near_delay(t, row);
-  if (delay == LLMPROF_ABSENT) return delay;
-  int64_t took = t->narrow.launched.took[row];
-  int64_t total = delay + t->narrow.op_duration[row];
-  return total > took ? total : took;
-}
-
-static int64_t launch_total(const llmprof_trace *t, size_t row) {
-  if (llmprof_narrow_is_near(t)) return near_total(t, row);
-  int64_t end = llmprof_launch_end(t, row);
-  if (llmprof_op_end(t, row) > end) end = llmprof_op_end(t, row);
-  return llmprof_between(llmprof_launch_start(t, row), end);
+/* From the start of the call to the later of two ends. */
+static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++) {
+    int64_t end = llmprof_end_of(in[0][i], in[1][i]);
+    int64_t op_end = llmprof_end_of(in[2][i], in[3][i]);
+    out[i] = llmprof_between(in[0][i], op_end > end ? op_end : end);
+  }
 }
 
 /* ---- the ranges around it, by link ---- */
@@ -169,17 +111,12 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
 
 /* ---- the tables ---- */
 
-#define OF_PLACE(name)                                                         \
-  {                                                                            \
-#name, NULL, LLMPROF_U32, .index = AT(ops.place),                          \
-                              .domain = AT(places.count), .get = place_##name, \
-                              .twin = twin_##name                              \
-  }
-#define OF_SHAPE(name, unit, getter)                                   \
-  {                                                                    \
-    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                   \
-                             .index = AT(details.shape),               \
-                             .domain = AT(shapes.count), .get = getter \
+#define OF_PLACE(name) \
+  { #name, NULL, LLMPROF_U32, .in = {{AT(ops.place) } }, .get = place_##name }
+#define OF_SHAPE(name, unit, getter)                                    \
+  {                                                                     \
+    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                    \
+                             .in = {{AT(details.shape)}}, .get = getter \
   }
 #define OF_LINK(name, type, getter)                                        \
   {                                                                        \
@@ -187,90 +124,91 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                       .domain = AT(attribution.link_count), .get = getter  \
   }
 
-#define OP_DURATION                                                   \
-  {                                                                   \
-    "duration", "ns", LLMPROF_I64, .shorts = AT(narrow.op_duration),  \
-                                   .get = op_duration, .shared = true \
-  }
-
-#define BY_LAUNCH(name, what)                                                  \
-  {                                                                            \
-    name, NULL, LLMPROF_U32,                                                   \
-        .needs = NEEDS_ATTRIBUTION, .by = launch_thread,                       \
-        .numbers = AT(narrow.launched.thread), .domain = AT(thread_ids.count), \
-        .get = llmprof_thread_##what, .twin = twin_launch_##what               \
-  }
-#define OP_NAME \
-  { "name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name), .twin = twin_name }
-
-#define OP_END                                                             \
+/* What a call has that launched it. */
+#define LAUNCH(column) \
+  { AT(calls.column), .key = AT(attribution.call) }
+#define OF_LAUNCH(name, unit, type, column)                                \
   {                                                                        \
-    "end", "ns", LLMPROF_I64, .array = AT(ops.end), .from = AT(ops.start), \
-                              .took = AT(narrow.op_duration)               \
+    name, unit, type, .needs = NEEDS_ATTRIBUTION, .in = { LAUNCH(column) } \
+  }
+#define OF_LAUNCHER(name, what)                           \
+  {                                                       \
+    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,  \
+                             .in = {LAUNCH(thread)},      \
+                             .get = llmprof_thread_##what \
+  }
+
+#define OP_NAME                                               \
+  {                                                           \
+    "name", NULL, LLMPROF_STRING_ID, .in = { {AT(ops.name)} } \
+  }
+
+#define OP_DURATION                                             \
+  {                                                             \
+    "duration", "ns", LLMPROF_I64, .in = { {AT(ops.duration)} } \
   }
 
 #define OPERATION_COLUMNS                                                 \
   {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,          \
-      {"start", "ns", LLMPROF_I64, .array = AT(ops.start)}, OP_END,       \
+      {"start", "ns", LLMPROF_I64, .in = {{AT(ops.start)}}},              \
+      {"end", "ns", LLMPROF_I64, .function = llmprof_ends,                \
+       .in = {{AT(ops.start)}, {AT(ops.duration)}}},                      \
       OP_DURATION, OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream), \
       OF_PLACE(pid),                                                      \
-      {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},   \
+      {"correlation", NULL, LLMPROF_U32, .in = {{AT(ops.correlation)}}},  \
       {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,             \
-       .array = AT(attribution.call)},                                    \
-      {"api",                                                             \
-       NULL,                                                              \
-       LLMPROF_STRING_ID,                                                 \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .array = AT(calls.name),                                           \
-       .index = AT(attribution.call),                                     \
-       .twin = twin_api},                                                 \
-      {"api_start",                                                       \
-       "ns",                                                              \
-       LLMPROF_I64,                                                       \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .array = AT(calls.start),                                          \
-       .index = AT(attribution.call),                                     \
-       .get = llmprof_launch_start},                                      \
+       .in = {{AT(attribution.call)}}},                                   \
+      OF_LAUNCH("api", NULL, LLMPROF_STRING_ID, name),                    \
+      OF_LAUNCH("api_start", "ns", LLMPROF_I64, start),                   \
       {"api_end",                                                         \
        "ns",                                                              \
        LLMPROF_I64,                                                       \
        .needs = NEEDS_ATTRIBUTION,                                        \
-       .array = AT(calls.end),                                            \
-       .from = AT(calls.start),                                           \
-       .took = AT(narrow.call_duration),                                  \
-       .index = AT(attribution.call),                                     \
-       .get = llmprof_launch_end},                                        \
-      {"api_time",                                                        \
+       .function = llmprof_ends,                                          \
+       .in = {LAUNCH(start), LAUNCH(duration)}},                          \
+      OF_LAUNCH("api_time", "ns", LLMPROF_I64, duration),                 \
+      {"queue_time",                                                      \
        "ns",                                                              \
        LLMPROF_I64,                                                       \
        .needs = NEEDS_ATTRIBUTION,                                        \
-       .near = AT(narrow.launched.took),                                  \
-       .get = launch_time},                                               \
-      {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,       \
-       .get = launch_queue},                                              \
-      {"launch_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,      \
-       .get = launch_total},                                              \
-      {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,            \
-       .get = launch_delay},                                              \
-      BY_LAUNCH("launch_pid", pid), BY_LAUNCH("launch_tid", tid),         \
+       .function = queue_times,                                           \
+       .in = {LAUNCH(start), LAUNCH(duration), {AT(ops.start)}}},         \
+      {"launch_time",                                                     \
+       "ns",                                                              \
+       LLMPROF_I64,                                                       \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .function = launch_times,                                          \
+       .in = {LAUNCH(start),                                              \
+              LAUNCH(duration),                                           \
+              {AT(ops.start)},                                            \
+              {AT(ops.duration)}}},                                       \
+      {"delay",                                                           \
+       "ns",                                                              \
+       LLMPROF_I64,                                                       \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .function = delays,                                                \
+       .in = {LAUNCH(start), {AT(ops.start)}}},                           \
+      OF_LAUNCHER("launch_pid", pid), OF_LAUNCHER("launch_tid", tid),     \
       OF_LINK("range", LLMPROF_U32, link_range),                          \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
-    {"kind", NULL, LLMPROF_STRING_ID, .get = op_kind, .shared = true},
-    {"bytes", "bytes", LLMPROF_I64, .get = op_bytes},
-    {"direction", NULL, LLMPROF_STRING_ID, .get = op_direction},
-    {"host_memory", NULL, LLMPROF_STRING_ID, .get = op_host_memory},
+    {"kind", NULL, LLMPROF_STRING_ID, .get = op_kind},
+    {"bytes", "bytes", LLMPROF_I64, .in = {{AT(ops.bytes)}}},
+    {"direction", NULL, LLMPROF_STRING_ID, .in = {{AT(ops.copy_kind)}},
+     .get = direction},
+    {"host_memory", NULL, LLMPROF_STRING_ID, .in = {{AT(ops.host_memory)}},
+     .get = host_memory},
     {0},
 };
 
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
     {"short_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .array = AT(details.short_name), .of_name = AT(narrow.names.short_of)},
+     .in = {{AT(details.short_name)}}},
     {"mangled_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .array = AT(details.mangled_name), .of_name = AT(narrow.names.mangled_of)},
+     .in = {{AT(details.mangled_name)}}},
     OF_SHAPE("grid_x", NULL, shape_grid_x),
     OF_SHAPE("grid_y", NULL, shape_grid_y),
     OF_SHAPE("grid_z", NULL, shape_grid_z),
@@ -281,14 +219,14 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
     OF_SHAPE("static_shared", "bytes", shape_static_shared),
     OF_SHAPE("dynamic_shared", "bytes", shape_dynamic_shared),
     {"graph_node", NULL, LLMPROF_I64, .needs = NEEDS_DETAILS,
-     .get = kernel_graph_node},
+     .in = {{AT(details.graph_node)}}},
     {0},
 };
 
 /* Of pairs: from the kernel, and from the range. */
 #define PAIR_KERNEL_COLUMNS                                          \
   {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME, \
-      OP_DURATION, BY_LAUNCH("pid", pid), BY_LAUNCH("tid", tid)
+      OP_DURATION, OF_LAUNCHER("pid", pid), OF_LAUNCHER("tid", tid)
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     PAIR_KERNEL_COLUMNS,

@@ -20,22 +20,4 @@ typedef struct llmprof_thread_record {
   uint32_t tid, process, name, unused;
 } llmprof_thread_record;
 
-/* Types that cells of shared columns may have, and what their names end in. */
-typedef struct llmprof_kept_type {
-  const char *suffix;
-  llmprof_column_type type;
-  size_t width;
-} llmprof_kept_type;
-
-enum {
-  LLMPROF_KEPT_TYPES = 3,
-  LLMPROF_KEPT_NAME = 64 /* bytes, its NUL included */
-};
-
-extern const llmprof_kept_type llmprof_kept_types[LLMPROF_KEPT_TYPES];
-
-/* "kept.TABLE.COLUMN.SUFFIX" */
-void llmprof_kept_name(char name[LLMPROF_KEPT_NAME], const char *table,
-                       const char *column, const llmprof_kept_type *type);
-
 #endif

@@ -33,14 +33,21 @@ bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err) {
 
 /* ---- putting away ---- */
 
+static size_t size_of(const llmprof_trace *trace,
+                      const llmprof_array_spec *spec) {
+  if (spec->width) return llmprof_array_rows(trace, spec->rows) * spec->width;
+  llmprof_values_image lies =
+      llmprof_values_put(llmprof_array_get(trace, spec->at));
+  return lies.blocks_size + lies.codes_size;
+}
+
 size_t llmprof_trace_unshelved(const llmprof_trace *trace) {
   size_t bytes = 0;
-  if (trace->narrow.kept) return 0;
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     bool borrowed = trace->image.borrowed >> i & 1;
     if (llmprof_piece_is_taken(trace, spec->piece) && !borrowed)
-      bytes += llmprof_array_rows(trace, spec->rows) * spec->width;
+      bytes += size_of(trace, spec);
   }
   return bytes;
 }
@@ -134,58 +141,26 @@ static bool put_tables(const putting *to) {
              trace->device_count * sizeof *trace->devices);
 }
 
-/* What is kept otherwise, as the array would be; the caller frees. */
-static void *made_array(const llmprof_trace *trace, size_t at) {
-  const llmprof_narrow *n = &trace->narrow;
-  if (at == AT(ops.end))
-    return llmprof_ends_of(trace->ops.start, n->op_duration, trace->ops.count,
-                           trace->ops.count);
-  if (at == AT(calls.end))
-    return llmprof_ends_of(trace->calls.start, n->call_duration,
-                           trace->calls.count, trace->calls.count);
-  return llmprof_names_of(trace, at == AT(details.short_name)
-                                     ? n->names.short_of
-                                     : n->names.mangled_of);
-}
-
-static bool put_made(const putting *to, const llmprof_array_spec *spec,
-                     size_t size) {
-  void *made = made_array(to->trace, spec->at);
-  bool ok = made && put(to, spec->name, made, size);
-  llmprof_free(made);
-  return ok;
+static bool put_column(const putting *to, const llmprof_array_spec *spec) {
+  char name[LLMPROF_CODES_NAME];
+  llmprof_values_image lies =
+      llmprof_values_put(llmprof_array_get(to->trace, spec->at));
+  llmprof_codes_name(name, spec->name);
+  return put(to, spec->name, lies.blocks, lies.blocks_size) &&
+         put(to, name, lies.codes, lies.codes_size);
 }
 
 static bool put_arrays(const putting *to) {
   const llmprof_trace *trace = to->trace;
-  for (size_t i = 0; i < llmprof_array_count; i++) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
-    const void *cells = llmprof_array_get(trace, spec->at);
-    size_t size = llmprof_array_rows(trace, spec->rows) * spec->width;
-    if (!llmprof_piece_is_taken(trace, spec->piece) ||
-        (!cells && spec->optional))
-      continue;
-    if (!(cells || !size ? put(to, spec->name, cells, size)
-                         : put_made(to, spec, size)))
-      return false;
+    if (!llmprof_piece_is_taken(trace, spec->piece)) continue;
+    ok = spec->width ? put(to, spec->name, llmprof_array_get(trace, spec->at),
+                           size_of(trace, spec))
+                     : put_column(to, spec);
   }
-  return true;
-}
-
-static bool put_kept(const putting *to) {
-  const llmprof_trace *trace = to->trace;
-  for (size_t i = 0; i < trace->kept_count; i++) {
-    const llmprof_kept_cells *kept = &trace->kept[i];
-    char name[LLMPROF_KEPT_NAME];
-    for (size_t t = 0; kept->column && t < LLMPROF_KEPT_TYPES; t++) {
-      if (llmprof_kept_types[t].type != kept->type) continue;
-      llmprof_kept_name(name, kept->table, kept->column,
-                        &llmprof_kept_types[t]);
-      if (!put(to, name, kept->data, kept->count * llmprof_kept_types[t].width))
-        return false;
-    }
-  }
-  return true;
+  return ok;
 }
 
 /* What lies on the shelf that it has comes along, if it is still good. */
@@ -199,5 +174,5 @@ bool llmprof_trace_put_away(llmprof_trace *trace, llmprof_array_put put_one,
   const putting to = {trace, put_one, user};
   if (!trace->reader || !trace->reader->load) return false;
   take_what_is_there(trace);
-  return put_tables(&to) && put_arrays(&to) && put_kept(&to);
+  return put_tables(&to) && put_arrays(&to);
 }

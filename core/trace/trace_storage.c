@@ -19,98 +19,46 @@ static bool resize(void *array, size_t cap, size_t size) {
 
 /* ---- events ---- */
 
-bool llmprof_ops_resize(llmprof_trace *trace, size_t cap) {
-  llmprof_ops *ops = &trace->ops;
-  llmprof_narrow *n = &trace->narrow;
-  return GROW(ops->start, cap) && GROW(ops->correlation, cap) &&
-         (n->near ? GROW(n->op_duration, cap) : GROW(ops->end, cap)) &&
-         (n->twinned ? GROW(n->twins.of_op, cap)
-                     : GROW(ops->name, cap) && GROW(ops->place, cap));
+static llmprof_values *column_of(const llmprof_trace *trace,
+                                 const llmprof_array_spec *spec) {
+  return llmprof_array_get(trace, spec->at);
 }
 
-bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap) {
-  return GROW(ops->bytes, cap) && GROW(ops->copy_kind, cap) &&
-         GROW(ops->host_memory, cap);
+static bool is_column(const llmprof_array_spec *spec, int piece) {
+  return spec->piece == piece && !spec->width;
 }
 
-static void free_ops(llmprof_ops *ops) {
-  llmprof_free(ops->start);
-  llmprof_free(ops->end);
-  llmprof_free(ops->correlation);
-  llmprof_free(ops->name);
-  llmprof_free(ops->place);
-  llmprof_free(ops->bytes);
-  llmprof_free(ops->copy_kind);
-  llmprof_free(ops->host_memory);
-  *ops = (llmprof_ops){0};
+bool llmprof_columns_begin(llmprof_trace *trace, int piece) {
+  for (size_t i = 0; i < llmprof_array_count; i++) {
+    const llmprof_array_spec *spec = &llmprof_arrays[i];
+    if (!is_column(spec, piece) || column_of(trace, spec)) continue;
+    llmprof_values *column = llmprof_values_new();
+    if (!column) return false;
+    llmprof_array_set(trace, spec->at, column);
+  }
+  return true;
 }
 
-bool llmprof_details_resize(llmprof_details *details, size_t cap) {
-  return GROW(details->shape, cap) && GROW(details->short_name, cap) &&
-         GROW(details->mangled_name, cap) &&
-         (!details->graph_node || GROW(details->graph_node, cap));
+/* What was added while memory was out may lack a value. */
+bool llmprof_columns_end(llmprof_trace *trace, int piece) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < llmprof_array_count; i++) {
+    const llmprof_array_spec *spec = &llmprof_arrays[i];
+    if (!is_column(spec, piece)) continue;
+    llmprof_values *column = column_of(trace, spec);
+    ok = llmprof_values_end(column) &&
+         llmprof_values_count(column) == llmprof_array_rows(trace, spec->rows);
+  }
+  return ok;
 }
 
-static void free_details(llmprof_details *details) {
-  llmprof_free(details->shape);
-  llmprof_free(details->short_name);
-  llmprof_free(details->mangled_name);
-  llmprof_free(details->graph_node);
-  *details = (llmprof_details){0};
-}
-
-bool llmprof_calls_resize(llmprof_trace *trace, size_t cap) {
-  llmprof_calls *calls = &trace->calls;
-  llmprof_narrow *n = &trace->narrow;
-  return GROW(calls->start, cap) &&
-         (n->calls_near ? GROW(n->call_duration, cap)
-                        : GROW(calls->end, cap)) &&
-         GROW(calls->thread, cap) && GROW(calls->correlation, cap) &&
-         GROW(calls->name, cap);
-}
-
-static void free_calls(llmprof_trace *trace) {
-  llmprof_calls *calls = &trace->calls;
-  llmprof_free(trace->narrow.call_duration);
-  trace->narrow.call_duration = NULL;
-  llmprof_free(calls->start);
-  llmprof_free(calls->end);
-  llmprof_free(calls->thread);
-  llmprof_free(calls->correlation);
-  llmprof_free(calls->name);
-  *calls = (llmprof_calls){0};
-}
-
-/* What is kept of them where that is not all. */
-bool llmprof_durations_resize(llmprof_narrow *n, size_t cap) {
-  return GROW(n->name, cap) && GROW(n->duration, cap);
-}
-
-void llmprof_durations_free(llmprof_narrow *n) {
-  llmprof_free(n->name);
-  llmprof_free(n->duration);
-  n->name = NULL;
-  n->duration = NULL;
-  n->cap = 0;
-}
-
-void llmprof_launched_free(llmprof_launched *l) {
-  llmprof_free(l->thread);
-  llmprof_free(l->name);
-  llmprof_free(l->delay);
-  llmprof_free(l->took);
-  llmprof_free(l->start);
-  llmprof_free(l->end);
-  llmprof_free(l->again);
-  *l = (llmprof_launched){0};
-}
-
-static void free_narrow(llmprof_narrow *n) {
-  llmprof_free(n->op_duration);
-  llmprof_durations_free(n);
-  llmprof_names_free(&n->names);
-  llmprof_twins_free(&n->twins);
-  llmprof_launched_free(&n->launched);
+static void free_columns(llmprof_trace *trace, int piece) {
+  for (size_t i = 0; i < llmprof_array_count; i++) {
+    const llmprof_array_spec *spec = &llmprof_arrays[i];
+    if (!is_column(spec, piece)) continue;
+    llmprof_values_free(column_of(trace, spec));
+    llmprof_array_set(trace, spec->at, NULL);
+  }
 }
 
 bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {
@@ -169,8 +117,9 @@ static void free_cpu_samples(llmprof_cpu_samples *s) {
   *s = (llmprof_cpu_samples){0};
 }
 
-void llmprof_attribution_free(llmprof_attribution *a) {
-  llmprof_free(a->call);
+void llmprof_attribution_free(llmprof_trace *trace) {
+  llmprof_attribution *a = &trace->attribution;
+  free_columns(trace, LLMPROF_PIECE_ATTRIBUTION);
   llmprof_free(a->link);
   llmprof_free(a->links);
   llmprof_free(a->parent);
@@ -180,12 +129,9 @@ void llmprof_attribution_free(llmprof_attribution *a) {
 }
 
 static void clear_ops(llmprof_trace *trace) {
-  free_ops(&trace->ops);
-  llmprof_free(trace->narrow.op_duration);
-  trace->narrow.op_duration = NULL;
-  llmprof_twins_free(&trace->narrow.twins);
+  free_columns(trace, LLMPROF_PART_OPS);
+  trace->ops = (llmprof_ops){0};
   trace->builder->kind = LLMPROF_KERNEL;
-  trace->builder->op_cap = trace->builder->other_cap = 0;
 }
 
 void llmprof_builder_forget_shapes(llmprof_builder *b) {
@@ -195,9 +141,8 @@ void llmprof_builder_forget_shapes(llmprof_builder *b) {
 }
 
 static void clear_details(llmprof_trace *trace) {
-  free_details(&trace->details);
-  llmprof_names_free(&trace->narrow.names);
-  trace->builder->detail_count = trace->builder->detail_cap = 0;
+  free_columns(trace, LLMPROF_PART_DETAILS);
+  trace->builder->detail_count = 0;
   llmprof_builder_forget_shapes(trace->builder);
 }
 
@@ -219,8 +164,8 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     clear_details(trace);
     break;
   case LLMPROF_PART_CALLS:
-    free_calls(trace);
-    trace->builder->call_cap = 0;
+    free_columns(trace, LLMPROF_PART_CALLS);
+    trace->calls = (llmprof_calls){0};
     break;
   case LLMPROF_PART_RANGES:
     free_ranges(&trace->ranges);
@@ -287,18 +232,18 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
 
 llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_trace_new_bare(path, err);
-  if (!trace || llmprof_words_add(&trace->words, trace->strings)) return trace;
+  if (!trace) return NULL;
+  bool ok = llmprof_words_add(&trace->words, trace->strings);
+  for (int part = 0; ok && part < LLMPROF_PARTS; part++)
+    ok = llmprof_columns_begin(trace, part);
+  if (ok) return trace;
   llmprof_trace_close(trace);
   return llmprof_fail_nomem(err), NULL;
 }
 
-static void free_kept(llmprof_trace *trace) {
-  for (size_t i = 0; i < trace->kept_count; i++)
-    if (!trace->kept[i].borrowed) llmprof_free(trace->kept[i].data);
-  llmprof_free(trace->kept);
-}
-
 static void close_shelf(const llmprof_image *image) {
+  for (size_t i = 0; i < llmprof_array_count; i++)
+    llmprof_values_free(image->values[i]);
   if (image->has_shelf) image->shelf.close(image->shelf.user);
 }
 
@@ -314,19 +259,15 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->places);
   llmprof_intern_free(&trace->shapes);
   llmprof_intern_free(&trace->stack_frames);
-  free_ops(&trace->ops);
-  free_details(&trace->details);
-  free_calls(trace);
-  free_narrow(&trace->narrow);
+  for (int part = 0; part < LLMPROF_PARTS; part++) free_columns(trace, part);
   free_ranges(&trace->ranges);
   free_samples(&trace->samples);
   free_cpu_samples(&trace->cpu_samples);
-  llmprof_attribution_free(&trace->attribution);
+  llmprof_attribution_free(trace);
   llmprof_free(trace->projections);
   for (size_t i = 0; i < trace->facts_count; i++)
     llmprof_free(trace->facts[i].facts);
   llmprof_free(trace->facts);
-  free_kept(trace);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);

@@ -31,6 +31,10 @@ typedef enum llmprof_column_type {
   LLMPROF_F64,       /* NaN: absent */
 } llmprof_column_type;
 
+/* Cells that are stored in some encoding, or made while they are read. */
+typedef struct llmprof_values llmprof_values;
+int64_t llmprof_values_get(const llmprof_values *values, size_t row);
+
 typedef struct llmprof_column {
   const char *name; /* lives as long as the frame */
   const char *unit; /* "ns", "bytes", ... or NULL; lives as long */
@@ -39,8 +43,7 @@ typedef struct llmprof_column {
   const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
                             index[r] UINT32_MAX: absent */
   const llmprof_strings *strings; /* of its ids; NULL: the frame's pool */
-  const uint32_t *plus; /* NULL; else, of LLMPROF_I64, item i is data[i] +
-                           plus[i], and none is absent */
+  const llmprof_values *values;   /* in place of data, or NULL: cells */
 } llmprof_column;
 
 typedef struct llmprof_frame llmprof_frame;
@@ -126,10 +129,8 @@ static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
     row = column->index[row];
     if (row == UINT32_MAX) return LLMPROF_ABSENT;
   }
-  if (column->type == LLMPROF_I64) {
-    int64_t value = ((const int64_t *)column->data)[row];
-    return column->plus ? value + column->plus[row] : value;
-  }
+  if (column->values) return llmprof_values_get(column->values, row);
+  if (column->type == LLMPROF_I64) return ((const int64_t *)column->data)[row];
   if (column->type == LLMPROF_F64)
     return llmprof_real_cell(((const double *)column->data)[row]);
   uint32_t value = ((const uint32_t *)column->data)[row];

@@ -229,7 +229,6 @@ reports.cuda_api_sum = {
   title = "CUDA API Summary",
   old = "cudaapisum",
   needs = { "api" },
-  calls = "durations",
   columns = with(time_columns "Num Calls", text("label", "Name")),
   rows = function(trace)
     local groups = with_share(grouped(frame(trace, "api"), { "name" }, { { "duration", "" } }))
@@ -242,7 +241,6 @@ reports.cuda_kern_exec_sum = {
   old = "kernexecsum",
   base = true,
   needs = { "kernels", "api" },
-  calls = "launches",
   columns = with({ id("launch_pid", "PID"), id("launch_tid", "TID"), id("device", "DevId"),
     int("count", "Count"), int("queue_count", "QCount"), five("T", "total") },
     five("A", "api")),
@@ -282,7 +280,6 @@ reports.nvtx_gpu_proj_sum = {
   title = "NVTX GPU Projection Summary",
   old = "nvtxgpuproj",
   needs = { "ranges", "api", { "kernels", "copies", "sets" } },
-  calls = "launches",
   columns = { text("label", "Range"), text("style_name", "Style"), ns("total", "Total Proj Time"),
     ns("range_total", "Total Range Time"), int("count", "Range Instances"),
     ns1("mean", "Proj Avg"), ns1("median", "Proj Med"), ns("min", "Proj Min"),
@@ -303,7 +300,6 @@ reports.nvtx_kern_sum = {
   title = "NVTX Range Kernel Summary",
   old = "nvtxkernsum",
   needs = { "ranges", "kernels", "api" },
-  calls = "launches",
   columns = { text("range_label", "NVTX Range"), text("style_name", "Style"), id("pid", "PID"),
     id("tid", "TID"), int("ranges", "NVTX Inst"), int("kernels", "Kern Inst"),
     ns("total", "Total Time"), ns1("mean", "Avg"), ns1("median", "Med"), ns("min", "Min"),
@@ -320,19 +316,6 @@ reports.nvtx_kern_sum = {
 
 
 -- ---- looking them up ----
-
--- Nothing but these reports will be asked of the trace: calls that they do not need are not
--- kept, unless columns are going to be, in the cache.
-function stats.narrow(trace, wanted)
-  if trace:info().keeps then return end
-  local parts = {}
-  for _, name in ipairs(wanted) do
-    local _, report = stats.find(name)
-    if report.calls then parts[report.calls] = true end
-  end
-  if next(parts) then trace:narrow_calls(parts) end
-end
-
 
 -- In the order `nsys stats` lists them.
 stats.names = { "cuda_api_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_kern_sum",

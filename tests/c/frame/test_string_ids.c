@@ -49,8 +49,8 @@ static bool load(void *path, llmprof_error *err) {
   if (ops) {
     assert_int_equal(ops->count, KERNELS);
     for (size_t i = 0; i < KERNELS; i++) {
-      const char *name =
-          llmprof_strings_get(llmprof_trace_strings(trace), ops->name[i], NULL);
+      const char *name = llmprof_strings_get(llmprof_trace_strings(trace),
+                                             llmprof_id_at(ops->name, i), NULL);
       assert_int_equal(name == NULL, names[i] == NULL);
       if (name) assert_string_equal(name, names[i]);
     }

@@ -114,13 +114,13 @@ static void check_copies(llmprof_trace *trace) {
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 4);
   assert_int_equal(ops->first[LLMPROF_GRAPH], 3);
-  assert_int_equal(ops->end[3], 48);
-  assert_text(trace, ops->name[0], "[CUDA memcpy Odd]");
-  assert_text(trace, ops->name[1], "[CUDA memcpy Odder]");
-  assert_int_equal(ops->name[2], ops->name[0]);
-  assert_int_equal(ops->copy_kind[1], LLMPROF_COPY_UNKNOWN);
+  assert_int_equal(llmprof_end_at(ops->start, ops->duration, 3), 48);
+  assert_text(trace, llmprof_id_at(ops->name, 0), "[CUDA memcpy Odd]");
+  assert_text(trace, llmprof_id_at(ops->name, 1), "[CUDA memcpy Odder]");
+  assert_int_equal(llmprof_id_at(ops->name, 2), llmprof_id_at(ops->name, 0));
+  assert_int_equal(llmprof_id_at(ops->copy_kind, 1), LLMPROF_COPY_UNKNOWN);
   const llmprof_place *place =
-      &llmprof_trace_places(trace, &count)[ops->place[0]];
+      &llmprof_trace_places(trace, &count)[llmprof_id_at(ops->place, 0)];
   assert_int_equal(place->device, 3);
   assert_int_equal(place->stream, LLMPROF_NONE);
   assert_int_equal(llmprof_trace_processes(trace, &count)[place->process].pid,
@@ -252,9 +252,9 @@ static size_t write_many(bool one_elsewhere) {
   const llmprof_place *places = llmprof_trace_places(trace, &count);
   assert_int_equal(ops->count, MANY);
   for (size_t i = 0; i < ops->count; i++) {
-    const llmprof_place *at = &places[ops->place[i]];
-    assert_int_equal(ops->start[i], i);
-    assert_int_equal(ops->bytes[i], 64);
+    const llmprof_place *at = &places[llmprof_id_at(ops->place, i)];
+    assert_int_equal(llmprof_values_get(ops->start, i), i);
+    assert_int_equal(llmprof_values_get(ops->bytes, i), 64);
     assert_int_equal(at->device, one_elsewhere && i == MANY - 1);
     assert_int_equal(at->stream, 7);
   }

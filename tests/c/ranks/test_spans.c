@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "column/values.h"
 #include "frame/cells.h"
 #include "support.h"
 
@@ -83,7 +84,7 @@ static void test_cover(void **state) {
   (void)state;
   llmprof_error err;
   llmprof_interval of_one[] = {{0, 12}, {15, 35}};
-  llmprof_intervals none = {NULL, 0}, one = {of_one, 2};
+  llmprof_intervals none = {NULL}, one = {of_one, 2};
   const llmprof_intervals *sets[] = {&none, &one};
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
@@ -139,7 +140,7 @@ static void expect_looked_up(const llmprof_column *span,
 static void test_many_look_up(void **state) {
   (void)state;
   static uint32_t bare[MANY], index[MANY], of_item[NAMED], shorts[NAMED],
-      back[NAMED], plus[NAMED];
+      back[NAMED];
   static int64_t longs[NAMED];
   static double reals[NAMED];
   for (uint32_t i = 0; i < NAMED; i++) {
@@ -147,16 +148,19 @@ static void test_many_look_up(void **state) {
     shorts[i] = i % 6 == 1 ? UINT32_MAX : 100 + i;
     back[i] = i % 8 == 3 ? UINT32_MAX : NAMED - 1 - i;
     longs[i] = -5 * (int64_t)i;
-    plus[i] = i * i;
     reals[i] = i % 7 == 4 ? NAN : i / 4.0;
   }
+  llmprof_values *stored = llmprof_values_new();
+  for (int64_t i = 0; i < NAMED; i++)
+    assert_true(llmprof_values_append(stored, i % 4 ? i * i : LLMPROF_ABSENT));
+  assert_true(llmprof_values_end(stored));
   const llmprof_column abouts[] = {
       {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"long", NULL, LLMPROF_I64, longs, NULL, NULL, NULL},
-      {"sum", NULL, LLMPROF_I64, longs, NULL, NULL, plus},
+      {"stored", NULL, LLMPROF_I64, NULL, NULL, NULL, stored},
       {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
       {"back", NULL, LLMPROF_U32, shorts, back, NULL, NULL},
-      {"back sum", NULL, LLMPROF_I64, longs, back, NULL, plus}};
+      {"back stored", NULL, LLMPROF_I64, NULL, back, NULL, stored}};
   for (uint32_t outside = 0; outside < 2; outside++) {
     for (uint32_t row = 0; row < MANY; row++) {
       bare[row] = row % 13 == 5 ? UINT32_MAX : row * 11 % (NAMED + outside);
@@ -171,6 +175,7 @@ static void test_many_look_up(void **state) {
                        &abouts[i], outside ? NAMED : 0);
     }
   }
+  llmprof_values_free(stored);
 }
 
 /* ---- failures ---- */

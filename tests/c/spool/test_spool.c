@@ -54,7 +54,7 @@ static void test_model(void **state) {
   assert_true(llmprof_trace_epoch(trace) == 5000000);
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 2 * (2 + 6));
-  assert_true(ops->start[0] == 1000000 + 1000 + 400 + 900);
+  assert_true(llmprof_values_get(ops->start, 0) == 1000000 + 1000 + 400 + 900);
   const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
   assert_int_equal(calls->count, ops->count);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
@@ -146,17 +146,18 @@ static void test_other_records(void **state) {
   size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 4);
-  assert_true(ops->start[0] == 1000600);
-  assert_string_equal(text(trace, ops->name[1]),
+  assert_true(llmprof_values_get(ops->start, 0) == 1000600);
+  assert_string_equal(text(trace, llmprof_id_at(ops->name, 1)),
                       "[CUDA memcpy Host-to-Device]");
-  assert_int_equal(ops->host_memory[0], LLMPROF_MEMORY_PINNED);
-  assert_true(ops->bytes[0] == 4096);
-  assert_string_equal(text(trace, ops->name[2]), "[CUDA memset]");
-  assert_string_equal(text(trace, ops->name[3]), "[CUDA graph]");
+  assert_int_equal(llmprof_id_at(ops->host_memory, 1), LLMPROF_MEMORY_PINNED);
+  assert_true(llmprof_values_get(ops->bytes, 1) == 4096);
+  assert_string_equal(text(trace, llmprof_id_at(ops->name, 2)),
+                      "[CUDA memset]");
+  assert_string_equal(text(trace, llmprof_id_at(ops->name, 3)), "[CUDA graph]");
   const llmprof_place *places = llmprof_trace_places(trace, &count);
-  assert_int_equal(places[ops->place[2]].stream, LLMPROF_NONE);
+  assert_int_equal(places[llmprof_id_at(ops->place, 2)].stream, LLMPROF_NONE);
   const llmprof_details *details = llmprof_trace_details(trace, &err);
-  assert_true(details->graph_node[0] == 99);
+  assert_true(llmprof_values_get(details->graph_node, 0) == 99);
   static const char *const wanted[] = {
       "no counters here",
       "7 records were dropped by CUPTI",
@@ -375,7 +376,8 @@ static void test_calls(void **state) {
   assert_int_equal(calls->count, 3 + 2 + 1 + 1);
   size_t of_driver = 0;
   for (size_t i = 0; i < calls->count; i++)
-    of_driver += strcmp(text(trace, calls->name[i]), "cuLaunchKernel") == 0;
+    of_driver += strcmp(text(trace, llmprof_id_at(calls->name, i)),
+                        "cuLaunchKernel") == 0;
   assert_int_equal(of_driver, 2);
   llmprof_trace_close(trace);
 }
@@ -478,17 +480,18 @@ static void test_processes(void **state) {
   size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 3);
-  assert_true(ops->start[0] == 500400);
-  assert_true(ops->start[1] == 1500400 - 700 + 250);
-  assert_true(ops->start[2] == 400 + 700);
+  assert_true(llmprof_values_get(ops->start, 0) == 500400);
+  assert_true(llmprof_values_get(ops->start, 1) == 1500400 - 700 + 250);
+  assert_true(llmprof_values_get(ops->start, 2) == 400 + 700);
   const llmprof_place *places = llmprof_trace_places(trace, &count);
-  assert_int_equal(places[ops->place[0]].device, 1);
-  assert_int_equal(places[ops->place[1]].device, 0);
-  assert_int_equal(places[ops->place[2]].device, 1);
+  assert_int_equal(places[llmprof_id_at(ops->place, 0)].device, 1);
+  assert_int_equal(places[llmprof_id_at(ops->place, 1)].device, 0);
+  assert_int_equal(places[llmprof_id_at(ops->place, 2)].device, 1);
   assert_non_null(llmprof_trace_devices(trace, &count));
   assert_int_equal(count, 2);
   const llmprof_attribution *found = llmprof_trace_attribution(trace, &err);
-  for (uint32_t i = 0; i < 3; i++) assert_int_equal(found->call[i], i);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_int_equal(llmprof_id_at(found->call, i), i);
   const llmprof_process *processes = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 3);
   assert_int_equal(processes[1].pid, PID);

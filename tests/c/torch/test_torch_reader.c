@@ -40,22 +40,24 @@ static void test_operations(void **state) {
   assert_int_equal(ops->count, 4);
   assert_int_equal(ops->first[LLMPROF_COPY], 2);
   assert_int_equal(ops->first[LLMPROF_SET], 3);
-  assert_int_equal(ops->start[0], 30123);
-  assert_int_equal(ops->end[0], 30123 + 12345);
-  assert_int_equal(ops->start[1], 220500); /* in quotes */
-  assert_int_equal(ops->end[1], 224750);
-  assert_int_equal(ops->correlation[1], 8);
-  assert_int_equal(ops->bytes[0], 4096);
-  assert_int_equal(ops->copy_kind[0], LLMPROF_COPY_DEVICE_TO_HOST);
-  assert_int_equal(ops->host_memory[0], LLMPROF_MEMORY_PINNED);
-  assert_string_equal(text_of(trace, ops->name[2]),
+  assert_int_equal(llmprof_values_get(ops->start, 0), 30123);
+  assert_int_equal(llmprof_end_at(ops->start, ops->duration, 0), 30123 + 12345);
+  assert_int_equal(llmprof_values_get(ops->start, 1), 220500); /* in quotes */
+  assert_int_equal(llmprof_end_at(ops->start, ops->duration, 1), 224750);
+  assert_int_equal(llmprof_id_at(ops->correlation, 1), 8);
+  assert_int_equal(llmprof_values_get(ops->bytes, 2), 4096);
+  assert_int_equal(llmprof_id_at(ops->copy_kind, 2),
+                   LLMPROF_COPY_DEVICE_TO_HOST);
+  assert_int_equal(llmprof_id_at(ops->host_memory, 2), LLMPROF_MEMORY_PINNED);
+  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 2)),
                       "[CUDA memcpy Device-to-Host]");
-  assert_string_equal(text_of(trace, ops->name[3]), "[CUDA memset]");
+  assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 3)),
+                      "[CUDA memset]");
   const llmprof_place *places = llmprof_trace_places(trace, &count);
   assert_int_equal(count, 2);
-  assert_int_equal(places[ops->place[0]].process, 0);
-  assert_int_equal(places[ops->place[0]].stream, 7);
-  assert_int_equal(places[ops->place[3]].stream, 8);
+  assert_int_equal(places[llmprof_id_at(ops->place, 0)].process, 0);
+  assert_int_equal(places[llmprof_id_at(ops->place, 0)].stream, 7);
+  assert_int_equal(places[llmprof_id_at(ops->place, 3)].stream, 8);
   llmprof_trace_close(trace);
 }
 
@@ -67,9 +69,10 @@ static void test_details(void **state) {
   const llmprof_details *details = llmprof_trace_details(trace, &err);
   assert_non_null(details);
   const llmprof_shape *shapes = llmprof_trace_shapes(trace, &count);
-  const llmprof_shape *shape = &shapes[details->shape[0]];
-  assert_string_equal(text_of(trace, details->short_name[0]), "gemm");
-  assert_string_equal(text_of(trace, details->short_name[1]),
+  const llmprof_shape *shape = &shapes[llmprof_id_at(details->shape, 0)];
+  assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 0)),
+                      "gemm");
+  assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 1)),
                       "triton_poi_fused_add_0");
   assert_true(shape->grid[0] == 4 && shape->grid[1] == 2);
   assert_true(shape->block[0] == 128 && shape->registers == 32);
@@ -101,7 +104,7 @@ static void test_host(void **state) {
   assert_string_equal(text_of(trace, ranges->category[2]), "cpu_op");
   assert_int_equal(of->links[of->link[0]].range, 2);
   assert_int_equal(of->links[of->link[1]].range, 3);
-  assert_int_equal(of->call[3], LLMPROF_NONE);
+  assert_int_equal(llmprof_id_at(of->call, 3), LLMPROF_NONE);
   const llmprof_process *process = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 1);
   assert_int_equal(process->pid, 100);
@@ -142,7 +145,7 @@ static void test_processes(void **state) {
   const llmprof_place *places = llmprof_trace_places(trace, &count);
   static const uint32_t owners[] = {0, 1, 1, LLMPROF_NONE};
   for (size_t i = 0; i < 4; i++)
-    assert_int_equal(places[ops->place[i]].process, owners[i]);
+    assert_int_equal(places[llmprof_id_at(ops->place, i)].process, owners[i]);
   assert_int_equal(processes[0].pid, 100);
   assert_int_equal(processes[1].pid, 100 + (1 << 22)); /* no pid is there twice */
   assert_string_equal(text_of(trace, processes[1].name), "[TP1] 100");

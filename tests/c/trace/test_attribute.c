@@ -74,8 +74,8 @@ static void describe_projections(llmprof_trace *trace, llmprof_buffer *out) {
 
 typedef void (*describer)(llmprof_trace *trace, llmprof_buffer *out);
 
-static void expect_of(llmprof_trace *trace, describer describe,
-                      const char *expected) {
+static void expect(const char *sql, describer describe, const char *expected) {
+  llmprof_trace *trace = test_trace(sql);
   llmprof_buffer got = {0};
   llmprof_buffer_puts(&got, "");
   describe(trace, &got);
@@ -83,14 +83,6 @@ static void expect_of(llmprof_trace *trace, describer describe,
   assert_string_equal(got.bytes, expected);
   llmprof_buffer_free(&got);
   llmprof_trace_close(trace);
-}
-
-/* It makes no difference whether all calls are kept. */
-static void expect(const char *sql, describer describe, const char *expected) {
-  expect_of(test_trace(sql), describe, expected);
-  llmprof_trace *trace = test_trace(sql);
-  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
-  expect_of(trace, describe, expected);
 }
 
 /* ---- the rule ---- */
@@ -318,21 +310,24 @@ typedef struct loaded {
 static int64_t pid_of_op(const loaded *l, size_t op) {
   size_t count;
   const llmprof_place *places = llmprof_trace_places(l->trace, &count);
-  return llmprof_trace_processes(l->trace,
-                                 &count)[places[l->ops->place[op]].process]
+  return llmprof_trace_processes(
+             l->trace, &count)[places[llmprof_id_at(l->ops->place, op)].process]
       .id;
 }
 
 static int64_t pid_of_call(const loaded *l, size_t call) {
   size_t count;
-  return llmprof_trace_threads(l->trace, &count)[l->calls->thread[call]].id &
+  return llmprof_trace_threads(l->trace,
+                               &count)[llmprof_id_at(l->calls->thread, call)]
+             .id &
          ~INT64_C(0xffffff);
 }
 
 /* The join: the call, LLMPROF_NONE without one. Ids are unique per process. */
 static uint32_t call_by_rule(const loaded *l, size_t op) {
   for (uint32_t c = 0; c < l->calls->count; c++) {
-    if (l->calls->correlation[c] == l->ops->correlation[op] &&
+    if (llmprof_id_at(l->calls->correlation, c) ==
+            llmprof_id_at(l->ops->correlation, op) &&
         pid_of_call(l, c) == pid_of_op(l, op))
       return c;
   }
@@ -341,16 +336,17 @@ static uint32_t call_by_rule(const loaded *l, size_t op) {
 
 static bool is_in_range(const loaded *l, uint32_t call, size_t range) {
   return call != LLMPROF_NONE && l->ranges->end_thread[range] == LLMPROF_NONE &&
-         l->ranges->thread[range] == l->calls->thread[call] &&
-         l->ranges->start[range] <= l->calls->start[call] &&
-         l->ranges->end[range] >= l->calls->end[call];
+         l->ranges->thread[range] == llmprof_id_at(l->calls->thread, call) &&
+         l->ranges->start[range] <= llmprof_values_get(l->calls->start, call) &&
+         l->ranges->end[range] >=
+             llmprof_end_at(l->calls->start, l->calls->duration, call);
 }
 
 /* Each range of the chain by the rule, from the last start to the first, and
  * as many as the rule gives. */
 static void check_chain(const loaded *l, size_t op) {
   uint32_t call = call_by_rule(l, op);
-  assert_int_equal(l->attribution->call[op], call);
+  assert_int_equal(llmprof_id_at(l->attribution->call, op), call);
   size_t wanted = 0, got = 0;
   for (size_t r = 0; r < l->ranges->count; r++)
     wanted += is_in_range(l, call, r);
@@ -372,10 +368,12 @@ static void check_projection(const loaded *l, const llmprof_projection *p) {
   bool counted[EVENTS] = {false};
   uint32_t operations = 0;
   for (size_t op = 0; op < l->ops->count; op++) {
-    uint32_t call = l->attribution->call[op];
+    uint32_t call = llmprof_id_at(l->attribution->call, op);
     if (!is_in_range(l, call, p->range)) continue;
-    if (l->ops->start[op] < start) start = l->ops->start[op];
-    if (l->ops->end[op] > end) end = l->ops->end[op];
+    if (llmprof_values_get(l->ops->start, op) < start)
+      start = llmprof_values_get(l->ops->start, op);
+    if (llmprof_end_at(l->ops->start, l->ops->duration, op) > end)
+      end = llmprof_end_at(l->ops->start, l->ops->duration, op);
     operations += !counted[call];
     counted[call] = true;
   }
@@ -430,28 +428,11 @@ static void check_trace(const char *sql) {
   for (size_t r = 0; r < l.ranges->count; r++) {
     bool any = false;
     for (size_t op = 0; op < l.ops->count; op++)
-      any = any || is_in_range(&l, l.attribution->call[op], r);
+      any = any || is_in_range(&l, llmprof_id_at(l.attribution->call, op), r);
     with_ops += any;
   }
   assert_int_equal(count, with_ops);
   llmprof_trace_close(l.trace);
-}
-
-/* The same where calls that launched nothing are not kept. */
-static void check_narrow(const char *sql) {
-  static const describer describers[] = {describe_ops, describe_ranges,
-                                         describe_projections};
-  for (size_t i = 0; i < sizeof describers / sizeof *describers; i++) {
-    llmprof_buffer all = {0};
-    llmprof_trace *trace = test_trace(sql);
-    llmprof_buffer_puts(&all, "");
-    describers[i](trace, &all);
-    llmprof_trace_close(trace);
-    trace = test_trace(sql);
-    llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES);
-    expect_of(trace, describers[i], all.bytes);
-    llmprof_buffer_free(&all);
-  }
 }
 
 static void test_random_traces(void **state) {
@@ -463,7 +444,6 @@ static void test_random_traces(void **state) {
     llmprof_buffer_puts(&sql, "COMMIT;");
     assert_false(sql.failed);
     check_trace(sql.bytes);
-    check_narrow(sql.bytes);
     llmprof_buffer_free(&sql);
   }
 }
@@ -485,10 +465,9 @@ static void test_allocations(void **state) {
 }
 
 /* A failure leaves a trace that can be asked again. */
-static bool load_twice(void *path, unsigned kept, llmprof_error *err) {
+static bool load_twice(void *path, llmprof_error *err) {
   size_t count;
   llmprof_trace *trace = llmprof_trace_open(path, err);
-  if (trace && kept) llmprof_trace_narrow_calls(trace, kept);
   bool ok = trace && llmprof_trace_projections(trace, &count, err);
   if (trace && !ok) {
     assert_non_null(llmprof_trace_projections(trace, &count, NULL));
@@ -498,20 +477,10 @@ static bool load_twice(void *path, unsigned kept, llmprof_error *err) {
   return ok;
 }
 
-static bool load_all_twice(void *path, llmprof_error *err) {
-  return load_twice(path, 0, err);
-}
-
-static bool load_narrow_twice(void *path, llmprof_error *err) {
-  return load_twice(path, LLMPROF_CALLS_DURATIONS | LLMPROF_CALLS_LAUNCHES,
-                    err);
-}
-
 static void test_asking_again(void **state) {
   (void)state;
   const char *path = test_database("nested.sqlite", NESTED);
-  test_every_allocation(load_all_twice, (void *)(uintptr_t)path);
-  test_every_allocation(load_narrow_twice, (void *)(uintptr_t)path);
+  test_every_allocation(load_twice, (void *)(uintptr_t)path);
 }
 
 /* ---- more calls than one part has ---- */
@@ -653,16 +622,12 @@ static void test_many_calls(void **state) {
   static const llmprof_reader reader = {
       .name = "many", .what = "many", .open = open_many, .load = load_many};
   for (unsigned threads = 1; threads <= 3; threads += 2) {
-    for (unsigned kept = 0; kept <= LLMPROF_CALLS_LAUNCHES;
-         kept += LLMPROF_CALLS_LAUNCHES) {
-      llmprof_error err = {0};
-      llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-      llmprof_trace *trace = llmprof_reader_open(&reader, "many", &err);
-      if (!trace) fail_msg("%s", err.message);
-      if (kept) assert_true(llmprof_trace_narrow_calls(trace, kept));
-      check_many(trace);
-      llmprof_trace_close(trace);
-    }
+    llmprof_error err = {0};
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    llmprof_trace *trace = llmprof_reader_open(&reader, "many", &err);
+    if (!trace) fail_msg("%s", err.message);
+    check_many(trace);
+    llmprof_trace_close(trace);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }

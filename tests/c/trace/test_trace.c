@@ -201,60 +201,18 @@ static void test_calls(void **state) {
   llmprof_trace_close(trace);
 }
 
-/* Where no more is asked for. The frame keeps what it was made of; the next one
- * has it read again. */
-static void test_narrow_calls(void **state) {
-  (void)state;
-  static const char as_read[] = "cudaLaunchKernel_v7000|10\n"
-                                "cudaMemcpyAsync_v3020|6\n"
-                                "cudaGraphLaunch_v10000|45\n"
-                                "cudaLaunchKernel_v7000|6\n"
-                                "cudaGraphLaunch_v10000|10\n";
-  llmprof_trace *trace = open_export();
-  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS |
-                                                    LLMPROF_CALLS_LAUNCHES));
-  assert_int_equal(llmprof_trace_recorded(trace, LLMPROF_TABLE_CALLS, NULL), 1);
-  EXPECT(trace, "api", as_read, "name", "duration");
-  EXPECT(trace, "api", as_read, "name", "duration");
-  const llmprof_calls *calls = llmprof_trace_calls(trace, NULL);
-  assert_int_equal(calls->count, 5);
-  EXPECT(trace, "api", as_read, "name", "duration");
-  assert_false(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS));
-  llmprof_trace_close(trace);
-}
-
-/* What is known of the launches of operations, with all calls or few. */
-static void add_launches(llmprof_buffer *text, llmprof_trace *trace) {
-  static const char *const names[] = {
-      "duration",    "api",   "api_time",   "queue_time", "launch_time",
-      "launch_time", "delay", "launch_pid", "launch_tid", "name",
-      "device",      "pid",   "stream",     "context"};
+/* What is known of the launches of operations. */
+static void expect_in_launches(llmprof_trace *trace, const char *part) {
+  static const char *const names[] = {"duration",   "api",         "api_time",
+                                      "queue_time", "launch_time", "delay",
+                                      "launch_pid", "launch_tid"};
+  llmprof_buffer text = {0};
   llmprof_frame *frame = frame_of(trace, "gpu");
-  add_frame(text, frame, names, sizeof names / sizeof *names);
+  add_frame(&text, frame, names, sizeof names / sizeof *names);
   llmprof_frame_free(frame);
-}
-
-static void expect_same_launches(llmprof_trace *all, llmprof_trace *few,
-                                 const char *part) {
-  llmprof_buffer text[3] = {0};
-  size_t count;
-  assert_true(llmprof_trace_narrow_calls(few, LLMPROF_CALLS_LAUNCHES));
-  add_launches(&text[0], all);
-  add_launches(&text[1], few);
-  assert_non_null(llmprof_trace_projections(few, &count, NULL));
-  add_launches(&text[2], few);
-  assert_non_null(strstr(text[0].bytes, part));
-  assert_string_equal(text[0].bytes, text[1].bytes);
-  assert_string_equal(text[0].bytes, text[2].bytes);
-  for (int i = 0; i < 3; i++) llmprof_buffer_free(&text[i]);
-  llmprof_trace_close(all);
-  llmprof_trace_close(few);
-}
-
-static void test_narrow_launches(void **state) {
-  (void)state;
-  expect_same_launches(open_export(), open_export(),
-                       "cudaLaunchKernel_v7000|10|");
+  assert_non_null(strstr(text.bytes, part));
+  llmprof_buffer_free(&text);
+  llmprof_trace_close(trace);
 }
 
 /* Times that lie too far apart for 32 bits, and a call that seems late. */
@@ -273,69 +231,7 @@ static void test_far_launches(void **state) {
       {NEAR CALL(4, 5, T11, 2) KERNEL(NULL, 27, P1, 2), "|-|"},
   };
   for (size_t i = 0; i < sizeof far / sizeof *far; i++)
-    expect_same_launches(test_trace(far[i][0]), test_trace(far[i][0]),
-                         far[i][1]);
-}
-
-/* More kinds of operations than are told apart by a number: from their names
- * on, by the threads that launched them, and neither. */
-static void test_many_kinds(void **state) {
-  (void)state;
-#define EACH(count, what)                                                   \
-  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i " \
-  "< " #count ") " what ";"
-#define MANY(name, tid, odd)                                                  \
-  "BEGIN;" EXPORT_TABLES EACH(                                                \
-      70000, "INSERT INTO StringIds SELECT i, 'kernel ' || i FROM n")         \
-      EACH(70000, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 10, i " \
-                  "* 10 + 3, " tid ", i, i % 3 FROM n WHERE i % 7")           \
-          EACH(70000, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i * 10 " \
-                      "+ 5, i * 10 + 20 + i % 5, i % 2, i, " P1 ", " name     \
-                      " FROM n") odd "COMMIT;"
-  static const char *const many[][2] = {
-      {MANY("i", T11, ""), "|kernel 69999|"},
-      {MANY("1", T11 " + i", ""), "|kernel 1|"},
-      {MANY("1 + i % 50", T11 " + i % 5", ""), "|kernel 50|"},
-      {MANY("1 + i % 50", T11, ""), "|kernel 50|"},
-      {MANY("1 + i % 50", T11, RANGE(1000, 2000, T11, "range")), "|kernel 50|"},
-  };
-  for (size_t i = 0; i < sizeof many / sizeof *many; i++)
-    expect_same_launches(test_trace(many[i][0]), test_trace(many[i][0]),
-                         many[i][1]);
-}
-
-/* What is gone is said, not shown as something else. */
-static void test_not_kept(void **state) {
-  (void)state;
-  static const char *const names[] = {"call", "correlation", "start",
-                                      "end",  "api_start",   "api_end"};
-  size_t count;
-  llmprof_error err = {0};
-  llmprof_trace *trace = open_export();
-  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
-  assert_non_null(llmprof_trace_projections(trace, &count, NULL));
-  llmprof_frame *frame = frame_of(trace, "gpu");
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    size_t column = llmprof_frame_find(frame, names[i]);
-    assert_null(llmprof_frame_column(frame, column, &err));
-    assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "is not kept"));
-  }
-  llmprof_frame_free(frame);
-  assert_null(llmprof_trace_ops(trace, &err));
-  assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
-  llmprof_trace_close(trace);
-}
-
-/* Durations that do not fit into 32 bits, and one that nobody knows. */
-static void test_narrow_long_calls(void **state) {
-  (void)state;
-  llmprof_trace *trace =
-      test_trace(EXPORT_TABLES CALL(1, 3, T11, 1) CALL(5, NULL, T11, 2) CALL(
-          10, 5000000010, T11, 3) CALL(30, 29, T11, 4) CALL(40, 41, T11, 5));
-  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS));
-  EXPECT(trace, "api", "2\n-\n5000000000\n-1\n1\n", "duration");
-  llmprof_trace_close(trace);
+    expect_in_launches(test_trace(far[i][0]), far[i][1]);
 }
 
 /* Domains and categories are named after the ranges that use them; of two
@@ -702,22 +598,16 @@ static void test_ends(void **state) {
     size_t end = llmprof_frame_find(kernels, "end");
     llmprof_frame *last = llmprof_frame_slice(kernels, 1, 1, NULL);
     int64_t cell = llmprof_cell(llmprof_frame_column(last, end, NULL), 0);
-    assert_int_equal(llmprof_trace_ops(trace, NULL)->end[1], cell);
+    const llmprof_ops *ops = llmprof_trace_ops(trace, NULL);
+    assert_int_equal(llmprof_end_at(ops->start, ops->duration, 1), cell);
     assert_int_equal(cell, far ? 5000000020 : 4294967314);
-    assert_int_equal(llmprof_trace_calls(trace, NULL)->end[0], 4);
     llmprof_frame_free(last);
     llmprof_frame_free(kernels);
-    expect_ends(trace, far);
-    llmprof_trace_close(trace);
-    trace = trace_of_ends(far);
-    assert_int_equal(llmprof_trace_calls(trace, NULL)->end[0], 4);
-    assert_int_equal(llmprof_trace_ops(trace, NULL)->end[1], cell);
-    expect_ends(trace, far);
     llmprof_trace_close(trace);
   }
 }
 
-/* ---- names of kernels that their name tells ---- */
+/* ---- names of kernels ---- */
 
 enum {
   NAMED = 60 /* kernels of three names */
@@ -764,8 +654,11 @@ static void test_names_of_kernels(void **state) {
     expect_names(trace, odd);
     const llmprof_details *details = llmprof_trace_details(trace, NULL);
     assert_non_null(details);
-    assert_int_equal(details->short_name[33] == details->short_name[36], !odd);
-    assert_int_equal(details->mangled_name[34], LLMPROF_NO_STRING);
+    assert_int_equal(llmprof_id_at(details->short_name, 33) ==
+                         llmprof_id_at(details->short_name, 36),
+                     !odd);
+    assert_int_equal(llmprof_id_at(details->mangled_name, 34),
+                     LLMPROF_NO_STRING);
     expect_names(trace, odd);
     llmprof_trace_close(trace);
     trace = trace_of_names(odd);
@@ -805,25 +698,11 @@ static bool read_frame(void *name, llmprof_error *err) {
   return read_export_frame(test_export(), name, err);
 }
 
-static bool read_narrow(void *unused, llmprof_error *err) {
-  (void)unused;
-  llmprof_trace *trace = llmprof_trace_open(test_export(), err);
-  if (!trace) return false;
-  llmprof_trace_narrow_calls(trace,
-                             LLMPROF_CALLS_DURATIONS | LLMPROF_CALLS_LAUNCHES);
-  llmprof_frame *calls = llmprof_trace_frame(trace, "api", err);
-  bool ok = calls && llmprof_trace_attribution(trace, err);
-  llmprof_frame_free(calls);
-  llmprof_trace_close(trace);
-  return ok;
-}
-
 static void test_allocations(void **state) {
   (void)state;
   static char kernels[] = "kernels", pairs[] = "kernel_ranges";
   test_every_allocation(read_frame, kernels);
   test_every_allocation(read_frame, pairs);
-  test_every_allocation(read_narrow, NULL);
   test_every_allocation(read_arrays, NULL);
   llmprof_trace *named = trace_of_names(false);
   test_every_allocation(read_names,
@@ -839,12 +718,7 @@ int main(void) {
       cmocka_unit_test(test_launches),
       cmocka_unit_test(test_transfers_and_graphs),
       cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_narrow_calls),
-      cmocka_unit_test(test_narrow_launches),
       cmocka_unit_test(test_far_launches),
-      cmocka_unit_test(test_many_kinds),
-      cmocka_unit_test(test_not_kept),
-      cmocka_unit_test(test_narrow_long_calls),
       cmocka_unit_test(test_ranges),
       cmocka_unit_test(test_projections_and_pairs),
       cmocka_unit_test(test_labels),

@@ -36,31 +36,6 @@ describe("llmprof.trace", function()
     assert.is_true(t:has "ranges")
   end)
 
-  it("keeps no more of calls than will be asked for", function()
-    local calls = assert(t:frame "api")
-    assert.is_false(t:narrow_calls { durations = true }) -- they are at hand
-    local narrow = assert(trace.open(TINY))
-    assert.is_true(narrow:narrow_calls { durations = true, launches = true })
-    local few = assert(narrow:frame "api")
-    assert.same({ { name = "name", type = "string" },
-      { name = "duration", type = "integer", unit = "ns" } }, few:columns())
-    assert.equal(#calls, #few)
-    local function rows_of(frame)
-      local rows = {}
-      for row = 1, #frame do
-        rows[row] = ("%s %d"):format(frame:get(row, "name"), frame:get(row, "duration"))
-      end
-      table.sort(rows)
-      return rows
-    end
-    assert.same(rows_of(calls), rows_of(few)) -- those of a name lie together
-    local all, launched = assert(t:frame "kernels"), assert(narrow:frame "kernels")
-    for row = 1, math.min(#all, 20) do
-      assert.equal(all:get(row, "launch_time"), launched:get(row, "launch_time"))
-    end
-    narrow:close()
-  end)
-
   it("reads details with the operations, where it is said before", function()
     local paths = { TINY, NODES, FIXTURES .. "odd/nothing.sqlite" }
     -- its names are long: two minutes with a collector that never rests

@@ -79,7 +79,6 @@ function command.run(given, words)
   table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
   local trace = trace_file.open(argument.path(words[1], given.root))
-  stats.narrow(trace, given.report or stats.default)
   for i, name in ipairs(given.report or stats.default) do
     give_report(trace, name, given, i == 1)
     interrupt.collect()

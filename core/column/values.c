@@ -1,0 +1,495 @@
+/* Values that are stored: blocks of 1024, each in the encoding that takes
+ * least.
+ *
+ * A block is what is read, encoded and decoded at once, so that nothing larger
+ * has to be at hand while values are added, and a few long ones widen their own
+ * block alone. Codes of all blocks lie behind each other. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "column/values_internal.h"
+
+typedef enum encoding {
+  CONSTANT,   /* all are the base; no codes */
+  BASE_DELTA, /* the base and a code of 1, 2 or 4 bytes */
+  DICTIONARY, /* a code of one byte, the number of a value in front of them */
+  PLAIN,      /* 8 bytes each, LLMPROF_ABSENT among them */
+  ENCODINGS,
+} encoding;
+
+typedef struct block {
+  int64_t base;   /* the least value; LLMPROF_ABSENT: there is none */
+  int64_t high;   /* the largest */
+  uint64_t codes; /* where they begin */
+  uint8_t encoding, width;
+  uint8_t nulls;  /* 1: some are absent, as the largest code of a width */
+  uint8_t values; /* of a dictionary */
+  uint8_t ascends;
+  uint8_t unused[3];
+} block;
+
+enum {
+  MOST_VALUES = 64, /* of a dictionary: the code after these is absent */
+  SLOTS = 256       /* to look them up */
+};
+
+typedef struct stored {
+  llmprof_values values;
+  size_t count;
+  block *blocks;
+  unsigned char *codes;
+  size_t block_cap, code_count, code_cap;
+  bool is_borrowed; /* blocks and codes are somebody else's */
+} stored;
+
+static const llmprof_values_way by_block;
+
+static stored *as_stored(llmprof_values *values) {
+  return (stored *)values;
+}
+
+static const stored *to_stored(const llmprof_values *values) {
+  return (const stored *)values;
+}
+
+/* ---- decoding ---- */
+
+/* A code and the base; without overflow, as both are of this block. */
+static inline int64_t sum(int64_t base, uint64_t code) {
+  return (int64_t)((uint64_t)base + code);
+}
+
+#define READ_CODES(type)                                                     \
+  static void read_##type(const block *b, const void *codes, size_t first,   \
+                          size_t count, int64_t *out) {                      \
+    const type *code = (const type *)codes + first;                          \
+    if (!b->nulls) {                                                         \
+      for (size_t i = 0; i < count; i++) out[i] = sum(b->base, code[i]);     \
+      return;                                                                \
+    }                                                                        \
+    for (size_t i = 0; i < count; i++)                                       \
+      out[i] = code[i] == (type)-1 ? LLMPROF_ABSENT : sum(b->base, code[i]); \
+  }
+READ_CODES(uint8_t)
+READ_CODES(uint16_t)
+READ_CODES(uint32_t)
+
+static inline int64_t word(const int64_t *values, uint8_t code, size_t count) {
+  return code < count ? values[code] : LLMPROF_ABSENT;
+}
+
+static void read_words(const block *b, const void *codes, size_t first,
+                       size_t count, int64_t *out) {
+  const int64_t *values = codes;
+  const uint8_t *code = (const uint8_t *)(values + b->values) + first;
+  for (size_t i = 0; i < count; i++) out[i] = word(values, code[i], b->values);
+}
+
+static void read_block(const block *b, const unsigned char *all, size_t first,
+                       size_t count, int64_t *out) {
+  const void *codes = all + b->codes;
+  if (b->encoding == CONSTANT)
+    for (size_t i = 0; i < count; i++) out[i] = b->base;
+  else if (b->encoding == PLAIN)
+    memcpy(out, (const int64_t *)codes + first, count * sizeof *out);
+  else if (b->encoding == DICTIONARY)
+    read_words(b, codes, first, count, out);
+  else if (b->width == 1)
+    read_uint8_t(b, codes, first, count, out);
+  else if (b->width == 2)
+    read_uint16_t(b, codes, first, count, out);
+  else
+    read_uint32_t(b, codes, first, count, out);
+}
+
+static inline int64_t from_code(const block *b, uint64_t code, uint64_t null) {
+  return b->nulls && code == null ? LLMPROF_ABSENT : sum(b->base, code);
+}
+
+static inline int64_t get(const stored *s, size_t row) {
+  const block *b = &s->blocks[row / LLMPROF_BLOCK];
+  const void *codes = s->codes + b->codes;
+  size_t at = row % LLMPROF_BLOCK;
+  if (b->encoding == BASE_DELTA) {
+    if (b->width == 1)
+      return from_code(b, ((const uint8_t *)codes)[at], UINT8_MAX);
+    if (b->width == 2)
+      return from_code(b, ((const uint16_t *)codes)[at], UINT16_MAX);
+    return from_code(b, ((const uint32_t *)codes)[at], UINT32_MAX);
+  }
+  if (b->encoding == CONSTANT) return b->base;
+  const int64_t *values = codes;
+  if (b->encoding == PLAIN) return values[at];
+  return word(values, ((const uint8_t *)(values + b->values))[at], b->values);
+}
+
+static void read_stored(const llmprof_values *values, size_t first,
+                        size_t count, int64_t *out) {
+  const stored *s = to_stored(values);
+  while (count) {
+    size_t at = first % LLMPROF_BLOCK, rest = LLMPROF_BLOCK - at;
+    size_t some = count < rest ? count : rest;
+    read_block(&s->blocks[first / LLMPROF_BLOCK], s->codes, at, some, out);
+    first += some;
+    count -= some;
+    out += some;
+  }
+}
+
+#define PICK_CODES(type)                                                    \
+  static void pick_##type(const block *b, const void *codes, int64_t *rows, \
+                          size_t count) {                                   \
+    const type *code = codes;                                               \
+    for (size_t i = 0; i < count; i++)                                      \
+      rows[i] = from_code(b, code[rows[i] % LLMPROF_BLOCK], (type)-1);      \
+  }
+PICK_CODES(uint8_t)
+PICK_CODES(uint16_t)
+PICK_CODES(uint32_t)
+
+/* Of rows that are all of one block. */
+static void pick_block(const stored *s, int64_t *rows, size_t count) {
+  const block *b = &s->blocks[rows[0] / LLMPROF_BLOCK];
+  const void *codes = s->codes + b->codes;
+  if (b->encoding == CONSTANT)
+    for (size_t i = 0; i < count; i++) rows[i] = b->base;
+  else if (b->encoding != BASE_DELTA)
+    for (size_t i = 0; i < count; i++) rows[i] = get(s, (size_t)rows[i]);
+  else if (b->width == 1)
+    pick_uint8_t(b, codes, rows, count);
+  else if (b->width == 2)
+    pick_uint16_t(b, codes, rows, count);
+  else
+    pick_uint32_t(b, codes, rows, count);
+}
+
+/* Keys lead to rows beside each other mostly. */
+static void pick_stored(const llmprof_values *values, int64_t *rows,
+                        size_t count) {
+  for (size_t i = 0, run; i < count; i += run) {
+    int64_t of = rows[i] / LLMPROF_BLOCK;
+    for (run = 1; i + run < count && rows[i + run] / LLMPROF_BLOCK == of;)
+      run++;
+    if (rows[i] >= 0) pick_block(to_stored(values), rows + i, run);
+  }
+}
+
+static bool bound_stored(const llmprof_values *values,
+                         llmprof_values_bounds *bounds) {
+  const stored *s = to_stored(values);
+  *bounds = (llmprof_values_bounds){INT64_MAX, INT64_MIN, false, true};
+  for (size_t row = 0; row < s->count; row += LLMPROF_BLOCK) {
+    const block *b = &s->blocks[row / LLMPROF_BLOCK];
+    bounds->nulls |= b->nulls;
+    bounds->ascend &= b->ascends && (!row || b->base >= b[-1].high);
+    if (b->base == LLMPROF_ABSENT) continue;
+    if (b->base < bounds->low) bounds->low = b->base;
+    if (b->high > bounds->high) bounds->high = b->high;
+  }
+  return true;
+}
+
+static const llmprof_values_way by_block = {read_stored, pick_stored,
+                                            bound_stored};
+
+/* ---- reading, of any kind ---- */
+
+int64_t llmprof_values_get(const llmprof_values *values, size_t row) {
+  if (values->way == &by_block) return get(to_stored(values), row);
+  int64_t value = (int64_t)row;
+  values->way->pick(values, &value, 1);
+  return value;
+}
+
+void llmprof_values_read(const llmprof_values *values, size_t first,
+                         size_t count, int64_t *out) {
+  values->way->read(values, first, count, out);
+}
+
+void llmprof_values_gather(const llmprof_values *values, const uint32_t *rows,
+                           size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = rows[i] == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)rows[i];
+  values->way->pick(values, out, count);
+}
+
+bool llmprof_values_find_bounds(const llmprof_values *values,
+                                llmprof_values_bounds *bounds) {
+  return values->way->bounds && values->way->bounds(values, bounds);
+}
+
+size_t llmprof_values_count(const llmprof_values *values) {
+  return to_stored(values)->count;
+}
+
+int64_t *llmprof_values_all(const llmprof_values *values) {
+  size_t count = llmprof_values_count(values);
+  int64_t *all = llmprof_alloc(count, sizeof *all);
+  for (size_t row = 0; all && row < count; row += LLMPROF_BLOCK)
+    read_stored(values, row, llmprof_block(row, count), all + row);
+  return all;
+}
+
+void llmprof_cursor_load(llmprof_cursor *cursor, size_t row) {
+  size_t count = to_stored(cursor->of)->count;
+  cursor->first = row - row % LLMPROF_BLOCK;
+  cursor->end = cursor->first + llmprof_block(cursor->first, count);
+  read_stored(cursor->of, cursor->first, cursor->end - cursor->first,
+              cursor->block);
+}
+
+/* ---- encoding ---- */
+
+/* What a block's values are like. */
+typedef struct likeness {
+  int64_t low, high; /* of those that are there; low > high: none is */
+  bool nulls, ascends;
+} likeness;
+
+static likeness look(const int64_t *values, size_t count) {
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  unsigned nulls = 0, falls = 0;
+  for (size_t i = 0; i < count; i++) {
+    int64_t least = values[i] == LLMPROF_ABSENT ? INT64_MAX : values[i];
+    nulls += values[i] == LLMPROF_ABSENT;
+    low = least < low ? least : low;
+    high = values[i] > high ? values[i] : high;
+  }
+  for (size_t i = 1; i < count; i++) falls += values[i] < values[i - 1];
+  return (likeness){low, high, nulls, !nulls && !falls};
+}
+
+/* Bytes of a code for so much above the base; the largest may be absent. */
+static uint8_t width_of(const likeness *l) {
+  uint64_t most = (uint64_t)l->high - (uint64_t)l->low;
+  if (most < UINT8_MAX) return 1;
+  if (most < UINT16_MAX) return 2;
+  return most < UINT32_MAX ? 4 : 8;
+}
+
+/* The different values of a block, where these are few. */
+typedef struct words {
+  int64_t values[MOST_VALUES];
+  size_t count;
+  uint8_t codes[LLMPROF_BLOCK];
+} words;
+
+static inline size_t slot_of(int64_t value) {
+  return (uint64_t)value * UINT64_C(0x9E3779B97F4A7C15) >> 56;
+}
+
+/* False when they are too many. */
+static bool find_words(words *w, const int64_t *values, size_t count) {
+  uint8_t slots[SLOTS] = {0}; /* numbers and 1 */
+  w->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (values[i] == LLMPROF_ABSENT) {
+      w->codes[i] = MOST_VALUES;
+      continue;
+    }
+    size_t at = slot_of(values[i]);
+    while (slots[at] && w->values[slots[at] - 1] != values[i])
+      at = (at + 1) % SLOTS;
+    if (!slots[at]) {
+      if (w->count == MOST_VALUES) return false;
+      w->values[w->count++] = values[i];
+      slots[at] = (uint8_t)w->count;
+    }
+    w->codes[i] = (uint8_t)(slots[at] - 1);
+  }
+  return true;
+}
+
+#define WRITE_CODES(type)                                                    \
+  static void write_##type(void *codes, const int64_t *values, size_t count, \
+                           int64_t base) {                                   \
+    type *code = codes;                                                      \
+    for (size_t i = 0; i < count; i++)                                       \
+      code[i] = values[i] == LLMPROF_ABSENT                                  \
+                    ? (type)-1                                               \
+                    : (type)((uint64_t)values[i] - (uint64_t)base);          \
+  }
+WRITE_CODES(uint8_t)
+WRITE_CODES(uint16_t)
+WRITE_CODES(uint32_t)
+
+static size_t aligned(size_t size) {
+  return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+/* Bytes that a block's codes take. */
+static size_t codes_size(const block *b, size_t count) {
+  if (b->encoding == CONSTANT) return 0;
+  return aligned(count * b->width + b->values * sizeof(int64_t));
+}
+
+static void write_codes(const block *b, void *codes, const int64_t *values,
+                        size_t count, const words *w) {
+  if (b->encoding == CONSTANT) return;
+  if (b->encoding == PLAIN) {
+    memcpy(codes, values, count * sizeof *values);
+  } else if (b->encoding == DICTIONARY) {
+    memcpy(codes, w->values, w->count * sizeof *w->values);
+    memcpy((int64_t *)codes + w->count, w->codes, count);
+  } else if (b->width == 1) {
+    write_uint8_t(codes, values, count, b->base);
+  } else if (b->width == 2) {
+    write_uint16_t(codes, values, count, b->base);
+  } else {
+    write_uint32_t(codes, values, count, b->base);
+  }
+}
+
+static bool is_constant(const likeness *l) {
+  return l->low > l->high || (l->low == l->high && !l->nulls);
+}
+
+/* How a block is encoded; w: its words, where it is by these. */
+static block choose(const int64_t *values, size_t count, words *w) {
+  likeness l = look(values, count);
+  block b = {.base = l.low > l.high ? LLMPROF_ABSENT : l.low,
+             .high = l.low > l.high ? LLMPROF_ABSENT : l.high,
+             .nulls = l.nulls,
+             .ascends = l.ascends};
+  if (is_constant(&l)) return b;
+  b.width = width_of(&l);
+  b.encoding = b.width == 8 ? PLAIN : BASE_DELTA;
+  if (b.width < 4 || !find_words(w, values, count) ||
+      w->count * sizeof *w->values + count >= b.width * count)
+    return b;
+  b.encoding = DICTIONARY;
+  b.width = 1;
+  b.values = (uint8_t)w->count;
+  return b;
+}
+
+/* So many bytes of codes; what lies between them and the next is zero. */
+static bool make_room(stored *s, size_t number, size_t size) {
+  if (!llmprof_grow(&s->blocks, &s->block_cap, number + 1, sizeof *s->blocks) ||
+      !llmprof_grow(&s->codes, &s->code_cap, s->code_count + size, 1))
+    return false;
+  const int64_t zero = 0;
+  if (size)
+    memcpy(s->codes + s->code_count + size - sizeof zero, &zero, sizeof zero);
+  return true;
+}
+
+bool llmprof_values_seal(llmprof_values *values) {
+  stored *s = as_stored(values);
+  words w;
+  size_t number = s->count / LLMPROF_BLOCK, count = values->opened;
+  block b = choose(values->open, count, &w);
+  size_t size = codes_size(&b, count);
+  if (!make_room(s, number, size)) return false;
+  b.codes = s->code_count;
+  write_codes(&b, s->codes + b.codes, values->open, count, &w);
+  s->blocks[number] = b;
+  s->code_count += size;
+  s->count += count;
+  values->opened = 0;
+  return true;
+}
+
+/* ---- storing ---- */
+
+llmprof_values *llmprof_values_new(void) {
+  stored *s = llmprof_zalloc(1, sizeof *s);
+  if (!s) return NULL;
+  s->values.way = &by_block;
+  s->values.open = llmprof_alloc(LLMPROF_BLOCK, sizeof(int64_t));
+  if (s->values.open) return &s->values;
+  llmprof_free(s);
+  return NULL;
+}
+
+void llmprof_values_free(llmprof_values *values) {
+  if (!values) return;
+  stored *s = as_stored(values);
+  if (!s->is_borrowed) {
+    llmprof_free(s->blocks);
+    llmprof_free(s->codes);
+  }
+  llmprof_free(values->open);
+  llmprof_free(s);
+}
+
+/* Room that was not needed goes; what cannot be moved stays. */
+static void trim(void *items, size_t *cap, size_t count, size_t size) {
+  void *old, *less;
+  memcpy(&old, items, sizeof old);
+  if (!old || *cap == count) return;
+  less = llmprof_resize(old, count, size);
+  if (!less) return;
+  memcpy(items, &less, sizeof less);
+  *cap = count;
+}
+
+bool llmprof_values_end(llmprof_values *values) {
+  stored *s = as_stored(values);
+  if (!values->open) return true;
+  if (values->opened && !llmprof_values_seal(values)) return false;
+  llmprof_free(values->open);
+  values->open = NULL;
+  trim(&s->codes, &s->code_cap, s->code_count, 1);
+  trim(&s->blocks, &s->block_cap,
+       (s->count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK, sizeof *s->blocks);
+  return true;
+}
+
+/* ---- as bytes ---- */
+
+llmprof_values_image llmprof_values_put(const llmprof_values *values) {
+  const stored *s = to_stored(values);
+  size_t blocks = (s->count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+  return (llmprof_values_image){s->blocks, s->codes, blocks * sizeof(block),
+                                s->code_count};
+}
+
+/* Can a block of so many values be decoded from so many bytes? */
+static bool is_sound(const block *b, size_t count, size_t size) {
+  static const uint8_t widths[ENCODINGS] = {[DICTIONARY] = 1, [PLAIN] = 8};
+  if (b->encoding >= ENCODINGS || (b->values && b->encoding != DICTIONARY))
+    return false;
+  if (b->encoding == CONSTANT) return true;
+  bool is_width = b->encoding == BASE_DELTA
+                      ? b->width == 1 || b->width == 2 || b->width == 4
+                      : b->width == widths[b->encoding];
+  return is_width && b->codes % sizeof(int64_t) == 0 && b->codes <= size &&
+         codes_size(b, count) <= size - b->codes;
+}
+
+llmprof_values *llmprof_values_take(const llmprof_values_image *image,
+                                    size_t count) {
+  const block *blocks = image->blocks;
+  size_t number = (count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+  if (image->blocks_size != number * sizeof *blocks) return NULL;
+  for (size_t i = 0; i < number; i++) {
+    size_t some = llmprof_block(i * LLMPROF_BLOCK, count);
+    if (!is_sound(&blocks[i], some, image->codes_size)) return NULL;
+  }
+  stored *s = llmprof_zalloc(1, sizeof *s);
+  if (!s) return NULL;
+  *s = (stored){.values = {.way = &by_block},
+                .count = count,
+                .code_count = image->codes_size,
+                .is_borrowed = true};
+  memcpy(&s->blocks, &image->blocks, sizeof s->blocks);
+  memcpy(&s->codes, &image->codes, sizeof s->codes);
+  return &s->values;
+}
+
+bool llmprof_values_check(const llmprof_values *values) {
+  const stored *s = to_stored(values);
+  int64_t cells[LLMPROF_BLOCK];
+  bool ok = true;
+  for (size_t row = 0; ok && row < s->count; row += LLMPROF_BLOCK) {
+    const block *b = &s->blocks[row / LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, s->count);
+    read_block(b, s->codes, 0, count, cells);
+    likeness l = look(cells, count);
+    ok = l.nulls == b->nulls && l.ascends == b->ascends &&
+         (l.low > l.high ? b->base == LLMPROF_ABSENT
+                         : l.low == b->base && l.high == b->high);
+  }
+  return ok;
+}

@@ -1,0 +1,258 @@
+#include "column/values.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "support.h"
+
+enum {
+  ROWS = 5000, /* four blocks and a part of one */
+  SHAPES = 10
+};
+
+/* Values of shapes that lead to each encoding, and to others next to it. */
+static int64_t value_of(int shape, size_t row) {
+  int64_t i = (int64_t)row;
+  switch (shape) {
+  case 0:
+    return 7; /* one value */
+  case 1:
+    return LLMPROF_ABSENT;
+  case 2:
+    return -100 + i % 200; /* one byte above the least */
+  case 3:
+    return i * 1000 % 60000; /* two */
+  case 4:
+    return i * 100000; /* four */
+  case 5:
+    return i * INT64_C(1000000000000007); /* none of these */
+  case 6:
+    return i % 17 * INT64_C(123456789012345); /* a few words */
+  case 7:
+    return i % 3 ? i % 255 : LLMPROF_ABSENT; /* the largest code is null */
+  case 8:
+    return i % 2 ? INT64_MAX : INT64_MIN + 1 + i % 5 * (i / 100);
+  default:
+    return row < 2048 ? 1 : i % 100 ? i : LLMPROF_ABSENT;
+  }
+}
+
+static llmprof_values *values_of(int shape) {
+  llmprof_values *values = llmprof_values_new();
+  bool ok = values != NULL;
+  for (size_t row = 0; ok && row < ROWS; row++)
+    ok = llmprof_values_append(values, value_of(shape, row));
+  if (ok && llmprof_values_end(values)) return values;
+  llmprof_values_free(values);
+  return NULL;
+}
+
+/* Every way to read them says what was added. */
+static void check(const llmprof_values *values, int shape) {
+  static const size_t firsts[] = {0, 1, 1000, 1023, 1024, 3000, 4900};
+  int64_t block[LLMPROF_BLOCK];
+  uint32_t rows[LLMPROF_BLOCK];
+  llmprof_values *later = llmprof_values_from(values, 99);
+  llmprof_cursor cursor;
+  llmprof_cursor_open(&cursor, values);
+  for (size_t row = 0; row < ROWS; row++) {
+    assert_int_equal(llmprof_values_get(values, row), value_of(shape, row));
+    assert_int_equal(llmprof_cursor_at(&cursor, row), value_of(shape, row));
+  }
+  for (size_t k = 0; k < sizeof firsts / sizeof *firsts; k++) {
+    size_t count = llmprof_block(firsts[k], ROWS);
+    llmprof_values_read(values, firsts[k], count, block);
+    for (size_t i = 0; i < count; i++)
+      assert_int_equal(block[i], value_of(shape, firsts[k] + i));
+    for (size_t i = 0; i < count; i++)
+      rows[i] = i % 10 == 9 ? UINT32_MAX : (uint32_t)(i * 37 % (ROWS - 99));
+    llmprof_values_gather(later, rows, count, block);
+    for (size_t i = 0; i < count; i++)
+      assert_int_equal(block[i], rows[i] == UINT32_MAX
+                                     ? LLMPROF_ABSENT
+                                     : value_of(shape, 99 + rows[i]));
+  }
+  llmprof_free(later);
+}
+
+static void check_bounds(const llmprof_values *values, int shape) {
+  llmprof_values_bounds bounds, all = {INT64_MAX, INT64_MIN, false, true};
+  for (size_t row = 0; row < ROWS; row++) {
+    int64_t value = value_of(shape, row);
+    if (row && value < value_of(shape, row - 1)) all.ascend = false;
+    if (value == LLMPROF_ABSENT) {
+      all.nulls = true;
+      all.ascend = false;
+      continue;
+    }
+    if (value < all.low) all.low = value;
+    if (value > all.high) all.high = value;
+  }
+  assert_true(llmprof_values_find_bounds(values, &bounds));
+  assert_int_equal(bounds.low, all.low);
+  assert_int_equal(bounds.high, all.high);
+  assert_int_equal(bounds.nulls, all.nulls);
+  assert_int_equal(bounds.ascend, all.ascend);
+}
+
+static void test_encodings(void **state) {
+  (void)state;
+  /* bytes of codes: none, none, 1, 2, 4, 8, 17 words and 1, 1, 8, mixed */
+  static const size_t most[SHAPES] = {
+      0,    0,        ROWS,    2 * ROWS, 4 * ROWS, 8 * ROWS, 5 * 17 * 8 + ROWS,
+      ROWS, 8 * ROWS, 2 * ROWS};
+  for (int shape = 0; shape < SHAPES; shape++) {
+    llmprof_values *values = values_of(shape);
+    assert_int_equal(llmprof_values_count(values), ROWS);
+    check(values, shape);
+    check_bounds(values, shape);
+    int64_t *all = llmprof_values_all(values);
+    for (size_t row = 0; row < ROWS; row++)
+      assert_int_equal(all[row], value_of(shape, row));
+    llmprof_free(all);
+    assert_true(llmprof_values_put(values).codes_size <= most[shape] + 5 * 8);
+    llmprof_values_free(values);
+  }
+}
+
+static void test_no_values(void **state) {
+  (void)state;
+  llmprof_values_bounds bounds;
+  llmprof_values *values = llmprof_values_new();
+  assert_true(llmprof_values_end(values));
+  assert_int_equal(llmprof_values_count(values), 0);
+  assert_true(llmprof_values_find_bounds(values, &bounds));
+  assert_true(bounds.low > bounds.high);
+  llmprof_values_free(values);
+}
+
+/* ---- as bytes ---- */
+
+static void test_images(void **state) {
+  (void)state;
+  for (int shape = 0; shape < SHAPES; shape++) {
+    llmprof_values *values = values_of(shape);
+    llmprof_values_image image = llmprof_values_put(values);
+    llmprof_values *same = llmprof_values_take(&image, ROWS);
+    assert_non_null(same);
+    assert_true(llmprof_values_check(same));
+    check(same, shape);
+    llmprof_values_free(same);
+    assert_null(llmprof_values_take(&image, ROWS + LLMPROF_BLOCK));
+    llmprof_values_free(values);
+  }
+}
+
+/* Whatever byte of the blocks is another, what is read lies within the image.
+ */
+static void test_broken_images(void **state) {
+  (void)state;
+  for (int shape = 0; shape < SHAPES; shape++) {
+    llmprof_values *values = values_of(shape);
+    llmprof_values_image image = llmprof_values_put(values);
+    unsigned char *blocks = llmprof_memdup(image.blocks, image.blocks_size);
+    unsigned char *codes =
+        llmprof_memdup(image.codes ? image.codes : "", image.codes_size);
+    for (size_t i = 0; i < image.blocks_size; i++) {
+      for (int bit = 0; bit < 8; bit += 3) {
+        blocks[i] ^= (unsigned char)(1 << bit);
+        llmprof_values_image broken = {blocks, codes, image.blocks_size,
+                                       image.codes_size};
+        llmprof_values *taken = llmprof_values_take(&broken, ROWS);
+        if (taken) (void)llmprof_values_check(taken);
+        llmprof_values_free(taken);
+        blocks[i] ^= (unsigned char)(1 << bit);
+      }
+    }
+    llmprof_free(blocks);
+    llmprof_free(codes);
+    llmprof_values_free(values);
+  }
+}
+
+/* ---- views ---- */
+
+static int64_t half(const void *user, size_t row) {
+  (void)user;
+  return row % 5 == 4 ? LLMPROF_ABSENT : (int64_t)row / 2;
+}
+
+static void difference(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = in[0][i] == LLMPROF_ABSENT || in[1][i] == LLMPROF_ABSENT
+                 ? LLMPROF_ABSENT
+                 : in[0][i] - in[1][i];
+}
+
+static int64_t difference_at(size_t row) {
+  int64_t a = value_of(4, row), b = half(NULL, row);
+  return b == LLMPROF_ABSENT ? b : a - b;
+}
+
+static void test_views(void **state) {
+  (void)state;
+  llmprof_values *stored = values_of(4);
+  llmprof_values *asked = llmprof_values_of(half, NULL);
+  const llmprof_values *in[] = {stored, asked};
+  llmprof_values *computed = llmprof_values_computed(difference, in, 2);
+  llmprof_values *looked_up = llmprof_values_lookup(asked, computed);
+  llmprof_values_bounds bounds;
+  int64_t block[LLMPROF_BLOCK];
+  llmprof_values_read(looked_up, 1000, LLMPROF_BLOCK, block);
+  for (size_t i = 0; i < LLMPROF_BLOCK; i++) {
+    int64_t key = half(NULL, 1000 + i);
+    int64_t wanted = key == LLMPROF_ABSENT ? key : difference_at((size_t)key);
+    assert_int_equal(block[i], wanted);
+    assert_int_equal(llmprof_values_get(looked_up, 1000 + i), wanted);
+    assert_int_equal(llmprof_values_get(computed, i), difference_at(i));
+  }
+  assert_false(llmprof_values_find_bounds(computed, &bounds));
+  llmprof_free(looked_up);
+  llmprof_free(computed);
+  llmprof_free(asked);
+  llmprof_values_free(stored);
+}
+
+/* Few keys, of which each is looked up. */
+static void test_bounds_of_lookups(void **state) {
+  (void)state;
+  llmprof_values *key = values_of(7);
+  llmprof_values *asked = llmprof_values_of(half, NULL);
+  llmprof_values *view = llmprof_values_lookup(key, asked);
+  llmprof_values_bounds bounds;
+  assert_true(llmprof_values_find_bounds(view, &bounds));
+  assert_int_equal(bounds.low, 0);
+  assert_int_equal(bounds.high, 126);
+  assert_true(bounds.nulls);
+  assert_false(bounds.ascend);
+  llmprof_free(view);
+  llmprof_free(asked);
+  llmprof_values_free(key);
+}
+
+/* ---- out of memory ---- */
+
+static bool store(void *shape, llmprof_error *err) {
+  llmprof_values *values = values_of(*(int *)shape);
+  llmprof_values_free(values);
+  return values || llmprof_fail_nomem(err);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  for (int shape = 0; shape < SHAPES; shape++)
+    test_every_allocation(store, &shape);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_encodings),
+      cmocka_unit_test(test_no_values),
+      cmocka_unit_test(test_images),
+      cmocka_unit_test(test_broken_images),
+      cmocka_unit_test(test_views),
+      cmocka_unit_test(test_bounds_of_lookups),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
