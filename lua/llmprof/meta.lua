@@ -1029,6 +1029,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.operators
 ---@field device_ns? integer GPU time of all kernels and copies
+---@field doubtful_events? integer GPU operations that end after the next two on their stream
 ---@field joined? llmprof.results.joined The operators on the timeline, in the repeats that count; added by llmprof
 ---@field launches? llmprof.results.launches What was launched, in order; joins the operators to a timeline
 ---@field left_out_events? integer Events of a trace that had no start, or no valid duration

@@ -235,6 +235,21 @@ local function rows_of(host, gpu)
 end
 
 
+-- How many GPU operations end after the next two on their stream, which no stream does: their
+-- durations are to be doubted. Nil where none does.
+local function doubtful(gpu)
+  local sorted = errors.check(gpu:sort { { "device" }, { "stream" }, { "start" } })
+  local devices, streams = sorted:values "device", sorted:values "stream"
+  local starts, durations, count = sorted:values "start", sorted:values "duration", 0
+  for i = 1, #starts - 2 do
+    local later = i + 2
+    if devices[i] == devices[later] and streams[i] == streams[later]
+      and starts[i] + durations[i] > starts[later] + durations[later] then count = count + 1 end
+  end
+  return count > 0 and count or nil
+end
+
+
 local function from_trace(recorded, path)
   local host, gpu, info = frame(recorded, "host"), frame(recorded, "gpu"), recorded:info()
   local measured = info.gpu > 0
@@ -245,6 +260,7 @@ local function from_trace(recorded, path)
     device_ns = measured and total(gpu) or nil,
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
+    doubtful_events = doubtful(gpu),
     operators = rows_of(host, gpu),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
