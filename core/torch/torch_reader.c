@@ -42,7 +42,9 @@ static bool process_id(const torch_trace *t, const llmprof_chrome_event *event,
 }
 
 /* More than any kernel gives. */
-enum { MOST_PIDS = 1 << 22 };
+enum {
+  MOST_PIDS = 1 << 22
+};
 
 /* Ranks of several hosts or containers may have the same pid: processes are
  * told apart by it, so the later one gets another. */

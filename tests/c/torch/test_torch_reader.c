@@ -147,7 +147,8 @@ static void test_processes(void **state) {
   for (size_t i = 0; i < 4; i++)
     assert_int_equal(places[llmprof_id_at(ops->place, i)].process, owners[i]);
   assert_int_equal(processes[0].pid, 100);
-  assert_int_equal(processes[1].pid, 100 + (1 << 22)); /* no pid is there twice */
+  assert_int_equal(processes[1].pid,
+                   100 + (1 << 22)); /* no pid is there twice */
   assert_string_equal(text_of(trace, processes[1].name), "[TP1] 100");
   assert_true(llmprof_trace_epoch(trace) == LLMPROF_ABSENT);
   const llmprof_diagnostic *said =
