@@ -543,6 +543,7 @@ function Groups:mean(column) end
 ---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
 ---@field elsewhere? number Share of the kernels' time whose launches were measured with their shapes, but in another stage, where ncu met them first; 0 to 1
 ---@field kernels integer That have counters
+---@field lacking? ({ coverage?: number, name?: "DRAM"|"L2"|"L1"|"SM"|"occupancy"|"FLOP" })[] What the counters do not tell of all kernels that they cover, and of which share of the kernels' time they do; absent for nothing
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline
 ---@field ranges? llmprof.results.range_counters[] Of range replay, in the order measured
@@ -832,9 +833,9 @@ function Groups:mean(column) end
 ---@class llmprof.results.kernel_counters
 ---@field adu_percent? number 0 to 100, as ncu gives it
 ---@field alu_percent? number 0 to 100, as ncu gives it
----@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, or those that it may be where ncu's sum over units is above all that were measured; latency below; waiting: for other ranks
----@field bound_percent? number That decided: of the busiest unit's peak
----@field bound_reason? string
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, by percents or by rates over the GPU's peaks, or those that it may be where ncu's sum over units is above all that were measured; latency below, where all units are known; unknown: a unit that it depends on was not measured; waiting: for other ranks
+---@field bound_percent? number That decided: of the busiest unit's peak; absent where the bound is not known
+---@field bound_reason? string The number that decided; of an unknown bound what was not measured
 ---@field dram_bytes_per_launch? number Bytes
 ---@field dram_percent? number 0 to 100, as ncu gives it
 ---@field flop_per_launch? number FLOP
@@ -1084,6 +1085,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.point
 ---@field bound? "compute"|"memory"
+---@field dram_rate? number Byte/s of DRAM; of kernels
 ---@field intensity? number FLOP per byte of DRAM
 ---@field kernel? integer id
 ---@field l2_intensity? number FLOP per byte of L2
@@ -1299,7 +1301,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.roofline
 ---@field kernels llmprof.results.point[]
----@field left_out integer Measured kernels without a point: no floating point, other shapes
+---@field left_out integer Measured kernels without a point: no floating point, other shapes, neither FLOP nor DRAM bytes measured
 ---@field roofs { dram?: llmprof.results.peak, l2?: llmprof.results.peak, tensor?: llmprof.results.peak, tensor_format?: string, vector?: llmprof.results.peak }
 ---@field stages llmprof.results.point[]
 
@@ -1359,7 +1361,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.shape_counters
 ---@field block integer[] x, y, z
----@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, or those that it may be where ncu's sum over units is above all that were measured; latency below; waiting: for other ranks
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, by percents or by rates over the GPU's peaks, or those that it may be where ncu's sum over units is above all that were measured; latency below, where all units are known; unknown: a unit that it depends on was not measured; waiting: for other ranks
 ---@field bound_percent? number 0 to 100, as ncu gives it
 ---@field calls integer On the timeline
 ---@field dram_bytes_per_launch? number Bytes

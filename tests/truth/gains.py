@@ -130,9 +130,13 @@ def of_headroom(results: dict) -> Tuple[Figures, Figures]:
         kernel = results["kernels"][point["kernel"] - 1]
         counted, title = kernel["counters"], f"roofline of kernel {point['kernel']}"
         ran = [sum(shape[key] for shape in counted["shapes"]) for key in ("total_ns", "calls")]
-        ours.update({f"{title}: GFLOP/s": point["rate"] / 1e9, f"{title}: FLOP/B": point.get(
-            "intensity")})
-        own.update({f"{title}: GFLOP/s": counted["flop_per_launch"] * ran[1] / ran[0],
-                    f"{title}: FLOP/B": counted["flop_per_launch"]
-                    / counted["dram_bytes_per_launch"]})
+        flop, moved = counted.get("flop_per_launch"), counted.get("dram_bytes_per_launch")
+        if flop:
+            ours.update({f"{title}: GFLOP/s": point["rate"] / 1e9, f"{title}: FLOP/B": point.get(
+                "intensity")})
+            own.update({f"{title}: GFLOP/s": flop * ran[1] / ran[0],
+                        f"{title}: FLOP/B": flop / moved})
+        if moved:
+            ours[f"{title}: GB/s"] = point["dram_rate"] / 1e9
+            own[f"{title}: GB/s"] = moved * ran[1] / ran[0]
     return ours, own

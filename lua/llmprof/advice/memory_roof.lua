@@ -11,9 +11,10 @@ local NEAR = 80
 local WORTH = 0.1
 
 
+-- One whose percent is above what can be has no known bound.
 local function is_at_roof(kernel)
   local counters = kernel.counters
-  return counters and (counters.dram_percent or 0) >= NEAR
+  return counters and (counters.dram_percent or 0) >= NEAR and counters.bound ~= "unknown"
 end
 
 

@@ -43,8 +43,8 @@ analysis.inputs = {
 analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "stages.layers",
   "stages.summary", "stages.breakdown", "serving.load", "latency.latency", "timeline.transfers",
   "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
-  "counters.sampled", "kernels.limits", "timeline.cpu_samples", "kernels.modules",
-  "timeline.gaps" }
+  "counters.sampled", "kernels.limits", "counters.lacking", "timeline.cpu_samples",
+  "kernels.modules", "timeline.gaps" }
 
 
 local passes -- once they are loaded

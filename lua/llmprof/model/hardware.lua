@@ -133,12 +133,51 @@ end
 
 -- ---- together ----
 
--- The first candidate that has a value: list of { value, source }.
+-- The first candidate that has a value, which 0 is not: list of { value, source }.
 local function first(candidates)
   for _, candidate in ipairs(candidates) do
-    if candidate[1] then return { per_s = candidate[1], source = candidate[2] } end
+    local value, source = candidate[1], candidate[2]
+    if value and value > 0 then return { per_s = value, source = source } end
   end
   return nil
+end
+
+
+-- What a GPU can do at most, per second, by what: "dram" (bytes) and number formats
+-- (operations), as far as the configuration, its file or the trace says.
+local function limits_of(device, cfg)
+  local file = cfg.name and hardware.load(cfg.name) or hardware.find(device.name)
+  local dram = first { { cfg.bandwidth_bytes_per_s }, { file and file.bandwidth_bytes_per_s },
+    { device.bandwidth } }
+  local made = { dram = dram and dram.per_s }
+  for format, per_s in pairs(file and file.peak_per_s or {}) do made[format] = per_s end
+  return made
+end
+
+
+-- A function from a GPU's number to its limits, empty where they are not known. devices: as
+-- of a trace ({ id, name, bandwidth in byte/s }); one that is not among them may be any of
+-- them, and has limits where all are of one name. cfg: the configuration's hardware table.
+function hardware.limits(devices, cfg)
+  local by_id, any = {}, limits_of(devices[1] or {}, cfg)
+  for _, device in ipairs(devices) do
+    if device.id then by_id[device.id] = limits_of(device, cfg) end
+    if device.name ~= devices[1].name then any = {} end
+  end
+  return function(id) return by_id[id] or any end
+end
+
+
+-- Where a described bandwidth is set, not known.
+local SET = "hardware.bandwidth_bytes_per_s"
+
+-- The configuration's hardware table, as far as what hardware.describe made of it tells.
+function hardware.settings(described)
+  local file, memory = described.file, described.memory
+  local known = hardware.find(described.name)
+  local is_named = file and not (known and known.file == file)
+  return { name = is_named and file:match "([^/]+)%.yaml$" or nil,
+    bandwidth_bytes_per_s = memory and memory.source == SET and memory.per_s or nil }
 end
 
 
@@ -210,7 +249,7 @@ function hardware.describe(given)
     made.peaks[given.format] = { per_s = cfg.peak_per_s, source = "hardware.peak_per_s" }
   end
   made.memory = first {
-    { cfg.bandwidth_bytes_per_s, "hardware.bandwidth_bytes_per_s" },
+    { cfg.bandwidth_bytes_per_s, SET },
     { file and file.bandwidth_bytes_per_s, file and file.file },
     { from_launches(given.launches, "peak.dram"),
       "ncu, at the clocks of its launches" },

@@ -90,9 +90,9 @@ end
 
 
 function gists.roofline(results)
-  local share = results.counters and results.counters.coverage
-  return share and ("counters cover %s of the kernels' time"):format(words.percent(share))
-    or "without counters"
+  local counters = results.counters or {}
+  return counters.coverage and ("counters cover %s of the kernels' time%s"):format(
+    words.percent(counters.coverage), words.lacking(counters.lacking)) or "without counters"
 end
 
 

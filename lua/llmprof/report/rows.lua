@@ -72,6 +72,7 @@ function rows.kernels(results, wanted, limit)
         device_name = device_name(kernel, names) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
       row.shapes, row.counted = kernel.shapes, counted(kernel)
+      row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
       list[#list + 1] = row
     end
   end
@@ -157,7 +158,7 @@ function rows.functions(results)
     row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
     row.share = row.share + (kernel.share or 0)
     -- one name, several kernels: a bound only where all that were measured agree
-    local bound = kernel.counters and kernel.counters.bound
+    local bound = words.bound(kernel.counters)
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
   end
   return largest(list, rows.top_n(results), "label")

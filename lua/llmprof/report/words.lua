@@ -466,6 +466,29 @@ words.ranges = "Each row is all that ran in a range, idle time included, while i
   .. "launch of a CUDA graph is the program's own, and says nothing of single kernels."
 
 
+-- What bounds a kernel, by its counters (which may be nil); where that is not known, why.
+function words.bound(counters)
+  local bound = counters and counters.bound
+  if bound ~= "unknown" or not counters.bound_reason then return bound end
+  return ("%s (%s)"):format(bound, counters.bound_reason)
+end
+
+
+-- ", without L2, SM; occupancy 40 %": what counters lack of the kernels that they cover.
+function words.lacking(lacking)
+  local none, some = {}, {}
+  for _, figure in ipairs(lacking or {}) do
+    if figure.coverage == 0 then
+      none[#none + 1] = figure.name
+    else
+      some[#some + 1] = ("%s %s"):format(figure.name, words.percent(figure.coverage))
+    end
+  end
+  return (#none > 0 and ", without " .. table.concat(none, ", ") or "")
+    .. (#some > 0 and "; " .. table.concat(some, ", ") or "")
+end
+
+
 -- " (decode 44 %, prefill 17 %)"; "" without stages.
 local function coverage_by_stage(stages)
   local said = {}
@@ -486,9 +509,10 @@ function words.coverage(results)
     return "Counters were measured of whole ranges; no kernel has its own."
   end
   local shortened = results.selection and results.selection.shortened
-  return ("Launches measured: %d, of %d kernels%s%s.%s"):format(counters.matched, counters.kernels,
-    counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
+  return ("Launches measured: %d, of %d kernels%s%s%s.%s"):format(counters.matched,
+    counters.kernels, counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
       words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
+    words.lacking(counters.lacking),
     counters.elsewhere and ("; %s more is of kernels that were measured with the same shapes, in "
       .. "another stage"):format(words.percent(counters.elsewhere)) or "",
     shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))

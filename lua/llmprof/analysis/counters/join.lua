@@ -11,16 +11,18 @@
 --           a configuration over all stages, so the first stage has them
 --   name    same stage and plain name, another launch shape
 -- Whole ranges stand for no kernel: llmprof.analysis.counters.ranges has them.
--- Times always come from the timeline; of counters only ratios, bytes and
--- operations are used.
+-- Times always come from the timeline; of counters only ratios (also to what the GPU can
+-- do), bytes and operations are used.
 local bound = require "llmprof.nvidia.ncu.bound"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
+local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.counters.ranges"
 local stages = require "llmprof.analysis.stages.find"
+local tensor = require "llmprof.nvidia.ncu.tensor"
 local tuple = require("llmprof.tables.keys").tuple
 
 local counters = {}
@@ -154,6 +156,21 @@ local AMOUNTS = {
 }
 
 
+-- Percents that follow from what a launch did and what the GPU can do, where the launches
+-- say no time: of the mean time on the timeline. The amount, and the limit it is held to.
+local RATES = { { "dram_percent", "dram_bytes_per_launch", "dram" },
+  { "fp32_percent", "fp32_flop_per_launch", "fp32" },
+  { "tensor_percent", "tensor_flop_per_launch", nil } } -- that of its format
+
+local function add_rates(row, limits)
+  local ns = row.total_ns / row.calls
+  for _, rate in ipairs(ns > 0 and not row.measured_ns and limits and RATES or {}) do
+    local percent, amount, limit = rate[1], row[rate[2]], limits[rate[3] or row.tensor_format]
+    if amount and limit and not row[percent] then row[percent] = 1e11 * amount / ns / limit end
+  end
+end
+
+
 local function add(sums, key, value, weight)
   if value == nil then return end
   sums[key] = (sums[key] or 0) + value * weight
@@ -194,21 +211,33 @@ local function tensor_format(launches, view)
       best, most = format, operations
     end
   end
-  return best
+  return best and tensor.format(best)
 end
 
 
 -- Means of the launches of some classes: { launches, NAME_percent, ..., NAME_per_launch,
--- measured_ns }. Percentages are weighted by measured time; an amount that not
--- every launch has is absent.
+-- measured_ns }. Percentages are weighted by measured time, where there is any; an amount
+-- that not every launch has is absent.
 local function of_classes(launches, classes)
   local rows = launches_of.rows(classes)
   local view = launches:view(rows)
   local made = { launches = #rows, tensor_format = tensor_format(launches, view),
     occupancy_limiter = limiter_of(launches, rows[1]) }
-  launches:add_means(made, view, PERCENTS, "duration")
   launches:add_means(made, view, AMOUNTS)
+  if made.measured_ns == nil then launches:add_means(made, view, PERCENTS) end
+  launches:add_means(made, view, PERCENTS, "duration")
   return made
+end
+
+
+-- Was nothing measured of the launches but their time?
+local function is_empty(row)
+  for _, list in ipairs { PERCENTS, AMOUNTS } do
+    for _, entry in ipairs(list) do
+      if row[entry[1]] and entry[1] ~= "measured_ns" then return false end
+    end
+  end
+  return true
 end
 
 
@@ -241,10 +270,10 @@ local function together(rows)
     sums.calls = (sums.calls or 0) + row.calls
   end
   local main = largest(rows, function(row) return row.total_ns end)
-  local tensor = largest(rows, function(row)
+  local with_most = largest(rows, function(row)
     return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
   end)
-  local made = { launches = launches, tensor_format = tensor.tensor_format,
+  local made = { launches = launches, tensor_format = with_most.tensor_format,
     occupancy_limiter = main.occupancy_limiter }
   for _, entry in ipairs(PERCENTS) do made[entry[1]] = weighted(sums, entry[1]) end
   for _, entry in ipairs(AMOUNTS) do
@@ -281,6 +310,26 @@ local function choose(candidates, stage, shapes)
 end
 
 
+-- Those that may have run on the kernel's own GPU, where some may: not those of the others
+-- that the timeline has.
+local function on_device(candidates, device, devices)
+  local own = {}
+  for _, candidate in ipairs(candidates or {}) do
+    local on = candidate.class.device
+    if on == device or not devices[on or false] then own[#own + 1] = candidate end
+  end
+  return #own > 0 and own or candidates
+end
+
+
+local function devices_of(list)
+  local devices = {}
+  for _, kernel in ipairs(list) do devices[kernel.device or false] = true end
+  devices[false] = nil
+  return devices
+end
+
+
 -- Classes of candidates by their shape.
 local function by_shape(chosen)
   local index = {}
@@ -297,16 +346,19 @@ end
 -- that differ in shared memory alone are one.
 local function rows_of(kernel, launches, chosen)
   local index, rows, known = by_shape(chosen), {}, {}
+  local limits = launches.limits and launches.limits(kernel.device)
   for _, shape in ipairs(kernel.shapes) do
     local key = shape_key(shape.grid, shape.block)
     local row = known[key]
-    if not row and index[key] then
+    if row == nil and index[key] then
       row = of_classes(launches, index[key])
       row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
-      known[key], rows[#rows + 1] = row, row
+      if is_empty(row) then row = false end
+      known[key], rows[#rows + 1] = row, row or nil
     end
     if row then row.calls, row.total_ns = row.calls + shape.calls, row.total_ns + shape.total_ns end
   end
+  for _, row in ipairs(rows) do add_rates(row, limits) end
   return rows
 end
 
@@ -317,7 +369,7 @@ local function as_one(launches, chosen)
   for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
   local row = of_classes(launches, classes)
   row.calls, row.total_ns = 1, 1
-  return { row }
+  return is_empty(row) and {} or { row }
 end
 
 
@@ -331,9 +383,12 @@ end
 
 -- ncu.bound of means.
 local function add_bound(summary)
+  local timed = summary.measured_ns or summary.timeline_ns or summary.total_ns
   local class, reason, numbers = ncu.bound { throughput = percents(summary),
-    waves = summary.waves }
-  summary.bound, summary.bound_reason, summary.bound_percent = class, reason, numbers.percent
+    waves = summary.waves, bytes = timed and { dram = summary.dram_bytes_per_launch,
+      l2 = summary.l2_bytes_per_launch } }
+  summary.bound, summary.bound_reason = class, reason
+  summary.bound_percent = class ~= "unknown" and numbers.percent or nil
 end
 
 
@@ -350,10 +405,11 @@ local function shape_records(rows)
 end
 
 
--- The counters of a kernel from its chosen launches.
+-- The counters of a kernel from its chosen launches; nil where they have none.
 local function counters_of(kernel, launches, chosen, confidence)
   local rows = confidence == "name" and as_one(launches, chosen)
     or rows_of(kernel, launches, chosen)
+  if #rows == 0 then return nil end
   local made = together(rows)
   made.match = confidence
   made.measured_in = confidence == "stage" and chosen[1].stage or nil
@@ -405,25 +461,63 @@ local function coverage_of(list)
 end
 
 
+-- What the GPUs of a trace can do at most, for llmprof.nvidia.ncu.launches. cfg: the
+-- configuration's hardware table; without it results that were made with one, if there are.
+function counters.limits(devices, cfg, results)
+  local described = results and results.hardware
+  return hardware.limits(devices, cfg or described and hardware.settings(described) or {})
+end
+
+
+-- What reports tell of a kernel, and by which field; ncu's sum over memory tells of its
+-- caches, too.
+local FIGURES = { { "DRAM", "dram_percent" }, { "L2", "l2_percent", "memory_percent" },
+  { "L1", "l1_percent", "memory_percent" }, { "SM", "sm_percent" },
+  { "occupancy", "occupancy_percent" }, { "FLOP", "flop_per_launch" } }
+
+-- Those that fewer kernels have than were measured: list of { name, coverage }, of the
+-- kernels' time; nil for none.
+local function lacking_of(list)
+  local all, measured, of = 0, 0, {}
+  for _, kernel in ipairs(list) do
+    local ns = covered_ns(kernel, "exact") + covered_ns(kernel, "stage")
+    all, measured = all + kernel.total_ns, measured + ns
+    for _, figure in ipairs(ns > 0 and FIGURES or {}) do
+      local has = kernel.counters[figure[2]] or kernel.counters[figure[3]]
+      of[figure] = (of[figure] or 0) + (has and ns or 0)
+    end
+  end
+  local lacking = json.list {}
+  for _, figure in ipairs(measured > 0 and FIGURES or {}) do
+    if of[figure] < measured then
+      lacking[#lacking + 1] = { name = figure[1], coverage = of[figure] / all }
+    end
+  end
+  return #lacking > 0 and lacking or nil
+end
+
+
 -- Give each kernel of the list its `counters`, as far as launches were measured.
 -- trace: the timeline; nil where there is none.
 -- Returns { launches, matched (launches), by_correlation (those that the timeline has, too;
 -- nil for none), kernels (with counters), coverage, stages
 -- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
--- in another stage; nil for none), ranges (those of llmprof.analysis.counters.ranges; nil without)
--- }. launches: of llmprof.nvidia.ncu.launches.
+-- in another stage; nil for none), lacking (of lacking_of), ranges (those of
+-- llmprof.analysis.counters.ranges; nil without) }. launches: of llmprof.nvidia.ncu.launches.
 function counters.join(list, launches, found, trace)
   local stage_of, plain_of = stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
   local same, same_count = same_launches(launches, trace, found)
   local index, used, with = by_name(classes, stage_of, plain_of, same), {}, 0
+  local devices = devices_of(list)
   for _, kernel in ipairs(next(index) and list or {}) do
-    local candidates = index[plain_of(kernel.name)]
+    local candidates = on_device(index[plain_of(kernel.name)], kernel.device, devices)
     local chosen, confidence
     if candidates then chosen, confidence = choose(candidates, kernel.stage, shapes_of(kernel)) end
-    for _, candidate in ipairs(chosen or {}) do used[candidate.class] = true end
-    if chosen then
-      kernel.counters, with = counters_of(kernel, launches, chosen, confidence), with + 1
+    kernel.counters = chosen and counters_of(kernel, launches, chosen, confidence)
+    if kernel.counters then
+      for _, candidate in ipairs(chosen) do used[candidate.class] = true end
+      with = with + 1
     end
   end
   local matched = 0
@@ -432,7 +526,10 @@ function counters.join(list, launches, found, trace)
   local made = { launches = count, matched = matched, kernels = with,
     by_correlation = same_count > 0 and same_count or nil,
     ranges = #whole > 0 and whole or nil }
-  if count > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
+  if count > 0 then
+    made.coverage, made.stages, made.elsewhere = coverage_of(list)
+    made.lacking = lacking_of(list)
+  end
   return made
 end
 

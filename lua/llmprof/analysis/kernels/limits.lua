@@ -206,9 +206,10 @@ end
 --
 -- Roofs: tensor and vector in FLOP/s, dram and l2 in byte/s, each { per_s,
 -- source }, absent when not known. A point: intensity (FLOP per byte of DRAM,
--- of L2 as l2_intensity), rate (FLOP/s), share (of the GPU time), bound:
--- "memory" left of where its roof and that of the DRAM meet, else "compute".
--- A stage's point is that of the model's work, a kernel's of what it issued.
+-- of L2 as l2_intensity), rate (FLOP/s), dram_rate (byte/s), share (of the GPU time),
+-- bound: "memory" left of where its roof and that of the DRAM meet, else "compute".
+-- A stage's point is that of the model's work, a kernel's of what it issued; of one
+-- whose FLOP were not measured only dram_rate says how near it is to the DRAM's roof.
 
 local function ratio(above, below)
   return above and below and below > 0 and above / below or nil
@@ -221,19 +222,34 @@ local function bound_of(intensity, roof, memory)
 end
 
 
--- The point of a kernel; nil when it was not measured or did no floating point
--- operation, which a logarithmic axis has no place for.
-local function kernel_point(kernel, gpu)
-  local counters = kernel.counters
-  local flop = counters and counters.match == "exact" and counters.flop_per_launch
-  if not flop or flop <= 0 or not counters.timeline_ns then return nil end
+-- What the floating point operations of a kernel add to its point.
+local function add_flop(point, counters, gpu)
+  local flop = counters.flop_per_launch
   local tensor = (counters.tensor_flop_per_launch or 0) * 2 >= flop
   local roof = gpu.peaks[tensor and counters.tensor_format or "fp32"]
-  local intensity = ratio(flop, counters.dram_bytes_per_launch)
-  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
-    intensity = intensity, l2_intensity = ratio(flop, counters.l2_bytes_per_launch),
-    rate = ratio(flop * 1e9, counters.timeline_ns), unit = tensor and "tensor" or "vector",
-    share = kernel.share, bound = bound_of(intensity, roof, gpu.memory) }
+  point.intensity = ratio(flop, counters.dram_bytes_per_launch)
+  point.l2_intensity = ratio(flop, counters.l2_bytes_per_launch)
+  point.rate = ratio(flop * 1e9, counters.timeline_ns)
+  point.unit = tensor and "tensor" or "vector"
+  point.bound = bound_of(point.intensity, roof, gpu.memory)
+end
+
+
+-- The point of a kernel; nil when it was not measured with its shapes or did no floating
+-- point operation, which a logarithmic axis has no place for.
+local function kernel_point(kernel, gpu)
+  local counters = kernel.counters
+  if not counters or counters.match ~= "exact" or not counters.timeline_ns then return nil end
+  local flop, bytes = counters.flop_per_launch, counters.dram_bytes_per_launch
+  if flop == 0 or not (flop or bytes) then return nil end
+  local point = { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+    share = kernel.share, dram_rate = bytes and ratio(bytes * 1e9, counters.timeline_ns) }
+  if flop then
+    add_flop(point, counters, gpu)
+  elseif counters.bound == "DRAM" then
+    point.bound = "memory"
+  end
+  return point
 end
 
 

@@ -1,5 +1,6 @@
 -- What limits a launch: the unit that is used most, where that is much, by the
--- rule of thumb of ncu's SpeedOfLight section.
+-- rule of thumb of ncu's SpeedOfLight section. A unit that was not measured is not idle,
+-- and a class that depends on it is not known.
 local formula = require "llmprof.nvidia.ncu.formula"
 
 local bound = {}
@@ -7,6 +8,9 @@ local bound = {}
 -- Percent of peak. Below LOW no unit is kept busy and the launch waits for
 -- latency, as with a grid too small.
 bound.LOW = 60
+
+-- No unit gets this far above its peak: its counters, the time or the peak is wrong.
+bound.MOST = 110
 
 -- A grid below one wave cannot fill the GPU.
 bound.FULL_WAVE = 1
@@ -32,8 +36,8 @@ local path, number = formula.path, formula.number
 local field_at = {} -- of a launch's throughput, by their paths
 
 local function throughput(field)
-  field_at["throughput." .. field[1]] = field[1]
-  return path("throughput." .. field[1])
+  field_at["throughput." .. field] = field
+  return path("throughput." .. field)
 end
 
 
@@ -41,7 +45,7 @@ end
 -- percent. names: by field, the formula of the number that stands for it.
 local function busiest(fields, names)
   local all, which, percents = {}, {}, {}
-  for i, field in ipairs(fields) do all[i] = throughput(field) end
+  for i, field in ipairs(fields) do all[i] = throughput(field[1]) end
   local near = formula.add(formula.largest(all), number(-ALIKE))
   for i = 1, #fields do
     percents[i] = formula.from(all[i], near)
@@ -51,11 +55,15 @@ local function busiest(fields, names)
 end
 
 
--- The names that a unit's number stands for: units, then what a sum above all measured
--- units may be of.
+-- The names that a unit's number stands for: units, what a sum above all measured units
+-- may be of, and what is no unit.
 local NAMES = {}
 for i, unit in ipairs(bound.units) do NAMES[i] = unit[2] end
-table.move({ "some SM unit", "L2 or L1", "DRAM, L2 or L1" }, 1, 3, #NAMES + 1, NAMES)
+table.move({ "some SM unit", "L2 or L1", "DRAM, L2 or L1", "latency", "unknown" }, 1, 5,
+  #NAMES + 1, NAMES)
+local LATENCY, UNKNOWN = #NAMES - 1, #NAMES
+
+bound.names = NAMES
 
 
 -- Formulas of the unit that decides, as its number, and of its percent. A sum that is
@@ -76,15 +84,41 @@ end
 
 local UNIT, PERCENT = deciding()
 
--- What stands for no unit in bound.formula.
-local LATENCY, UNKNOWN = #NAMES + 1, #NAMES + 2
+-- Parts of a GPU, the fields that tell of all of it, and ncu's sum that does.
+local PARTS = { { "DRAM", { "dram" }, "memory" }, { "L2", { "l2" }, "memory" },
+  { "L1", { "l1" }, "memory" }, { "SM", {}, "sm" } }
+for i = 4, #bound.units do PARTS[4][2][i - 3] = bound.units[i][1] end
+
+
+-- There where all of a part was measured.
+local function known(part)
+  local all
+  for _, field in ipairs(part[2]) do
+    all = all and formula.given(all, throughput(field)) or throughput(field)
+  end
+  return formula.first { throughput(part[3]), all }
+end
+
+
+local KNOWN, COMPLETE = {}, nil
+for i, part in ipairs(PARTS) do
+  KNOWN[i] = known(part)
+  COMPLETE = COMPLETE and formula.given(COMPLETE, KNOWN[i]) or KNOWN[i]
+end
+
+-- L2 and L1 are busy where DRAM is: without it nothing says which of them decides.
+local DRAM, L1 = 1, 3
+local BUSY = formula.given(UNIT, formula.from(PERCENT, number(bound.LOW)))
+local HIDDEN = formula.unless(formula.unless(formula.above(BUSY, number(DRAM)),
+  formula.above(BUSY, number(L1))), path "throughput.dram")
+
+local IMPOSSIBLE = formula.above(PERCENT, number(bound.MOST))
+local IDLE = formula.given(formula.above(number(bound.LOW), PERCENT), COMPLETE)
 
 -- The class as a number, an index of bound.names.
-bound.formula = formula.first { formula.given(UNIT, formula.from(PERCENT, number(bound.LOW))),
-  formula.given(number(LATENCY), PERCENT), number(UNKNOWN) }
-
-bound.names = table.move({ "latency", "unknown" }, 1, 2, LATENCY,
-  table.move(NAMES, 1, #NAMES, 1, {}))
+bound.formula = formula.first {
+  formula.unless(formula.unless(BUSY, HIDDEN), IMPOSSIBLE),
+  formula.given(number(LATENCY), IDLE), number(UNKNOWN) }
 
 
 -- Formulas are worked out from a launch.
@@ -93,19 +127,52 @@ local function source_of(launch)
 end
 
 
+-- Which parts are not known, and why: of some the bytes are, but not what they are held to.
+local function missing(launch, value)
+  local unmeasured, peakless, bytes = {}, {}, launch.bytes or {}
+  for i, part in ipairs(PARTS) do
+    if not value(KNOWN[i]) then
+      local list = bytes[part[2][1]] and peakless or unmeasured
+      list[#list + 1] = part[1]
+    end
+  end
+  local said = {}
+  if #unmeasured > 0 then said[1] = table.concat(unmeasured, ", ") .. " not measured" end
+  if #peakless > 0 then
+    said[#said + 1] = ("peak of %s not known"):format(table.concat(peakless, ", "))
+  end
+  return table.concat(said, ", ")
+end
+
+
+-- Why the class of a launch is not known. value: what a formula comes to.
+local function unknown(launch, value, numbers)
+  if not numbers.percent and not next(launch.bytes or {}) then
+    return "no throughput was measured"
+  end
+  if value(IMPOSSIBLE) then
+    return ("%s at %.0f %% of its peak cannot be"):format(numbers.unit, numbers.percent)
+  end
+  if value(HIDDEN) then
+    return launch.bytes and launch.bytes.dram and "peak of DRAM not known" or "DRAM not measured"
+  end
+  return missing(launch, value)
+end
+
+
 -- See ncu.bound.
 function bound.classify(launch)
-  local source, known = source_of(launch), {}
-  local which = formula.value(UNIT, source, known)
-  local percent = formula.value(PERCENT, source, known)
-  if not which then return "unknown", "no throughput was measured", {} end
-  local unit = NAMES[which]
-  local numbers = { unit = unit, percent = percent, waves = launch.waves, low = bound.LOW }
-  local said = ("%s %.1f %% of its peak"):format(unit, percent)
-  if percent >= bound.LOW then return unit, said, numbers end
+  local source, worked_out = source_of(launch), {}
+  local function value(tree) return formula.value(tree, source, worked_out) end
+  local class, which = NAMES[value(bound.formula)], value(UNIT)
+  local numbers = { unit = NAMES[which], percent = value(PERCENT), waves = launch.waves,
+    low = bound.LOW }
+  if class == "unknown" then return class, unknown(launch, value, numbers), numbers end
+  local said = ("%s %.1f %% of its peak"):format(numbers.unit, numbers.percent)
+  if class ~= "latency" then return class, said, numbers end
   local small = launch.waves and launch.waves < bound.FULL_WAVE
     and ("; the grid is %.2f of a wave"):format(launch.waves) or ""
-  return "latency", ("no unit at %d %%, at most %s%s"):format(bound.LOW, said, small), numbers
+  return class, ("no unit at %d %%, at most %s%s"):format(bound.LOW, said, small), numbers
 end
 
 

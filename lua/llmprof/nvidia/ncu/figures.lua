@@ -14,23 +14,18 @@ local L1 = "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum"
 -- path, unit, what it must be in (see launches), metrics: the first there is.
 local DIRECT = {
   { "duration", "s", "time", "gpu__time_duration.sum", "gpu__time_duration.avg" },
-  { "throughput.sm", "%", nil, "sm__throughput" .. PCT },
-  { "throughput.memory", "%", nil, "gpu__compute_memory_throughput" .. PCT },
-  { "throughput.dram", "%", nil, "gpu__dram_throughput" .. PCT, "dram__throughput" .. PCT },
-  { "throughput.l2", "%", nil, "lts__throughput" .. PCT },
-  { "throughput.tensor", "%", nil, "sm__pipe_tensor_cycles_active" .. PCT,
-    "sm__pipe_tensor_subpipe_hmma_cycles_active" .. PCT },
-  { "throughput.fp32", "%", nil, "sm__pipe_fma_cycles_active" .. PCT },
-  { "throughput.fp64", "%", nil, "sm__pipe_fp64_cycles_active" .. PCT },
-  { "throughput.alu", "%", nil, "sm__pipe_alu_cycles_active" .. PCT },
-  { "throughput.xu", "%", nil, "sm__inst_executed_pipe_xu" .. PCT },
-  { "throughput.lsu", "%", nil, "sm__inst_executed_pipe_lsu" .. PCT },
-  { "throughput.tex", "%", nil, "sm__inst_executed_pipe_tex" .. PCT },
-  { "throughput.adu", "%", nil, "sm__inst_executed_pipe_adu" .. PCT },
-  { "throughput.uniform", "%", nil, "sm__inst_executed_pipe_uniform" .. PCT },
-  { "throughput.issue", "%", nil, "sm__issue_active" .. PCT },
-  { "occupancy.theoretical", "%", nil, "sm__maximum_warps_per_active_cycle_pct" },
-  { "occupancy.achieved", "%", nil, "sm__warps_active.avg.pct_of_peak_sustained_active" },
+  { "throughput.sm", "%", "percent", "sm__throughput" .. PCT },
+  { "throughput.memory", "%", "percent", "gpu__compute_memory_throughput" .. PCT },
+  { "throughput.alu", "%", "percent", "sm__pipe_alu_cycles_active" .. PCT },
+  { "throughput.xu", "%", "percent", "sm__inst_executed_pipe_xu" .. PCT },
+  { "throughput.lsu", "%", "percent", "sm__inst_executed_pipe_lsu" .. PCT },
+  { "throughput.tex", "%", "percent", "sm__inst_executed_pipe_tex" .. PCT },
+  { "throughput.adu", "%", "percent", "sm__inst_executed_pipe_adu" .. PCT },
+  { "throughput.uniform", "%", "percent", "sm__inst_executed_pipe_uniform" .. PCT },
+  { "throughput.issue", "%", "percent", "sm__issue_active" .. PCT },
+  { "occupancy.theoretical", "%", "percent", "sm__maximum_warps_per_active_cycle_pct" },
+  { "occupancy.achieved", "%", "percent",
+    "sm__warps_active.avg.pct_of_peak_sustained_active" },
   { "occupancy.warps_theoretical", "warp", nil, "sm__maximum_warps_avg_per_active_cycle" },
   { "occupancy.warps_achieved", "warp", nil, "sm__warps_active.avg.per_cycle_active" },
   { "occupancy.limits.barriers", "block", nil, "launch__occupancy_limit_barriers" },
@@ -77,18 +72,8 @@ local function add_direct(put)
     put(row[1], row[2], formula.first(each_metric(row, 4, row[3])))
   end
   for _, row in ipairs(LARGEST) do
-    put(row[1], row[2], formula.largest(each_metric(row, 3)))
+    put(row[1], row[2], formula.largest(each_metric(row, 3, "percent")))
   end
-end
-
-
--- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
--- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
--- memory, L1 among it.
-local function add_l1(put)
-  local active = metric "l1tex__throughput.avg.pct_of_peak_sustained_active"
-  local memory = metric("gpu__compute_memory_throughput" .. PCT)
-  put("throughput.l1", "%", formula.given(formula.least(active, memory), active))
 end
 
 
@@ -191,6 +176,77 @@ local function add_peaks(put, plan)
 end
 
 
+-- ---- how busy the units were ----
+
+-- Percent of a peak.
+local function share(rate, peak)
+  return formula.scale(100, formula.div(rate, peak))
+end
+
+
+-- What a GPU can do at most, per second: what is known of it (llmprof.model.hardware), else
+-- the peak that ncu gives. what: "dram" or a number format, fp64 that of vector units.
+local function limit(what, peak)
+  return formula.first { metric("limit." .. what, "limit"), path("peak." .. peak) }
+end
+
+
+local function percents(...)
+  local list = { ... }
+  for i, name in ipairs(list) do list[i] = metric(name .. PCT, "percent") end
+  return formula.first(list)
+end
+
+
+-- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
+-- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
+-- memory, L1 among it.
+local function l1_percent()
+  local active = metric("l1tex__throughput.avg.pct_of_peak_sustained_active", "percent")
+  local memory = metric("gpu__compute_memory_throughput" .. PCT, "percent")
+  return formula.first {
+    formula.given(formula.given(formula.least(active, memory), active), memory),
+    formula.mul(active, formula.div(metric "l1tex__cycles_active.avg",
+      metric "l1tex__cycles_elapsed.avg")),
+    share(path "rate.l1", path "peak.l1") }
+end
+
+
+-- Of the launch's time its tensor cores need so much for the operations of all types.
+local function tensor_share(plan)
+  local shares = {}
+  for i, total in ipairs(tensor.counts(plan, count)) do
+    local done = path("tensor." .. total.type)
+    local none = formula.unless(formula.number(0), formula.above(done, formula.number(0)))
+    local peak = path("peak.tensor." .. total.type)
+    if total.type ~= "fp64" then
+      peak = limit(tensor.format(total.type), "tensor." .. total.type)
+    end
+    shares[i] = formula.first { formula.given(none, done),
+      share(formula.div(done, path "duration"), peak) }
+  end
+  return formula.sum(shares)
+end
+
+
+-- Percents as ncu measured them, else rates over what the GPU can do.
+local function add_units(put, plan)
+  put("throughput.dram", "%", formula.first {
+    percents("gpu__dram_throughput", "dram__throughput"),
+    share(path "rate.dram", limit("dram", "dram")) })
+  put("throughput.l2", "%", formula.first { percents "lts__throughput",
+    share(metric(L2 .. ".per_second", "derived_rate"), path "peak.l2") })
+  put("throughput.l1", "%", l1_percent())
+  put("throughput.tensor", "%", formula.first {
+    percents("sm__pipe_tensor_cycles_active", "sm__pipe_tensor_subpipe_hmma_cycles_active"),
+    tensor_share(plan) })
+  put("throughput.fp32", "%", formula.first { percents "sm__pipe_fma_cycles_active",
+    share(path "rate.fp32", limit("fp32", "fp32")) })
+  put("throughput.fp64", "%", formula.first { percents "sm__pipe_fp64_cycles_active",
+    share(path "rate.fp64", limit("fp64", "fp64")) })
+end
+
+
 local function add_intensity(put)
   for _, level in ipairs { "dram", "l2", "l1" } do
     put("intensity." .. level, "FLOP/byte",
@@ -205,10 +261,10 @@ function figures.of(names)
   local list, plan = {}, tensor.plan(names)
   local function put(to, unit, tree) list[#list + 1] = { path = to, unit = unit, tree = tree } end
   add_direct(put)
-  add_l1(put)
   add_bytes(put)
   add_flop(put, plan)
   add_peaks(put, plan)
+  add_units(put, plan)
   add_intensity(put)
   return list
 end

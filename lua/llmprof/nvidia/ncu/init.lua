@@ -4,12 +4,13 @@
 --   local launches = assert(ncu.launches "raw.csv")        -- ncu -i X --csv --page raw
 --   for i = 1, #launches do print(launches:get(i, "flop.total")) end
 --
--- ncu.launches(path) -> launches | nil, message, code
+-- ncu.launches(path, limits) -> launches | nil, message, code
 --   Of a raw page: figures of all launches as columns (llmprof.nvidia.ncu.launches). Codes
 --   are those of llmprof.csv (notfound, denied, io, syntax, ...); empty: a good file without
---   launches; unsupported: CSV, but no raw page.
--- ncu.launches_of_text(text)                    the same over the text of a page
--- ncu.launches_of_recording(path)               the same of a collector's recording: as a
+--   launches; unsupported: CSV, but no raw page. limits (optional): what the GPUs can do at
+--   most, of llmprof.model.hardware.
+-- ncu.launches_of_text(text, limits)            the same over the text of a page
+-- ncu.launches_of_recording(path, limits)       the same of a collector's recording: as a
 --   page of it would have them, with what says which launch of the timeline each is
 --
 -- Figures by their paths. What was not measured is nil, never 0. Percentages are 0..100.
@@ -59,10 +60,12 @@
 -- ncu flushes caches and runs kernels alone: take times from nsys.
 --
 -- ncu.bound(launch) -> class, reason, numbers
+--   launch: throughput (% by unit), waves, bytes (dram, l2), as far as they are known.
 --   class: the unit with the largest share of its peak, if that reaches 60 %: DRAM,
---   L2, L1, tensor, fp32, fp64, ALU, issue; SM or memory where only ncu's sum over
---   units was measured; "latency" below; "unknown" where nothing was. numbers:
---   unit, percent (of the busiest), waves, low.
+--   L2, L1, tensor, fp32, fp64, ALU, issue; "some SM unit", "L2 or L1", "DRAM, L2 or L1"
+--   where ncu's sum over units is above those that were measured; "latency" below, where
+--   all are known; "unknown" where it depends on one that is not, L2 and L1 on DRAM, and
+--   where one is above 110 %. numbers: unit, percent (of the busiest), waves, low.
 --
 -- ncu.filter_regex(names) -> "regex:^(a|b)$" | nil, message, code
 --   For ncu --kernel-name: exactly these names. By default ncu matches the

@@ -5,11 +5,13 @@
 -- launches: frame (of C), shared (columns of it that tell classes apart), has (the set of
 -- paths of figures), classes. A class has kernel, device, ranges (open NVTX ranges, outermost
 -- first: "name" or "domain:name"), started (the same of start/stop ranges), whole_range, grid,
--- block, source ("ncu" or "collector"), and rows, the numbers of its rows, ascending.
+-- block, source ("ncu" or "collector"), and rows, the numbers of its rows, ascending. limits:
+-- what launches.of was given.
 local errors = require "llmprof.process.errors"
 local figures = require "llmprof.nvidia.ncu.figures"
 local formula = require "llmprof.nvidia.ncu.formula"
 local ncu_page = require "llmprof.ncu"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local spool = require "llmprof.spool"
 
 local launches = {}
@@ -189,6 +191,8 @@ end
 -- that is not known, its scale is not known either. ncu gives its own derived__ rates no
 -- unit, or one without the "per".
 local KINDS = {
+  percent = { ["%"] = true, [""] = true },
+  limit = { ["1/s"] = true },
   time = { s = true },
   bytes = { byte = true, ["byte/block"] = true },
   byte_rate = { ["byte/s"] = true },
@@ -229,10 +233,35 @@ end
 local NANOSECONDS = { path = "duration_ns", unit = "ns",
   tree = formula.scale(1e9, formula.path "duration") }
 
+-- Adds what each launch's GPU can do at most, as columns "limit.dram" (byte/s), "limit.bf16"
+-- (operations per second) and so on; their names with a unit.
+local function add_limits(frame, limits)
+  local devices = errors.check(frame:group { by = { "device" }, columns = {} })
+  local columns, names = {}, {}
+  local function values_of(name)
+    if names[name] then return names[name].values end
+    local column = { name = "limit." .. name, type = "number", values = {} }
+    for i = 1, #devices do column.values[i] = false end
+    names[name], columns[#columns + 1] = column, column
+    return column.values
+  end
+  for i = 1, #devices do
+    local own = limits(devices:get(i, "device"))
+    for _, name in ipairs(sorted_keys(own)) do values_of(name)[i] = own[name] + 0.0 end
+  end
+  errors.check(frame:extend({ "device" }, #devices, columns))
+  local units = {}
+  for _, column in ipairs(columns) do units[column.name] = "1/s" end
+  return units
+end
+
+
 -- Launches of a table of counters: figures are { path, unit, tree } of metrics that are its
--- columns. units: base units by metric.
-function launches.of(frame, list, units)
-  local source = setmetatable({ units = units, asked = {}, has = {} }, Metrics)
+-- columns. units: base units by metric. limits: a function of a GPU's number that gives what
+-- it can do, as llmprof.model.hardware has it; nil where no GPU is known.
+function launches.of(frame, list, units, limits)
+  local all = setmetatable(limits and add_limits(frame, limits) or {}, { __index = units })
+  local source = setmetatable({ units = all, asked = {}, has = {} }, Metrics)
   local function add(figure)
     local steps = formula.steps(figure.tree, source)
     if not steps then return end
@@ -241,7 +270,9 @@ function launches.of(frame, list, units)
   end
   for _, figure in ipairs(list) do add(figure) end
   add(NANOSECONDS)
-  return made(frame, source.has)
+  local found = made(frame, source.has)
+  found.limits = limits
+  return found
 end
 
 
@@ -254,20 +285,21 @@ end
 
 -- ---- where they come from ----
 
-local function of_page(page, message, code)
+local function of_page(limits, page, message, code)
   if not page then return nil, message, code end
   local units = page:metrics()
   local list = figures.of(units)
   local frame
   frame, message, code = page:counters(asked(list, units))
   if not frame then return nil, message, code end
-  return launches.of(frame, list, units)
+  return launches.of(frame, list, units, limits)
 end
 
 
--- Of a raw page of ncu, by its path or as text: launches | nil, message, code
-function launches.of_page(path) return of_page(ncu_page.open(path)) end
-function launches.of_text(text) return of_page(ncu_page.parse(text)) end
+-- Of a raw page of ncu, by its path or as text: launches | nil, message, code. limits: of
+-- launches.of.
+function launches.of_page(path, limits) return of_page(limits, ncu_page.open(path)) end
+function launches.of_text(text, limits) return of_page(limits, ncu_page.parse(text)) end
 
 
 -- The table of counters of a recording: the frame of launches that were measured, the base
@@ -286,9 +318,9 @@ end
 
 
 -- Launches of a recording, which may be none.
-function launches.of_recording(path)
+function launches.of_recording(path, limits)
   local frame, units = launches.recorded(path)
-  return launches.of(frame, figures.of(units), units)
+  return launches.of(frame, figures.of(units), units, limits)
 end
 
 

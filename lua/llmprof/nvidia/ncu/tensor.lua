@@ -170,6 +170,12 @@ function tensor.peaks(plan, peak)
 end
 
 
+-- The number format whose peak operations on this source type have.
+function tensor.format(source)
+  return source == "fp4_fp6_fp8" and "fp8" or source
+end
+
+
 -- Whether operations on this source type are floating point.
 function tensor.is_float(source)
   return not source:match "^u?int%d"

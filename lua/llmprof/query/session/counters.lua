@@ -16,8 +16,10 @@ local counters = {}
 local check = errors.check
 
 
-local function launches(path)
-  return check(ncu.launches(path))
+-- With the limits of the GPUs of the trace, where there is one.
+local function launches(source)
+  local devices, results = source.trace and source.trace:devices(), source.results or nil
+  return check(ncu.launches(source.counters_path, devices and join.limits(devices, nil, results)))
 end
 
 
@@ -67,9 +69,9 @@ local function add_bound(frame)
 end
 
 
--- The launches of a raw page: a query.
-function counters.frame(path_of_page)
-  local found = launches(path_of_page)
+-- The launches of the raw page of a source: a query.
+function counters.frame(source)
+  local found = launches(source)
   add_stage(found)
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
   for _, figure in ipairs(figures) do
@@ -97,7 +99,7 @@ local keys = { "stage", "part", "name" }
 -- By kernel of a stage: its counters.
 local function index(source)
   local list = kernels.list(source.trace, source.found)
-  join.join(list, launches(source.counters_path), source.found)
+  join.join(list, launches(source), source.found)
   local by_key = {}
   for _, kernel in ipairs(list) do
     by_key[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.counters

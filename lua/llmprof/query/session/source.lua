@@ -357,7 +357,7 @@ end
 
 
 function parts.counters(self)
-  return self.counters_path and counters.frame(self.counters_path)
+  return self.counters_path and counters.frame(self)
 end
 
 

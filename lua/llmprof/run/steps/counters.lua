@@ -9,6 +9,7 @@ local breakdown = require "llmprof.analysis.stages.breakdown"
 local measured = require "llmprof.analysis.counters.measured"
 local ncu = require "llmprof.nvidia.ncu"
 local shorter = require "llmprof.analysis.counters.shorten"
+local words = require "llmprof.report.words"
 local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
@@ -33,16 +34,28 @@ local function lack(ctx, why)
 end
 
 
+-- The GPUs of the timeline, or else of the machine that the capture is of.
+local function devices(ctx)
+  if ctx.state.trace then return ctx.state.trace:devices() end
+  local list, machine = {}, ctx.state.environment and ctx.state.environment.captured_on
+  for i, gpu in ipairs(machine and machine.gpus or {}) do
+    list[i] = { id = gpu.index, name = gpu.name }
+  end
+  return list
+end
+
+
 -- Those of the recording where the collector took them, else of ncu/raw.csv; or nil and why
 -- there are none. Raises what the system failed at.
 local function read_launches(ctx)
   local recording = ctx.run:path(layout.collector.spool)
-  local found = fs.stat(recording) and ncu.launches_of_recording(recording)
+  local limits = counters.limits(devices(ctx), ctx.cfg.hardware or {})
+  local found = fs.stat(recording) and ncu.launches_of_recording(recording, limits)
   if found and #found > 0 then return found end
   local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
-  local launches, message, code = ncu.launches(path)
+  local launches, message, code = ncu.launches(path, limits)
   if not launches and info then errors.raise_systems(message, code) end
   return launches, message
 end
@@ -61,6 +74,7 @@ local function note(joined, plan)
     if joined.elsewhere then
       notes[1] = notes[1] .. (", %.0f %% more in another stage"):format(joined.elsewhere * 100)
     end
+    notes[1] = notes[1] .. words.lacking(joined.lacking)
   end
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)

@@ -140,6 +140,26 @@ describe("llmprof.model.hardware", function()
     assert.equal("conf/hardware/l4.yaml", describe_gpu("NVIDIA X1", { cfg = { name = "l4" } }).file)
   end)
 
+  it("says what each GPU can do", function()
+    local function of(cfg, ...) return hardware.limits({ ... }, cfg) end
+    local h200, x1 = { id = 0, name = "NVIDIA H200", bandwidth = 1 }, { id = 1, name = "X1",
+      bandwidth = 3e12 }
+    local limits = of({}, h200, x1)
+    assert.same({ 4.8e12, 989.4e12, 3e12 }, { limits(0).dram, limits(0).bf16, limits(1).dram })
+    assert.same({}, limits(2))
+    assert.equal(4.8e12, of({}, h200)(7).dram)
+    assert.same({}, of({}, { id = 0, name = "X1", bandwidth = 0 })(0))
+    assert.same({}, of({})(0))
+    assert.equal(2e12, of({ bandwidth_bytes_per_s = 2e12 }, h200)(0).dram)
+    assert.equal(300e9, of({ name = "l4" }, x1)(1).dram)
+  end)
+
+  it("tells from what was described how it was set", function()
+    assert.same({}, hardware.settings(describe_gpu "NVIDIA H200"))
+    assert.same({ name = "l4", bandwidth_bytes_per_s = 2e12 }, hardware.settings(
+      describe_gpu("NVIDIA H200", { cfg = { name = "l4", bandwidth_bytes_per_s = 2e12 } })))
+  end)
+
   it("knows which GPUs there are", function()
     assert.same({ "usage", "hardware.name: no GPU 'h20' (did you mean 'h200'?)",
       "there are: " .. table.concat(files.names("conf/hardware", ".yaml"), ", ") },

@@ -1,9 +1,12 @@
 -- The rules by which figures are made of metrics, one at a time.
+local bound = require "llmprof.nvidia.ncu.bound"
+local launches = require "tests.lua.support.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local records = require "tests.lua.support.records"
 
--- A raw page of one launch: metrics is a list of { name, unit, value }.
-local function launch_of(metrics)
+-- A raw page of one launch: metrics is a list of { name, unit, value }; limits: of
+-- ncu.launches.
+local function launch_of(metrics, limits)
   local header, unit_row, values = { "ID", "Kernel Name" }, { "", "" }, { "0", "k" }
   for _, metric in ipairs(metrics) do
     header[#header + 1], unit_row[#unit_row + 1], values[#values + 1] = table.unpack(metric)
@@ -12,7 +15,7 @@ local function launch_of(metrics)
   for i, cells in ipairs { header, unit_row, values } do
     lines[i] = '"' .. table.concat(cells, '","') .. '"\n'
   end
-  return records.of(assert(ncu.launches_of_text(table.concat(lines))), 1)
+  return records.of(assert(ncu.launches_of_text(table.concat(lines), limits)), 1)
 end
 
 
@@ -167,6 +170,58 @@ describe("llmprof.ncu formulas", function()
 end)
 
 
+describe("llmprof.nvidia.ncu rates over peaks", function()
+  -- Of a launch of 1 ms on a GPU of 4 TB/s, 2 TFLOP/s in fp32, 100 in bf16, 200 in fp8.
+  local function percents(...)
+    local launch = launch_of({ { "gpu__time_duration.sum", "ms", "1" }, ... }, function()
+      return { dram = 4e12, fp32 = 2e12, bf16 = 100e12, fp8 = 200e12 }
+    end)
+    return launch.throughput
+  end
+
+  it("take DRAM's from its bytes", function()
+    assert.near(75, percents({ "dram__bytes_read.sum", "Gbyte", "2" },
+      { "dram__bytes_write.sum", "Mbyte", "1,000" }).dram, 1e-9)
+    assert.near(50, percents({ "dram__bytes.sum.per_second", "Tbyte/s", "2" }).dram, 1e-9)
+    assert.equal(30, percents({ "dram__bytes.sum.per_second", "Tbyte/s", "2" },
+      { "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", "30" }).dram)
+    assert.is_nil(percents({ "dram__bytes_read.sum", "Gbyte", "2" }).dram)
+    assert.is_nil(percents({ "dram__bytes.sum", "furlong", "2" }).dram)
+  end)
+
+  it("take operations by their type", function()
+    local PATH = "sm__ops_path_tensor_"
+    assert.near(60, percents({ PATH .. "src_bf16_dst_fp32.sum", "", "30,000,000,000" },
+      { PATH .. "src_fp8.sum", "", "60,000,000,000" }).tensor, 1e-9)
+    assert.near(10, percents({ PATH .. "op_utcqmma_src_fp4_fp6_fp8_dst_fp32.sum", "",
+      "20,000,000,000" }).tensor, 1e-9)
+    assert.equal(0, percents({ PATH .. "src_int8.sum", "", "0" }).tensor)
+    assert.is_nil(percents({ PATH .. "src_int8.sum", "", "5" }).tensor)
+    local SASS = "smsp__sass_thread_inst_executed_op_%s_pred_on.sum"
+    assert.near(80, percents({ SASS:format "fadd", "inst", "600,000,000" }, { SASS:format "fmul",
+      "inst", "0" }, { SASS:format "ffma", "inst", "500,000,000" }).fp32, 1e-9)
+  end)
+
+  it("are not known without a time or a peak", function()
+    local bytes = { "dram__bytes.sum", "byte", "5" }
+    assert.is_nil(launch_of({ bytes }, function() return { dram = 1 } end).throughput.dram)
+    assert.is_nil(launch_of({ bytes, { "gpu__time_duration.sum", "ns", "5" } }, function()
+      return {}
+    end).throughput.dram)
+    assert.is_nil(launch_of({ bytes, { "gpu__time_duration.sum", "ns", "5" } }).throughput.dram)
+  end)
+
+  it("take L1's share of the launch, not of the cycles in which it was active", function()
+    local active = { "l1tex__throughput.avg.pct_of_peak_sustained_active", "%", "90" }
+    assert.is_nil(percents(active).l1)
+    assert.equal(9, percents(active, { "l1tex__cycles_active.avg", "cycle", "100" },
+      { "l1tex__cycles_elapsed.avg", "cycle", "1000" }).l1)
+    assert.equal(40, percents(active,
+      { "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "%", "40" }).l1)
+  end)
+end)
+
+
 describe("llmprof.nvidia.ncu.bound", function()
   local function answer(throughput, waves)
     local class, reason = ncu.bound { throughput = throughput, waves = waves }
@@ -191,9 +246,40 @@ describe("llmprof.nvidia.ncu.bound", function()
 
   it("calls it latency when no unit reaches 60 %", function()
     assert.same({ "latency", "no unit at 60 %, at most fp32 59.9 % of its peak" },
-      answer { fp32 = 59.9, dram = 12 })
+      answer { fp32 = 59.9, dram = 12, l2 = 9, l1 = 1, sm = 59.9 })
     assert.same({ "latency", "no unit at 60 %, at most DRAM 0.4 % of its peak; the grid is 0.04 "
-      .. "of a wave" }, answer({ sm = 0.18, dram = 0.39 }, 0.04))
+      .. "of a wave" }, answer({ sm = 0.18, dram = 0.39, memory = 0.4 }, 0.04))
+    local all = { dram = 1, l2 = 2, l1 = 3 }
+    for i = 4, #bound.units do all[bound.units[i][1]] = 10 + i end
+    assert.equal("latency", answer(all)[1])
+  end)
+
+  it("does not know what depends on a unit that was not measured", function()
+    assert.same({ "unknown", "L2, L1, SM not measured" }, answer { dram = 12, tensor = 59.9 })
+    assert.same({ "unknown", "SM not measured" }, answer { memory = 12, tensor = 50 })
+    assert.same({ "unknown", "DRAM not measured" }, answer { l2 = 20, l1 = 20, sm = 20 })
+    -- what is busy is so whatever else is; but DRAM keeps L2 and L1 busy
+    assert.equal("DRAM", answer({ dram = 87 })[1])
+    assert.equal("tensor", answer({ tensor = 80 })[1])
+    assert.same({ "unknown", "DRAM not measured" }, answer { l2 = 90, sm = 20, memory = 90 })
+  end)
+
+  it("believes no unit that is far above its peak", function()
+    assert.same({ "unknown", "DRAM at 230 % of its peak cannot be" },
+      answer { dram = 230, memory = 90, sm = 90 })
+    assert.equal("DRAM", answer({ dram = 102 })[1])
+  end)
+
+  it("has the same class as a formula over columns", function()
+    local cases = { { dram = 87 }, { dram = 12, tensor = 5 }, { sm = 10, memory = 20 }, {},
+      { l2 = 90, sm = 20 }, { dram = 230 }, { sm = 90, memory = 20 }, { memory = 91, sm = 10 } }
+    local list = {}
+    for i, throughput in ipairs(cases) do list[i] = { kernel = "f", throughput = throughput } end
+    local found = launches(list)
+    found.frame:compute { name = "class", type = "integer", steps = found:steps(bound.formula) }
+    for i, throughput in ipairs(cases) do
+      assert.equal(answer(throughput)[1], bound.names[found.frame:get(i, "class")])
+    end
   end)
 
   it("says which units a sum may be of that were not measured", function()

@@ -17,11 +17,11 @@ describe("llmprof.analysis.counters.join", function()
   local found = { declared = { { name = "prefill" }, { name = "sam", parent = "prefill" },
     { name = "mine:decode" } } }
 
-  -- A launch as llmprof.ncu gives it; grid along x.
+  -- A launch as llmprof.ncu gives it, all of it idle; grid along x.
   local function launch(kernel, grid, more)
     local record = { kernel = kernel, grid = { x = grid, y = 1, z = 1 },
-      block = { x = 128, y = 1, z = 1 }, throughput = {}, occupancy = {}, flop = {}, bytes = {},
-      tensor = {} }
+      block = { x = 128, y = 1, z = 1 }, throughput = { dram = 0, l2 = 0, l1 = 0, sm = 0 },
+      occupancy = { achieved = 0 }, flop = { total = 0 }, bytes = {}, tensor = {} }
     for key, value in pairs(more or {}) do record[key] = value end
     return record
   end
@@ -72,7 +72,7 @@ describe("llmprof.analysis.counters.join", function()
     assert.same({ launches = 3, matched = 1, kernels = 1, coverage = 0.6, stages = {
       { name = "prefill", coverage = 0.6 } } }, joined)
     local said = list[1].counters
-    assert.same({ "exact", 1, 0.6, "unknown" },
+    assert.same({ "exact", 1, 0.6, "latency" },
       { said.match, said.launches, said.shape_share, said.bound })
   end)
 
@@ -160,12 +160,52 @@ describe("llmprof.analysis.counters.join", function()
 
   it("leaves out what not every launch has", function()
     local list = { kernel("f()", "prefill") }
-    join(list, { launch("f()", 4, { flop = { total = 100 }, bytes = { dram = 0 } }),
-      launch("f()", 4, { bytes = { dram = 0 }, duration = 1e-6 }) }, found)
+    join(list, { launch("f()", 4, { flop = { total = 100 }, bytes = { dram = 0 },
+      throughput = {} }), launch("f()", 4, { flop = {}, bytes = { dram = 0 }, throughput = {},
+      duration = 1e-6 }) }, found)
     local said = list[1].counters
     assert.same({ nil, 0, nil, nil },
       { said.flop_per_launch, said.dram_bytes_per_launch, said.intensity, said.measured_ns })
-    assert.equal("no throughput was measured", said.bound_reason)
+    assert.equal("L2, L1, SM not measured, peak of DRAM not known", said.bound_reason)
+  end)
+
+  it("has no counters of launches that say nothing but their time", function()
+    local list = { kernel("f()", "prefill") }
+    local joined = join(list, { launch("f()", 4, { throughput = {}, occupancy = {}, flop = {},
+      duration = 1e-6 }) }, found)
+    assert.same({ launches = 1, matched = 0, kernels = 0, coverage = 0, stages = {
+      { name = "prefill", coverage = 0 } } }, joined)
+    assert.is_nil(list[1].counters)
+  end)
+
+  it("says which figures the measured launches lack", function()
+    local list = { kernel("f()", "prefill"), kernel("g()", "prefill") }
+    local joined = join(list, { launch("f()", 4, { throughput = { dram = 5, sm = 5 } }),
+      launch("g()", 4, { throughput = { dram = 5 }, occupancy = {} }) }, found)
+    assert.same({ { name = "L2", coverage = 0 }, { name = "L1", coverage = 0 },
+      { name = "SM", coverage = 0.3 }, { name = "occupancy", coverage = 0.3 } }, joined.lacking)
+  end)
+
+  it("goes by the timeline where the launches say no time", function()
+    local one = kernel("f()", "prefill") -- of this shape 2 calls of 60 ns in all
+    local records = launches { launch("f()", 4, { bytes = { dram = 24 }, throughput = {} }) }
+    records.limits = function() return { dram = 1e9 } end
+    counters.join({ one }, records, found)
+    assert.same({ 80.0, "DRAM", 80.0 },
+      { one.counters.dram_percent, one.counters.bound, one.counters.bound_percent })
+    local timeless = kernel("f()", "prefill")
+    join({ timeless }, { launch("f()", 4, { throughput = { dram = 70 } }),
+      launch("f()", 4, { throughput = { dram = 80 } }) }, found)
+    assert.equal(75, timeless.counters.dram_percent)
+  end)
+
+  it("takes the launches of the kernel's own GPU, where there are some", function()
+    local list = { kernel("f()", "prefill"), kernel("f()", "prefill"), kernel("f()", "prefill") }
+    for i, one in ipairs(list) do one.device = i - 1 end
+    join(list, { launch("f()", 4, { device = 0, throughput = { dram = 10 } }),
+      launch("f()", 4, { device = 1, throughput = { dram = 90 } }) }, found)
+    assert.same({ 10, 90, 50 }, { list[1].counters.dram_percent, list[2].counters.dram_percent,
+      list[3].counters.dram_percent })
   end)
 
   it("joins no launch whose kernel has no name", function()

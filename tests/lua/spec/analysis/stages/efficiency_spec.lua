@@ -314,12 +314,15 @@ describe("llmprof.analysis.kernels.limits", function()
       kernel({ flop_per_launch = 4, tensor_flop_per_launch = 0, dram_bytes_per_launch = 40 },
         { id = 2 }),
       kernel { flop_per_launch = 0, dram_bytes_per_launch = 40 },
-      kernel { match = "name", flop_per_launch = 5 }, kernel(nil) })
+      kernel { match = "name", flop_per_launch = 5 }, kernel(nil),
+      kernel { dram_bytes_per_launch = 40, bound = "DRAM" } })
     assert.same({ kernel = 1, stage = "decode", intensity = 3.0, l2_intensity = 1.5, rate = 30.0,
-      unit = "tensor", share = 0.5, bound = "compute" }, made.kernels[1])
+      unit = "tensor", share = 0.5, bound = "compute", dram_rate = 10.0 }, made.kernels[1])
     assert.same({ kernel = 2, stage = "decode", intensity = 0.1, rate = 2.0, unit = "vector",
-      share = 0.5, bound = "memory" }, made.kernels[2])
-    assert.same({ 2, 2 }, { #made.kernels, made.left_out })
+      share = 0.5, bound = "memory", dram_rate = 20.0 }, made.kernels[2])
+    assert.same({ kernel = 1, stage = "decode", share = 0.5, bound = "memory", dram_rate = 20.0 },
+      made.kernels[3])
+    assert.same({ 3, 2 }, { #made.kernels, made.left_out })
     assert.same({ 100, 10, 50, 70 }, { made.roofs.tensor.per_s, made.roofs.vector.per_s,
       made.roofs.dram.per_s, made.roofs.l2.per_s })
   end)
