@@ -11,6 +11,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local recipe = require "llmprof.recipe"
+local recorded = require "llmprof.run.capture.recorded"
 local spawn = require "llmprof.spawn"
 local vendors = require "llmprof.nvidia.vendors"
 local workload = require "llmprof.run.workload"
@@ -43,6 +44,7 @@ end
 local function check_configuration(state)
   local composed = config.of_recipe(state.made, state.file, state.words)
   state.cfg = composed.tree
+  recorded.check(state.made, composed)
   local said = {}
   for i, vendor in ipairs(vendors) do
     said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)

@@ -427,8 +427,9 @@ end
 -- Compose. given: options (declared by the recipe), recipe (its values as a
 -- tree), recipe_name, identify (the recipe's function), file (path), overrides (parsed),
 -- trusted_only (see config.untrusted_runs).
--- The result: values (by dotted key), origins, declared, tree, untrusted (the origins that may
--- be a stranger's: the file, presets of the recipe's folders).
+-- The result: values (by dotted key), origins, declared, tree, file (the origin of the file's
+-- values; nil without), untrusted (the origins that may be a stranger's: the file, presets of
+-- the recipe's folders).
 function config.compose(given)
   local layers = setmetatable({
     declared = config.declare(given.options), values = {}, origins = {}, untrusted = {},
@@ -441,7 +442,7 @@ function config.compose(given)
   local file, file_name = {}, nil
   if given.file then
     file, file_name = load_file(layers.declared, given.file)
-    layers.untrusted[file_name] = true
+    layers.untrusted[file_name], layers.file = true, file_name
   end
   local own, own_name = user.settings()
   local recipe = given.recipe or {}

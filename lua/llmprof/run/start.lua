@@ -21,6 +21,7 @@ local out = require "llmprof.io.output"
 local pipeline = require "llmprof.run.pipeline"
 local private = require "llmprof.bundle.private"
 local progress = require "llmprof.run.progress"
+local recorded = require "llmprof.run.capture.recorded"
 local resources = require "llmprof.resources"
 local trace_cache = require "llmprof.trace.cache"
 
@@ -185,6 +186,7 @@ end
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
 -- Returns how many things were left out, such as files of ranks that are cut, and the run.
 function start.run(given, composed)
+  recorded.check(given.recipe, composed)
   check_trust(given, composed)
   limits.apply(composed.tree.limits)
   trace_cache.keep(composed.tree.cache.bytes)

@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local recipe_argument = require "llmprof.cli.arguments"
+local recorded = lazy "llmprof.run.capture.recorded"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local start = lazy "llmprof.run.start"
 
@@ -101,6 +102,7 @@ function command.run(given, words)
   if given["print-config"] then
     out.write(config.to_yaml(composed))
   elseif given["dry-run"] then
+    recorded.check(wanted.recipe, composed)
     out.write(dry_run.text(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
   else
     local left_out = start.run(wanted, composed)

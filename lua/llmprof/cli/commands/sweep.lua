@@ -35,17 +35,6 @@ that are done already are kept; one that fails does not stop the others.]],
 
 -- ---- what is going to run ----
 
--- Options of the workload were what they were when a capture was recorded: its
--- figures under another value's name would be false.
-local function check_recorded(made, entry, cfg)
-  if cfg.capture ~= "recorded" then return end
-  for _, key in ipairs(recorded.unheard(made, entry.keys)) do
-    errors.raise("usage", ("%s: a recorded capture has it as it was"):format(key),
-      { hint = "run the sweep where there is a GPU, or vary recorded=DIR1,DIR2" })
-  end
-end
-
-
 -- What one run of a combination is to do, in llmprof.run.start's words.
 local function wanted_of(made, given, settings)
   return { recipe = made, settings = settings, config = given.config,
@@ -59,7 +48,7 @@ local function check_all(made, given, list)
   local root
   for _, entry in ipairs(list) do
     local composed = start.compose(wanted_of(made, given, entry.words))
-    check_recorded(made, entry, composed.tree)
+    recorded.check(made, composed)
     root = root or composed.tree.run.root
   end
   return root

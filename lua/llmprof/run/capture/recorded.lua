@@ -2,6 +2,7 @@
 -- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
 -- llmprof.run.capture says what a source of captures is.
 local artifacts = require "llmprof.bundle.artifacts"
+local command_line = require "llmprof.process.command_line"
 local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
@@ -9,6 +10,7 @@ local files = require "llmprof.io.files"
 local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local document = require "llmprof.io.document"
+local input_list = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
 local lazy = require "llmprof.io.lazy"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -84,39 +86,101 @@ function recorded.captured_with(ctx)
 end
 
 
--- What analysing a capture takes from the configuration; all else was decided when it
--- was recorded.
+-- ---- what is set ----
+
+-- What analysing a capture takes from the configuration.
 local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true,
   cpu_stacks = true }
 
+-- What else is done as it is set: where the bundle lies and what it may take, what is left
+-- out, how kernels are selected; and names of programs, none of which is run.
+local followed = { capture = true, recorded = true, mode = true, out = true, limits = true,
+  cache = true, ncu = true, tools = true, python = true, timeline = true, ["run.id"] = true,
+  ["run.root"] = true, ["workload.operators_trace"] = true }
 
--- Is a key of llmprof's own one of these? The recipe's options never are.
+-- Values that are followed of keys whose others are not.
+local values = { counters = { on = true, auto = true, off = true },
+  operators = { on = true, off = true } }
+
+
+-- Is a key of llmprof's own one of those? The recipe's options never are.
 function recorded.heeds(key)
   return defaults[key] ~= nil and heeded[key:match "^[^.]+"] == true
 end
 
 
--- Of these keys those that are options of the recipe's own. They are for its
--- workload, and change nothing in what was recorded of it.
-function recorded.unheard(made, keys)
-  local list = {}
-  for _, key in ipairs(keys) do
-    if made.options[key] then list[#list + 1] = key end
-  end
-  return list
+local function is_followed(key, value)
+  if not defaults[key] then return false end
+  local some = values[key]
+  return recorded.heeds(key) or followed[key] or followed[key:match "^[^.]+"]
+    or some and some[value] or false
 end
 
 
--- Which settings of the command line change nothing in what was recorded.
-function recorded.note(ctx)
-  local set = {}
-  for _, key in ipairs(sorted_keys(ctx.config.origins)) do
-    if ctx.config.origins[key] == config.COMMAND_LINE then set[#set + 1] = key end
+-- Does a list of inputs have those that the workload ran on?
+local function has_inputs(path, folder)
+  local metrics = errors.unless_systems(document.read(folder .. "/"
+    .. layout.recorded_name(layout.workload.metrics), "metrics"))
+  local ran = metrics and metrics.inputs or {}
+  local given = path and input_list.read(path) or {}
+  for i, input in ipairs(given) do
+    if not (ran[i] and input.sha256 and ran[i].sha256 == input.sha256) then return false end
   end
-  local unheard = recorded.unheard(ctx.recipe, set)
-  return "none needed for a recorded capture" .. (#unheard > 0
-    and ", in which this changes nothing: " .. table.concat(unheard, " ") or "")
+  return #given > 0 and #given == #ran
 end
+
+
+local function text_of(value)
+  return type(value) == "string" and value ~= "" and value or yaml.encode_line(value)
+end
+
+
+-- The value that a capture was made with: as text, nil where it does not say.
+local function value_of(tree, key)
+  for name in key:gmatch "[^.]+" do
+    if type(tree) ~= "table" then return nil end
+    tree = tree[name]
+  end
+  return tree ~= nil and tree ~= command_line.HIDDEN and text_of(tree) or nil
+end
+
+
+-- Is a key set by the command line? Or an option of the recipe by the file of --config, which
+-- may be the config.yaml of a bundle and hold every key: to what is not its default.
+local function is_set(composed, key)
+  local origin, default = composed.origins[key], composed.declared[key][2]
+  if origin == config.COMMAND_LINE then return true end
+  return origin == composed.file and not defaults[key]
+    and (default == nil or text_of(default) ~= text_of(composed.values[key]))
+end
+
+
+-- A capture is what it was recorded as: its figures under the name of another setting would
+-- be false. Raises where what it does not follow is set to another value than it was recorded
+-- with. composed: of llmprof.recipe.config.
+function recorded.check(made, composed)
+  local cfg, wrong = composed.tree, {}
+  local folder = cfg.capture == "recorded" and find_folder(cfg, made)
+  if not folder then return end
+  local with = recorded.captured_with { cfg = cfg, recipe = made }
+  for _, key in ipairs(sorted_keys(composed.origins)) do
+    local value = composed.values[key]
+    if is_set(composed, key) and not is_followed(key, value) then
+      local was, is = value_of(with, key), value ~= nil and text_of(value) or "null"
+      if is ~= was and not (key == "inputs.manifest" and has_inputs(value, folder)) then
+        wrong[#wrong + 1] = ("%s=%s (%s)"):format(key, is, was and "it has " .. was
+          or "it does not say what it had")
+      end
+    end
+  end
+  if #wrong > 0 then
+    errors.raise("usage", "a recorded capture cannot follow " .. table.concat(wrong, ", "),
+      { hint = "leave that out, or measure anew where there is a GPU: capture=auto" })
+  end
+end
+
+
+function recorded.note() return "none needed for a recorded capture" end
 
 
 -- The timeline that is there before anything runs.
@@ -213,10 +277,16 @@ function recorded.timeline(ctx)
 end
 
 
-function recorded.counters(ctx) return take(ctx, "counters") end
+function recorded.counters(ctx)
+  if ctx.cfg.counters == "off" then return false, "counters=off" end
+  return take(ctx, "counters")
+end
 
 
-function recorded.operators(ctx) return take(ctx, "operators") end
+function recorded.operators(ctx)
+  if ctx.cfg.operators == "off" then return false, "operators=off" end
+  return take(ctx, "operators")
+end
 
 
 return recorded

@@ -56,9 +56,9 @@ describe("llmprof record", function()
     assert.same({ 3, "<...>", { "cuda", "nvtx", "osrt" } }, { with.infer.max_new_tokens,
       with.dataset.subset_filelist, with.nsys.trace })
     for _, key in ipairs { "out", "run", "tools", "python" } do assert.is_nil(with[key], key) end
-    local again = live.run { "capture=recorded", "recorded=" .. folder, "infer.max_new_tokens=9" }
+    local again = live.run { "capture=recorded", "recorded=" .. folder, "top_n.kernels=9" }
     local written = yaml.decode(again:read "config.yaml")
-    assert.same({ 9, 3 }, { written.infer.max_new_tokens,
+    assert.same({ 9, 20, 3 }, { written.top_n.kernels, written.captured_with.top_n.kernels,
       written.captured_with.infer.max_new_tokens })
   end)
 

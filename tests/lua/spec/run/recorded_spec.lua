@@ -1,8 +1,11 @@
 -- Recorded captures, and the list of what runs left behind.
 local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
+local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.run.capture.recorded"
 
 describe("llmprof.run.capture.recorded", function()
@@ -46,9 +49,49 @@ describe("llmprof.run.capture.recorded", function()
     assert.same({}, about_of(top()))
   end)
 
-  it("heeds no option of the workload", function()
-    assert.same({ "a.b" }, recorded.unheard({ options = { ["a.b"] = { "Text", 1 } } },
-      { "a.b", "top_n.kernels" }))
+  it("refuses settings that change nothing of it", function()
+    local made = recipe.load "recipes/deepseek_ocr.lua"
+    local function said(...)
+      local composed = config.of_recipe(made, nil, { "capture=recorded", ... })
+      local ok, err = errors.call(recorded.check, made, composed)
+      return not ok and { err.kind, err.message } or nil
+    end
+    local FIXTURE = "recorded=tests/fixtures/deepseek_ocr" -- of 9 tokens
+    assert.same({ "usage", "a recorded capture cannot follow infer.batch=16 (it has 1), "
+      .. "nsys.sample=process-tree (it has none)" },
+      said(FIXTURE, "infer.batch=16", "nsys.sample=process-tree", "infer.max_new_tokens=9"))
+    assert.same({ "usage", "a recorded capture cannot follow infer.batch=1 (it does not say what "
+      .. "it had)" }, said("recorded=tests/fixtures/small", "infer.batch=1"))
+    assert.same({ "usage", "a recorded capture cannot follow counters=ncu (it does not "
+      .. "say what it had)" },
+      said(FIXTURE, "counters=ncu"))
+    assert.is_nil(said(FIXTURE, "counters=off", "operators=off", "top_n.kernels=3", "mode=deep",
+      "model.dtype=fp16", "hardware.name=h200", "ncu=deep", "ncu.budget_s=3", "out=x", "run.id=y",
+      "tools.ncu=z", "limits.rows=5"))
+    assert.is_nil(said("recorded=" .. top() .. "/none", "infer.batch=16"))
+  end)
+
+  it("follows a list of the inputs that it ran on", function()
+    local made, list = recipe.load "recipes/deepseek_ocr.lua", top() .. "/inputs.yaml"
+    local function is_refused(digest)
+      assert(fs.write(list, ("files: [{ name: a, sha256: %s }]"):format(digest)))
+      return not errors.call(recorded.check, made, config.of_recipe(made, nil, {
+        "capture=recorded", "recorded=tests/fixtures/deepseek_ocr", "inputs.manifest=" .. list }))
+    end
+    local ran_on = recorded.inputs(opened "tests/fixtures/deepseek_ocr").files
+    assert.is_false(is_refused(ran_on[1].sha256))
+    assert.is_true(is_refused(("0"):rep(64)))
+  end)
+
+  it("refuses an option that a file of settings has another value for", function()
+    local made, path = recipe.load "recipes/deepseek_ocr.lua", top() .. "/settings.yaml"
+    local function check(text)
+      assert(fs.write(path, text))
+      return errors.call(recorded.check, made, config.of_recipe(made, path,
+        { "capture=recorded", "recorded=tests/fixtures/deepseek_ocr" }))
+    end
+    assert.is_true((check "{ infer: { batch: 1, max_new_tokens: 64 }, nsys: { sample: none } }"))
+    assert.is_false((check "infer: { batch: 16 }"))
   end)
 
   it("lists its files and their sizes", function()
@@ -88,6 +131,10 @@ describe("llmprof.run.capture.recorded", function()
     assert.is_true(recorded.timeline(ctx))
     assert.is_true(recorded.counters(ctx))
     assert.is_true(recorded.operators(ctx))
+    ctx.cfg.counters, ctx.cfg.operators = "off", "off"
+    assert.same({ false, "counters=off" }, { recorded.counters(ctx) })
+    assert.same({ false, "operators=off" }, { recorded.operators(ctx) })
+    ctx.cfg.counters, ctx.cfg.operators = "on", "on"
     for _, name in ipairs { "nsys/run.sqlite", "workload/metrics.json", "ncu/raw.csv",
       "workload/operators.json" } do
       assert.is_true(ctx.run:has(name), name)
