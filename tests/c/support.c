@@ -29,12 +29,17 @@ size_t test_live_blocks(void) {
   return live;
 }
 
+/* One by one, or further and further apart. */
+static size_t next_allocation(size_t n) {
+  return n + (getenv("LLMPROF_TEST_FEW") ? 1 + n / 8 : 1);
+}
+
 void test_every_allocation(test_body body, void *arg) {
   static const llmprof_allocator counting = {counting_reallocate,
                                              counting_release};
   llmprof_set_allocator(&counting);
   bool done = false;
-  for (size_t n = 1; !done; n++) {
+  for (size_t n = 1; !done; n = next_allocation(n)) {
     size_t before = live;
     llmprof_error err = {0};
     made = 0;

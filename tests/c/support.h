@@ -18,7 +18,8 @@
 /* Run `body` again and again, with the first, the second, ... allocation of
  * the core failing, until it runs through without a failure. body returns
  * true on success; on false the error must be LLMPROF_NOMEM. Fails the test
- * if memory leaks or the body fails although no allocation did. */
+ * if memory leaks or the body fails although no allocation did. With
+ * LLMPROF_TEST_FEW in the environment not every allocation has its turn. */
 typedef bool (*test_body)(void *arg, llmprof_error *err);
 void test_every_allocation(test_body body, void *arg);
 
