@@ -5,7 +5,7 @@ local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local document = require "llmprof.io.document"
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
@@ -60,7 +60,7 @@ end
 
 
 local function latency(results)
-  local times = first_times.latency(results)
+  local times = overhead.latency_of(results)
   local made, profiled = {}, nil
   for key, of in pairs { ttft_ns = "ttft", tpot_ns = "tpot", tokens_per_s = "tokens_per_s" } do
     local time = times[of]
@@ -73,8 +73,8 @@ end
 
 
 local function stage(results, one)
-  local time, profiled = first_times.stage(results, one)
-  local made, _, idle = one.efficiency or {}, first_times.idle(results, one)
+  local time, profiled = overhead.time_of(results, one)
+  local made, _, idle = one.efficiency or {}, overhead.idle_of(results, one)
   local function figure(key) return known(made[key] and made[key].value) end
   return { key = one.name, parent = known(one.parent), time_ns = known(time),
     profiled_ns = known(profiled), gpu_busy_ns = known(one.gpu_busy_ns),

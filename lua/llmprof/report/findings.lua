@@ -1,6 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local layout = require "llmprof.bundle.layout"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
@@ -141,7 +141,7 @@ end
 
 -- Time per token of a stage, as the stage's own time is.
 local function per_token(results, stage, time)
-  local tpot = first_times.latency(results).tpot
+  local tpot = overhead.latency_of(results).tpot
   if tpot and range_name.role(stage.name) == "decode" then return tpot.first.mean_ns end
   return stage.ns_per_token * time / stage.wall.mean_ns
 end
@@ -150,7 +150,7 @@ end
 -- "decode takes 131.1 ms (16.4 ms per token; 179.3 ms under the profiler), of
 -- which the GPU works 24.0 ms".
 local function stage_time(results, stage)
-  local time, profiled = first_times.stage(results, stage)
+  local time, profiled = overhead.time_of(results, stage)
   local aside = {}
   if stage.ns_per_token and stage.wall.mean_ns > 0 then
     aside[1] = ("%s per %s"):format(words.ms(per_token(results, stage, time)),

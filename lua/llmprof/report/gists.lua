@@ -1,7 +1,7 @@
 -- What a section of a report comes to, in a few words: results -> text, nil where there is
 -- nothing to say.
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -22,7 +22,7 @@ function gists.stages(results)
   local said = {}
   for _, stage in ipairs(results.stages) do
     if stage.wall and not stage.parent then
-      said[#said + 1] = ("%s %s"):format(stage.name, words.ms((first_times.stage(results, stage))))
+      said[#said + 1] = ("%s %s"):format(stage.name, words.ms((overhead.time_of(results, stage))))
     end
   end
   return #said > 0 and table.concat(said, ", ") or nil
@@ -72,7 +72,7 @@ end
 
 
 function gists.aggregates(results)
-  local tpot = first_times.latency(results).tpot
+  local tpot = overhead.latency_of(results).tpot
   return tpot and "TPOT " .. words.ms(tpot.first.mean_ns) or nil
 end
 

@@ -2,7 +2,7 @@
 -- first, how far to trust it. As blocks.
 local blocks = require "llmprof.report.blocks"
 local findings = require "llmprof.report.findings"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -55,7 +55,7 @@ end
 -- The figures that everybody asks for first, without the profiler where that was
 -- measured; those that were not measured are not there. nil without any.
 function head.tiles(results)
-  local latency, whole, list = first_times.latency(results), results.efficiency or {}, {}
+  local latency, whole, list = overhead.latency_of(results), results.efficiency or {}, {}
   for _, key in ipairs { "ttft", "tpot" } do
     local figure = latency[key]
     if figure then
@@ -82,7 +82,7 @@ end
 local function longest(results)
   local stage, taken, most = nil, nil, 0
   for _, one in ipairs(results.stages) do
-    local time = not one.parent and one.wall and first_times.stage(results, one)
+    local time = not one.parent and one.wall and overhead.time_of(results, one)
     if time and time * one.wall.count > most then
       stage, taken, most = one, time, time * one.wall.count
     end

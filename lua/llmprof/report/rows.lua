@@ -1,6 +1,6 @@
 -- Rows of the report's tables, from results.
 local errors = require "llmprof.process.errors"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -185,8 +185,8 @@ function rows.stages(results)
     local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
       { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
-    row.time_ns, row.profiled_ns = first_times.stage(results, stage)
-    row.gpu_idle_ns, row.idle_share = first_times.idle(results, stage)
+    row.time_ns, row.profiled_ns = overhead.time_of(results, stage)
+    row.gpu_idle_ns, row.idle_share = overhead.idle_of(results, stage)
     row.cpu_ns = cpu_time(stage)
     if stage.parent then row.bound = nil end
     list[i] = row
@@ -338,10 +338,10 @@ end
 
 -- Stages without a parent; per token or step where no TPOT says it.
 function rows.aggregates(results)
-  local list, tpot = {}, first_times.latency(results).tpot
+  local list, tpot = {}, overhead.latency_of(results).tpot
   for _, stage in ipairs(results.stages) do
     if not stage.parent and stage.wall then
-      local time, profiled = first_times.stage(results, stage)
+      local time, profiled = overhead.time_of(results, stage)
       list[#list + 1] = { label = stage.name, time_ns = time, profiled_ns = profiled,
         std_ns = stage.wall.std_ns, count = stage.wall.count }
       if stage.ns_per_token and not tpot and stage.wall.mean_ns > 0 then
@@ -443,7 +443,7 @@ end
 -- TTFT, TPOT and tokens/s over the repeats, without the profiler where that was
 -- measured, then under it.
 function rows.latency(results)
-  local latency, list = first_times.latency(results), {}
+  local latency, list = overhead.latency_of(results), {}
   pair(list, "TTFT", latency.ttft, latency_row,
     ttft_note(results, latency.ttft and latency.ttft.profiled))
   pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled

@@ -5,7 +5,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 
@@ -39,7 +39,7 @@ local function reader_of_tags()
       :gsub(", input_op_ids = .*", "", 1)
     local said = known[text]
     if not said then
-      said = named.read(text) or {}
+      said = range_name.read_text(text) or {}
       said = { operator = said.operator, path = said.path,
         shapes = said.operator and shapes_of(text) }
       known[text] = said

@@ -4,7 +4,7 @@
 local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local joined = require "llmprof.analysis.kernels.operators"
@@ -45,7 +45,7 @@ local function reader(marks)
     if known[row] then return known[row] end
     local name, parent = marks:get(row + 1, "name"), marks:get(row + 1, "parent")
     local above = parent and read(parent) or {}
-    local made = { module = name and named.path(name) or above.module, stage = above.stage,
+    local made = { module = name and range_name.module_path(name) or above.module, stage = above.stage,
       name = above.name }
     if not made.stage and name and not name:find "^ProfilerStep#" then
       made.stage, made.name = row, name

@@ -6,7 +6,7 @@ local unwritten = {}
 
 
 -- A recipe that is called like a trace. stages: names, or nil: those of the trace
--- (llmprof.analysis.stages.outermost).
+-- (llmprof.analysis.stages.infer).
 function unwritten.recipe(path, stages)
   local made = recipe.recipe { name = unwritten.name_of(path), stages = stages,
     workload = function() return recipe.fail "a trace is no program that could be run" end }

@@ -2,7 +2,6 @@
 -- repeats that count, a few launches of each launch configuration, as many
 -- kernels as the budget allows.
 local errors = require "llmprof.process.errors"
-local largest_first = require "llmprof.analysis.counters.largest_first"
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -261,10 +260,10 @@ local function filters_in(wanted, found, cfg, given)
   local focus = counter_plan.focus(include, found)
   if include and not focus then return include, nil end
   if focus then wanted = both(wanted, focus) end
-  local order = given and largest_first.order(wanted, found, given.all)
+  local order = given and shorter.range_order(wanted, found, given.all)
   local first = given and (given.shortened and 1 or first_used(found)) or 1
   if order and first < given.repeats then
-    return ranges_of(wanted, found), largest_first.instances(order, first)
+    return ranges_of(wanted, found), shorter.used_instances(order, first)
   end
   return ranges_of(wanted, found), not (given and given.shortened) and instances_of(wanted, found)
     or nil

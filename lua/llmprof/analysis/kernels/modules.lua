@@ -1,10 +1,10 @@
 -- Modules of the model, its layers and the framework's operators, from NVTX ranges that
--- name them (llmprof.analysis.kernels.range_texts). An operation of the GPU belongs to the
+-- name them (llmprof.trace.nvtx_names). An operation of the GPU belongs to the
 -- innermost module, layer and operator around its launch. Modules of different layers are
 -- one, "model.layers.*.mlp".
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -23,7 +23,7 @@ local check = errors.check
 -- By kind: list of { tag, what it is called }, and own, the tags of the ranges that are
 -- such a thing: those in a layer are not the layer. nil where none is there.
 local function tags_by_kind(ranges)
-  local lists, tags = {}, named.tags(ranges)
+  local lists, tags = {}, range_name.tags_by_kind(ranges)
   for _, kind in ipairs(kinds) do
     local list = { own = {} }
     lists[kind] = list

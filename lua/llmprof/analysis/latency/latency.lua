@@ -8,7 +8,6 @@
 -- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
 -- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
 local cold = require "llmprof.analysis.stages.warmup"
-local distribution = require "llmprof.analysis.latency.distribution"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -233,7 +232,7 @@ local function tpot_of(by_repeat, source, counted)
   end
   local all = flat(runs)
   if #all == 0 then all, source = means, "stage" end
-  local result = distribution.of(all)
+  local result = own_times.distribution(all)
   if not result then return nil end
   result.source = source
   if source ~= "stage" then
@@ -257,7 +256,7 @@ local function host_of(decodes)
       end
     end
   end
-  local result = distribution.of(times)
+  local result = own_times.distribution(times)
   if not result then return nil end
   local lead = statistics.describe(leads)
   result.values_ns, result.lead_ns, result.lead_max_ns = nil, lead.mean, lead.max
@@ -301,7 +300,7 @@ end
 
 
 local function ttft_of(values, served)
-  local result = distribution.of(values)
+  local result = own_times.distribution(values)
   if result and served then result.source = "clients" end
   return result
 end

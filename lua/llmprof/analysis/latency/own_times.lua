@@ -1,12 +1,35 @@
 -- Latency by the workload's own clock: what its metrics.json says of prefill and
 -- decode. Without a profiler it is the only one there is.
 local cold = require "llmprof.analysis.stages.warmup"
-local distribution = require "llmprof.analysis.latency.distribution"
+local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
 local own_times = {}
 
+
+-- ---- distributions ----
+
+-- Times as results keep them.
+
+-- More single values than this are not kept in results.json.
+local MOST_VALUES = 4096
+
+
+-- { count, mean_ns, std_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, values_ns } of
+-- times in ns; percentiles as far as there are values enough. nil for none.
+function own_times.distribution(values)
+  local described = statistics.describe(values)
+  if not described then return nil end
+  local result = { count = described.count, mean_ns = described.mean, std_ns = described.std,
+    min_ns = described.min, max_ns = described.max }
+  statistics.add_percentiles(result, values)
+  if #values <= MOST_VALUES then result.values_ns = json.list(values) end
+  return result
+end
+
+
+-- ---- the workload's clock ----
 
 -- The record of the stage that is this to the model in a repeat, and its name.
 local function record_of(rep, role)
@@ -119,7 +142,7 @@ function own_times.plain(runs, repeats)
   end
   if #ttft == 0 and #tpot == 0 then return nil end
   local rate = statistics.describe(rates)
-  return { runs = #runs, ttft = distribution.of(ttft), tpot = distribution.of(tpot),
+  return { runs = #runs, ttft = own_times.distribution(ttft), tpot = own_times.distribution(tpot),
     tokens_per_s = rate and { count = rate.count, mean = rate.mean, std = rate.std,
       batch = batch } }
 end

@@ -1,6 +1,5 @@
 -- A load on a serving engine: what its clients saw, whether the rate was held, how many
 -- requests were good ones; and the engine's own numbers meanwhile. Of metrics.json.
-local distribution = require "llmprof.analysis.latency.distribution"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
@@ -68,7 +67,7 @@ function served.load(metrics)
   local given = metrics and metrics.load
   if not given then return nil end
   local seconds = number(given.duration_s)
-  local answer = distribution.of(own_times.requests_ns(metrics, "ms"))
+  local answer = own_times.distribution(own_times.requests_ns(metrics, "ms"))
   return { kind = given.kind, arrivals = given.arrivals, rate_per_s = number(given.rate_per_s),
     planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
     requests = given.requests, completed = given.completed, failed = given.failed,
@@ -77,8 +76,8 @@ function served.load(metrics)
     completed_per_s = per_second(given.completed, seconds),
     tokens_per_s = per_second(tokens_of(metrics, "tokens"), seconds),
     prompt_tokens_per_s = per_second(tokens_of(metrics, "prompt_tokens"), seconds),
-    ttft = distribution.of(own_times.requests_ns(metrics, "ttft_ms")),
-    tpot = distribution.of(own_times.requests_ns(metrics, "tpot_ms")),
+    ttft = own_times.distribution(own_times.requests_ns(metrics, "ttft_ms")),
+    tpot = own_times.distribution(own_times.requests_ns(metrics, "tpot_ms")),
     answer = answer, unqueued_per_s = unqueued_per_s(given, answer),
     slo = goals(given.slo, given.requests, seconds) }
 end

@@ -3,7 +3,7 @@
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 
 local outermost = {}
 
@@ -94,7 +94,7 @@ local function is_no_stage(tag)
   for _, pattern in ipairs(OF_PYTORCH) do
     if tag:find(pattern) then return true end
   end
-  return is_engines(tag) or named.read(tag) ~= nil
+  return is_engines(tag) or range_name.read_text(tag) ~= nil
 end
 
 

@@ -3,7 +3,7 @@
 local collectives = require "llmprof.collectives"
 local errors = require "llmprof.process.errors"
 local layers = require "llmprof.analysis.stages.layers"
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local rank_view = require "llmprof.analysis.serving.ranks"
@@ -50,7 +50,7 @@ end
 -- Which ranges name such a thing, "path" of a module or "operator": list of { tag, name },
 -- as trace:label takes them.
 local function tags_of(made, what)
-  made.named = made.named or named.tags(check(made.trace:frame "ranges"))
+  made.named = made.named or range_name.tags_by_kind(check(made.trace:frame "ranges"))
   local list = {}
   for _, entry in ipairs(made.named) do
     if entry.read[what] then list[#list + 1] = { entry.tag, entry.read[what] } end
@@ -171,7 +171,7 @@ end
 
 -- The number of the layer that a module's path leads through.
 local function layer_of(module)
-  local read = module and named.read(module)
+  local read = module and range_name.read_text(module)
   return read and read.layer and math.tointeger(tonumber(read.layer:match "%d+$"))
 end
 

@@ -5,7 +5,7 @@ local clock = require "llmprof.io.clock"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
-local first_times = lazy "llmprof.analysis.latency.first_times"
+local overhead = lazy "llmprof.analysis.latency.overhead"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
@@ -69,12 +69,12 @@ end
 
 local function row_of(run, now)
   local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
-  local latency, began = first_times.latency(results), clock.seconds(manifest.started)
+  local latency, began = overhead.latency_of(results), clock.seconds(manifest.started)
   local decode = results.stages and evidence.find(results, "decode")
   return {
     id = run.id, recipe = manifest.recipe, model = results.model and results.model.name,
     ttft_ns = mean(latency.ttft), tpot_ns = mean(latency.tpot),
-    decode_ns = decode and first_times.stage(results, decode) or nil, status = manifest.status,
+    decode_ns = decode and overhead.time_of(results, decode) or nil, status = manifest.status,
     started = manifest.started, age = began and clock.age(now - began),
   }
 end

@@ -2,7 +2,7 @@
 -- terminal and as charts in sweep.md.
 local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.report.columns"
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
@@ -167,7 +167,7 @@ local function stage_rows(entry, opened)
   local rows = {}
   for _, stage in ipairs(opened.results.stages) do
     local ms, basis = value_of(stage.name .. ".ms", opened)
-    local _, idle = first_times.idle(opened.results, stage)
+    local _, idle = overhead.idle_of(opened.results, stage)
     rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
       parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
       idle_share = idle, kernels = stage.kernels, launches = stage.launches,

@@ -1,6 +1,6 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
-local first_times = require "llmprof.analysis.latency.first_times"
+local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
 local rows = require "llmprof.report.rows"
 
@@ -64,7 +64,7 @@ function charts.categories(results)
     for _, row in ipairs(stage.categories) do
       add(series, known[row.category] and row.category or REST, i, #stages, row.gpu_time_ns)
     end
-    add(series, "GPU idle", i, #stages, (first_times.idle(results, stage)))
+    add(series, "GPU idle", i, #stages, (overhead.idle_of(results, stage)))
   end
   order[#order + 1] = REST
   order[#order + 1] = "GPU idle"

@@ -4,7 +4,6 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local errors = require "llmprof.process.errors"
-local largest_first = require "llmprof.analysis.counters.largest_first"
 local ncu = require "llmprof.nvidia.ncu.command"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
@@ -87,7 +86,7 @@ end
 local function repeats_needed(ctx)
   local stages = {}
   for _, kernel in ipairs(ctx.state.kernels) do stages[kernel.stage] = true end
-  return largest_first.order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
+  return shorter.range_order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
 end
 
 

@@ -1,5 +1,5 @@
 -- What texts of ranges name of a model.
-local named = require "llmprof.analysis.kernels.range_texts"
+local range_name = require "llmprof.trace.nvtx_names"
 
 
 describe("texts of ranges", function()
@@ -17,7 +17,7 @@ describe("texts of ranges", function()
     ["execute_context_0(0)_generation_8(8)"] = false, ["LLM:decode"] = false, [""] = false,
   } do
     it("are read: " .. tag, function()
-      assert.same(wanted, named.read(tag) or false)
+      assert.same(wanted, range_name.read_text(tag) or false)
     end)
   end
 end)

@@ -4,7 +4,7 @@ local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
 local waiting = require "llmprof.analysis.stages.idle_causes"
-local waits = require "llmprof.analysis.stages.waits"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 
 -- Two decodes of three steps each in both processes; a step launches a kernel and
 -- waits for it.
@@ -74,7 +74,7 @@ describe("stages of two processes side by side", function()
 
   it("wait for the GPU once a step", function()
     local kernels = { { name = "gemm(float *)", category = "gemm" } }
-    local groups = waits.grouper(trace, found.ops, kernels)(decodes())
+    local groups = breakdown.waits_grouper(trace, found.ops, kernels)(decodes())
     local calls = 0
     for _, group in ipairs(groups) do calls = calls + group.calls end
     assert.equal(3, calls)
