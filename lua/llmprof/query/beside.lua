@@ -4,7 +4,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
-local row = require "llmprof.query.row"
+local show = require "llmprof.query.show"
 local spans = require "llmprof.spans"
 
 local beside = {}
@@ -50,7 +50,7 @@ end
 -- One more column, of get(row) for every row.
 function beside.computed(rows, name, get, unit)
   local values = {}
-  local reader, move = row.reader(rows)
+  local reader, move = show.row_reader(rows)
   for i = 1, #rows do
     move(i)
     values[i] = get(reader) or false

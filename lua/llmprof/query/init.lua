@@ -15,7 +15,6 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
-local row = require "llmprof.query.row"
 local show = require "llmprof.query.show"
 local tables = require "llmprof.tables"
 
@@ -119,7 +118,7 @@ end
 -- The first rows, as tables by column: what a table renderer reads.
 local function list_rows(self, limit)
   local rows, names, list = rows_of(self), shown_names(self), {}
-  for i = 1, math.min(limit, #rows) do list[i] = row.new(rows, i, names) end
+  for i = 1, math.min(limit, #rows) do list[i] = show.new_row(rows, i, names) end
   return list
 end
 
@@ -128,7 +127,7 @@ end
 
 local function where_function(self, wanted)
   local rows, chosen = rows_of(self), {}
-  local reader, move = row.reader(rows)
+  local reader, move = show.row_reader(rows)
   for i = 1, #rows do
     move(i)
     if wanted(reader) then chosen[#chosen + 1] = i end
@@ -426,7 +425,7 @@ function methods:rows()
   local rows, names, i = rows_of(self), shown_names(self), 0
   return function()
     i = i + 1
-    if i <= #rows then return row.new(rows, i, names) end
+    if i <= #rows then return show.new_row(rows, i, names) end
   end
 end
 
@@ -487,7 +486,7 @@ function Frame:__index(key)
   if math.type(key) == "integer" then
     local rows = rows_of(self)
     if key < 1 or key > #rows then return nil end
-    return row.new(rows, key, shown_names(self))
+    return show.new_row(rows, key, shown_names(self))
   end
   local method = methods[key]
   if method then return method end

@@ -4,11 +4,8 @@
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
-local rank_rows = require "llmprof.report.rank_rows"
+local section_rows = require "llmprof.report.section_rows"
 local rows = require "llmprof.report.rows"
-local served_rows = require "llmprof.report.served_rows"
-local stack_rows = require "llmprof.report.stack_rows"
-
 local sections = {}
 
 local by_name = {}
@@ -33,15 +30,15 @@ local list = {
   { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
   { "aggregates", "Aggregates" },
   { "latency", "Latency" },
-  { "load", "Load", rows = served_rows.load },
-  { "load_times", "What clients waited for", rows = served_rows.times },
-  { "engine_metrics", "The engine's own numbers", rows = served_rows.engine },
+  { "load", "Load", rows = section_rows.load_rows },
+  { "load_times", "What clients waited for", rows = section_rows.time_rows },
+  { "engine_metrics", "The engine's own numbers", rows = section_rows.engine_rows },
   { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = stack_rows.functions },
-  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = stack_rows.frames },
+    rows = section_rows.function_rows },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = section_rows.frame_rows },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -57,9 +54,9 @@ local list = {
   { "silent", "Rules that found nothing",
     rows = function(results) return results.advice and results.advice.silent or {} end },
   { "ranks", "Ranks", rows = of_ranks "ranks" },
-  { "pipeline", "Stages of the pipeline", rows = rank_rows.pipeline },
-  { "rank_stages", "Stages by rank", rows = rank_rows.stages },
-  { "steps", "Steps", rows = rank_rows.steps },
+  { "pipeline", "Stages of the pipeline", rows = section_rows.pipeline },
+  { "rank_stages", "Stages by rank", rows = section_rows.stages },
+  { "steps", "Steps", rows = section_rows.steps },
   { "idle_threads", "Threads while the GPU waited", rows = of_ranks "idle_threads" },
   { "step_rows", "Single steps", rows = of_ranks "step_rows" },
   { "collectives", "Collectives", rows = of_ranks "collectives" },
@@ -67,11 +64,11 @@ local list = {
   { "layers", "Communication by layer", rows = of_ranks "layers" },
   { "rank_kernels", "Kernels over all ranks", rows = of_ranks "kernels" },
   { "rank_files", "Files and their clocks", rows = of_ranks "files" },
-  { "requests", "What clients saw", rows = rank_rows.requests },
-  { "request_rows", "Requests and their steps", rows = rank_rows.request_rows },
-  { "kv_transfers", "KV caches between ranks", rows = rank_rows.kv_transfers },
-  { "engine_looks", "The engine's own numbers beside the steps", rows = rank_rows.engine_looks },
-  { "left_out", "Left out", rows = rank_rows.left_out },
+  { "requests", "What clients saw", rows = section_rows.requests },
+  { "request_rows", "Requests and their steps", rows = section_rows.request_rows },
+  { "kv_transfers", "KV caches between ranks", rows = section_rows.kv_transfers },
+  { "engine_looks", "The engine's own numbers beside the steps", rows = section_rows.engine_looks },
+  { "left_out", "Left out", rows = section_rows.left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },

@@ -1,7 +1,7 @@
 -- Sampled stacks as blocks, and as lines.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
-local stack_rows = require "llmprof.report.stack_rows"
+local section_rows = require "llmprof.report.section_rows"
 local text = require "llmprof.text"
 
 local stacks = {}
@@ -123,7 +123,7 @@ end
 -- ---- the section ----
 
 local function functions(stage, most)
-  local rows = stack_rows.of(stage, "functions")
+  local rows = section_rows.stack_rows(stage, "functions")
   local shown = table.move(rows, 1, math.min(#rows, most), 1, {})
   return blocks.join(
     blocks.table { name = "stage_functions", columns = columns.stage_functions, rows = shown },

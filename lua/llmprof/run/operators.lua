@@ -45,7 +45,8 @@ local function reader(marks)
     if known[row] then return known[row] end
     local name, parent = marks:get(row + 1, "name"), marks:get(row + 1, "parent")
     local above = parent and read(parent) or {}
-    local made = { module = name and range_name.module_path(name) or above.module, stage = above.stage,
+    local made = { module = name and range_name.module_path(name) or above.module,
+      stage = above.stage,
       name = above.name }
     if not made.stage and name and not name:find "^ProfilerStep#" then
       made.stage, made.name = row, name

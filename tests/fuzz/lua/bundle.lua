@@ -4,10 +4,12 @@ local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local render = { "llmprof.report.kernels", "llmprof.report.operators", "llmprof.report.html",
-  "llmprof.report.full", "llmprof.report.stakeholder" }
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
+local documents = require "llmprof.report.documents"
+
+local render = { documents.kernels, documents.full, documents.stakeholder,
+  require("llmprof.report.operators").render, require("llmprof.report.html").render }
 
 local FIXTURE = "tests/fixtures/compare/graph"
 local ROOT = given.folder()
@@ -34,7 +36,7 @@ assert(results_file.read(RUN .. "/" .. layout.results))
 
 local function render_all()
   local results = results_file.load(RUN .. "/" .. layout.results)
-  for _, name in ipairs(render) do require(name).render(results, "full") end
+  for _, one in ipairs(render) do one(results, "full") end
 end
 
 

@@ -9,7 +9,6 @@ local out = require "llmprof.io.output"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
-local windows = require "llmprof.cli.windows"
 local user = require "llmprof.recipe.user"
 
 local command = {
@@ -41,6 +40,42 @@ speedscope.app and flame graph tools. --stage, --from and --to keep samples by t
   completes = "run",
 }
 
+
+-- ---- windows ----
+
+-- Windows: stretches of time, { first, last } in ns, last not included.
+
+-- The same time as windows in order that do not overlap.
+function command.merge_windows(list)
+  local sorted, merged = table.move(list, 1, #list, 1, {}), {}
+  table.sort(sorted, function(a, b)
+    if a.first ~= b.first then return a.first < b.first end
+    return a.last < b.last
+  end)
+  for _, window in ipairs(sorted) do
+    local before = merged[#merged]
+    if before and window.first <= before.last then
+      before.last = math.max(before.last, window.last)
+    else
+      merged[#merged + 1] = { first = window.first, last = window.last }
+    end
+  end
+  return merged
+end
+
+
+-- What of windows in order lies between two times.
+function command.clip_windows(list, first, last)
+  local clipped = {}
+  for _, window in ipairs(list) do
+    local from, to = math.max(window.first, first), math.min(window.last, last)
+    if from < to then clipped[#clipped + 1] = { first = from, last = to } end
+  end
+  return clipped
+end
+
+
+-- ---- the command ----
 
 local check = errors.check
 
@@ -82,7 +117,7 @@ local function stage_windows(trace, names)
     local starts, ends = found:values "start", found:values "end"
     for i, start in ipairs(starts) do list[#list + 1] = { first = start, last = ends[i] } end
   end
-  return windows.merge(list)
+  return command.merge_windows(list)
 end
 
 
@@ -94,7 +129,7 @@ local function wanted(trace, given)
   if first >= last then errors.raise("usage", "--from must be before --to") end
   local list = given.stage and stage_windows(trace, given.stage)
     or { { first = math.mininteger, last = math.maxinteger } }
-  list = windows.clip(list, first, last)
+  list = command.clip_windows(list, first, last)
   if #list == 0 then
     errors.raise("usage", "no range of that name is open between --from and --to")
   end

@@ -10,12 +10,12 @@ local fs = require "llmprof.fs"
 local job = lazy "llmprof.run.job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
+local documents = lazy "llmprof.report.documents"
 local page = lazy "llmprof.report.html"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
 local scene = lazy "llmprof.analysis.timeline.encode"
-local report = lazy "llmprof.report.full"
 local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
@@ -140,7 +140,7 @@ local function write_bundle(given, words, parts, bytes, results_of)
   local events = rank_view.events(made)
   if events then run:write(layout.events, events) end
   run:write(layout.reports.page, page.render(results, SECTIONS, events))
-  run:write(layout.reports.full, report.render(results, SECTIONS))
+  run:write(layout.reports.full, documents.full(results, SECTIONS))
   run:set_partial(results.ranks.left_out)
   run:finish "done"
   return results

@@ -3,7 +3,7 @@
 local columns = require "llmprof.query.columns"
 local group = require "llmprof.query.group"
 local query = require "llmprof.query"
-local session_globals = require "llmprof.query.session.globals"
+local session_globals = require("llmprof.query.session.words").globals
 local sorted_keys = require("llmprof.tables.keys").sorted
 local source = require "llmprof.query.session.source"
 local sys = require "llmprof.sys"

@@ -7,7 +7,7 @@
 --
 -- Nothing is read before it is used.
 local errors = require "llmprof.process.errors"
-local globals = require "llmprof.query.session.globals"
+local globals = require("llmprof.query.session.words").globals
 local nearest = require "llmprof.tables.suggest"
 
 local session = {}

@@ -2,7 +2,7 @@
 -- finding-NUMBER.
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
-local flame = require "llmprof.report.html.flame"
+local charts = require "llmprof.report.html.charts"
 local html = require "llmprof.tables.html"
 local multiples = require "llmprof.report.multiples"
 local sections = require "llmprof.report.sections"
@@ -231,7 +231,7 @@ function kinds.multiples(block)
 end
 
 
-kinds.flame = flame.render
+kinds.flame = charts.flame
 
 
 function kinds.timeline(block)

@@ -6,9 +6,8 @@ local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
-local page = require "llmprof.nvidia.ncu.page"
 local plan = require "llmprof.collector.plan"
-local selection = require "llmprof.run.selection"
+local step = require "llmprof.run.steps.select"
 local spool = require "llmprof.spool"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
@@ -116,7 +115,7 @@ function collected.launch_lines(ctx, path)
   local list = kernels.list(trace, found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
   local chosen, count = {}, ctx.cfg.top_n.launches_per_kernel
-  for _, kernel in ipairs(selection.make(ctx, list, found).chosen) do
+  for _, kernel in ipairs(step.select_kernels(ctx, list, found).chosen) do
     if kernel.mangled_name and #kernel.shapes > 0 then chosen[#chosen + 1] = kernel end
   end
   table.sort(chosen, function(a, b)
@@ -188,7 +187,7 @@ function collected.keep(ctx)
     return false, wanted > 0 and ("none of %d launches could be measured"):format(wanted)
       or reason(ctx.run, path, trace_file.open(path))
   end
-  ctx.run:write(layout.counters, page.text(frame, units))
+  ctx.run:write(layout.counters, launches.page_text(frame, units))
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
   end

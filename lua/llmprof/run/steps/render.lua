@@ -1,7 +1,9 @@
 -- The reports, from results.json and nothing else.
+local documents = require "llmprof.report.documents"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local operators = require "llmprof.report.operators"
 local recipe = require "llmprof.recipe"
 
 local step = { name = "render", summary = "write the reports",
@@ -9,14 +11,15 @@ local step = { name = "render", summary = "write the reports",
   makes = {} }
 
 -- What renders each, of layout.reports.
-local renderers = { page = "llmprof.report.html", full = "llmprof.report.full",
-  summary = "llmprof.report.stakeholder", kernels = "llmprof.report.kernels",
-  operators = "llmprof.report.operators" }
+local renderers = {
+  page = function(...) return require("llmprof.report.html").render(...) end,
+  full = documents.full, summary = documents.stakeholder, kernels = documents.kernels,
+  operators = operators.render }
 
 -- In the order of their names, as they are told.
 local reports = {}
 for key, file in pairs(layout.reports) do
-  reports[#reports + 1] = { file = file, renderer = renderers[key] }
+  reports[#reports + 1] = { file = file, render = renderers[key] }
 end
 table.sort(reports, function(a, b) return a.file < b.file end)
 
@@ -29,7 +32,7 @@ function step.run(ctx)
     and errors.check(fs.read(ctx.run:path(layout.events))) or nil
   local names = {}
   for i, report in ipairs(reports) do
-    ctx.run:write(report.file, require(report.renderer).render(results, ctx.cfg.report, events))
+    ctx.run:write(report.file, report.render(results, ctx.cfg.report, events))
     names[i] = report.file
   end
   if ctx.recipe.render then

@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
 local results_file = require "llmprof.bundle.results_file"
+local report = require "tests.lua.support.reports"
 
 local reports = { ["report.html"] = "html", ["report.md"] = "full", ["kernels.md"] = "kernels",
   ["operators.md"] = "operators", ["stakeholder_summary.md"] = "stakeholder" }
@@ -27,7 +28,7 @@ end
 local function render_all(given)
   local read, pages = assert(json.decode(assert(json.encode(given)))), {}
   for name, module in pairs(reports) do
-    pages[name] = require("llmprof.report." .. module).render(read, order)
+    pages[name] = report(module, read, order)
     assert.is_nil(leaked(pages[name]), name)
   end
   return pages

@@ -1,4 +1,4 @@
-local windows = require "llmprof.cli.windows"
+local command = require "llmprof.cli.commands.export"
 
 -- { { 1, 2 }, ... } as windows.
 local function of(bounds)
@@ -8,23 +8,23 @@ local function of(bounds)
 end
 
 
-describe("llmprof.cli.windows", function()
+describe("llmprof.cli.commands.export", function()
   it("merges what overlaps or touches", function()
     assert.same(of { { 1, 6 }, { 8, 9 } },
-      windows.merge(of { { 8, 9 }, { 3, 4 }, { 1, 5 }, { 5, 6 } }))
-    assert.same({}, windows.merge {})
+      command.merge_windows(of { { 8, 9 }, { 3, 4 }, { 1, 5 }, { 5, 6 } }))
+    assert.same({}, command.merge_windows {})
   end)
 
   it("leaves its arguments alone", function()
     local given = of { { 1, 3 }, { 2, 5 } }
-    windows.merge(given)
+    command.merge_windows(given)
     assert.same(of { { 1, 3 }, { 2, 5 } }, given)
   end)
 
   it("clips", function()
     local given = of { { 1, 4 }, { 6, 9 } }
-    assert.same(of { { 2, 4 }, { 6, 7 } }, windows.clip(given, 2, 7))
-    assert.same({}, windows.clip(given, 4, 6))
-    assert.same(given, windows.clip(given, math.mininteger, math.maxinteger))
+    assert.same(of { { 2, 4 }, { 6, 7 } }, command.clip_windows(given, 2, 7))
+    assert.same({}, command.clip_windows(given, 4, 6))
+    assert.same(given, command.clip_windows(given, math.mininteger, math.maxinteger))
   end)
 end)

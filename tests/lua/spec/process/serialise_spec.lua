@@ -1,9 +1,9 @@
 local json = require "llmprof.json"
-local packed_tree = require "llmprof.process.serialise"
+local process_pool = require "llmprof.process.pool"
 
-local function there_and_back(value) return packed_tree.unpack(packed_tree.pack(value)) end
+local function there_and_back(value) return process_pool.unpack(process_pool.pack(value)) end
 
-describe("llmprof.process.serialise", function()
+describe("llmprof.process.pool", function()
   it("gives back what it took", function()
     for _, value in ipairs { true, false, 0, -1, math.mininteger, math.maxinteger, 0.0, 2.0, 0.1,
       math.huge, "", "a\0b.\255", {}, { 1, 2.0, { x = { y = "z" }, [7] = false } } } do
@@ -26,15 +26,15 @@ describe("llmprof.process.serialise", function()
   it("refuses what it cannot tell", function()
     for _, value in ipairs { { print }, { [print] = 1 }, { io.stdout }, setmetatable({}, {}),
       json.ordered({ a = 1 }, { "a" }) } do
-      assert.has_error(function() packed_tree.pack(value) end)
+      assert.has_error(function() process_pool.pack(value) end)
     end
   end)
 
   it("refuses what it did not pack", function()
-    local whole = packed_tree.pack { a = { 1, 2.5, "text" } }
+    local whole = process_pool.pack { a = { 1, 2.5, "text" } }
     for size = 0, #whole - 1 do
-      assert.has_error(function() packed_tree.unpack(whole:sub(1, size)) end)
+      assert.has_error(function() process_pool.unpack(whole:sub(1, size)) end)
     end
-    assert.has_error(function() packed_tree.unpack(whole .. "t") end)
+    assert.has_error(function() process_pool.unpack(whole .. "t") end)
   end)
 end)

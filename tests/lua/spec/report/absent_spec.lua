@@ -8,6 +8,7 @@ local made = require "tests.lua.support.made"
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
+local report = require "tests.lua.support.reports"
 
 local FIXTURE = "tests/fixtures/compare/graph"
 local BESIDE = { layout.manifest, layout.config, layout.workload.metrics }
@@ -29,7 +30,7 @@ end
 
 local function check_reports(results)
   for _, name in ipairs { "kernels", "operators", "full", "stakeholder" } do
-    check_said(require("llmprof.report." .. name).render(results, CHAPTERS), name)
+    check_said(report(name, results, CHAPTERS), name)
   end
   require("llmprof.report.html").render(results, CHAPTERS) -- its scripts know what nan is
   for _, section in ipairs(sections.all()) do

@@ -4,6 +4,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local document = require "llmprof.io.document"
 local results = require "tests.lua.support.results"
+local report = require "tests.lua.support.reports"
 
 local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
   "advice" }
@@ -15,7 +16,7 @@ end
 
 
 local function render(name, given, sections)
-  return require("llmprof.report." .. name).render(through_json(given), sections or order)
+  return report(name, through_json(given), sections or order)
 end
 
 

@@ -1,6 +1,56 @@
+-- The words of the prompt: what a session has, and what its frames do.
+local words = {}
+
+
+-- The globals of a session, in the order they are listed: name, what it is, an example. What
+-- several files have is of the first that has it.
+words.globals = {
+  { "kernels", "every kernel: a frame",
+    'kernels:group("short"):sum("dur"):sort("-dur"):top(5)' },
+  { "ops", "kernels, copies, sets and graphs: a frame",
+    'ops:group("kind"):sum("dur")' },
+  { "transfers", "memory copies and sets: a frame",
+    'transfers:group("name"):sum("bytes")' },
+  { "api", "calls of the CUDA API: a frame",
+    'api:group("name"):sum("dur"):sort("-dur"):top(5)' },
+  { "ranges", "NVTX ranges: a frame",
+    'ranges:group("tag"):sum("dur")' },
+  { "stages", "every time a stage ran: a frame",
+    'stages:group("stage"):agg("count", "mean dur", "mean busy")' },
+  { "steps", "passes of the model, of each rank: a frame",
+    'steps:where { phase = "decode" }:stats("interval")' },
+  { "collectives", "kernels that communicate, with who waits for whom: a frame",
+    'collectives:group("world"):sum("waiting")' },
+  { "gaps", "times in which a GPU had nothing to do: a frame",
+    'gaps:sort("-dur"):top(10)' },
+  { "layers", "layers of the model in each step: a frame",
+    'layers:group("layer"):mean("dur")' },
+  { "samples", "hardware samples, in percent of the most that is possible: a frame",
+    'samples:mean("dram_read")' },
+  { "cpu_samples", "what the CPU was in, sampled: a frame",
+    'cpu_samples:group("stage", "name"):sum("weight"):sort("-weight"):top(10)' },
+  { "counters", "launches that ncu measured: a frame",
+    'counters:group("bound"):count()' },
+  { "overlap", "overlap(a, b): how much of the time of two frames both ran",
+    "overlap(kernels, transfers)" },
+  { "results", "results.json of the run",
+    "results.stages[1].name" },
+  { "run", "the run: id, dir, recipe, status, manifest",
+    "run.id" },
+  { "trace", "the trace itself, as llmprof.trace opens it",
+    "trace:info()" },
+  { "sql", "sql[[SELECT ...]] on the export: a frame",
+    "sql[[SELECT count(*) AS n FROM StringIds]]" },
+  { "files", "what was opened: files[2].kernels is that of the second",
+    "files[1]" },
+  { "help", "help(x) about a method, a column or a global",
+    'help "where"' },
+}
+
+
 -- What frames do: name, how it is called, what it gives, an example; in the order they are
 -- of use.
-return {
+words.methods = {
   { "where", 'where { stage = "decode", dur = { ">", 1e6 } }',
     "the rows that satisfy all conditions; a value, a list of values, or a comparison: "
       .. "== ~= < <= > >=, ~ and !~ (holds a text or matches a Lua pattern); "
@@ -76,3 +126,6 @@ return {
   { "save", 'save("x.csv")', "write the columns shown to a file: .csv, .json, .md or .txt",
     'stages:save("stages.csv")' },
 }
+
+
+return words
