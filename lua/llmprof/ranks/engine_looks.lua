@@ -2,7 +2,7 @@
 -- began since the look before.
 local statistics = require "llmprof.statistics"
 local json = require "llmprof.json"
-local request_steps = require "llmprof.ranks.request_steps"
+local requests = require "llmprof.ranks.requests"
 
 local engine_looks = {}
 
@@ -48,7 +48,7 @@ end
 function engine_looks.of(metrics, frame, epoch)
   local samples = metrics and metrics.engine_metrics and metrics.engine_metrics.samples or {}
   local steps = frame and epoch and #samples > 1
-    and request_steps.of_first_rank(frame, { "begin", "batch", "length" })
+    and requests.of_first_rank(frame, { "begin", "batch", "length" })
   if not steps then return nil end
   local made, met = json.list {}, false
   for i = 1, math.min(#samples, MOST) do

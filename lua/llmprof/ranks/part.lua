@@ -5,7 +5,6 @@ local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local idle_threads = require "llmprof.ranks.idle_threads"
 local json = require "llmprof.json"
-local labels = require "llmprof.ranks.labels"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
@@ -93,7 +92,7 @@ end
 -- How the steps of a trace are known: { source, engine, frame, enclosed, time (the
 -- column of an operation that says in which it is) }; nil when they are not.
 local function find_steps(trace, list, given)
-  local found = labels.find(trace, given.marks)
+  local found = members.find_labels(trace, given.marks)
   if found then
     return { source = found.source, engine = found.engine and found.engine.name,
       time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,

@@ -1,7 +1,6 @@
 -- Stages of a serving engine: prefill, mixed and decode are its steps, as its labels
 -- mark them in each rank. A step's work counts for it wherever it runs; its length is
 -- that of core/ranks/step_table.h.
-local labels = require "llmprof.ranks.labels"
 local members = require "llmprof.ranks.members"
 local part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
@@ -83,7 +82,7 @@ end
 -- steps; nil where they do not, or where a stage that is asked for is a range.
 -- declared: the stages asked for; any: has one of them a range?
 function engine_stages.find(trace, declared, any)
-  local found = labels.find(trace)
+  local found = members.find_labels(trace)
   if not found or found.source ~= "labels" then return nil end
   if any and names_others(declared, found) then return nil end
   local list, known = part.steps(trace, rank_view.knowledge())

@@ -8,7 +8,7 @@
 -- the whole run.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local labels = require "llmprof.ranks.labels"
+local members = require "llmprof.ranks.members"
 local stages = require "llmprof.analysis.stages.find"
 
 local cpu_samples = { reads = { "trace", "found", "stacks" },
@@ -75,7 +75,7 @@ end
 
 -- Tags of an engine's steps with their phases.
 local function engine_tags(trace)
-  local found, list = labels.find(trace), {}
+  local found, list = members.find_labels(trace), {}
   for tag, step in pairs(found and found.steps or {}) do
     if step.phase then list[#list + 1] = { tag, step.phase } end
   end
