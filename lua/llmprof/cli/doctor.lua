@@ -2,19 +2,88 @@
 -- anything.
 local checks = require "llmprof.cli.checks"
 local collector = require("llmprof.collector.library").vendor
-local collector_probe = require "llmprof.cli.collector_probe"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
+local library = require "llmprof.collector.library"
 local ncu = require "llmprof.nvidia.ncu.command"
 local nsys = require "llmprof.nvidia.nsys"
+local plan = require "llmprof.collector.plan"
+local process = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
+local spool = require "llmprof.spool"
+local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
 local trace_cache = require "llmprof.trace.cache"
+local trace_file = require "llmprof.trace.file"
 
 local doctor = {}
+
+
+-- ---- the collector ----
+
+-- What of the collector works on this machine: a program of one kernel is run under it,
+-- once for the timeline and once for counters.
+
+-- Seconds for a kernel.
+local PATIENCE = 120
+
+
+-- What the collector said of a problem, or how the program ended.
+local function complaint(trace, result)
+  for _, said in ipairs(errors.check(trace:diagnostics())) do
+    if said.severity ~= "info" then return said.text end
+  end
+  return result.ok and "nothing was recorded" or "the program of one kernel failed"
+end
+
+
+-- Runs it with a plan: read(trace, path) of what was recorded, or nil and why not.
+local function try(path, words, read)
+  local folder <close> = spools.scratch(os.getenv "TMPDIR" or "/tmp")
+  local environment = library.environment(path, { folder = folder.path,
+    plan = folder.path .. "/plan" })
+  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, plan.of_words(words)))
+  local result, message = process.run({ sys.executable(), "probe" }, { env = environment,
+    on_line = function() end, kill_group = true, helper = true,
+    timeout = PATIENCE })
+  if not result then return nil, message end
+  local all = folder.path .. "/all"
+  if spools.gather(folder.path, all) == 0 then
+    return nil, "it was not loaded into a program that uses CUDA"
+  end
+  local trace = trace_file.open(all)
+  local found = read(trace, all)
+  local why = not found and complaint(trace, result) or nil
+  trace:close()
+  return found, why
+end
+
+
+-- { kernels }, or nil and why there is no timeline.
+local function timeline(path)
+  return try(path, { "units=timeline" }, function(trace)
+    local kernels = #errors.check(trace:frame "kernels")
+    return kernels > 0 and { kernels = kernels } or nil
+  end)
+end
+
+
+-- { metrics, passes } of one launch, or nil and why there are no counters.
+local function counters(path)
+  return try(path, { "units=counters", "launch=*|*|*|*|*|0" }, function(_, all)
+    local opened = errors.check(spool.open(all))
+    local launches = errors.check(opened:frame "counters"):where { error = 0 }
+    if #launches == 0 then return nil end
+    return { passes = launches:values("passes")[1],
+      metrics = #errors.check(opened:frame "metrics") }
+  end)
+end
+
+
+-- ---- the machine ----
 
 -- Less free disk than this is too little for a report, in bytes.
 local ENOUGH_DISK = 5e9
@@ -141,10 +210,10 @@ end
 
 
 local PARTS = {
-  { "timeline", collector_probe.timeline, function(found)
+  { "timeline", timeline, function(found)
     return ("recorded %d kernel%s"):format(found.kernels, found.kernels == 1 and "" or "s")
   end, "capture=nsys takes it with Nsight Systems" },
-  { "own counters", collector_probe.counters, function(found)
+  { "own counters", counters, function(found)
     return ("%d metrics of a kernel in %d pass%s"):format(found.metrics, found.passes,
       found.passes == 1 and "" or "es")
   end, "counters=ncu measures with Nsight Compute; counters=off leaves them out" },
@@ -153,10 +222,10 @@ local PARTS = {
 
 -- A part of the collector, tried on a kernel of its own.
 local function check_part(number)
-  local name, try, words, fix = table.unpack(PARTS[number])
+  local name, attempt, words, fix = table.unpack(PARTS[number])
   return function(state)
     if not state.collector or not state.devices[1] then return nil end
-    local done, found, why = errors.call(try, state.collector.path)
+    local done, found, why = errors.call(attempt, state.collector.path)
     if done and found then return ok(name, words(found)) end
     return warn(name, "the collector: " .. text.clean(why or found.message), fix)
   end
