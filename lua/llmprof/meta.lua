@@ -1433,6 +1433,7 @@ function Groups:mean(column) end
 ---@field launches? number API calls that started GPU work
 ---@field name string
 ---@field ns_per_token? number Per step; ns
+---@field own? llmprof.results.wall Without a timeline: of its ranges by the workload's own clock, one a repeat
 ---@field parent? string Stage it lies inside of
 ---@field repeats? integer That its used instances are of
 ---@field sampled? llmprof.results.sampled What hardware samples say of a stage; docs/metrics.md

@@ -20,7 +20,8 @@ analysis.inputs = {
   top_n = "rows of the tables of the largest kernels",
   model = "what the run says of its model", source = "where the data is from",
   environment = "what it was captured on",
-  trace = "the timeline", found = "the stages in it: llmprof.analysis.stages.find",
+  trace = "the timeline", found = "the stages in it: llmprof.analysis.stages.find; of a run "
+    .. "without a profiler those that it timed: llmprof.analysis.latency.own_times",
   kernels = "every kernel of the stages: llmprof.analysis.kernels.table",
   selection = "those that are measured", plan = "what ncu was asked for",
   launches = "those that were measured: llmprof.nvidia.ncu.launches",

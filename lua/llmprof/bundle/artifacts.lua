@@ -518,9 +518,12 @@ function Run:set_partial(lines)
 end
 
 
--- One more of them.
+-- One more of them, once.
 function Run:add_partial(line)
   local lines = table.move(self.manifest.partial or {}, 1, #(self.manifest.partial or {}), 1, {})
+  for _, other in ipairs(lines) do
+    if other == line then return end
+  end
   lines[#lines + 1] = line
   self:set_partial(lines)
 end

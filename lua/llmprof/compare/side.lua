@@ -129,8 +129,10 @@ local function run_in(folder, name, hint, root)
   for _, ran in ipairs { layout.workload.before, layout.workload.after } do
     plain[#plain + 1] = load_metrics(folder, ran)
   end
+  local own = load_metrics(folder, layout.workload.folder)
+  if not next(results.source) then plain[#plain + 1] = own end -- no profiler ran
   return { name = name, results = results, plain = plain,
-    metrics = load_metrics(folder, layout.workload.folder),
+    metrics = own,
     config = config_of(load_file(folder .. "/" .. layout.config, load_yaml), results),
     trace = layout.find(folder, "timeline") }
 end

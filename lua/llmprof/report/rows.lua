@@ -184,7 +184,7 @@ function rows.stages(results)
   for i, stage in ipairs(results.stages) do
     local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
       { __index = stage })
-    for key, value in pairs(stage.wall or {}) do row[key] = value end
+    for key, value in pairs(stage.wall or stage.own or {}) do row[key] = value end
     row.time_ns, row.profiled_ns = overhead.time_of(results, stage)
     row.gpu_idle_ns, row.idle_share = overhead.idle_of(results, stage)
     row.cpu_ns = cpu_time(stage)

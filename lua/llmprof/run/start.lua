@@ -24,6 +24,7 @@ local progress = require "llmprof.run.progress"
 local recorded = require "llmprof.run.capture.recorded"
 local resources = require "llmprof.resources"
 local trace_cache = require "llmprof.trace.cache"
+local workload = require "llmprof.run.workload"
 
 local start = {}
 
@@ -175,6 +176,16 @@ local function continuation(given, run)
 end
 
 
+-- What the workload wrote of itself and cannot be read.
+local function note_broken(run)
+  for _, folder in ipairs { layout.workload.folder, layout.workload.before, layout.workload.after,
+      layout.ncu.workload } do
+    local _, message = workload.metrics(run, folder)
+    if message then run:add_partial(message) end
+  end
+end
+
+
 -- Says what is not in the bundle though it should be; returns how many things.
 local function note_partial(run)
   local lines = run.manifest.partial or {}
@@ -198,6 +209,7 @@ function start.run(given, composed)
     resume = given.resume ~= nil }
   local failure = pipeline.run(ctx, ui)
   if given.standins then run:add_partial(STANDINS) end
+  note_broken(run)
   if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
   ui.finish(ctx, failure)
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end

@@ -15,7 +15,7 @@ local stage_summary = require "llmprof.analysis.stages.summary"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 
-local latency = { where = { "trace" },
+local latency = { where = { "found" },
   reads = { "found", "metrics", "workload", "plain", "ranks" },
   gives = { latency = "TTFT, TPOT and tokens per second" } }
 
@@ -340,7 +340,12 @@ end
 function latency.run(state)
   local made = stage_summary.counts(state, stage_summary.decodes(state.found))
   made.metrics, made.plain, made.ranks = state.metrics, state.plain, state.ranks
-  state.latency = latency.measure(state.found, made)
+  local figures = latency.measure(state.found, made)
+  if state.found.own then
+    figures = { repeats = figures.repeats, plain = { runs = 1, ttft = figures.ttft,
+      tpot = figures.tpot, tokens_per_s = figures.tokens_per_s } }
+  end
+  state.latency = figures
 end
 
 

@@ -107,7 +107,8 @@ end
 
 -- ns of one instance of a stage, and the profiled one where the first is plain.
 function overhead.time_of(results, stage)
-  local plain, profiled = overhead.plain_ns(results, stage), stage.wall and stage.wall.mean_ns
+  local plain = stage.own and stage.own.mean_ns or overhead.plain_ns(results, stage)
+  local profiled = stage.wall and stage.wall.mean_ns
   if plain then return plain, profiled end
   return profiled, nil
 end

@@ -3,6 +3,7 @@
 local cold = require "llmprof.analysis.stages.warmup"
 local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 
 local own_times = {}
@@ -70,6 +71,33 @@ function own_times.requests_overlap(metrics)
     if list[i].sent < list[i - 1].done then return true end
   end
   return #list == 0
+end
+
+
+-- Stands for what llmprof.analysis.stages.find makes of a trace: of each stage that the
+-- workload timed an instance a repeat, as long as one of its ranges. declared: the recipe's
+-- stages, which come first; policy: of llmprof.analysis.stages.warmup.
+function own_times.found(metrics, declared, policy)
+  local list, known, instances = {}, {}, {}
+  for i, stage in ipairs(declared) do
+    list[i], known[stage.name], known[range_name.role(stage.name)] = stage, stage, stage
+  end
+  for rep, entry in ipairs(metrics.repeats) do
+    for _, name in ipairs(sorted_keys(entry.stages)) do
+      local wall, stage = own_times.instance_ns(entry.stages[name]), known[name]
+      if not stage then
+        stage = { name = name }
+        known[name], list[#list + 1] = stage, stage
+      end
+      if wall then
+        instances[#instances + 1] = { stage = stage.name, parent = stage.parent, rep = rep,
+          start = 0, stop = wall, wall = wall }
+      end
+    end
+  end
+  return { own = true, declared = list, instances = instances,
+    by_engine = #own_times.requests_ns(metrics, "ttft_ms") > 0,
+    repeats = cold.judge(instances, #metrics.repeats, policy) }
 end
 
 

@@ -4,7 +4,7 @@ local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
-local stage_summary = { where = { "trace" }, reads = { "found", "metrics", "workload" },
+local stage_summary = { where = { "found" }, reads = { "found", "metrics", "workload" },
   gives = { stages = "the stages that ran, in the order they were declared" } }
 
 -- From this share of the time with an idle GPU on a stage is bound by the CPU: it
@@ -279,6 +279,32 @@ function stage_summary.list(found, given)
 end
 
 
+-- The same of a run without a timeline, by the workload's own clock. found: of
+-- llmprof.analysis.latency.own_times.
+function stage_summary.own(found, given)
+  local list = json.list {}
+  for _, declared in ipairs(found.declared) do
+    local used, any = {}, false
+    for _, instance in ipairs(found.instances) do
+      if instance.stage == declared.name then
+        any, used[#used + 1] = true, instance.used and instance or nil
+      end
+    end
+    if any then
+      local stage = { name = declared.name, parent = declared.parent, instances = json.list {},
+        own = timing(used), repeats = #used > 0 and #used or nil }
+      local counts = stage_summary.counts(given, declared.name, used)
+      stage.tokens = counts.tokens
+      if stage.own and counts.steps and makes_tokens(declared) then
+        stage.steps, stage.ns_per_token = counts.steps, stage.own.mean_ns / counts.steps
+      end
+      list[#list + 1] = stage
+    end
+  end
+  return list
+end
+
+
 -- The declared stage that is "decode" to the model, and its instances that count.
 function stage_summary.decodes(found)
   local name, list = "decode", {}
@@ -292,7 +318,8 @@ end
 
 
 function stage_summary.run(state)
-  state.stages = stage_summary.list(state.found, state)
+  local make = state.found.own and stage_summary.own or stage_summary.list
+  state.stages = make(state.found, state)
 end
 
 

@@ -35,6 +35,9 @@ function totals.run(state)
     state.repeats, state.inferred = found.repeats, found.inferred
     state.repeats.whole_run = found.whole
     state.totals = totals_of(state.trace, found)
+  elseif found then -- by the workload's own clock
+    state.repeats = found.repeats
+    state.repeats.whole_run = false
   elseif state.metrics then
     local count = #state.metrics.repeats
     state.repeats = { count = count, used = count, skipped_first = false, whole_run = false }

@@ -10,6 +10,7 @@ local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local overhead = require "llmprof.analysis.latency.overhead"
+local own_times = require "llmprof.analysis.latency.own_times"
 local range_name = require "llmprof.trace.nvtx_names"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
@@ -201,7 +202,8 @@ local function environment_of(ctx)
   for _, key in ipairs { "driver", "cuda", "kernel", "cpu", "nsys", "ncu", "gpus" } do
     environment[key] = said[key]
   end
-  for key, value in pairs(ctx.state.metrics and ctx.state.metrics.environment or {}) do
+  local own = ctx.state.metrics or ctx.state.own
+  for key, value in pairs(own and own.environment or {}) do
     if type(value) == "number" then value = tostring(value) end -- a version: 13
     environment[key] = environment[key] or value
   end
@@ -251,7 +253,9 @@ local function given_of(ctx)
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
-    found = state.found, kernels = state.kernels or state.measured, selection = state.selection,
+    found = state.found or state.own
+      and own_times.found(state.own, ctx.recipe.stages, ctx.cfg.repeats.skip_first),
+    kernels = state.kernels or state.measured, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,
     workload = state.about.workload, metrics = state.metrics or state.own, missing = state.missing,
     samples = state.samples, complaints = state.taken and state.taken.complaints,

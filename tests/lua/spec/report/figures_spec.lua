@@ -57,6 +57,7 @@ local elsewhere = {
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["slow_steps.every"] = { "tests/lua/spec/analysis/stages/uneven_steps_spec.lua", "every = 4" },
+  ["stage.own"] = { "tests/lua/spec/run/alone_spec.lua", "prefill.own" },
   ["step_layers.ends"] = { "tests/lua/spec/analysis/stages/layers_spec.lua", "made.ends" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "rep = 1, step = 1, ns" },

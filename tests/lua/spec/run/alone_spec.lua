@@ -12,11 +12,33 @@ describe("capture=none", function()
     assert.equal(0, #made:calls "nsys")
     assert.equal("2 repeats", made:step("alone").note)
     local results = made:json "results.json"
-    assert.same({}, results.stages)
-    assert.same({ count = 2, used = 2, skipped_first = false, whole_run = false },
-      results.repeats)
+    assert.same({ 2, 2, false }, { results.repeats.count, results.repeats.used,
+      results.repeats.whole_run })
     assert.equal("capture=none", results.missing[1].why)
     assert.matches("Not measured: capture=none", made:read "report.md", 1, true)
+  end)
+
+  it("keeps the stages, TTFT and TPOT that the workload timed", function()
+    local made = live.run { "capture=none" }
+    local results = made:json "results.json"
+    local prefill, decode = results.stages[1], results.stages[2]
+    assert.same({ "prefill", 2, 10e6, "decode", 20e6, 4e6 }, { prefill.name, prefill.own.count,
+      prefill.own.mean_ns, decode.name, decode.own.mean_ns, decode.ns_per_token })
+    assert.is_nil(prefill.wall)
+    local plain = results.latency.plain
+    assert.same({ 10e6, 4e6, 250 },
+      { plain.ttft.mean_ns, plain.tpot.mean_ns, plain.tokens_per_s.mean })
+    assert.matches("| prefill | +2 | +10%.00 |", made:read "report.md")
+    assert.matches("without the profiler", made:read "report.md", 1, true)
+  end)
+
+  it("says what the workload wrote that cannot be read, and fails with --strict", function()
+    for _, strict in ipairs { false, true } do
+      local made = live.run({ "capture=none", strict and "--strict" or nil },
+        { STANDIN_WORKLOAD = "broken" })
+      assert.equal(strict and 1 or 0, made.code, made.output)
+      assert.matches("llmprof: .*/workload/metrics.json:2:", made.output)
+    end
   end)
 
   it("keeps the numbers of a workload that fails, and fails", function()
