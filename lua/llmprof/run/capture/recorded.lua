@@ -157,17 +157,21 @@ end
 
 -- A capture is what it was recorded as: its figures under the name of another setting would
 -- be false. Raises where what it does not follow is set to another value than it was recorded
--- with. composed: of llmprof.recipe.config.
+-- with; with capture=files, whose program nobody knows, where an option of the recipe is set.
+-- composed: of llmprof.recipe.config.
 function recorded.check(made, composed)
   local cfg, wrong = composed.tree, {}
+  local handed = cfg.capture == "files"
   local folder = cfg.capture == "recorded" and find_folder(cfg, made)
-  if not folder then return end
-  local with = recorded.captured_with { cfg = cfg, recipe = made }
+  if not folder and not handed then return end
+  local with = folder and recorded.captured_with { cfg = cfg, recipe = made }
   for _, key in ipairs(sorted_keys(composed.origins)) do
     local value = composed.values[key]
-    if is_set(composed, key) and not is_followed(key, value) then
+    local follows = handed and defaults[key] ~= nil or is_followed(key, value)
+    if is_set(composed, key) and not follows then
       local was, is = value_of(with, key), value ~= nil and text_of(value) or "null"
-      if is ~= was and not (key == "inputs.manifest" and has_inputs(value, folder)) then
+      local same = key == "inputs.manifest" and folder and has_inputs(value, folder)
+      if is ~= was and not same then
         wrong[#wrong + 1] = ("%s=%s (%s)"):format(key, is, was and "it has " .. was
           or "it does not say what it had")
       end

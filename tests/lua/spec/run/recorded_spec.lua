@@ -69,6 +69,9 @@ describe("llmprof.run.capture.recorded", function()
       "model.dtype=fp16", "hardware.name=h200", "ncu=deep", "ncu.budget_s=3", "out=x", "run.id=y",
       "tools.ncu=z", "limits.rows=5"))
     assert.is_nil(said("recorded=" .. top() .. "/none", "infer.batch=16"))
+    assert.is_nil(said("capture=files", "nsys.sample=none"))
+    assert.same({ "usage", "a recorded capture cannot follow infer.batch=1 (it does not say what "
+      .. "it had)" }, said("capture=files", "infer.batch=1"))
   end)
 
   it("follows a list of the inputs that it ran on", function()
