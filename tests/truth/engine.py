@@ -91,7 +91,8 @@ def compute(capture: Capture) -> Tuple[Figures, Dict[Tuple, List[int]], List[Tup
     times = [step.last() - min(step.begin() if step.before is None else step.before, step.begin())
              for step in decodes]
     made["TPOT ns"] = mean(times)
-    made["TPOT count"] = float(len(times))
+    of_ranks = [step.process for step in decodes]  # which make each step together
+    made["TPOT count"] = float(max(of_ranks.count(process) for process in of_ranks))
     if times:
         batch = sum(step.requests for step in decodes) / len(decodes)
         made["tokens/s"] = batch / (sum(times) / len(times) / 1e9)

@@ -17,7 +17,8 @@ def time_of(results: dict, stage: dict) -> float:
 def most_of(results: dict, stage: dict, spends: str) -> float:
     """What there is to take it from."""
     time, busy = time_of(results, stage), stage["gpu_busy_ns"]
-    return min(busy, time) if spends == "gpu" else max(time - busy, 0)
+    within = (stage.get("waiting") or {}).get("graph_ns", 0)
+    return min(busy, time) if spends == "gpu" else max(time - busy - within, 0)
 
 
 def idle_of(results: dict, stage: dict) -> float:

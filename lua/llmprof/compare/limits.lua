@@ -95,7 +95,8 @@ end
 
 -- Rows { limit, before, after, unit, difference, share, verdict, outcome ("kept",
 -- "broken" or "can't tell"), why }; how many are broken, and of how many that cannot be told.
--- strict: a limit that is passed where nobody can tell is broken too. A figure that a side lacks is an error.
+-- strict: a limit that is passed where nobody can tell is broken too. A figure that a side
+-- lacks is an error.
 function limits.check(list, before, after, strict)
   local rows, broken, undecided = {}, 0, 0
   for i, limit in ipairs(list) do

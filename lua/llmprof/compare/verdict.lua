@@ -216,12 +216,12 @@ end
 -- deviations of processes on each side where the samples have one process each, from
 -- what and with how many degrees of freedom; or nil), assumed (the share that single runs of
 -- the same thing are taken to differ by where nothing tells; ASSUMED unless given). Returns
--- before, after and difference in the unit of the samples, share (difference over before; nil when that
--- is 0), low and high (the interval of that share, as a difference; nil where there is
--- none, high also where it has no end), df,
--- p (how likely so large a difference is by noise), noise (where it is from, if not
--- from the samples), assumed (where the verdict rests on it), verdict, why (nil when plain to
--- see), samples_before, samples_after, processes_before and processes_after.
+-- before, after and difference in the unit of the samples, share (difference over before; nil
+-- when that is 0), low and high (the interval of that share, as a difference; nil where there
+-- is none, high also where it has no end), df, p (how likely so large a difference is by
+-- noise), noise (where it is from, if not from the samples), assumed (where the verdict rests
+-- on it), verdict, why (nil when plain to see), samples_before, samples_after,
+-- processes_before and processes_after.
 function verdict.judge(before, after, given)
   local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,

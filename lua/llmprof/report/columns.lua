@@ -128,7 +128,8 @@ columns.cpu = {
   ms("launch_ns", "GPU idle in launches"), ms("sync_ns", "in syncs"),
   ms("memory_ns", "in allocations"), ms("other_ns", "in other calls"),
   ms("host_ns", "outside CUDA"),
-  { key = "graph_ns", title = "in replays of graphs ms", scale = 1e-6, digits = 2, optional = true },
+  { key = "graph_ns", title = "in replays of graphs ms", scale = 1e-6, digits = 2,
+    optional = true },
   { key = "median_ns", title = "launch delay p50 µs", scale = 1e-3, digits = 1 },
   { key = "p90_ns", title = "p90 µs", scale = 1e-3, digits = 1 },
 }

@@ -336,6 +336,16 @@ function rows.headroom(results, limit)
 end
 
 
+-- How many instances of a stage there are: ranks make a step of an engine together, once.
+local function count_of(results, stage)
+  local ranks = results.ranks
+  for _, group in ipairs(ranks and ranks.source == "labels" and ranks.stages or {}) do
+    if group.phase == stage.name then return math.min(group.count, stage.wall.count) end
+  end
+  return stage.wall.count
+end
+
+
 -- Stages without a parent; per token or step where no TPOT says it.
 function rows.aggregates(results)
   local list, tpot = {}, overhead.latency_of(results).tpot
@@ -343,7 +353,7 @@ function rows.aggregates(results)
     if not stage.parent and stage.wall then
       local time, profiled = overhead.time_of(results, stage)
       list[#list + 1] = { label = stage.name, time_ns = time, profiled_ns = profiled,
-        std_ns = stage.wall.std_ns, count = stage.wall.count }
+        std_ns = stage.wall.std_ns, count = count_of(results, stage) }
       if stage.ns_per_token and not tpot and stage.wall.mean_ns > 0 then
         list[#list + 1] = {
           label = ("%s, per %s"):format(stage.name, range_name.step(stage.name)),

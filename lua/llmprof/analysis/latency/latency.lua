@@ -91,9 +91,9 @@ end
 
 -- By repeat, list of { times (ns, of steps that follow each other), opening (is the first step
 -- of a decode among them?) }; and what marks the steps.
-local function step_times(found, metrics, leader_of)
+local function step_times(found, metrics, groups)
   local by_repeat = {}
-  for _, runs in ipairs(runs_together(found, leader_of)) do
+  for _, runs in ipairs(groups) do
     local rep = runs[1].rep
     by_repeat[rep] = by_repeat[rep] or {}
     table.insert(by_repeat[rep], times_of(runs))
@@ -177,7 +177,7 @@ end
 
 
 -- The repeats with a decode that counts; those without any decode do, too.
-local function counted_of(found, decodes, list)
+local function counted_of(decodes, list)
   local used_in, counted = {}, {}
   for _, instance in ipairs(decodes) do
     used_in[instance.rep] = used_in[instance.rep] or instance.used
@@ -246,14 +246,23 @@ end
 
 -- What the marking ranges took on the CPU, and how long after its range a token was
 -- there: { count, mean_ns, ..., lead_ns (mean), lead_max_ns }; nil without ranges.
-local function host_of(decodes)
+local function host_of(groups)
   local times, leads = {}, {}
-  for _, instance in ipairs(used(decodes)) do
-    for _, step in ipairs(instance.steps or {}) do
-      if step.host_stop and not step.cold then
-        times[#times + 1] = step.host_stop - step.host_start
-        leads[#leads + 1] = math.max(step.stop - step.host_stop, 0)
+  for _, runs in ipairs(groups) do
+    local own, most = {}, 0
+    for _, run in ipairs(runs) do
+      own[#own + 1], most = run.used and run or nil, math.max(most, #run.steps)
+    end
+    for place = 1, most do
+      local time, lead, count = 0, 0, 0
+      for _, run in ipairs(own) do
+        local step = run.steps[place]
+        if step and step.host_stop and not step.cold then
+          time, count = time + step.host_stop - step.host_start, count + 1
+          lead = math.max(lead, step.stop - step.host_stop)
+        end
       end
+      if count > 0 then times[#times + 1], leads[#leads + 1] = time / count, lead end
     end
   end
   local result = own_times.distribution(times)
@@ -324,13 +333,14 @@ function latency.measure(found, given)
   for _, rank in ipairs(given.ranks and given.ranks.ranks or {}) do
     leader_of[rank.rank] = rank.leader
   end
-  local by_repeat, source = step_times(found, given.metrics, leader_of)
+  local groups = runs_together(found, leader_of)
+  local by_repeat, source = step_times(found, given.metrics, groups)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
-  local counted = counted_of(found, decodes, list)
+  local counted = counted_of(decodes, list)
   for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end
   if served then ttft = by_clients end
   local tpot = tpot_of(by_repeat, source, counted)
-  return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(decodes),
+  return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(groups),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats),
     contradiction = contradiction(tpot, given, found) }

@@ -184,9 +184,10 @@ end
 
 -- Of an instance, by what its ranges launched. by_range: of measure_level.
 local function measured_of(ops, instance, level, by_range)
-  if not instance.ranges or #instance.ranges == 1 then return by_range[instance.range] or nothing end
+  local ranges = instance.ranges
+  if not ranges or #ranges == 1 then return by_range[instance.range] or nothing end
   local measured
-  measured, instance.done = measure_all(check(ops:where { [level .. "_range"] = instance.ranges }))
+  measured, instance.done = measure_all(check(ops:where { [level .. "_range"] = ranges }))
   return measured
 end
 

@@ -158,7 +158,8 @@ function uneven_steps.find(lengths)
   if not places then places, groups = clustered(excess, #lengths) end
   if not places then return nil end
   return { places = places, every = every, groups = groups,
-    excess_ns = beside_neighbours(lengths, excess, places), total_ns = sum_of(excess, places), usual_ns = median }
+    excess_ns = beside_neighbours(lengths, excess, places), total_ns = sum_of(excess, places),
+    usual_ns = median }
 end
 
 

@@ -39,7 +39,8 @@ end
 
 
 -- { tag, share, place (by its own time) } of ranges that are no stage, by the share of the GPU
--- time that what they launched takes, the largest first, of equal ones the outer. declared: stages of the recipe.
+-- time that what they launched takes, the largest first, of equal ones the outer. declared:
+-- stages of the recipe.
 function unmatched.ranges(trace, declared)
   local ops, list = check(trace:frame "gpu"), {}
   local all = ops:group { total = { "duration" } }[1]

@@ -68,8 +68,9 @@ function invariants.times(state)
   local count = #short - nowhere
   if count > 0 then said[1] = text.count(count) .. " take 0 ns" end
   if nowhere > 0 then said[#said + 1] = text.count(nowhere) .. " have no time" end
-  return { share = part(#short, #ops), text = ("of %s GPU operations %s, which no figure of time holds"):format(text.count(#ops),
-    table.concat(said, " and ")), fix = SHORTER .. "; " .. AGAIN }
+  return { share = part(#short, #ops),
+    text = ("of %s GPU operations %s, which no figure of time holds"):format(text.count(#ops),
+      table.concat(said, " and ")), fix = SHORTER .. "; " .. AGAIN }
 end
 
 

@@ -104,8 +104,8 @@ local function complaints(list)
       if row.outcome ~= "kept" then
         table.insert(row.outcome == "broken" and lines or unknown,
           ("%s: limit '%s' %s: %s before, %s after (%s)"):format(made.after.name, row.limit,
-            row.outcome == "broken" and "is broken" or "may be broken", number(row.before, row.unit),
-            number(row.after, row.unit), row.why or row.verdict))
+            row.outcome == "broken" and "is broken" or "may be broken",
+            number(row.before, row.unit), number(row.after, row.unit), row.why or row.verdict))
       end
     end
   end

@@ -148,7 +148,8 @@ local function note_missing_stages(ctx)
   for _, name in ipairs(found.missing) do
     local said = unmatched.words(others, name)
     ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name"
-      .. (said and ": " .. said or ""), "mark it in the workload, or take it out of the recipe's stages")
+      .. (said and ": " .. said or ""),
+      "mark it in the workload, or take it out of the recipe's stages")
   end
 end
 

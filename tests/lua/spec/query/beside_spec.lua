@@ -126,8 +126,8 @@ describe("an operation", function()
   it("has the busy time of its stage beside its gaps", function()
     local decode = s.ops:where { stage = "decode", rep = 1 }:sort("start")
     local first, last = decode[1], decode:tail(1)[1]
-    local gaps = decode:tail(#decode - 1):sum "gpu_gap"
-    assert.equal(last["end"] - first.start, gaps + decode:sum "dur")
+    local idle = decode:tail(#decode - 1):sum "gpu_gap"
+    assert.equal(last["end"] - first.start, idle + decode:sum "dur")
   end)
 
   it("stands in a layer of its step", function()
