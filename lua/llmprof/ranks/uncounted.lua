@@ -13,8 +13,8 @@ local uncounted = {}
 -- median, does not count, as of stages (llmprof.analysis.stages.warmup).
 local OUTLIER = 1.5
 
--- Before and after all times.
-local FIRST, LAST = -(1 << 61), 1 << 61
+-- Before and after all times, some 52 days; exact as a number of JSON.
+local FIRST, LAST = -(1 << 52), 1 << 52
 
 
 -- ---- which ----
@@ -94,10 +94,11 @@ end
 
 -- Stretches on the common clock: list of { phase, from, to }, nil where all counts. parts, their
 -- clocks; told (of one file): { epoch, by_phase }, by phase its steps or repeats in their order:
--- { from, to, left_out }; nil: the first repeats of marked steps are judged here.
+-- { from, to, left_out }; nil, or of no file here: first repeats of marked steps are judged.
 function uncounted.windows(parts, clocks, told)
   local number, by_phase
-  if told then number, by_phase = told_of(parts, told) else number, by_phase = judged(parts) end
+  if told then number, by_phase = told_of(parts, told) end
+  if not number then number, by_phase = judged(parts) end
   local list = {}
   for phase, own in pairs(by_phase or {}) do
     for i, run in ipairs(own) do

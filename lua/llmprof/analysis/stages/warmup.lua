@@ -65,7 +65,8 @@ function cold.number_repeats(declared, instances)
   for _, instance in ipairs(instances) do
     local own = ("%s %s"):format(instance.rank, by_thread and instance.tid)
     if instance.stage == opener then counts[own] = (counts[own] or 0) + 1 end
-    instance.rep, instance.lane = math.max(counts[own] or 0, 1), own
+    instance.rep = math.max(counts[own] or 0, 1)
+    instance.lane = (instance.rank or by_thread) and own or nil
     most = math.max(most, instance.rep)
   end
   return most
