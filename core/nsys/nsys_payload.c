@@ -61,8 +61,7 @@ static bool take_entry(void *user, const llmprof_scan *scan,
     return false;
   nsys_payload_schema *schema = schema_of(p, values[ENTRY_SCHEMA]);
   int64_t offset = values[ENTRY_OFFSET]; /* NULL for the first */
-  *place_of(schema, name, size) =
-      offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
+  *place_of(schema, name, size) = offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
   return true;
 }
 

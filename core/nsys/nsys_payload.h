@@ -1,7 +1,8 @@
 /* What NCCL says of each call beside its range: the communicator, how many
- * bytes, or of how many ranks it makes one, as extended payloads of NVTX. An export has their bytes where blobs
- * were asked for (nsys export --include-blobs=true), and the places of the
- * fields in NVTX_PAYLOAD_SCHEMA_ENTRIES. Private to the room. */
+ * bytes, or of how many ranks it makes one, as extended payloads of NVTX. An
+ * export has their bytes where blobs were asked for (nsys export
+ * --include-blobs=true), and the places of the fields in
+ * NVTX_PAYLOAD_SCHEMA_ENTRIES. Private to the room. */
 #ifndef LLMPROF_NSYS_PAYLOAD_H
 #define LLMPROF_NSYS_PAYLOAD_H
 
