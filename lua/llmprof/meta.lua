@@ -492,6 +492,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.collective_kernel
 ---@field algbw? number bytes/s
+---@field algorithm? string In files of versions that took it from the kernel's name
 ---@field busbw? number bytes/s
 ---@field bytes? number Of a message, in the median
 ---@field count integer Of one rank
@@ -502,6 +503,7 @@ function Groups:mean(column) end
 ---@field matched integer Collectives that met, each once
 ---@field name string
 ---@field op string
+---@field protocol? string The same
 ---@field ranks integer How many
 ---@field skew_p50_ns? number From the first arrival to the last; ns
 ---@field total_ns number Of all ranks; ns
