@@ -9,7 +9,8 @@ local FOLDER = "docs/"
 -- All topics, sorted: { name, title, path }, or in place of path kind and schema: which
 -- function of llmprof.query.reference makes the page, of which JSON file.
 function manual.topics()
-  local topics = { { name = "keys", title = "Configuration keys", kind = "keys" } }
+  local topics = { { name = "keys", title = "Configuration keys", kind = "keys" },
+    { name = "columns", title = "Columns of tables", kind = "columns" } }
   for _, path in ipairs(resources.list(FOLDER)) do
     local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
     if name then

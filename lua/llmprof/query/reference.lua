@@ -1,7 +1,8 @@
 -- Pages of the manual that are made when they are asked for: the fields of a JSON file, from
--- its schema in docs/, and the configuration keys.
+-- its schema in docs/, the configuration keys, and the columns of tables.
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
+local meanings = require "llmprof.report.meanings"
 local resources = require "llmprof.resources"
 
 local reference = {}
@@ -151,6 +152,24 @@ function reference.keys()
     local declaration = defaults[key]
     lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(code(key), type_of_key(declaration),
       default_text(declaration[2]), meaning(declaration))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+-- ---- columns of tables ----
+
+-- The Markdown page of what each column of the reports' tables means.
+function reference.columns()
+  local lines = { "# Columns of tables", "",
+    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured." }
+  for _, part in ipairs(meanings) do
+    lines[#lines + 1] = ("\n## %s\n"):format(part.title)
+    if part.about then lines[#lines + 1] = part.about .. "\n" end
+    lines[#lines + 1] = "| column | unit | meaning | field |\n|---|---|---|---|"
+    for _, row in ipairs(part) do
+      lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(row[1], row[2], row[3], row[4] or "")
+    end
   end
   return table.concat(lines, "\n") .. "\n"
 end
