@@ -51,7 +51,13 @@ chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strcmp(known[i].category, event->category) == 0) return known[i].kind;
   }
-  return CHROME_OTHER;
+  return llmprof_chrome_is_foreign(event) ? CHROME_CALL : CHROME_OTHER;
+}
+
+bool llmprof_chrome_is_foreign(const llmprof_chrome_event *event) {
+  const char *end = event->category ? strrchr(event->category, '_') : NULL;
+  return end && strncmp(event->category, "cuda_", 5) != 0 &&
+         (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
 }
 
 /* A quarter of the range is 73 years. */

@@ -29,6 +29,9 @@ typedef enum chrome_kind {
  * complete event ("X"). */
 chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event);
 
+/* Is it a call of a runtime that is neither CUDA's nor HIP's, "xpu_runtime"? */
+bool llmprof_chrome_is_foreign(const llmprof_chrome_event *event);
+
 /* Is there a time, which leaves room for ends and differences? */
 bool llmprof_chrome_is_usable(const llmprof_chrome_event *event);
 

@@ -214,22 +214,12 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
   return true;
 }
 
-/* A call of a runtime that is neither CUDA's nor HIP's, "xpu_runtime". */
-static bool is_foreign(const llmprof_chrome_event *event) {
-  const char *end = event->category ? strchr(event->category, '_') : NULL;
-  return end && event->phase && strcmp(event->phase, "X") == 0 &&
-         (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
-}
-
 static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
   chrome_kind kind = llmprof_chrome_kind(event);
   t->events++;
   if (event->phase && strcmp(event->phase, "M") == 0)
     return take_name(t, event);
-  if (kind == CHROME_OTHER) {
-    t->foreign += is_foreign(event);
-    return true;
-  }
+  if (kind == CHROME_OTHER) return true;
   if (!llmprof_chrome_is_usable(event)) {
     t->left_out++;
     return true;
@@ -240,7 +230,9 @@ static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
   }
   if (kind >= CHROME_KERNEL && kind <= CHROME_SET)
     return keep_op(t, event, kind);
-  return kind == CHROME_CALL ? keep_call(t, event) : keep_range(t, event, kind);
+  if (kind != CHROME_CALL) return keep_range(t, event, kind);
+  t->foreign += llmprof_chrome_is_foreign(event);
+  return keep_call(t, event);
 }
 
 /* ---- the whole file ---- */
@@ -526,8 +518,9 @@ static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
       say(t->builder, t->timeless,
           "events have no time (ts and dur are 0) and were left out") &&
       say(t->builder, t->foreign,
-          "calls are of a runtime that is not known: neither CUDA's nor HIP's; "
-          "they were left out") &&
+          "calls are of a runtime that is neither CUDA's nor HIP's: what they "
+          "do "
+          "is not known") &&
       say(t->builder, t->left_out,
           "events have no usable time or thread and were left out") &&
       say(t->builder, t->ambiguous,

@@ -42,6 +42,10 @@ end
 
 
 local function no_command(name)
+  if name:find "^[^-].*%.%w+$" then
+    errors.raise("usage", name .. ": no such file",
+      { hint = "traces, folders of them and recipes (.lua) can be named" })
+  end
   local known, recipes = commands.names(), files.names("recipes", ".lua")
   table.move(recipes, 1, #recipes, #known + 1, known)
   errors.raise("usage", ("no command '%s'%s"):format(name, nearest.suggestion(name, known)),

@@ -120,7 +120,8 @@ local function drop_timeline(run)
 end
 
 
--- The run of traces, made now unless it is kept. It has results and reports, and no timeline.
+-- The run of traces, called like the first, made now unless it is kept. It has results and
+-- reports, and no timeline.
 function reports.of(paths)
   local folder = folder_of_cache()
   if not folder then
@@ -129,7 +130,7 @@ function reports.of(paths)
   end
   local dir = folder .. "/" .. key_of(paths)
   if fs.stat(dir .. "/" .. layout.results) and cache.most() > 0 then
-    return artifacts.open(dir, folder)
+    return artifacts.open(dir, dir)
   end
   errors.check(fs.mkdirs(folder))
   make_room(folder)
@@ -139,7 +140,7 @@ function reports.of(paths)
   drop_timeline(run)
   if fs.stat(dir) then artifacts.remove(dir) end
   errors.check(fs.rename(run.dir, dir))
-  return artifacts.open(dir, folder)
+  return artifacts.open(dir, dir)
 end
 
 

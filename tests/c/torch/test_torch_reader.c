@@ -245,6 +245,23 @@ static void test_collectives(void **state) {
   llmprof_trace_close(other);
 }
 
+/* Calls of other runtimes launch what has their correlation id, and are said.
+ */
+static void test_foreign_calls(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  size_t count;
+  llmprof_trace *trace = open_text(
+      "[{\"ph\":\"X\",\"cat\":\"xpu_runtime\",\"name\":\"urEnqueue\",\"pid\":1,"
+      "\"tid\":1,\"ts\":1,\"dur\":2,\"args\":{\"correlation\":7}}]");
+  assert_int_equal(llmprof_trace_calls(trace, &err)->count, 1);
+  const llmprof_diagnostic *said =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  assert_int_equal(count, 1);
+  assert_non_null(strstr(text_of(trace, said[0].text), "neither CUDA's nor"));
+  llmprof_trace_close(trace);
+}
+
 /* Steps of the schedule have one text, and their number as payload. */
 static void test_steps(void **state) {
   (void)state;
@@ -312,12 +329,12 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),  cmocka_unit_test(test_details),
-      cmocka_unit_test(test_host),        cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_collectives), cmocka_unit_test(test_steps),
-      cmocka_unit_test(test_short_names), cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_operations),    cmocka_unit_test(test_details),
+      cmocka_unit_test(test_host),          cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_doubtful),      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_collectives),   cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_foreign_calls), cmocka_unit_test(test_short_names),
+      cmocka_unit_test(test_refusals),      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
