@@ -50,6 +50,7 @@ def of_steps(capture: Capture) -> Figures:
         own = [step for step in steps if step.phase == phase]
         if own:
             made.update(named(f"steps of {phase}", group_figures(own)))
+    made.update(cpu_of_steps(capture, ranks_of(capture), {}))
     return made
 
 
@@ -72,6 +73,34 @@ def of_clients(capture: Capture, path: str) -> Figures:
     for title in ("clients' TTFT", "clients' TPOT"):
         del made[title + ": std ns"]  # not said
     return made
+
+
+def cpu_of_steps(capture: Capture, rank_of: Dict[int, int],
+                 phases: Dict[str, str]) -> Figures:
+    """By rank, a step's range less the calls of its thread that wait for the GPU, which do not
+    overlap. rank_of: by process; phases: by the tag of ranges."""
+    waits: Dict[int, List[Tuple[int, int]]] = {}
+    for start, end, thread, name in capture.rows("CUPTI_ACTIVITY_KIND_RUNTIME",
+                                                 ["start", "end", "globalTid", "nameId"]):
+        if "Synchronize" in capture.strings.get(name, ""):
+            waits.setdefault(thread, []).append((start, end))
+    times: Dict[Tuple[str, int], List[float]] = {}
+    for item in capture.ranges:
+        match, rank = engine.LABEL.match(item.tag), rank_of.get(item.thread >> 24)
+        phase = (engine.phase_of(int(match[1]), int(match[2])) if match
+                 else phases.get(item.tag))
+        if phase and rank is not None:
+            waited = sum(max(min(end, item.end) - max(start, item.start), 0)
+                         for start, end in waits.get(item.thread, []))
+            times.setdefault((phase, rank), []).append(item.end - item.start - waited)
+    return {f"steps of {phase}, rank {rank}: CPU ns": mean(own)
+            for (phase, rank), own in times.items()}
+
+
+def ranks_of(capture: Capture) -> Dict[int, int]:
+    """Processes in the order of the GPUs that their kernels run on."""
+    found = {op.device: op.process for op in capture.ops if op.kind == "kernel"}
+    return {found[device]: rank for rank, device in enumerate(sorted(found))}
 
 
 # ---- collectives ----
@@ -114,6 +143,8 @@ def of_files(paths: List[str]) -> Figures:
     made = waits(in_order(captures, shifts))
     for rank, capture in enumerate(captures):
         made[f"rank {rank}: kernels count"] = float(sum(op.kind == "kernel" for op in capture.ops))
+        made.update(cpu_of_steps(capture, {process: rank for process in ranks_of(capture)},
+                                 {"prefill": "prefill", "decode_step": "decode"}))
     return made
 
 
@@ -124,6 +155,8 @@ def ours(record: Dict[str, Any]) -> Figures:
     for group in record.get("stages") or []:
         made.update(named(f"steps of {group['phase']}",
                           {key: group.get(field) for key, field in GROUP.items()}))
+        made.update({f"steps of {group['phase']}, rank {own['rank']}: CPU ns": own.get("cpu_ns")
+                     for own in group["ranks"]})
     asked = record.get("requests") or {}
     made.update({**said("clients' TTFT", asked.get("ttft")),
                  **said("clients' TPOT", asked.get("tpot"))})

@@ -119,11 +119,16 @@ local function of_thread(frame, process, thread, key)
 end
 
 
--- Copies to the host whose calls last until the GPU has done them.
+-- A copy that begins this long after its call had to wait for what runs before it; ns.
+local QUEUED_NS = 50000
+
+-- Copies to the host that waited for the GPU, with calls that last until they are done: a short
+-- one of an idle GPU is done before its call, too.
 local function blocking_copies(ops)
   local copies = errors.check(ops:where { kind = "copy", direction = "device to host" })
   copies:compute { name = "waited", steps = { { "api_end" }, -1, { "end" }, "*", "+" } }
-  return errors.check(copies:where { { "waited", ">=", 0 } })
+  copies:compute { name = "queued", steps = { { "start" }, -1, { "api_start" }, "*", "+" } }
+  return errors.check(copies:where { { "waited", ">=", 0 }, { "queued", ">=", QUEUED_NS } })
 end
 
 
