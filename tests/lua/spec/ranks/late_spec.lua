@@ -80,6 +80,32 @@ describe("a late rank", function()
 end)
 
 
+describe("the CPU time of a step", function()
+  -- A step of 1 ms, in which a copy to the host is called at 200 us, is done at 600 us and
+  -- begins when it is said to; the call lasts until it is done.
+  local function cpu_of(begin)
+    local trace = timeline.of(([[
+knows calls
+device 0 NVIDIA H200
+process 1 python
+thread 1 pid=1 main
+range 0 1000000 pid=1 thread=1 decode_step
+call 1000 2000 pid=1 thread=1 id=1 cudaLaunchKernel
+kernel 5000 9000 pid=1 device=0 call=1 gemm(float *)
+call 200000 610000 pid=1 thread=1 id=2 cudaMemcpyAsync
+copy %d 600000 pid=1 device=0 call=2 bytes=8 direction=d2h memory=pageable
+]]):format(begin))
+    local record = ranks.examine { rank_view.part(trace, "run.sqlite", rank_view.knowledge()) }
+    return us(record.stages[1].cpu_ns)
+  end
+
+  it("is without a copy that waits for the GPU", function()
+    assert.equal("600.0", cpu_of(590000))
+    assert.equal("1000.0", cpu_of(210000))
+  end)
+end)
+
+
 describe("files of ranks without one of them", function()
   local function without(number)
     local parts = {}
