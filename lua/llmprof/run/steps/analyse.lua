@@ -147,9 +147,9 @@ local function note_missing_stages(ctx)
   local others = #found.missing > 0 and unmatched.ranges(ctx.state.trace, found.declared) or {}
   for _, name in ipairs(found.missing) do
     local said = unmatched.words(others, name)
-    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name"
-      .. (said and ": " .. said or ""),
-      "mark it in the workload, or take it out of the recipe's stages")
+    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
+      "mark it in the workload, or take it out of the recipe's stages"
+        .. (said and " (" .. said .. ")" or ""))
   end
 end
 
