@@ -246,17 +246,34 @@ typedef struct likeness {
   bool nulls, ascends;
 } likeness;
 
+static bool are_alike(const int64_t *values, size_t count) {
+  int64_t off = 0;
+  for (size_t i = 1; i < count; i++) off |= values[i] ^ values[0];
+  return !off;
+}
+
+/* The least of those that are there. */
+static int64_t least_of(const int64_t *values, size_t count) {
+  int64_t low = INT64_MAX;
+  for (size_t i = 0; i < count; i++)
+    if (values[i] != LLMPROF_ABSENT && values[i] < low) low = values[i];
+  return low;
+}
+
+/* Absent is the least number. */
 static likeness look(const int64_t *values, size_t count) {
-  int64_t low = INT64_MAX, high = INT64_MIN;
-  unsigned nulls = 0, falls = 0;
-  for (size_t i = 0; i < count; i++) {
-    int64_t least = values[i] == LLMPROF_ABSENT ? INT64_MAX : values[i];
-    nulls += values[i] == LLMPROF_ABSENT;
-    low = least < low ? least : low;
+  int64_t low = values[0], high = values[0];
+  size_t falls = 0;
+  if (are_alike(values, count))
+    return low == LLMPROF_ABSENT ? (likeness){INT64_MAX, INT64_MIN, true, false}
+                                 : (likeness){low, low, false, true};
+  for (size_t i = 1; i < count; i++) {
+    falls += values[i] < values[i - 1];
+    low = values[i] < low ? values[i] : low;
     high = values[i] > high ? values[i] : high;
   }
-  for (size_t i = 1; i < count; i++) falls += values[i] < values[i - 1];
-  return (likeness){low, high, nulls, !nulls && !falls};
+  if (low != LLMPROF_ABSENT) return (likeness){low, high, false, !falls};
+  return (likeness){least_of(values, count), high, true, false};
 }
 
 /* Bytes of a code for so much above the base; the largest may be absent. */
@@ -300,14 +317,15 @@ static bool find_words(words *w, const int64_t *values, size_t count) {
   return true;
 }
 
-#define WRITE_CODES(type)                                                    \
-  static void write_##type(void *codes, const int64_t *values, size_t count, \
-                           int64_t base) {                                   \
-    type *code = codes;                                                      \
-    for (size_t i = 0; i < count; i++)                                       \
-      code[i] = values[i] == LLMPROF_ABSENT                                  \
-                    ? (type)-1                                               \
-                    : (type)((uint64_t)values[i] - (uint64_t)base);          \
+#define WRITE_CODES(type)                                                      \
+  static void write_##type(const block *b, void *codes, const int64_t *values, \
+                           size_t count) {                                     \
+    type *code = codes;                                                        \
+    uint64_t base = (uint64_t)b->base;                                         \
+    for (size_t i = 0; i < count; i++)                                         \
+      code[i] = (type)((uint64_t)values[i] - base);                            \
+    for (size_t i = 0; b->nulls && i < count; i++)                             \
+      if (values[i] == LLMPROF_ABSENT) code[i] = (type)-1;                     \
   }
 WRITE_CODES(uint8_t)
 WRITE_CODES(uint16_t)
@@ -332,11 +350,11 @@ static void write_codes(const block *b, void *codes, const int64_t *values,
     memcpy(codes, w->values, w->count * sizeof *w->values);
     memcpy((int64_t *)codes + w->count, w->codes, count);
   } else if (b->width == 1) {
-    write_uint8_t(codes, values, count, b->base);
+    write_uint8_t(b, codes, values, count);
   } else if (b->width == 2) {
-    write_uint16_t(codes, values, count, b->base);
+    write_uint16_t(b, codes, values, count);
   } else {
-    write_uint32_t(codes, values, count, b->base);
+    write_uint32_t(b, codes, values, count);
   }
 }
 

@@ -103,6 +103,16 @@ static inline bool llmprof_values_append(llmprof_values *values,
   return true;
 }
 
+/* Room for more values, of which *count are left in the block; who fills some
+ * counts them in `opened`. NULL when out of memory. */
+static inline int64_t *llmprof_values_room(llmprof_values *values,
+                                           size_t *count) {
+  if (values->opened == LLMPROF_BLOCK && !llmprof_values_seal(values))
+    return NULL;
+  *count = LLMPROF_BLOCK - values->opened;
+  return values->open + values->opened;
+}
+
 /* All were added. False when out of memory. */
 bool llmprof_values_end(llmprof_values *values);
 

@@ -5,10 +5,14 @@
 #define PUT(column, value)                                                \
   static bool put_##column(llmprof_values *column,                        \
                            const llmprof_call_row *calls, size_t count) { \
-    bool ok = true;                                                       \
-    for (size_t i = 0; ok && i < count; i++)                              \
-      ok = llmprof_values_append(column, value);                          \
-    return ok;                                                            \
+    for (size_t n; count; calls += n, count -= n) {                       \
+      int64_t *room = llmprof_values_room(column, &n);                    \
+      if (!room) return false;                                            \
+      if (n > count) n = count;                                           \
+      for (size_t i = 0; i < n; i++) room[i] = value;                     \
+      column->opened += n;                                                \
+    }                                                                     \
+    return true;                                                          \
   }
 PUT(start, calls[i].start)
 PUT(duration, llmprof_between(calls[i].start, calls[i].end))
