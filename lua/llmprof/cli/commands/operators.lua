@@ -56,8 +56,8 @@ end
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.doubtful_events then
-    out.warn(("llmprof: GPU operations that end after the next two on their stream: %s; doubt their "
-      .. "durations\n"):format(text.count(found.doubtful_events)))
+    out.warn(("llmprof: GPU operations that end after the next two on their stream: %s; "
+      .. "doubt their durations\n"):format(text.count(found.doubtful_events)))
   end
   if found.left_out_events then
     out.warn(("llmprof: events without a start or a duration, left out: %s\n")

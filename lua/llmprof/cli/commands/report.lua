@@ -74,7 +74,9 @@ function command.run(given, words)
     out = given.out, root = given.root, stages = given.stages,
     recipe = given.recipe and recipe.load(given.recipe), resume = given.resume,
     verbose = given.verbose }
-  if not given.quiet then print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir) end
+  if not given.quiet then
+    print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir)
+  end
   return left_out > 0 and given.strict and errors.status.failed or 0, true
 end
 

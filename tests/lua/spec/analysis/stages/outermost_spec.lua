@@ -23,18 +23,18 @@ range 200 290 domain=CCCL cub::DeviceReduce
 range 300 380 domain=cuBLASLt matmul
 range 400 410 domain=%s step
 ]]
-    assert.same({}, infer.outermost(timeline.of(lines:format "cuDNN")))
-    assert.same({ { name = "TSL:step" } }, infer.outermost(timeline.of(lines:format "TSL")))
+    assert.same({}, outermost.stages(timeline.of(lines:format "cuDNN")))
+    assert.same({ { name = "TSL:step" } }, outermost.stages(timeline.of(lines:format "TSL")))
     assert.same({ { name = "current:step" } },
-      infer.outermost(timeline.of(lines:format "current")))
+      outermost.stages(timeline.of(lines:format "current")))
   end)
 
   it("takes ranges by start and end where there are no others", function()
     local pairs_of = "range 0 50 style=start_end step\n"
       .. "range 10 60 style=start_end end_thread=2 way\n"
-    assert.same({ { name = "step" } }, infer.outermost(timeline.of(pairs_of)))
+    assert.same({ { name = "step" } }, outermost.stages(timeline.of(pairs_of)))
     assert.same({ { name = "decode" } },
-      infer.outermost(timeline.of(pairs_of .. "range 100 150 decode\n")))
+      outermost.stages(timeline.of(pairs_of .. "range 100 150 decode\n")))
   end)
 
   describe("of a trace of torch.profiler", function()
