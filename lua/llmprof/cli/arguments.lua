@@ -41,7 +41,10 @@ end
 function argument.path(word, root)
   local info = fs.stat(word)
   if info and info.type == "directory" then
-    return layout.find(word, "timeline") or only_trace(word)
+    local timeline = layout.find(word, "timeline")
+    if not timeline then return only_trace(word) end
+    artifacts.check_links(word)
+    return timeline
   elseif info and exported.is_report(word) then
     return exported.of(word)
   end

@@ -54,6 +54,7 @@ local elsewhere = {
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },
   ["ranks.startup_steps"] = { "tests/lua/spec/ranks/unmarked_spec.lua", "startup_steps" },
+  ["operators.doubtful_events"] = { "tests/lua/spec/run/operators_spec.lua", "doubtful_events" },
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["slow_steps.every"] = { "tests/lua/spec/analysis/stages/uneven_steps_spec.lua", "every = 4" },
@@ -81,9 +82,12 @@ local elsewhere_columns = {
 
 -- What no test makes: the captures here have no description of a serving engine's model,
 -- and no workload that was shortened for its counters. What gets a capture leaves the list.
+-- Those of files that older versions wrote are among these.
 local unmade = {}
 for name in ([[change.from change.key change.to selection.shortened step_group.mbu
-  step_group.mfu]]):gmatch "%S+" do unmade[name] = true end
+  step_group.mfu collective_kernel.algorithm collective_kernel.protocol]]):gmatch "%S+" do
+  unmade[name] = true
+end
 
 local unmade_columns = {}
 for name in ([[steps.mbu steps.mfu]]):gmatch "%S+" do unmade_columns[name] = true end
