@@ -1,8 +1,8 @@
 -- A process of a job that comes to harm: killed, or silent. Without a step it does when it has
 -- its files, else when it is asked to take that step of llmprof.ranks.shares.
 -- llmprof exec tests/cluster/victim.lua kill|sleep [STEP]
-local dealt = require "llmprof.run.dealt"
-local job = require "llmprof.run.job"
+local rank_workers = require "llmprof.run.rank_workers"
+local job = require "llmprof.run.mpi_job"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local shares = require "llmprof.ranks.shares"
 local spawn = require "llmprof.spawn"
@@ -19,7 +19,7 @@ end
 local own = assert(job.open())
 if arg[2] then
   getmetatable(shares.new {}).__index[arg[2]] = harm
-  dealt.run(own, nil, rank_view.knowledge())
+  rank_workers.run(own, nil, rank_view.knowledge())
 end
 assert(own.line:receive(0))
 harm()

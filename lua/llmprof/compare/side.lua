@@ -1,7 +1,7 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, or several
 -- runs of the same thing, by the name that it was called on the command line.
 local artifacts = require "llmprof.bundle.artifacts"
-local bare = require "llmprof.compare.bare"
+local trace_results = require "llmprof.compare.trace_results"
 local baselines = require "llmprof.compare.baselines"
 local command_line = require "llmprof.process.command_line"
 local config = require "llmprof.recipe.config"
@@ -286,7 +286,7 @@ end
 -- (those of its runs without profiler, maybe none), trace (path of the export or nil)
 -- }.
 function side.open(word, root)
-  return open(word, root, bare.results)
+  return open(word, root, trace_results.results)
 end
 
 
@@ -294,7 +294,7 @@ end
 -- same thing are taken to differ by (nil: that of llmprof.compare.verdict). Traces are analysed
 -- beside each other.
 function side.open_all(words, root, assumed)
-  local analyse, list = bare.read_all(traces_of(words)), {}
+  local analyse, list = trace_results.read_all(traces_of(words)), {}
   for i, word in ipairs(words) do
     list[i] = open(word, root, analyse)
     list[i].assumed = assumed

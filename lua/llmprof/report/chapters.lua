@@ -2,7 +2,7 @@
 -- nowhere else, and what it says, as blocks.
 local blocks = require "llmprof.report.blocks"
 local findings = require "llmprof.report.findings"
-local gists = require "llmprof.report.gists"
+local summaries = require "llmprof.report.summaries"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
@@ -86,7 +86,7 @@ function chapters.title(name) return by_name[name].title end
 
 -- What a section comes to, in a few words, for where it is folded; nil where nothing is.
 function chapters.gist(results, name)
-  return gists[name] and gists[name](results)
+  return summaries[name] and summaries[name](results)
 end
 
 

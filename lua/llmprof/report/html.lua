@@ -3,7 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
-local head = require "llmprof.report.head"
+local first_screen = require "llmprof.report.first_screen"
 local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local words = require "llmprof.report.words"
@@ -90,7 +90,7 @@ function report.render(results, order, events)
   local list, title = wanted(results, order), words.title(results)
   events = document.d3() and events
   local out = { "<header>\n", writer.render(blocks.join(
-      blocks.heading { level = 1, title = title }, head.blocks(results))), "</header>\n",
+      blocks.heading { level = 1, title = title }, first_screen.blocks(results))), "</header>\n",
     '<section id="timeline">\n',
     writer.render { blocks.timeline { results = results, events = events ~= nil } },
     "</section>\n",

@@ -6,7 +6,7 @@ local command_line = require "llmprof.process.command_line"
 local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
 local mermaid = require "llmprof.report.mermaid"
-local multiples = require "llmprof.report.multiples"
+local small_multiples = require "llmprof.report.small_multiples"
 local rows = require "llmprof.report.rows"
 local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
@@ -298,7 +298,7 @@ function parts.layers(results)
     .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
     made.ends and "A layer ends with it; the first one begins with the step,"
       or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
-    multiples.layers(results) or {}, tabled.of("step_layers", made.rows) }
+    small_multiples.layers(results) or {}, tabled.of("step_layers", made.rows) }
 end
 
 

@@ -1,6 +1,6 @@
 -- Steps, ranks and collectives, from results.ranks and nothing else.
 local blocks = require "llmprof.report.blocks"
-local multiples = require "llmprof.report.multiples"
+local small_multiples = require "llmprof.report.small_multiples"
 local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 
@@ -123,7 +123,7 @@ function ranks.blocks(results, view)
   end
   return blocks.join(said and blocks.say { { strong = said } }, blocks.note(ranks.basis(results)),
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
-    multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
+    small_multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
     of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
     of("request_rows", MOST), blocks.note(ranks.kv_transfers(results)),
     of("kv_transfers", MOST), of("engine_looks", MOST), of "collectives",

@@ -37,7 +37,7 @@
 --
 -- When a run is resumed, a step is kept if it was done, its files are there and none
 -- of what it reads is newer or was made again; else it runs.
-local apart = require "llmprof.run.apart"
+local background = require "llmprof.run.background"
 local clock = require "llmprof.io.clock"
 local dataflow = require "llmprof.process.dataflow"
 local errors = require "llmprof.process.errors"
@@ -348,7 +348,7 @@ end
 
 -- Begin elsewhere with what can be, once. note(err) is told how each came out.
 local function begin_apart(ctx, steps, place, course, ui, note)
-  if not steps[place].work or ctx.others:has_begun() or not apart.is_worth(ctx) then return end
+  if not steps[place].work or ctx.others:has_begun() or not background.is_worth(ctx) then return end
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
   ctx.others:begin(list, function(step) return work_on(ctx, step) end,
@@ -371,7 +371,7 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  local others <close> = apart.new()
+  local others <close> = background.new()
   ctx.others = others
   local function note(err, step)
     if err then course.unmade[step.name] = "failed" end

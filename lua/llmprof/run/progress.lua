@@ -1,7 +1,7 @@
 -- What a run prints: a line per step, and at the end what was found.
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local columns = require "llmprof.report.columns"
 local output = require "llmprof.io.output"
 local pipeline = require "llmprof.run.pipeline"
@@ -42,18 +42,18 @@ local function watcher(wanted, say)
 
   function self.start()
     if not wanted or watch then return end
-    watch = guard.watch_gpus()
+    watch = supervise.watch_gpus()
     if watch.reason then say("no GPU to watch: " .. watch.reason) end
   end
 
   function self.now()
     if not watch then return nil end
     watch.sample()
-    return guard.gpus_now(watch)
+    return supervise.gpus_now(watch)
   end
 
   function self.finish()
-    for _, line in ipairs(watch and guard.describe_gpus(watch.stop()) or {}) do say(line) end
+    for _, line in ipairs(watch and supervise.describe_gpus(watch.stop()) or {}) do say(line) end
     watch = nil
   end
 

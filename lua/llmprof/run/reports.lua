@@ -13,7 +13,7 @@ local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
 local results_file = require "llmprof.bundle.results_file"
 local start = require "llmprof.run.start"
-local unwritten = require "llmprof.run.unwritten"
+local trace_recipe = require "llmprof.run.trace_recipe"
 local version = require "llmprof.version"
 local xdg = require "llmprof.io.paths"
 
@@ -54,7 +54,7 @@ end
 -- nil. Returns the run, its results and how many things were left out; raises where there is
 -- nothing to analyse.
 function reports.make(given)
-  local wanted = { recipe = given.recipe or unwritten.recipe(given.paths[1], given.stages),
+  local wanted = { recipe = given.recipe or trace_recipe.recipe(given.paths[1], given.stages),
     settings = settings_of(given), command = command_of(given), quiet = given.quiet,
     resume = given.resume, verbose = given.verbose, brief = not given.verbose }
   local left_out, run = start.run(wanted, start.compose(wanted))
@@ -135,7 +135,8 @@ function reports.of(paths)
   errors.check(fs.mkdirs(folder))
   make_room(folder)
   local made <close> = private.folder(folder)
-  local run = reports.make { paths = paths, settings = { "run.id=" .. unwritten.name_of(paths[1]) },
+  local run = reports.make { paths = paths,
+    settings = { "run.id=" .. trace_recipe.name_of(paths[1]) },
     out = made.path .. "/run", quiet = true }
   drop_timeline(run)
   if fs.stat(dir) then artifacts.remove(dir) end

@@ -5,7 +5,7 @@ local compiled = require "llmprof.run.compiled"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
@@ -232,7 +232,7 @@ function workload.run(ctx, given)
   local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
-  local watch = given.guard or guard.new { stall_s = ctx.cfg.workload.stall_s, works = true,
+  local watch = given.guard or supervise.new { stall_s = ctx.cfg.workload.stall_s, works = true,
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end

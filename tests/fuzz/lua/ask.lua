@@ -1,6 +1,6 @@
 -- Questions of somebody else: code from the bytes, over a small trace. It reads and
 -- computes; whatever it does, no file, process or other environment is reached.
-local closed = require "llmprof.mcp.closed"
+local read_only = require "llmprof.mcp.read_only"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local given = dofile "tests/fuzz/lua/given.lua"
@@ -31,7 +31,7 @@ for _, name in ipairs { "find", "match", "gmatch", "gsub" } do
   end)
 end
 
-local environment = closed.environment { TRACE }
+local environment = read_only.environment { TRACE }
 evaluate.run(assert(evaluate.compile("kernels, ops, ranges, api, results", "=code", environment)))
 
 

@@ -1,6 +1,6 @@
 -- What another process of a job sends: the files that are dealt, and those that it has read,
 -- with other heads or other bytes.
-local dealt = require "llmprof.run.dealt"
+local rank_workers = require "llmprof.run.rank_workers"
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
@@ -31,7 +31,7 @@ end
 
 local function run(rank, bytes)
   local own = process(rank, bytes)
-  dealt.run(own, function() return { PART, PART .. "x" } end, knowledge, 1,
+  rank_workers.run(own, function() return { PART, PART .. "x" } end, knowledge, 1,
     function(list) return list end)
   return own.said[#own.said]
 end

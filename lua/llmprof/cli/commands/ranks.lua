@@ -3,11 +3,11 @@ local paths = require "llmprof.io.paths"
 local lazy = require "llmprof.io.lazy"
 local advice = lazy "llmprof.advice"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local dealt = lazy "llmprof.run.dealt"
+local rank_workers = lazy "llmprof.run.rank_workers"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local job = lazy "llmprof.run.job"
+local job = lazy "llmprof.run.mpi_job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local documents = lazy "llmprof.report.documents"
@@ -215,7 +215,7 @@ local function examine_in_job(own, given, words, knowledge)
     end
     return read
   end
-  local ok, read, wrong = errors.call(dealt.run, own,
+  local ok, read, wrong = errors.call(rank_workers.run, own,
     function() return files_of(given, words) end, knowledge, patience, use)
   if wrong then error(wrong, 0) end
   if ok then return read end

@@ -20,7 +20,7 @@ local places = lazy "llmprof.analysis.timeline.positions"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
 local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
-local stand = require "llmprof.query.session.stand"
+local positions = require "llmprof.query.session.positions"
 local stages = lazy "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
@@ -166,9 +166,9 @@ end
 
 
 -- All operations among each other; ranks and steps.
-function parts.by_stream(self) return stand.by_stream(self.trace) end
-function parts.by_gpu(self) return stand.by_gpu(self.trace) end
-function parts.beside(self) return stand.beside(self.trace) end
+function parts.by_stream(self) return positions.by_stream(self.trace) end
+function parts.by_gpu(self) return positions.by_gpu(self.trace) end
+function parts.beside(self) return positions.beside(self.trace) end
 function parts.places(self) return places.find(self.trace, self.found) end
 
 
@@ -209,7 +209,7 @@ end
 -- A frame of operations, which is promised stage, part and where each operation stands.
 local function promised(self, name)
   local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
-  return stand.promise(self, made)
+  return positions.promise(self, made)
 end
 
 
@@ -345,13 +345,13 @@ function parts.gaps(self)
   for row in self.kernels:unique("name", "label"):rows() do
     if row.name then label[row.name] = row.label end
   end
-  return query.wrap(stand.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
+  return query.wrap(positions.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
     label), shown.gaps)
 end
 
 
 function parts.layers(self)
-  local made = self.trace_path and stand.layers(self, operations(self, "kernels"))
+  local made = self.trace_path and positions.layers(self, operations(self, "kernels"))
   return made and query.wrap(made, shown.layers)
 end
 

@@ -1,7 +1,7 @@
 -- Blocks as Markdown.
 local blocks = require "llmprof.report.blocks"
 local markdown = require "llmprof.markdown"
-local multiples = require "llmprof.report.multiples"
+local small_multiples = require "llmprof.report.small_multiples"
 local stacks = require "llmprof.report.stacks"
 local tables = require "llmprof.tables"
 
@@ -105,7 +105,7 @@ function kinds.multiples(block)
   local lines = { escape(block.label) .. ".\n" }
   for _, made in ipairs(block.panels) do
     lines[#lines + 1] = ("- %s: %s (%s)"):format(escape(made.title),
-      markdown.code(multiples.line(block, made)), escape(multiples.extent(block, made)))
+      markdown.code(small_multiples.line(block, made)), escape(small_multiples.extent(block, made)))
   end
   return table.concat(lines, "\n") .. "\n"
 end

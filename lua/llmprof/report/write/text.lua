@@ -1,6 +1,6 @@
 -- Blocks as text for a terminal.
 local blocks = require "llmprof.report.blocks"
-local multiples = require "llmprof.report.multiples"
+local small_multiples = require "llmprof.report.small_multiples"
 local stacks = require "llmprof.report.stacks"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -66,8 +66,8 @@ end
 function kinds.multiples(block)
   local lines = { block.label }
   for _, made in ipairs(block.panels) do
-    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, multiples.line(block, made),
-      multiples.extent(block, made))
+    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, small_multiples.line(block, made),
+      small_multiples.extent(block, made))
   end
   return table.concat(lines, "\n")
 end

@@ -1,6 +1,6 @@
 -- Captures by llmprof's own collector: timeline and counters from one run of the
 -- workload; the counters from ncu where that is asked for.
-local collected = require "llmprof.run.capture.collected"
+local collector_counters = require "llmprof.run.capture.collector_counters"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local live = require "llmprof.run.capture.live"
@@ -34,12 +34,12 @@ end
 
 
 -- Does it cost little to measure a kernel?
-function builtin.cheap(ctx) return collected.wanted(ctx.cfg) end
+function builtin.cheap(ctx) return collector_counters.wanted(ctx.cfg) end
 
 
 function builtin.counters(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
-  if collected.wanted(ctx.cfg) then return collected.keep(ctx) end
+  if collector_counters.wanted(ctx.cfg) then return collector_counters.keep(ctx) end
   return under_ncu.capture(ctx)
 end
 
@@ -65,7 +65,7 @@ local about = builtin.about
 
 function builtin.about(ctx)
   local said = about(ctx)
-  if collected.wanted(ctx.cfg) then said.counters_tool = said.tool end
+  if collector_counters.wanted(ctx.cfg) then said.counters_tool = said.tool end
   return said
 end
 
@@ -74,7 +74,9 @@ local preview = builtin.preview
 
 function builtin.preview(ctx)
   local list = preview(ctx)
-  if collected.wanted(ctx.cfg) then list.counters = { "in the same run of the workload" } end
+  if collector_counters.wanted(ctx.cfg) then
+    list.counters = { "in the same run of the workload" }
+  end
   if under_collector.marks_operators(ctx) then
     table.insert(list.operators, 1, "in the same run of the workload, where it marks them; else")
   end

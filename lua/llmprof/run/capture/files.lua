@@ -1,7 +1,7 @@
 -- Files that somebody made before, of any format that is read: a trace or one for each rank,
 -- and what belongs to it. llmprof.trace.handed says which; llmprof.run.capture says what a
 -- source of captures is.
-local collected = require "llmprof.run.capture.collected"
+local collector_counters = require "llmprof.run.capture.collector_counters"
 local collector = require("llmprof.collector.library").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
@@ -258,7 +258,7 @@ function files.counters(ctx)
     ctx.run:take(page, layout.counters)
     return true
   elseif used.format == "spool" and #launches.recorded(used.timeline) > 0 then
-    return collected.keep(ctx)
+    return collector_counters.keep(ctx)
   elseif used.files[layout.ncu.report] then
     return print_page(ctx, used.files[layout.ncu.report])
   end

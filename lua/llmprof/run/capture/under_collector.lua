@@ -3,10 +3,10 @@
 -- timeline, then, where counters are wanted of it, a pause in which kernels are selected
 -- from what was recorded so far, and units for the counters of these. Of a serving engine
 -- they are its windows, which the load opens twice.
-local collected = require "llmprof.run.capture.collected"
+local collector_counters = require "llmprof.run.capture.collector_counters"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local gpu_watch = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
@@ -62,7 +62,7 @@ local function again(ctx) return not by_window(ctx) and first_stage(ctx) ~= nil 
 -- Does the load open a second window, for counters?
 local function two_windows(ctx)
   local rounds = ctx.cfg.load and ctx.cfg.load.counter_rounds
-  return by_window(ctx) and collected.wanted(ctx.cfg) and not ctx.cfg.collector.units
+  return by_window(ctx) and collector_counters.wanted(ctx.cfg) and not ctx.cfg.collector.units
     and rounds ~= nil and rounds > 0
 end
 
@@ -89,7 +89,7 @@ end
 
 -- Is the workload asked for a repeat without CUDA graphs, of whose kernels nothing else
 -- has counters?
-local function repeats_eagerly(ctx) return collected.wanted(ctx.cfg) and again(ctx) end
+local function repeats_eagerly(ctx) return collector_counters.wanted(ctx.cfg) and again(ctx) end
 
 
 -- The workload, with the repeats that plain times take, and told of the second window.
@@ -118,7 +118,7 @@ local function units_of(ctx)
   if ctx.cfg.collector.units then return ctx.cfg.collector.units end
   if two_windows(ctx) then return WINDOWS end
   return (plain_inside(ctx) and PLAIN or "")
-    .. (collected.wanted(ctx.cfg) and again(ctx)
+    .. (collector_counters.wanted(ctx.cfg) and again(ctx)
       and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2) or "timeline")
 end
 
@@ -133,7 +133,9 @@ local function plan_text(ctx)
   if marks_operators(ctx) then
     lines[#lines + 1] = plan.line("unit.operators", marked_operators.RANGE)
   end
-  if repeats_eagerly(ctx) then lines[#lines + 1] = plan.line("unit.eager", collected.EAGER) end
+  if repeats_eagerly(ctx) then
+    lines[#lines + 1] = plan.line("unit.eager", collector_counters.EAGER)
+  end
   for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
   return table.concat(lines)
 end
@@ -147,7 +149,7 @@ local function select_now(ctx, folder)
   local so_far = folder .. "/so_far"
   local ok, lines = errors.call(function()
     spools.gather(folder, so_far)
-    return collected.launch_lines(ctx, so_far)
+    return collector_counters.launch_lines(ctx, so_far)
   end)
   if ok then return lines end
   ctx.note("no kernel was selected: " .. text.clean(lines.message))
@@ -168,7 +170,7 @@ end
 
 
 local function run(ctx, spec, folder)
-  local watch, chosen, stuck = gpu_watch.watch_gpus(), nil, nil
+  local watch, chosen, stuck = supervise.watch_gpus(), nil, nil
   local listener <close> = plan.open(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
@@ -221,7 +223,7 @@ local function keep_metrics(ctx)
   if by_window(ctx) then return end
   local metrics = workload.metrics(ctx.run, layout.workload.folder)
   local all = metrics and metrics.repeats
-  local types = all and collected.unit_types(ctx.run:path(files.spool)) or {}
+  local types = all and collector_counters.unit_types(ctx.run:path(files.spool)) or {}
   local of = { timeline = {}, plain = {} }
   for i, type in ipairs(types) do
     if of[type] and all[i] then table.insert(of[type], all[i]) end
@@ -234,7 +236,7 @@ local function keep_metrics(ctx)
     errors.check(fs.mkdirs(ctx.run:path(layout.workload.before)))
     write_metrics(ctx, plain, metrics, of.plain)
     ctx.outputs[#ctx.outputs + 1] = plain
-    if collected.has_graphs(trace_file.open(ctx.run:path(files.spool))) then
+    if collector_counters.has_graphs(trace_file.open(ctx.run:path(files.spool))) then
       ctx.note(SLOW_GRAPHS)
     end
   end

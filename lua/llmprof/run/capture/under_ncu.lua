@@ -5,7 +5,7 @@ local categories = require "llmprof.analysis.kernels.categories"
 local counter_plan = require "llmprof.analysis.counters.plan"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
@@ -171,7 +171,7 @@ end
 local function profile(ctx, spec, given, began)
   local argv = profile_argv(ctx, spec, given)
   fs.remove(ctx.run:path(files.report))
-  local watch = guard.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
+  local watch = supervise.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
     folder = ctx.run:path(files.workload), holds = true }
   local times, read, said = {}, ncu.reader()
   local followed = follow(ctx, watch, times)

@@ -3,7 +3,7 @@ local clock = require "llmprof.io.clock"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
@@ -162,7 +162,7 @@ end
 
 local function profile(ctx, spec)
   local argv = profile_argv(ctx, spec)
-  local watch, began = guard.watch_gpus(), sys.monotonic()
+  local watch, began = supervise.watch_gpus(), sys.monotonic()
   local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, passing = nsys.progress,

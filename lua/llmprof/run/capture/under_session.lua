@@ -4,7 +4,7 @@
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
@@ -83,7 +83,7 @@ end
 
 local function run(ctx, spec)
   local open, close = window(ctx)
-  local watch, began = guard.watch_gpus(), sys.monotonic()
+  local watch, began = supervise.watch_gpus(), sys.monotonic()
   local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),

@@ -5,7 +5,7 @@ local clock = require "llmprof.io.clock"
 local live = require "llmprof.run.capture.live"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local spool = require "llmprof.spool"
 local spools = require "llmprof.collector.spools"
@@ -92,7 +92,7 @@ end
 -- ---- the run ----
 
 local function run(ctx, spec)
-  local watch = guard.watch_gpus()
+  local watch = supervise.watch_gpus()
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command,
     on_line = watch.sample, on_idle = watch.sample })

@@ -1,6 +1,6 @@
 -- What a live run shows while it goes on. All tools are stand-ins.
 local fs = require "llmprof.fs"
-local guard = require "llmprof.run.guard"
+local supervise = require "llmprof.run.supervise"
 local live = require "tests.lua.support.live"
 
 
@@ -57,7 +57,7 @@ describe("gpu_watch", function()
     assert.same({
       "GPU 0: 50 % busy, 3.2 GB of 9 GB, 200 W",
       "GPU 1: NVML tells nothing",
-    }, guard.describe_gpus {
+    }, supervise.describe_gpus {
       { index = 0, utilization_percent = 0, memory_used_bytes = 3 << 30, power_w = 100.0,
         memory_total_bytes = 8 << 30 },
       { index = 1 },
@@ -66,7 +66,7 @@ describe("gpu_watch", function()
   end)
 
   it("has nothing to say without a sample", function()
-    assert.same({}, guard.describe_gpus {})
-    assert.is_nil(guard.gpus_now { latest = {} })
+    assert.same({}, supervise.describe_gpus {})
+    assert.is_nil(supervise.gpus_now { latest = {} })
   end)
 end)

@@ -1,4 +1,4 @@
-local apart = require "llmprof.run.apart"
+local background = require "llmprof.run.background"
 local artifacts = require "llmprof.bundle.artifacts"
 local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
@@ -206,13 +206,13 @@ describe("llmprof.run.pipeline", function()
     local least, had
 
     before_each(function()
-      least, had = apart.LEAST, bounds.get "limits.threads"
-      apart.LEAST = 0
+      least, had = background.LEAST, bounds.get "limits.threads"
+      background.LEAST = 0
       bounds.set("limits.threads", 2)
     end)
 
     after_each(function()
-      apart.LEAST = least
+      background.LEAST = least
       bounds.set("limits.threads", had)
     end)
 
@@ -278,12 +278,12 @@ describe("llmprof.run.pipeline", function()
 
     it("are none where there is one thread, little to read, or no memory", function()
       for _, change in ipairs { function() bounds.set("limits.threads", 1) end,
-        function() apart.LEAST = 100 end } do
+        function() background.LEAST = 100 end } do
         use_five()
         change()
         assert.same(IN_TURN, (run()))
         assert(fs.remove_tree(top() .. "/run"))
-        apart.LEAST = 0
+        background.LEAST = 0
         bounds.set("limits.threads", 2)
       end
     end)

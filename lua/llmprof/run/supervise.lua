@@ -124,10 +124,10 @@ function Guard:idle(child)
 end
 
 
-local guard = {}
+local supervise = {}
 
 
-function guard.new(given)
+function supervise.new(given)
   local now = seconds()
   return setmetatable({ limit_s = given.limit_s, stall_s = given.stall_s, folder = given.folder,
     works = given.works, holds = given.holds, patience = given.patience or PATIENCE,
@@ -149,7 +149,7 @@ local PERIOD = 200 * 1000 * 1000
 -- { sample(), stop() -> list, latest (the last sample by index), reason (why there
 -- is no GPU to watch) }: sample takes one if the last is old enough. A sample:
 -- { t_ns (since the start), index, and what llmprof.gpu's sample has }.
-function guard.watch_gpus()
+function supervise.watch_gpus()
   local devices, why = gpu.list()
   local started, last, samples, latest = sys.monotonic(), nil, {}, {}
 
@@ -217,7 +217,7 @@ end
 
 
 -- A line for each GPU of a list of samples: means, of memory the most.
-function guard.describe_gpus(samples)
+function supervise.describe_gpus(samples)
   local by_index, lines = {}, {}
   for _, sample in ipairs(samples) do
     by_index[sample.index] = by_index[sample.index] or {}
@@ -229,13 +229,13 @@ end
 
 
 -- How the GPUs are doing now, in one line; nil before the first sample.
-function guard.gpus_now(watch)
+function supervise.gpus_now(watch)
   local samples = {}
   for _, index in ipairs(sorted_keys(watch.latest)) do
     samples[#samples + 1] = watch.latest[index]
   end
-  return #samples > 0 and table.concat(guard.describe_gpus(samples), "; ") or nil
+  return #samples > 0 and table.concat(supervise.describe_gpus(samples), "; ") or nil
 end
 
 
-return guard
+return supervise

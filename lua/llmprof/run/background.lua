@@ -5,10 +5,10 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local process_pool = require "llmprof.process.pool"
 
-local apart = {}
+local background = {}
 
 -- Bytes of a timeline below which a process costs more than it saves. Tests change this.
-apart.LEAST = 64 << 20
+background.LEAST = 64 << 20
 
 -- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size.
 local WEIGHT = 1.25
@@ -18,14 +18,15 @@ Others.__index = Others
 
 
 -- May some of a run's work be done beside it?
-function apart.is_worth(ctx)
+function background.is_worth(ctx)
   local info = fs.stat(ctx.run:path(layout.timeline))
-  return info ~= nil and info.size >= apart.LEAST and process_pool.count(2, WEIGHT * info.size) == 2
+  return info ~= nil and info.size >= background.LEAST
+    and process_pool.count(2, WEIGHT * info.size) == 2
 end
 
 
 -- Nothing yet.
-function apart.new()
+function background.new()
   return setmetatable({ steps = {}, waiting = {} }, Others)
 end
 
@@ -87,4 +88,4 @@ end
 Others.__close = Others.close
 
 
-return apart
+return background

@@ -4,7 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local text = require "llmprof.text"
 local tuple = require("llmprof.tables.keys").tuple
 
-local multiples = {}
+local small_multiples = {}
 
 -- Bars of a panel: where there are more values, each is the mean of several; panels.
 local BARS, PANELS = 120, 24
@@ -78,7 +78,7 @@ end
 
 
 -- Steps of each stage and rank, one scale for a stage; nil without more than one of any.
-function multiples.steps(results)
+function small_multiples.steps(results)
   local panels, ranks = {}, results.ranks and #results.ranks.ranks or 0
   for _, group in ipairs(groups_of(results)) do
     if #group.values > 1 and #panels < PANELS then
@@ -94,7 +94,7 @@ end
 
 
 -- The layers of a decode step; nil without.
-function multiples.layers(results)
+function small_multiples.layers(results)
   local values = {}
   for i, row in ipairs(results.layers and results.layers.rows or {}) do
     values[i] = { whole = row.mean_ns }
@@ -109,7 +109,7 @@ end
 local LEVELS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 
 -- The longest value of the panels that share a scale.
-function multiples.scale_of(block, made)
+function small_multiples.scale_of(block, made)
   local most = 0
   for _, other in ipairs(block.panels) do
     if other.scale == made.scale then most = math.max(most, other.most) end
@@ -119,8 +119,8 @@ end
 
 
 -- The bars of a panel as text.
-function multiples.line(block, made)
-  local most, out = multiples.scale_of(block, made), {}
+function small_multiples.line(block, made)
+  local most, out = small_multiples.scale_of(block, made), {}
   for i, bar in ipairs(made.bars) do
     local level = most > 0 and math.ceil(bar.whole / most * #LEVELS) or 1
     out[i] = LEVELS[math.max(1, math.min(level, #LEVELS))]
@@ -130,10 +130,10 @@ end
 
 
 -- "94 steps, 3.12 ms to 5.46 ms".
-function multiples.extent(block, made)
+function small_multiples.extent(block, made)
   return ("%s %ss, %s to %s%s"):format(text.count(made.count), block.what,
     text.duration(made.least), text.duration(made.most), made.each and ", " .. made.each or "")
 end
 
 
-return multiples
+return small_multiples

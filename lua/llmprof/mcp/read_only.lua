@@ -4,7 +4,7 @@ local errors = require "llmprof.process.errors"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 
-local closed = {}
+local read_only = {}
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.
 local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
@@ -67,7 +67,7 @@ end
 
 -- An environment over these paths. Methods of frames write nothing from now on, and texts
 -- have no addresses.
-function closed.environment(paths)
+function read_only.environment(paths)
   query.seal()
   hide_addresses()
   local offered = {}
@@ -81,4 +81,4 @@ function closed.environment(paths)
 end
 
 
-return closed
+return read_only

@@ -6,7 +6,7 @@ local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 
-local stand = {}
+local positions = {}
 
 -- What is one stream, and one GPU.
 local STREAM = { "pid", "device", "context", "stream" }
@@ -32,19 +32,19 @@ local function timed(trace)
 end
 
 
-function stand.by_stream(trace)
+function positions.by_stream(trace)
   return timed(trace):gaps { by = STREAM, before = "gap_before", after = "gap_after" }
 end
 
 
 -- With `gpu_previous`, the row of the one before.
-function stand.by_gpu(trace)
+function positions.by_gpu(trace)
   return timed(trace):gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
     previous = "gpu_previous" }
 end
 
 
-function stand.beside(trace)
+function positions.beside(trace)
   return timed(trace):overlap { by = GPU, name = "overlap" }
 end
 
@@ -126,7 +126,7 @@ end
 
 -- Promise a frame of operations its columns. source: with trace, found, by_stream, by_gpu,
 -- beside, places and joined.
-function stand.promise(source, frame)
+function positions.promise(source, frame)
   for _, made in ipairs { "by_stream", "by_gpu", "beside" } do
     frame:promise(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
   end
@@ -147,7 +147,7 @@ end
 -- ---- frames of their own ----
 
 -- Shorter times without anything to do are no gaps, in ns.
-stand.LEAST = 1000
+positions.LEAST = 1000
 
 -- What an operation is called, as a column for people.
 local function called(name, from, label)
@@ -174,8 +174,8 @@ local TOLD = { "rank", "stage", "part", "rep", "step", "layer", "name", "api", "
 -- Times in which a GPU had nothing to do, cut where a repeat begins or ends: what ended each,
 -- and what was before it. ops: all operations of the trace with their stages and what is
 -- promised; api: calls of the trace; label: names to what they are called.
-function stand.gaps(source, ops, api, label)
-  local view = gaps.frame(source.found, ops, stand.LEAST)
+function positions.gaps(source, ops, api, label)
+  local view = gaps.frame(source.found, ops, positions.LEAST)
   add_operation(view, ops, "end", "start", "op")
   add_operation(view, ops, "start", "end", "previous")
   for _, column in ipairs(TOLD) do spans.look_up(view, "op", ops, column, column) end
@@ -195,7 +195,7 @@ end
 
 -- Layers of steps, each with its kernels and their time. kernels: with `step` and `layer`;
 -- nil where layers cannot be told.
-function stand.layers(source, kernels)
+function positions.layers(source, kernels)
   local marks = places.layers(source.places)
   if not marks then return nil end
   local by = { "rank", "step", "layer" }
@@ -213,4 +213,4 @@ function stand.layers(source, kernels)
 end
 
 
-return stand
+return positions

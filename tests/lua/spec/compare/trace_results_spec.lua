@@ -1,8 +1,8 @@
-local bare = require "llmprof.compare.bare"
+local bare = require "llmprof.compare.trace_results"
 local failure = require "tests.lua.support.failure"
 local traces = require "tests.lua.support.traces"
 
-describe("llmprof.compare.bare", function()
+describe("llmprof.compare.trace_results", function()
   it("takes the whole run where there are none", function()
     local results = bare.results "tests/fixtures/odd/no_nvtx.sqlite"
     assert.same({ { name = "whole run", kernels = 78, launches = 28 } },

@@ -6,7 +6,7 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
-local head = {}
+local first_screen = {}
 
 -- Moves on the first screen.
 local MOVES = 3
@@ -54,7 +54,7 @@ end
 
 -- The figures that everybody asks for first, without the profiler where that was
 -- measured; those that were not measured are not there. nil without any.
-function head.tiles(results)
+function first_screen.tiles(results)
   local latency, whole, list = overhead.latency_of(results), results.efficiency or {}, {}
   for _, key in ipairs { "ttft", "tpot" } do
     local figure = latency[key]
@@ -93,7 +93,7 @@ end
 
 -- What that stage would take if the GPU never waited, and what the hardware needs
 -- for the model's work; nil where neither is known or there is nothing to win.
-function head.could_be(results)
+function first_screen.could_be(results)
   local stage, time = longest(results)
   local said, least = {}, stage and stage.efficiency and stage.efficiency.floor_ns
   if not stage then return nil end
@@ -125,14 +125,14 @@ end
 
 
 -- All of it.
-function head.blocks(results)
+function first_screen.blocks(results)
   local lines, trust = verdict_lines(results)
-  local could = head.could_be(results)
+  local could = first_screen.could_be(results)
   if could then lines[#lines + 1] = { head = "It could be faster.", text = could } end
-  return blocks.join(blocks.note(words.model(results)), head.tiles(results),
+  return blocks.join(blocks.note(words.model(results)), first_screen.tiles(results),
     blocks.verdict { lines = lines }, findings.moves(results, MOVES),
     blocks.say({ { strong = trust.head }, " " .. trust.text }, "note"))
 end
 
 
-return head
+return first_screen

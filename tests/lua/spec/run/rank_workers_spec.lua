@@ -1,9 +1,9 @@
 -- Which process of a job reads which files, who sends to whom, what a launcher says; and a
 -- job whose processes are coroutines.
-local dealt = require "llmprof.run.dealt"
+local dealt = require "llmprof.run.rank_workers"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
-local job = require "llmprof.run.job"
+local job = require "llmprof.run.mpi_job"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"

@@ -12,21 +12,21 @@ local spool = require "llmprof.spool"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
-local collected = {}
+local collector_counters = {}
 
 -- Of a kernel that is launched in many shapes the most frequent ones, until they are this
 -- part of its launches, and no more than so many: each costs as much as a kernel.
 local SHAPES_COVER, MOST_SHAPES = 0.95, 8
 
 -- The range around a repeat of the workload without its CUDA graphs.
-collected.EAGER = "eager"
+collector_counters.EAGER = "eager"
 
 -- Lines that a collector takes, with some room.
 local MOST_LAUNCHES = 4000
 
 
 -- Are the counters to come from the collector, where the timeline does?
-function collected.wanted(cfg)
+function collector_counters.wanted(cfg)
   return cfg.counters ~= "off" and cfg.counters ~= "ncu" and cfg.timeline ~= "off"
 end
 
@@ -87,7 +87,7 @@ end
 
 
 -- Does it launch CUDA graphs?
-function collected.has_graphs(trace)
+function collector_counters.has_graphs(trace)
   local all = errors.check(trace:frame "kernels")
   return #all:where { { "graph_node", "~=", false } } > 0
 end
@@ -95,7 +95,7 @@ end
 
 -- Launches of graphs as one each, where there are graphs.
 local function add_graphs(lines, trace, found, count)
-  if not collected.has_graphs(trace) then return end
+  if not collector_counters.has_graphs(trace) then return end
   for _, stage in ipairs(marked_stages(found)) do
     lines[#lines + 1] = plan.line("graph", ("*|%s|0-%d"):format(stage, count - 1))
   end
@@ -109,7 +109,7 @@ end
 
 
 -- Lines of the plan for the launches that matter in a spool, the most valuable first.
-function collected.launch_lines(ctx, path)
+function collector_counters.launch_lines(ctx, path)
   local trace = trace_file.open(path)
   local found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   local list = kernels.list(trace, found, ctx.recipe.categories)
@@ -138,7 +138,7 @@ local function count_eager(frame)
   local count = 0
   for _, ranges in ipairs(frame:values "ranges") do
     local lines = "\n" .. (ranges or "") .. "\n"
-    if lines:find("\n" .. collected.EAGER .. "\n", 1, true) then count = count + 1 end
+    if lines:find("\n" .. collector_counters.EAGER .. "\n", 1, true) then count = count + 1 end
   end
   return count
 end
@@ -167,7 +167,7 @@ end
 
 
 -- What the units of the first process that has some were for, in order.
-function collected.unit_types(path)
+function collector_counters.unit_types(path)
   local opened = errors.check(spool.open(path))
   local units, types = errors.check(opened:frame "units"), {}
   local pids = units:values "pid"
@@ -179,7 +179,7 @@ end
 
 
 -- Puts the counters of the run's spool into it: true, or false and why not.
-function collected.keep(ctx)
+function collector_counters.keep(ctx)
   local path = ctx.run:path(layout.collector.spool)
   local frame, units, wanted = launches.recorded(path)
   local measured, eager = #frame, count_eager(frame)
@@ -199,4 +199,4 @@ function collected.keep(ctx)
 end
 
 
-return collected
+return collector_counters

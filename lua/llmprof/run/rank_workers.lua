@@ -11,7 +11,7 @@ local rank_files = require "llmprof.run.rank_files"
 local shares = require "llmprof.ranks.shares"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
-local dealt = {}
+local rank_workers = {}
 
 
 -- ---- what the first process asks all to do ----
@@ -181,7 +181,7 @@ end
 -- ---- who does what ----
 
 -- Who a process sends to, nil for the first; and who sends to it, in order. Numbers from 0.
-function dealt.tree(rank, size)
+function rank_workers.tree(rank, size)
   local from, step = {}, 1
   while step < size do
     if rank & step ~= 0 then return rank - step, from end
@@ -339,7 +339,7 @@ end
 
 -- All files in the first process; nil in the others.
 local function gather(own, list, patience)
-  local to, from = dealt.tree(own.rank, own.size)
+  local to, from = rank_workers.tree(own.rank, own.size)
   for _, process in ipairs(from) do
     local more = decode(check(own.line:receive(process, patience)), process)
     table.move(more, 1, #more, #list + 1, list)
@@ -378,7 +378,7 @@ end
 -- list_files raises; nil in the others. list: every file as rank_files.read has it, but for their
 -- collectives, where there is an ask (of llmprof.ranks); list_files is called in the first process
 -- alone. patience: how long one process may wait for another, s; nil: for ever.
-function dealt.run(own, list_files, knowledge, patience, use)
+function rank_workers.run(own, list_files, knowledge, patience, use)
   local hand, wrong = deal_out(own, list_files, patience)
   if not hand then
     own.line:finish(patience) -- whether that works or not, the first process says what is wrong
@@ -392,4 +392,4 @@ function dealt.run(own, list_files, knowledge, patience, use)
 end
 
 
-return dealt
+return rank_workers

@@ -5,7 +5,7 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
-local gists = {}
+local summaries = {}
 
 
 local function counted(count, what)
@@ -13,12 +13,12 @@ local function counted(count, what)
 end
 
 
-function gists.advice(results)
+function summaries.advice(results)
   return counted(#findings.list(results), "finding")
 end
 
 
-function gists.stages(results)
+function summaries.stages(results)
   local said = {}
   for _, stage in ipairs(results.stages) do
     if stage.wall and not stage.parent then
@@ -30,7 +30,7 @@ end
 
 
 -- The function that most samples of the last stage are in, which is the decode as a rule.
-function gists.cpu_samples(results)
+function summaries.cpu_samples(results)
   local list = results.cpu_samples.stages
   for i = #list, 1, -1 do
     local stage, first = list[i], list[i].functions[1]
@@ -43,41 +43,41 @@ function gists.cpu_samples(results)
 end
 
 
-function gists.gaps(results)
+function summaries.gaps(results)
   return "up to " .. words.ms(results.gaps[1].ns)
 end
 
 
-function gists.modules(results)
+function summaries.modules(results)
   local made = results.modules
   return made.modules[1] and counted(#made.modules, "module")
     or counted(#made.operators, "operator")
 end
 
 
-function gists.layers(results)
+function summaries.layers(results)
   return counted(results.layers.count, "layer")
 end
 
 
-function gists.ranks(results)
+function summaries.ranks(results)
   return counted(#results.ranks.ranks, "rank")
 end
 
 
-function gists.load(results)
+function summaries.load(results)
   local given = results.load
   return given and given.ttft and "TTFT " .. words.ms(given.ttft.mean_ns) or nil
 end
 
 
-function gists.aggregates(results)
+function summaries.aggregates(results)
   local tpot = overhead.latency_of(results).tpot
   return tpot and "TPOT " .. words.ms(tpot.first.mean_ns) or nil
 end
 
 
-function gists.mfu(results)
+function summaries.mfu(results)
   local said, whole = {}, results.efficiency or {}
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
@@ -89,41 +89,41 @@ function gists.mfu(results)
 end
 
 
-function gists.roofline(results)
+function summaries.roofline(results)
   local counters = results.counters or {}
   return counters.coverage and ("counters cover %s of the kernels' time%s"):format(
     words.percent(counters.coverage), words.lacking(counters.lacking)) or "without counters"
 end
 
 
-function gists.kernels(results)
+function summaries.kernels(results)
   return counted(#results.kernels, "kernel")
 end
 
 
-function gists.operators(results)
+function summaries.operators(results)
   return results.operators and counted(#results.operators.operators, "operator") or "not measured"
 end
 
 
-function gists.trust(results)
+function summaries.trust(results)
   return results.integrity and results.integrity.verdict
 end
 
 
-function gists.missing(results)
+function summaries.missing(results)
   return #results.missing > 0 and counted(#results.missing, "subject") or "nothing"
 end
 
 
-function gists.abstained(results)
+function summaries.abstained(results)
   return counted(#(results.advice and results.advice.abstained or {}), "rule")
 end
 
 
-function gists.silent(results)
+function summaries.silent(results)
   return counted(#results.advice.silent, "rule")
 end
 
 
-return gists
+return summaries

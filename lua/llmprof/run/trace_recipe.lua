@@ -2,13 +2,13 @@
 -- the trace shows, or that somebody names.
 local recipe = require "llmprof.recipe"
 
-local unwritten = {}
+local trace_recipe = {}
 
 
 -- A recipe that is called like a trace. stages: names, or nil: those of the trace
--- (llmprof.analysis.stages.infer).
-function unwritten.recipe(path, stages)
-  local made = recipe.recipe { name = unwritten.name_of(path), stages = stages,
+-- (llmprof.analysis.stages.outermost).
+function trace_recipe.recipe(path, stages)
+  local made = recipe.recipe { name = trace_recipe.name_of(path), stages = stages,
     workload = function() return recipe.fail "a trace is no program that could be run" end }
   made.file, made.called, made.unwritten = "report", "report", not stages
   return made
@@ -18,7 +18,7 @@ end
 local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep" }
 
 -- What a run of a trace is called: the file's or the folder's name without its endings.
-function unwritten.name_of(path)
+function trace_recipe.name_of(path)
   local name = path:match "([^/]*)/*$"
   for _, ending in ipairs(ENDINGS) do name = name:gsub("%." .. ending .. "$", "") end
   name = name:gsub("[^%w_.-]", "_"):gsub("^[_.-]+", "")
@@ -26,4 +26,4 @@ function unwritten.name_of(path)
 end
 
 
-return unwritten
+return trace_recipe

@@ -11,10 +11,10 @@ local process_pool = require "llmprof.process.pool"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
-local bare = {}
+local trace_results = {}
 
 -- For process_pool.map. Tests change these.
-bare.shares = { least = 64 << 20, weight = 1.5 }
+trace_results.shares = { least = 64 << 20, weight = 1.5 }
 
 
 local function results_of(trace, path)
@@ -33,7 +33,7 @@ end
 
 -- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
 -- before another trace is read.
-function bare.results(path)
+function trace_results.results(path)
   local trace = trace_file.open_whole(path)
   local results = results_of(trace, path)
   trace:close()
@@ -44,19 +44,19 @@ end
 
 -- A function from a path to results, for these paths above all, which are analysed by several
 -- processes. What is asked for twice is the same table.
-function bare.read_all(paths)
+function trace_results.read_all(paths)
   local made = {}
-  local read = process_pool.map(process_pool.sizes(paths), bare.shares, function(number)
-    local ok, results = errors.call(bare.results, paths[number])
+  local read = process_pool.map(process_pool.sizes(paths), trace_results.shares, function(number)
+    local ok, results = errors.call(trace_results.results, paths[number])
     if not ok and errors.is_interrupt(results) then error(results, 0) end
     return ok and results or nil
   end)
   for number, results in pairs(read) do made[paths[number]] = results end
   return function(path)
-    made[path] = made[path] or bare.results(path)
+    made[path] = made[path] or trace_results.results(path)
     return made[path]
   end
 end
 
 
-return bare
+return trace_results
