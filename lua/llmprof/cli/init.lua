@@ -15,7 +15,6 @@ local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local recipe = lazy "llmprof.recipe"
 local text = require "llmprof.text"
-local trace_cache = require "llmprof.trace.cache"
 local user = lazy "llmprof.recipe.user"
 
 local cli = {}
@@ -172,8 +171,8 @@ end
 
 local function run_with(words, common)
   limits.start(common.threads)
-  trace_cache.use_default(function() return user.cache_bytes() end)
-  if common.no_cache then trace_cache.turn_off() end
+  function limits.cache_bytes() return user.cache_bytes() end
+  if common.no_cache then require("llmprof.trace.cache").turn_off() end
   return run_all(words)
 end
 

@@ -7,6 +7,10 @@ local sys = require "llmprof.sys"
 
 local limits = {}
 
+-- Bytes of a cache that the user's settings allow, or nil: the command line says how they are
+-- found out, since they are needed only when a trace is opened.
+function limits.cache_bytes() return nil end
+
 local FORM = "LLMPROF_LIMITS=rows=N,bytes=N,ratio=N,seconds=N,threads=N; 0 is no limit"
 
 

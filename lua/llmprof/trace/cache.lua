@@ -2,6 +2,7 @@
 -- much of it: see trace.open of llmprof.trace.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local limits = require "llmprof.process.limits"
 local paths = require "llmprof.io.paths"
 
 local cache = {}
@@ -16,7 +17,6 @@ local SHARE = 10
 local FORM = "LLMPROF_CACHE=BYTES that may be kept; 0 keeps and uses nothing"
 
 local limit -- bytes, as a run's settings have it; nil: nobody said
-local default -- a function, see cache.use_default
 local is_off = false
 
 
@@ -29,11 +29,6 @@ end
 
 -- From now on keep so many bytes at most, 0: nothing; nil leaves it as it is.
 function cache.keep(bytes) limit = bytes or limit end
-
-
--- What holds where neither a run nor the environment says anything: bytes() returns them, or
--- nil, and is called when a trace is opened.
-function cache.use_default(bytes) default = bytes end
 
 
 -- From now on neither keep nor use anything, whatever else is said.
@@ -66,7 +61,7 @@ end
 -- Bytes that may be kept.
 function cache.most()
   if is_off then return 0 end
-  local wanted = limit or from_environment() or default and default()
+  local wanted = limit or from_environment() or limits.cache_bytes()
   if wanted then return wanted end
   return cache.folder() and math.min(MOST, free_space(cache.folder()) // SHARE) or 0
 end
