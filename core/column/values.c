@@ -140,8 +140,11 @@ static void read_stored(const llmprof_values *values, size_t first,
   static void pick_##type(const block *b, const void *codes, int64_t *rows, \
                           size_t count) {                                   \
     const type *code = codes;                                               \
-    for (size_t i = 0; i < count; i++)                                      \
-      rows[i] = from_code(b, code[rows[i] % LLMPROF_BLOCK], (type)-1);      \
+    for (size_t i = 0; !b->nulls && i < count; i++)                         \
+      rows[i] = sum(b->base, code[(uint64_t)rows[i] % LLMPROF_BLOCK]);      \
+    for (size_t i = 0; b->nulls && i < count; i++)                          \
+      rows[i] =                                                             \
+          from_code(b, code[(uint64_t)rows[i] % LLMPROF_BLOCK], (type)-1);  \
   }
 PICK_CODES(uint8_t)
 PICK_CODES(uint16_t)
@@ -167,10 +170,10 @@ static void pick_block(const stored *s, int64_t *rows, size_t count) {
 static void pick_stored(const llmprof_values *values, int64_t *rows,
                         size_t count) {
   for (size_t i = 0, run; i < count; i += run) {
-    int64_t of = rows[i] / LLMPROF_BLOCK;
-    for (run = 1; i + run < count && rows[i + run] / LLMPROF_BLOCK == of;)
-      run++;
-    if (rows[i] >= 0) pick_block(to_stored(values), rows + i, run);
+    uint64_t of = (uint64_t)rows[i] / LLMPROF_BLOCK;
+    for (run = 1; i + run < count; run++)
+      if ((uint64_t)rows[i + run] / LLMPROF_BLOCK != of) break;
+    if (rows[i] != LLMPROF_ABSENT) pick_block(to_stored(values), rows + i, run);
   }
 }
 
