@@ -4,9 +4,11 @@
  * A block is what is read, encoded and decoded at once, so that nothing larger
  * has to be at hand while values are added, and a few long ones widen their own
  * block alone. Codes of all blocks lie behind each other. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/crew.h"
 #include "column/values_internal.h"
 
 typedef enum encoding {
@@ -499,18 +501,31 @@ llmprof_values *llmprof_values_take(const llmprof_values_image *image,
   return &s->values;
 }
 
-bool llmprof_values_check(const llmprof_values *values) {
-  const stored *s = to_stored(values);
+static bool is_as_it_says(const stored *s, size_t row) {
+  const block *b = &s->blocks[row / LLMPROF_BLOCK];
   int64_t cells[LLMPROF_BLOCK];
-  bool ok = true;
-  for (size_t row = 0; ok && row < s->count; row += LLMPROF_BLOCK) {
-    const block *b = &s->blocks[row / LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, s->count);
-    read_block(b, s->codes, 0, count, cells);
-    likeness l = look(cells, count);
-    ok = l.nulls == b->nulls && l.ascends == b->ascends &&
+  size_t count = llmprof_block(row, s->count);
+  read_block(b, s->codes, 0, count, cells);
+  likeness l = look(cells, count);
+  return l.nulls == b->nulls && l.ascends == b->ascends &&
          (l.low > l.high ? b->base == LLMPROF_ABSENT
                          : l.low == b->base && l.high == b->high);
-  }
-  return ok;
+}
+
+/* Blocks, on all threads. */
+typedef struct checking {
+  const stored *values;
+  atomic_bool failed;
+} checking;
+
+static void check_rows(void *user, size_t first, size_t end) {
+  checking *c = user;
+  for (size_t row = first; row < end && !c->failed; row += LLMPROF_BLOCK)
+    if (!is_as_it_says(c->values, row)) c->failed = true;
+}
+
+bool llmprof_values_check(const llmprof_values *values) {
+  checking c = {.values = to_stored(values)};
+  llmprof_crew_rows(c.values->count, check_rows, &c);
+  return !c.failed;
 }
