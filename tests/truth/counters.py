@@ -62,6 +62,7 @@ def read(path: str, stages: List[str]) -> List[Launch]:
                     continue
         scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[units["gpu__time_duration.sum"]]
         duration = row["gpu__time_duration.sum"] * scale
+        moved = dram_bytes(row, duration)
         ranges = re.findall(r'"<default domain>:([^:"]*):', line[nvtx])
         launches.append({
             "name": plain(line[titles.index("Kernel Name")]),
@@ -69,8 +70,8 @@ def read(path: str, stages: List[str]) -> List[Launch]:
             + dimensions(line[titles.index("Block Size")]),
             "stage": next((name for name in ranges if name in stages), None),
             "duration": duration,
-            **percentages(row),
-            "DRAM bytes": dram_bytes(row, duration),
+            **percentages(row, moved, duration),
+            "DRAM bytes": moved,
             "fp32 FLOP": fp32(row, duration),
             "tensor FLOP": sum(tensor(row).values()) if any(map(FLOATS.match, row)) else None,
             "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
@@ -84,12 +85,16 @@ PERCENT = {"DRAM %": "gpu__dram_throughput", "SM %": "sm__throughput",
 ACTIVE = {"L1 %": "l1tex__throughput", "occupancy %": "sm__warps_active"}
 
 
-def percentages(row: Launch) -> Dict[str, Optional[float]]:
-    """Of each unit's peak. L1's is of the cycles in which it was active: at most memory's."""
+def percentages(row: Launch, moved: Optional[float],
+                duration: float) -> Dict[str, Optional[float]]:
+    """Of each unit's peak; of DRAM by its bytes where the percentage was not measured. L1's is
+    of the cycles in which it was active: at most memory's."""
     made = {key: row.get(name + ".avg.pct_of_peak_sustained_elapsed")
             for key, name in PERCENT.items()}
     made.update({key: row.get(name + ".avg.pct_of_peak_sustained_active")
                  for key, name in ACTIVE.items()})
+    if made["DRAM %"] is None and moved is not None and duration > 0:
+        made["DRAM %"] = 100 * moved / duration / BANDWIDTH
     level, memory = made["L1 %"], made["memory %"]
     if level is not None and memory is not None:
         made["L1 %"] = min(level, memory)
