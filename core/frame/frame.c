@@ -322,7 +322,7 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
     if (bounds->absent > frame->rows) bounds->absent = frame->rows;
     return true;
   }
-  if (column->values && !is_spanned(s) &&
+  if (column->values && !column->index && !is_spanned(s) &&
       bound_values(column->values, frame->rows, bounds))
     return true;
   bool few = s->items && s->items <= frame->rows / FEW;

@@ -39,12 +39,15 @@ end
 
 
 -- { tag, share, place (by its own time) } of ranges that are no stage, by the share of the GPU
--- time that what they launched takes, the largest first, of equal ones the outer. declared:
--- stages of the recipe.
+-- time that what they launched outside of stages takes, the largest first, of equal ones the
+-- outer. declared: stages of the recipe.
 function unmatched.ranges(trace, declared)
-  local ops, list = check(trace:frame "gpu"), {}
+  local ops, list, names = check(trace:frame "gpu"), {}, {}
   local all = ops:group { total = { "duration" } }[1]
   if not all or all.duration.total == 0 then return list end
+  for i, stage in ipairs(declared) do names[i] = stage.name end
+  check(trace:label(ops, "declared", names))
+  ops = check(ops:where { declared = false })
   for i, entry in ipairs(tags_of(trace, declared)) do
     local column = "unmatched_" .. i
     check(trace:label(ops, column, { entry.tag }))
