@@ -3,7 +3,7 @@
 
 evaluation.py LLMPROF [--update]: run in the source tree. Every answer is held against what
 truths.py finds in the capture by itself; the bytes that each question cost are a table of
-docs/agents.md, which --update writes. Exit status 77 where the client (mcp) is missing.
+README.md here, which --update writes. Exit status 77 where the client (mcp) is missing.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ except ImportError:
 
 from truths import Capture
 
-PAGE = Path("docs/agents.md")
+PAGE = Path("tests/agents/README.md")
 HEAD = "| question | tools | asked | answered |"
 
 # What is asked about: one under nsys and ncu, with plain runs around it, and a server.
