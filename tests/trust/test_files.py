@@ -32,10 +32,12 @@ class Opening(support.Case):
         plug = self.top / "socket"
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(plug))
-        for path in (pipe, folder, plug, "/dev/zero"):
+        for path in (pipe, plug, "/dev/zero"):
             self.refuses(IRREGULAR, "stats", path)
             self.refuses(IRREGULAR, "scrub", path, "-o", self.top / "out")
             self.refuses(IRREGULAR, "operators", path)
+        for command in ("stats", "scrub", "operators"):
+            self.refuses("no trace in it", command, folder)
         self.refuses(IRREGULAR, "exec", pipe)
 
     def test_parts_of_a_bundle(self):

@@ -119,11 +119,6 @@ describe("a range to capture", function()
     end
   end)
 
-  it("must be named for a recorded capture, too", function()
-    refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
-      "nsys.capture_range=nvtx", "capture=recorded", "recorded=tests/fixtures/small")
-  end)
-
   it("must be asked for", function()
     refused("nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       "nsys.nvtx_capture=decode")
