@@ -15,8 +15,9 @@ describe("llmprof.process.errors", function()
   end)
 
   it("has an exit status for each kind", function()
-    assert.same({ failed = 1, usage = 2, tool = 3, nothing = 4, gate = 5, undecided = 6, launcher = 125,
-      not_executable = 126, no_program = 127, interrupted = 130, closed = 141 }, errors.status)
+    assert.same({ failed = 1, usage = 2, tool = 3, nothing = 4, gate = 5, undecided = 6,
+      launcher = 125, not_executable = 126, no_program = 127, interrupted = 130, closed = 141 },
+      errors.status)
   end)
 
   it("checks what may have failed", function()
