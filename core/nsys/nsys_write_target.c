@@ -209,7 +209,7 @@ static bool write_diagnostics(nsys_writer *w) {
   int knows =
       llmprof_trace_knows(w->trace, LLMPROF_KNOWS_DIAGNOSTICS, w->edit->err);
   if (!all || knows < 0) return false;
-  if (!knows) return true;
+  if (!knows && count == 0) return true;
   nsys_sheet sheet;
   bool ok =
       nsys_sheet_open(&sheet, w, "DIAGNOSTIC_EVENT", columns, COUNT(columns));

@@ -455,6 +455,7 @@ function evidence.saving(results, stage, group, share, how)
   end
   local _, source = evidence.stage_time(results, stage)
   if source == evidence.TIMELINE and not stage.waiting then return {} end
+  if results.repeats and results.repeats.whole_run then return {} end -- it holds the start, too
   local launches, budget = math.max(stage.launches, stage.kernels),
     evidence.launching(results, stage)
   return { gain_ns = budget * group.calls * share / launches, spends = "waiting",

@@ -163,21 +163,24 @@ end
 
 -- ---- ranking ----
 
-local function class_of(finding)
+local function class_of(finding, worth)
   if finding.blocking then return 0 end
-  return finding.gain_ns and 1 or 2
+  return (finding.gain_ns or worth > 0) and 1 or 2
 end
 
 
 -- What each finding could give in the whole run: stages of a server's steps come more or
 -- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
--- that is taken away by.
+-- that is taken away by. Waiting that gives an unknown part back, as that of a whole run with
+-- its start, comes where all of it would.
 local function worths_of(results, list)
   local worths, first = {}, {}
   for _, finding in ipairs(list) do
-    local stage = finding.gain_ns and evidence.find(results, finding.stage)
-    worths[finding] = stage and finding.gain_ns * math.max(stage.wall.count, 1) or 0
-    if stage and finding.spends == "waiting" then
+    local stage = evidence.find(results, finding.stage)
+    local is_waiting = finding.spends == "waiting" or finding.rule == "launch_bound"
+    local ns = finding.gain_ns or stage and is_waiting and evidence.waiting(results, stage) or 0
+    worths[finding] = stage and ns * math.max(stage.wall and stage.wall.count or 1, 1) or 0
+    if stage and is_waiting then
       first[finding.stage] = math.max(first[finding.stage] or 0, worths[finding])
     end
   end
@@ -191,7 +194,7 @@ end
 
 
 local function is_before(a, b, worths)
-  local left, right = class_of(a), class_of(b)
+  local left, right = class_of(a, worths[a]), class_of(b, worths[b])
   if left ~= right then return left < right end
   left, right = worths[a], worths[b]
   if left ~= right then return left > right end

@@ -35,7 +35,7 @@ end
 local function title_of(results, stage)
   local share = evidence.waiting_share(results, stage)
   if evidence.replays_graphs(stage) then
-    return ("%s leaves the GPU idle for %s of its time, although it replays CUDA graphs")
+    return ("%s leaves the GPU idle for %s of its time between its CUDA graphs")
       :format(stage.name, evidence.percent(share))
   elseif share >= evidence.LAUNCH_BOUND then
     return ("%s is %s"):format(stage.name,

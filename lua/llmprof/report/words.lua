@@ -191,7 +191,7 @@ function words.repeats(results)
       or "The trace has no stage of the recipe") .. ": the whole run is taken as one."
       .. (results.load and " None is inferred where requests overlap." or "")
   end
-  local said = ("Figures are from all %d repeats."):format(repeats.count)
+  local said = ("Figures are from %d repeats."):format(repeats.count)
   if repeats.skipped_first then
     local without = repeats.count - repeats.used
     said = ("Figures are from %d of %d repeats, without the first%s."):format(repeats.used,

@@ -60,7 +60,7 @@ local function merge_nested(instances)
   table.sort(instances, outer_first)
   local list, open = {}, {}
   for _, instance in ipairs(instances) do
-    local key = ("%s %s"):format(instance.tid, instance.stage)
+    local key = ("%s %s"):format(instance.thread, instance.stage)
     if holds(open[key], instance) then
       table.insert(open[key].ranges, instance.range)
     else
@@ -72,8 +72,8 @@ end
 
 
 -- Every range of the declared stages, by start: { stage, domain (nil: the
--- default one), range, ranges (rows: with those inside of it of the same stage), tid, start,
--- stop }.
+-- default one), range, ranges (rows: with those inside of it of the same stage), tid, thread
+-- (process and thread as one key), start, stop }.
 local function find_instances(trace, declared)
   local names, parents = {}, {}
   for _, stage in ipairs(declared) do
@@ -89,7 +89,8 @@ local function find_instances(trace, declared)
     instances[row] = { stage = name, parent = parents[name] or nil,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
-      tid = found:get(row, "tid"), style = found:get(row, "style"),
+      tid = found:get(row, "tid"),
+      thread = ("%s %s"):format(found:get(row, "pid"), found:get(row, "tid")), style = found:get(row, "style"),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end

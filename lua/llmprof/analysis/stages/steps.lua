@@ -40,7 +40,7 @@ local function ranges_named(trace, names)
     else
       step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
         before = row.before, first = row.start, stop = row["end"], kernels = row.kernels,
-        pid = row.pid, tid = row.tid }
+        pid = row.pid, thread = ("%s %s"):format(row.pid, row.tid) }
       by_range[row.range], list[#list + 1] = step, step
     end
   end
@@ -130,7 +130,7 @@ local function ranges_inside(instance, ranges)
     if range.host_start > instance.host_stop then break end
     if is_inside(range, instance) then
       all[#all + 1] = range
-      if range.tid == instance.tid then own[#own + 1] = range end
+      if range.thread == instance.thread then own[#own + 1] = range end
     end
   end
   return #own > 0 and own or all

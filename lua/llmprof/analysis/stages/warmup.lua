@@ -37,12 +37,12 @@ local MOST_FIRST, ALONE = 3, 4
 local function repeat_alone(instances, opener)
   local opens, all = {}, {}
   for _, instance in ipairs(instances) do
-    if not instance.tid then return false end
-    if not instance.parent then all[instance.tid] = true end
-    if instance.stage == opener then opens[instance.tid] = true end
+    if not instance.thread then return false end
+    if not instance.parent then all[instance.thread] = true end
+    if instance.stage == opener then opens[instance.thread] = true end
   end
-  for tid in pairs(all) do
-    if not opens[tid] then return false end
+  for thread in pairs(all) do
+    if not opens[thread] then return false end
   end
   return true
 end
@@ -63,7 +63,7 @@ function cold.number_repeats(declared, instances)
   local by_thread = repeat_alone(instances, opener)
   local counts, most = {}, #instances > 0 and 1 or 0
   for _, instance in ipairs(instances) do
-    local own = ("%s %s"):format(instance.rank, by_thread and instance.tid)
+    local own = ("%s %s"):format(instance.rank, by_thread and instance.thread)
     if instance.stage == opener then counts[own] = (counts[own] or 0) + 1 end
     instance.rep = math.max(counts[own] or 0, 1)
     instance.lane = (instance.rank or by_thread) and own or nil

@@ -208,8 +208,8 @@ local function diagnostics(state)
   end
   return { level = "warning",
     text = state.reader .. " reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
-    fix = ("capture a shorter range; %s of the run that captured has the rest"):format(
-      state.log) }
+    fix = "capture a shorter range" .. (state.log
+      and ("; %s of the run that captured has the rest"):format(state.log) or "") }
 end
 
 
@@ -312,7 +312,7 @@ local function gather(given)
     overhead = given.overhead, samples = given.samples or {}, complaints = given.complaints or {},
     diagnostics = check(trace:diagnostics()),
     reader = recorder.name or trace:info().reader or "the recorder",
-    log = recorder.log or layout.nsys.log }
+    log = recorder.log or not recorder.name and layout.nsys.log or nil }
   function state.knows(fact)
     local knows, message, code = trace:knows(fact)
     if knows == nil then check(knows, message, code) end

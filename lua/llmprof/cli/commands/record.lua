@@ -194,7 +194,11 @@ local function check_run(run)
     end
   end
   local source = results_file.load(run:path(layout.results)).source
-  if source.timeline and source.timeline.from == "recorded" then
+  if not source.timeline then
+    errors.raise("usage", ("%s: its timeline holds no events: there is nothing to record")
+      :format(run.dir))
+  end
+  if source.timeline.from == "recorded" then
     errors.raise("usage", ("%s analysed a recorded capture itself"):format(run.dir),
       { hint = "copy that capture's folder: inputs.yaml names it" })
   end

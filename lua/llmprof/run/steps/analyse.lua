@@ -241,8 +241,11 @@ end
 
 -- What recorded a timeline that only looks like an export of nsys; nil for others.
 local function recorder_of(about)
-  return (about.tool or ""):find(collector.product, 1, true) == 1
-    and { name = "the collector", log = layout.collector.log } or nil
+  local tool = about.tool or ""
+  if tool:find(collector.product, 1, true) == 1 then
+    return { name = "the collector", log = layout.collector.log }
+  end
+  return tool == "torch.profiler" and { name = tool } or nil
 end
 
 

@@ -63,7 +63,7 @@ gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
 
   it("says something else to who replays graphs already", function()
     local text = said { stages = { support.slow_decode { launches = 10 } } }
-    assert.equal("decode leaves the GPU idle for 80 % of its time, although it replays CUDA graphs "
+    assert.equal("decode leaves the GPU idle for 80 % of its time between its CUDA graphs "
       .. "(decode, confidence high)", text:match "^[^\n]*")
     assert.equal("try: capture more in one graph, and shorten what the CPU does between replays",
       text:match "\n(try[^\n]*)")

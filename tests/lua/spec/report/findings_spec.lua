@@ -111,7 +111,7 @@ describe("the verdict", function()
 
   it("has three lines for empty results, too", function()
     assert.same({ "**No rule found anything to change.** No stage was measured.",
-      "**First move:** none; no kernel was found.", "**Trust:** Figures are from all 0 repeats." },
+      "**First move:** none; no kernel was found.", "**Trust:** Figures are from 0 repeats." },
       verdict_lines(support.results { repeats = { count = 0, used = 0 } }))
   end)
 end)

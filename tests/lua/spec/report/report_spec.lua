@@ -65,12 +65,12 @@ describe("llmprof.report", function()
     local function said(repeats)
       return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
     end
-    assert.equal("Figures are from all 3 repeats.", said { count = 3, used = 3 })
+    assert.equal("Figures are from 3 repeats.", said { count = 3, used = 3 })
     assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
     assert.equal("Figures are from 1 of 2 repeats, without the first. Left out: prefill of repeat "
       .. "1 (60.3 ms, usually 20.1 ms).", said { count = 2, used = 1, skipped_first = true,
       left_out = { { stage = "prefill", rep = 1, ns = 60.3e6, usual_ns = 20.1e6 } } })
-    assert.equal("Figures are from all 3 repeats. Left out of TPOT: step 1 of decode of repeat 2 "
+    assert.equal("Figures are from 3 repeats. Left out of TPOT: step 1 of decode of repeat 2 "
       .. "(9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
       { stage = "decode", rep = 2, step = 1, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
