@@ -252,9 +252,13 @@ typedef struct likeness {
 } likeness;
 
 static bool are_alike(const int64_t *values, size_t count) {
-  int64_t off = 0;
-  for (size_t i = 1; i < count; i++) off |= values[i] ^ values[0];
-  return !off;
+  return memcmp(values, values + 1, (count - 1) * sizeof *values) == 0;
+}
+
+static bool ascend(const int64_t *values, size_t count) {
+  size_t i = 1;
+  while (i < count && values[i - 1] <= values[i]) i++;
+  return i == count;
 }
 
 /* The least of those that are there. */
@@ -267,17 +271,16 @@ static int64_t least_of(const int64_t *values, size_t count) {
 
 /* Absent is the least number. */
 static likeness look(const int64_t *values, size_t count) {
-  int64_t low = values[0], high = values[0];
-  size_t falls = 0;
-  if (are_alike(values, count))
-    return low == LLMPROF_ABSENT ? (likeness){INT64_MAX, INT64_MIN, true, false}
-                                 : (likeness){low, low, false, true};
-  for (size_t i = 1; i < count; i++) {
-    falls += values[i] < values[i - 1];
+  int64_t low = values[0], high = values[count - 1];
+  bool alike = are_alike(values, count);
+  if (low != LLMPROF_ABSENT && (alike || ascend(values, count)))
+    return (likeness){low, high, false, true};
+  if (alike) return (likeness){INT64_MAX, INT64_MIN, true, false};
+  for (size_t i = 0; i < count; i++) {
     low = values[i] < low ? values[i] : low;
     high = values[i] > high ? values[i] : high;
   }
-  if (low != LLMPROF_ABSENT) return (likeness){low, high, false, !falls};
+  if (low != LLMPROF_ABSENT) return (likeness){low, high, false, false};
   return (likeness){least_of(values, count), high, true, false};
 }
 

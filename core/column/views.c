@@ -85,9 +85,10 @@ static bool bound_lookup(const llmprof_values *values,
   const lookup *l = (const lookup *)values;
   llmprof_values_bounds keys;
   if (!llmprof_values_find_bounds(l->key, &keys)) return false;
-  *bounds = (llmprof_values_bounds){INT64_MAX, INT64_MIN, keys.nulls, false};
-  if (bound_few(l->of, keys.low, keys.high, bounds)) return true;
-  if (!llmprof_values_find_bounds(l->of, bounds)) return false;
+  *bounds = (llmprof_values_bounds){INT64_MAX, INT64_MIN, false, false};
+  if (!llmprof_values_find_bounds(l->of, bounds) &&
+      !bound_few(l->of, keys.low, keys.high, bounds))
+    return false;
   bounds->nulls |= keys.nulls;
   bounds->ascend = false;
   return true;
