@@ -61,16 +61,17 @@ static inline int64_t sum(int64_t base, uint64_t code) {
   return (int64_t)((uint64_t)base + code);
 }
 
-#define READ_CODES(type)                                                     \
-  static void read_##type(const block *b, const void *codes, size_t first,   \
-                          size_t count, int64_t *out) {                      \
-    const type *code = (const type *)codes + first;                          \
-    if (!b->nulls) {                                                         \
-      for (size_t i = 0; i < count; i++) out[i] = sum(b->base, code[i]);     \
-      return;                                                                \
-    }                                                                        \
-    for (size_t i = 0; i < count; i++)                                       \
-      out[i] = code[i] == (type)-1 ? LLMPROF_ABSENT : sum(b->base, code[i]); \
+#define READ_CODES(type)                                                   \
+  static void read_##type(const block *b, const void *codes, size_t first, \
+                          size_t count, int64_t *out) {                    \
+    const type *code = (const type *)codes + first;                        \
+    int64_t base = b->base;                                                \
+    if (!b->nulls) {                                                       \
+      for (size_t i = 0; i < count; i++) out[i] = sum(base, code[i]);      \
+      return;                                                              \
+    }                                                                      \
+    for (size_t i = 0; i < count; i++)                                     \
+      out[i] = code[i] == (type)-1 ? LLMPROF_ABSENT : sum(base, code[i]);  \
   }
 READ_CODES(uint8_t)
 READ_CODES(uint16_t)
@@ -108,10 +109,7 @@ static inline int64_t from_code(const block *b, uint64_t code, uint64_t null) {
   return b->nulls && code == null ? LLMPROF_ABSENT : sum(b->base, code);
 }
 
-static inline int64_t get(const stored *s, size_t row) {
-  const block *b = &s->blocks[row / LLMPROF_BLOCK];
-  const void *codes = s->codes + b->codes;
-  size_t at = row % LLMPROF_BLOCK;
+static inline int64_t get_from(const block *b, const void *codes, size_t at) {
   if (b->encoding == BASE_DELTA) {
     if (b->width == 1)
       return from_code(b, ((const uint8_t *)codes)[at], UINT8_MAX);
@@ -123,6 +121,11 @@ static inline int64_t get(const stored *s, size_t row) {
   const int64_t *values = codes;
   if (b->encoding == PLAIN) return values[at];
   return word(values, ((const uint8_t *)(values + b->values))[at], b->values);
+}
+
+static inline int64_t get(const stored *s, size_t row) {
+  const block *b = &s->blocks[row / LLMPROF_BLOCK];
+  return get_from(b, s->codes + b->codes, row % LLMPROF_BLOCK);
 }
 
 static void read_stored(const llmprof_values *values, size_t first,
@@ -138,45 +141,46 @@ static void read_stored(const llmprof_values *values, size_t first,
   }
 }
 
-#define PICK_CODES(type)                                                    \
-  static void pick_##type(const block *b, const void *codes, int64_t *rows, \
-                          size_t count) {                                   \
-    const type *code = codes;                                               \
-    for (size_t i = 0; !b->nulls && i < count; i++)                         \
-      rows[i] = sum(b->base, code[(uint64_t)rows[i] % LLMPROF_BLOCK]);      \
-    for (size_t i = 0; b->nulls && i < count; i++)                          \
-      rows[i] =                                                             \
-          from_code(b, code[(uint64_t)rows[i] % LLMPROF_BLOCK], (type)-1);  \
+/* In place of rows, up to the first that is of another block than the one that
+ * begins at row `first`: how many. */
+#define PICK(name, type, value)                                                \
+  static size_t pick_##name(const block *b, const void *codes, uint64_t first, \
+                            int64_t *rows, size_t count) {                     \
+    const type *code = codes;                                                  \
+    int64_t base = b->base;                                                    \
+    (void)base;                                                                \
+    size_t i = 0;                                                              \
+    for (; i < count; i++) {                                                   \
+      uint64_t at = (uint64_t)rows[i] - first;                                 \
+      if (at >= LLMPROF_BLOCK) break;                                          \
+      rows[i] = value;                                                         \
+    }                                                                          \
+    return i;                                                                  \
   }
-PICK_CODES(uint8_t)
-PICK_CODES(uint16_t)
-PICK_CODES(uint32_t)
+PICK(bytes, uint8_t, sum(base, code[at]))
+PICK(shorts, uint16_t, sum(base, code[at]))
+PICK(longs, uint32_t, sum(base, code[at]))
+PICK(any, void, get_from(b, code, at))
 
-/* Of rows that are all of one block. */
-static void pick_block(const stored *s, int64_t *rows, size_t count) {
-  const block *b = &s->blocks[rows[0] / LLMPROF_BLOCK];
+static size_t pick_block(const stored *s, int64_t *rows, size_t count) {
+  uint64_t number = (uint64_t)rows[0] / LLMPROF_BLOCK;
+  uint64_t first = number * LLMPROF_BLOCK;
+  const block *b = &s->blocks[number];
   const void *codes = s->codes + b->codes;
-  if (b->encoding == CONSTANT)
-    for (size_t i = 0; i < count; i++) rows[i] = b->base;
-  else if (b->encoding != BASE_DELTA)
-    for (size_t i = 0; i < count; i++) rows[i] = get(s, (size_t)rows[i]);
-  else if (b->width == 1)
-    pick_uint8_t(b, codes, rows, count);
-  else if (b->width == 2)
-    pick_uint16_t(b, codes, rows, count);
-  else
-    pick_uint32_t(b, codes, rows, count);
+  if (b->nulls || b->encoding != BASE_DELTA)
+    return pick_any(b, codes, first, rows, count);
+  if (b->width == 1) return pick_bytes(b, codes, first, rows, count);
+  if (b->width == 2) return pick_shorts(b, codes, first, rows, count);
+  return pick_longs(b, codes, first, rows, count);
 }
 
 /* Keys lead to rows beside each other mostly. */
 static void pick_stored(const llmprof_values *values, int64_t *rows,
                         size_t count) {
-  for (size_t i = 0, run; i < count; i += run) {
-    uint64_t of = (uint64_t)rows[i] / LLMPROF_BLOCK;
-    for (run = 1; i + run < count; run++)
-      if ((uint64_t)rows[i + run] / LLMPROF_BLOCK != of) break;
-    if (rows[i] != LLMPROF_ABSENT) pick_block(to_stored(values), rows + i, run);
-  }
+  for (size_t i = 0; i < count;)
+    i += rows[i] == LLMPROF_ABSENT
+             ? 1
+             : pick_block(to_stored(values), rows + i, count - i);
 }
 
 static bool bound_stored(const llmprof_values *values,
