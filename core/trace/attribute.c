@@ -26,30 +26,37 @@ typedef struct buckets {
   size_t keys;
 } buckets;
 
-/* The bucket of a row, LLMPROF_NONE to leave it out. */
-typedef uint32_t (*key_function)(void *user, size_t row);
+/* The buckets of some rows, LLMPROF_NONE to leave one out. */
+typedef void (*key_function)(const llmprof_sweep *s, size_t first, size_t count,
+                             uint32_t *keys);
 
 static void buckets_free(buckets *b) {
   llmprof_free(b->rows);
   llmprof_free(b->start);
 }
 
-static bool buckets_fill(buckets *b, size_t count, size_t keys,
-                         key_function key, void *user) {
+static bool buckets_fill(buckets *b, size_t count, const llmprof_sweep *s,
+                         key_function key) {
+  uint32_t k[LLMPROF_BLOCK];
+  size_t keys = s->trace->thread_ids.count;
   *b = (buckets){.keys = keys};
   b->start = llmprof_zalloc(keys + 2, sizeof *b->start);
   if (!b->start) return false;
   size_t *fill = b->start + 1; /* one ahead: ends up as the starts */
-  for (size_t row = 0; row < count; row++) {
-    uint32_t k = key(user, row);
-    if (k != LLMPROF_NONE) fill[k + 1]++;
+  for (size_t row = 0; row < count; row += LLMPROF_BLOCK) {
+    size_t some = llmprof_block(row, count);
+    key(s, row, some, k);
+    for (size_t i = 0; i < some; i++)
+      if (k[i] != LLMPROF_NONE) fill[k[i] + 1]++;
   }
-  for (size_t k = 1; k <= keys; k++) fill[k] += fill[k - 1];
+  for (size_t t = 1; t <= keys; t++) fill[t] += fill[t - 1];
   b->rows = llmprof_alloc(fill[keys], sizeof *b->rows);
   if (!b->rows) return false;
-  for (size_t row = 0; row < count; row++) {
-    uint32_t k = key(user, row);
-    if (k != LLMPROF_NONE) b->rows[fill[k]++] = (uint32_t)row;
+  for (size_t row = 0; row < count; row += LLMPROF_BLOCK) {
+    size_t some = llmprof_block(row, count);
+    key(s, row, some, k);
+    for (size_t i = 0; i < some; i++)
+      if (k[i] != LLMPROF_NONE) b->rows[fill[k[i]]++] = (uint32_t)(row + i);
   }
   return true;
 }
@@ -94,27 +101,26 @@ static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
 }
 
 /* What lacks a time encloses nothing and lies in nothing. */
-static uint32_t range_thread(void *user, size_t row) {
-  const llmprof_sweep *s = user;
+static void range_threads(const llmprof_sweep *s, size_t first, size_t count,
+                          uint32_t *keys) {
   const llmprof_ranges *r = &s->trace->ranges;
-  if (r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT)
-    return LLMPROF_NONE;
-  return r->thread[row];
+  for (size_t i = 0, row = first; i < count; i++, row++)
+    keys[i] =
+        r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT
+            ? LLMPROF_NONE
+            : r->thread[row];
 }
 
-/* Of calls: who made them, and how long they took; a start alone encloses
- * nothing. */
-typedef struct launching {
-  const llmprof_sweep *sweep;
-  llmprof_cursor duration, thread;
-} launching;
-
-static uint32_t launch_thread(void *user, size_t row) {
-  launching *l = user;
-  if (!l->sweep->launched[row] ||
-      llmprof_cursor_at(&l->duration, row) == LLMPROF_ABSENT)
-    return LLMPROF_NONE;
-  return llmprof_u32(llmprof_cursor_at(&l->thread, row));
+/* Of calls that launched: who made them. A start alone encloses nothing. */
+static void launch_threads(const llmprof_sweep *s, size_t first, size_t count,
+                           uint32_t *keys) {
+  int64_t duration[LLMPROF_BLOCK], thread[LLMPROF_BLOCK];
+  llmprof_values_read(s->trace->calls.duration, first, count, duration);
+  llmprof_values_read(s->trace->calls.thread, first, count, thread);
+  for (size_t i = 0; i < count; i++)
+    keys[i] = s->launched[first + i] && duration[i] != LLMPROF_ABSENT
+                  ? llmprof_u32(thread[i])
+                  : LLMPROF_NONE;
 }
 
 static bool sweep_buckets(llmprof_sweep *s, const buckets *ranges,
@@ -132,21 +138,12 @@ static bool sweep_buckets(llmprof_sweep *s, const buckets *ranges,
   return true;
 }
 
-static bool fill_calls(const llmprof_sweep *s, buckets *calls) {
-  const llmprof_trace *trace = s->trace;
-  launching l = {.sweep = s};
-  llmprof_cursor_open(&l.duration, trace->calls.duration);
-  llmprof_cursor_open(&l.thread, trace->calls.thread);
-  return buckets_fill(calls, trace->calls.count, trace->thread_ids.count,
-                      launch_thread, &l);
-}
-
 static bool sweep_threads(llmprof_sweep *s) {
   const llmprof_trace *trace = s->trace;
   buckets ranges = {0}, calls = {0};
-  bool ok = buckets_fill(&ranges, trace->ranges.count, trace->thread_ids.count,
-                         range_thread, s) &&
-            fill_calls(s, &calls) && sweep_buckets(s, &ranges, &calls);
+  bool ok = buckets_fill(&ranges, trace->ranges.count, s, range_threads) &&
+            buckets_fill(&calls, trace->calls.count, s, launch_threads) &&
+            sweep_buckets(s, &ranges, &calls);
   buckets_free(&ranges);
   buckets_free(&calls);
   return ok;
@@ -154,24 +151,27 @@ static bool sweep_threads(llmprof_sweep *s) {
 
 static void mark_launched(llmprof_sweep *s) {
   const llmprof_trace *trace = s->trace;
-  llmprof_cursor call;
-  llmprof_cursor_open(&call, trace->attribution.call);
+  int64_t call[LLMPROF_BLOCK];
   for (size_t c = 0; c < trace->calls.count; c++)
     s->link_of_call[c] = LLMPROF_NONE;
-  for (size_t op = 0; op < trace->ops.count; op++) {
-    int64_t row = llmprof_cursor_at(&call, op);
-    if (row != LLMPROF_ABSENT) s->launched[row] = 1;
+  for (size_t op = 0; op < trace->ops.count; op += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(op, trace->ops.count);
+    llmprof_values_read(trace->attribution.call, op, count, call);
+    for (size_t i = 0; i < count; i++)
+      if (call[i] != LLMPROF_ABSENT) s->launched[call[i]] = 1;
   }
 }
 
 static void hand_on_links(const llmprof_sweep *s) {
-  const llmprof_trace *trace = s->trace;
-  llmprof_cursor call;
-  llmprof_cursor_open(&call, trace->attribution.call);
-  for (size_t op = 0; op < trace->ops.count; op++) {
-    int64_t row = llmprof_cursor_at(&call, op);
-    trace->attribution.link[op] =
-        row == LLMPROF_ABSENT ? LLMPROF_NONE : s->link_of_call[row];
+  const llmprof_attribution *a = &s->trace->attribution;
+  size_t ops = s->trace->ops.count;
+  int64_t call[LLMPROF_BLOCK];
+  for (size_t op = 0; op < ops; op += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(op, ops);
+    llmprof_values_read(a->call, op, count, call);
+    for (size_t i = 0; i < count; i++)
+      a->link[op + i] = call[i] == LLMPROF_ABSENT ? LLMPROF_NONE
+                                                  : s->link_of_call[call[i]];
   }
 }
 

@@ -138,11 +138,10 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
   return true;
 }
 
-static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start) {
-  int64_t end =
-      llmprof_end_of(start, llmprof_values_get(s->trace->calls.duration, call));
+static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
+                       int64_t end) {
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
-  pop_ended(s, start);
+  if (s->min_end < start) pop_ended(s, start);
   if (s->min_end < end) { /* not all of them enclose it */
     s->changed = true;
     return make_chain(s, end, &s->link_of_call[call]);
@@ -155,33 +154,46 @@ static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start) {
 
 /* ---- calls, one after the other ---- */
 
-/* The stretch that has the next call. */
-static size_t first_of(const llmprof_queue *q) {
-  size_t best = 0;
-  for (size_t i = 1; i < q->count; i++)
-    if (q->start[i] < q->start[best]) best = i;
-  return best;
+/* Calls of a stretch whose times were read. */
+typedef struct read_ahead {
+  size_t first, end;
+  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK];
+} read_ahead;
+
+/* A queue, and what is at hand of each of its stretches. */
+typedef struct walk {
+  llmprof_queue calls;
+  read_ahead *ahead;
+} walk;
+
+static void read_times(const llmprof_trace *trace, walk *w, size_t stretch) {
+  read_ahead *a = &w->ahead[stretch];
+  size_t at = w->calls.at[stretch];
+  size_t count = llmprof_block(at, w->calls.end[stretch]);
+  const uint32_t *rows = w->calls.rows + at;
+  a->first = at;
+  a->end = at + count;
+  llmprof_values_gather(trace->calls.start, rows, count, a->start);
+  llmprof_values_gather(trace->calls.duration, rows, count, a->duration);
 }
 
-/* The next call and its start; false at the end. */
-static bool next_call(const llmprof_sweep *s, llmprof_queue *q, uint32_t *call,
-                      int64_t *start) {
-  if (!q->count) return false;
-  size_t best = first_of(q);
-  *call = llmprof_queue_row(q, q->at[best]);
-  *start = q->start[best];
-  while (++q->at[best] < q->end[best]) {
-    q->start[best] =
-        llmprof_call_start(s->trace, llmprof_queue_row(q, q->at[best]));
-    if (q->start[best] != LLMPROF_ABSENT) return true;
+static int64_t next_start(const llmprof_trace *trace, walk *w, size_t stretch) {
+  size_t at = w->calls.at[stretch];
+  if (at == w->ahead[stretch].end) read_times(trace, w, stretch);
+  return w->ahead[stretch].start[at - w->ahead[stretch].first];
+}
+
+/* The stretch that has the next call; how many there are at the end. */
+static size_t first_of(const llmprof_trace *trace, walk *w, int64_t *start) {
+  size_t best = w->calls.count;
+  for (size_t i = 0; i < w->calls.count; i++) {
+    if (w->calls.at[i] == w->calls.end[i]) continue;
+    int64_t next = next_start(trace, w, i);
+    if (best < w->calls.count && next >= *start) continue;
+    best = i;
+    *start = next;
   }
-  q->count--;
-  for (size_t i = best; i < q->count; i++) {
-    q->at[i] = q->at[i + 1];
-    q->end[i] = q->end[i + 1];
-    q->start[i] = q->start[i + 1];
-  }
-  return true;
+  return best;
 }
 
 /* ---- calls in parts ---- */
@@ -210,11 +222,15 @@ typedef struct parts {
 
 /* ---- ranges, and where parts begin ---- */
 
+/* Has the next range started by then? */
+static inline bool is_due(const llmprof_sweep *s, int64_t time) {
+  return s->next < s->range_count &&
+         s->trace->ranges.start[s->ranges[s->next]] <= time;
+}
+
 static bool open_until(llmprof_sweep *s, int64_t time, bool place) {
-  const int64_t *start = s->trace->ranges.start;
-  while (s->next < s->range_count && start[s->ranges[s->next]] <= time) {
+  while (is_due(s, time))
     if (!open_one(s, s->ranges[s->next++], place)) return false;
-  }
   return true;
 }
 
@@ -251,14 +267,27 @@ static bool find_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
 
 /* ---- their chains ---- */
 
-static bool sweep_calls(llmprof_sweep *s, llmprof_queue *calls) {
-  uint32_t call;
-  int64_t start;
-  while (next_call(s, calls, &call, &start)) {
-    if (!open_until(s, start, false) || !place_call(s, call, start))
+static bool walk_calls(llmprof_sweep *s, walk *w) {
+  int64_t start = 0;
+  for (size_t i; (i = first_of(s->trace, w, &start)) < w->calls.count;) {
+    size_t at = w->calls.at[i]++;
+    const read_ahead *a = &w->ahead[i];
+    int64_t end = llmprof_end_of(start, a->duration[at - a->first]);
+    if ((is_due(s, start) && !open_until(s, start, false)) ||
+        !place_call(s, w->calls.rows[at], start, end))
       return false;
   }
   return true;
+}
+
+static bool sweep_calls(llmprof_sweep *s, const llmprof_queue *calls) {
+  walk w = {.calls = *calls,
+            .ahead = llmprof_alloc(calls->count, sizeof *w.ahead)};
+  if (!w.ahead) return false;
+  for (size_t i = 0; i < calls->count; i++) w.ahead[i].end = calls->at[i];
+  bool ok = walk_calls(s, &w);
+  llmprof_free(w.ahead);
+  return ok;
 }
 
 static bool sweep_part(void *user, size_t worker, size_t number,
@@ -274,8 +303,7 @@ static bool sweep_part(void *user, size_t worker, size_t number,
   s.changed = true;
   s.min_end = of->min_end;
   s.err = err;
-  llmprof_queue calls = of->calls;
-  bool ok = sweep_calls(&s, &calls);
+  bool ok = sweep_calls(&s, &of->calls);
   of->open = s.open;
   of->links = s.links;
   of->link_count = s.link_count;
@@ -297,7 +325,7 @@ static bool renumber_part(void *user, size_t worker, size_t number,
   uint32_t *link = p->sweep->link_of_call;
   for (size_t i = 0; before && i < of->calls.count; i++) {
     for (size_t at = of->calls.at[i]; at < of->calls.end[i]; at++) {
-      uint32_t row = llmprof_queue_row(&of->calls, at);
+      uint32_t row = of->calls.rows[at];
       if (link[row] != LLMPROF_NONE) link[row] += before;
     }
   }

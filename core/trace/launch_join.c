@@ -14,25 +14,24 @@ static int64_t key_of(uint32_t process, int64_t id) {
 
 typedef struct join {
   const llmprof_trace *trace;
-  llmprof_cursor op_id, op_place, call_id;
+  llmprof_cursor call_id;
   int64_t process; /* of all calls, which come in order, in a key; else: */
   int64_t *keys;   /* by call */
   uint32_t *rows;  /* calls in the order of their keys; NULL: as they lie */
   size_t count;    /* calls that have a key */
   int64_t last;    /* key that was looked for, */
-  size_t at;       /* and the first call in order whose key is not less */
+  size_t at;       /* the first call in order whose key is not less, */
+  int64_t there;   /* and its key; INT64_MAX behind all */
 } join;
 
-static int64_t key_of_op(join *j, size_t op) {
-  const llmprof_place *place = llmprof_intern_get(
-      &j->trace->places, (uint32_t)llmprof_cursor_at(&j->op_place, op));
-  return key_of(place->process, llmprof_cursor_at(&j->op_id, op));
-}
-
-/* The key of the n-th call in order. */
-static inline int64_t key_at(join *j, size_t n) {
-  return j->rows ? j->keys[j->rows[n]]
-                 : j->process | llmprof_cursor_at(&j->call_id, n);
+static void go_to(join *j, size_t n) {
+  j->at = n;
+  if (n == j->count)
+    j->there = INT64_MAX;
+  else if (j->rows)
+    j->there = j->keys[j->rows[n]];
+  else
+    j->there = j->process | llmprof_cursor_at(&j->call_id, n);
 }
 
 /* ---- calls in order ---- */
@@ -94,35 +93,45 @@ static size_t search(const join *j, int64_t key) {
 }
 
 /* Mostly a few calls behind the last. */
-static size_t find(join *j, int64_t key) {
-  size_t end = j->count - j->at < NEAR ? j->count : j->at + NEAR;
-  if (key < j->last) return search(j, key);
-  for (size_t n = j->at; n < end; n++)
-    if (key_at(j, n) >= key) return n;
-  return end == j->count ? end : search(j, key);
-}
-
-static uint32_t call_of(join *j, int64_t key) {
-  j->at = find(j, key);
+static inline uint32_t call_of(join *j, int64_t key) {
+  if (key < j->last) go_to(j, search(j, key));
+  for (size_t passed = 0; j->there < key; passed++)
+    go_to(j, passed < NEAR ? j->at + 1 : search(j, key));
   j->last = key;
-  if (j->at == j->count || key_at(j, j->at) != key) return LLMPROF_NONE;
+  if (j->there != key) return LLMPROF_NONE;
   return j->rows ? j->rows[j->at] : (uint32_t)j->at;
 }
 
-static bool join_all(join *j, llmprof_values *calls) {
-  bool ok = true;
-  for (size_t op = 0; ok && op < j->trace->ops.count; op++) {
-    int64_t key = key_of_op(j, op);
-    uint32_t call = key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(j, key);
-    ok = llmprof_values_append(calls, llmprof_widen(call));
+static void join_block(join *j, size_t first, size_t count, int64_t *calls) {
+  const llmprof_ops *ops = &j->trace->ops;
+  int64_t ids[LLMPROF_BLOCK], places[LLMPROF_BLOCK];
+  llmprof_values_read(ops->correlation, first, count, ids);
+  llmprof_values_read(ops->place, first, count, places);
+  const llmprof_place *place = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (!i || places[i] != places[i - 1])
+      place = llmprof_intern_get(&j->trace->places, (uint32_t)places[i]);
+    int64_t key = key_of(place->process, ids[i]);
+    calls[i] = key == LLMPROF_ABSENT ? LLMPROF_ABSENT
+                                     : llmprof_widen(call_of(j, key));
   }
-  return ok;
+}
+
+static bool join_all(join *j, llmprof_values *calls) {
+  size_t room, ops = j->trace->ops.count;
+  go_to(j, 0);
+  for (size_t op = 0; op < ops; op += room) {
+    int64_t *to = llmprof_values_room(calls, &room);
+    if (!to) return false;
+    if (room > ops - op) room = ops - op;
+    join_block(j, op, room, to);
+    calls->opened += room;
+  }
+  return true;
 }
 
 bool llmprof_launch_join(llmprof_trace *trace) {
   join j = {.trace = trace};
-  llmprof_cursor_open(&j.op_id, trace->ops.correlation);
-  llmprof_cursor_open(&j.op_place, trace->ops.place);
   llmprof_cursor_open(&j.call_id, trace->calls.correlation);
   bool ordered = calls_ascend(&j);
   if (ordered) j.count = trace->calls.count;

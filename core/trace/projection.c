@@ -24,22 +24,27 @@ static bool is_first(uint8_t *counted, int64_t call) {
   return first;
 }
 
+static void measure_block(const llmprof_trace *trace, size_t first,
+                          size_t count, extent *links, uint8_t *counted) {
+  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], call[LLMPROF_BLOCK];
+  const uint32_t *link = trace->attribution.link + first;
+  llmprof_values_read(trace->ops.start, first, count, start);
+  llmprof_values_read(trace->ops.duration, first, count, duration);
+  llmprof_values_read(trace->attribution.call, first, count, call);
+  for (size_t i = 0; i < count; i++) {
+    if (link[i] == LLMPROF_NONE) continue;
+    extent one = {start[i], llmprof_end_of(start[i], duration[i]),
+                  is_first(counted, call[i])};
+    extend(&links[link[i]], &one);
+  }
+}
+
 /* Graphs traced as one operation are left out, as NVIDIA does. */
 static void measure_ops(const llmprof_trace *trace, extent *links,
                         uint8_t *counted) {
-  const llmprof_attribution *a = &trace->attribution;
-  llmprof_cursor starts, durations, call;
-  llmprof_cursor_open(&starts, trace->ops.start);
-  llmprof_cursor_open(&durations, trace->ops.duration);
-  llmprof_cursor_open(&call, a->call);
-  for (size_t op = 0; op < trace->ops.first[LLMPROF_GRAPH]; op++) {
-    if (a->link[op] == LLMPROF_NONE) continue;
-    int64_t start = llmprof_cursor_at(&starts, op);
-    extent one = {start,
-                  llmprof_end_of(start, llmprof_cursor_at(&durations, op)),
-                  is_first(counted, llmprof_cursor_at(&call, op))};
-    extend(&links[a->link[op]], &one);
-  }
+  size_t ops = trace->ops.first[LLMPROF_GRAPH];
+  for (size_t op = 0; op < ops; op += LLMPROF_BLOCK)
+    measure_block(trace, op, llmprof_block(op, ops), links, counted);
 }
 
 /* Outer links come before inner ones, so one pass backwards adds all up. */

@@ -169,6 +169,22 @@ static bool begin_kind(llmprof_builder *b, llmprof_op_kind kind,
   return true;
 }
 
+/* Columns of operations are as long as each other: room in one is in all. */
+static bool seal_ops(const llmprof_ops *ops) {
+  return llmprof_values_seal(ops->start) &&
+         llmprof_values_seal(ops->duration) &&
+         llmprof_values_seal(ops->correlation) &&
+         llmprof_values_seal(ops->name) && llmprof_values_seal(ops->place) &&
+         llmprof_values_seal(ops->bytes) &&
+         llmprof_values_seal(ops->copy_kind) &&
+         llmprof_values_seal(ops->host_memory);
+}
+
+static inline void put(llmprof_values *values, size_t at, int64_t value) {
+  values->open[at] = value;
+  values->opened = at + 1;
+}
+
 bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
                             llmprof_error *err) {
   llmprof_ops *ops = &b->trace->ops;
@@ -176,20 +192,19 @@ bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
   if ((op->kind != b->kind && !begin_kind(b, op->kind, err)) ||
       !llmprof_builder_may_add(b, ops->count, "GPU operations", err))
     return false;
+  if (ops->start->opened == LLMPROF_BLOCK && !seal_ops(ops))
+    return llmprof_fail_nomem(err);
   ops->count++;
-  return (llmprof_values_append(ops->start, op->start) &&
-          llmprof_values_append(ops->duration,
-                                llmprof_between(op->start, op->end)) &&
-          llmprof_values_append(ops->correlation,
-                                llmprof_widen(op->correlation)) &&
-          llmprof_values_append(ops->name, llmprof_widen(op->name)) &&
-          llmprof_values_append(ops->place, op->place) &&
-          llmprof_values_append(ops->bytes,
-                                other ? op->bytes : LLMPROF_ABSENT) &&
-          llmprof_values_append(ops->copy_kind, other ? op->copy_kind : 0) &&
-          llmprof_values_append(ops->host_memory,
-                                other ? op->host_memory : 0)) ||
-         llmprof_fail_nomem(err);
+  size_t at = ops->start->opened;
+  put(ops->start, at, op->start);
+  put(ops->duration, at, llmprof_between(op->start, op->end));
+  put(ops->correlation, at, llmprof_widen(op->correlation));
+  put(ops->name, at, llmprof_widen(op->name));
+  put(ops->place, at, op->place);
+  put(ops->bytes, at, other ? op->bytes : LLMPROF_ABSENT);
+  put(ops->copy_kind, at, other ? op->copy_kind : 0);
+  put(ops->host_memory, at, other ? op->host_memory : 0);
+  return true;
 }
 
 void llmprof_builder_end_ops(llmprof_builder *b) {
