@@ -116,7 +116,7 @@ static void read_computed(const llmprof_values *values, size_t first,
                           size_t count, int64_t *out) {
   const computed *c = (const computed *)values;
   int64_t blocks[LLMPROF_VALUES_IN][LLMPROF_BLOCK];
-  const int64_t *in[LLMPROF_VALUES_IN];
+  const int64_t *in[LLMPROF_VALUES_IN] = {NULL};
   for (size_t i = 0; i < c->count; i++) {
     c->in[i]->way->read(c->in[i], first, count, blocks[i]);
     in[i] = blocks[i];
@@ -129,7 +129,7 @@ static void pick_computed(const llmprof_values *values, int64_t *rows,
                           size_t count) {
   const computed *c = (const computed *)values;
   int64_t blocks[LLMPROF_VALUES_IN][LLMPROF_BLOCK], made_of[LLMPROF_BLOCK];
-  const int64_t *in[LLMPROF_VALUES_IN];
+  const int64_t *in[LLMPROF_VALUES_IN] = {NULL};
   for (size_t i = 0; i < c->count; i++) {
     for (size_t k = 0; k < count; k++) blocks[i][k] = rows[k];
     c->in[i]->way->pick(c->in[i], blocks[i], count);
