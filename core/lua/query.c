@@ -4,7 +4,7 @@
 
 #include "frame.h"
 #include "frame/aggregate.h"
-#include "frame/following.h"
+#include "frame/window.h"
 #include "frame/within.h"
 #include "llmprof/alloc.h"
 
@@ -164,7 +164,7 @@ static int q_follow(lua_State *L) {
   size_t count;
   size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
   llmprof_error err;
-  if (!llmprof_frame_follow(frame, columns, count, &err))
+  if (!llmprof_frame_lead(frame, columns, count, &err))
     return llmprof_lua_raise(L, &err);
   lua_settop(L, 1);
   return 1;

@@ -1,10 +1,10 @@
 -- A process of a job that comes to harm: killed, or silent. Without a step it does when it has
--- its files, else when it is asked to take that step of llmprof.ranks.shares.
+-- its files, else when it is asked to take that step of llmprof.ranks.partition.
 -- llmprof exec tests/cluster/victim.lua kill|sleep [STEP]
 local rank_workers = require "llmprof.run.rank_workers"
 local job = require "llmprof.run.mpi_job"
 local rank_view = require "llmprof.analysis.serving.ranks"
-local shares = require "llmprof.ranks.shares"
+local partition = require "llmprof.ranks.partition"
 local spawn = require "llmprof.spawn"
 
 local function harm()
@@ -18,7 +18,7 @@ end
 
 local own = assert(job.open())
 if arg[2] then
-  getmetatable(shares.new {}).__index[arg[2]] = harm
+  getmetatable(partition.new {}).__index[arg[2]] = harm
   rank_workers.run(own, nil, rank_view.knowledge())
 end
 assert(own.line:receive(0))

@@ -16,7 +16,7 @@
 #include "collector/spool.h"
 #include "llmprof/readers.h"
 #include "os/listen.h"
-#include "spool_tally.h"
+#include "spool_counts.h"
 #include "support.h"
 #include "trace/trace_events.h"
 
@@ -29,7 +29,7 @@ typedef struct outcome {
   int status; /* of wait */
   char output[256];
   size_t count;
-  tally spools[FILES];
+  spool_counts spools[FILES];
   char lost[64]; /* why a spool has not all, "" when each has */
   size_t calls;  /* that llmprof shows of the first */
 } outcome;
@@ -129,7 +129,7 @@ static void read_spools(outcome *out) {
   for (size_t i = 0; i < count; i++) {
     char path[8192];
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    assert_true(tally_read(path, &out->spools[i]));
+    assert_true(spool_counts_read(path, &out->spools[i]));
     if (i == 0) out->calls = calls_shown(path);
     free(names[i]);
   }
@@ -137,7 +137,7 @@ static void read_spools(outcome *out) {
 }
 
 static void forget(outcome *out) {
-  for (size_t i = 0; i < out->count; i++) tally_free(&out->spools[i]);
+  for (size_t i = 0; i < out->count; i++) spool_counts_free(&out->spools[i]);
   out->count = 0;
 }
 
@@ -192,7 +192,7 @@ static void test_timeline(void **state) {
   (void)state;
   outcome out =
       run((setting){.how = "exit", .launches = "100", .threads = "3"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->torn, 0);
@@ -202,9 +202,9 @@ static void test_timeline(void **state) {
   assert_int_equal(out.calls, 3 * KERNELS); /* one of each launch */
   assert_int_equal(t->kinds[SPOOL_DEVICE], 1);
   assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
-  assert_true(tally_has(t, "Stand-in GPU"));
-  assert_true(tally_has(t, "_Z4gemmPf"));
-  assert_true(tally_has(t, "cudaLaunchKernel_v7000"));
+  assert_true(spool_counts_has(t, "Stand-in GPU"));
+  assert_true(spool_counts_has(t, "_Z4gemmPf"));
+  assert_true(spool_counts_has(t, "cudaLaunchKernel_v7000"));
   assert_int_equal(t->kinds[SPOOL_DROPS], 0);
   assert_int_equal(t->kinds[SPOOL_CLOCK], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 1);
@@ -219,7 +219,7 @@ static void test_old_cupti(void **state) {
                               .launches = "100",
                               .threads = "3",
                               .plan = "cupti = " OLD_CUPTI "\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
   assert_int_equal(t->driver_calls, 3 * KERNELS);
@@ -245,7 +245,7 @@ static void test_rank(void **state) {
     char name[256];
     snprintf(name, sizeof name, "%s%s", program, told[i].name);
     expect_exit(&out, 4);
-    assert_true(tally_has(&out.spools[0], name));
+    assert_true(spool_counts_has(&out.spools[0], name));
     forget(&out);
   }
 }
@@ -254,7 +254,7 @@ static void test_rank(void **state) {
 static void test_nvtx(void **state) {
   (void)state;
   outcome out = run((setting){.how = "nvtx", .launches = "0", .threads = "8"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 8 * 4 * 2);
   assert_int_equal(t->events[SPOOL_NVTX_POP], t->events[SPOOL_NVTX_PUSH]);
@@ -266,9 +266,9 @@ static void test_nvtx(void **state) {
   assert_int_equal(t->kinds[SPOOL_NVTX_CATEGORY], 1);
   assert_int_equal(t->kinds[SPOOL_NVTX_SCHEMA], 1);
   assert_int_equal(t->kinds[SPOOL_THREAD], 1);
-  assert_true(tally_has(t, "w\xc3\xaf"
-                           "de"));
-  assert_true(tally_has(t, "ncclAllReduce"));
+  assert_true(spool_counts_has(t, "w\xc3\xaf"
+                                  "de"));
+  assert_true(spool_counts_has(t, "ncclAllReduce"));
   assert_int_equal(t->blob[0], 0x1234);
   assert_int_equal(t->blob[1], 4096);
   assert_true(t->payload == 2.5);
@@ -284,12 +284,12 @@ static void test_domains(void **state) {
                               .threads = "1",
                               .variable = "VICTIM_DOMAINS",
                               .value = "3000"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->kinds[SPOOL_NVTX_DOMAIN], 1 + 3000);
   assert_int_equal(t->domains, 1 + 3000);
-  assert_true(tally_has(t, "domain 0"));
-  assert_true(tally_has(t, "domain 2999"));
+  assert_true(spool_counts_has(t, "domain 0"));
+  assert_true(spool_counts_has(t, "domain 2999"));
   assert_int_equal(t->events[SPOOL_NVTX_MARK], 1 + 30);
   forget(&out);
 }
@@ -302,7 +302,7 @@ static void test_closed(void **state) {
                               .threads = "2",
                               .variable = "VICTIM_CLOSES",
                               .value = COLLECTOR});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 2 * 4 * 2);
   assert_string_equal(t->end, "exit");
@@ -317,7 +317,7 @@ static void test_memory(void **state) {
                               .launches = "20000",
                               .threads = "2",
                               .plan = "memory = 2M\nflush_s = 100\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   uint64_t wanted = 2 * 4 * (1 + 20000 + 1250);
   uint64_t lost = t->drops[SPOOL_LOST_ACTIVITY];
@@ -389,7 +389,8 @@ static void test_fork(void **state) {
   assert_int_equal(WEXITSTATUS(out.status), 4);
   assert_int_equal(out.count, 2);
   for (size_t i = 0; i < 2; i++) assert_string_equal(out.spools[i].end, "exit");
-  const tally *child = &out.spools[out.spools[0].kinds[SPOOL_KERNEL] != 0];
+  const spool_counts *child =
+      &out.spools[out.spools[0].kinds[SPOOL_KERNEL] != 0];
   assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
   assert_int_equal(child->kinds[SPOOL_KERNEL], 0);
   forget(&out);
@@ -403,8 +404,9 @@ static void test_fork_memory(void **state) {
                               .threads = "2",
                               .plan = "memory = 400K\n"});
   assert_int_equal(out.count, 2);
-  const tally *child = &out.spools[out.spools[0].events[SPOOL_NVTX_PUSH] >
-                                   out.spools[1].events[SPOOL_NVTX_PUSH]];
+  const spool_counts *child =
+      &out.spools[out.spools[0].events[SPOOL_NVTX_PUSH] >
+                  out.spools[1].events[SPOOL_NVTX_PUSH]];
   assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
   assert_int_equal(child->events[SPOOL_NVTX_POP], 1);
   forget(&out);
@@ -499,7 +501,7 @@ static void test_units(void **state) {
                     .launches = "100",
                     .threads = "1",
                     .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 2);
@@ -530,7 +532,7 @@ static void test_killed_after_the_window(void **state) {
                               .threads = "1",
                               .plan = "unit.by = profiler\n",
                               .kill_at_rest = true});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   assert_true(WIFSIGNALED(out.status));
   assert_string_equal(t->end, "between units");
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
@@ -547,7 +549,7 @@ static void test_steps(void **state) {
       .threads = "1",
       .plan = "unit.by = range\nunit.range = *e*od*\nunit.profiler = on\n"
               "units = timeline:2 skip:1 plain\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
@@ -582,7 +584,7 @@ static void test_operators(void **state) {
                     .value = "1",
                     .plan = BY_RANGE "unit.operators = operators\n"
                                      "units = plain:1 timeline:1 skip\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 2);
@@ -604,7 +606,7 @@ static void test_counters(void **state) {
                               "launch = _Z4gemmPf|4,1,1|*|*|decode|20-22\n"
                               "launch = _Z4gemmPf|9,1,1|*|*|decode|*\n"
                               "launch = ncclDevKernel_AllReduce\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 2);
   assert_int_equal(t->kinds[SPOOL_METRIC], 2);
@@ -614,9 +616,9 @@ static void test_counters(void **state) {
   assert_int_equal(t->ordinals[0], 5);
   assert_int_equal(t->ordinals[3], 22);
   assert_true(t->values[0] == 1002.0 && t->values[1] == 2002.0);
-  assert_true(tally_has(t, "measured/decode"));
-  assert_true(tally_has(t, "metric_missing"));
-  assert_true(tally_has(t, "communication"));
+  assert_true(spool_counts_has(t, "measured/decode"));
+  assert_true(spool_counts_has(t, "metric_missing"));
+  assert_true(spool_counts_has(t, "communication"));
   forget(&out);
 }
 
@@ -635,14 +637,14 @@ static void test_eager(void **state) {
                               "launch = _Z4gemmPf|16,1,1|*|*|decode|1-2\n",
                               .variable = "VICTIM_EAGER",
                               .value = "1"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2);
   assert_int_equal(t->measured, 1 + 2 + 2);
   assert_int_equal(t->ordinals[3], 1);
   assert_int_equal(t->ordinals[4], 2);
-  assert_true(tally_has(t, "eager/decode"));
+  assert_true(spool_counts_has(t, "eager/decode"));
   forget(&out);
 }
 
@@ -661,7 +663,7 @@ static void test_empty_cache(void **state) {
     expect_exit(&out, 4);
     assert_int_equal(out.spools[0].measured, 3);
     assert_int_equal(out.spools[0].flushed, 3);
-    assert_int_equal(tally_has(&out.spools[0], "cache"), i == 1);
+    assert_int_equal(spool_counts_has(&out.spools[0], "cache"), i == 1);
     forget(&out);
   }
 }
@@ -678,14 +680,14 @@ static void test_stalled(void **state) {
                .variable = "STANDIN_SLOW_STOP",
                .value = "1500"};
   outcome out = run(s);
-  assert_true(tally_has(&out.spools[0], "stalled"));
+  assert_true(spool_counts_has(&out.spools[0], "stalled"));
   forget(&out);
   s.plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
                     "stall_s = 0.25\nlaunch = _Z4gemmPf|8,1,1\n";
   s.value = "0";
   s.launches = "0";
   out = run(s);
-  assert_false(tally_has(&out.spools[0], "stalled"));
+  assert_false(spool_counts_has(&out.spools[0], "stalled"));
   forget(&out);
 }
 
@@ -703,14 +705,14 @@ static void test_graphs(void **state) {
                               .plan = BY_RANGE COUNT_GRAPHS,
                               .variable = "VICTIM_GRAPHS",
                               .value = "1"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->measured, 5 + 2);
   assert_int_equal(t->graphs, 2);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->ordinals[5], 1);
   assert_int_equal(t->ordinals[6], 2);
-  assert_false(tally_has(t, "graph_refused"));
+  assert_false(spool_counts_has(t, "graph_refused"));
   forget(&out);
 }
 
@@ -727,12 +729,12 @@ static void test_graphs_and_kernels(void **state) {
                                      "graph = *|decode|0-1\n",
                     .variable = "VICTIM_GRAPHS",
                     .value = "1"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->measured, 3 * (1 + 2));
   assert_int_equal(t->graphs, 3 * (2 + 1) + 1); /* with those that wait */
   assert_int_equal(t->waiting, 3 + 1);
-  assert_false(tally_has(t, "graph_refused"));
+  assert_false(spool_counts_has(t, "graph_refused"));
   forget(&out);
 }
 
@@ -748,7 +750,7 @@ static void test_graphs_that_wait(void **state) {
                                      "metric = one\ngraph = *|decode|0\n",
                     .variable = "VICTIM_GRAPHS",
                     .value = "1"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->measured, 1);
   assert_int_equal(t->graphs, 3);
@@ -777,12 +779,12 @@ static void test_graphs_refused(void **state) {
                                 .plan = BY_RANGE COUNT_GRAPHS,
                                 .variable = cases[i].variable,
                                 .value = cases[i].value});
-    const tally *t = &out.spools[0];
+    const spool_counts *t = &out.spools[0];
     expect_exit(&out, 4);
     assert_int_equal(t->measured, 5);
     assert_int_equal(t->graphs, cases[i].graphs);
     assert_int_equal(t->failed, cases[i].graphs);
-    assert_true(tally_has(t, "graph_refused"));
+    assert_true(spool_counts_has(t, "graph_refused"));
     forget(&out);
   }
   unsetenv("VICTIM_GRAPHS");
@@ -798,7 +800,7 @@ static void test_contexts(void **state) {
                                       "launch = _Z4gemmPf|4,1,1|*|*|decode|*\n",
                               .variable = "VICTIM_GPUS",
                               .value = "1"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->measured_on[0], 4 * 40);
@@ -846,14 +848,15 @@ static void test_failures(void **state) {
                          "metric = one\nlaunch = _Z4gemmPf|*|*|*|decode|3\n",
         .variable = "STANDIN_FAIL",
         .value = functions[i]});
-    const tally *t = &out.spools[0];
+    const spool_counts *t = &out.spools[0];
     expect_exit(&out, 4);
     assert_string_equal(t->end, "exit");
     assert_true(t->kinds[SPOOL_DIAGNOSTIC] > 0);
     assert_int_equal(
         t->measured,
         strstr(functions[i], "Pm") || strstr(functions[i], "Activity") ? 2 : 0);
-    if (strstr(functions[i], "=35")) assert_true(tally_has(t, "no_permission"));
+    if (strstr(functions[i], "=35"))
+      assert_true(spool_counts_has(t, "no_permission"));
     forget(&out);
   }
 }
@@ -866,10 +869,10 @@ static void test_other_client(void **state) {
                               .variable = "STANDIN_FAIL",
                               .value = "cuptiSubscribe_v2=39"});
   expect_exit(&out, 4);
-  assert_true(tally_has(&out.spools[0], "cupti_busy"));
-  assert_true(tally_has(&out.spools[0],
-                        "no timeline, no counters: CUPTI_ERROR_STANDIN, CUPTI "
-                        "belongs to CUPTI-SUB-other"));
+  assert_true(spool_counts_has(&out.spools[0], "cupti_busy"));
+  assert_true(spool_counts_has(
+      &out.spools[0], "no timeline, no counters: CUPTI_ERROR_STANDIN, CUPTI "
+                      "belongs to CUPTI-SUB-other"));
   assert_true(out.spools[0].events[SPOOL_NVTX_PUSH] > 0);
   forget(&out);
 }
@@ -881,7 +884,7 @@ static void test_samples(void **state) {
                 .launches = "10",
                 .threads = "1",
                 .plan = BY_RANGE "samples.hz = 1000\nsamples.metric = dram\n"});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_true(t->kinds[SPOOL_SAMPLE] >= 10);
   assert_int_equal(t->kinds[SPOOL_SAMPLE] % 10, 0);
@@ -898,7 +901,7 @@ static void test_samples_of_a_process(void **state) {
                               .plan = "samples.hz = 1000\n"
                                       "samples.metric = dram\n"});
   expect_exit(&out, 4);
-  assert_false(tally_has(&out.spools[0], "no_samples"));
+  assert_false(spool_counts_has(&out.spools[0], "no_samples"));
   assert_int_equal(out.spools[0].kinds[SPOOL_SAMPLE] % 10, 0);
   forget(&out);
 }
@@ -947,7 +950,7 @@ static void test_descriptors(void **state) {
                   {"daemon", 3, 1 + 5000}};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
     outcome out = run_closer(programs[i].how, "0");
-    const tally *last = &out.spools[out.count - 1];
+    const spool_counts *last = &out.spools[out.count - 1];
     print_message("%s\n", programs[i].how);
     assert_string_equal(out.output, "done\n");
     assert_int_equal(WEXITSTATUS(out.status), 4);
@@ -1061,7 +1064,7 @@ static void test_windows(void **state) {
                               .variable = "VICTIM_UNTIL",
                               .value = until,
                               .socket = path});
-  const tally *t = &out.spools[0];
+  const spool_counts *t = &out.spools[0];
   waitpid(parent, &status, 0);
   unlink(path);
   unlink(until);
@@ -1069,8 +1072,8 @@ static void test_windows(void **state) {
   assert_int_equal(status, 0);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
-  assert_false(tally_has(t, "socket"));
-  assert_false(tally_has(t, "plan")); /* no line is made of two halves */
+  assert_false(spool_counts_has(t, "socket"));
+  assert_false(spool_counts_has(t, "plan")); /* no line is made of two halves */
   forget(&out);
 }
 
@@ -1133,7 +1136,7 @@ static void test_busy_socket(void **state) {
   close(s);
   unlink(path);
   expect_exit(&out, 4);
-  assert_true(tally_has(&out.spools[0], "socket"));
+  assert_true(spool_counts_has(&out.spools[0], "socket"));
   forget(&out);
 }
 

@@ -45,7 +45,7 @@ wanted() {
 
 # served MODEL SETTING...: the words for vLLM with one of our models
 served() {
-  [[ -d $scratch/$1 ]] || "$python" tests/gpu/served_model.py "$scratch/$1" "$1"
+  [[ -d $scratch/$1 ]] || "$python" tests/gpu/random_model.py "$scratch/$1" "$1"
   words=("model.path=$scratch/$1" "server.program=$vllm" "${@:2}")
 }
 

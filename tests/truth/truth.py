@@ -22,7 +22,7 @@ import figures
 import gains
 import host
 import inferred
-import joined
+import operators_by_name
 import layers
 import meetings
 import model
@@ -372,10 +372,11 @@ def judge_recorded(table: Table, program: str, recipe: str, folder: str) -> None
               raw if os.path.exists(raw) else None, own, folder)
         judge_digest(table, program, out + "/run", results)
     if os.path.exists(os.path.join(folder, "operators.json")):
-        mine, operators = joined.ours(results), load(folder, "operators.json")["operators"]
-        found = joined.compute(capture, stages_of(capture), operators)
+        mine = operators_by_name.ours(results)
+        operators = load(folder, "operators.json")["operators"]
+        found = operators_by_name.compute(capture, stages_of(capture), operators)
         if results["operators"]["joined"]["by_order"]["launches"]:
-            mine = joined.at_least(mine, found)
+            mine = operators_by_name.at_least(mine, found)
             found = {name: found[name] for name in mine}
         for name in sorted({**mine, **found}):
             table.row(name, mine.get(name), found.get(name))

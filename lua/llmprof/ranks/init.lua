@@ -14,7 +14,7 @@ local json = require "llmprof.json"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
 local late = require "llmprof.ranks.late"
 local merged = require "llmprof.ranks.merged"
-local met_of = require "llmprof.ranks.met"
+local waiting_totals = require "llmprof.ranks.waiting_totals"
 local missing = require "llmprof.ranks.missing"
 local pack = require "llmprof.pack"
 local per_step = require "llmprof.ranks.per_step"
@@ -343,7 +343,7 @@ end
 local function judge(record, made, absent)
   local met, seen = made.met, record
   if met and made.steps and made.windows then
-    met = met_of.counted(met)
+    met = waiting_totals.counted(met)
     seen = of_counted(record, made, met)
   end
   record.verdict = verdict.of(seen, met, absent)

@@ -1,12 +1,12 @@
--- Collectives of all files on one clock, each with those of other ranks that are the same: what
--- llmprof.ranks.shares are asked for, in every process that has some, and their answers together.
+-- Collectives of all files on one clock, each with those of other ranks that are the same: asks
+-- the llmprof.ranks.partition of every process that has some, and joins their answers.
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
-local met = require "llmprof.ranks.met"
-local shares = require "llmprof.ranks.shares"
+local waiting_totals = require "llmprof.ranks.waiting_totals"
+local partition = require "llmprof.ranks.partition"
 local tuple = require("llmprof.tables.keys").tuple
 local uncounted = require "llmprof.ranks.uncounted"
 
@@ -220,7 +220,7 @@ function matching.met(answers)
   for _, answer in ipairs(answers) do
     if answer.sums then list[#list + 1] = answer end
   end
-  return met.together(list)
+  return waiting_totals.together(list)
 end
 
 
@@ -237,7 +237,7 @@ function matching.drawn(answers, told)
       { name = "world", type = "integer", values = others },
       { name = "start", type = "integer", unit = "ns", values = {} } })), {}
   end
-  return #frames > 0 and shares.join(frames, moved, {}) or nil
+  return #frames > 0 and partition.join(frames, moved, {}) or nil
 end
 
 

@@ -7,7 +7,7 @@ local matching = require "llmprof.ranks.matching"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
-local shares = require "llmprof.ranks.shares"
+local partition = require "llmprof.ranks.partition"
 local uncounted = require "llmprof.ranks.uncounted"
 
 local merged = {}
@@ -156,9 +156,9 @@ local function renumber_all(parts, ranks)
   for i, part in ipairs(parts) do
     local world = {}
     for _, pair in ipairs(list[i].worlds) do world[pair[1]] = pair[2] end
-    if part.steps then shares.renumber(part.steps, world) end
-    shares.renumber(part.kernels, world)
-    if part.busy then shares.renumber(part.busy, world) end
+    if part.steps then partition.renumber(part.steps, world) end
+    partition.renumber(part.kernels, world)
+    if part.busy then partition.renumber(part.busy, world) end
     list[i].before = before
     before = before + (part.steps and #part.steps or 0)
   end
@@ -178,7 +178,7 @@ end
 local function collect(parts, ranks, places, left_out)
   local made, files = made_of(parts, ranks, left_out), {}
   for i, part in ipairs(parts) do files[places[i].number] = part.collectives end
-  local share = shares.new(files)
+  local share = partition.new(files)
   local function ask(name, told) return { share[name](share, told) } end
   made.met = matching.met(matching.ask_all(made, ask, places))
   made.collectives = share.matched
@@ -234,17 +234,17 @@ local function add_pipeline(made, places)
 end
 
 
--- far: ask (a function that has every process of a job do a step of llmprof.ranks.shares with the
--- parts that are its own, and gives the answers of all) and drawn; then parts have no
+-- far: ask (a function that has every process of a job do a step of llmprof.ranks.partition with
+-- the parts that are its own, and gives the answers of all) and drawn; then parts have no
 -- collectives, nor sends and receives, but the number of their file, and `collectives` are a few.
 -- nil where all is here. left_out: what a timeline leaves out, see uncounted.windows.
 --
--- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
--- collectives (with what core/ranks/collectives.h adds; each nil without any), kernels,
--- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by
--- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }), windows (of
--- uncounted.windows; steps and met have its mark) }, and of a
--- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.
+-- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps, collectives
+-- (with what core/ranks/collectives.h adds; each nil without any), kernels, met (what
+-- llmprof.ranks.waiting_totals keeps of them), clocks (by part: { offset, drift, at }), fits
+-- (by part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }), windows
+-- (of uncounted.windows; steps and met have its mark) }, and of a pipeline told_by, busy and
+-- p2p (the sends and receives). Frames of the parts are taken over.
 function merged.of(given, far, left_out)
   local parts = merged.in_order(given)
   local ranks = number_ranks(parts)

@@ -7,7 +7,7 @@ local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local sections = require "llmprof.report.sections"
-local served = require "llmprof.report.served"
+local load_section = require "llmprof.report.load"
 local stacks = require "llmprof.report.stacks"
 
 local chapters = {}
@@ -20,7 +20,7 @@ local MOVES = 3
 local list = {
   { "environment", "Environment", parts.environment },
   { "aggregates", "Aggregates", parts.aggregates },
-  { "load", sections.find("load").title, served.blocks, after = "aggregates",
+  { "load", sections.find("load").title, load_section.blocks, after = "aggregates",
     when = function(results) return results.load or results.engine_metrics end },
   { "stages", "Per-Stage Timings", parts.stages },
   { "layers", "Layers of a Decode Step", parts.layers, after = "stages",

@@ -52,6 +52,9 @@ local pipeline = {}
 pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
   "operators", "analyse", "render" }
 
+-- A step's file has its name, but for these.
+local FILES = { alone = "workload_only" }
+
 
 -- What is there before any step: what is not in the results, and why, by ctx.lack.
 local INPUTS = { missing = true }
@@ -60,7 +63,9 @@ local INPUTS = { missing = true }
 -- The steps, in order.
 function pipeline.load()
   local list = {}
-  for i, name in ipairs(pipeline.steps) do list[i] = require("llmprof.run.steps." .. name) end
+  for i, name in ipairs(pipeline.steps) do
+    list[i] = require("llmprof.run.steps." .. (FILES[name] or name))
+  end
   return list
 end
 

@@ -8,7 +8,7 @@ local pack = require "llmprof.pack"
 local part = require "llmprof.ranks.part"
 local process_pool = require "llmprof.process.pool"
 local rank_files = require "llmprof.run.rank_files"
-local shares = require "llmprof.ranks.shares"
+local partition = require "llmprof.ranks.partition"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
 local rank_workers = {}
@@ -17,7 +17,7 @@ local rank_workers = {}
 -- ---- what the first process asks all to do ----
 
 -- The first process of a job asks all to do a step of what they do together, and has their
--- answers: llmprof.ranks.shares, over a line of llmprof.cluster.
+-- answers: llmprof.ranks.partition, over a line of llmprof.cluster.
 
 -- The steps, in order; some come several times, or never. After the last there is none.
 local STEPS = { kinds = true, number = true, rows_of_rank = true, fits = true, match = true }
@@ -116,7 +116,7 @@ end
 -- ---- who asks, and who is asked ----
 
 local function share_of(own, files, patience)
-  return shares.new(files, exchange(own, patience), own.size)
+  return partition.new(files, exchange(own, patience), own.size)
 end
 
 

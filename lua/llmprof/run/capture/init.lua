@@ -43,7 +43,7 @@ capture.sources = {
   recorded = function() return require "llmprof.run.capture.recorded" end,
   files = function() return require "llmprof.run.capture.files" end,
   builtin = function() return require "llmprof.run.capture.builtin" end,
-  none = function() return require "llmprof.run.capture.alone" end,
+  none = function() return require "llmprof.run.capture.none" end,
 }
 
 

@@ -1,6 +1,6 @@
 local advice = require "llmprof.advice"
 local rule = require "llmprof.advice.kv_room"
-local support = require "tests.lua.support.served"
+local support = require "tests.lua.support.load_client"
 
 
 describe("advice kv_room", function()

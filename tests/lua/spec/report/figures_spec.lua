@@ -22,7 +22,7 @@ local ranks = require "tests.lua.support.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local sampled = require "tests.lua.support.sampled"
-local served = require "tests.lua.support.served"
+local load_client = require "tests.lua.support.load_client"
 local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
 local section_rows = require "llmprof.report.section_rows"
@@ -58,7 +58,7 @@ local elsewhere = {
   ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
   ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["slow_steps.every"] = { "tests/lua/spec/analysis/stages/uneven_steps_spec.lua", "every = 4" },
-  ["stage.own"] = { "tests/lua/spec/run/alone_spec.lua", "prefill.own" },
+  ["stage.own"] = { "tests/lua/spec/run/workload_only_spec.lua", "prefill.own" },
   ["step_layers.ends"] = { "tests/lua/spec/analysis/stages/layers_spec.lua", "made.ends" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "rep = 1, step = 1, ns" },
@@ -250,7 +250,7 @@ local function all_results(top)
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
     of_engine(), of_marks(), of_many_names(), sampled.results(),
-    served.results(4, { page = served.page, failed = 3 }),
+    load_client.results(4, { page = load_client.page, failed = 3 }),
     assert(json.load(EAGER .. "/results.json")),
   }
 end
@@ -362,8 +362,8 @@ local function sweep_rows(top)
   local made = sweep.rows(list)
   local loads = {}
   for i, rate in ipairs { 2, 4 } do
-    loads[i] = { label = "load.rate=" .. rate, load = sweep.point(served.results(rate,
-      { page = served.page, failed = i > 1 and 3 or nil })) }
+    loads[i] = { label = "load.rate=" .. rate, load = sweep.point(load_client.results(rate,
+      { page = load_client.page, failed = i > 1 and 3 or nil })) }
   end
   return { sweep_runs = made.runs, sweep_stages = made.stages,
     sweep_loads = sweep.curve_rows(loads) }

@@ -1,5 +1,5 @@
 local served = require "llmprof.analysis.serving.load"
-local support = require "tests.lua.support.served"
+local support = require "tests.lua.support.load_client"
 
 
 describe("llmprof.analysis.serving.load", function()

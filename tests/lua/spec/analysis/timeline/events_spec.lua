@@ -1,6 +1,6 @@
 -- What the page's timeline draws.
 local events = require "llmprof.analysis.timeline.events"
-local read = require "tests.lua.support.scene"
+local read = require "tests.lua.support.timeline_data"
 local scenes = require "llmprof.analysis.timeline.encode"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"

@@ -1,5 +1,5 @@
 local report = require "llmprof.compare.sweep.report"
-local support = require "tests.lua.support.served"
+local support = require "tests.lua.support.load_client"
 
 
 -- Rows of runs at these rates; changes by rate.

@@ -1,9 +1,9 @@
 /* What comes next: cells of the row that follows, as columns. */
 #include <stdio.h>
 
-#include "frame/following.h"
 #include "frame/group_by.h"
 #include "frame/relate.h"
+#include "frame/window.h"
 #include "llmprof/frame.h"
 
 enum {
@@ -25,8 +25,8 @@ static bool follow(llmprof_frame *frame, size_t number,
   return llmprof_frame_lag(frame, number, -1, all, name, err);
 }
 
-bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
-                          size_t count, llmprof_error *err) {
+bool llmprof_frame_lead(llmprof_frame *frame, const size_t *columns,
+                        size_t count, llmprof_error *err) {
   llmprof_groups all;
   if (!llmprof_groups_make(&all, frame, NULL, 0, err)) return false;
   bool ok = true;

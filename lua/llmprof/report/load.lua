@@ -5,7 +5,7 @@ local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
-local served = {}
+local load_section = {}
 
 -- Less than this share of the planned rate was not held, of what comes not answered; a second
 -- of requests or more says so.
@@ -69,7 +69,7 @@ local function page_note(engine)
 end
 
 
-function served.blocks(results)
+function load_section.blocks(results)
   local given, list = results.load, {}
   for i, line in ipairs(given and warnings(given) or {}) do
     list[i] = blocks.say(line, "warning")
@@ -80,4 +80,4 @@ function served.blocks(results)
 end
 
 
-return served
+return load_section

@@ -1,11 +1,11 @@
 -- What a load client writes, of made-up requests.
 local analysis = require "llmprof.analysis"
 
-local served = {}
+local load_client = {}
 
 
 -- metrics.json of `count` requests at a rate, all alike; changes go before.
-function served.metrics(rate, changes)
+function load_client.metrics(rate, changes)
   local given, requests = changes or {}, {}
   local count, ttft = given.count or 100, given.ttft_ms or 20
   for i = 1, count do
@@ -25,7 +25,7 @@ end
 
 
 -- A page that was looked at three times, and once could not be.
-served.page = { path = "/metrics", failed = 1, complaint = "/metrics does not end", samples = {
+load_client.page = { path = "/metrics", failed = 1, complaint = "/metrics does not end", samples = {
   { utc_ns = 1, running = 2, waiting = 0, kv_use = 0.1, preemptions = 4, prefix_queries = 100,
     prefix_hits = 10, drafted = 50, accepted = 20 },
   { utc_ns = 2, running = 8, waiting = 6, kv_use = 0.4, preemptions = 5, prefix_queries = 150,
@@ -35,10 +35,10 @@ served.page = { path = "/metrics", failed = 1, complaint = "/metrics does not en
 
 
 -- Results of such a run without a capture.
-function served.results(rate, changes)
+function load_client.results(rate, changes)
   return analysis.results { run_id = "load", recipe = "r", source = {}, missing = {},
-    metrics = served.metrics(rate, changes) }
+    metrics = load_client.metrics(rate, changes) }
 end
 
 
-return served
+return load_client

@@ -1,4 +1,4 @@
-#include "spool_tally.h"
+#include "spool_counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +20,24 @@ static bool broken(const char *what) {
   return false;
 }
 
-static bool take_string(tally *t, const spool_record *r) {
+static bool take_string(spool_counts *t, const spool_record *r) {
   const spool_string *s = (const void *)r;
-  if (s->id == 0 || s->id >= TALLY_STRINGS) return broken("string's number");
+  if (s->id == 0 || s->id >= SPOOL_COUNTS_STRINGS)
+    return broken("string's number");
   if (r->fixed + (size_t)s->length > r->size) return broken("string's length");
   if (t->strings[s->id]) return broken("a string twice");
   t->strings[s->id] = strndup((const char *)r + r->fixed, s->length);
   return t->strings[s->id] != NULL;
 }
 
-static void check_order(tally *t, const spool_nvtx_event *e) {
+static void check_order(spool_counts *t, const spool_nvtx_event *e) {
   size_t at = e->tid % THREADS;
   if (last[at].tid == e->tid && e->time < last[at].time) t->in_order = false;
   last[at].tid = e->tid;
   last[at].time = e->time;
 }
 
-static bool take_event(tally *t, const spool_record *r) {
+static bool take_event(spool_counts *t, const spool_record *r) {
   const spool_nvtx_event *e = (const void *)r;
   if (e->type < 1 || e->type > 5) return broken("type of an event");
   if (e->message && !t->strings[e->message]) return broken("a message");
@@ -52,14 +53,14 @@ static bool take_event(tally *t, const spool_record *r) {
   return true;
 }
 
-static bool take_call(tally *t, const spool_record *r) {
+static bool take_call(spool_counts *t, const spool_record *r) {
   const spool_call *c = (const void *)r;
   t->runtime_calls += !c->driver;
   t->driver_calls += c->driver != 0;
   return t->strings[c->name] != NULL || broken("name of a call");
 }
 
-static bool take_counters(tally *t, const spool_record *r) {
+static bool take_counters(spool_counts *t, const spool_record *r) {
   const spool_counters *c = (const void *)r;
   const spool_value *v = (const void *)((const char *)r + r->fixed);
   t->graphs += c->graph != 0;
@@ -70,19 +71,19 @@ static bool take_counters(tally *t, const spool_record *r) {
   }
   t->measured_on[c->device & 1]++;
   t->flushed += c->flushed;
-  if (t->measured < TALLY_VALUES) t->ordinals[t->measured] = c->ordinal;
+  if (t->measured < SPOOL_COUNTS_VALUES) t->ordinals[t->measured] = c->ordinal;
   t->measured++;
-  for (uint32_t i = 0; i < c->values && i < TALLY_VALUES; i++)
+  for (uint32_t i = 0; i < c->values && i < SPOOL_COUNTS_VALUES; i++)
     t->values[i] = v[i].value;
   return true;
 }
 
-static bool take_record(tally *t, const spool_record *r) {
+static bool take_record(spool_counts *t, const spool_record *r) {
   const spool_unit *unit = (const void *)r;
   const spool_drops *drops = (const void *)r;
   const spool_end *end = (const void *)r;
   const spool_nvtx_domain *domain = (const void *)r;
-  if (r->kind < TALLY_KINDS) t->kinds[r->kind]++;
+  if (r->kind < SPOOL_COUNTS_KINDS) t->kinds[r->kind]++;
   switch (r->kind) {
   case SPOOL_STRING:
     return take_string(t, r);
@@ -112,7 +113,7 @@ static bool take_record(tally *t, const spool_record *r) {
   }
 }
 
-static bool take_block(tally *t, const spool_block *block,
+static bool take_block(spool_counts *t, const spool_block *block,
                        const char *records) {
   if (block->sequence != t->blocks) return broken("sequence of blocks");
   uint32_t count = 0;
@@ -150,9 +151,9 @@ static char *read_all(const char *path, size_t *size) {
   return bytes;
 }
 
-bool tally_read(const char *path, tally *out) {
+bool spool_counts_read(const char *path, spool_counts *out) {
   size_t size = 0, at = 0;
-  *out = (tally){.in_order = true};
+  *out = (spool_counts){.in_order = true};
   memset(last, 0, sizeof last);
   char *bytes = read_all(path, &size);
   bool ok = bytes != NULL;
@@ -168,12 +169,12 @@ bool tally_read(const char *path, tally *out) {
   return ok;
 }
 
-void tally_free(tally *t) {
-  for (size_t i = 0; i < TALLY_STRINGS; i++) free(t->strings[i]);
+void spool_counts_free(spool_counts *t) {
+  for (size_t i = 0; i < SPOOL_COUNTS_STRINGS; i++) free(t->strings[i]);
 }
 
-bool tally_has(const tally *t, const char *text) {
-  for (size_t i = 0; i < TALLY_STRINGS; i++)
+bool spool_counts_has(const spool_counts *t, const char *text) {
+  for (size_t i = 0; i < SPOOL_COUNTS_STRINGS; i++)
     if (t->strings[i] && strcmp(t->strings[i], text) == 0) return true;
   return false;
 }

@@ -3,7 +3,7 @@ local chapters = require "llmprof.report.chapters"
 local html = require "llmprof.report.html"
 local markdown = require "llmprof.report.write.markdown"
 local rows = require "llmprof.report.rows"
-local support = require "tests.lua.support.served"
+local support = require "tests.lua.support.load_client"
 
 
 describe("the section about a load", function()

@@ -5,11 +5,11 @@ local errors = require "llmprof.process.errors"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 
-local met = {}
+local waiting_totals = {}
 
 -- The frames of it, and the order of their rows, which is then the same however the
 -- collectives were divided.
-met.frames = { "sums", "last", "steps" }
+waiting_totals.frames = { "sums", "last", "steps" }
 
 local ORDER = {
   -- by rank, kernel and place: count, start (the first), duration, hidden, waiting (of those
@@ -54,8 +54,8 @@ local function with_all(all)
 end
 
 
--- all: collectives as llmprof.ranks.shares has matched them.
-function met.of(all)
+-- all: collectives as llmprof.ranks.partition has matched them.
+function waiting_totals.of(all)
   local view = with_all(all)
   view:compute { name = "met", type = "integer", steps = { 1, { "instance" }, "where" } }
   local in_steps = view:where { met = 1, { "number", "~=", false } }
@@ -69,17 +69,17 @@ end
 
 
 -- The same of what counts alone; steps are as they were.
-function met.counted(all)
+function waiting_totals.counted(all)
   return { sums = errors.check(all.sums:where { uncounted = false }),
     last = errors.check(all.last:where { uncounted = false }), steps = all.steps }
 end
 
 
 -- That of several, which are taken over; nil of none.
-function met.together(list)
+function waiting_totals.together(list)
   if #list == 0 then return nil end
   local made = {}
-  for _, name in ipairs(met.frames) do
+  for _, name in ipairs(waiting_totals.frames) do
     local frames, order = {}, {}
     for i, own in ipairs(list) do frames[i] = own[name] end
     for i, column in ipairs(ORDER[name]) do order[i] = { column } end
@@ -89,4 +89,4 @@ function met.together(list)
 end
 
 
-return met
+return waiting_totals

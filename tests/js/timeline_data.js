@@ -1,12 +1,13 @@
-// What llmprof packs is what the page unpacks. usage: timeline_scene.js LLMPROF
+// What llmprof packs is what the page unpacks. usage: timeline_data.js LLMPROF
 "use strict";
 const assert = require("assert").strict;
 const { execFileSync } = require("child_process");
 const test = require("node:test");
 const modules = require("./support/modules");
 
-const { parse, unpack } = modules("timeline/scene");
-const packed = execFileSync(process.argv[2], ["exec", "tests/js/support/scene.lua"], { encoding: "utf-8" });
+const { parse, unpack } = modules("timeline/timeline_data");
+const script = "tests/js/support/timeline_data.lua";
+const packed = execFileSync(process.argv[2], ["exec", script], { encoding: "utf-8" });
 
 test("numbers come through at the limits of 64 bits, and where there is none", async () => {
   const scene = parse(await unpack(packed));

@@ -4,25 +4,25 @@ local layout = require "llmprof.bundle.layout"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
-local alone = { name = "alone" }
+local none = { name = "alone" }
 
 local WHY, HOW = "capture=none", "capture=auto runs the program under a profiler"
 
 
-function alone.open(ctx) ctx.state.tools = {} end
-function alone.machine() return identity.captured_here {} end
-function alone.about() return {} end
-function alone.inputs() return { source = "workload", files = yaml.list {} } end
-function alone.note() return "no profiler" end
-function alone.untimed() return WHY, HOW end
-function alone.timeline() return false, WHY end
-function alone.counters() return false, WHY end
-function alone.operators() return false, WHY end
-function alone.recall() return { complaints = {} } end
+function none.open(ctx) ctx.state.tools = {} end
+function none.machine() return identity.captured_here {} end
+function none.about() return {} end
+function none.inputs() return { source = "workload", files = yaml.list {} } end
+function none.note() return "no profiler" end
+function none.untimed() return WHY, HOW end
+function none.timeline() return false, WHY end
+function none.counters() return false, WHY end
+function none.operators() return false, WHY end
+function none.recall() return { complaints = {} } end
 
 
 -- Run it; its numbers, or nil and why there are none.
-function alone.run(ctx)
+function none.run(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   local folder = layout.workload.folder
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
@@ -38,9 +38,9 @@ function alone.run(ctx)
 end
 
 
-function alone.preview(ctx)
+function none.preview(ctx)
   return { alone = { workload.describe(ctx.recipe, ctx.cfg).argv } }
 end
 
 
-return alone
+return none

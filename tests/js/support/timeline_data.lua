@@ -1,5 +1,5 @@
 -- Writes what a page carries of a timeline, with values at the limits of a column:
--- llmprof exec tests/js/support/scene.lua.
+-- llmprof exec tests/js/support/timeline_data.lua.
 local digest = require "llmprof.digest"
 local frame = require "llmprof.frame"
 local pack = require "llmprof.pack"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A model that vLLM serves with random weights, and a tokenizer of words.
 
-    served_model.py FOLDER dense|experts
+    random_model.py FOLDER dense|experts
 
 dense: a Llama of 1.1 B parameters; experts: a Mixtral of 16 layers with 16 experts, two of
 them for each token. Both can be divided among four GPUs. Writes config.json, tokenizer.json

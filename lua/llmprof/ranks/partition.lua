@@ -9,17 +9,17 @@ local errors = require "llmprof.process.errors"
 local found = require "llmprof.ranks.collectives"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
-local met = require "llmprof.ranks.met"
+local waiting_totals = require "llmprof.ranks.waiting_totals"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local tuple = require("llmprof.tables.keys").tuple
 local uncounted = require "llmprof.ranks.uncounted"
 
-local shares = {}
+local partition = {}
 
-local Share = {}
-Share.__index = Share
+local Partition = {}
+Partition.__index = Partition
 
 local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
 local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
@@ -31,7 +31,7 @@ local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
 -- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the
 -- step among all of them. world: by a rank's number in its file; before: steps of the files
 -- before, nil where no number is wanted.
-function shares.renumber(frame, world, before)
+function partition.renumber(frame, world, before)
   rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
     get = function(key) return world[key.rank] end } })
   if not before or not rows.has(frame, "step") then return frame end
@@ -41,7 +41,7 @@ end
 
 
 -- Frames, one after the other, with the columns of the one that has most.
-function shares.join(frames, moved, times)
+function partition.join(frames, moved, times)
   local widest = frames[1]
   for _, frame in ipairs(frames) do
     if #frame:columns() > #widest:columns() then widest = frame end
@@ -58,7 +58,7 @@ local function joined(self, clocks_of)
     frames[#frames + 1], moved[#moved + 1] = own.collectives, clocks_of[own.place]
   end
   if #frames == 0 then return nil end
-  local all = shares.join(frames, moved, found.times)
+  local all = partition.join(frames, moved, found.times)
   all = errors.check(all:where { { "world", "~=", false } })
   return #all > 0 and all or nil
 end
@@ -69,8 +69,8 @@ end
 -- files: by number, the collectives of this process' files. exchange: a function of frames by
 -- process, from 1, that gives those which the processes sent to this one; size: how many there
 -- are. Both nil where there is one.
-function shares.new(files, exchange, size)
-  return setmetatable({ files = files, exchange = exchange, size = size or 1 }, Share)
+function partition.new(files, exchange, size)
+  return setmetatable({ files = files, exchange = exchange, size = size or 1 }, Partition)
 end
 
 
@@ -78,13 +78,13 @@ end
 -- steps divide into layers: of communication.divisions. plan.parts: list of { number (of the
 -- file), worlds (list of { a rank's number in its file, among all }), before (steps of the files
 -- before), clock (what its UTC says) }, all parts in order.
-function Share:kinds(plan)
+function Partition:kinds(plan)
   local first = {}
   self.parts = {}
   for place, told in ipairs(plan.parts) do
     local world, own = {}, self.files[told.number]
     for _, pair in ipairs(told.worlds) do world[pair[1]] = pair[2] end
-    if own and not rows.has(own, "world") then shares.renumber(own, world, told.before) end
+    if own and not rows.has(own, "world") then partition.renumber(own, world, told.before) end
     if own then self.parts[#self.parts + 1] = { place = place, collectives = own } end
     first[place] = told.clock
   end
@@ -103,7 +103,7 @@ end
 -- Number the rows of each kind. told: kinds (list of { name, communicator }, whose places are
 -- keys), counts (list of { key, world, count }), keys (the most frequent first), files (list of
 -- { world, file }).
-function Share:number(told)
+function Partition:number(told)
   local numbers, counts, part_of = {}, {}, {}
   for key, kind in ipairs(told.kinds) do
     numbers[tuple(kind.name, kind.communicator)], counts[key] = key, {}
@@ -123,7 +123,7 @@ end
 
 
 -- { rows } of a rank, where it is one of this process.
-function Share:rows_of_rank(asked)
+function Partition:rows_of_rank(asked)
   local own = self.all and errors.check(self.all:where { world = asked.world })
   return own and #own > 0 and { rows = own:select(clocks.COLUMNS) } or {}
 end
@@ -131,7 +131,7 @@ end
 
 -- What clocks.fit finds of a leader, whose rows are given, and those of the candidates that
 -- are of this process: { fits = list of { world, fit, share } }.
-function Share:fits(asked)
+function Partition:fits(asked)
   local list, own = json.list {}, {}
   for _, group in ipairs(self.all and self.all:group { by = { "world" } } or {}) do
     own[group.world] = true
@@ -189,7 +189,7 @@ local function exchanged(self, all)
   end
   local came, moved = self.exchange(out), {}
   for i in ipairs(came) do moved[i] = {} end
-  return #came > 0 and shares.join(came, moved, {}) or nil
+  return #came > 0 and partition.join(came, moved, {}) or nil
 end
 
 
@@ -204,11 +204,11 @@ local function drawn_of(all, below)
 end
 
 
--- Match the rows that this process owns; what llmprof.ranks.met keeps of them and, of ranks
--- below `below`, `drawn`; nothing where it owns none. told: clocks (by place), groups (list of
--- { world, leader, share }), keys (list of { kind, leader }, whose places are keys), divisions
--- (by phase), windows (of uncounted, or nil), below (nil: nothing is drawn).
-function Share:match(told)
+-- Match the rows that this process owns; what llmprof.ranks.waiting_totals keeps of them and,
+-- of ranks below `below`, `drawn`; nothing where it owns none. told: clocks (by place), groups
+-- (list of { world, leader, share }), keys (list of { kind, leader }, whose places are keys),
+-- divisions (by phase), windows (of uncounted, or nil), below (nil: nothing is drawn).
+function Partition:match(told)
   self.all, self.rows_of = nil, nil
   local all = joined(self, told.clocks)
   if all then add_keys(self, all, told) end
@@ -226,10 +226,10 @@ function Share:match(told)
   communication.add_layers(all, told.divisions)
   all = uncounted.mark(all, "end", told.windows)
   self.matched = all
-  local made = met.of(all)
+  local made = waiting_totals.of(all)
   made.drawn = told.below and drawn_of(all, told.below) or nil
   return made
 end
 
 
-return shares
+return partition
