@@ -50,21 +50,21 @@ static llmprof_code code_of_errno(int errnum) {
 }
 
 /* A message before it is cut: there may be a path of any length in it. */
-typedef struct draft {
+typedef struct message {
   char text[5 * LLMPROF_MESSAGE_SIZE];
   size_t size;
-} draft;
+} message;
 
-__attribute__((format(printf, 2, 0))) static void add(draft *d, const char *fmt,
-                                                      va_list args) {
+__attribute__((format(printf, 2, 0))) static void
+add(message *d, const char *fmt, va_list args) {
   size_t room = sizeof d->text - d->size;
   int wanted = vsnprintf(d->text + d->size, room, fmt, args);
   if (wanted > 0) d->size += (size_t)wanted < room ? (size_t)wanted : room - 1;
 }
 
-static void add_text(draft *d, const char *fmt, ...)
+static void add_text(message *d, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void add_text(draft *d, const char *fmt, ...) {
+static void add_text(message *d, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   add(d, fmt, args);
@@ -72,7 +72,7 @@ static void add_text(draft *d, const char *fmt, ...) {
 }
 
 /* Of a long message both ends: the path begins it, the reason ends it. */
-static void finish(llmprof_error *err, const draft *d) {
+static void finish(llmprof_error *err, const message *d) {
   enum {
     TAIL = 400,
     HEAD = LLMPROF_MESSAGE_SIZE - TAIL - 4
@@ -86,7 +86,7 @@ static void finish(llmprof_error *err, const draft *d) {
 
 bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
   if (!err) return false;
-  draft d = {.size = 0};
+  message d = {.size = 0};
   va_list args;
   va_start(args, fmt);
   add(&d, fmt, args);
@@ -98,7 +98,7 @@ bool llmprof_fail(llmprof_error *err, llmprof_code code, const char *fmt, ...) {
 
 bool llmprof_fail_errno(llmprof_error *err, int errnum, const char *fmt, ...) {
   if (!err) return false;
-  draft d = {.size = 0};
+  message d = {.size = 0};
   va_list args;
   va_start(args, fmt);
   add(&d, fmt, args);
@@ -113,7 +113,7 @@ bool llmprof_fail_errno(llmprof_error *err, int errnum, const char *fmt, ...) {
 bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
                      size_t line, size_t column, const char *fmt, ...) {
   if (!err) return false;
-  draft d = {.size = 0};
+  message d = {.size = 0};
   add_text(&d, "%s:%zu:", name, line);
   if (column) add_text(&d, "%zu:", column);
   add_text(&d, " ");

@@ -8,15 +8,15 @@
 #include "base/alloc.h"
 #include "base/interrupt.h"
 #include "cache/cache_file.h"
-#include "cache/cache_room.h"
+#include "cache/cache_folder.h"
 #include "llmprof/readers.h"
-#include "trace/trace_image.h"
+#include "trace/trace_snapshot.h"
 
 enum {
   SHARE = 16 /* of the columns that are there already */
 };
 
-/* What the shelf of a trace is. */
+/* The cache store of a trace. */
 typedef struct cache {
   char *folder;
   char name[LLMPROF_CACHE_NAME + 1];
@@ -43,7 +43,7 @@ static char *path_of(const cache *c) {
   return NULL;
 }
 
-/* ---- as a shelf ---- */
+/* ---- as a cache store ---- */
 
 static const void *find(void *user, const char *name, size_t *size) {
   const cache *c = user;
@@ -59,15 +59,15 @@ static void close_cache(void *user) {
   cache_free(user);
 }
 
-static llmprof_shelf shelf_of(cache *c) {
-  return (llmprof_shelf){
+static llmprof_cache_store store_of(cache *c) {
+  return (llmprof_cache_store){
       .user = c, .find = find, .is_sound = is_sound, .close = close_cache};
 }
 
 /* NULL: the trace has none. */
 static cache *cache_of(const llmprof_trace *trace) {
-  const llmprof_shelf *shelf = llmprof_trace_shelf(trace);
-  return shelf && shelf->close == close_cache ? shelf->user : NULL;
+  const llmprof_cache_store *store = llmprof_trace_cache_store(trace);
+  return store && store->close == close_cache ? store->user : NULL;
 }
 
 /* ---- opening ---- */
@@ -112,13 +112,13 @@ llmprof_trace *llmprof_cache_open(const char *path,
                                   llmprof_error *err) {
   cache *c = options ? cache_new(path, options) : NULL;
   if (!c) return llmprof_trace_open(path, err);
-  const llmprof_shelf shelf = shelf_of(c);
-  llmprof_trace *trace = llmprof_trace_from_shelf(path, shelf, reader_named);
+  const llmprof_cache_store store = store_of(c);
+  llmprof_trace *trace = llmprof_trace_from_cache(path, store, reader_named);
   if (trace) return trace;
   llmprof_cache_file_close(&c->columns);
   trace = llmprof_trace_open(path, err);
   if (trace)
-    llmprof_trace_set_shelf(trace, &shelf);
+    llmprof_trace_set_cache_store(trace, &store);
   else
     cache_free(c);
   return trace;
@@ -149,11 +149,13 @@ static bool put_array(void *user, const llmprof_array *array) {
 static bool save_columns(saving *s, const char *path, uint64_t expected,
                          llmprof_error *err) {
   cache *c = s->cache;
-  if (!llmprof_cache_room_make(c->folder, path, expected, c->most, err) ||
+  if (!llmprof_cache_folder_make_space(c->folder, path, expected, c->most,
+                                       err) ||
       !llmprof_cache_writer_open(&s->writer, path, c->most, err))
     return false;
-  if ((!c->opened_before || llmprof_trace_put_away(s->trace, put_array, s)) &&
-      llmprof_cache_room_make(c->folder, path, s->writer.at, c->most, err))
+  if ((!c->opened_before || llmprof_trace_serialise(s->trace, put_array, s)) &&
+      llmprof_cache_folder_make_space(c->folder, path, s->writer.at, c->most,
+                                      err))
     return llmprof_cache_writer_finish(&s->writer, &c->key);
   llmprof_cache_writer_discard(&s->writer);
   return false;
@@ -177,7 +179,7 @@ bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err) {
   if (!llmprof_cache_key_holds(llmprof_trace_path(trace), &c->key))
     return llmprof_fail(err, LLMPROF_IO, "%s: changed since it was opened",
                         llmprof_trace_path(trace));
-  llmprof_lock *lock = llmprof_cache_room_hold(c->folder, err);
+  llmprof_lock *lock = llmprof_cache_folder_hold(c->folder, err);
   if (!lock) return false;
   llmprof_error why = {0};
   saving s = {.cache = c, .trace = trace};

@@ -203,12 +203,12 @@ static bool write_aligned(llmprof_cache_writer *w, const void *data,
                           size_t size) {
   static const unsigned char zeros[ALIGN];
   size_t gap = (ALIGN - w->at % ALIGN) % ALIGN;
-  const char *path = w->draft.path;
+  const char *path = w->temp_file.path;
   if (w->at + gap + size > w->most)
     return llmprof_fail(w->err, LLMPROF_LIMIT, "%s: larger than a cache may be",
                         path);
-  if (!llmprof_fs_write_fd(w->draft.fd, path, zeros, gap, w->err) ||
-      !llmprof_fs_write_fd(w->draft.fd, path, data, size, w->err))
+  if (!llmprof_fs_write_fd(w->temp_file.fd, path, zeros, gap, w->err) ||
+      !llmprof_fs_write_fd(w->temp_file.fd, path, data, size, w->err))
     return false;
   w->at += gap + size;
   return true;
@@ -219,8 +219,8 @@ bool llmprof_cache_writer_open(llmprof_cache_writer *w, const char *path,
   static const header none;
   const mode_t mode = 0600;
   *w = (llmprof_cache_writer){.most = most, .err = err};
-  if (!llmprof_fs_draft_open(&w->draft, path, &mode, err)) return false;
-  w->draft.soon = true; /* after a crash it is seen to be damaged */
+  if (!llmprof_fs_temp_file_open(&w->temp_file, path, &mode, err)) return false;
+  w->temp_file.soon = true; /* after a crash it is seen to be damaged */
   if (write_aligned(w, &none, sizeof none)) return true;
   llmprof_cache_writer_discard(w);
   return false;
@@ -232,7 +232,7 @@ bool llmprof_cache_writer_put(llmprof_cache_writer *w, const char *name,
   if (llmprof_interrupted()) return llmprof_fail_interrupted(w->err);
   if (w->count == LLMPROF_CACHE_ENTRIES || strlen(name) >= sizeof entry.name)
     return llmprof_fail(w->err, LLMPROF_LIMIT, "%s: '%s' has no room in it",
-                        w->draft.path, name);
+                        w->temp_file.path, name);
   if (!llmprof_grow(&w->entries, &w->cap, w->count + 1, sizeof *w->entries))
     return llmprof_fail_nomem(w->err);
   strcpy(entry.name, name);
@@ -255,10 +255,10 @@ static bool write_header(const llmprof_cache_writer *w,
   };
   put_build(head.build);
   head.sum = sum_of(&head, w->entries);
-  ssize_t wrote = pwrite(w->draft.fd, &head, sizeof head, 0);
+  ssize_t wrote = pwrite(w->temp_file.fd, &head, sizeof head, 0);
   return wrote == (ssize_t)sizeof head ||
          llmprof_fail_errno(w->err, wrote < 0 ? errno : ENOSPC, "%s",
-                            w->draft.path);
+                            w->temp_file.path);
 }
 
 static void free_entries(llmprof_cache_writer *w) {
@@ -274,10 +274,10 @@ bool llmprof_cache_writer_finish(llmprof_cache_writer *w,
     return false;
   }
   free_entries(w);
-  return llmprof_fs_draft_commit(&w->draft, w->err);
+  return llmprof_fs_temp_file_commit(&w->temp_file, w->err);
 }
 
 void llmprof_cache_writer_discard(llmprof_cache_writer *w) {
   free_entries(w);
-  llmprof_fs_draft_discard(&w->draft);
+  llmprof_fs_temp_file_discard(&w->temp_file);
 }

@@ -1,12 +1,12 @@
 /* A file of named arrays: a header, the arrays, each aligned and with a
  * checksum, and a directory of them. It is of one build on one machine, so
- * numbers lie in it as in memory. Private to the cache room. */
+ * numbers lie in it as in memory. Private to the cache module. */
 #ifndef LLMPROF_CACHE_FILE_H
 #define LLMPROF_CACHE_FILE_H
 
 #include "cache/cache_key.h"
 #include "llmprof/error.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 
 enum {
   LLMPROF_CACHE_ENTRY_NAME = 64, /* bytes, its NUL included */
@@ -46,7 +46,7 @@ bool llmprof_cache_file_is_sound(const llmprof_cache_file *file,
 /* ---- writing ---- */
 
 typedef struct llmprof_cache_writer {
-  fs_draft draft;
+  fs_temp_file temp_file;
   uint64_t at, most; /* bytes that were, and may be, written */
   llmprof_cache_entry *entries;
   size_t count, cap;

@@ -1,5 +1,5 @@
 /* Which file a cache is of, and what it held: two keys that are equal are of
- * the same contents. Private to the cache room. */
+ * the same contents. Private to the cache module. */
 #ifndef LLMPROF_CACHE_KEY_H
 #define LLMPROF_CACHE_KEY_H
 

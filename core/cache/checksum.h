@@ -1,5 +1,5 @@
 /* A checksum that is as fast as memory: it finds damage, it keeps nobody out.
- * The same on every machine of this byte order. Private to the cache room. */
+ * The same on every machine of this byte order. Private to the cache module. */
 #ifndef LLMPROF_CHECKSUM_H
 #define LLMPROF_CHECKSUM_H
 

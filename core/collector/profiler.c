@@ -95,13 +95,13 @@ bool profiler_open(profiler *p, void *context) {
     profiler_close(p);
     return false;
   }
-  if (the_plan.flush_cache) emptying_open(&p->emptying);
+  if (the_plan.flush_cache) cache_flush_open(&p->cache_flush);
   return true;
 }
 
 void profiler_close(profiler *p) {
   disable(p);
-  emptying_close(&p->emptying);
+  cache_flush_close(&p->cache_flush);
   metrics_free(&p->set);
   free(p->chip);
   *p = (profiler){0};
@@ -173,7 +173,7 @@ static CUptiResult stop(const profiler *p) {
 
 bool profiler_start(profiler *p, profiler_range range, bool *flushed) {
   if (!turn_to(p, range) || !places_sync()) return false;
-  *flushed = the_plan.flush_cache && emptying_do(&p->emptying);
+  *flushed = the_plan.flush_cache && cache_flush_run(&p->cache_flush);
   if (!init_image(p) || !set_config(p)) return false;
   CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
   on.pRangeProfilerObject = p->object;

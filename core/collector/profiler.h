@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector/emptying.h"
+#include "collector/cache_flush.h"
 #include "collector/metrics.h"
 
 enum {
@@ -28,7 +28,7 @@ typedef struct profiler {
   CUpti_RangeProfiler_Object *object; /* NULL: closed */
   profiler_range range;               /* since the last start */
   bool used;                          /* was there one, with this object? */
-  emptying emptying;
+  cache_flush cache_flush;
 } profiler;
 
 /* On the calling thread's context, which is this one. False: a diagnostic says

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "column/values_internal.h"
 
 typedef enum encoding {
@@ -468,11 +468,11 @@ bool llmprof_values_end(llmprof_values *values) {
 
 /* ---- as bytes ---- */
 
-llmprof_values_image llmprof_values_put(const llmprof_values *values) {
+llmprof_values_snapshot llmprof_values_put(const llmprof_values *values) {
   const stored *s = to_stored(values);
   size_t blocks = (s->count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
-  return (llmprof_values_image){s->blocks, s->codes, blocks * sizeof(block),
-                                s->code_count};
+  return (llmprof_values_snapshot){s->blocks, s->codes, blocks * sizeof(block),
+                                   s->code_count};
 }
 
 /* Can a block of so many values be decoded from so many bytes? */
@@ -488,23 +488,23 @@ static bool is_sound(const block *b, size_t count, size_t size) {
          codes_size(b, count) <= size - b->codes;
 }
 
-llmprof_values *llmprof_values_take(const llmprof_values_image *image,
+llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                                     size_t count) {
-  const block *blocks = image->blocks;
+  const block *blocks = snapshot->blocks;
   size_t number = (count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
-  if (image->blocks_size != number * sizeof *blocks) return NULL;
+  if (snapshot->blocks_size != number * sizeof *blocks) return NULL;
   for (size_t i = 0; i < number; i++) {
     size_t some = llmprof_block(i * LLMPROF_BLOCK, count);
-    if (!is_sound(&blocks[i], some, image->codes_size)) return NULL;
+    if (!is_sound(&blocks[i], some, snapshot->codes_size)) return NULL;
   }
   stored *s = llmprof_zalloc(1, sizeof *s);
   if (!s) return NULL;
   *s = (stored){.values = {.way = &by_block},
                 .count = count,
-                .code_count = image->codes_size,
+                .code_count = snapshot->codes_size,
                 .is_borrowed = true};
-  memcpy(&s->blocks, &image->blocks, sizeof s->blocks);
-  memcpy(&s->codes, &image->codes, sizeof s->codes);
+  memcpy(&s->blocks, &snapshot->blocks, sizeof s->blocks);
+  memcpy(&s->codes, &snapshot->codes, sizeof s->codes);
   return &s->values;
 }
 
@@ -533,6 +533,6 @@ static void check_rows(void *user, size_t first, size_t end) {
 
 bool llmprof_values_check(const llmprof_values *values) {
   checking c = {.values = to_stored(values)};
-  llmprof_crew_rows(c.values->count, check_rows, &c);
+  llmprof_parallel_rows(c.values->count, check_rows, &c);
   return !c.failed;
 }

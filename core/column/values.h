@@ -118,18 +118,18 @@ bool llmprof_values_end(llmprof_values *values);
 
 /* ---- as bytes, which are of one build on one machine ---- */
 
-typedef struct llmprof_values_image {
+typedef struct llmprof_values_snapshot {
   const void *blocks, *codes; /* aligned for any number */
   size_t blocks_size, codes_size;
-} llmprof_values_image;
+} llmprof_values_snapshot;
 
 /* Of values that were stored. */
-llmprof_values_image llmprof_values_put(const llmprof_values *values);
+llmprof_values_snapshot llmprof_values_put(const llmprof_values *values);
 
 /* Values that lie there, which outlives them. NULL: these are none of so many,
  * or memory is out. Bounds are those that were put there, until they were
  * checked. */
-llmprof_values *llmprof_values_take(const llmprof_values_image *image,
+llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                                     size_t count);
 bool llmprof_values_check(const llmprof_values *values);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
@@ -540,12 +540,13 @@ static void add_counts(llmprof_perfetto_counts *sum, const writer *w) {
 /* As many writers as there is memory for. */
 static bool write_parts(const export *x, llmprof_perfetto_counts *counts,
                         llmprof_error *err) {
-  size_t wanted = llmprof_crew_size(x->parts), made = 0;
+  size_t wanted = llmprof_thread_pool_size(x->parts), made = 0;
   writer *writers = llmprof_zalloc(wanted, sizeof *writers);
   bool ok = writers != NULL;
   while (ok && made < wanted && writer_init(&writers[made], x)) made++;
-  const llmprof_crew crew = {x->parts, make_part, write_part, writers, 0};
-  ok = made ? llmprof_crew_run(&crew, made, err) : llmprof_fail_nomem(err);
+  const llmprof_parallel_loop loop = {x->parts, make_part, write_part, writers,
+                                      0};
+  ok = made ? llmprof_parallel_for(&loop, made, err) : llmprof_fail_nomem(err);
   for (size_t i = 0; i < made; i++) add_counts(counts, &writers[i]);
   for (size_t i = 0; writers && i < wanted; i++) writer_free(&writers[i]);
   llmprof_free(writers);

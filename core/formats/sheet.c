@@ -10,7 +10,7 @@
 #include "formats/json_text.h"
 #include "frame/cells.h"
 #include "os/fs.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 #include "text/digits.h"
 #include "text/format.h"
 #include "text/lex.h"
@@ -18,7 +18,7 @@
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
-  LEAST_ROOM = 20,  /* columns of a last column of text */
+  LEAST_WIDTH = 20, /* columns of a last column of text */
   WIDEST = 4096,    /* columns that one long cell may take of every row */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
 };
@@ -91,7 +91,7 @@ static double scaled(const llmprof_sheet *s, size_t i, int64_t value) {
 }
 
 /* Write the cell of a column of numbers for programs, into
- * LLMPROF_FIXED_ROOM bytes. The end, or NULL where it takes more than digits
+ * LLMPROF_FIXED_SIZE bytes. The end, or NULL where it takes more than digits
  * and a point. */
 static char *put_easily(const llmprof_sheet *s, char *at, size_t i,
                         int64_t value) {
@@ -115,7 +115,7 @@ static void put_number(const llmprof_sheet *s, llmprof_buffer *out, size_t i,
       .digits = column->digits,
       .separator =
           for_people && !(is_plain(s, i) && column->name) ? "," : NULL};
-  char text[LLMPROF_FIXED_ROOM];
+  char text[LLMPROF_FIXED_SIZE];
   char *end = for_people ? NULL : put_easily(s, text, i, value);
   if (end)
     llmprof_buffer_add(out, text, (size_t)(end - text));
@@ -191,7 +191,7 @@ static void put_field(llmprof_sheet *s, llmprof_buffer *out,
 
 /* Numbers are written where there is room for a row of them. */
 static void put_csv_row(llmprof_sheet *s, llmprof_buffer *out) {
-  size_t room = s->count * (LLMPROF_FIXED_ROOM + 1) + 1;
+  size_t room = s->count * (LLMPROF_FIXED_SIZE + 1) + 1;
   if (!llmprof_buffer_reserve(out, room)) return;
   char *at = out->bytes + out->size;
   for (size_t i = 0; i < s->count; i++) {
@@ -293,7 +293,7 @@ static void widen(llmprof_sheet *s, size_t i, size_t width) {
 
 /* What the terminal leaves of its width for a last column of text. */
 static void cut_last(llmprof_sheet *s) {
-  size_t used = 0, last = s->count - 1, room = LEAST_ROOM;
+  size_t used = 0, last = s->count - 1, room = LEAST_WIDTH;
   if (!s->options.width || !is_text(s, last)) return;
   for (size_t i = 0; i < last; i++) used += s->widths[i] + 2;
   if (s->options.width > used + room) room = s->options.width - used;
@@ -416,9 +416,9 @@ bool llmprof_sheet_send(llmprof_sheet *s, FILE *stream, const char *name,
 
 bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
                         llmprof_error *err) {
-  fs_draft file;
+  fs_temp_file file;
   llmprof_buffer text = {0};
-  if (!llmprof_fs_draft_open(&file, path, NULL, err)) return false;
+  if (!llmprof_fs_temp_file_open(&file, path, NULL, err)) return false;
   file.soon = soon;
   bool ok = true;
   while (ok && !s->done) {
@@ -427,8 +427,8 @@ bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
          llmprof_fs_write_fd(file.fd, file.path, text.bytes, text.size, err);
   }
   llmprof_buffer_free(&text);
-  if (ok) return llmprof_fs_draft_commit(&file, err);
-  llmprof_fs_draft_discard(&file);
+  if (ok) return llmprof_fs_temp_file_commit(&file, err);
+  llmprof_fs_temp_file_discard(&file);
   return false;
 }
 

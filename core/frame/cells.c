@@ -1,6 +1,6 @@
 #include "frame/cells.h"
 
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "llmprof/alloc.h"
 
 /* ---- integers ---- */
@@ -145,12 +145,14 @@ static bool span_part(void *user, size_t worker, size_t part,
 
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
                                      size_t rows) {
-  spanning s = {
-      .column = column, .rows = rows, .parts = llmprof_crew_size(rows / PART)};
-  llmprof_crew crew = {.parts = s.parts, .work = span_part, .user = &s};
+  spanning s = {.column = column,
+                .rows = rows,
+                .parts = llmprof_thread_pool_size(rows / PART)};
+  llmprof_parallel_loop loop = {
+      .parts = s.parts, .work = span_part, .user = &s};
   s.spans = s.parts > 1 ? llmprof_alloc(s.parts, sizeof *s.spans) : NULL;
   if (!s.spans) return span_rows(column, 0, rows);
-  (void)llmprof_crew_run(&crew, s.parts, NULL);
+  (void)llmprof_parallel_for(&loop, s.parts, NULL);
   llmprof_cell_span span = s.spans[0];
   for (size_t part = 1; part < s.parts; part++)
     span = join_spans(span, s.spans[part]);

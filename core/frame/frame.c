@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crew.h"
 #include "base/interrupt.h"
+#include "base/thread_pool.h"
 #include "frame/frame_slots.h"
 #include "frame/sort.h"
 
@@ -356,7 +356,7 @@ static void look_for_other(void *user, size_t first, size_t end) {
 /* Looks at the cells as long as they are the same. */
 static bool are_alike(const llmprof_column *column, size_t rows, int64_t cell) {
   liking l = {.column = column, .cell = cell};
-  llmprof_crew_rows(rows, look_for_other, &l);
+  llmprof_parallel_rows(rows, look_for_other, &l);
   return !l.differs;
 }
 
@@ -484,7 +484,7 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   if (!composed || !llmprof_frame_own(view, composed))
     return llmprof_fail_nomem(err);
   composing c = {view->view_rows, from->index, composed};
-  llmprof_crew_rows(view->rows, compose, &c);
+  llmprof_parallel_rows(view->rows, compose, &c);
   column->index = composed;
   return true;
 }

@@ -8,8 +8,8 @@
  * With a perfect hash, parts of many rows are numbered on several threads, each
  * by first appearance within it; taken in order they make the groups of all. */
 #include "frame/group_by.h"
-#include "base/crew.h"
 #include "base/interrupt.h"
+#include "base/thread_pool.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/alloc.h"
@@ -112,22 +112,23 @@ static bool renumber_piece(void *user, size_t worker, size_t piece,
 }
 
 static bool number_parts(perfect_hash *h, size_t *groups, llmprof_error *err) {
-  llmprof_crew number = {.parts = h->parts, .work = number_part, .user = h};
-  llmprof_crew renumber = {
+  llmprof_parallel_loop number = {
+      .parts = h->parts, .work = number_part, .user = h};
+  llmprof_parallel_loop renumber = {
       .parts = (h->parts - 1) * h->parts, .work = renumber_piece, .user = h};
-  if (!llmprof_crew_run(&number, h->parts, err)) return false;
+  if (!llmprof_parallel_for(&number, h->parts, err)) return false;
   uint32_t made = h->made[0];
   for (size_t part = 1; part < h->parts; part++)
     made = join_part(h, part, made);
   *groups = made;
-  return llmprof_crew_run(&renumber, h->parts, err);
+  return llmprof_parallel_for(&renumber, h->parts, err);
 }
 
 static bool group_by_perfect_hash(llmprof_groups *groups,
                                   const llmprof_column *key, size_t rows,
                                   int64_t low, size_t slots, size_t width,
                                   llmprof_error *err) {
-  size_t parts = slots <= FEW ? llmprof_crew_size(rows / PART) : 1;
+  size_t parts = slots <= FEW ? llmprof_thread_pool_size(rows / PART) : 1;
   perfect_hash h = {.key = key,
                     .low = low,
                     .rows = rows,

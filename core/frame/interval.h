@@ -82,9 +82,10 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
 /* The holes of at least `shortest` ns between the rows of a frame as a frame of
  * its own, in order: start, end, duration. It borrows from `frame`, which
  * outlives it. NULL on failure. */
-llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
-                                    size_t end_column, int64_t shortest,
-                                    llmprof_error *err);
+llmprof_frame *llmprof_frame_idle_intervals(llmprof_frame *frame,
+                                            size_t start_column,
+                                            size_t end_column, int64_t shortest,
+                                            llmprof_error *err);
 
 /* What either covers. The caller frees *set; on failure (NOMEM) there is
  * nothing to free. */

@@ -1,4 +1,4 @@
-/* The median of a window that moves. Private to the room. */
+/* The median of a window that moves. Private to the module. */
 #ifndef LLMPROF_MEDIAN_H
 #define LLMPROF_MEDIAN_H
 

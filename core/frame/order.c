@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crew.h"
 #include "base/interrupt.h"
+#include "base/thread_pool.h"
 #include "frame/cells.h"
 #include "frame/sort.h"
 #include "frame/strings_laid.h"
@@ -86,7 +86,7 @@ static llmprof_string_ranks *rank_strings(const llmprof_column *column,
   if (most) used = count;
   bool ok = ids && llmprof_order_texts(strings, ids, used);
   seating seats = {ids, ranks->of};
-  if (ok) llmprof_crew_rows(used, seat, &seats);
+  if (ok) llmprof_parallel_rows(used, seat, &seats);
   llmprof_free(ids);
   *kept = ok && most && llmprof_strings_keep_ranks(strings, ranks);
   if (ok) return ranks;
@@ -123,7 +123,7 @@ static void fill_some_near(void *user, size_t first, size_t end) {
 static void fill_near(uint32_t *near, const llmprof_column *column, size_t rows,
                       llmprof_cell_span span, bool descending) {
   measuring m = {near, column, span, descending};
-  llmprof_crew_rows(rows, fill_some_near, &m);
+  llmprof_parallel_rows(rows, fill_some_near, &m);
 }
 
 static void fill_wide(int64_t *wide, const llmprof_column *column, size_t rows,
@@ -162,7 +162,7 @@ static void put_some_ranks(void *user, size_t first, size_t end) {
 static void put_ranks(uint32_t *near, const llmprof_column *column, size_t rows,
                       const uint32_t *ranks, bool descending) {
   ranking r = {near, column, ranks, descending};
-  llmprof_crew_rows(rows, put_some_ranks, &r);
+  llmprof_parallel_rows(rows, put_some_ranks, &r);
 }
 
 /* highest: of the ids. */

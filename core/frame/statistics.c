@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "base/crew.h"
 #include "base/interrupt.h"
+#include "base/thread_pool.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
 #include "frame/select.h"
@@ -143,9 +143,10 @@ static bool scatter_part(void *user, size_t worker, size_t part,
 
 /* Of all rows on one thread it is known how many each group has. */
 static bool count_values(filling *f, llmprof_error *err) {
-  llmprof_crew crew = {.parts = f->parts, .work = count_part, .user = f};
+  llmprof_parallel_loop loop = {
+      .parts = f->parts, .work = count_part, .user = f};
   if (f->parts > 1 || f->values->count < f->rows)
-    return llmprof_crew_run(&crew, f->parts, err);
+    return llmprof_parallel_for(&loop, f->parts, err);
   for (size_t g = 0; g < f->groups->count; g++) f->fill[g] = f->groups->rows[g];
   return true;
 }
@@ -164,15 +165,17 @@ static bool allocate(by_group *v) {
 
 static bool scatter(by_group *v, size_t rows, const llmprof_groups *groups,
                     llmprof_error *err) {
-  size_t parts = groups->count <= FEW ? llmprof_crew_size(rows / PART) : 1;
+  size_t parts =
+      groups->count <= FEW ? llmprof_thread_pool_size(rows / PART) : 1;
   filling f = {.values = v, .groups = groups, .rows = rows, .parts = parts};
   f.fill = llmprof_zalloc(parts * groups->count, sizeof *f.fill);
   if (!f.fill) return llmprof_fail_nomem(err);
-  llmprof_crew crew = {.parts = parts, .work = scatter_part, .user = &f};
+  llmprof_parallel_loop loop = {
+      .parts = parts, .work = scatter_part, .user = &f};
   bool ok = count_values(&f, err);
   if (ok) {
     begin_groups(&f);
-    ok = llmprof_crew_run(&crew, parts, err);
+    ok = llmprof_parallel_for(&loop, parts, err);
   }
   llmprof_free(f.fill);
   return ok;
@@ -189,15 +192,14 @@ static void lay_rows(void *user, size_t first, size_t end) {
 static bool lay(by_group *v, size_t rows) {
   v->laid = llmprof_alloc(rows, sizeof *v->laid);
   if (!v->laid) return false;
-  llmprof_crew_rows(rows, lay_rows, v);
+  llmprof_parallel_rows(rows, lay_rows, v);
   v->from = (llmprof_column){.type = LLMPROF_I64, .data = v->laid};
   return true;
 }
 
 static bool has_bounds(const llmprof_column *column) {
   llmprof_values_bounds bounds;
-  return !column->values ||
-         llmprof_values_find_bounds(column->values, &bounds);
+  return !column->values || llmprof_values_find_bounds(column->values, &bounds);
 }
 
 /* Bounds will do for the span where no cell is absent: those below 0 might make
@@ -552,13 +554,14 @@ bool llmprof_summarize_each(llmprof_frame *frame, size_t number,
   size_t parts = llmprof_frame_rows(frame) / EACH + 1;
   task t = {.wanted = wanted,
             .wanted_count = wanted_count,
-            .workers = llmprof_crew_size(parts),
+            .workers = llmprof_thread_pool_size(parts),
             .parts = parts,
             .take = take,
             .user = user};
-  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
+  llmprof_parallel_loop loop = {
+      .parts = parts, .work = summarize_part, .user = &t};
   bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
-            llmprof_crew_run(&crew, t.workers, err);
+            llmprof_parallel_for(&loop, t.workers, err);
   task_free(&t);
   return ok;
 }
@@ -652,7 +655,8 @@ static bool totals_fit(llmprof_frame *frame, size_t number, size_t rows,
 }
 
 static size_t parts_of_totals(size_t rows, size_t groups, bool fit) {
-  return fit && groups <= FEW_TOTALS ? llmprof_crew_size(rows / PART) : 1;
+  return fit && groups <= FEW_TOTALS ? llmprof_thread_pool_size(rows / PART)
+                                     : 1;
 }
 
 bool llmprof_totals(llmprof_frame *frame, size_t number,
@@ -669,8 +673,9 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
   t.parts = parts_of_totals(t.rows, groups->count, fit);
   t.summaries = llmprof_zalloc(t.parts * groups->count, sizeof *t.summaries);
   if (!t.summaries) return llmprof_fail_nomem(err);
-  llmprof_crew crew = {.parts = t.parts, .work = total_part, .user = &t};
-  bool ok = llmprof_crew_run(&crew, t.parts, err);
+  llmprof_parallel_loop loop = {
+      .parts = t.parts, .work = total_part, .user = &t};
+  bool ok = llmprof_parallel_for(&loop, t.parts, err);
   if (ok) join_totals(&t, summaries);
   llmprof_free(t.summaries);
   return ok;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "frame/intern.h"
 #include "frame/strings_laid.h"
 
@@ -296,37 +296,37 @@ bool llmprof_strings_expect(llmprof_strings *pool, size_t more) {
   return !more || more >= UINT32_MAX - pool->count || make_room(pool, more);
 }
 
-static bool grow_pile(llmprof_strings *pool, size_t more) {
+static bool grow_appended(llmprof_strings *pool, size_t more) {
   if (more >= UINT32_MAX - pool->count || !make_room(pool, more)) return false;
   hash_others(pool);
   return true;
 }
 
-static void pile_one(llmprof_strings *pool, const char *bytes, size_t size,
-                     uint32_t hash) {
+static void append_one(llmprof_strings *pool, const char *bytes, size_t size,
+                       uint32_t hash) {
   pool->entries[pool->count++ - pool->laid_count] = (entry){bytes, size};
   pool->hashes[pool->hash_count++] = hash;
 }
 
-bool llmprof_strings_pile(llmprof_strings *pool, char *bytes,
-                          const uint32_t *sizes, const uint32_t *hashes,
-                          size_t count) {
-  if (!grow_pile(pool, count) ||
+bool llmprof_strings_append(llmprof_strings *pool, char *bytes,
+                            const uint32_t *sizes, const uint32_t *hashes,
+                            size_t count) {
+  if (!grow_appended(pool, count) ||
       !llmprof_grow(&pool->slabs, &pool->slab_cap, pool->slab_count + 1,
                     sizeof *pool->slabs))
     return false;
   pool->slabs[pool->slab_count++] = bytes;
   for (size_t i = 0; i < count; i++) {
-    pile_one(pool, bytes, sizes[i], hashes[i]);
+    append_one(pool, bytes, sizes[i], hashes[i]);
     bytes += sizes[i] + (size_t)1;
   }
   return true;
 }
 
-bool llmprof_strings_pile_copy(llmprof_strings *pool, const char *bytes,
-                               size_t size) {
-  const char *copy = grow_pile(pool, 1) ? copy_of(pool, bytes, size) : NULL;
-  if (copy) pile_one(pool, copy, size, llmprof_strings_hash(bytes, size));
+bool llmprof_strings_append_copy(llmprof_strings *pool, const char *bytes,
+                                 size_t size) {
+  const char *copy = grow_appended(pool, 1) ? copy_of(pool, bytes, size) : NULL;
+  if (copy) append_one(pool, copy, size, llmprof_strings_hash(bytes, size));
   return copy;
 }
 

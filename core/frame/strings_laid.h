@@ -29,7 +29,7 @@ bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
 
 /* ---- strings that are told apart when all are there ----
  *
- * Each that is piled up gets the next id; until they are settled nothing else
+ * Each that is appended gets the next id; until they are settled nothing else
  * is asked of the pool. False when out of memory. */
 
 /* Room for so many more, where they may be as many. */
@@ -39,12 +39,12 @@ uint32_t llmprof_strings_hash(const char *bytes, size_t size);
 
 /* `count` strings, each with a NUL behind it, one behind the other, and their
  * hashes; the bytes are the pool's from now on, unless it fails. */
-bool llmprof_strings_pile(llmprof_strings *pool, char *bytes,
-                          const uint32_t *sizes, const uint32_t *hashes,
-                          size_t count);
+bool llmprof_strings_append(llmprof_strings *pool, char *bytes,
+                            const uint32_t *sizes, const uint32_t *hashes,
+                            size_t count);
 
-bool llmprof_strings_pile_copy(llmprof_strings *pool, const char *bytes,
-                               size_t size);
+bool llmprof_strings_append_copy(llmprof_strings *pool, const char *bytes,
+                                 size_t size);
 
 /* Strings with equal bytes become the first of these, as if they had been
  * added. *ids: by id, what it is now, to be freed; NULL: all stay as they are.

@@ -219,14 +219,14 @@ static int f_union(lua_State *L) {
 
 /* frame:pauses(shortest) -> frame of the times of so many ns and more in which
  * no row ran, between those that did: start, end, duration */
-static int f_pauses(lua_State *L) {
+static int f_idle_intervals(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   int64_t shortest = luaL_checkinteger(L, 2);
   size_t start = llmprof_lua_column_named(L, frame, "start");
   size_t end = llmprof_lua_column_named(L, frame, "end");
   llmprof_frame **made = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
-  *made = llmprof_frame_pauses(frame, start, end, shortest, &err);
+  *made = llmprof_frame_idle_intervals(frame, start, end, shortest, &err);
   return *made ? 1 : llmprof_lua_raise(L, &err);
 }
 
@@ -313,7 +313,7 @@ static const luaL_Reg methods[] = {
     {"where", f_where},
     {"union", f_union},
     {"extent", f_extent},
-    {"pauses", f_pauses},
+    {"pauses", f_idle_intervals},
     {"covered", f_covered},
     {"close", llmprof_lua_close_frame},
     {NULL, NULL},
@@ -330,7 +330,7 @@ void llmprof_lua_frame_classes(lua_State *L) {
   luaL_setfuncs(L, llmprof_lua_query_methods, 0);
   luaL_setfuncs(L, llmprof_lua_make_methods, 0);
   luaL_setfuncs(L, llmprof_lua_relate_methods, 0);
-  luaL_setfuncs(L, llmprof_lua_promise_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_lazy_methods, 0);
   luaL_setfuncs(L, llmprof_lua_compute_methods, 0);
   lua_pop(L, 2);
   llmprof_lua_class_len(L, FRAME, f_len);

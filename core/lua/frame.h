@@ -78,7 +78,7 @@ int llmprof_lua_close_frame(lua_State *L);
 void llmprof_lua_box_classes(lua_State *L);
 
 /* The methods of core/lua/group.c, query.c, frame_make.c, relate.c,
- * frame_promise.c and compute.c, the class that group.c needs, and the
+ * lazy_columns.c and compute.c, the class that group.c needs, and the
  * functions of llmprof.frame. */
 extern const luaL_Reg llmprof_lua_group_methods[];
 void llmprof_lua_group_class(lua_State *L);
@@ -86,7 +86,7 @@ extern const luaL_Reg llmprof_lua_query_methods[];
 extern const luaL_Reg llmprof_lua_make_methods[];
 extern const luaL_Reg llmprof_lua_make_functions[];
 extern const luaL_Reg llmprof_lua_relate_methods[];
-extern const luaL_Reg llmprof_lua_promise_methods[];
+extern const luaL_Reg llmprof_lua_lazy_methods[];
 extern const luaL_Reg llmprof_lua_compute_methods[];
 
 #endif

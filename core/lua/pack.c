@@ -5,7 +5,7 @@
  *   local bytes = pack.encode(all)
  *   local same = pack.decode(bytes)
  *   local small = pack.gzip(bytes)
- *   local packing <close> = pack.gzip_aside(bytes)
+ *   local packing <close> = pack.gzip_begin(bytes)
  */
 #include "ranks/pack.h"
 
@@ -123,9 +123,9 @@ static int pack_gzip(lua_State *L) {
   return llmprof_lua_text(L, true, out, NULL);
 }
 
-/* pack.gzip_aside(bytes) -> packing, which goes on while the caller does;
+/* pack.gzip_begin(bytes) -> packing, which goes on while the caller does;
  * before it is closed no process is forked */
-static int pack_gzip_aside(lua_State *L) {
+static int pack_gzip_begin(lua_State *L) {
   size_t size;
   const char *bytes = luaL_checklstring(L, 1, &size);
   lua_settop(L, 1);
@@ -146,7 +146,7 @@ static int p_close(lua_State *L) {
 
 /* packing:take() -> what pack.gzip makes of the bytes, once: it is closed */
 static int p_take(lua_State *L) {
-  llmprof_gzip_aside *packing = llmprof_lua_unbox(L, 1, PACKING);
+  llmprof_gzip_task *packing = llmprof_lua_unbox(L, 1, PACKING);
   llmprof_buffer *out = llmprof_lua_buffer(L);
   llmprof_error err;
   bool ok = llmprof_gzip_take(packing, out, &err);
@@ -241,7 +241,7 @@ static const luaL_Reg functions[] = {
     {"encode", pack_encode},
     {"decode", pack_decode},
     {"gzip", pack_gzip},
-    {"gzip_aside", pack_gzip_aside},
+    {"gzip_begin", pack_gzip_begin},
     {"spread", pack_spread},
     {NULL, NULL},
 };

@@ -15,8 +15,8 @@
  *   frame:pair { column = "word", turn = "rep", name = "row", other = frame,
  *                key = "word" } */
 #include "frame/relate.h"
+#include "frame/downsample.h"
 #include "frame/group_by.h"
-#include "frame/outline.h"
 
 #include <string.h>
 
@@ -233,7 +233,7 @@ static double number_field(lua_State *L, const char *field) {
 
 /* frame:outline { x, y, low, high, bins } -> list of { least, most } of column
  * y, false where no row falls into a bin; without x over rows from 1 */
-static int r_outline(lua_State *L) {
+static int r_downsample(lua_State *L) {
   enum {
     MOST = 1 << 20
   };
@@ -248,7 +248,7 @@ static int r_outline(lua_State *L) {
   size_t count = (size_t)integer_field(L, "bins", 1, MOST);
   llmprof_bin *bins = llmprof_lua_scratch(L, count, sizeof *bins);
   llmprof_error err;
-  if (!llmprof_frame_outline(frame, x, y, low, high, bins, count, &err))
+  if (!llmprof_frame_downsample(frame, x, y, low, high, bins, count, &err))
     return llmprof_lua_raise(L, &err);
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
@@ -265,8 +265,15 @@ static int r_outline(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_relate_methods[] = {
-    {"outline", r_outline}, {"gaps", r_gaps},   {"overlap", r_overlap},
-    {"lag", r_lag},         {"part", r_part},   {"less", r_less},
-    {"rolling", r_rolling}, {"match", r_match}, {"pair", r_pair},
-    {"beside", r_beside},   {NULL, NULL},
+    {"outline", r_downsample},
+    {"gaps", r_gaps},
+    {"overlap", r_overlap},
+    {"lag", r_lag},
+    {"part", r_part},
+    {"less", r_less},
+    {"rolling", r_rolling},
+    {"match", r_match},
+    {"pair", r_pair},
+    {"beside", r_beside},
+    {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* What nsys's tables of sampled stacks hold beside functions. Private to the
- * room. */
+ * module. */
 #ifndef LLMPROF_NSYS_CPU_SAMPLES_H
 #define LLMPROF_NSYS_CPU_SAMPLES_H
 

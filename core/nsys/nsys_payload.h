@@ -2,7 +2,7 @@
  * bytes, or of how many ranks it makes one, as extended payloads of NVTX. An
  * export has their bytes where blobs were asked for (nsys export
  * --include-blobs=true), and the places of the fields in
- * NVTX_PAYLOAD_SCHEMA_ENTRIES. Private to the room. */
+ * NVTX_PAYLOAD_SCHEMA_ENTRIES. Private to the module. */
 #ifndef LLMPROF_NSYS_PAYLOAD_H
 #define LLMPROF_NSYS_PAYLOAD_H
 

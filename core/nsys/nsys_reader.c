@@ -72,8 +72,8 @@ static bool take_strings(void *user, llmprof_scan_texts *texts) {
   opening *o = user;
   llmprof_strings *pool = llmprof_builder_pool(o->builder);
   uint32_t string = (uint32_t)llmprof_strings_count(pool);
-  if (!llmprof_strings_pile(pool, texts->bytes, texts->sizes, texts->marks,
-                            texts->rows))
+  if (!llmprof_strings_append(pool, texts->bytes, texts->sizes, texts->marks,
+                              texts->rows))
     return false;
   texts->bytes = NULL;
   for (size_t i = 0; i < texts->rows; i++)
@@ -81,13 +81,13 @@ static bool take_strings(void *user, llmprof_scan_texts *texts) {
   return true;
 }
 
-static bool pile_up(llmprof_strings *pool, const char *text, size_t size) {
+static bool append_text(llmprof_strings *pool, const char *text, size_t size) {
   if (llmprof_text_is_sound(text, size))
-    return llmprof_strings_pile_copy(pool, text, size);
+    return llmprof_strings_append_copy(pool, text, size);
   llmprof_buffer sound = {0};
   llmprof_text_repair(&sound, text, size);
-  bool ok =
-      !sound.failed && llmprof_strings_pile_copy(pool, sound.bytes, sound.size);
+  bool ok = !sound.failed &&
+            llmprof_strings_append_copy(pool, sound.bytes, sound.size);
   llmprof_buffer_free(&sound);
   return ok;
 }
@@ -100,7 +100,7 @@ static bool take_string(void *user, const llmprof_scan *scan,
   const char *text = llmprof_scan_text(scan, 0, &size);
   uint32_t string =
       text ? (uint32_t)llmprof_strings_count(pool) : LLMPROF_NO_STRING;
-  return (!text || pile_up(pool, text, size)) &&
+  return (!text || append_text(pool, text, size)) &&
          keep_string(o, values[0], string);
 }
 

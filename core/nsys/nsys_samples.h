@@ -1,5 +1,5 @@
 /* What nsys calls the hardware counters of GPU_METRICS that a trace has.
- * Private to the room. */
+ * Private to the module. */
 #ifndef LLMPROF_NSYS_SAMPLES_H
 #define LLMPROF_NSYS_SAMPLES_H
 

@@ -1,4 +1,4 @@
-/* What the files that write exports share. Private to the room. */
+/* What the files that write exports share. Private to the module. */
 #ifndef LLMPROF_NSYS_WRITER_H
 #define LLMPROF_NSYS_WRITER_H
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 
 static bool set_text(llmprof_buffer *buf, const char *text,
                      llmprof_error *err) {

@@ -10,8 +10,8 @@
 #include "base/bounds.h"
 #include "base/interrupt.h"
 #include "os/fs.h"
-#include "os/fs_draft.h"
 #include "os/fs_open.h"
+#include "os/fs_temp_file.h"
 
 enum {
   CHUNK_SIZE = 64 * 1024,
@@ -97,8 +97,8 @@ bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
 /* ---- replacing a file ---- */
 
 /* May what is at path be replaced? *replaces: it is a file, of this mode. */
-static bool check_replaceable(const fs_draft *d, mode_t *mode, bool *replaces,
-                              llmprof_error *err) {
+static bool check_replaceable(const fs_temp_file *d, mode_t *mode,
+                              bool *replaces, llmprof_error *err) {
   struct stat st;
   if (fstatat(d->entry.dir, d->entry.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT || llmprof_fail_errno(err, errno, "%s", d->path);
@@ -109,7 +109,7 @@ static bool check_replaceable(const fs_draft *d, mode_t *mode, bool *replaces,
                       "%s: not replaced: it is no regular file", d->path);
 }
 
-void llmprof_fs_draft_discard(fs_draft *d) {
+void llmprof_fs_temp_file_discard(fs_temp_file *d) {
   if (d->fd >= 0) {
     close(d->fd);
     if (*d->temp) unlinkat(d->entry.dir, d->temp, 0);
@@ -133,7 +133,7 @@ static int open_nameless(int dir, mode_t mode) {
 }
 
 /* A file with a name that cannot be guessed, held; -1 with errno set. */
-static int open_named(fs_draft *d, mode_t mode) {
+static int open_named(fs_temp_file *d, mode_t mode) {
   for (;;) {
     llmprof_error ignored;
     if (!llmprof_fs_temp_name(d->temp, &ignored)) return -1;
@@ -144,15 +144,15 @@ static int open_named(fs_draft *d, mode_t mode) {
   }
 }
 
-static int open_draft(fs_draft *d, mode_t mode) {
+static int open_temp_file(fs_temp_file *d, mode_t mode) {
   *d->temp = '\0';
   int fd = open_nameless(d->entry.dir, mode);
   return fd >= 0 ? fd : open_named(d, mode);
 }
 
-bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
-                           llmprof_error *err) {
-  *d = (fs_draft){.path = path, .fd = -1};
+bool llmprof_fs_temp_file_open(fs_temp_file *d, const char *path,
+                               const mode_t *mode, llmprof_error *err) {
+  *d = (fs_temp_file){.path = path, .fd = -1};
   size_t size = strlen(path);
   if (size && path[size - 1] == '/')
     return llmprof_fail_errno(err, EISDIR, "%s", path);
@@ -162,17 +162,17 @@ bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
   bool ok = check_replaceable(d, &found, &replaces, err);
   if (!mode && replaces) mode = &found;
   if (ok) {
-    d->fd = open_draft(d, mode ? 0600 : 0666);
+    d->fd = open_temp_file(d, mode ? 0600 : 0666);
     ok = d->fd >= 0 && (!mode || fchmod(d->fd, *mode) == 0);
     if (!ok) llmprof_fail_errno(err, errno, "%s", path);
   }
-  if (!ok) llmprof_fs_draft_discard(d);
+  if (!ok) llmprof_fs_temp_file_discard(d);
   return ok;
 }
 
 /* Give a nameless file its own name where that is free, else one to be renamed
  * from. 0 or an errno. */
-static int give_name(fs_draft *d) {
+static int give_name(fs_temp_file *d) {
   char link[FS_TEMP_SIZE];
   put_link(link, d->fd);
   if (linkat(AT_FDCWD, link, d->entry.dir, d->entry.name, AT_SYMLINK_FOLLOW) ==
@@ -190,7 +190,7 @@ static int give_name(fs_draft *d) {
 }
 
 /* 0 or an errno. */
-static int put_in_place(fs_draft *d) {
+static int put_in_place(fs_temp_file *d) {
   int errnum = *d->temp ? 0 : give_name(d);
   if (errnum || !*d->temp) return errnum;
   if (renameat(d->entry.dir, d->temp, d->entry.dir, d->entry.name) != 0)
@@ -228,29 +228,29 @@ static bool settle(int fd, const char *path, llmprof_error *err) {
 
 /* The disk begins with what is long at once, so that whoever settles it does
  * not wait long; a file system that cannot do so is asked in vain. */
-static void begin(const fs_draft *d) {
+static void begin(const fs_temp_file *d) {
   struct stat info;
   if (fstat(d->fd, &info) == 0 && info.st_size >= COPY_SIZE)
     (void)sync_file_range(d->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
+bool llmprof_fs_temp_file_commit(fs_temp_file *d, llmprof_error *err) {
   if (d->soon) begin(d);
   bool ok = d->soon || settle(d->fd, d->path, err);
   int errnum = ok ? put_in_place(d) : 0;
   if (errnum) ok = llmprof_fail_errno(err, errnum, "%s", d->path);
-  llmprof_fs_draft_discard(d);
+  llmprof_fs_temp_file_discard(d);
   return ok;
 }
 
 static bool write_file(const char *path, const void *bytes, size_t size,
                        bool soon, llmprof_error *err) {
-  fs_draft d;
-  if (!llmprof_fs_draft_open(&d, path, NULL, err)) return false;
+  fs_temp_file d;
+  if (!llmprof_fs_temp_file_open(&d, path, NULL, err)) return false;
   d.soon = soon;
   if (llmprof_fs_write_fd(d.fd, path, bytes, size, err))
-    return llmprof_fs_draft_commit(&d, err);
-  llmprof_fs_draft_discard(&d);
+    return llmprof_fs_temp_file_commit(&d, err);
+  llmprof_fs_temp_file_discard(&d);
   return false;
 }
 
@@ -297,7 +297,7 @@ bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err) {
 
 /* ---- copying ---- */
 
-static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
+static bool copy_by_hand(int from, const char *from_path, const fs_temp_file *d,
                          llmprof_error *err) {
   char *chunk = llmprof_alloc(CHUNK_SIZE, 1);
   if (!chunk) return llmprof_fail_nomem(err);
@@ -315,7 +315,7 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
 /* Put both files where the next bytes after *at are that are no hole; how many
  * to copy then, at most: 0 where the rest is one, which is made, too. Where
  * holes are not known all is taken for bytes. */
-static size_t next_bytes(int from, const fs_draft *d, off64_t *at) {
+static size_t next_bytes(int from, const fs_temp_file *d, off64_t *at) {
   off64_t begin = lseek(from, *at, SEEK_DATA);
   off64_t size = begin < 0 && errno == ENXIO ? lseek(from, 0, SEEK_END) : -1;
   if (size > *at && ftruncate(d->fd, size) == 0 &&
@@ -332,7 +332,7 @@ static size_t next_bytes(int from, const fs_draft *d, off64_t *at) {
  * descriptors' offsets move along. A failure by hand names its side. The disk
  * begins with each piece at once, so that whoever waits for it does not wait
  * long; a file system that cannot do so is asked in vain. */
-static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
+static bool copy_bytes(int from, const char *from_path, const fs_temp_file *d,
                        llmprof_error *err) {
   off64_t done = 0;
   size_t size;
@@ -352,13 +352,13 @@ static bool copy_file(const char *from, const char *to, bool soon,
   int fd = llmprof_fs_open(from, &st, err);
   if (fd < 0) return false;
   const mode_t mode = st.st_mode & 0777;
-  fs_draft d;
-  bool ok = llmprof_fs_draft_open(&d, to, &mode, err);
+  fs_temp_file d;
+  bool ok = llmprof_fs_temp_file_open(&d, to, &mode, err);
   d.soon = soon;
   if (ok && copy_bytes(fd, from, &d, err)) {
-    ok = llmprof_fs_draft_commit(&d, err);
+    ok = llmprof_fs_temp_file_commit(&d, err);
   } else if (ok) {
-    llmprof_fs_draft_discard(&d);
+    llmprof_fs_temp_file_discard(&d);
     ok = false;
   }
   close(fd);

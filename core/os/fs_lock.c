@@ -11,7 +11,7 @@
 #include "base/interrupt.h"
 #include "llmprof/alloc.h"
 #include "os/fs.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 
 struct llmprof_lock {
   int fd;

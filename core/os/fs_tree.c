@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "os/fs.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 
 /* A folder on the way down, the top one first. */
 typedef struct level {

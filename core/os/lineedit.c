@@ -254,15 +254,15 @@ bool llmprof_lineedit_load(llmprof_lineedit *edit, const char *path,
 
 /* Write lines to a file beside `path`, which takes its place. */
 static bool replace(History *lines, const char *path, llmprof_error *err) {
-  llmprof_buffer draft = {0};
+  llmprof_buffer temp_path = {0};
   HistEvent event;
-  llmprof_buffer_printf(&draft, "%s.new", path);
-  bool ok = !draft.failed || llmprof_fail_nomem(err);
+  llmprof_buffer_printf(&temp_path, "%s.new", path);
+  bool ok = !temp_path.failed || llmprof_fail_nomem(err);
   errno = 0;
-  if (ok && (history(lines, &event, H_SAVE, draft.bytes) < 0 ||
-             rename(draft.bytes, path) != 0))
+  if (ok && (history(lines, &event, H_SAVE, temp_path.bytes) < 0 ||
+             rename(temp_path.bytes, path) != 0))
     ok = fail_history(err, path);
-  llmprof_buffer_free(&draft);
+  llmprof_buffer_free(&temp_path);
   return ok;
 }
 

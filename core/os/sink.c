@@ -5,7 +5,7 @@
 #include "base/interrupt.h"
 #include "llmprof/alloc.h"
 #include "os/fs.h"
-#include "os/fs_draft.h"
+#include "os/fs_temp_file.h"
 #include "os/packing.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
 };
 
 struct llmprof_sink {
-  fs_draft draft;
+  fs_temp_file temp_file;
   bool packed;
   unsigned long crc;
   uint64_t size; /* of what was packed */
@@ -64,8 +64,8 @@ bool llmprof_sink_pack(const llmprof_sink *sink, llmprof_sink_piece *piece,
 
 static bool put(llmprof_sink *sink, const void *bytes, size_t size,
                 llmprof_error *err) {
-  return llmprof_fs_write_fd(sink->draft.fd, sink->draft.path, bytes, size,
-                             err);
+  return llmprof_fs_write_fd(sink->temp_file.fd, sink->temp_file.path, bytes,
+                             size, err);
 }
 
 /* RFC 1952: no name and no time, so that equal input gives equal bytes. */
@@ -92,7 +92,7 @@ llmprof_sink *llmprof_sink_open(const char *path, bool packed,
   llmprof_sink *sink = llmprof_zalloc(1, sizeof *sink);
   if (!sink) return llmprof_fail_nomem(err), NULL;
   sink->packed = packed;
-  if (!llmprof_fs_draft_open(&sink->draft, path, NULL, err)) {
+  if (!llmprof_fs_temp_file_open(&sink->temp_file, path, NULL, err)) {
     llmprof_free(sink);
     return NULL;
   }
@@ -117,14 +117,14 @@ bool llmprof_sink_write(llmprof_sink *sink, llmprof_sink_piece *piece,
 
 bool llmprof_sink_commit(llmprof_sink *sink, llmprof_error *err) {
   bool ok = !sink->packed || end(sink, err);
-  if (!ok) llmprof_fs_draft_discard(&sink->draft);
-  ok = ok && llmprof_fs_draft_commit(&sink->draft, err);
+  if (!ok) llmprof_fs_temp_file_discard(&sink->temp_file);
+  ok = ok && llmprof_fs_temp_file_commit(&sink->temp_file, err);
   llmprof_free(sink);
   return ok;
 }
 
 void llmprof_sink_discard(llmprof_sink *sink) {
   if (!sink) return;
-  llmprof_fs_draft_discard(&sink->draft);
+  llmprof_fs_temp_file_discard(&sink->temp_file);
   llmprof_free(sink);
 }

@@ -1,5 +1,5 @@
 /* What the files of this room share: rows of a frame by key and start, and
- * columns made for a frame. Private to the room. */
+ * columns made for a frame. Private to the module. */
 #ifndef LLMPROF_RANKS_TIMELINE_H
 #define LLMPROF_RANKS_TIMELINE_H
 

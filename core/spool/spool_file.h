@@ -1,5 +1,6 @@
 /* The blocks and records of a file of spools. The file may be hostile or still
- * be written to: what is not whole is counted and left. Private to the room. */
+ * be written to: what is not whole is counted and left. Private to the module.
+ */
 #ifndef LLMPROF_SPOOL_FILE_H
 #define LLMPROF_SPOOL_FILE_H
 

@@ -1,5 +1,5 @@
 /* The processes of a file of spools: who they are, when their clocks began, and
- * what their numbers mean. Private to the room. */
+ * what their numbers mean. Private to the module. */
 #ifndef LLMPROF_SPOOL_SECTIONS_H
 #define LLMPROF_SPOOL_SECTIONS_H
 

@@ -3,13 +3,13 @@
  * a row is not plain, the leaves that it is among are read again, one row after
  * the other, when it is their turn. */
 #include "base/alloc.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "sqlite/scan_internal.h"
 
 enum {
   PART_SIZE = 128 * 1024, /* bytes of leaves: stays in the second-level cache */
   PARTS_EACH = 2,         /* fewer are not worth a thread */
-  SPARE = 6, /* rooms besides one for each worker: those whose parts take long
+  SPARE = 6, /* slots besides one for each worker: those whose parts take long
                 seldom keep others waiting */
 };
 
@@ -21,13 +21,13 @@ typedef struct reader {
 } reader;
 
 /* Rows of a part, until they are taken. */
-typedef struct room {
+typedef struct slot {
   int64_t *values;
   size_t values_cap, rows;
   llmprof_scan_texts texts;
   size_t texts_cap; /* rows */
   bool plain;
-} room;
+} slot;
 
 typedef struct table {
   llmprof_scan_pages *scan;
@@ -38,12 +38,12 @@ typedef struct table {
   size_t part;    /* leaves of a part */
   size_t columns; /* values of a row */
   reader *readers;
-  room *rooms;
-  size_t room_count;
+  slot *slots;
+  size_t slot_count;
 } table;
 
-static room *room_of(const table *t, size_t part) {
-  return &t->rooms[part % t->room_count];
+static slot *slot_of(const table *t, size_t part) {
+  return &t->slots[part % t->slot_count];
 }
 
 /* Leaves first to the one before end. */
@@ -67,11 +67,11 @@ static bool read_leaves(const table *t, const reader *to, size_t first,
   return true;
 }
 
-static bool decode_leaf(const table *t, const reader *of, room *r,
+static bool decode_leaf(const table *t, const reader *of, slot *r,
                         uint32_t number, const uint8_t *page) {
   if (!llmprof_btree_is_leaf(t->tree, page)) return false;
   const llmprof_leaf leaf = {page, number, llmprof_get2(page + 3)};
-  if (leaf.cells == 0) return true; /* there may be no room yet to point to */
+  if (leaf.cells == 0) return true; /* there may be no buffer yet to point to */
   if (!llmprof_grow(&r->values, &r->values_cap,
                     (r->rows + leaf.cells) * t->columns, sizeof *r->values) ||
       !llmprof_scan_pages_plain(t->scan, of->shapes, &leaf,
@@ -83,7 +83,7 @@ static bool decode_leaf(const table *t, const reader *of, room *r,
 
 /* ---- texts ---- */
 
-static bool grow_texts(room *r, size_t rows) {
+static bool grow_texts(slot *r, size_t rows) {
   llmprof_scan_texts *t = &r->texts;
   if (rows <= r->texts_cap) return true;
   size_t wanted = rows + rows / 2, caps[3] = {0};
@@ -102,7 +102,7 @@ static void texts_free(llmprof_scan_texts *texts) {
   llmprof_free(texts->bytes);
 }
 
-static bool decode_texts(const table *t, room *r, uint32_t number,
+static bool decode_texts(const table *t, slot *r, uint32_t number,
                          const uint8_t *page, size_t *size) {
   size_t most = t->part * llmprof_btree_page_size(t->tree);
   if (!llmprof_btree_is_leaf(t->tree, page)) return false;
@@ -113,7 +113,7 @@ static bool decode_texts(const table *t, room *r, uint32_t number,
 
 /* Leaves first to the one before end, which were read: the bytes are copied
  * into as much as they take. False: their rows are to come one by one. */
-static bool make_texts(const table *t, const reader *of, room *r, size_t first,
+static bool make_texts(const table *t, const reader *of, slot *r, size_t first,
                        size_t end) {
   size_t page = llmprof_btree_page_size(t->tree), size = 0;
   bool plain = true;
@@ -134,7 +134,7 @@ static bool decode_part(void *user, size_t worker, size_t part,
                         llmprof_error *err) {
   const table *t = user;
   const reader *of = &t->readers[worker];
-  room *r = room_of(t, part);
+  slot *r = slot_of(t, part);
   size_t end, first = bounds_of(t, part, &end);
   size_t size = llmprof_btree_page_size(t->tree);
   r->rows = 0;
@@ -179,7 +179,7 @@ static bool take_texts(const table *t, llmprof_scan_texts *texts,
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   const table *t = user;
-  room *r = room_of(t, part);
+  slot *r = slot_of(t, part);
   (void)worker;
   if (r->plain && t->taker->texts) {
     bool taken = take_texts(t, &r->texts, err);
@@ -227,19 +227,20 @@ static size_t make_readers(table *t, size_t wanted) {
 /* *begun says whether there is memory for any reader. */
 static bool run(table *t, bool *begun, llmprof_error *err) {
   size_t parts = (t->count + t->part - 1) / t->part;
-  size_t size = make_readers(t, llmprof_crew_size(parts / PARTS_EACH));
-  t->room_count = size > 1 ? size + SPARE : 1;
-  t->rooms = llmprof_zalloc(t->room_count, sizeof *t->rooms);
-  const llmprof_crew crew = {parts, decode_part, take_part, t, t->room_count};
-  *begun = size > 0 && t->rooms;
-  bool ok = *begun && llmprof_crew_run(&crew, size, err);
+  size_t size = make_readers(t, llmprof_thread_pool_size(parts / PARTS_EACH));
+  t->slot_count = size > 1 ? size + SPARE : 1;
+  t->slots = llmprof_zalloc(t->slot_count, sizeof *t->slots);
+  const llmprof_parallel_loop loop = {parts, decode_part, take_part, t,
+                                      t->slot_count};
+  *begun = size > 0 && t->slots;
+  bool ok = *begun && llmprof_parallel_for(&loop, size, err);
   for (size_t i = 0; i < size; i++) reader_free(&t->readers[i]);
-  for (size_t i = 0; t->rooms && i < t->room_count; i++) {
-    llmprof_free(t->rooms[i].values);
-    texts_free(&t->rooms[i].texts);
+  for (size_t i = 0; t->slots && i < t->slot_count; i++) {
+    llmprof_free(t->slots[i].values);
+    texts_free(&t->slots[i].texts);
   }
   llmprof_free(t->readers);
-  llmprof_free(t->rooms);
+  llmprof_free(t->slots);
   return ok;
 }
 

@@ -4,7 +4,7 @@
 #define LLMPROF_CORE_DECIMAL_H
 
 enum {
-  LLMPROF_DECIMAL_ROOM = 32 /* bytes of any number below, without a NUL */
+  LLMPROF_DECIMAL_SIZE = 32 /* bytes of any number below, without a NUL */
 };
 
 /* Write a number as printf's %.15g, %.16g or %.17g does, the first that reads

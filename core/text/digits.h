@@ -11,7 +11,7 @@
 
 enum {
   LLMPROF_EASY_PLACES = 15, /* a power of ten that is a double */
-  LLMPROF_FIXED_ROOM = LLMPROF_MAX_DIGITS + 24 /* bytes of any number below */
+  LLMPROF_FIXED_SIZE = LLMPROF_MAX_DIGITS + 24 /* bytes of any number below */
 };
 
 /* The nearest integer to value * 10^power, halves away from zero; false where
@@ -57,7 +57,7 @@ static inline char *llmprof_put_digits(char *at, uint64_t number) {
 }
 
 /* Write number / 10^places with `places` digits behind the point, up to
- * LLMPROF_MAX_DIGITS, into LLMPROF_FIXED_ROOM bytes; returns the end. */
+ * LLMPROF_MAX_DIGITS, into LLMPROF_FIXED_SIZE bytes; returns the end. */
 static inline char *llmprof_put_fixed(char *at, bool negative, uint64_t number,
                                       int places) {
   char behind[LLMPROF_MAX_DIGITS];

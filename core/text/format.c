@@ -253,7 +253,7 @@ static bool append_value(llmprof_buffer *out, const decimal *d,
 /* ---- most values ---- */
 
 enum {
-  EASY_ROOM = 64
+  EASY_SIZE = 64
 };
 
 const char llmprof_digit_pairs[200] = "00010203040506070809"
@@ -279,7 +279,7 @@ static size_t put_thousands(char *text, size_t at, uint64_t number,
 /* Append number / 10^places. */
 static void append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
                          int places, char separator) {
-  char text[EASY_ROOM];
+  char text[EASY_SIZE];
   size_t at = sizeof text;
   if (!separator) {
     char *end = llmprof_put_fixed(text, negative, number, places);

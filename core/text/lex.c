@@ -164,7 +164,7 @@ static void put_by_printf(llmprof_buffer *out, double number) {
 }
 
 void llmprof_lex_put_double(llmprof_buffer *out, double number) {
-  char text[LLMPROF_DECIMAL_ROOM], *end = llmprof_decimal_put(text, number);
+  char text[LLMPROF_DECIMAL_SIZE], *end = llmprof_decimal_put(text, number);
   if (end)
     llmprof_buffer_add(out, text, (size_t)(end - text));
   else

@@ -1,4 +1,4 @@
-/* Pieces of names, which have a length and no NUL. Private to the room. */
+/* Pieces of names, which have a length and no NUL. Private to the module. */
 #ifndef LLMPROF_CORE_PIECES_H
 #define LLMPROF_CORE_PIECES_H
 

@@ -170,8 +170,8 @@ static void hand_on_links(const llmprof_sweep *s) {
     size_t count = llmprof_block(op, ops);
     llmprof_values_read(a->call, op, count, call);
     for (size_t i = 0; i < count; i++)
-      a->link[op + i] = call[i] == LLMPROF_ABSENT ? LLMPROF_NONE
-                                                  : s->link_of_call[call[i]];
+      a->link[op + i] =
+          call[i] == LLMPROF_ABSENT ? LLMPROF_NONE : s->link_of_call[call[i]];
   }
 }
 
@@ -220,7 +220,7 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
     return NULL;
   if (trace->attributed) return &trace->attribution;
   llmprof_error why = {0};
-  trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
+  trace->attributed = llmprof_snapshot_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
                       attribute(trace, &why);
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(trace);
@@ -230,8 +230,8 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
 }
 
 bool llmprof_trace_load_links(llmprof_trace *trace, llmprof_error *err) {
-  if (!trace->attributed && trace->image.pieces[LLMPROF_PIECE_ATTRIBUTION] &&
+  if (!trace->attributed && trace->snapshot.pieces[LLMPROF_PIECE_ATTRIBUTION] &&
       llmprof_trace_ranges(trace, err))
-    trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION);
+    trace->attributed = llmprof_snapshot_take(trace, LLMPROF_PIECE_ATTRIBUTION);
   return trace->attributed || llmprof_trace_attribution(trace, err);
 }

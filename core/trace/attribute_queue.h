@@ -1,4 +1,4 @@
-/* Calls that launched something, by start. Private to the trace room. */
+/* Calls that launched something, by start. Private to the trace module. */
 #ifndef LLMPROF_ATTRIBUTE_QUEUE_H
 #define LLMPROF_ATTRIBUTE_QUEUE_H
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/bounds.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "trace/trace_events.h"
 
 /* ---- ranges ---- */
@@ -346,15 +346,17 @@ static bool join_links(parts *p) {
   if (!links) return false;
   a->links = links;
   a->link_count = count;
-  const llmprof_crew crew = {p->count, renumber_part, NULL, p, 0};
-  return llmprof_crew_run(&crew, llmprof_crew_size(p->count), s->err);
+  const llmprof_parallel_loop loop = {p->count, renumber_part, NULL, p, 0};
+  return llmprof_parallel_for(&loop, llmprof_thread_pool_size(p->count),
+                              s->err);
 }
 
 static bool sweep_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
                         size_t most) {
   if (!find_parts(s, calls, p, most)) return false;
-  const llmprof_crew crew = {p->count, sweep_part, NULL, p, 0};
-  return llmprof_crew_run(&crew, llmprof_crew_size(p->count), s->err) &&
+  const llmprof_parallel_loop loop = {p->count, sweep_part, NULL, p, 0};
+  return llmprof_parallel_for(&loop, llmprof_thread_pool_size(p->count),
+                              s->err) &&
          join_links(p);
 }
 

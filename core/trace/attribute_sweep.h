@@ -1,5 +1,5 @@
 /* Ranges and the calls of a thread are walked in order of time. Private to the
- * trace room. */
+ * trace module. */
 #ifndef LLMPROF_ATTRIBUTE_SWEEP_H
 #define LLMPROF_ATTRIBUTE_SWEEP_H
 

@@ -119,7 +119,8 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
   if (!trace->projected) {
     if (!llmprof_trace_attribution(trace, err)) return NULL;
     trace->projected =
-        llmprof_image_take(trace, LLMPROF_PIECE_PROJECTIONS) || project(trace);
+        llmprof_snapshot_take(trace, LLMPROF_PIECE_PROJECTIONS) ||
+        project(trace);
     if (!trace->projected) return llmprof_fail_nomem(err), NULL;
   }
   *count = trace->projection_count;

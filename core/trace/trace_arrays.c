@@ -223,10 +223,10 @@ bool llmprof_piece_is_taken(const llmprof_trace *trace, int piece) {
 void llmprof_arrays_forget(llmprof_trace *trace, int piece) {
   for (size_t i = 0; i < llmprof_array_count; i++) {
     uint64_t bit = (uint64_t)1 << i;
-    if (llmprof_arrays[i].piece != piece || !(trace->image.borrowed & bit))
+    if (llmprof_arrays[i].piece != piece || !(trace->snapshot.borrowed & bit))
       continue;
     llmprof_array_set(trace, llmprof_arrays[i].at, NULL);
-    trace->image.borrowed &= ~bit;
+    trace->snapshot.borrowed &= ~bit;
   }
 }
 

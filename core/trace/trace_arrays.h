@@ -1,5 +1,5 @@
 /* The arrays of a trace by name: which there are, whose rows they hold, and
- * what their values may be. Private to the trace room. */
+ * what their values may be. Private to the trace module. */
 #ifndef LLMPROF_TRACE_ARRAYS_H
 #define LLMPROF_TRACE_ARRAYS_H
 
@@ -72,8 +72,8 @@ static inline bool llmprof_piece_goes(int piece) {
 /* Is a piece loaded, from wherever? */
 bool llmprof_piece_is_taken(const llmprof_trace *trace, int piece);
 
-/* The trace's pointers to arrays of a piece that lie on a shelf go, so that
- * nobody frees what is not the trace's. */
+/* The trace's pointers to arrays of a piece that lie on a cache store go, so
+ * that nobody frees what is not the trace's. */
 void llmprof_arrays_forget(llmprof_trace *trace, int piece);
 
 static inline void *llmprof_array_get(const llmprof_trace *trace, size_t at) {

@@ -256,7 +256,7 @@ static size_t kernel_rows(const llmprof_builder *builder) {
 bool llmprof_builder_wants_details(const llmprof_builder *builder) {
   const llmprof_trace *trace = builder->trace;
   return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS] &&
-         !trace->image.pieces[LLMPROF_PART_DETAILS];
+         !trace->snapshot.pieces[LLMPROF_PART_DETAILS];
 }
 
 static bool make_latest(llmprof_builder *b) {

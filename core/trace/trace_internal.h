@@ -9,7 +9,7 @@
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
 #include "trace/trace_events.h"
-#include "trace/trace_image.h"
+#include "trace/trace_snapshot.h"
 
 /* Strings of columns that hold one of a few words. */
 typedef struct llmprof_words {
@@ -33,18 +33,18 @@ enum {
   LLMPROF_PIECES
 };
 
-/* What of a trace lies on a shelf. Arrays are numbered as in trace_arrays.h, a
- * bit for each. */
-typedef struct llmprof_image {
-  llmprof_shelf shelf;
-  bool has_shelf;
-  bool pieces[LLMPROF_PIECES];  /* all arrays of the piece are there */
-  uint64_t borrowed;            /* the trace's pointer is to the shelf */
-  uint64_t sound;               /* it was looked at, and may be used */
-  llmprof_values *values[64];   /* by array, those that lie there */
-  bool promised[LLMPROF_PARTS]; /* frames may have been told its rows: */
+/* What of a trace lies on a cache store. Arrays are numbered as in
+ * trace_arrays.h, a bit for each. */
+typedef struct llmprof_snapshot {
+  llmprof_cache_store store;
+  bool has_store;
+  bool pieces[LLMPROF_PIECES];     /* all arrays of the piece are there */
+  uint64_t borrowed;               /* the trace's pointer is to the store */
+  uint64_t sound;                  /* it was looked at, and may be used */
+  llmprof_values *values[64];      /* by array, those that lie there */
+  bool is_expected[LLMPROF_PARTS]; /* frames may have been told its rows: */
   size_t rows[LLMPROF_PARTS];
-} llmprof_image;
+} llmprof_snapshot;
 
 struct llmprof_trace {
   char *path;
@@ -57,7 +57,7 @@ struct llmprof_trace {
   const llmprof_reader *reader; /* NULL: built without one */
   bool reading;                 /* the reader has opened the file */
   void *reader_state;
-  llmprof_image image;
+  llmprof_snapshot snapshot;
   bool loaded[LLMPROF_PARTS];
   bool with_details; /* they are wanted with the operations */
 
@@ -152,7 +152,7 @@ bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
                                          uint32_t *ranges, uint32_t *own);
 /* Rows of a part, as they are counted now; and that frames were told so. */
 size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
-void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
+void llmprof_trace_expect_rows(llmprof_trace *trace, llmprof_part part);
 
 /* Links of operations and their ranges, without the calls between them where
  * they were put away. */
@@ -177,16 +177,16 @@ bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);
 
-/* ---- what lies on a shelf (trace_image.c) ---- */
+/* ---- what lies on a cache store (trace_snapshot.c) ---- */
 
 /* Use all arrays of a piece; false when they are not there or no good. */
-bool llmprof_image_take(llmprof_trace *trace, int piece);
+bool llmprof_snapshot_take(llmprof_trace *trace, int piece);
 
 /* Look at an array of those that lie there, once, before it is used. */
-bool llmprof_image_is_sound(llmprof_trace *trace, size_t number);
+bool llmprof_snapshot_is_sound(llmprof_trace *trace, size_t number);
 
 /* As far as they were not taken, forget the arrays. */
-void llmprof_image_leave(llmprof_trace *trace);
+void llmprof_snapshot_leave(llmprof_trace *trace);
 
 /* ---- loading ---- */
 

@@ -62,18 +62,18 @@ static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
 }
 
 /* Are there as many rows as frames were told? */
-static bool keeps_promise(const llmprof_trace *trace, llmprof_part part,
-                          llmprof_error *err) {
-  const llmprof_image *image = &trace->image;
-  return !image->promised[part] ||
-         image->rows[part] == llmprof_trace_rows(trace, part) ||
+static bool has_expected_rows(const llmprof_trace *trace, llmprof_part part,
+                              llmprof_error *err) {
+  const llmprof_snapshot *snapshot = &trace->snapshot;
+  return !snapshot->is_expected[part] ||
+         snapshot->rows[part] == llmprof_trace_rows(trace, part) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       trace->path);
 }
 
 static bool fill_and_check(llmprof_trace *trace, llmprof_part part,
                            llmprof_error *err) {
-  return fill(trace, part, err) && keeps_promise(trace, part, err);
+  return fill(trace, part, err) && has_expected_rows(trace, part, err);
 }
 
 /* Details that the reader added with the operations are a part of their own. */
@@ -81,7 +81,7 @@ static bool end_details(llmprof_trace *trace, llmprof_error *err) {
   bool *loaded = &trace->loaded[LLMPROF_PART_DETAILS];
   if (*loaded || !trace->builder->detail_count) return true;
   *loaded = end_part(trace->builder, LLMPROF_PART_DETAILS, err) &&
-            keeps_promise(trace, LLMPROF_PART_DETAILS, err);
+            has_expected_rows(trace, LLMPROF_PART_DETAILS, err);
   return *loaded;
 }
 
@@ -96,7 +96,7 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
       (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
        trace->loaded[part]))
     return trace->loaded[part];
-  trace->loaded[part] = llmprof_image_take(trace, (int)part) ||
+  trace->loaded[part] = llmprof_snapshot_take(trace, (int)part) ||
                         (fill_and_check(trace, part, err) &&
                          (part != LLMPROF_PART_OPS || end_details(trace, err)));
   if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
@@ -105,7 +105,7 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
 
 bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
                          llmprof_error *err) {
-  return trace->image.pieces[part] || llmprof_trace_load(trace, part, err);
+  return trace->snapshot.pieces[part] || llmprof_trace_load(trace, part, err);
 }
 
 /* ---- opening ---- */

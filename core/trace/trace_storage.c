@@ -204,9 +204,9 @@ size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part) {
   return rows[part];
 }
 
-void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part) {
-  trace->image.promised[part] = true;
-  trace->image.rows[part] = llmprof_trace_rows(trace, part);
+void llmprof_trace_expect_rows(llmprof_trace *trace, llmprof_part part) {
+  trace->snapshot.is_expected[part] = true;
+  trace->snapshot.rows[part] = llmprof_trace_rows(trace, part);
 }
 
 llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
@@ -241,10 +241,10 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   return llmprof_fail_nomem(err), NULL;
 }
 
-static void close_shelf(const llmprof_image *image) {
+static void close_store(const llmprof_snapshot *snapshot) {
   for (size_t i = 0; i < llmprof_array_count; i++)
-    llmprof_values_free(image->values[i]);
-  if (image->has_shelf) image->shelf.close(image->shelf.user);
+    llmprof_values_free(snapshot->values[i]);
+  if (snapshot->has_store) snapshot->store.close(snapshot->store.user);
 }
 
 void llmprof_trace_close(llmprof_trace *trace) {
@@ -277,6 +277,6 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->path);
   if (trace->builder) llmprof_builder_forget_shapes(trace->builder);
   llmprof_free(trace->builder);
-  close_shelf(&trace->image);
+  close_store(&trace->snapshot);
   llmprof_free(trace);
 }

@@ -989,15 +989,15 @@ static void serve(const char *path, const char *answer) {
   int c = accept(s, NULL, NULL);
   FILE *in = fdopen(c, "r");
   char line[1024];
-  int pauses = 0, bye = 0;
+  int paused = 0, bye = 0;
   while (in && fgets(line, sizeof line, in)) {
     if (strcmp(line, "pause\n") == 0) {
-      pauses++;
+      paused++;
       if (write(c, answer, strlen(answer)) < 0) _exit(2);
     }
     bye += strcmp(line, "bye\n") == 0;
   }
-  _exit(pauses == 1 && bye == 1 ? 0 : 3);
+  _exit(paused == 1 && bye == 1 ? 0 : 3);
 }
 
 static int listen_at(const char *path) {

@@ -10,7 +10,7 @@
 
 #include "cache/cache.h"
 #include "cache/cache_file.h"
-#include "cache/cache_room.h"
+#include "cache/cache_folder.h"
 #include "fuzz.h"
 #include "os/fs.h"
 #include "part.h"

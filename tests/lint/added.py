@@ -136,7 +136,7 @@ ROWS = {
                'of_a_stage[#of_a_stage + 1] = "planted"'),
         [(insert("docs/compare.md", "| `STAGE.category.NAME`", "| `STAGE.planted` | | |"),
           "lua.compare.metrics")]),
-    "a room": (
+    "a module": (
         write("lua/llmprof/planted/README.md", "# planted\n\nMay use: io.\n"),
         [(insert("docs/architecture.md", "| `advice` | ", "| `planted` | Planted. |"),
           "lint.layers")]),

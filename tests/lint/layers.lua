@@ -1,7 +1,7 @@
--- Does each room include and require only what its README.md allows? Run by
--- llmprof exec, in the source tree or for the one named. A room is a folder of
--- core/ or lua/llmprof/ and says "May use: a b c." of rooms beside it. A public
--- header belongs to the room that has a C file of its name. Are the main parts that it
+-- Does each module include and require only what its README.md allows? Run by
+-- llmprof exec, in the source tree or for the one named. A module is a folder of
+-- core/ or lua/llmprof/ and says "May use: a b c." of modules beside it. A public
+-- header belongs to the module that has a C file of its name. Are the main parts that it
 -- names there?
 local fs = require "llmprof.fs"
 
@@ -46,8 +46,8 @@ end
 
 -- ---- the table of who may use whom ----
 
-local function read_may_use(house, room)
-  local path = ("%s/%s/README.md"):format(house, room)
+local function read_may_use(house, module)
+  local path = ("%s/%s/README.md"):format(house, module)
   local text = fs.read(path)
   local list = text and text:match "\nMay use: ([%w ]+)%.\n"
   if not list then
@@ -62,42 +62,42 @@ local function read_may_use(house, room)
 end
 
 
-local function read_rooms(house)
-  local rooms = {}
+local function read_modules(house)
+  local modules = {}
   for _, name in ipairs(fs.list(house) or {}) do
-    if is_folder(house .. "/" .. name) then rooms[name] = read_may_use(house, name) end
+    if is_folder(house .. "/" .. name) then modules[name] = read_may_use(house, name) end
   end
-  return rooms
+  return modules
 end
 
 
--- A room that may use itself over others.
-local function check_circles(house, rooms)
+-- A module that may use itself over others.
+local function check_circles(house, modules)
   local state = {}
-  local function walk(room, path)
-    if state[room] == "done" then return end
-    if state[room] == "open" then
-      fault("%s: a circle: %s %s", house, path, room)
+  local function walk(module, path)
+    if state[module] == "done" then return end
+    if state[module] == "open" then
+      fault("%s: a circle: %s %s", house, path, module)
       return
     end
-    state[room] = "open"
-    for name in pairs(rooms[room]) do
-      if rooms[name] then
-        walk(name, path .. " " .. room)
+    state[module] = "open"
+    for name in pairs(modules[module]) do
+      if modules[name] then
+        walk(name, path .. " " .. module)
       else
-        fault("%s/%s/README.md: may use '%s', which is no room", house, room, name)
+        fault("%s/%s/README.md: may use '%s', which is no module", house, module, name)
       end
     end
-    state[room] = "done"
+    state[module] = "done"
   end
-  for room in pairs(rooms) do walk(room, "") end
+  for module in pairs(modules) do walk(module, "") end
 end
 
 
-local function check_use(rooms, room, target, where, what)
-  if target == room then return end
-  if not rooms[room][target] then
-    fault("%s: %s: '%s' may not use '%s'", where, what, room, target)
+local function check_use(modules, module, target, where, what)
+  if target == module then return end
+  if not modules[module][target] then
+    fault("%s: %s: '%s' may not use '%s'", where, what, module, target)
   end
 end
 
@@ -106,42 +106,42 @@ end
 
 local core = root .. "/core"
 
-local function rooms_of_sources()
+local function modules_of_sources()
   local of = {}
   each_file(core, { c = true }, function(path)
-    local room, stem = path:match "/core/(%w+)/([%w_]+)%.c$"
-    if room and (room ~= "lua" or not of[stem]) then of[stem] = room end
+    local module, stem = path:match "/core/(%w+)/([%w_]+)%.c$"
+    if module and (module ~= "lua" or not of[stem]) then of[stem] = module end
   end)
   return of
 end
 
 
-local function check_include(rooms, room, of, where, header)
+local function check_include(modules, module, of, where, header)
   local public = header:match "^llmprof/([%w_]+)%.h$"
   local target = public and of[public] or header:match "^(%w+)/"
   if public and not target then
-    fault("%s: %s belongs to no room: none has a %s.c", where, header, public)
+    fault("%s: %s belongs to no module: none has a %s.c", where, header, public)
   elseif target then
-    check_use(rooms, room, target, where, header)
-    if not public and header:find "_internal%.h$" and target ~= room then
-      fault("%s: %s is for its own room", where, header)
+    check_use(modules, module, target, where, header)
+    if not public and header:find "_internal%.h$" and target ~= module then
+      fault("%s: %s is for its own module", where, header)
     end
   end
 end
 
 
 local function check_c()
-  local rooms, of = read_rooms(core), rooms_of_sources()
-  check_circles(core, rooms)
+  local modules, of = read_modules(core), modules_of_sources()
+  check_circles(core, modules)
   each_file(core, { c = true, h = true }, function(path, text)
-    local room = path:match "/core/(%w+)/"
-    if not room then return end
+    local module = path:match "/core/(%w+)/"
+    if not module then return end
     seen = seen + 1
     each_line(text, function(number, line)
       local where = ("%s:%d"):format(path, number)
       local header = line:match '^#%s*include "([^"]+)"'
-      if header then check_include(rooms, room, of, where, header) end
-      if room ~= "lua" and line:match '^#%s*include [<"]l[ua][ua]%w*%.h[>"]' then
+      if header then check_include(modules, module, of, where, header) end
+      if module ~= "lua" and line:match '^#%s*include [<"]l[ua][ua]%w*%.h[>"]' then
         fault("%s: only core/lua includes Lua's headers", where)
       end
     end)
@@ -164,21 +164,21 @@ end
 
 
 local function check_lua()
-  local rooms, alias = read_rooms(house), aliases()
-  check_circles(house, rooms)
+  local modules, alias = read_modules(house), aliases()
+  check_circles(house, modules)
   each_file(house, { lua = true }, function(path, text)
-    local room = path:match "/lua/llmprof/(%w+)/"
-    if not room then return end
+    local module = path:match "/lua/llmprof/(%w+)/"
+    if not module then return end
     seen = seen + 1
     each_line(text, function(number, line)
       local name = line:match 'require%s*%(?%s*"(llmprof%.[%w_.]+)"'
         or line:match ' lazy "(llmprof%.[%w_.]+)"'
       if not name or line:find "^%s*%-%-" then return end
       local target = (alias[name] or name):match "^llmprof%.([%w_]+)"
-      if rooms[target] and fs.stat(("%s/%s"):format(house, target)) then
+      if modules[target] and fs.stat(("%s/%s"):format(house, target)) then
         local c_module = name == "llmprof.trace"
         if not c_module then
-          check_use(rooms, room, target, ("%s:%d"):format(path, number), name)
+          check_use(modules, module, target, ("%s:%d"):format(path, number), name)
         end
       end
     end)
@@ -190,19 +190,19 @@ end
 
 local PAGE = "docs/architecture.md"
 
--- Every room has its row among those of its house, and no other has.
+-- Every module has its row among those of its house, and no other has.
 local function check_page()
   local text = assert(fs.read(root .. "/" .. PAGE))
   for _, place in ipairs { core, house } do
     local name = place:sub(#root + 2)
-    local rows = text:match(("\nRooms of `%s/`.-\n\n(.-)\n\n"):format(name)) or ""
-    local known, rooms = {}, read_rooms(place)
-    for room in rows:gmatch "| `(%w+)` |" do known[room] = true end
-    for room in pairs(rooms) do
-      if not known[room] then fault("%s: no row of %s/%s", PAGE, name, room) end
+    local rows = text:match(("\nModules of `%s/`.-\n\n(.-)\n\n"):format(name)) or ""
+    local known, modules = {}, read_modules(place)
+    for module in rows:gmatch "| `(%w+)` |" do known[module] = true end
+    for module in pairs(modules) do
+      if not known[module] then fault("%s: no row of %s/%s", PAGE, name, module) end
     end
-    for room in pairs(known) do
-      if not rooms[room] then fault("%s: there is no %s/%s", PAGE, name, room) end
+    for module in pairs(known) do
+      if not modules[module] then fault("%s: there is no %s/%s", PAGE, name, module) end
     end
   end
 end
@@ -237,7 +237,7 @@ end
 
 local function check_all_parts()
   for _, place in ipairs { core, house } do
-    for room in pairs(read_rooms(place)) do check_parts(place .. "/" .. room) end
+    for module in pairs(read_modules(place)) do check_parts(place .. "/" .. module) end
   end
 end
 
@@ -246,7 +246,7 @@ check_c()
 check_lua()
 check_page()
 if seen > 0 then check_all_parts() end
-if seen == 0 then fault("%s: no file of a room found", root) end
+if seen == 0 then fault("%s: no file of a module found", root) end
 table.sort(faults)
 for _, line in ipairs(faults) do io.stderr:write(line, "\n") end
 return #faults > 0 and 1 or 0

@@ -48,7 +48,7 @@ planted layout lua/llmprof/cli/help.lua 'local trace = folder .. "/nsys/run.sqli
 planted door lua/llmprof/analysis/stages/find.lua 'print "here"' "prints past llmprof.io.output"
 
 sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/README.md"
-expect layers "./core/base/README.md: may use 'nowhere', which is no room"
+expect layers "./core/base/README.md: may use 'nowhere', which is no module"
 cp -- core/base/README.md "$folder/copy/core/base/README.md"
 
 sed -i 's/^Main parts: /&artifacts, /' "$folder/copy/lua/llmprof/run/README.md"
@@ -61,6 +61,6 @@ cp -- lua/llmprof/engines/README.md "$folder/copy/lua/llmprof/engines/README.md"
 
 find "$folder/copy" -name '*.[ch]' -delete
 find "$folder/copy/lua/llmprof" -mindepth 2 -name '*.lua' -delete
-expect layers '.: no file of a room found'
+expect layers '.: no file of a module found'
 find "$folder/copy/lua" -name '*.lua' -delete
 expect door 'lua/llmprof: no file was found'

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "support.h"
 
 enum {
@@ -72,8 +72,8 @@ static bool play_part(void *user, size_t worker, size_t part,
 static void test_threads(void **state) {
   (void)state;
   llmprof_error err = {0};
-  llmprof_crew crew = {.parts = 4, .work = play_part};
-  assert_true(llmprof_crew_run(&crew, 4, &err));
+  llmprof_parallel_loop loop = {.parts = 4, .work = play_part};
+  assert_true(llmprof_parallel_for(&loop, 4, &err));
 }
 
 /* What is freed is what the next gets, if only in part, and the rest of it. */

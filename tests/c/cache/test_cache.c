@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cache/cache_file.h"
+#include "cache/cache_folder.h"
 #include "cache/cache_key.h"
-#include "cache/cache_room.h"
 #include "exports.h"
 #include "os/fs.h"
 #include "read_export.h"
@@ -450,7 +450,7 @@ static void test_one_writes_at_a_time(void **state) {
   fresh_folder();
   settle();
   llmprof_error err = {0};
-  llmprof_lock *lock = llmprof_cache_room_hold(folder, &err);
+  llmprof_lock *lock = llmprof_cache_folder_hold(folder, &err);
   assert_non_null(lock);
   llmprof_trace *trace = open_cached(path);
   assert_true(read_trace(trace, &err));
@@ -526,18 +526,18 @@ static bool has_file(const char *name) {
 static void test_the_oldest_go(void **state) {
   (void)state;
   llmprof_error err = {0};
-  llmprof_lock_free(llmprof_cache_room_hold(fresh_folder(), &err));
+  llmprof_lock_free(llmprof_cache_folder_hold(fresh_folder(), &err));
   make_file(OLD, 300, 2000);
   make_file(OLDER, 300, 1000);
   make_file(NEWER, 100, 3000);
   make_file(OTHER, 5000, 1);
-  assert_true(llmprof_cache_room_make(folder, "", 100, 800, &err));
+  assert_true(llmprof_cache_folder_make_space(folder, "", 100, 800, &err));
   assert_true(has_file(OLD) && has_file(OLDER) && has_file(NEWER));
-  assert_true(llmprof_cache_room_make(folder, "", 101, 800, &err));
+  assert_true(llmprof_cache_folder_make_space(folder, "", 101, 800, &err));
   assert_true(has_file(OLD) && !has_file(OLDER) && has_file(NEWER));
-  assert_false(llmprof_cache_room_make(folder, "", 801, 800, &err));
+  assert_false(llmprof_cache_folder_make_space(folder, "", 801, 800, &err));
   assert_int_equal(err.code, LLMPROF_LIMIT);
-  assert_true(llmprof_cache_room_make(folder, "", 800, 800, &err));
+  assert_true(llmprof_cache_folder_make_space(folder, "", 800, 800, &err));
   assert_true(!has_file(OLD) && !has_file(NEWER) && has_file(OTHER));
 }
 

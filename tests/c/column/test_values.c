@@ -128,36 +128,38 @@ static void test_no_values(void **state) {
 
 /* ---- as bytes ---- */
 
-static void test_images(void **state) {
+static void test_snapshots(void **state) {
   (void)state;
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
-    llmprof_values_image image = llmprof_values_put(values);
-    llmprof_values *same = llmprof_values_take(&image, ROWS);
+    llmprof_values_snapshot snapshot = llmprof_values_put(values);
+    llmprof_values *same = llmprof_values_take(&snapshot, ROWS);
     assert_non_null(same);
     assert_true(llmprof_values_check(same));
     check(same, shape);
     llmprof_values_free(same);
-    assert_null(llmprof_values_take(&image, ROWS + LLMPROF_BLOCK));
+    assert_null(llmprof_values_take(&snapshot, ROWS + LLMPROF_BLOCK));
     llmprof_values_free(values);
   }
 }
 
-/* Whatever byte of the blocks is another, what is read lies within the image.
+/* Whatever byte of the blocks is another, what is read lies within the
+ * snapshot.
  */
-static void test_broken_images(void **state) {
+static void test_broken_snapshots(void **state) {
   (void)state;
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
-    llmprof_values_image image = llmprof_values_put(values);
-    unsigned char *blocks = llmprof_memdup(image.blocks, image.blocks_size);
-    unsigned char *codes =
-        llmprof_memdup(image.codes ? image.codes : "", image.codes_size);
-    for (size_t i = 0; i < image.blocks_size; i++) {
+    llmprof_values_snapshot snapshot = llmprof_values_put(values);
+    unsigned char *blocks =
+        llmprof_memdup(snapshot.blocks, snapshot.blocks_size);
+    unsigned char *codes = llmprof_memdup(snapshot.codes ? snapshot.codes : "",
+                                          snapshot.codes_size);
+    for (size_t i = 0; i < snapshot.blocks_size; i++) {
       for (int bit = 0; bit < 8; bit += 3) {
         blocks[i] ^= (unsigned char)(1 << bit);
-        llmprof_values_image broken = {blocks, codes, image.blocks_size,
-                                       image.codes_size};
+        llmprof_values_snapshot broken = {blocks, codes, snapshot.blocks_size,
+                                          snapshot.codes_size};
         llmprof_values *taken = llmprof_values_take(&broken, ROWS);
         if (taken) (void)llmprof_values_check(taken);
         llmprof_values_free(taken);
@@ -248,8 +250,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_encodings),
       cmocka_unit_test(test_no_values),
-      cmocka_unit_test(test_images),
-      cmocka_unit_test(test_broken_images),
+      cmocka_unit_test(test_snapshots),
+      cmocka_unit_test(test_broken_snapshots),
       cmocka_unit_test(test_views),
       cmocka_unit_test(test_bounds_of_lookups),
       cmocka_unit_test(test_allocations),

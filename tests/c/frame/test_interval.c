@@ -323,14 +323,15 @@ static bool use_all(llmprof_frame *frame, llmprof_error *err) {
 }
 
 /* Pauses are the gaps of the union, from its beginning to its end. */
-static void expect_pauses(llmprof_frame *frame, int64_t shortest) {
+static void expect_idle_intervals(llmprof_frame *frame, int64_t shortest) {
   llmprof_error err = {0};
   llmprof_intervals set, gaps;
   assert_true(llmprof_intervals_of_frame(&set, frame, 0, 1, &err));
   int64_t from = set.count ? set.items[0].start : 0;
   int64_t to = set.count ? set.items[set.count - 1].end : 0;
   assert_true(llmprof_intervals_gaps(&gaps, &set, from, to, shortest, &err));
-  llmprof_frame *made = llmprof_frame_pauses(frame, 0, 1, shortest, &err);
+  llmprof_frame *made =
+      llmprof_frame_idle_intervals(frame, 0, 1, shortest, &err);
   assert_non_null(made);
   assert_int_equal(llmprof_frame_rows(made), gaps.count);
   for (size_t i = 0; i < gaps.count; i++) {
@@ -346,7 +347,7 @@ static void expect_pauses(llmprof_frame *frame, int64_t shortest) {
   llmprof_intervals_free(&gaps);
 }
 
-static void test_pauses(void **state) {
+static void test_idle_intervals(void **state) {
   (void)state;
   enum {
     MANY = 3000
@@ -354,10 +355,10 @@ static void test_pauses(void **state) {
   static int64_t many[2][MANY];
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
   for (int64_t shortest = 0; shortest < 12; shortest++)
-    expect_pauses(frame, shortest);
+    expect_idle_intervals(frame, shortest);
   llmprof_frame_free(frame);
   frame = frame_of(starts, ends, keys, 0);
-  expect_pauses(frame, 1);
+  expect_idle_intervals(frame, 1);
   llmprof_frame_free(frame);
   for (int round = 0; round < 40; round++) {
     for (int i = 0; i < MANY; i++) {
@@ -368,16 +369,16 @@ static void test_pauses(void **state) {
       if (round == 7 && i > MANY / 2) many[1][i] += (int64_t)1 << 33;
     }
     frame = frame_of(many[0], many[1], NULL, MANY);
-    expect_pauses(frame, 1 + round % 20);
+    expect_idle_intervals(frame, 1 + round % 20);
     llmprof_frame_free(frame);
   }
 }
 
-static bool make_pauses(void *arg, llmprof_error *err) {
+static bool make_idle_intervals(void *arg, llmprof_error *err) {
   (void)arg;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
   if (!frame) return llmprof_fail_nomem(err);
-  llmprof_frame *made = llmprof_frame_pauses(frame, 0, 1, 1, err);
+  llmprof_frame *made = llmprof_frame_idle_intervals(frame, 0, 1, 1, err);
   bool ok = made != NULL;
   llmprof_frame_free(made);
   llmprof_frame_free(frame);
@@ -395,7 +396,7 @@ static bool make_and_use(void *arg, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(make_and_use, NULL);
-  test_every_allocation(make_pauses, NULL);
+  test_every_allocation(make_idle_intervals, NULL);
 }
 
 int main(void) {
@@ -412,7 +413,7 @@ int main(void) {
       cmocka_unit_test(test_longer_than_64_bits),
       cmocka_unit_test(test_covered_near),
       cmocka_unit_test(test_random_sets),
-      cmocka_unit_test(test_pauses),
+      cmocka_unit_test(test_idle_intervals),
       cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

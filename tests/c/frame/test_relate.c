@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "frame/downsample.h"
 #include "frame/group_by.h"
-#include "frame/outline.h"
 #include "frame/relate.h"
 #include "support.h"
 
@@ -201,22 +201,22 @@ static void test_share_and_difference(void **state) {
   check_cells(l->frame, "length", (int64_t[]){10, 10, 20, 5, 10, NONE, 0});
 }
 
-static void test_outline(void **state) {
+static void test_downsample(void **state) {
   little *l = *state;
   llmprof_bin bins[2];
   assert_true(
-      llmprof_frame_outline(l->frame, START, RATE, 0, 40, bins, 2, NULL));
+      llmprof_frame_downsample(l->frame, START, RATE, 0, 40, bins, 2, NULL));
   assert_int_equal(bins[0].count,
                    3); /* at 0, 7 and 8; the one at 5 is absent */
   assert_true(bins[0].least == 2 && bins[0].most == 32);
   assert_int_equal(bins[1].count, 2); /* 50 is outside */
   assert_true(bins[1].least == 1 && bins[1].most == 4);
   assert_true(
-      llmprof_frame_outline(l->frame, SIZE_MAX, START, 0, 6, bins, 2, NULL));
+      llmprof_frame_downsample(l->frame, SIZE_MAX, START, 0, 6, bins, 2, NULL));
   assert_int_equal(bins[0].count, 3);
   assert_true(bins[1].least == 7 && bins[1].most == 50);
   assert_true(
-      llmprof_frame_outline(l->frame, START, START, 8, 8, bins, 2, NULL));
+      llmprof_frame_downsample(l->frame, START, START, 8, 8, bins, 2, NULL));
   assert_int_equal(bins[0].count, 1);
   assert_int_equal(bins[1].count, 0);
 }
@@ -393,7 +393,7 @@ int main(void) {
       TEST(test_match),
       TEST(test_match_near),
       TEST(test_beside),
-      TEST(test_outline),
+      TEST(test_downsample),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),
   };

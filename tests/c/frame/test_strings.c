@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bounds.h"
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
 #include "support.h"
@@ -108,7 +108,7 @@ static void test_many(void **state) {
 
 /* So many strings, of which every third is one that came before, behind two
  * that were added. */
-static bool pile_up(void *count, llmprof_error *err) {
+static bool append_text(void *count, llmprof_error *err) {
   const uint32_t strings = *(uint32_t *)count;
   llmprof_strings *pool = llmprof_strings_new(), *same = llmprof_strings_new();
   uint32_t *sizes = llmprof_alloc(strings, sizeof *sizes), *ids = NULL, id;
@@ -123,9 +123,9 @@ static bool pile_up(void *count, llmprof_error *err) {
     at += sizes[i] + 1;
   }
   bool taken = ok && llmprof_strings_expect(pool, strings / 2) &&
-               llmprof_strings_pile(pool, bytes, sizes, hashes, strings);
-  ok = taken && llmprof_strings_pile_copy(pool, "last", 4) &&
-       llmprof_strings_pile_copy(pool, "first", 5) &&
+               llmprof_strings_append(pool, bytes, sizes, hashes, strings);
+  ok = taken && llmprof_strings_append_copy(pool, "last", 4) &&
+       llmprof_strings_append_copy(pool, "first", 5) &&
        llmprof_strings_settle(pool, &ids) &&
        llmprof_strings_add(same, "first", 5, &id) &&
        llmprof_strings_add(same, "0", 1, &id);
@@ -155,19 +155,19 @@ static bool pile_up(void *count, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
-static void test_piles(void **state) {
+static void test_appended(void **state) {
   (void)state;
   uint32_t few = 200, many = 100000;
-  test_every_allocation(pile_up, &few);
+  test_every_allocation(append_text, &few);
   for (uint64_t threads = 1; threads < 4; threads++) {
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    assert_true(pile_up(&many, NULL));
+    assert_true(append_text(&many, NULL));
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
 /* Where all differ ids stay, and the pool is one like others. */
-static void test_different_piles(void **state) {
+static void test_different_appended(void **state) {
   (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   uint32_t *ids, id;
@@ -177,9 +177,9 @@ static void test_different_piles(void **state) {
   assert_true(llmprof_strings_expect(pool, SIZE_MAX)); /* nobody does */
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);
-  assert_true(llmprof_strings_pile_copy(pool, "a\0b", 3));
-  assert_true(llmprof_strings_pile_copy(pool, "a", 1));
-  assert_true(llmprof_strings_pile_copy(pool, "", 0));
+  assert_true(llmprof_strings_append_copy(pool, "a\0b", 3));
+  assert_true(llmprof_strings_append_copy(pool, "a", 1));
+  assert_true(llmprof_strings_append_copy(pool, "", 0));
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);
   assert_int_equal(add(pool, "a", 1), 1);
@@ -187,7 +187,7 @@ static void test_different_piles(void **state) {
   assert_true(llmprof_strings_expect(pool, 100)); /* and none comes */
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);
-  assert_true(llmprof_strings_pile_copy(pool, "c", 1));
+  assert_true(llmprof_strings_append_copy(pool, "c", 1));
   assert_true(llmprof_strings_settle(pool, &ids));
   assert_null(ids);
   assert_true(llmprof_strings_add(pool, "c", 1, &id));
@@ -287,9 +287,10 @@ static bool find_part(void *pool, size_t worker, size_t part,
 static void test_laid_threads(void **state) {
   (void)state;
   laid l = lay();
-  const llmprof_crew crew = {.parts = PARTS, .work = find_part, .user = l.pool};
+  const llmprof_parallel_loop loop = {
+      .parts = PARTS, .work = find_part, .user = l.pool};
   llmprof_error err = {0};
-  assert_true(llmprof_crew_run(&crew, 4, &err));
+  assert_true(llmprof_parallel_for(&loop, 4, &err));
   unlay(&l);
 }
 
@@ -300,8 +301,8 @@ int main(void) {
       cmocka_unit_test(test_find),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_piles),
-      cmocka_unit_test(test_different_piles),
+      cmocka_unit_test(test_appended),
+      cmocka_unit_test(test_different_appended),
       cmocka_unit_test(test_laid),
       cmocka_unit_test(test_laid_without_memory),
       cmocka_unit_test(test_laid_threads),

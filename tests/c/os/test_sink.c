@@ -94,31 +94,31 @@ static void test_allocations(void **state) {
   test_every_allocation(write_packed, &text);
 }
 
-static bool pack_aside(void *arg, llmprof_error *err) {
+static bool pack_task(void *arg, llmprof_error *err) {
   llmprof_buffer packed = {0};
-  llmprof_gzip_aside *aside = llmprof_gzip_begin(arg, 3);
+  llmprof_gzip_task *task = llmprof_gzip_begin(arg, 3);
   bool ok =
-      aside ? llmprof_gzip_take(aside, &packed, err) : llmprof_fail_nomem(err);
-  llmprof_gzip_free(aside);
+      task ? llmprof_gzip_take(task, &packed, err) : llmprof_fail_nomem(err);
+  llmprof_gzip_free(task);
   llmprof_buffer_free(&packed);
   return ok;
 }
 
-static void test_aside(void **state) {
+static void test_task(void **state) {
   (void)state;
   llmprof_buffer text = text_of(800005);
   for (unsigned threads = 1; threads <= 2; threads++) {
     llmprof_buffer packed = {0};
     llmprof_error err;
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    llmprof_gzip_aside *aside = llmprof_gzip_begin(text.bytes, text.size);
-    assert_true(llmprof_gzip_take(aside, &packed, &err));
-    llmprof_gzip_free(aside);
+    llmprof_gzip_task *task = llmprof_gzip_begin(text.bytes, text.size);
+    assert_true(llmprof_gzip_take(task, &packed, &err));
+    llmprof_gzip_free(task);
     assert_unpacks(packed.bytes, packed.size, &text);
     llmprof_buffer_free(&packed);
     llmprof_gzip_free(llmprof_gzip_begin(text.bytes, text.size));
     char three[] = "abc";
-    test_every_allocation(pack_aside, three);
+    test_every_allocation(pack_task, three);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
   llmprof_gzip_free(NULL);
@@ -152,7 +152,7 @@ int main(void) {
       cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_in_memory),
-      cmocka_unit_test(test_aside),
+      cmocka_unit_test(test_task),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,9 @@ static const char *expected_of(double number) {
 }
 
 static void assert_put(double number) {
-  char text[LLMPROF_DECIMAL_ROOM + 1], *end = llmprof_decimal_put(text, number);
+  char text[LLMPROF_DECIMAL_SIZE + 1], *end = llmprof_decimal_put(text, number);
   assert_non_null(end);
-  assert_true(end - text <= LLMPROF_DECIMAL_ROOM);
+  assert_true(end - text <= LLMPROF_DECIMAL_SIZE);
   *end = '\0';
   assert_string_equal(text, expected_of(number));
 }
@@ -91,7 +91,7 @@ static void test_others(void **state) {
   (void)state;
   static const double numbers[] = {
       0, 1e15, 9.9999e-5, 1e300, 1e-300, INFINITY, NAN, 999999999999999.94};
-  char text[LLMPROF_DECIMAL_ROOM];
+  char text[LLMPROF_DECIMAL_SIZE];
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     assert_null(llmprof_decimal_put(text, numbers[i]));
     assert_null(llmprof_decimal_put(text, -numbers[i]));

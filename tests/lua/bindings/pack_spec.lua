@@ -42,11 +42,11 @@ describe("llmprof.pack", function()
 
   it("packs them aside", function()
     local bytes = ("timeline "):rep(10000)
-    local packing <close> = pack.gzip_aside(bytes)
+    local packing <close> = pack.gzip_begin(bytes)
     assert.equal(pack.gzip(bytes), packing:take())
     assert.matches("closed", message(packing.take, packing))
-    local left <close> = pack.gzip_aside(bytes)
-    pack.gzip_aside(bytes) -- for the collector
+    local left <close> = pack.gzip_begin(bytes)
+    pack.gzip_begin(bytes) -- for the collector
     assert.is_nil(left:close())
   end)
 

@@ -294,7 +294,7 @@ local function own_collectives(trace, found, ranks)
 end
 
 
--- The events of what results were made of: what pack.gzip_aside makes of the bytes, which are
+-- The events of what results were made of: what pack.gzip_begin makes of the bytes, which are
 -- packed meanwhile; nil where the GPU did nothing. fields: of llmprof.analysis.inputs.
 function events.begin(fields, results)
   local trace, found = fields.trace, fields.found
@@ -305,7 +305,7 @@ function events.begin(fields, results)
   local bytes = events.encode { trace = trace, found = found, kernels = results.kernels,
     whole = found.whole and stages.WHOLE_RUN or nil, layers = layers.finder(trace, found),
     collectives = own or own_collectives(trace, found, results.ranks), ranks = views }
-  return bytes and pack.gzip_aside(bytes)
+  return bytes and pack.gzip_begin(bytes)
 end
 
 

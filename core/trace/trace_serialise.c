@@ -1,10 +1,10 @@
 /* Putting a trace away, and having those arrays of it that are asked for. */
 #include "base/buffer.h"
 #include "llmprof/alloc.h"
+#include "trace/snapshot_records.h"
 #include "trace/trace_arrays.h"
 #include "trace/trace_events.h"
-#include "trace/trace_image.h"
-#include "trace/trace_shelf.h"
+#include "trace/trace_snapshot.h"
 
 /* ---- having ---- */
 
@@ -22,9 +22,9 @@ bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     if (spec->at != at) continue;
     if (llmprof_piece_is_taken(trace, spec->piece)) return true;
-    if (trace->image.pieces[spec->piece]) {
-      if (llmprof_image_is_sound(trace, i)) return true;
-      llmprof_image_leave(trace);
+    if (trace->snapshot.pieces[spec->piece]) {
+      if (llmprof_snapshot_is_sound(trace, i)) return true;
+      llmprof_snapshot_leave(trace);
     }
     return load_piece(trace, spec->piece, err);
   }
@@ -36,7 +36,7 @@ bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err) {
 static size_t size_of(const llmprof_trace *trace,
                       const llmprof_array_spec *spec) {
   if (spec->width) return llmprof_array_rows(trace, spec->rows) * spec->width;
-  llmprof_values_image lies =
+  llmprof_values_snapshot lies =
       llmprof_values_put(llmprof_array_get(trace, spec->at));
   return lies.blocks_size + lies.codes_size;
 }
@@ -45,7 +45,7 @@ size_t llmprof_trace_unshelved(const llmprof_trace *trace) {
   size_t bytes = 0;
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
-    bool borrowed = trace->image.borrowed >> i & 1;
+    bool borrowed = trace->snapshot.borrowed >> i & 1;
     if (llmprof_piece_is_taken(trace, spec->piece) && !borrowed)
       bytes += size_of(trace, spec);
   }
@@ -143,7 +143,7 @@ static bool put_tables(const putting *to) {
 
 static bool put_column(const putting *to, const llmprof_array_spec *spec) {
   char name[LLMPROF_CODES_NAME];
-  llmprof_values_image lies =
+  llmprof_values_snapshot lies =
       llmprof_values_put(llmprof_array_get(to->trace, spec->at));
   llmprof_codes_name(name, spec->name);
   return put(to, spec->name, lies.blocks, lies.blocks_size) &&
@@ -163,14 +163,14 @@ static bool put_arrays(const putting *to) {
   return ok;
 }
 
-/* What lies on the shelf that it has comes along, if it is still good. */
+/* What its store has already is written again, if it is still good. */
 static void take_what_is_there(llmprof_trace *trace) {
   for (int piece = 0; piece < LLMPROF_PIECES; piece++)
-    if (trace->image.pieces[piece]) load_piece(trace, piece, NULL);
+    if (trace->snapshot.pieces[piece]) load_piece(trace, piece, NULL);
 }
 
-bool llmprof_trace_put_away(llmprof_trace *trace, llmprof_array_put put_one,
-                            void *user) {
+bool llmprof_trace_serialise(llmprof_trace *trace, llmprof_array_put put_one,
+                             void *user) {
   const putting to = {trace, put_one, user};
   if (!trace->reader || !trace->reader->load) return false;
   take_what_is_there(trace);

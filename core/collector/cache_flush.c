@@ -1,4 +1,4 @@
-#include "collector/emptying.h"
+#include "collector/cache_flush.h"
 
 #include "collector/diagnose.h"
 #include "collector/places.h"
@@ -42,8 +42,8 @@ static size_t cache_size(void) {
 }
 
 /* Three times the cache, so that nothing of it is left. */
-void emptying_open(emptying *e) {
-  *e = (emptying){.size = 3 * cache_size()};
+void cache_flush_open(cache_flush *e) {
+  *e = (cache_flush){.size = 3 * cache_size()};
   if (e->size == 0 ||
       driver.memory_alloc(&e->scratch, e->size) != CUDA_SUCCESS) {
     e->scratch = 0;
@@ -61,13 +61,13 @@ void emptying_open(emptying *e) {
         "kernels seem to write more");
 }
 
-void emptying_close(emptying *e) {
+void cache_flush_close(cache_flush *e) {
   if (e->module) (void)driver.module_unload(e->module);
   if (e->scratch) (void)driver.memory_free(e->scratch);
-  *e = (emptying){0};
+  *e = (cache_flush){0};
 }
 
-static bool read_all(const emptying *e) {
+static bool read_all(const cache_flush *e) {
   CUdeviceptr at = e->scratch;
   uint64_t sectors = e->size / SECTOR;
   void *parameters[] = {&at, &sectors};
@@ -75,7 +75,7 @@ static bool read_all(const emptying *e) {
                        NULL) == CUDA_SUCCESS;
 }
 
-bool emptying_do(const emptying *e) {
+bool cache_flush_run(const cache_flush *e) {
   if (!e->scratch) return false;
   bool touched = e->reader ? read_all(e)
                            : driver.memory_set(e->scratch, 0, e->size, NULL) ==

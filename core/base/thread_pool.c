@@ -1,4 +1,4 @@
-#include "base/crew.h"
+#include "base/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,9 +13,9 @@ enum {
   MOST = 64
 };
 
-/* A call of llmprof_crew_run; what is not const is guarded by the lock. */
-typedef struct shift {
-  const llmprof_crew *crew;
+/* A call of llmprof_parallel_for; what is not const is guarded by the lock. */
+typedef struct loop_state {
+  const llmprof_parallel_loop *loop;
   bool alone;
   pthread_mutex_t lock;
   pthread_cond_t turned;
@@ -23,19 +23,19 @@ typedef struct shift {
   size_t turn;   /* part that is taken next */
   size_t failed; /* the first part that failed; SIZE_MAX: none */
   llmprof_error error;
-  bool taking;                   /* somebody is, where parts are done ahead; */
-  size_t waiting;                /* for a room; */
-  bool done[LLMPROF_CREW_AHEAD]; /* and not taken yet, by room */
-} shift;
+  bool taking;    /* somebody is, where parts are done ahead; */
+  size_t waiting; /* for a slot; */
+  bool done[LLMPROF_PARALLEL_AHEAD]; /* and not taken yet, by slot */
+} loop_state;
 
 typedef struct worker {
-  shift *shift;
+  loop_state *loop_state;
   size_t number;
   pthread_t thread;
 } worker;
 
 static _Thread_local bool is_working;
-static atomic_size_t asides; /* that have a thread */
+static atomic_size_t tasks; /* that have a thread */
 
 static size_t processors(void) {
   cpu_set_t set;
@@ -43,11 +43,11 @@ static size_t processors(void) {
   return (size_t)CPU_COUNT(&set);
 }
 
-size_t llmprof_crew_size(size_t parts) {
+size_t llmprof_thread_pool_size(size_t parts) {
   if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
-  size_t others = llmprof_account_threads() + atomic_load(&asides);
+  size_t others = llmprof_account_threads() + atomic_load(&tasks);
   size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
   return size < parts ? size : parts;
@@ -56,14 +56,14 @@ size_t llmprof_crew_size(size_t parts) {
 /* ---- one worker ---- */
 
 /* Under the lock. */
-static void fail(shift *s, size_t part, const llmprof_error *err) {
+static void fail(loop_state *s, size_t part, const llmprof_error *err) {
   if (part >= s->failed) return;
   s->failed = part;
   s->error = *err;
 }
 
 /* When the parts before it were taken: false when one of them failed. */
-static bool await_turn(shift *s, size_t part) {
+static bool await_turn(loop_state *s, size_t part) {
   pthread_mutex_lock(&s->lock);
   while (s->turn < part && s->failed > part)
     pthread_cond_wait(&s->turned, &s->lock);
@@ -72,7 +72,8 @@ static bool await_turn(shift *s, size_t part) {
   return ok;
 }
 
-static void end_part(shift *s, size_t part, bool ok, const llmprof_error *err) {
+static void end_part(loop_state *s, size_t part, bool ok,
+                     const llmprof_error *err) {
   pthread_mutex_lock(&s->lock);
   if (!ok) fail(s, part, err);
   if (s->turn == part) s->turn++;
@@ -80,54 +81,54 @@ static void end_part(shift *s, size_t part, bool ok, const llmprof_error *err) {
   pthread_mutex_unlock(&s->lock);
 }
 
-static bool is_more(const shift *s) {
-  return s->failed == SIZE_MAX && s->next < s->crew->parts;
+static bool is_more(const loop_state *s) {
+  return s->failed == SIZE_MAX && s->next < s->loop->parts;
 }
 
 /* Under the lock. */
-static void await_room(shift *s) {
+static void await_slot(loop_state *s) {
   s->waiting++;
-  while (s->crew->ahead && is_more(s) && s->next - s->turn >= s->crew->ahead)
+  while (s->loop->ahead && is_more(s) && s->next - s->turn >= s->loop->ahead)
     pthread_cond_wait(&s->turned, &s->lock);
   s->waiting--;
 }
 
-static bool begin_part(shift *s, size_t *part) {
+static bool begin_part(loop_state *s, size_t *part) {
   pthread_mutex_lock(&s->lock);
-  await_room(s);
+  await_slot(s);
   bool more = is_more(s);
   if (more) *part = s->next++;
   pthread_mutex_unlock(&s->lock);
   return more;
 }
 
-/* Under the lock, but for the taking. Those who wait for a room are woken when
+/* Under the lock, but for the taking. Those who wait for a slot are woken when
  * half of them are free, since waking takes longer than many a part. */
-static void take_done(shift *s, size_t number) {
-  const llmprof_crew *crew = s->crew;
+static void take_done(loop_state *s, size_t number) {
+  const llmprof_parallel_loop *loop = s->loop;
   bool *done;
   s->taking = true;
-  while (s->turn < s->failed && *(done = &s->done[s->turn % crew->ahead])) {
+  while (s->turn < s->failed && *(done = &s->done[s->turn % loop->ahead])) {
     llmprof_error err = {0};
     size_t part = s->turn;
     pthread_mutex_unlock(&s->lock);
-    bool ok = crew->take(crew->user, number, part, &err);
+    bool ok = loop->take(loop->user, number, part, &err);
     pthread_mutex_lock(&s->lock);
     *done = false;
     s->turn++;
     if (!ok) fail(s, part, &err);
-    if (s->waiting && (!ok || s->next - s->turn <= crew->ahead / 2))
+    if (s->waiting && (!ok || s->next - s->turn <= loop->ahead / 2))
       pthread_cond_broadcast(&s->turned);
   }
   s->taking = false;
 }
 
-/* Leaves what a part made in its room. */
-static void leave_part(shift *s, size_t number, size_t part, bool ok,
+/* Leaves what a part made in its slot. */
+static void leave_part(loop_state *s, size_t number, size_t part, bool ok,
                        const llmprof_error *err) {
   pthread_mutex_lock(&s->lock);
   if (ok) {
-    s->done[part % s->crew->ahead] = true;
+    s->done[part % s->loop->ahead] = true;
   } else {
     fail(s, part, err);
     pthread_cond_broadcast(&s->turned);
@@ -136,22 +137,22 @@ static void leave_part(shift *s, size_t number, size_t part, bool ok,
   pthread_mutex_unlock(&s->lock);
 }
 
-static void do_part(shift *s, size_t number, size_t part) {
-  const llmprof_crew *crew = s->crew;
+static void do_part(loop_state *s, size_t number, size_t part) {
+  const llmprof_parallel_loop *loop = s->loop;
   llmprof_error err = {0};
-  bool ok = crew->work(crew->user, number, part, &err);
-  if (crew->ahead) {
+  bool ok = loop->work(loop->user, number, part, &err);
+  if (loop->ahead) {
     leave_part(s, number, part, ok, &err);
     return;
   }
-  if (crew->take) {
+  if (loop->take) {
     if (!await_turn(s, part)) return;
-    ok = ok && crew->take(crew->user, number, part, &err);
+    ok = ok && loop->take(loop->user, number, part, &err);
   }
   end_part(s, part, ok, &err);
 }
 
-static void work(shift *s, size_t number) {
+static void work(loop_state *s, size_t number) {
   size_t part;
   bool before = is_working;
   is_working = before || !s->alone;
@@ -161,7 +162,7 @@ static void work(shift *s, size_t number) {
 
 static void *start(void *user) {
   const worker *w = user;
-  work(w->shift, w->number);
+  work(w->loop_state, w->number);
   return NULL;
 }
 
@@ -178,20 +179,20 @@ static bool start_thread(pthread_t *thread, void *(*run)(void *), void *user) {
 }
 
 /* How many were started, the caller's counted. */
-static size_t start_threads(shift *s, worker *workers, size_t size) {
+static size_t start_threads(loop_state *s, worker *workers, size_t size) {
   size_t started = 1;
   for (; started < size; started++) {
     worker *w = &workers[started];
-    *w = (worker){.shift = s, .number = started};
+    *w = (worker){.loop_state = s, .number = started};
     if (!start_thread(&w->thread, start, w)) break;
   }
   return started;
 }
 
-bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
-                      llmprof_error *err) {
+bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
+                          llmprof_error *err) {
   worker workers[MOST];
-  shift s = {.crew = crew, .alone = size < 2, .failed = SIZE_MAX};
+  loop_state s = {.loop = loop, .alone = size < 2, .failed = SIZE_MAX};
   pthread_mutex_init(&s.lock, NULL);
   pthread_cond_init(&s.turned, NULL);
   size_t started = start_threads(&s, workers, size < MOST ? size : MOST);
@@ -206,56 +207,59 @@ bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
 
 /* ---- rows ---- */
 
-typedef struct row_crew {
+typedef struct row_loop {
   size_t count;
-  llmprof_crew_rows_step step;
+  llmprof_parallel_rows_step step;
   void *user;
-} row_crew;
+} row_loop;
 
 static bool do_rows(void *user, size_t number, size_t part,
                     llmprof_error *err) {
-  const row_crew *r = user;
-  size_t first = part * LLMPROF_CREW_ROWS, left = r->count - first;
+  const row_loop *r = user;
+  size_t first = part * LLMPROF_PARALLEL_ROWS, left = r->count - first;
   (void)number;
   (void)err;
   r->step(r->user, first,
-          first + (left < LLMPROF_CREW_ROWS ? left : LLMPROF_CREW_ROWS));
+          first +
+              (left < LLMPROF_PARALLEL_ROWS ? left : LLMPROF_PARALLEL_ROWS));
   return true;
 }
 
-void llmprof_crew_rows(size_t count, llmprof_crew_rows_step step, void *user) {
-  row_crew r = {count, step, user};
-  const llmprof_crew crew = {.parts = count / LLMPROF_CREW_ROWS +
-                                      (count % LLMPROF_CREW_ROWS > 0),
-                             .work = do_rows,
-                             .user = &r};
-  size_t size = llmprof_crew_size(crew.parts);
+void llmprof_parallel_rows(size_t count, llmprof_parallel_rows_step step,
+                           void *user) {
+  row_loop r = {count, step, user};
+  const llmprof_parallel_loop loop = {.parts =
+                                          count / LLMPROF_PARALLEL_ROWS +
+                                          (count % LLMPROF_PARALLEL_ROWS > 0),
+                                      .work = do_rows,
+                                      .user = &r};
+  size_t size = llmprof_thread_pool_size(loop.parts);
   if (size > 1)
-    (void)llmprof_crew_run(&crew, size, NULL); /* no part fails */
+    (void)llmprof_parallel_for(&loop, size, NULL); /* no part fails */
   else if (count)
     step(user, 0, count);
 }
 
-/* ---- one thing aside ---- */
+/* ---- one task ---- */
 
-static void *start_aside(void *user) {
-  llmprof_aside *aside = user;
+static void *start_task(void *user) {
+  llmprof_task *task = user;
   is_working = true;
-  aside->ok = aside->work(aside->user, &aside->error);
+  task->ok = task->work(task->user, &task->error);
   return NULL;
 }
 
-void llmprof_aside_begin(llmprof_aside *aside) {
-  aside->is_begun = llmprof_crew_size(2) > 1 &&
-                    start_thread(&aside->thread, start_aside, aside);
-  if (aside->is_begun) atomic_fetch_add(&asides, 1);
+void llmprof_task_begin(llmprof_task *task) {
+  task->is_begun = llmprof_thread_pool_size(2) > 1 &&
+                   start_thread(&task->thread, start_task, task);
+  if (task->is_begun) atomic_fetch_add(&tasks, 1);
 }
 
-bool llmprof_aside_end(llmprof_aside *aside, llmprof_error *err) {
-  if (!aside->is_begun) return aside->work(aside->user, err);
-  pthread_join(aside->thread, NULL);
-  atomic_fetch_sub(&asides, 1);
-  aside->is_begun = false;
-  if (!aside->ok && err) *err = aside->error;
-  return aside->ok;
+bool llmprof_task_end(llmprof_task *task, llmprof_error *err) {
+  if (!task->is_begun) return task->work(task->user, err);
+  pthread_join(task->thread, NULL);
+  atomic_fetch_sub(&tasks, 1);
+  task->is_begun = false;
+  if (!task->ok && err) *err = task->error;
+  return task->ok;
 }

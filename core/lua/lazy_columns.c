@@ -10,19 +10,19 @@
 #include "base/alloc.h"
 #include "frame.h"
 
-/* What the stack of a promise's thread holds. */
+/* What the stack of the thread of a lazy column holds. */
 enum {
   MAKE = 1, /* the function, */
   FRAME,    /* the frame, */
   MADE,     /* and, from the first look on, what was made */
 };
 
-/* Who keeps a promise. */
-typedef struct promise {
+/* The function that makes lazy columns when one is first used. */
+typedef struct lazy_columns {
   lua_State *thread;
   llmprof_frame *made;
   bool running;
-} promise;
+} lazy_columns;
 
 /* ---- keeping it ---- */
 
@@ -62,7 +62,7 @@ static int call_maker(lua_State *T) {
 
 /* Call the function; the frame that it makes stays on the thread's stack, which
  * keeps it. */
-static bool make(promise *p, llmprof_error *err) {
+static bool make(lazy_columns *p, llmprof_error *err) {
   lua_State *T = p->thread;
   if (p->made) return true;
   if (p->running)
@@ -103,10 +103,10 @@ static bool take_made(llmprof_frame *made, llmprof_column *column,
   return true;
 }
 
-static bool load_promised(llmprof_frame *frame, llmprof_column *column,
-                          void *user, llmprof_error *err) {
+static bool load_lazy(llmprof_frame *frame, llmprof_column *column, void *user,
+                      llmprof_error *err) {
   (void)frame;
-  promise *p = user;
+  lazy_columns *p = user;
   return make(p, err) && take_made(p->made, column, err);
 }
 
@@ -120,7 +120,7 @@ static llmprof_column_type type_named(lua_State *L, const char *name) {
 }
 
 /* The declaration on top of the stack. */
-static void add_promised(lua_State *L, llmprof_frame *frame, promise *p) {
+static void add_lazy(lua_State *L, llmprof_frame *frame, lazy_columns *p) {
   int declared = lua_gettop(L);
   if (!lua_istable(L, declared)) luaL_error(L, "a list of columns expected");
   const char *name = llmprof_lua_opt_string(L, declared, "name", NULL);
@@ -134,7 +134,7 @@ static void add_promised(lua_State *L, llmprof_frame *frame, promise *p) {
     if (!kept || !llmprof_frame_own(frame, kept)) llmprof_lua_raise_nomem(L);
     column.unit = kept;
   }
-  if (!llmprof_frame_add(frame, &column, load_promised, p))
+  if (!llmprof_frame_add(frame, &column, load_lazy, p))
     llmprof_lua_raise_nomem(L);
 }
 
@@ -150,27 +150,27 @@ static lua_State *new_thread(lua_State *L) {
 /* frame:promise(columns, make) -> the frame, with columns { name, type, unit }
  * that are those of make(frame), called when one of them is first looked at;
  * its frame has as many rows */
-static int f_promise(lua_State *L) {
+static int f_lazy(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TFUNCTION);
   lua_settop(L, 3);
-  promise *p = lua_newuserdatauv(L, sizeof *p, 1); /* 4 */
-  *p = (promise){0};
+  lazy_columns *p = lua_newuserdatauv(L, sizeof *p, 1); /* 4 */
+  *p = (lazy_columns){0};
   p->thread = new_thread(L);
   lua_setiuservalue(L, 4, 1);
   llmprof_lua_keep_with(L, 1);
   lua_Integer count = (lua_Integer)lua_rawlen(L, 2);
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
-    add_promised(L, frame, p);
+    add_lazy(L, frame, p);
     lua_pop(L, 1);
   }
   lua_settop(L, 1);
   return 1;
 }
 
-const luaL_Reg llmprof_lua_promise_methods[] = {
-    {"promise", f_promise},
+const luaL_Reg llmprof_lua_lazy_methods[] = {
+    {"promise", f_lazy},
     {NULL, NULL},
 };

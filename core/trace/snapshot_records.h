@@ -1,7 +1,7 @@
-/* What lies on a shelf besides the arrays of rows, as both sides see it:
- * putting there and taking from there. Private to the trace room. */
-#ifndef LLMPROF_TRACE_SHELF_H
-#define LLMPROF_TRACE_SHELF_H
+/* The records of a snapshot besides the arrays of rows, for its writer and its
+ * reader. Private to the trace module. */
+#ifndef LLMPROF_SNAPSHOT_RECORDS_H
+#define LLMPROF_SNAPSHOT_RECORDS_H
 
 #include "trace/trace_internal.h"
 

@@ -1,5 +1,5 @@
 /* Parts on several threads: in order, with the first error, whatever fails. */
-#include "base/crew.h"
+#include "base/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +19,7 @@ typedef struct parts {
   atomic_int busy[64]; /* by worker */
   atomic_size_t done;
   size_t ahead;
-  size_t made[LLMPROF_CREW_AHEAD]; /* last by a worker, or in a room */
+  size_t made[LLMPROF_PARALLEL_AHEAD]; /* last by a worker, or in a room */
   atomic_int taking;
   size_t taken;
   size_t fail_work, fail_take; /* parts from which on it fails */
@@ -53,13 +53,13 @@ static bool take(void *user, size_t worker, size_t part, llmprof_error *err) {
 
 static void assert_order(size_t size, size_t count, size_t ahead) {
   parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX, .ahead = ahead};
-  const llmprof_crew crew = {count, work, take, &p, ahead};
-  assert_true(llmprof_crew_run(&crew, size, NULL));
+  const llmprof_parallel_loop loop = {count, work, take, &p, ahead};
+  assert_true(llmprof_parallel_for(&loop, size, NULL));
   assert_int_equal(p.done, count);
   assert_int_equal(p.taken, count);
   p.ahead = 0; /* nothing is taken: no rooms */
-  const llmprof_crew alone = {count, work, NULL, &p, 0};
-  assert_true(llmprof_crew_run(&alone, size, NULL));
+  const llmprof_parallel_loop alone = {count, work, NULL, &p, 0};
+  assert_true(llmprof_parallel_for(&alone, size, NULL));
   assert_int_equal(p.done, 2 * count);
 }
 
@@ -71,7 +71,7 @@ static void test_order(void **state) {
       assert_order(size, count, 0);
       assert_order(size, count, 1);
       assert_order(size, count, size + 6);
-      assert_order(size, count, LLMPROF_CREW_AHEAD);
+      assert_order(size, count, LLMPROF_PARALLEL_AHEAD);
     }
   }
 }
@@ -81,8 +81,8 @@ static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
   for (size_t ahead = 0; ahead < 12; ahead += 3) {
     parts p = {.fail_work = fail_work, .fail_take = fail_take, .ahead = ahead};
     llmprof_error err = {0};
-    const llmprof_crew crew = {PARTS, work, take, &p, ahead};
-    assert_false(llmprof_crew_run(&crew, size, &err));
+    const llmprof_parallel_loop loop = {PARTS, work, take, &p, ahead};
+    assert_false(llmprof_parallel_for(&loop, size, &err));
     assert_string_equal(err.message, message);
     assert_int_equal(p.taken, taken);
   }
@@ -98,8 +98,8 @@ static void test_first_error(void **state) {
       assert_fails(size, 101, 100, "take 100", 101);
       parts p = {.fail_work = 30};
       llmprof_error err = {0};
-      const llmprof_crew crew = {PARTS, work, NULL, &p, 0};
-      assert_false(llmprof_crew_run(&crew, size, &err));
+      const llmprof_parallel_loop loop = {PARTS, work, NULL, &p, 0};
+      assert_false(llmprof_parallel_for(&loop, size, &err));
       assert_string_equal(err.message, "work 30");
     }
   }
@@ -107,36 +107,36 @@ static void test_first_error(void **state) {
 
 static void test_size(void **state) {
   (void)state;
-  assert_int_equal(llmprof_crew_size(0), 1);
-  assert_int_equal(llmprof_crew_size(1), 1);
-  assert_true(llmprof_crew_size(1000) >= 1);
+  assert_int_equal(llmprof_thread_pool_size(0), 1);
+  assert_int_equal(llmprof_thread_pool_size(1), 1);
+  assert_true(llmprof_thread_pool_size(1000) >= 1);
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 8);
-  assert_int_equal(llmprof_crew_size(1000), 8);
-  assert_int_equal(llmprof_crew_size(3), 3);
+  assert_int_equal(llmprof_thread_pool_size(1000), 8);
+  assert_int_equal(llmprof_thread_pool_size(3), 3);
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 1000000);
-  assert_int_equal(llmprof_crew_size(1000), 64);
+  assert_int_equal(llmprof_thread_pool_size(1000), 64);
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
-/* A crew within a crew of several is the one worker that it is in. */
+/* A loop within a loop of several workers is the one worker that it is in. */
 static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
   size_t *sizes = user;
   (void)worker, (void)err;
-  sizes[part] = llmprof_crew_size(100);
+  sizes[part] = llmprof_thread_pool_size(100);
   return true;
 }
 
 static void test_nested(void **state) {
   (void)state;
   size_t sizes[2];
-  const llmprof_crew crew = {2, nest, NULL, sizes, 0};
+  const llmprof_parallel_loop loop = {2, nest, NULL, sizes, 0};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
-  assert_true(llmprof_crew_run(&crew, 2, NULL));
+  assert_true(llmprof_parallel_for(&loop, 2, NULL));
   assert_int_equal(sizes[0], 1);
   assert_int_equal(sizes[1], 1);
-  assert_true(llmprof_crew_run(&crew, 1, NULL));
+  assert_true(llmprof_parallel_for(&loop, 1, NULL));
   assert_int_equal(sizes[0], 4);
-  assert_int_equal(llmprof_crew_size(100), 4);
+  assert_int_equal(llmprof_thread_pool_size(100), 4);
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
@@ -156,32 +156,32 @@ static bool is_blocked(void *user, size_t worker, size_t part,
 static void test_signals(void **state) {
   (void)state;
   caller = pthread_self();
-  const llmprof_crew crew = {200, is_blocked, NULL, NULL, 0};
-  assert_true(llmprof_crew_run(&crew, 4, NULL));
+  const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL, 0};
+  assert_true(llmprof_parallel_for(&loop, 4, NULL));
 }
 
 /* Every row is done once, whatever their number. */
 static void do_rows(void *user, size_t first, size_t end) {
   atomic_uchar *done = user;
-  assert_int_equal(first % LLMPROF_CREW_ROWS, 0);
+  assert_int_equal(first % LLMPROF_PARALLEL_ROWS, 0);
   assert_true(end > first);
   for (size_t row = first; row < end; row++) atomic_fetch_add(&done[row], 1);
 }
 
 static void test_rows(void **state) {
   (void)state;
-  static atomic_uchar done[3 * LLMPROF_CREW_ROWS + 7];
+  static atomic_uchar done[3 * LLMPROF_PARALLEL_ROWS + 7];
   static const size_t counts[] = {0,
                                   1,
-                                  LLMPROF_CREW_ROWS - 1,
-                                  LLMPROF_CREW_ROWS,
-                                  LLMPROF_CREW_ROWS + 1,
+                                  LLMPROF_PARALLEL_ROWS - 1,
+                                  LLMPROF_PARALLEL_ROWS,
+                                  LLMPROF_PARALLEL_ROWS + 1,
                                   sizeof done};
   for (uint64_t threads = 1; threads <= 4; threads++) {
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
       memset(done, 0, sizeof done);
-      llmprof_crew_rows(counts[c], do_rows, done);
+      llmprof_parallel_rows(counts[c], do_rows, done);
       for (size_t row = 0; row < sizeof done; row++)
         assert_int_equal(done[row], row < counts[c]);
     }
@@ -189,25 +189,26 @@ static void test_rows(void **state) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
-/* What is done aside has one of the threads that there may be. */
+/* A task has one of the threads that there may be. */
 static bool count_threads(void *user, llmprof_error *err) {
-  *(size_t *)user = llmprof_crew_size(100);
+  *(size_t *)user = llmprof_thread_pool_size(100);
   return llmprof_fail(err, LLMPROF_IO, "as it should");
 }
 
-static void test_aside(void **state) {
+static void test_task(void **state) {
   (void)state;
   for (size_t threads = 1; threads <= 3; threads++) {
     size_t there = 0;
     llmprof_error err;
-    llmprof_aside aside = {.work = count_threads, .user = &there};
+    llmprof_task task = {.work = count_threads, .user = &there};
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    llmprof_aside_begin(&aside);
-    assert_int_equal(llmprof_crew_size(100), threads > 1 ? threads - 1 : 1);
-    assert_false(llmprof_aside_end(&aside, &err));
+    llmprof_task_begin(&task);
+    assert_int_equal(llmprof_thread_pool_size(100),
+                     threads > 1 ? threads - 1 : 1);
+    assert_false(llmprof_task_end(&task, &err));
     assert_string_equal(err.message, "as it should");
     assert_int_equal(there, 1);
-    assert_int_equal(llmprof_crew_size(100), threads);
+    assert_int_equal(llmprof_thread_pool_size(100), threads);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
@@ -217,7 +218,7 @@ int main(void) {
       cmocka_unit_test(test_order),   cmocka_unit_test(test_first_error),
       cmocka_unit_test(test_size),    cmocka_unit_test(test_nested),
       cmocka_unit_test(test_signals), cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_aside),
+      cmocka_unit_test(test_task),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

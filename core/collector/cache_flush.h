@@ -1,23 +1,23 @@
 /* Emptying the L2 cache of the current context's GPU before a measurement. */
-#ifndef LLMPROF_COLLECTOR_EMPTYING_H
-#define LLMPROF_COLLECTOR_EMPTYING_H
+#ifndef LLMPROF_COLLECTOR_CACHE_FLUSH_H
+#define LLMPROF_COLLECTOR_CACHE_FLUSH_H
 
 #include <stdbool.h>
 
 #include "collector/cupti_api.h"
 
-typedef struct emptying {
+typedef struct cache_flush {
   CUdeviceptr scratch; /* 0: there is none, and nothing is emptied */
   size_t size;
   CUmodule module;   /* NULL: it cannot be read */
   CUfunction reader; /* of it */
-} emptying;
+} cache_flush;
 
-/* What emptying takes; it may fail, and then emptying_do does. */
-void emptying_open(emptying *e);
-void emptying_close(emptying *e);
+/* What a flush takes; it may fail, and then cache_flush_run does. */
+void cache_flush_open(cache_flush *e);
+void cache_flush_close(cache_flush *e);
 
 /* Waits until nothing is left in the cache of what was there. */
-bool emptying_do(const emptying *e);
+bool cache_flush_run(const cache_flush *e);
 
 #endif

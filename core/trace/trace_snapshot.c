@@ -1,36 +1,36 @@
-#include "trace/trace_image.h"
+#include "trace/trace_snapshot.h"
 
 #include "base/alloc.h"
 #include "frame/strings_laid.h"
+#include "trace/snapshot_records.h"
 #include "trace/trace_arrays.h"
 #include "trace/trace_events.h"
-#include "trace/trace_shelf.h"
 
 /* ---- taking arrays ---- */
 
 /* Is what was put away as it was? */
-static bool lies_sound(const llmprof_image *image,
+static bool lies_sound(const llmprof_snapshot *snapshot,
                        const llmprof_array_spec *spec) {
-  const llmprof_shelf *shelf = &image->shelf;
+  const llmprof_cache_store *store = &snapshot->store;
   char name[LLMPROF_CODES_NAME];
-  if (!shelf->is_sound(shelf->user, spec->name)) return false;
+  if (!store->is_sound(store->user, spec->name)) return false;
   if (spec->width) return true;
   llmprof_codes_name(name, spec->name);
-  return shelf->is_sound(shelf->user, name);
+  return store->is_sound(store->user, name);
 }
 
 /* Look at an array once, before it is used. */
-bool llmprof_image_is_sound(llmprof_trace *trace, size_t number) {
-  llmprof_image *image = &trace->image;
+bool llmprof_snapshot_is_sound(llmprof_trace *trace, size_t number) {
+  llmprof_snapshot *snapshot = &trace->snapshot;
   const llmprof_array_spec *spec = &llmprof_arrays[number];
   const void *cells = llmprof_array_get(trace, spec->at);
   uint64_t bit = (uint64_t)1 << number;
-  if (image->sound & bit) return true;
-  if (!lies_sound(image, spec) ||
+  if (snapshot->sound & bit) return true;
+  if (!lies_sound(snapshot, spec) ||
       !(spec->width ? llmprof_array_is_valid(trace, spec, cells)
                     : llmprof_column_is_valid(trace, spec, cells)))
     return false;
-  image->sound |= bit;
+  snapshot->sound |= bit;
   return true;
 }
 
@@ -48,21 +48,22 @@ static bool attribution_agrees(const llmprof_trace *trace) {
   return ok;
 }
 
-bool llmprof_image_take(llmprof_trace *trace, int piece) {
-  if (!trace->image.pieces[piece]) return false;
+bool llmprof_snapshot_take(llmprof_trace *trace, int piece) {
+  if (!trace->snapshot.pieces[piece]) return false;
   bool ok = true;
   for (size_t i = 0; ok && i < llmprof_array_count; i++)
-    ok = llmprof_arrays[i].piece != piece || llmprof_image_is_sound(trace, i);
+    ok =
+        llmprof_arrays[i].piece != piece || llmprof_snapshot_is_sound(trace, i);
   if (ok && piece == LLMPROF_PIECE_ATTRIBUTION) ok = attribution_agrees(trace);
-  if (!ok) llmprof_image_leave(trace);
+  if (!ok) llmprof_snapshot_leave(trace);
   return ok;
 }
 
-void llmprof_image_leave(llmprof_trace *trace) {
+void llmprof_snapshot_leave(llmprof_trace *trace) {
   for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
-    if (!trace->image.pieces[piece] || llmprof_piece_is_taken(trace, piece))
+    if (!trace->snapshot.pieces[piece] || llmprof_piece_is_taken(trace, piece))
       continue;
-    trace->image.pieces[piece] = false;
+    trace->snapshot.pieces[piece] = false;
     llmprof_arrays_forget(trace, piece);
     if (piece < LLMPROF_PARTS)
       llmprof_trace_clear(trace, (llmprof_part)piece);
@@ -82,24 +83,24 @@ static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
   return ok;
 }
 
-/* ---- from a shelf ---- */
+/* ---- from a cache store ---- */
 
 /* A sound array of records of `width` bytes; NULL: there is none. */
-static const void *records(const llmprof_shelf *shelf, const char *name,
+static const void *records(const llmprof_cache_store *store, const char *name,
                            size_t width, size_t *count) {
   size_t size;
   *count = 0;
-  const void *data = shelf->find(shelf->user, name, &size);
-  if (!data || size % width || !shelf->is_sound(shelf->user, name)) return NULL;
+  const void *data = store->find(store->user, name, &size);
+  if (!data || size % width || !store->is_sound(store->user, name)) return NULL;
   *count = size / width;
   return data;
 }
 
 static bool take_strings(llmprof_trace *trace) {
   size_t size, count;
-  const llmprof_shelf *shelf = &trace->image.shelf;
-  const char *bytes = records(shelf, "strings", 1, &size);
-  const uint64_t *ends = records(shelf, "string.ends", sizeof *ends, &count);
+  const llmprof_cache_store *store = &trace->snapshot.store;
+  const char *bytes = records(store, "strings", 1, &size);
+  const uint64_t *ends = records(store, "string.ends", sizeof *ends, &count);
   if (!bytes || !ends || count >= UINT32_MAX - 1) return false;
   uint64_t before = 0;
   for (size_t i = 0; i < count; i++) {
@@ -113,7 +114,7 @@ static bool take_processes(llmprof_trace *trace) {
   size_t count;
   uint32_t row;
   const llmprof_process *all =
-      records(&trace->image.shelf, "processes", sizeof *all, &count);
+      records(&trace->snapshot.store, "processes", sizeof *all, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     ok = are_strings(trace, &all[i].name, 1) &&
@@ -129,7 +130,7 @@ static bool take_threads(llmprof_trace *trace) {
   size_t count;
   uint32_t row;
   const llmprof_thread_record *all =
-      records(&trace->image.shelf, "threads", sizeof *all, &count);
+      records(&trace->snapshot.store, "threads", sizeof *all, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     ok = are_strings(trace, &all[i].name, 1) &&
@@ -146,7 +147,7 @@ static bool take_interned(const llmprof_trace *trace, const char *name,
                           llmprof_intern *table) {
   size_t count;
   const unsigned char *all =
-      records(&trace->image.shelf, name, table->record_size, &count);
+      records(&trace->snapshot.store, name, table->record_size, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t row;
@@ -170,7 +171,7 @@ static bool take_places(llmprof_trace *trace) {
 static bool take_devices(llmprof_trace *trace) {
   size_t count;
   const llmprof_device *all =
-      records(&trace->image.shelf, "devices", sizeof *all, &count);
+      records(&trace->snapshot.store, "devices", sizeof *all, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++)
     ok = are_strings(trace, &all[i].name, 4) &&
@@ -182,10 +183,10 @@ static bool take_devices(llmprof_trace *trace) {
 static bool take_text(const llmprof_trace *trace, const char *name,
                       char **text) {
   size_t size;
-  const llmprof_shelf *shelf = &trace->image.shelf;
-  const char *bytes = shelf->find(shelf->user, name, &size);
+  const llmprof_cache_store *store = &trace->snapshot.store;
+  const char *bytes = store->find(store->user, name, &size);
   if (!bytes) return true;
-  if (!shelf->is_sound(shelf->user, name)) return false;
+  if (!store->is_sound(store->user, name)) return false;
   *text = llmprof_memdup(bytes, size);
   return *text != NULL;
 }
@@ -231,39 +232,40 @@ static bool take_facts(llmprof_trace *trace, const llmprof_facts *f) {
 }
 
 /* The column that lies there; NULL: there is none. */
-static const void *column_at(llmprof_image *image,
+static const void *column_at(llmprof_snapshot *snapshot,
                              const llmprof_array_spec *spec, size_t rows,
                              size_t number) {
-  const llmprof_shelf *shelf = &image->shelf;
+  const llmprof_cache_store *store = &snapshot->store;
   char name[LLMPROF_CODES_NAME];
-  llmprof_values_image lies;
+  llmprof_values_snapshot lies;
   llmprof_codes_name(name, spec->name);
-  lies.blocks = shelf->find(shelf->user, spec->name, &lies.blocks_size);
-  lies.codes = shelf->find(shelf->user, name, &lies.codes_size);
+  lies.blocks = store->find(store->user, spec->name, &lies.blocks_size);
+  lies.codes = store->find(store->user, name, &lies.codes_size);
   if (!lies.blocks || !lies.codes) return NULL;
-  return image->values[number] = llmprof_values_take(&lies, rows);
+  return snapshot->values[number] = llmprof_values_take(&lies, rows);
 }
 
 /* The same of an array. */
-static const void *array_at(const llmprof_image *image,
+static const void *array_at(const llmprof_snapshot *snapshot,
                             const llmprof_array_spec *spec, size_t rows) {
   size_t size;
-  const void *data = image->shelf.find(image->shelf.user, spec->name, &size);
+  const void *data =
+      snapshot->store.find(snapshot->store.user, spec->name, &size);
   return data && size == rows * spec->width ? data : NULL;
 }
 
 /* Point at the arrays of a piece, if all are there. */
 static bool point(llmprof_trace *trace, int piece) {
-  llmprof_image *image = &trace->image;
+  llmprof_snapshot *snapshot = &trace->snapshot;
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     if (spec->piece != piece) continue;
     size_t rows = llmprof_array_rows(trace, spec->rows);
-    const void *data = spec->width ? array_at(image, spec, rows)
-                                   : column_at(image, spec, rows, i);
+    const void *data = spec->width ? array_at(snapshot, spec, rows)
+                                   : column_at(snapshot, spec, rows, i);
     if (!data) return false;
     llmprof_array_set(trace, spec->at, data);
-    image->borrowed |= (uint64_t)1 << i;
+    snapshot->borrowed |= (uint64_t)1 << i;
   }
   return true;
 }
@@ -273,11 +275,11 @@ static bool point_all(llmprof_trace *trace, uint64_t pieces) {
   for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
     if (!(pieces >> piece & 1)) continue;
     if (!point(trace, piece)) return false;
-    trace->image.pieces[piece] = true;
+    trace->snapshot.pieces[piece] = true;
     if (piece < LLMPROF_PARTS)
-      llmprof_trace_promise(trace, (llmprof_part)piece);
+      llmprof_trace_expect_rows(trace, (llmprof_part)piece);
   }
-  if (trace->image.pieces[LLMPROF_PART_OPS])
+  if (trace->snapshot.pieces[LLMPROF_PART_OPS])
     trace->builder->kind = LLMPROF_GRAPH; /* of the last that was added */
   return true;
 }
@@ -303,7 +305,7 @@ static bool counts_what_is_there(const llmprof_facts *f) {
 static bool take_all(llmprof_trace *trace) {
   size_t count;
   const llmprof_facts *f =
-      records(&trace->image.shelf, "facts", sizeof(llmprof_facts), &count);
+      records(&trace->snapshot.store, "facts", sizeof(llmprof_facts), &count);
   return f && count == 1 && counts_what_is_there(f) && take_strings(trace) &&
          take_facts(trace, f) && take_processes(trace) && take_threads(trace) &&
          take_places(trace) && take_interned(trace, "shapes", &trace->shapes) &&
@@ -313,35 +315,37 @@ static bool take_all(llmprof_trace *trace) {
 }
 
 static const llmprof_reader *
-reader_of(const llmprof_shelf *shelf,
+reader_of(const llmprof_cache_store *store,
           const llmprof_reader *(*named)(const char *name)) {
   size_t size;
-  const char *name = records(shelf, "reader", 1, &size);
+  const char *name = records(store, "reader", 1, &size);
   const llmprof_reader *reader =
       name && size && !name[size - 1] ? named(name) : NULL;
   return reader && reader->load ? reader : NULL;
 }
 
-llmprof_trace *llmprof_trace_from_shelf(
-    const char *path, llmprof_shelf shelf,
+llmprof_trace *llmprof_trace_from_cache(
+    const char *path, llmprof_cache_store store,
     const llmprof_reader *(*reader_named)(const char *name)) {
-  const llmprof_reader *reader = reader_of(&shelf, reader_named);
+  const llmprof_reader *reader = reader_of(&store, reader_named);
   if (!reader || (reader->check && !reader->check(path, NULL))) return NULL;
   llmprof_trace *trace = llmprof_trace_new_bare(path, NULL);
   if (!trace) return NULL;
   trace->reader = reader;
-  llmprof_trace_set_shelf(trace, &shelf);
+  llmprof_trace_set_cache_store(trace, &store);
   if (take_all(trace)) return trace;
-  llmprof_trace_set_shelf(trace, NULL);
+  llmprof_trace_set_cache_store(trace, NULL);
   llmprof_trace_close(trace);
   return NULL;
 }
 
-void llmprof_trace_set_shelf(llmprof_trace *trace, const llmprof_shelf *shelf) {
-  trace->image.has_shelf = shelf != NULL;
-  trace->image.shelf = shelf ? *shelf : (llmprof_shelf){0};
+void llmprof_trace_set_cache_store(llmprof_trace *trace,
+                                   const llmprof_cache_store *store) {
+  trace->snapshot.has_store = store != NULL;
+  trace->snapshot.store = store ? *store : (llmprof_cache_store){0};
 }
 
-const llmprof_shelf *llmprof_trace_shelf(const llmprof_trace *trace) {
-  return trace->image.has_shelf ? &trace->image.shelf : NULL;
+const llmprof_cache_store *
+llmprof_trace_cache_store(const llmprof_trace *trace) {
+  return trace->snapshot.has_store ? &trace->snapshot.store : NULL;
 }

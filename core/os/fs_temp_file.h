@@ -1,6 +1,6 @@
 /* Shared by the fs_*.c files and what writes files piece by piece. */
-#ifndef LLMPROF_FS_DRAFT_H
-#define LLMPROF_FS_DRAFT_H
+#ifndef LLMPROF_FS_TEMP_FILE_H
+#define LLMPROF_FS_TEMP_FILE_H
 
 #include <limits.h>
 #include <sys/types.h>
@@ -36,22 +36,22 @@ bool llmprof_fs_is_temp_name(const char *name);
 bool llmprof_fs_hold(int fd);
 
 /* A file being written; write to fd. */
-typedef struct fs_draft {
+typedef struct fs_temp_file {
   const char *path; /* borrowed */
   fs_entry entry;
   char temp[FS_TEMP_SIZE]; /* "": it has no name, so that nothing stays of it
                               whatever happens to us */
   int fd;
   bool soon; /* put in place without a wait for the disk */
-} fs_draft;
+} fs_temp_file;
 
 /* mode: permission bits to give; NULL for those of the file that is replaced,
  * or what the umask leaves. On failure there is nothing to discard. */
-bool llmprof_fs_draft_open(fs_draft *draft, const char *path,
-                           const mode_t *mode, llmprof_error *err);
+bool llmprof_fs_temp_file_open(fs_temp_file *temp_file, const char *path,
+                               const mode_t *mode, llmprof_error *err);
 
 /* Put it in place, or discard it. */
-bool llmprof_fs_draft_commit(fs_draft *draft, llmprof_error *err);
-void llmprof_fs_draft_discard(fs_draft *draft);
+bool llmprof_fs_temp_file_commit(fs_temp_file *temp_file, llmprof_error *err);
+void llmprof_fs_temp_file_discard(fs_temp_file *temp_file);
 
 #endif

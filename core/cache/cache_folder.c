@@ -1,4 +1,4 @@
-#include "cache/cache_room.h"
+#include "cache/cache_folder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static bool make_folder(const char *folder, llmprof_error *err) {
          llmprof_fail_errno(err, errno, "%s", folder);
 }
 
-llmprof_lock *llmprof_cache_room_hold(const char *folder, llmprof_error *err) {
+llmprof_lock *llmprof_cache_folder_hold(const char *folder,
+                                        llmprof_error *err) {
   if (!make_folder(folder, err)) return NULL;
   return llmprof_lock_take(folder, false, err);
 }
@@ -107,9 +108,9 @@ static bool remove_oldest(kept_files *files, uint64_t most,
   return true;
 }
 
-bool llmprof_cache_room_make(const char *folder, const char *except,
-                             uint64_t bytes, uint64_t most,
-                             llmprof_error *err) {
+bool llmprof_cache_folder_make_space(const char *folder, const char *except,
+                                     uint64_t bytes, uint64_t most,
+                                     llmprof_error *err) {
   if (bytes > most)
     return llmprof_fail(err, LLMPROF_LIMIT, "%s: larger than a cache may be",
                         except);

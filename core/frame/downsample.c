@@ -4,7 +4,7 @@
 
 #include "base/interrupt.h"
 #include "frame/cells.h"
-#include "frame/outline.h"
+#include "frame/downsample.h"
 
 /* The bin of a place; `count` when it is outside. */
 static size_t bin_at(double place, double low, double high, size_t count) {
@@ -20,9 +20,9 @@ static void add(llmprof_bin *bin, double value) {
   bin->count++;
 }
 
-bool llmprof_frame_outline(llmprof_frame *frame, size_t x, size_t y, double low,
-                           double high, llmprof_bin *bins, size_t count,
-                           llmprof_error *err) {
+bool llmprof_frame_downsample(llmprof_frame *frame, size_t x, size_t y,
+                              double low, double high, llmprof_bin *bins,
+                              size_t count, llmprof_error *err) {
   const llmprof_column *values = llmprof_frame_column(frame, y, err);
   const llmprof_column *places = NULL;
   if (values && x != SIZE_MAX) places = llmprof_frame_column(frame, x, err);

@@ -1,6 +1,6 @@
 /* What a column looks like, in a few bins. */
-#ifndef LLMPROF_OUTLINE_H
-#define LLMPROF_OUTLINE_H
+#ifndef LLMPROF_DOWNSAMPLE_H
+#define LLMPROF_DOWNSAMPLE_H
 
 #include "llmprof/frame.h"
 
@@ -14,8 +14,8 @@ typedef struct llmprof_bin {
 /* What column `y` of numbers looks like over column `x` (SIZE_MAX: over the
  * numbers of rows, from 0), from `low` up to and with `high` in `count` bins of
  * equal width: bins[count]. Rows that lack either value are left out. */
-bool llmprof_frame_outline(llmprof_frame *frame, size_t x, size_t y, double low,
-                           double high, llmprof_bin *bins, size_t count,
-                           llmprof_error *err);
+bool llmprof_frame_downsample(llmprof_frame *frame, size_t x, size_t y,
+                              double low, double high, llmprof_bin *bins,
+                              size_t count, llmprof_error *err);
 
 #endif

@@ -16,13 +16,13 @@ typedef struct sweeping {
 } sweeping;
 
 /* What is found, into those of these that are there. */
-typedef struct pauses {
+typedef struct idle_intervals {
   uint32_t *took;
   int64_t *start, *end, *length;
   size_t count;
   bool fits;    /* all took less than UINT32_MAX */
   int64_t last; /* the latest end so far; ABSENT: nothing ran yet */
-} pauses;
+} idle_intervals;
 
 /* More than 64 bits, as only a broken file has them, are absent. */
 static int64_t length_of(int64_t start, int64_t end) {
@@ -30,7 +30,7 @@ static int64_t length_of(int64_t start, int64_t end) {
   return __builtin_sub_overflow(end, start, &length) ? LLMPROF_ABSENT : length;
 }
 
-static void add_pause(pauses *p, int64_t start, int64_t end) {
+static void add_idle(idle_intervals *p, int64_t start, int64_t end) {
   uint64_t took = (uint64_t)end - (uint64_t)start;
   if (p->took) p->took[p->count] = (uint32_t)took;
   if (p->start) p->start[p->count] = start;
@@ -40,7 +40,7 @@ static void add_pause(pauses *p, int64_t start, int64_t end) {
   p->fits &= took < UINT32_MAX;
 }
 
-static void sweep_block(pauses *p, uint64_t shortest,
+static void sweep_block(idle_intervals *p, uint64_t shortest,
                         const llmprof_visit_block *b) {
   int64_t last = p->last;
   for (size_t i = 0; i < b->count; i++) {
@@ -48,13 +48,13 @@ static void sweep_block(pauses *p, uint64_t shortest,
     if (start == LLMPROF_ABSENT || end <= start) continue;
     if (last == LLMPROF_ABSENT) last = start;
     if (start > last && (uint64_t)start - (uint64_t)last >= shortest)
-      add_pause(p, last, start);
+      add_idle(p, last, start);
     last = end > last ? end : last;
   }
   p->last = last;
 }
 
-static bool sweep(pauses *p, const sweeping *s, llmprof_error *err) {
+static bool sweep(idle_intervals *p, const sweeping *s, llmprof_error *err) {
   const llmprof_visit v = {&s->start, &s->end, s->order, s->rows};
   p->fits = true;
   p->last = LLMPROF_ABSENT;
@@ -79,19 +79,19 @@ static int64_t *room_for(llmprof_frame *frame, llmprof_column *column) {
 
 static bool load_starts(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
-  pauses p = {.start = room_for(frame, column)};
+  idle_intervals p = {.start = room_for(frame, column)};
   return p.start ? sweep(&p, user, err) : llmprof_fail_nomem(err);
 }
 
 static bool load_ends(llmprof_frame *frame, llmprof_column *column, void *user,
                       llmprof_error *err) {
-  pauses p = {.end = room_for(frame, column)};
+  idle_intervals p = {.end = room_for(frame, column)};
   return p.end ? sweep(&p, user, err) : llmprof_fail_nomem(err);
 }
 
 static bool load_lengths(llmprof_frame *frame, llmprof_column *column,
                          void *user, llmprof_error *err) {
-  pauses p = {.length = room_for(frame, column)};
+  idle_intervals p = {.length = room_for(frame, column)};
   return p.length ? sweep(&p, user, err) : llmprof_fail_nomem(err);
 }
 
@@ -127,7 +127,7 @@ static llmprof_frame *new_frame(const llmprof_frame *of, const sweeping *s,
 }
 
 static llmprof_frame *make_frame(const llmprof_frame *of, const sweeping *s,
-                                 pauses *p, llmprof_error *err) {
+                                 idle_intervals *p, llmprof_error *err) {
   sweeping *kept;
   llmprof_frame *frame = new_frame(of, s, p->count, &kept);
   if (!frame) return llmprof_fail_nomem(err), NULL;
@@ -144,16 +144,17 @@ static uint32_t *trimmed(uint32_t *took, size_t count) {
   return less ? less : took;
 }
 
-llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
-                                    size_t end_column, int64_t shortest,
-                                    llmprof_error *err) {
+llmprof_frame *llmprof_frame_idle_intervals(llmprof_frame *frame,
+                                            size_t start_column,
+                                            size_t end_column, int64_t shortest,
+                                            llmprof_error *err) {
   llmprof_visit v;
   llmprof_frame *made = NULL;
   if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
     return NULL;
   const sweeping s = {*v.start, *v.end, v.order, v.rows,
                       shortest > 0 ? (uint64_t)shortest : 1};
-  pauses p = {.took = llmprof_alloc(v.rows, sizeof *p.took)};
+  idle_intervals p = {.took = llmprof_alloc(v.rows, sizeof *p.took)};
   if (!p.took) return llmprof_fail_nomem(err), NULL;
   if (sweep(&p, &s, err)) {
     p.took = trimmed(p.took, p.count);

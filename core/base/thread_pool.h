@@ -1,0 +1,73 @@
+/* Loops whose parts run on several threads, with the same result for any number
+ * of them: the results of parts are taken in order. Threads live as long as a
+ * loop or a task; what they use belongs to the caller. Private to the core. */
+#ifndef LLMPROF_THREAD_POOL_H
+#define LLMPROF_THREAD_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "llmprof/error.h"
+
+/* Does part `part`, of those below `parts`; `worker` is below the size of the
+ * pool and one thread's at a time, so that each worker may have its own buffer.
+ * False with err filled ends the loop. */
+typedef bool (*llmprof_parallel_step)(void *user, size_t worker, size_t part,
+                                      llmprof_error *err);
+
+typedef struct llmprof_parallel_loop {
+  size_t parts;
+  llmprof_parallel_step work; /* several at once, begun in order */
+  llmprof_parallel_step take; /* after it, one at a time, in order; or NULL */
+  void *user;
+  size_t ahead; /* 0: whoever did a part takes it, and waits for its turn; else
+                   so many parts, LLMPROF_PARALLEL_AHEAD at most, may be begun
+                   that were not taken, and any worker takes them: what a
+                   part made lies in slot part % ahead */
+} llmprof_parallel_loop;
+
+enum {
+  LLMPROF_PARALLEL_AHEAD = 128
+};
+
+/* Workers for so many parts: as LLMPROF_BOUND_THREADS says, or as the machine
+ * has processors, less those of processes that were forked; 1 within a loop. */
+size_t llmprof_thread_pool_size(size_t parts);
+
+/* The caller is worker 0; threads that cannot be started are done without. On
+ * failure the error is that of the first part that failed, and nothing that
+ * comes after it was taken. Signals are left to the caller's thread. */
+bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
+                          llmprof_error *err);
+
+/* Does the rows from `first` up to `end`; it cannot fail. */
+typedef void (*llmprof_parallel_rows_step)(void *user, size_t first,
+                                           size_t end);
+
+/* All rows, in stretches that begin at multiples of LLMPROF_PARALLEL_ROWS: on
+ * several threads where there are many. */
+enum {
+  LLMPROF_PARALLEL_ROWS = 1 << 16
+};
+void llmprof_parallel_rows(size_t rows, llmprof_parallel_rows_step step,
+                           void *user);
+
+/* Work that runs while the caller goes on. */
+typedef struct llmprof_task {
+  bool (*work)(void *user, llmprof_error *err);
+  void *user;
+  pthread_t thread; /* these are of the two below */
+  bool is_begun, ok;
+  llmprof_error error;
+} llmprof_task;
+
+/* On a thread of its own, of those that there may be; without one nothing is
+ * done yet. The struct stays where it is until the end, and no process is
+ * forked before that. */
+void llmprof_task_begin(llmprof_task *task);
+
+/* What it returned, once it is done. */
+bool llmprof_task_end(llmprof_task *task, llmprof_error *err);
+
+#endif
