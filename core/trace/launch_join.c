@@ -112,8 +112,8 @@ static void join_block(join *j, size_t first, size_t count, int64_t *calls) {
     if (!i || places[i] != places[i - 1])
       place = llmprof_intern_get(&j->trace->places, (uint32_t)places[i]);
     int64_t key = key_of(place->process, ids[i]);
-    calls[i] = key == LLMPROF_ABSENT ? LLMPROF_ABSENT
-                                     : llmprof_widen(call_of(j, key));
+    calls[i] =
+        key == LLMPROF_ABSENT ? LLMPROF_ABSENT : llmprof_widen(call_of(j, key));
   }
 }
 
