@@ -73,18 +73,27 @@ static bool sort_calls(join *j) {
 /* ---- the join ---- */
 
 enum {
-  NEAR = 64 /* calls that are passed one by one */
+  NEAR = 8 /* calls that are passed one by one */
 };
 
-/* The first call in order whose key is not less. */
-static size_t search(const join *j, int64_t key) {
-  const llmprof_values *ids = j->trace->calls.correlation;
-  size_t low = 0, high = j->count;
+static int64_t key_at(const join *j, size_t n) {
+  return j->rows
+             ? j->keys[j->rows[n]]
+             : j->process | llmprof_values_get(j->trace->calls.correlation, n);
+}
+
+/* From the n-th call in order on, the first whose key is not less: by steps
+ * that double, then by halves. */
+static size_t search(const join *j, size_t n, int64_t key) {
+  size_t low = n, high = n;
+  for (size_t step = 1; high < j->count && key_at(j, high) < key; step *= 2) {
+    low = high + 1;
+    high += step;
+  }
+  if (high > j->count) high = j->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    int64_t there = j->rows ? j->keys[j->rows[middle]]
-                            : j->process | llmprof_values_get(ids, middle);
-    if (there < key)
+    if (key_at(j, middle) < key)
       low = middle + 1;
     else
       high = middle;
@@ -94,9 +103,9 @@ static size_t search(const join *j, int64_t key) {
 
 /* Mostly a few calls behind the last. */
 static inline uint32_t call_of(join *j, int64_t key) {
-  if (key < j->last) go_to(j, search(j, key));
+  if (key < j->last) go_to(j, search(j, 0, key));
   for (size_t passed = 0; j->there < key; passed++)
-    go_to(j, passed < NEAR ? j->at + 1 : search(j, key));
+    go_to(j, passed < NEAR ? j->at + 1 : search(j, j->at, key));
   j->last = key;
   if (j->there != key) return LLMPROF_NONE;
   return j->rows ? j->rows[j->at] : (uint32_t)j->at;
