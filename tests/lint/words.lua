@@ -10,7 +10,7 @@ end
 
 -- What no part of an identifier, between underscores, may be.
 local IDENTIFIERS = set [[ crew aside shelf shelve gallop outline pile twins promise
-  promised pauses ledger tally survey joint dealt scene gist ]]
+  promised pauses draft emptying ledger tally survey joint dealt scene gist ]]
 
 -- What no file may be called: these alone, and the words above.
 local FILES = set [[ alone joint book survey tally pair following ends narrow met shares scene
