@@ -89,8 +89,8 @@ local function find_instances(trace, declared)
     instances[row] = { stage = name, parent = parents[name] or nil,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
-      tid = found:get(row, "tid"),
-      thread = ("%s %s"):format(found:get(row, "pid"), found:get(row, "tid")), style = found:get(row, "style"),
+      tid = found:get(row, "tid"), style = found:get(row, "style"),
+      thread = ("%s %s"):format(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
