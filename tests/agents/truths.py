@@ -79,8 +79,13 @@ class Capture:
                 for span in self.rows(f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_{table}")]
 
     def longest_gap(self) -> int:
-        busy = union(self.operations())
-        return max(later[0] - before[1] for before, later in zip(busy, busy[1:]))
+        """Cut where a repeat begins: what lies before it is no part of it."""
+        busy, longest = union(self.operations()), 0
+        begins = [span[0] for span in self.ranges("prefill")]
+        for before, later in zip(busy, busy[1:]):
+            cuts = [before[1], *(at for at in begins if before[1] < at < later[0]), later[0]]
+            longest = max(longest, *(b - a for a, b in zip(cuts, cuts[1:])))
+        return longest
 
     def busy_ns(self, text: str) -> float:
         """Mean time in which the kernels that a range launched ran."""
