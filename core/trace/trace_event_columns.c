@@ -106,17 +106,17 @@ static int64_t projected_range_duration(const llmprof_trace *t, size_t row) {
   }
 
 #define OF_CALLER(name, getter) \
-  { name, NULL, LLMPROF_U32, .in = {{AT(calls.thread)}}, .get = getter }
+  { name, NULL, LLMPROF_U32, .in = {{.of = AT(calls.thread)}}, .get = getter }
 
 const llmprof_column_spec llmprof_api_columns[] = {
-    {"name", NULL, LLMPROF_STRING_ID, .in = {{AT(calls.name)}}},
-    {"start", "ns", LLMPROF_I64, .in = {{AT(calls.start)}}},
+    {"name", NULL, LLMPROF_STRING_ID, .in = {{.of = AT(calls.name)}}},
+    {"start", "ns", LLMPROF_I64, .in = {{.of = AT(calls.start)}}},
     {"end", "ns", LLMPROF_I64, .function = llmprof_ends,
-     .in = {{AT(calls.start)}, {AT(calls.duration)}}},
-    {"duration", "ns", LLMPROF_I64, .in = {{AT(calls.duration)}}},
+     .in = {{.of = AT(calls.start)}, {.of = AT(calls.duration)}}},
+    {"duration", "ns", LLMPROF_I64, .in = {{.of = AT(calls.duration)}}},
     OF_CALLER("pid", llmprof_thread_pid),
     OF_CALLER("tid", llmprof_thread_tid),
-    {"correlation", NULL, LLMPROF_U32, .in = {{AT(calls.correlation)}}},
+    {"correlation", NULL, LLMPROF_U32, .in = {{.of = AT(calls.correlation)}}},
     {0},
 };
 

@@ -111,12 +111,15 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
 
 /* ---- the tables ---- */
 
-#define OF_PLACE(name) \
-  { #name, NULL, LLMPROF_U32, .in = {{AT(ops.place) } }, .get = place_##name }
-#define OF_SHAPE(name, unit, getter)                                    \
-  {                                                                     \
-    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                    \
-                             .in = {{AT(details.shape)}}, .get = getter \
+#define OF_PLACE(name)                                       \
+  {                                                          \
+#name, NULL, LLMPROF_U32,                                \
+        .in = {{.of = AT(ops.place) } }, .get = place_##name \
+  }
+#define OF_SHAPE(name, unit, getter)                                          \
+  {                                                                           \
+    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                          \
+                             .in = {{.of = AT(details.shape)}}, .get = getter \
   }
 #define OF_LINK(name, type, getter)                                        \
   {                                                                        \
@@ -138,77 +141,77 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                              .get = llmprof_thread_##what \
   }
 
-#define OP_NAME                                               \
-  {                                                           \
-    "name", NULL, LLMPROF_STRING_ID, .in = { {AT(ops.name)} } \
+#define OP_NAME                                                     \
+  {                                                                 \
+    "name", NULL, LLMPROF_STRING_ID, .in = { {.of = AT(ops.name)} } \
   }
 
-#define OP_DURATION                                             \
-  {                                                             \
-    "duration", "ns", LLMPROF_I64, .in = { {AT(ops.duration)} } \
+#define OP_DURATION                                                   \
+  {                                                                   \
+    "duration", "ns", LLMPROF_I64, .in = { {.of = AT(ops.duration)} } \
   }
 
-#define OPERATION_COLUMNS                                                 \
-  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,          \
-      {"start", "ns", LLMPROF_I64, .in = {{AT(ops.start)}}},              \
-      {"end", "ns", LLMPROF_I64, .function = llmprof_ends,                \
-       .in = {{AT(ops.start)}, {AT(ops.duration)}}},                      \
-      OP_DURATION, OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream), \
-      OF_PLACE(pid),                                                      \
-      {"correlation", NULL, LLMPROF_U32, .in = {{AT(ops.correlation)}}},  \
-      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,             \
-       .in = {{AT(attribution.call)}}},                                   \
-      OF_LAUNCH("api", NULL, LLMPROF_STRING_ID, name),                    \
-      OF_LAUNCH("api_start", "ns", LLMPROF_I64, start),                   \
-      {"api_end",                                                         \
-       "ns",                                                              \
-       LLMPROF_I64,                                                       \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .function = llmprof_ends,                                          \
-       .in = {LAUNCH(start), LAUNCH(duration)}},                          \
-      OF_LAUNCH("api_time", "ns", LLMPROF_I64, duration),                 \
-      {"queue_time",                                                      \
-       "ns",                                                              \
-       LLMPROF_I64,                                                       \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .function = queue_times,                                           \
-       .in = {LAUNCH(start), LAUNCH(duration), {AT(ops.start)}}},         \
-      {"launch_time",                                                     \
-       "ns",                                                              \
-       LLMPROF_I64,                                                       \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .function = launch_times,                                          \
-       .in = {LAUNCH(start),                                              \
-              LAUNCH(duration),                                           \
-              {AT(ops.start)},                                            \
-              {AT(ops.duration)}}},                                       \
-      {"delay",                                                           \
-       "ns",                                                              \
-       LLMPROF_I64,                                                       \
-       .needs = NEEDS_ATTRIBUTION,                                        \
-       .function = delays,                                                \
-       .in = {LAUNCH(start), {AT(ops.start)}}},                           \
-      OF_LAUNCHER("launch_pid", pid), OF_LAUNCHER("launch_tid", tid),     \
-      OF_LINK("range", LLMPROF_U32, link_range),                          \
+#define OPERATION_COLUMNS                                                      \
+  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,               \
+      {"start", "ns", LLMPROF_I64, .in = {{.of = AT(ops.start)}}},             \
+      {"end", "ns", LLMPROF_I64, .function = llmprof_ends,                     \
+       .in = {{.of = AT(ops.start)}, {.of = AT(ops.duration)}}},               \
+      OP_DURATION, OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream),      \
+      OF_PLACE(pid),                                                           \
+      {"correlation", NULL, LLMPROF_U32, .in = {{.of = AT(ops.correlation)}}}, \
+      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,                  \
+       .in = {{.of = AT(attribution.call)}}},                                  \
+      OF_LAUNCH("api", NULL, LLMPROF_STRING_ID, name),                         \
+      OF_LAUNCH("api_start", "ns", LLMPROF_I64, start),                        \
+      {"api_end",                                                              \
+       "ns",                                                                   \
+       LLMPROF_I64,                                                            \
+       .needs = NEEDS_ATTRIBUTION,                                             \
+       .function = llmprof_ends,                                               \
+       .in = {LAUNCH(start), LAUNCH(duration)}},                               \
+      OF_LAUNCH("api_time", "ns", LLMPROF_I64, duration),                      \
+      {"queue_time",                                                           \
+       "ns",                                                                   \
+       LLMPROF_I64,                                                            \
+       .needs = NEEDS_ATTRIBUTION,                                             \
+       .function = queue_times,                                                \
+       .in = {LAUNCH(start), LAUNCH(duration), {.of = AT(ops.start)}}},        \
+      {"launch_time",                                                          \
+       "ns",                                                                   \
+       LLMPROF_I64,                                                            \
+       .needs = NEEDS_ATTRIBUTION,                                             \
+       .function = launch_times,                                               \
+       .in = {LAUNCH(start),                                                   \
+              LAUNCH(duration),                                                \
+              {.of = AT(ops.start)},                                           \
+              {.of = AT(ops.duration)}}},                                      \
+      {"delay",                                                                \
+       "ns",                                                                   \
+       LLMPROF_I64,                                                            \
+       .needs = NEEDS_ATTRIBUTION,                                             \
+       .function = delays,                                                     \
+       .in = {LAUNCH(start), {.of = AT(ops.start)}}},                          \
+      OF_LAUNCHER("launch_pid", pid), OF_LAUNCHER("launch_tid", tid),          \
+      OF_LINK("range", LLMPROF_U32, link_range),                               \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
     {"kind", NULL, LLMPROF_STRING_ID, .get = op_kind},
-    {"bytes", "bytes", LLMPROF_I64, .in = {{AT(ops.bytes)}}},
-    {"direction", NULL, LLMPROF_STRING_ID, .in = {{AT(ops.copy_kind)}},
+    {"bytes", "bytes", LLMPROF_I64, .in = {{.of = AT(ops.bytes)}}},
+    {"direction", NULL, LLMPROF_STRING_ID, .in = {{.of = AT(ops.copy_kind)}},
      .get = direction},
-    {"host_memory", NULL, LLMPROF_STRING_ID, .in = {{AT(ops.host_memory)}},
-     .get = host_memory},
+    {"host_memory", NULL, LLMPROF_STRING_ID,
+     .in = {{.of = AT(ops.host_memory)}}, .get = host_memory},
     {0},
 };
 
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
     {"short_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .in = {{AT(details.short_name)}}},
+     .in = {{.of = AT(details.short_name)}}},
     {"mangled_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .in = {{AT(details.mangled_name)}}},
+     .in = {{.of = AT(details.mangled_name)}}},
     OF_SHAPE("grid_x", NULL, shape_grid_x),
     OF_SHAPE("grid_y", NULL, shape_grid_y),
     OF_SHAPE("grid_z", NULL, shape_grid_z),
@@ -219,7 +222,7 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
     OF_SHAPE("static_shared", "bytes", shape_static_shared),
     OF_SHAPE("dynamic_shared", "bytes", shape_dynamic_shared),
     {"graph_node", NULL, LLMPROF_I64, .needs = NEEDS_DETAILS,
-     .in = {{AT(details.graph_node)}}},
+     .in = {{.of = AT(details.graph_node)}}},
     {0},
 };
 

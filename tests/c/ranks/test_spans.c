@@ -84,7 +84,7 @@ static void test_cover(void **state) {
   (void)state;
   llmprof_error err;
   llmprof_interval of_one[] = {{0, 12}, {15, 35}};
-  llmprof_intervals none = {NULL}, one = {of_one, 2};
+  llmprof_intervals none = {NULL, 0}, one = {of_one, 2};
   const llmprof_intervals *sets[] = {&none, &one};
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
