@@ -142,6 +142,14 @@ local function most_of(results, rule, finding, stage, time)
 end
 
 
+-- A gain in GPU time as time in which a GPU works: several GPUs, or streams, that work at once
+-- are done sooner by their part of it.
+local function in_busy_time(gain, stage)
+  if stage.gpu_time_ns <= stage.gpu_busy_ns then return gain end
+  return gain * stage.gpu_busy_ns / stage.gpu_time_ns
+end
+
+
 -- Cut a gain to what there is to gain; a gain in a stage that was not measured
 -- cannot be said.
 local function bound_gain(results, rule, finding)
@@ -151,6 +159,9 @@ local function bound_gain(results, rule, finding)
     return
   end
   local time, source = evidence.stage_time(results, stage)
+  if finding.spends == "gpu" and not rule.in_waiting then
+    finding.gain_ns = in_busy_time(finding.gain_ns, stage)
+  end
   finding.gain_ns = math.max(math.min(finding.gain_ns,
     most_of(results, rule, finding, stage, time)), 0)
   finding.of_ns, finding.of = time, source
@@ -279,7 +290,7 @@ local function gains_by_stage(results, list)
 end
 
 
--- A stage's time is given back once, whoever takes it: a sentence; nil where no stage has
+-- A stage's time is given back once, whichever move takes it: a sentence; nil where no stage has
 -- several gains.
 local function note_of(results, list)
   local said = {}
