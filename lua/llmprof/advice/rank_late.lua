@@ -18,16 +18,19 @@ end
 
 -- Of two it is one that waits.
 local function title_of(record, made)
-  if #record.ranks ~= 2 then return ("the other ranks wait for rank %d"):format(made.rank) end
-  local other = record.ranks[1].rank == made.rank and record.ranks[2] or record.ranks[1]
-  return ("rank %d waits for rank %d"):format(other.rank, made.rank)
+  local who = "the other ranks wait"
+  if #record.ranks == 2 then
+    local other = record.ranks[1].rank == made.rank and record.ranks[2] or record.ranks[1]
+    who = ("rank %d waits"):format(other.rank)
+  end
+  return ("%s for rank %d%s"):format(who, made.rank, made.phase and " in " .. made.phase or "")
 end
 
 
 local function lateness(made)
   local waiting = 0
   for _, own in ipairs(made.ranks) do waiting = waiting + own.waiting_ns / #made.ranks end
-  return evidence.note(evidence.TIMELINE, "ranks wait %s of a step in its collectives on the mean, "
+  return evidence.note(evidence.TIMELINE, "ranks wait %s of a step in its collectives on average, "
     .. "%s of that for rank %d, which comes %s after the next to last", evidence.time(waiting),
     evidence.percent(made.share), made.rank, evidence.time(made.late_ns))
 end

@@ -135,7 +135,7 @@ local function orphans(state)
   return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
-    fix = "they are in no stage: launched before the capture began, or their calls were "
+    fix = "they were launched before the capture began, or their calls were "
       .. "filtered out (nsys.trace=[cuda,nvtx] takes them)" }
 end
 

@@ -26,8 +26,8 @@ describe("advice rank_late", function()
 
   it("holds the rank against the next slowest", function()
     assert.equal([[
-rank 0 waits for rank 1 (decode, confidence high)
-- ranks wait 1.00 ms of a step in its collectives on the mean, 90 % of that for rank 1, which comes 2.00 ms after the next to last (timeline)
+rank 0 waits for rank 1 in decode (decode, confidence high)
+- ranks wait 1.00 ms of a step in its collectives on average, 90 % of that for rank 1, which comes 2.00 ms after the next to last (timeline)
 - rank 1 came late: its GPU had nothing to do for 5 ms longer before it: the CPU launched later (timeline)
 - CPU time of a step, its range less what waits for the GPU: rank 0 1.50 ms, rank 1 2.00 ms (timeline)
 try: look at what the CPU of rank 1's process does there that others do not: launches of its own, an uneven division of layers, experts, heads or requests; its cores and their NUMA node (numactl, taskset), and other processes on them
@@ -54,8 +54,8 @@ gain: 500000 of 100000000 ns, gpu, if rank 1 needs no more time for a step than 
   it("finds each phase in which a rank is late", function()
     local text = said("rank_late", record(late(), { late = { late { phase = "mixed" }, late() } }),
       { stages = { support.decode { steps = 1 }, support.decode { name = "mixed" } } })
-    assert.truthy(text:find("rank 0 waits for rank 1 (mixed", 1, true))
-    assert.truthy(text:find("rank 0 waits for rank 1 (decode", 1, true))
+    assert.truthy(text:find("rank 0 waits for rank 1 in mixed (mixed", 1, true))
+    assert.truthy(text:find("rank 0 waits for rank 1 in decode (decode", 1, true))
   end)
 
   it("comes back at once, also where the GPU waits for the CPU", function()

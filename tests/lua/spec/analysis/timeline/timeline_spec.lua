@@ -203,7 +203,7 @@ call 20 22 id=2 cudaLaunchKernel
       { name = "launches", level = "problem", text = "5 kernel launches, 2 without a kernel",
         fix = "let the workload synchronise before it exits; capture a shorter range" },
       { name = "orphans", level = "problem", text = "1 of 4 GPU operations have no API call",
-        fix = "they are in no stage: launched before the capture began, or their calls were "
+        fix = "they were launched before the capture began, or their calls were "
       .. "filtered out (nsys.trace=[cuda,nvtx] takes them)" },
       { name = "processes", level = "warning",
         text = "1 of 2 processes that used CUDA have no GPU work: 20",
