@@ -5,7 +5,7 @@
 #include "llmprof/alloc.h"
 
 /* Were `bytes` or more asked for, in blocks of a mebibyte or more, since this
- * was last true? For whoever keeps what is garbage by now. */
+ * was last true? For owners of what may be garbage by now. */
 bool llmprof_alloc_asked(size_t bytes);
 
 /* Copies, NULL when out of memory. Free with llmprof_free. */

@@ -21,17 +21,17 @@ typedef struct llmprof_parallel_loop {
   llmprof_parallel_step work; /* several at once, begun in order */
   llmprof_parallel_step take; /* after it, one at a time, in order; or NULL */
   void *user;
-  size_t ahead; /* 0: whoever did a part takes it, and waits for its turn; else
-                   so many parts, LLMPROF_PARALLEL_AHEAD at most, may be begun
-                   that were not taken, and any worker takes them: what a
-                   part made lies in slot part % ahead */
+  size_t ahead; /* 0: the worker that did a part takes it, and waits for its
+                   turn; else at most this many parts (LLMPROF_PARALLEL_AHEAD
+                   at most) may be begun and not taken, and any worker takes
+                   them: what a part made lies in slot part % ahead */
 } llmprof_parallel_loop;
 
 enum {
   LLMPROF_PARALLEL_AHEAD = 128
 };
 
-/* Workers for so many parts: as LLMPROF_BOUND_THREADS says, or as the machine
+/* Workers for this many parts: as LLMPROF_BOUND_THREADS says, or as the machine
  * has processors, less those of processes that were forked; 1 within a loop. */
 size_t llmprof_thread_pool_size(size_t parts);
 

@@ -475,7 +475,7 @@ llmprof_values_snapshot llmprof_values_put(const llmprof_values *values) {
                                    s->code_count};
 }
 
-/* Can a block of so many values be decoded from so many bytes? */
+/* Can a block of `count` values be decoded from `size` bytes? */
 static bool is_sound(const block *b, size_t count, size_t size) {
   static const uint8_t widths[ENCODINGS] = {[DICTIONARY] = 1, [PLAIN] = 8};
   if (b->encoding >= ENCODINGS || (b->values && b->encoding != DICTIONARY))

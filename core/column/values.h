@@ -126,9 +126,9 @@ typedef struct llmprof_values_snapshot {
 /* Of values that were stored. */
 llmprof_values_snapshot llmprof_values_put(const llmprof_values *values);
 
-/* Values that lie there, which outlives them. NULL: these are none of so many,
- * or memory is out. Bounds are those that were put there, until they were
- * checked. */
+/* Values that a snapshot holds, which has to outlive them. NULL: it does not
+ * hold `count` values, or memory is out. Bounds are those of the snapshot and
+ * may be wrong until llmprof_values_check has looked at the values. */
 llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                                     size_t count);
 bool llmprof_values_check(const llmprof_values *values);

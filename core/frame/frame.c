@@ -300,7 +300,7 @@ static llmprof_cell_span span_items(const llmprof_column *column, size_t items,
   return span;
 }
 
-/* Cells of so many rows, by what is known of all values. */
+/* Bounds of the cells, from those of all values. */
 static bool bound_values(const llmprof_values *values, size_t rows,
                          llmprof_cell_span *bounds) {
   llmprof_values_bounds all;

@@ -306,7 +306,7 @@ function Groups:mean(column) end
 ---@field units? string What units of the workload are, as docs/collector.md has it; as the counters ask for unless set
 
 ---@class llmprof.Config.compare
----@field assumed integer Two single runs of the same thing are taken to differ by up to so many percent, where nothing tells by how much
+---@field assumed integer Two single runs of the same thing are assumed to differ by this many percent, where nothing tells by how much
 
 ---@class llmprof.Config.hardware
 ---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set

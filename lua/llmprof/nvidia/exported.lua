@@ -1,5 +1,5 @@
--- Reports of nsys (.nsys-rep) exported to SQLite: for a run, or into the cache for whoever
--- names one where a trace is expected.
+-- Reports of nsys (.nsys-rep) exported to SQLite: for a run, or into the cache for commands
+-- that take a trace.
 local command_line = require "llmprof.process.command_line"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"

@@ -3,7 +3,7 @@ local communication = require "llmprof.ranks.communication"
 
 local missing = {}
 
--- So many times as long as others of its kind a transfer is none: on the same links the same
+-- A transfer FAR times as long as others of its kind is waiting: on the same links the same
 -- bytes take about as long. What NCCL says of its bytes bounds it, too: OVER times the time that
 -- the link needs for them, and SETUP_NS.
 local FAR, OVER, SETUP_NS = 4, 10, 50000
@@ -80,7 +80,7 @@ local function usual_at_places(own)
 end
 
 
--- The quickest of so many transfers one after the other.
+-- The quickest of NEAR transfers one after the other.
 local function quickest(transfers, first)
   local least = math.huge
   for i = first, math.min(first + NEAR - 1, #transfers) do

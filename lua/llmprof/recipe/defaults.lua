@@ -49,7 +49,7 @@ return {
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "
     .. "took far longer than the others", "auto", choices = { "auto", "yes", "no" } },
 
-  ["compare.assumed"] = { "Two single runs of the same thing are taken to differ by up to so many "
+  ["compare.assumed"] = { "Two single runs of the same thing are assumed to differ by this many "
     .. "percent, where nothing tells by how much", 10, min = 0 },
 
   ["limits.rows"] = { "Rows of a table that are read at most; a thousand million unless set",

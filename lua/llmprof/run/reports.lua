@@ -15,7 +15,6 @@ local results_file = require "llmprof.bundle.results_file"
 local start = require "llmprof.run.start"
 local trace_recipe = require "llmprof.run.trace_recipe"
 local version = require "llmprof.version"
-local xdg = require "llmprof.io.paths"
 
 local reports = {}
 
@@ -65,7 +64,7 @@ end
 -- ---- in the cache ----
 
 local function folder_of_cache()
-  local folder = xdg.folder "cache"
+  local folder = folders.folder "cache"
   return folder and folder .. "/reports"
 end
 

@@ -1,4 +1,4 @@
--- Steps that take longer than the others again and again: every so many, or several in a row.
+-- Steps that take longer than the others again and again: every N-th, or several in a row.
 -- What runs beside the model makes them (a collection of garbage, a log line, a cache that
 -- grows, another program), and a mean hides them.
 local statistics = require "llmprof.statistics"
@@ -13,13 +13,13 @@ local LEAST_STEPS = 12
 -- share of it.
 local SPREADS, SHARE = 5, 0.2
 
--- Slow steps that make a pattern, at least; and of the steps at its places so many are slow.
+-- The fewest slow steps that make a pattern, and the share of its places that are slow.
 local LEAST_SLOW, HITS = 3, 0.8
 
 -- Slow ones elsewhere are no more than this part of those at the places of a pattern.
 local ELSEWHERE = 0.5
 
--- So many percent of values are off by a standard deviation or less.
+-- Percent of values that are off by a standard deviation or less.
 local WITHIN = 68
 
 local PARTS = { "gpu", "launch", "sync", "memory", "other", "host", "graph" }
@@ -53,7 +53,7 @@ local function median_of(excess, places)
 end
 
 
--- The slow ones at every so many places from one on; nil where that is no pattern.
+-- The slow ones at every N-th place from one on; nil where that is no pattern.
 local function at_places(excess, count, first, every)
   local places, all, elsewhere = {}, 0, 0
   for place = first, count, every do
@@ -145,7 +145,7 @@ local function beside_neighbours(lengths, excess, places)
 end
 
 
--- The slow ones of steps in order, of these lengths: { places, every (so many; nil: they lie
+-- The slow ones of steps in order, of these lengths: { places, every (N; nil: they lie
 -- in groups), groups, excess_ns (how much longer than usual, by the median), total_ns, usual_ns };
 -- nil where there is no pattern.
 function uneven_steps.find(lengths)
@@ -241,7 +241,7 @@ local function items_of(found, name)
 end
 
 
--- Of usual steps so many tell what a step is made of.
+-- The most usual steps that are looked at for what a step is made of.
 local MOST_OTHERS = 64
 
 local function divide(items, places)

@@ -10,7 +10,7 @@ local unmatched = {}
 -- share of the GPU time.
 local LOOKED_AT, MOST, WORTH = 16, 4, 0.01
 
--- A tag begins like a name that has so many letters in common with it.
+-- The fewest letters that a tag and a name share at their beginning to be alike.
 local LEAST_LETTERS = 3
 
 
