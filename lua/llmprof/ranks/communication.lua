@@ -2,12 +2,78 @@
 -- others waited for there.
 local found = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
-local layers = require "llmprof.ranks.layers"
 local rows = require "llmprof.ranks.rows"
 
 local communication = {}
 
--- What is summed up over the rows of llmprof.ranks.waiting_totals's `sums`.
+-- ---- layers ----
+
+-- Layers: the period inside a step. The collectives of a step are alike from layer to
+-- layer in what was computed before them; a layer's number counts from 0.
+
+-- Fewer collectives in a row that repeat are no layers.
+local LEAST = 4
+
+
+-- From where to where the list repeats itself after `period`, the longest stretch:
+-- the first and the last place, from 0.
+local function stretch(list, period)
+  local best_first, best_last, first = 0, -1, 1
+  for i = 1, #list do
+    if i + period > #list or list[i] ~= list[i + period] then
+      if i > first and i - 1 + period - first > best_last - best_first then
+        best_first, best_last = first - 1, i - 2 + period
+      end
+      first = i + 1
+    end
+  end
+  return best_first, best_last
+end
+
+
+-- Does a layer begin at this place, too, whatever was computed before it: do its collectives
+-- follow the same kernels as those of the next one?
+local function is_alike(follows, start, period)
+  for place = start + 1, start + period do
+    if not follows[place] or follows[place] ~= follows[place + period] then return false end
+  end
+  return true
+end
+
+
+-- How a step divides: { period (collectives of a layer), first (place of the first one's
+-- first), count }; nil when it has none. what: of each collective of a step, in order,
+-- what was computed before it, follows: the kernel that ran last before it. The last layer is
+-- a whole one; the first may begin otherwise than the rest.
+function communication.layers_of(what, follows)
+  for period = 1, #what // 2 do
+    local first, last = stretch(what, period)
+    local length = last - first + 1
+    if length >= math.max(LEAST, 2 * period, #what // 2) then
+      local count = (length + period - 1) // period
+      local start = last + 1 - count * period
+      if start < 0 then count, start = count - 1, start + period end
+      if start >= period and is_alike(follows, start - period, period) then
+        count, start = count + 1, start - period
+      end
+      return { period = period, first = start, count = count }
+    end
+  end
+  return nil
+end
+
+
+-- The layer of the collective at a place (from 0) of its step; nil outside of them.
+function communication.layer_at(division, place)
+  if not division or not place or place < division.first then return nil end
+  local layer = (place - division.first) // division.period
+  return layer < division.count and layer or nil
+end
+
+
+-- ---- communication ----
+
+-- What is summed up over the rows of llmprof.ranks.partition's `sums`.
 local SUMS = { "count", "duration", "hidden", "waiting" }
 
 
@@ -33,7 +99,7 @@ end
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
--- caused_ns (the others' waiting for it). met: of llmprof.ranks.waiting_totals, here and below.
+-- caused_ns (the others' waiting for it). met: of llmprof.ranks.partition, here and below.
 function communication.add_to_ranks(ranks, met)
   local own, matching = by_world(met.sums, SUMS), by_world(matched_of(met), SUMS)
   local late = by_world(met.last, { "caused" })
@@ -167,7 +233,7 @@ end
 
 
 -- How the steps of each phase divide into layers on each rank, asked of its middle step:
--- list of { phase, world, division (of layers.of) }. all: rows of whole ranks.
+-- list of { phase, world, division (of communication.layers_of) }. all: rows of whole ranks.
 function communication.divisions(all)
   local list = json.list {}
   if not rows.has(all, "place") then return list end
@@ -175,7 +241,7 @@ function communication.divisions(all)
   for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
     local own = placed:where { phase = group.phase, world = group.world }
     local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
-    local division = layers.of(done_before(all, group.phase, group.world, number))
+    local division = communication.layers_of(done_before(all, group.phase, group.world, number))
     if division then
       list[#list + 1] = { phase = group.phase, world = group.world, division = division }
     end
@@ -203,7 +269,9 @@ end
 function communication.add_layers(all, divisions)
   if not rows.has(all, "place") then return end
   rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
-    get = function(key) return key.phase and layers.at(divisions[key.phase], key.place) end } })
+    get = function(key)
+      return key.phase and communication.layer_at(divisions[key.phase], key.place)
+    end } })
 end
 
 

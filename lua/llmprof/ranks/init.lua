@@ -8,16 +8,14 @@
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
 local document = require "llmprof.io.document"
-local engine_looks = require "llmprof.ranks.engine_looks"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
 local late = require "llmprof.ranks.late"
 local merged = require "llmprof.ranks.merged"
-local waiting_totals = require "llmprof.ranks.waiting_totals"
+local partition = require "llmprof.ranks.partition"
 local missing = require "llmprof.ranks.missing"
 local pack = require "llmprof.pack"
-local per_step = require "llmprof.ranks.per_step"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
 local step_groups = require "llmprof.ranks.step_groups"
@@ -343,7 +341,7 @@ end
 local function judge(record, made, absent)
   local met, seen = made.met, record
   if met and made.steps and made.windows then
-    met = waiting_totals.counted(met)
+    met = partition.counted(met)
     seen = of_counted(record, made, met)
   end
   record.verdict = verdict.of(seen, met, absent)
@@ -413,12 +411,12 @@ function ranks.examine(parts, given)
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)
   end
   if made.steps then
-    per_step.add(made)
+    step_groups.add_waiting(made)
     add_steps(record, made)
   end
   record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
   record.kv_transfers = kv_transfers.of(made.steps)
-  record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
+  record.engine_looks = requests.engine_looks(given.metrics, made.steps, made.epoch)
   for _, rank in ipairs(made.ranks) do
     rank.leader = made.groups[rank.rank] and made.groups[rank.rank].leader
   end

@@ -5,8 +5,8 @@
 -- n-th that the decode takes up, where as many were taken up as left and none before it
 -- left; else nothing is said of single ones.
 local json = require "llmprof.json"
+local rows = require "llmprof.ranks.rows"
 local statistics = require "llmprof.statistics"
-local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 
 local kv_transfers = {}
 
@@ -35,7 +35,7 @@ end
 -- A moment of each step once for each request that it prefills, in order; with `count` of
 -- all of them, where these are too many to look at.
 local function moments(frame, world, column)
-  local made = steps_of_rank(frame, world, { column, "context" })
+  local made = rows.of_rank(frame, world, { column, "context" })
   local list = { count = 0 }
   for i, moment in ipairs(made[column]) do
     local requests = made.context[i] or 0

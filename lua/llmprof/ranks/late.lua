@@ -134,7 +134,7 @@ end
 -- ranks (of its group: { rank, steps, start_ns, cpu_ns, between_ns, work_ns, waiting_ns }, of a
 -- step), gain_ns (of a step, at most), next_rank (the next slowest; both nil where the CPU time
 -- is not known, or ranks are missing) }. made: of llmprof.ranks.merged, with what per_step adds;
--- last: what came last, of llmprof.ranks.waiting_totals, that counts; ranks: with leader; given:
+-- last: what came last, of llmprof.ranks.partition, that counts; ranks: with leader; given:
 -- source (what marks the steps), lacks (ranks are missing, or may be).
 function late.phases(made, last, ranks, given)
   local list, caused, leader_of = json.list {}, {}, {}

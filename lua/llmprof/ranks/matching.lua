@@ -5,7 +5,6 @@ local communication = require "llmprof.ranks.communication"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
-local waiting_totals = require "llmprof.ranks.waiting_totals"
 local partition = require "llmprof.ranks.partition"
 local tuple = require("llmprof.tables.keys").tuple
 local uncounted = require "llmprof.ranks.uncounted"
@@ -220,7 +219,7 @@ function matching.met(answers)
   for _, answer in ipairs(answers) do
     if answer.sums then list[#list + 1] = answer end
   end
-  return waiting_totals.together(list)
+  return partition.together(list)
 end
 
 

@@ -241,7 +241,7 @@ end
 --
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps, collectives
 -- (with what core/ranks/collectives.h adds; each nil without any), kernels, met (what
--- llmprof.ranks.waiting_totals keeps of them), clocks (by part: { offset, drift, at }), fits
+-- llmprof.ranks.partition keeps of them), clocks (by part: { offset, drift, at }), fits
 -- (by part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }), windows
 -- (of uncounted.windows; steps and met have its mark) }, and of a pipeline told_by, busy and
 -- p2p (the sends and receives). Frames of the parts are taken over.

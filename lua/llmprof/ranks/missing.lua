@@ -111,7 +111,7 @@ end
 
 
 -- How long transfers take beyond what such transfers take, each collective once, ns. met: of
--- llmprof.ranks.waiting_totals; link: between all GPUs, nil where it is not known.
+-- llmprof.ranks.partition; link: between all GPUs, nil where it is not known.
 function missing.beyond(met, link)
   local sum = 0
   for _, group in ipairs(met.last:group { by = { "short_name", "phase", "message" },

@@ -3,7 +3,6 @@
 local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
-local idle_threads = require "llmprof.ranks.idle_threads"
 local json = require "llmprof.json"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
@@ -120,7 +119,7 @@ local function measured_steps(trace, list, known, given)
   local api = steps.api(trace, list, members.label_threads, given.class_of)
   steps.measure(known.frame, { members = list, ops = ops, api = api })
   if known.source == "labels" then
-    known.idle_threads = idle_threads.of(known.frame, { trace = trace, members = list, api = api,
+    known.idle_threads = steps.idle_threads(known.frame, { trace = trace, members = list, api = api,
       label_threads = members.label_threads })
   end
   ops:close()

@@ -39,4 +39,14 @@ function rows.get(frame, row, names)
 end
 
 
+-- Columns of the steps of a rank that ran something, in the order in which they began: a
+-- list each, by name.
+function rows.of_rank(steps, world, names)
+  local own = steps:where({ world = world, { "begin", "~=", false } }):sort { { "begin" } }
+  local made = {}
+  for _, name in ipairs(names) do made[name] = own:values(name) end
+  return made
+end
+
+
 return rows

@@ -1,9 +1,13 @@
 -- Steps grouped: by phase, and by what they were of (batch, tokens), per rank and over
 -- ranks.
 local json = require "llmprof.json"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
 
 local step_groups = {}
+
+-- ---- groups ----
 
 -- Measures of a step whose means a group has: column -> field.
 local means = { length = "mean_ns", interval = "interval_ns", idle = "idle_ns", busy = "busy_ns",
@@ -190,6 +194,58 @@ function step_groups.padded(steps)
   end
   table.sort(list, function(a, b) return a.batch < b.batch end)
   return list
+end
+
+
+-- ---- waiting and transfer of each step ----
+
+local function step_key(world, start)
+  return ("%d/%d"):format(world, start)
+end
+
+
+-- Add the start of its step to each row.
+local function add_start(all, steps)
+  return spans.look_up(all, "number", steps, "start", "step_start")
+end
+
+
+-- Columns that only steps have which are ranges; absent of others.
+local function add_lacking(steps)
+  for _, name in ipairs { "cpu", "cpu_after" } do
+    if not rows.has(steps, name) then
+      rows.extend(steps, {}, { { name = name, type = "integer", unit = "ns",
+        get = function() return nil end } })
+    end
+  end
+end
+
+
+-- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives;
+-- absent where it has none. made: of llmprof.ranks.merged.
+function step_groups.add_waiting(made)
+  add_lacking(made.steps)
+  local all, sums = made.met and made.met.steps, {}
+  if all then
+    add_start(all, made.steps)
+    local found = made.collectives
+    if found and rows.has(found, "number") then add_start(found, made.steps) end
+    local matched = all:where { { "step_start", "~=", false } }
+    for _, group in ipairs(matched:group { by = { "world", "step_start" },
+      sum = { "waiting", "transfer" } }) do
+      sums[step_key(group.world, group.step_start)] = group
+    end
+  end
+  local function sum_of(key, name)
+    local group = key.world and sums[step_key(key.world, key.start)]
+    return group and group[name].total
+  end
+  rows.extend(made.steps, { "world", "start" }, {
+    { name = "waiting", type = "integer", unit = "ns",
+      get = function(key) return sum_of(key, "waiting") end },
+    { name = "transfer", type = "integer", unit = "ns",
+      get = function(key) return sum_of(key, "transfer") end },
+  })
 end
 
 

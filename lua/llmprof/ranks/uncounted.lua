@@ -5,7 +5,6 @@ local frame = require "llmprof.frame"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
-local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 
 local uncounted = {}
 
@@ -22,7 +21,7 @@ local FIRST, LAST = -(1 << 52), 1 << 52
 -- The repeats of each phase on a rank, in order: by phase a list of { from, to, count, ns (of
 -- its steps) }. A repeat is all steps of a phase since the last one of another.
 local function repeats_of(steps, world)
-  local own = steps_of_rank(steps, world, { "phase", "turn", "begin", "last", "length" })
+  local own = rows.of_rank(steps, world, { "phase", "turn", "begin", "last", "length" })
   local by_phase = {}
   for i, phase in ipairs(own.phase) do
     local list = phase and by_phase[phase] or {}

@@ -1,5 +1,5 @@
 -- Looks at an engine's page beside steps that are known.
-local engine_looks = require "llmprof.ranks.engine_looks"
+local requests = require "llmprof.ranks.requests"
 local frame = require "llmprof.frame"
 
 local MS = 1000000
@@ -29,7 +29,7 @@ local function look(ms, more)
 end
 
 local function of(samples, epoch)
-  return engine_looks.of({ engine_metrics = { samples = samples } }, steps_of(STEPS), epoch)
+  return requests.engine_looks({ engine_metrics = { samples = samples } }, steps_of(STEPS), epoch)
 end
 
 
@@ -58,8 +58,8 @@ describe("looks at an engine's page", function()
     assert.is_nil(of(two))
     assert.is_nil(of({ look(1000) }, EPOCH))
     assert.is_nil(of({ look(6000), look(7000) }, EPOCH))
-    assert.is_nil(engine_looks.of({ engine_metrics = { samples = two } }, nil, EPOCH))
-    assert.is_nil(engine_looks.of(nil, steps_of(STEPS), EPOCH))
+    assert.is_nil(requests.engine_looks({ engine_metrics = { samples = two } }, nil, EPOCH))
+    assert.is_nil(requests.engine_looks(nil, steps_of(STEPS), EPOCH))
     assert.truthy(of(two, EPOCH))
   end)
 end)

@@ -1,11 +1,12 @@
 local communication = require "llmprof.ranks.communication"
-local layers = require "llmprof.ranks.layers"
+
+local layers_of, layer_at = communication.layers_of, communication.layer_at
 
 describe("layers", function()
   local function of(text)
     local list = {}
     for word in text:gmatch "%S" do list[#list + 1] = word end
-    return layers.of(list, {})
+    return layers_of(list, {})
   end
 
   it("are the period of a step", function()
@@ -26,12 +27,12 @@ describe("layers", function()
   it("begin with one that is not like the rest but ends as they do", function()
     local what, gemm, table_lookup = { "x", "a", "a", "a", "a" }, 7, 8
     assert.same({ period = 1, first = 0, count = 5 },
-      layers.of(what, { gemm, gemm, gemm, gemm, gemm }))
+      layers_of(what, { gemm, gemm, gemm, gemm, gemm }))
     assert.same({ period = 1, first = 1, count = 4 },
-      layers.of(what, { table_lookup, gemm, gemm, gemm, gemm }))
-    assert.same({ period = 1, first = 1, count = 4 }, layers.of(what, { false, false }))
+      layers_of(what, { table_lookup, gemm, gemm, gemm, gemm }))
+    assert.same({ period = 1, first = 1, count = 4 }, layers_of(what, { false, false }))
     assert.same({ period = 2, first = 0, count = 4 },
-      layers.of({ "x", "y", "a", "b", "a", "b", "a", "b" }, { 1, 2, 1, 2, 1, 2, 1, 2 }))
+      layers_of({ "x", "y", "a", "b", "a", "b", "a", "b" }, { 1, 2, 1, 2, 1, 2, 1, 2 }))
   end)
 
   it("are none where nothing repeats", function()
@@ -42,11 +43,11 @@ describe("layers", function()
 
   it("count from 0", function()
     local division = of "xababababz"
-    assert.same({ [0] = false, false, 0, 0, 1 }, { [0] = layers.at(division, 0) or false,
-      layers.at(division, 0) or false, layers.at(division, 1), layers.at(division, 2),
-      layers.at(division, 3) })
-    assert.is_nil(layers.at(division, 9))
-    assert.is_nil(layers.at(nil, 1))
+    assert.same({ [0] = false, false, 0, 0, 1 }, { [0] = layer_at(division, 0) or false,
+      layer_at(division, 0) or false, layer_at(division, 1), layer_at(division, 2),
+      layer_at(division, 3) })
+    assert.is_nil(layer_at(division, 9))
+    assert.is_nil(layer_at(nil, 1))
   end)
 end)
 
