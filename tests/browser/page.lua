@@ -1,7 +1,7 @@
 -- Writes a page for tests/browser/page.py: llmprof exec page.lua FILE.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local report = require "llmprof.report.html"
+local documents = require "llmprof.report.documents"
 local results = require "tests.lua.support.results"
 
 local given = results.full {
@@ -36,5 +36,5 @@ given.cpu_samples = { timeline = 12, outside = 2, stages = { { stage = "decode",
     { depth = 2, name = "leaf", module = "work", self = 6, total = 6 },
     { depth = 1, name = HOSTILE, self = 3, total = 3 } } } } }
 
-assert(fs.write(arg[1], report.render(given, { "aggregates", "stages", "kernels", "operators",
+assert(fs.write(arg[1], documents.page(given, { "aggregates", "stages", "kernels", "operators",
   "roofline", "advice" })))

@@ -5,7 +5,7 @@ local layout = require "llmprof.bundle.layout"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
-local tabled = require "llmprof.report.tabled"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -132,7 +132,7 @@ function findings.blocks(results, view, most)
   local list = list_of(results)
   if #list == 0 then return blocks.say(findings.nothing) end
   if view.brief then return few(results, most) end
-  return blocks.join(not view.page and tabled.of("findings", rows.findings(results)),
+  return blocks.join(not view.page and sections.table("findings", rows.findings(results)),
     caution(results), blocks.moves { list = all_moves(results, #list) })
 end
 

@@ -6,7 +6,7 @@ local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
-local tabled = require "llmprof.report.tabled"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -61,17 +61,17 @@ end
 local function on_timeline(results, limit, page)
   local list = rows.timeline_operators(results, limit)
   if #list == 0 then return nil end
-  return blocks.join(tabled.title "timeline_operators", joined_note(results),
+  return blocks.join(sections.title_block "timeline_operators", joined_note(results),
     blocks.table { name = "timeline_operators", columns = columns.timeline_operators,
       rows = list, filter = page },
-    tabled.title "operators", blocks.note(SLOWED))
+    sections.title_block "operators", blocks.note(SLOWED))
 end
 
 
 -- Columns `name` of the first operators, and where the others are.
 local function largest(operators, name, limit, place)
   local list = operators.operators
-  return blocks.join(tabled.of(name, rows.operators(list, limit)), unattributed(operators),
+  return blocks.join(sections.table(name, rows.operators(list, limit)), unattributed(operators),
     #list > limit and blocks.say(("%s more are in %s."):format(text.count(#list - limit), place)))
 end
 
@@ -82,9 +82,9 @@ function report.top(results, view)
   if not operators then return parts.not_measured(results, "operators") end
   if view.page then
     return blocks.join(on_timeline(results, nil, true),
-      tabled.section(results, "operators", { filter = true, bare = true }),
-      unattributed(operators), tabled.section(results, "operator_stages",
-        { filter = true, note = SLOWED }), tabled.section(results, "operator_kernels"))
+      sections.blocks(results, "operators", { filter = true, bare = true }),
+      unattributed(operators), sections.blocks(results, "operator_stages",
+        { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"))
   end
   local limit = view.brief and BRIEF or FULL
   return blocks.join(on_timeline(results, limit),
@@ -95,14 +95,14 @@ end
 local function launched(results, list)
   local kernels = rows.operator_kernels(results, rows.operators(list, WITH_KERNELS), KERNELS_EACH)
   return #kernels > 0 and { blocks.heading { level = 2, title = "What They Launched" },
-    tabled.of("operator_kernels", kernels) }
+    sections.table("operator_kernels", kernels) }
 end
 
 
 local function of_stages(operators)
   local list = rows.operator_stages(operators.operators, OF_STAGE)
   return #list > 0 and { blocks.heading { level = 2, title = "By Stage" }, blocks.note(SLOWED),
-    tabled.of("operator_stages", list) }
+    sections.table("operator_stages", list) }
 end
 
 

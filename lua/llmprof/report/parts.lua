@@ -8,7 +8,7 @@ local layout = require "llmprof.bundle.layout"
 local mermaid = require "llmprof.report.mermaid"
 local small_multiples = require "llmprof.report.small_multiples"
 local rows = require "llmprof.report.rows"
-local tabled = require "llmprof.report.tabled"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -41,7 +41,7 @@ function parts.not_measured(results, what) return say(words.not_measured(results
 
 function parts.environment(results)
   return join(parts.model(results),
-    tabled.either("devices", results.environment.devices or {},
+    sections.either("devices", results.environment.devices or {},
       "The trace does not name its GPU."),
     say(words.software(results)))
 end
@@ -49,9 +49,9 @@ end
 
 -- Latency, and where it was not measured or there is room the length of the stages.
 function parts.aggregates(results, view)
-  local latency = tabled.either("latency", rows.latency(results), nil)
+  local latency = sections.either("latency", rows.latency(results), nil)
   local length = not (view.brief and latency)
-    and tabled.either("aggregates", rows.aggregates(results), words.no_rows(results))
+    and sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
   return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
     not view.brief and join(parts.tpot(results), parts.each_repeat(results)))
 end
@@ -66,12 +66,12 @@ end
 
 -- Latency of each repeat.
 function parts.each_repeat(results)
-  return tabled.either("repeats", rows.repeats(results), "The repeats were not told apart.")
+  return sections.either("repeats", rows.repeats(results), "The repeats were not told apart.")
 end
 
 
 function parts.stages(results, view)
-  return join(tabled.either(view.brief and "brief_stages" or "stages", rows.stages(results),
+  return join(sections.either(view.brief and "brief_stages" or "stages", rows.stages(results),
       words.no_rows(results)),
     note(words.nesting(results)),
     not view.page and blocks.timeline { results = results,
@@ -91,8 +91,8 @@ function parts.breakdown(results)
   return join(#cpu > 0 and { note("What the CPU did" .. under .. ", and what it was in while the "
       .. "GPU was idle. The launch delay is from the end of the launching call to the start of "
       .. "the kernel."),
-      tabled.of("cpu", cpu) },
-    #categories > 0 and tabled.of("categories", categories))
+      sections.table("cpu", cpu) },
+    #categories > 0 and sections.table("categories", categories))
 end
 
 
@@ -109,9 +109,9 @@ end
 function parts.efficiency(results, view)
   local list = rows.efficiency(results)
   local samples = not view.brief
-    and tabled.section(results, "sampled", { note = words.sampled(results) })
+    and sections.blocks(results, "sampled", { note = words.sampled(results) })
   if #list == 0 then return join(parts.not_measured(results, "the model's cost"), samples) end
-  return join(tabled.of(view.brief and "brief_efficiency" or "efficiency", list),
+  return join(sections.table(view.brief and "brief_efficiency" or "efficiency", list),
     note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
     note(words.unknown_peaks(results)), not view.brief and note(words.hfu(results)),
     contradictions(results), samples)
@@ -123,7 +123,7 @@ function parts.headroom(results, limit)
   if words.measured_alone(results) then return say(words.no_rows(results)) end
   local list = rows.headroom(results, limit)
   if #list == 0 then return say "No kernel was found." end
-  return { tabled.of("headroom", list), note(words.headroom_waits(results)) }
+  return { sections.table("headroom", list), note(words.headroom_waits(results)) }
 end
 
 
@@ -133,10 +133,10 @@ function parts.roofline(results, view)
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
       data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
-    counted and not view.page and tabled.either("roofline", rows.roofline(results)),
+    counted and not view.page and sections.either("roofline", rows.roofline(results)),
     note(words.roofs(results)),
-    #rows.ranges(results) > 0 and tabled.section(results, "ranges", { note = words.ranges }),
-    tabled.title "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
+    #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
+    sections.title_block "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
 end
 
 
@@ -149,7 +149,7 @@ local function by_stage(results, name, limit, level, rest)
       return kernel.stage == stage
     end, limit)
     list[#list + 1] = of > 0 and join(blocks.heading { level = level, title = stage },
-      tabled.of(name, shown),
+      sections.table(name, shown),
       of > #shown and say(("%s smaller ones are in %s."):format(text.count(of - #shown),
         rest))) or nil
   end
@@ -161,12 +161,12 @@ end
 function parts.kernels(results, view)
   local times = words.measured_alone(results) and note(words.kernel_times(results))
   if view.brief then
-    return join(times, tabled.either("top_kernels", rows.functions(results),
+    return join(times, sections.either("top_kernels", rows.functions(results),
       words.no_rows(results)))
   elseif view.page then
-    return join(times, tabled.section(results, "kernels", { filter = true, bare = true })
-      or say(words.no_rows(results)), tabled.section(results, "transfers"),
-      tabled.section(results, "selection"))
+    return join(times, sections.blocks(results, "kernels", { filter = true, bare = true })
+      or say(words.no_rows(results)), sections.blocks(results, "transfers"),
+      sections.blocks(results, "selection"))
   end
   return join(times, by_stage(results, "stage_kernels", rows.top_n(results), 3,
     layout.reports.kernels))
@@ -176,7 +176,7 @@ end
 -- The largest kernels over all stages.
 function parts.largest_kernels(results)
   local list, of = rows.largest(results)
-  return join(tabled.either("largest_kernels", list, words.no_rows(results)),
+  return join(sections.either("largest_kernels", list, words.no_rows(results)),
     of > #list and say(("%d of %s, over all stages."):format(#list, text.count(of))))
 end
 
@@ -191,7 +191,7 @@ end
 function parts.selection(results)
   local selection = results.selection
   if not selection or not selection.filter then return say "No kernel was selected." end
-  return join(tabled.of("selection", rows.selection(results)),
+  return join(sections.table("selection", rows.selection(results)),
     say "The filter for ncu that matches exactly these functions:",
     blocks.code { text = "--kernel-name " .. text.clean(selection.filter) })
 end
@@ -241,7 +241,7 @@ local function integrity_of(results, view)
   local shown, all = checks_of(integrity, view), #integrity.checks
   return join(say { "Verdict: ", { strong = integrity.verdict }, #shown < all
       and (". Nothing to see in %d of %d checks."):format(all - #shown, all) or "." },
-    #shown > 0 and tabled.of("integrity", shown))
+    #shown > 0 and sections.table("integrity", shown))
 end
 
 
@@ -250,32 +250,32 @@ function parts.trust(results, view)
   local overhead = results.overhead
   return join(integrity_of(results, view),
     overhead and { say(("What profiling cost, against %d plain runs:"):format(overhead.runs)),
-      tabled.of("overhead", rows.overhead(results)) } or say(words.no_overhead))
+      sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead))
 end
 
 
 function parts.missing(results)
-  return tabled.either("missing", results.missing, "Nothing that the recipe asked for.")
+  return sections.either("missing", results.missing, "Nothing that the recipe asked for.")
 end
 
 
 -- Rules that lack the data to tell, and which.
 function parts.abstained(results)
-  return tabled.either("abstained", results.advice and results.advice.abstained or {},
+  return sections.either("abstained", results.advice and results.advice.abstained or {},
     "Every rule had the data it needs.")
 end
 
 
 -- Rules that looked and found nothing, and why; nil where there are none.
 function parts.silent(results)
-  return tabled.either("silent", results.advice and results.advice.silent or {})
+  return sections.either("silent", results.advice and results.advice.silent or {})
 end
 
 
 -- When the GPU had nothing to do for longest.
 function parts.gaps(results)
   return { note("Times within a repeat in which the GPU did nothing, each with the stage of what "
-    .. "ended it."), tabled.of("gaps", rows.gaps(results)) }
+    .. "ended it."), sections.table("gaps", rows.gaps(results)) }
 end
 
 
@@ -285,7 +285,7 @@ function parts.modules(results)
     .. "range around its launch; a module's GPU time has that of the modules in it, \"itself\" has "
     .. "not. Layers are told apart in the second table only.") }
   for _, section in ipairs { "modules", "marked_layers", "marked_operators" } do
-    made[#made + 1] = tabled.section(results, section, { most = rows.top_n(results) })
+    made[#made + 1] = sections.blocks(results, section, { most = rows.top_n(results) })
   end
   return made
 end
@@ -298,7 +298,7 @@ function parts.layers(results)
     .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
     made.ends and "A layer ends with it; the first one begins with the step,"
       or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
-    small_multiples.layers(results) or {}, tabled.of("step_layers", made.rows) }
+    small_multiples.layers(results) or {}, sections.table("step_layers", made.rows) }
 end
 
 

@@ -1,7 +1,7 @@
 -- Steps, ranks and collectives, from results.ranks and nothing else.
 local blocks = require "llmprof.report.blocks"
 local small_multiples = require "llmprof.report.small_multiples"
-local tabled = require "llmprof.report.tabled"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 
 local ranks = {}
@@ -119,7 +119,7 @@ function ranks.blocks(results, view)
   local record = results.ranks
   local several, said = #record.ranks > 1, ranks.verdict(results)
   local function of(name, most)
-    return tabled.section(results, name, { most = not view.page and most or nil })
+    return sections.blocks(results, name, { most = not view.page and most or nil })
   end
   return blocks.join(said and blocks.say { { strong = said } }, blocks.note(ranks.basis(results)),
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
@@ -134,8 +134,8 @@ end
 
 -- The same in short.
 function ranks.short(results)
-  return blocks.join(tabled.section(results, "ranks"),
-    tabled.section(results, "rank_stages", { most = MOST }))
+  return blocks.join(sections.blocks(results, "ranks"),
+    sections.blocks(results, "rank_stages", { most = MOST }))
 end
 
 

@@ -1,11 +1,13 @@
 -- The tables of results.json by name: what `llmprof show` prints and the page
 -- shows. Each section: name, title, columns, rows(results), and subject, what
 -- results.missing calls it when it was not measured.
+local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
-local section_rows = require "llmprof.report.section_rows"
 local rows = require "llmprof.report.rows"
+local section_rows = require "llmprof.report.section_rows"
+
 local sections = {}
 
 local by_name = {}
@@ -112,6 +114,39 @@ function sections.find(name)
   for i, entry in ipairs(list) do known[i] = entry.name end
   errors.raise("usage", ("no section '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "llmprof show RUN lists the sections" })
+end
+
+
+-- ---- as blocks ----
+
+-- A table of records; name: of the columns.
+function sections.table(name, records)
+  return blocks.table { name = name, columns = columns[name], rows = records }
+end
+
+
+-- The table, or the sentence where there is no row.
+function sections.either(name, records, otherwise)
+  return #records > 0 and sections.table(name, records) or blocks.say(otherwise)
+end
+
+
+-- The title of a declared table.
+function sections.title_block(name) return blocks.title(sections.find(name).title) end
+
+
+-- A declared table under its title, of at most `most` rows; nothing without rows.
+-- options: most, filter (a page can search in it), bare (no title), note (a sentence above).
+function sections.blocks(results, name, options)
+  options = options or {}
+  local section = sections.find(name)
+  local records = section.rows(results)
+  local most = options.most or #records
+  if #records == 0 then return nil end
+  return blocks.join(not options.bare and blocks.title(section.title), blocks.note(options.note),
+    blocks.table { name = name, columns = section.columns, filter = options.filter,
+      rows = table.move(records, 1, math.min(#records, most), 1, {}) },
+    #records > most and blocks.say(("%d more: llmprof show RUN %s."):format(#records - most, name)))
 end
 
 

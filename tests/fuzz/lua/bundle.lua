@@ -9,7 +9,7 @@ local sections = require "llmprof.report.sections"
 local documents = require "llmprof.report.documents"
 
 local render = { documents.kernels, documents.full, documents.stakeholder,
-  require("llmprof.report.operators").render, require("llmprof.report.html").render }
+  require("llmprof.report.operators").render, documents.page }
 
 local FIXTURE = "tests/fixtures/compare/graph"
 local ROOT = given.folder()

@@ -11,7 +11,6 @@ local job = lazy "llmprof.run.mpi_job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local documents = lazy "llmprof.report.documents"
-local page = lazy "llmprof.report.html"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
@@ -139,7 +138,7 @@ local function write_bundle(given, words, parts, bytes, results_of)
   run:write_document(layout.results, "results", results)
   local events = rank_view.events(made)
   if events then run:write(layout.events, events) end
-  run:write(layout.reports.page, page.render(results, SECTIONS, events))
+  run:write(layout.reports.page, documents.page(results, SECTIONS, events))
   run:write(layout.reports.full, documents.full(results, SECTIONS))
   run:set_partial(results.ranks.left_out)
   run:finish "done"

@@ -11,10 +11,8 @@ local step = { name = "render", summary = "write the reports",
   makes = {} }
 
 -- What renders each, of layout.reports.
-local renderers = {
-  page = function(...) return require("llmprof.report.html").render(...) end,
-  full = documents.full, summary = documents.stakeholder, kernels = documents.kernels,
-  operators = operators.render }
+local renderers = { page = documents.page, full = documents.full,
+  summary = documents.stakeholder, kernels = documents.kernels, operators = operators.render }
 
 -- In the order of their names, as they are told.
 local reports = {}

@@ -7,7 +7,7 @@ local results = require "tests.lua.support.results"
 local results_file = require "llmprof.bundle.results_file"
 local report = require "tests.lua.support.reports"
 
-local reports = { ["report.html"] = "html", ["report.md"] = "full", ["kernels.md"] = "kernels",
+local reports = { ["report.html"] = "page", ["report.md"] = "full", ["kernels.md"] = "kernels",
   ["operators.md"] = "operators", ["stakeholder_summary.md"] = "stakeholder" }
 
 local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",

@@ -32,7 +32,7 @@ local function check_reports(results)
   for _, name in ipairs { "kernels", "operators", "full", "stakeholder" } do
     check_said(report(name, results, CHAPTERS), name)
   end
-  require("llmprof.report.html").render(results, CHAPTERS) -- its scripts know what nan is
+  require("llmprof.report.documents").page(results, CHAPTERS) -- its scripts know what nan is
   for _, section in ipairs(sections.all()) do
     local rows = section.rows(results)
     for _, format in ipairs { "table", "csv", "md", "json", "html" } do

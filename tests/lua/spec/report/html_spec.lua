@@ -15,7 +15,7 @@ local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
 
 -- The page, as it is rendered from a file.
 local function render(given, sections)
-  return require("llmprof.report.html").render(
+  return require("llmprof.report.documents").page(
     assert(json.decode(assert(json.encode(given)))), sections or order)
 end
 
@@ -112,7 +112,7 @@ end)
 
 describe("the page's timeline", function()
   local function with_events(bytes)
-    return require("llmprof.report.html").render(results.full(), order, bytes)
+    return require("llmprof.report.documents").page(results.full(), order, bytes)
   end
 
   it("is there with its data where there is some", function()
