@@ -121,6 +121,18 @@ local function same_launches(launches, trace, found)
 end
 
 
+-- The stage of each class of launches, or false: that of the timeline, where this has the
+-- launch, too, else that of its ranges.
+function counters.stages(launches, trace, found)
+  local same, stage_of, list = same_launches(launches, trace, found), stage_finder(found), {}
+  for i, class in ipairs(launches.classes) do
+    local known = same[class.rows[1]]
+    list[i] = known and known.stage or stage_of(class) or false
+  end
+  return list
+end
+
+
 -- Classes by their kernel's plain name; one without a name stands for none. same: of
 -- same_launches.
 local function by_name(classes, stage_of, plain_of, same)

@@ -51,12 +51,19 @@ local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupa
   "bound", "name" }
 
 
--- The outermost range of each launch.
-local function add_stage(found)
-  local stage = {}
-  for i, class in ipairs(found.classes) do stage[i] = class.ranges[1] or false end
+-- The stage of each class of launches; of a page alone the outermost range, as nothing says
+-- which are stages.
+local function stages_of(found, source)
+  if source.trace then return join.stages(found, source.trace, source.found) end
+  local list = {}
+  for i, class in ipairs(found.classes) do list[i] = class.ranges[1] or false end
+  return list
+end
+
+
+local function add_stage(found, source)
   check(found.frame:extend(found.shared, #found.classes,
-    { { name = "stage", type = "string", values = stage } }))
+    { { name = "stage", type = "string", values = stages_of(found, source) } }))
 end
 
 
@@ -72,7 +79,7 @@ end
 -- The launches of the raw page of a source: a query.
 function counters.frame(source)
   local found = launches(source)
-  add_stage(found)
+  add_stage(found, source)
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
   for _, figure in ipairs(figures) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],

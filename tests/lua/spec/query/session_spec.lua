@@ -69,6 +69,14 @@ describe("counters", function()
       { s.kernels[1].dur, s.kernels[1].stage, s.kernels[1].bound })
   end)
 
+  it("have the stages of the timeline beside them, not the range that gated the capture",
+    function()
+      local found = session.open({ "recipes/recorded/deepseek_ocr" }).counters
+      assert.same({ "decode", "prefill" }, found:unique("stage"):sort("stage").stage)
+      assert.equal("measured", session.open({ "recipes/recorded/deepseek_ocr/ncu/raw.csv" })
+        .counters[1].stage)
+    end)
+
   it("stand beside the kernels of a recorded capture", function()
     local kernels = session.open({ FOLDER }).kernels
     assert.same({ "DRAM", "L1", "issue", "latency", "tensor", false },
