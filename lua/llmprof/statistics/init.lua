@@ -95,15 +95,69 @@ end
 -- So many percent of values are off by a standard deviation or less.
 local WITHIN = 68
 
+-- Points of one sequence that are enough to tell its warm-up and its outliers from the others;
+-- how many median deviations off the line an outlier is; how often the line is fitted again.
+local FEWEST, FAR, MOST_FITS = 8, 5, 8
+
+
+-- How far points are off a line of this slope: { at (by point), deviation (the median of those
+-- from point `first` on), level }. kept: the points that say where the line is.
+local function distances(points, kept, slope, first)
+  local rest, off, at = {}, {}, {}
+  for i, point in ipairs(kept) do rest[i] = point.y - slope * point.x end
+  local level = statistics.median(rest)
+  for i, point in ipairs(points) do at[i] = point.y - slope * point.x - level end
+  for i = first, #points do off[#off + 1] = math.abs(at[i]) end
+  return { at = at, deviation = statistics.median(off), level = level }
+end
+
+
+-- Where the points begin that are no warm-up: what lies above the line by more than the median
+-- deviation, one behind the other from the start, in the first half.
+local function warm_from(from, first)
+  while first <= #from.at // 2 and from.at[first] > from.deviation do first = first + 1 end
+  return first
+end
+
+
+-- The points of a sequence but its warm-up and its outliers.
+local function keep(sequence, slope)
+  local points = sequence.points
+  if #points < FEWEST then return points end
+  local from = distances(points, sequence.kept, slope, sequence.first)
+  sequence.first = math.max(sequence.first, warm_from(from, 1))
+  local most, kept = FAR * from.deviation + 1e-9 * math.abs(from.level), {}
+  for i = sequence.first, #points do
+    if math.abs(from.at[i]) <= most then kept[#kept + 1] = points[i] end
+  end
+  return #kept >= 3 and kept or points
+end
+
+
+-- The median of the slopes between any two kept points of a sequence (Theil and Sen).
+local function median_slope(sequences)
+  local slopes = {}
+  for _, sequence in ipairs(sequences) do
+    for i, left in ipairs(sequence.kept) do
+      for j = i + 1, #sequence.kept do
+        local right = sequence.kept[j]
+        slopes[#slopes + 1] = (right.y - left.y) / (right.x - left.x)
+      end
+    end
+  end
+  return statistics.median(slopes)
+end
+
+
 -- What values scatter by around lines of one slope, by a line of its own for each sequence.
 local function scatter(sequences, slope)
   local off, squares = {}, 0
-  for _, points in ipairs(sequences) do
-    local rest, middle = {}, (points[1].x + points[#points].x) / 2
-    for i, point in ipairs(points) do rest[i] = point.y - slope * point.x end
-    local level = statistics.median(rest)
+  for _, sequence in ipairs(sequences) do
+    local points = sequence.kept
+    local from = distances(points, points, slope, 1)
+    local middle = (points[1].x + points[#points].x) / 2
     for i, point in ipairs(points) do
-      off[#off + 1] = math.abs(rest[i] - level)
+      off[#off + 1] = math.abs(from.at[i])
       squares = squares + (point.x - middle) ^ 2
     end
   end
@@ -112,22 +166,25 @@ end
 
 
 -- How much each value is larger than the one before it, over lists of values, and the
--- standard error of that: the median of the slopes between any two values of a list
--- (Theil and Sen), so that a few outliers do not count. nil without a list of three.
+-- standard error of that: by the median of slopes between values of a list. Left out, and the
+-- line fitted again, are warm-up and outliers. What is added to each value in turn is found
+-- whole. nil without a list of three.
 function statistics.slope(lists)
-  local slopes, sequences = {}, {}
+  local sequences = {}
   for _, values in ipairs(lists) do
-    if #values >= 3 then sequences[#sequences + 1] = points_of(values) end
-  end
-  for _, points in ipairs(sequences) do
-    for i, left in ipairs(points) do
-      for j = i + 1, #points do
-        slopes[#slopes + 1] = (points[j].y - left.y) / (points[j].x - left.x)
-      end
+    if #values >= 3 then
+      local points = points_of(values)
+      sequences[#sequences + 1] = { points = points, kept = points, first = 1 }
     end
   end
-  local slope = statistics.median(slopes)
-  if not slope then return nil end
+  if #sequences == 0 then return nil end
+  local slope
+  for _ = 1, MOST_FITS do
+    local now = median_slope(sequences)
+    if now == slope then break end
+    slope = now
+    for _, sequence in ipairs(sequences) do sequence.kept = keep(sequence, slope) end
+  end
   return slope, scatter(sequences, slope)
 end
 

@@ -58,6 +58,23 @@ describe("llmprof.statistics", function()
     assert.is_true(math.abs(slope) < err)
   end)
 
+  it("leaves a warm-up out of the line", function()
+    -- us of vLLM's decode steps on an H200: the first ones are slow, and the context hardly counts
+    local taken = { { 3227, 3043, 2926, 2976, 3197, 3210, 3022, 2855, 2703, 2796, 2714, 2672, 2750,
+      2780, 2975, 3082, 2726, 2727, 2863, 2804, 2708, 2688, 2764, 2717, 2770, 2822, 2993, 2722,
+      2832, 2915 }, { 3159, 3029, 3043, 2802, 2853, 2778, 2799, 2837, 2720, 2642, 2773, 2782, 2754,
+      2878, 2971, 3038, 2744, 3058, 3013, 3093, 2704, 2984, 2688, 2776, 2968, 2777, 2808, 2733,
+      2635, 2743 } }
+    for _, more in ipairs { 0, 20, -20 } do
+      local lists = {}
+      for run, steps in ipairs(taken) do
+        lists[run] = {}
+        for i, us in ipairs(steps) do lists[run][i] = us + more * i end
+      end
+      assert.near(more, statistics.slope(lists), 2)
+    end
+  end)
+
   it("fits a line through many values", function()
     local values = {}
     for i = 1, 3000 do values[i] = 7 * i + i % 3 end
