@@ -67,8 +67,8 @@ local needed = {
 -- recorded without.
 local SHAPE = { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" }
 
--- Frames with times. Their starts are no further from 0 than this, in ns (36 years):
--- differences and sums of two fit into 64 bits.
+-- Frames with times. Starts and durations are no further from 0 than this, in ns (36 years):
+-- differences and sums of two fit into 64 bits. Blocks of columns tell it without their values.
 local TIMED = { "gpu", "api", "ranges" }
 local FAR = 1 << 60
 
@@ -109,7 +109,9 @@ local function check_times(opened, name)
   local frame = check(opened:frame(name))
   refuse(opened, frame, name, { { "duration", "<", 0 } }, "end before they start")
   refuse(opened, frame, name, { { "start", "<", -FAR } }, "start impossibly early")
-  refuse(opened, frame, name, { { "end", ">", FAR } }, "end impossibly late")
+  for _, late in ipairs { "start", "duration" } do
+    refuse(opened, frame, name, { { late, ">", FAR } }, "end impossibly late")
+  end
   local long = math.maxinteger // math.max(#frame, 1)
   if #check(frame:where { { "duration", ">", long } }) == 0 then return end
   local added, why = pcall(frame.group, frame, { sum = { "duration" } })
