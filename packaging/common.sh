@@ -23,6 +23,14 @@ give_up() {
   exit "$1"
 }
 
+# What the script that runs says of itself at its head.
+case " $* " in
+*' --help '* | *' -h '*)
+  sed -nE '1d; /^#( shellcheck|$)/d; /^#/!q; s/^# //p' "$0"
+  exit
+  ;;
+esac
+
 # begin FILE: can it be written? It is empty then.
 begin() {
   { mkdir -p -- "$(dirname -- "$1")" && : >"$1"; } 2>/dev/null ||
@@ -100,23 +108,47 @@ zig_folder() {
   dirname -- "$lib"
 }
 
-# The sources of Debian packages, with Debian's patches, as apt-get offers them.
+# The machine's own lists of packages, as lists of sources: of its release, not of others'
+# archives, which may have none. In FOLDER, with what apt keeps of them.
+source_lists() {
+  local folder=$1 release file
+  # shellcheck disable=SC1091 # of the machine
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  mkdir -p -- "$folder"/{parts,state/lists/partial,cache/archives/partial}
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+    [[ ! -e $file ]] || sed -nE "/^deb\\s+(\\[[^]]*\\]\\s+)?\\S+\\s+$release/s/^deb/deb-src/p" "$file"
+  done >"$folder/parts/lines.list"
+  for file in /etc/apt/sources.list.d/*.sources; do
+    [[ ! -e $file ]] || awk -v RS= -v ORS='\n\n' -v release="$release" '
+      $0 ~ "(^|\n)Types:[^\n]*deb" && $0 ~ "(^|\n)Suites: *" release {
+        gsub(/(^|\n)Types:[^\n]*/, "\nTypes: deb-src"); print }' "$file"
+  done >"$folder/parts/stanzas.sources"
+  [[ -s $folder/parts/lines.list || -s $folder/parts/stanzas.sources ]] ||
+    give_up 3 "no list of packages of ${release:-this release} in /etc/apt"
+  apt_options=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$folder/parts"
+    -o Dir::State="$folder/state" -o Dir::State::status=/var/lib/dpkg/status
+    -o Dir::Cache="$folder/cache" -o APT::Sandbox::User=root)
+}
+
+# The sources of Debian packages, with Debian's patches; apt's own lists stay as they are.
 fetch_sources() {
   local name list=$root/packaging/sources.txt
   [[ ! $sources/done -nt $list ]] || return 0
   need apt-get=apt dpkg-source=dpkg-dev
   begin "$work/log/begun.txt"
-  local -a names
+  local -a names apt_options
   mapfile -t names < <(sed '/^#/d; s/ .*//' "$list")
-  rm -rf -- "$sources"
+  rm -rf -- "$sources" "$work/apt"
   mkdir -p -- "$sources/archives"
   say "fetching the sources of ${names[*]}"
-  (cd -- "$sources/archives" && step \
-    "apt-get source: it needs deb-src in apt's list of sources, and apt-get update" \
-    apt-get -q -o APT::Sandbox::User=root source --download-only "${names[@]}")
+  source_lists "$work/apt"
+  step "apt-get update: is there a network?" apt-get "${apt_options[@]}" update
+  (cd -- "$sources/archives" && step "apt-get source" \
+    apt-get "${apt_options[@]}" source --download-only "${names[@]}")
   for name in "${names[@]}"; do
     step "unpacking $name" dpkg-source --no-check -x "$sources/archives/$name"_*.dsc "$sources/$name"
   done
+  rm -rf -- "$work/apt"
   touch -- "$sources/done"
 }
 
@@ -136,7 +168,7 @@ tools() {
 # What runs here while building: a compiler for this machine, and Lua's.
 build_here() {
   local here=$work/here
-  [[ ! -x $here/llmprof_compile ]] || return 0
+  [[ ! -x $here/llmprof_pack_capture ]] || return 0
   mkdir -p -- "$here"
   local word
   printf -v word '%q ' "${zig[@]}"
@@ -152,6 +184,12 @@ build_here() {
   (cd -- "$here/sqlite" && step "configuring sqlite3" "$sources/sqlite3/configure" \
     CC="$here/cc" --disable-tcl --disable-readline &&
     step "making sqlite3.c" make sqlite3.c sqlite3.h)
+  local -a zlib
+  mapfile -t zlib < <(find "$sources/zlib" -maxdepth 1 -name '*.c')
+  step "building what packs captures" "$here/cc" -O1 -D_GNU_SOURCE -DHAVE_UNISTD_H \
+    -DSQLITE_OMIT_LOAD_EXTENSION -I "$here/sqlite" -I "$sources/zlib" \
+    "$root/core/lua/pack_capture.c" "$here/sqlite/sqlite3.c" "${zlib[@]}" -lm \
+    -o "$here/llmprof_pack_capture"
 }
 
 # autotools ARCHITECTURE NAME OPTION...: configure it, out of its tree
@@ -220,7 +258,7 @@ build() {
   step "configuring for $arch" cmake -G Ninja -S "$root" -B "$work/$arch/build" \
     -DCMAKE_TOOLCHAIN_FILE="$root/packaging/zig.cmake" -DARCHITECTURE="$arch" \
     -DFOLDER="$work/$arch" -DCMAKE_BUILD_TYPE=Release -DLLMPROF_BUILD_TESTS=OFF \
-    -DLLMPROF_LUA_COMPILER="$work/here/llmprof_compile" \
+    -DLLMPROF_BUILD_TOOLS="$work/here" \
     -DLLMPROF_SOURCES="$sources" -DLLMPROF_FLOOR="$floor"
   printf '%s\n' "zig=$(zig_folder)" "zig_version=$("${zig[@]}" version)" "floor=$floor" \
     >>"$work/$arch/build/inside.txt"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llmprof_lua.h"
+#include "sqlite/packed.h"
 
 static int compare_path(const void *path, const void *resource) {
   return strcmp(path, ((const llmprof_resource *)resource)->path);
@@ -37,9 +38,26 @@ static int resources_list(lua_State *L) {
   return 1;
 }
 
+/* resources.unpack(path, folder) -> true | nil, message, code: the files of a
+ * packed capture, into a folder that is there */
+static int resources_unpack(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  const char *folder = llmprof_lua_check_path(L, 2);
+  const llmprof_resource *found = llmprof_resource_find(path);
+  luaL_argcheck(L, found, 1, "not built in");
+  llmprof_error err;
+  if (!llmprof_unpack_capture(path, found->begin,
+                              (size_t)(found->end - found->begin), folder,
+                              &err))
+    return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"get", resources_get},
     {"list", resources_list},
+    {"unpack", resources_unpack},
     {NULL, NULL},
 };
 

@@ -13,8 +13,8 @@ fail() {
 
 # runs LLMPROF: does the program do its main job away from the source tree?
 runs() {
-  (cd -- "$scratch" && env -u LLMPROF_HOME "$1" recipes/deepseek_ocr.lua \
-    capture=recorded out=bundle --quiet) || fail "$1 does not run the recipe"
+  (cd -- "$scratch" && env -u LLMPROF_HOME XDG_CACHE_HOME="$scratch/cache" "$1" \
+    recipes/deepseek_ocr.lua capture=recorded out=bundle --quiet) || fail "$1 does not run the recipe"
   [[ -s $scratch/bundle/report.md ]] || fail "no report.md"
 }
 

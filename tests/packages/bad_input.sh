@@ -29,6 +29,9 @@ while IFS='=' read -r tool _; do
   command -v "$tool" >/dev/null || stand_in "$tool" 'exit 1'
 done < <(grep -hE '^ *need ' packaging/*.sh | grep -oE '[a-z0-9-]+=[a-z0-9-]+')
 
+for script in deb sources tarball try wheel; do
+  [[ $("packaging/$script.sh" --help) == "$script.sh"* ]] || fail "packaging/$script.sh --help"
+done
 says 2 'packaging: mips: not an architecture *' packaging/wheel.sh x86_64 mips
 says 2 'packaging: sources.sh takes no arguments' packaging/sources.sh x86_64
 says 3 'packaging: /none: does not start' env ZIG=/none packaging/deb.sh
@@ -38,11 +41,11 @@ says 3 'packaging: zig 0.11.0 is too old: *' env ZIG=zig packaging/tarball.sh x8
 
 stand_in zig 'echo 99.0.0'
 stand_in apt-get 'echo "E: You must put some deb-src URIs in your sources.list"; exit 100'
-says 1 'packaging: apt-get source failed: E: You must put *; it needs deb-src *' \
+says 1 'packaging: apt-get update failed: E: You must put *; is there a network?' \
   env ZIG=zig packaging/deb.sh x86_64
 
 stand_in apt-get 'echo "cannot write: No space left on device"; exit 100'
-says 1 'packaging: apt-get source failed: no space left in *' env ZIG=zig packaging/deb.sh x86_64
+says 1 'packaging: apt-get update failed: no space left in *' env ZIG=zig packaging/deb.sh x86_64
 
 stand_in python3 'echo "ERROR: Could not find a version that satisfies"; exit 1'
 says 1 'packaging: making a Python environment failed: ERROR: *' packaging/wheel.sh x86_64

@@ -13,6 +13,7 @@
 --
 -- llmprof's own files (Lua modules, parts of pages, templates) come from $LLMPROF_HOME and
 -- what is built in only.
+local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
@@ -177,10 +178,65 @@ function files.read_path(path)
 end
 
 
+-- Where folders that are built in are written to; nil without a home.
+local function unpacked_folder()
+  local cache = paths.folder "cache"
+  return cache and cache .. "/captures"
+end
+
+
+-- Write a folder that is built in, at once or not at all.
+local function unpack(name, parent, folder)
+  local making, lock = fs.private_dir(parent)
+  if not making then errors.raise("failed", lock) end
+  local fresh = making .. "/capture"
+  errors.check(fs.mkdirs(fresh))
+  local made, message = resources.unpack(name, fresh)
+  if made then made, message = fs.rename(fresh, folder) end
+  fs.remove_tree(making)
+  lock:close()
+  if not made and not exists(folder, "directory") then errors.raise("failed", message) end
+end
+
+
+-- The path of a folder that is built in: in the cache, where those of other versions of the
+-- program go; nil when there is none.
+local function unpacked(name)
+  local packed = resources.get(name .. ".packed")
+  if not packed then return nil end
+  local parent, own = unpacked_folder(), name:match "[^/]*$" .. "-"
+  if not parent then
+    errors.raise("usage", name .. ": no folder to unpack it into",
+      { hint = "set HOME, or XDG_CACHE_HOME to the absolute path of a folder" })
+  end
+  local version = digest.sha256(packed):sub(1, 6)
+  local folder = ("%s/%s%012x"):format(parent, own, (">I6"):unpack(version))
+  if exists(folder, "directory") then return folder end
+  errors.check(fs.mkdirs(parent))
+  fs.sweep(parent)
+  for _, other in ipairs(paths.names(parent)) do
+    if other:sub(1, #own) == own then fs.remove_tree(parent .. "/" .. other) end
+  end
+  unpack(name .. ".packed", parent, folder)
+  return folder
+end
+
+
+-- The folders that were written so, sorted.
+function files.unpacked()
+  local parent, list = unpacked_folder(), {}
+  for i, name in ipairs(parent and paths.names(parent) or {}) do
+    list[i] = parent .. "/" .. name
+  end
+  return list
+end
+
+
 -- The folder on disk that has a name, or nil.
 function files.find_folder(name)
   for _, place in ipairs(places()) do
-    local path = place ~= BUILT_IN and path_in(place, name, "directory")
+    local path
+    if place == BUILT_IN then path = unpacked(name) else path = path_in(place, name, "directory") end
     if path then return path end
   end
   return nil

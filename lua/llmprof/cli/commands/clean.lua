@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.io.output"
 local reports = lazy "llmprof.run.reports"
+local shipped = require "llmprof.io.files"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -19,8 +20,9 @@ local command = {
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,
 runs that a process works on, baselines, and whatever else lies beside them: only folders
 whose manifest.json llmprof wrote are removed, and those in which a run was killed before
-it wrote anything. With --cache it removes what was kept of traces that were read:
-columns, reports and exports, which the next command that needs them makes again.]],
+it wrote anything. With --cache it removes what was kept of traces that were read
+(columns, reports and exports) and recorded captures that were unpacked, which the next
+command that needs them makes again.]],
   options = {
     { "cache", help = "remove what was kept of traces, no runs" },
     { "dry-run", help = "show what would be removed, remove nothing" },
@@ -144,6 +146,9 @@ local function remove_cache(given, words)
   local files, bytes = cache.files(), 0
   for _, file in ipairs(exported.files()) do files[#files + 1] = file end
   for _, dir in ipairs(reports.kept()) do
+    files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
+  end
+  for _, dir in ipairs(shipped.unpacked()) do
     files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
   end
   for _, file in ipairs(files) do bytes = bytes + file.bytes end
