@@ -3,7 +3,6 @@
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.tables.suggest"
 local range_name = require "llmprof.trace.nvtx_names"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -180,9 +179,39 @@ function recipe.compiled(name)
 end
 
 
+local function bad_list(where, message)
+  errors.raise("usage", ("%s: %s"):format(where, message),
+    { hint = "inputs.yaml of a run is such a list: files: [{ name: ..., sha256: ... }]" })
+end
+
+
+-- An entry: a name, or { name, bytes, sha256 } as metrics.json tells of inputs.
+local function check_input(entry, where, number)
+  if type(entry) == "string" then entry = { name = entry } end
+  local at = ("%s: files[%d]"):format(where, number)
+  if type(entry) ~= "table" then bad_list(at, "a name, or name and sha256, is expected") end
+  if type(entry.name) ~= "string" or entry.name == "" then bad_list(at, "name is missing") end
+  local digest = entry.sha256
+  local fits = type(digest) == "string" and #digest == 64 and digest:find "^%x+$"
+  if digest ~= nil and not fits then
+    bad_list(at, "sha256: 64 hexadecimal digits are expected")
+  end
+  return { name = entry.name, sha256 = digest, bytes = entry.bytes }
+end
+
+
 -- The inputs that a list names, such as inputs.yaml of a bundle: in order,
 -- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
-recipe.inputs = inputs.read
+function recipe.inputs(path)
+  local contents, where = files.read_path(path)
+  if not contents then bad_list(path, "no such file") end
+  local tree = errors.check_as("usage", yaml.decode(contents, { name = where }))
+  local list = type(tree) == "table" and tree.files or nil
+  if type(list) ~= "table" or #list == 0 then bad_list(where, "it lists no inputs") end
+  local read = {}
+  for i, entry in ipairs(list) do read[i] = check_input(entry, where, i) end
+  return read
+end
 
 
 -- The model that conf/model/<name>.yaml describes, as identify() returns it: its

@@ -11,12 +11,35 @@ local handed = require "llmprof.trace.handed"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
+local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
 local start = require "llmprof.run.start"
-local trace_recipe = require "llmprof.run.trace_recipe"
 local version = require "llmprof.version"
 
 local reports = {}
+
+-- ---- a recipe for traces ----
+
+local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep" }
+
+-- What a run of a trace is called: the file's or the folder's name without its endings.
+local function name_of(path)
+  local name = path:match "([^/]*)/*$"
+  for _, ending in ipairs(ENDINGS) do name = name:gsub("%." .. ending .. "$", "") end
+  name = name:gsub("[^%w_.-]", "_"):gsub("^[_.-]+", "")
+  return name ~= "" and name ~= "latest" and name or "trace"
+end
+
+
+-- A recipe that is called like a trace. stages: names, or nil: those of the trace
+-- (llmprof.analysis.stages.outermost).
+local function recipe_of(path, stages)
+  local made = recipe.recipe { name = name_of(path), stages = stages,
+    workload = function() return recipe.fail "a trace is no program that could be run" end }
+  made.file, made.called, made.unwritten = "report", "report", not stages
+  return made
+end
+
 
 -- Reports that the cache keeps.
 local MOST_KEPT = 50
@@ -53,7 +76,7 @@ end
 -- nil. Returns the run, its results and how many things were left out; raises where there is
 -- nothing to analyse.
 function reports.make(given)
-  local wanted = { recipe = given.recipe or trace_recipe.recipe(given.paths[1], given.stages),
+  local wanted = { recipe = given.recipe or recipe_of(given.paths[1], given.stages),
     settings = settings_of(given), command = command_of(given), quiet = given.quiet,
     resume = given.resume, verbose = given.verbose, brief = not given.verbose }
   local left_out, run = start.run(wanted, start.compose(wanted))
@@ -135,7 +158,7 @@ function reports.of(paths)
   make_room(folder)
   local made <close> = private.folder(folder)
   local run = reports.make { paths = paths,
-    settings = { "run.id=" .. trace_recipe.name_of(paths[1]) },
+    settings = { "run.id=" .. name_of(paths[1]) },
     out = made.path .. "/run", quiet = true }
   drop_timeline(run)
   if fs.stat(dir) then artifacts.remove(dir) end

@@ -27,12 +27,85 @@
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
-local errors = require "llmprof.process.errors"
 local lazy = require "llmprof.io.lazy"
-local attached = lazy "llmprof.run.capture.attached"
 local automatic = lazy "llmprof.run.capture.automatic"
+local errors = require "llmprof.process.errors"
+local identity = lazy "llmprof.run.identity"
+local layout = require "llmprof.bundle.layout"
+local live = lazy "llmprof.run.capture.live"
+local workload = lazy "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
 
 local capture = {}
+
+
+-- ---- no profiler ----
+
+-- The workload runs by itself, and what it says of itself is all there is.
+local none = { name = "alone" }
+
+local WHY, HOW = "capture=none", "capture=auto runs the program under a profiler"
+
+
+function none.open(ctx) ctx.state.tools = {} end
+function none.machine() return identity.captured_here {} end
+function none.about() return {} end
+function none.inputs() return { source = "workload", files = yaml.list {} } end
+function none.note() return "no profiler" end
+function none.untimed() return WHY, HOW end
+function none.timeline() return false, WHY end
+function none.counters() return false, WHY end
+function none.operators() return false, WHY end
+function none.recall() return { complaints = {} } end
+
+
+-- Run it; its numbers, or nil and why there are none.
+function none.run(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  local folder = layout.workload.folder
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
+    log = layout.log_in(folder) })
+  workload.keep_inputs(ctx, folder)
+  local ended = workload.complaint(result)
+  local metrics, message = workload.metrics(ctx.run, folder)
+  if ended then
+    ctx.fail_later("failed", "the workload: " .. ended, { detail = workload.tail(lines),
+      hint = "the whole output is in " .. layout.log_in(folder) })
+  end
+  return metrics, message or "it wrote no metrics.json"
+end
+
+
+function none.preview(ctx)
+  return { alone = { workload.describe(ctx.recipe, ctx.cfg).argv } }
+end
+
+
+-- ---- engines that somebody else started ----
+
+-- They run under nsys or with our collector inside: a timeline, and nothing that would need the
+-- engine to be run again.
+local function attached(timeline, key)
+  local source = live.new(timeline, require "llmprof.run.capture.under_ncu")
+  local why, preview = key .. ": the engine is not ours to run again", source.preview
+
+  function source.counters() return false, why end
+  function source.operators() return false, why end
+  function source.preview(ctx) return { timeline = preview(ctx).timeline } end
+
+  return source
+end
+
+
+-- What takes such an engine, in place of a source; nil where none is asked for.
+local function for_engines(kind, cfg)
+  local way = kind == "nsys" and "session" or kind == "builtin" and "spools"
+  local timeline = way and require("llmprof.run.capture.under_" .. way)
+  return timeline and timeline.wanted(cfg) and attached(timeline, "server." .. way) or nil
+end
+
+
+-- ---- which ----
 
 
 -- By what `capture` says, a function that gives the source, so that others are not loaded.
@@ -43,19 +116,13 @@ capture.sources = {
   recorded = function() return require "llmprof.run.capture.recorded" end,
   files = function() return require "llmprof.run.capture.files" end,
   builtin = function() return require "llmprof.run.capture.builtin" end,
-  none = function() return require "llmprof.run.capture.none" end,
+  none = function() return none end,
 }
 
 
 -- Why capture=auto is nsys; nil where it is the collector, or was not asked for.
 function capture.declined(cfg)
   return cfg.capture == "auto" and automatic.why_nsys(cfg) or nil
-end
-
-
--- What takes an engine that somebody else started, in place of a source.
-local function for_engines(kind)
-  return kind == "nsys" and attached.session or kind == "builtin" and attached.spools or nil
 end
 
 
@@ -67,8 +134,7 @@ function capture.of(cfg)
       { hint = why and "capture=auto would use nsys: " .. why })
   end
   if cfg.capture == "auto" and not why then return automatic.collector end
-  local other = for_engines(why and "nsys" or cfg.capture)
-  return other and other.wanted(cfg) and other or capture.sources[cfg.capture]()
+  return for_engines(why and "nsys" or cfg.capture, cfg) or capture.sources[cfg.capture]()
 end
 
 

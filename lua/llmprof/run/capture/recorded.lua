@@ -10,7 +10,7 @@ local files = require "llmprof.io.files"
 local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local document = require "llmprof.io.document"
-local input_list = require "llmprof.recipe.inputs"
+local read_inputs = require("llmprof.recipe").inputs
 local layout = require "llmprof.bundle.layout"
 local lazy = require "llmprof.io.lazy"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -122,7 +122,7 @@ local function has_inputs(path, folder)
   local metrics = errors.unless_systems(document.read(folder .. "/"
     .. layout.recorded_name(layout.workload.metrics), "metrics"))
   local ran = metrics and metrics.inputs or {}
-  local given = path and input_list.read(path) or {}
+  local given = path and read_inputs(path) or {}
   for i, input in ipairs(given) do
     if not (ran[i] and input.sha256 and ran[i].sha256 == input.sha256) then return false end
   end

@@ -6,7 +6,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
-local inputs = require "llmprof.recipe.inputs"
+local recipe = require "llmprof.recipe"
 local layout = require "llmprof.bundle.layout"
 local vendors = require "llmprof.nvidia.vendors"
 
@@ -28,7 +28,7 @@ local function check(composed, cfg)
   choice.description { cfg = cfg.model }
   if cfg.hardware and cfg.hardware.name then hardware.load(cfg.hardware.name) end
   local manifest = cfg.inputs and cfg.inputs.manifest
-  if manifest and manifest ~= "" then inputs.read(manifest) end
+  if manifest and manifest ~= "" then recipe.inputs(manifest) end
   local given = cfg.workload.operators_trace
   if given and not fs.stat(given) then
     errors.raise("usage", ("workload.operators_trace=%s: no such file"):format(given))

@@ -1,7 +1,7 @@
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
-local inputs = require "llmprof.recipe.inputs"
+local recipe = require "llmprof.recipe"
 
 
 describe("llmprof.recipe.inputs", function()
@@ -13,13 +13,13 @@ describe("llmprof.recipe.inputs", function()
   end
 
   local function refusal(contents)
-    return failure(inputs.read, file(contents))[2]:sub(#top() + 2)
+    return failure(recipe.inputs, file(contents))[2]:sub(#top() + 2)
   end
 
   it("reads what a bundle lists", function()
     local digest = ("0a"):rep(32)
     assert.same({ { name = "b.png", bytes = 7, sha256 = digest }, { name = "a.png" } },
-      inputs.read(file(("source: workload\nfiles:\n- name: b.png\n  bytes: 7\n  sha256: %s\n"
+      recipe.inputs(file(("source: workload\nfiles:\n- name: b.png\n  bytes: 7\n  sha256: %s\n"
         .. "- a.png\n"):format(digest))))
   end)
 
@@ -40,6 +40,6 @@ describe("llmprof.recipe.inputs", function()
   it("refuses a file that is not there", function()
     assert.same({ "usage", "/nowhere: no such file",
       "inputs.yaml of a run is such a list: files: [{ name: ..., sha256: ... }]" },
-      failure(inputs.read, "/nowhere"))
+      failure(recipe.inputs, "/nowhere"))
   end)
 end)
