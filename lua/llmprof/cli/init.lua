@@ -111,6 +111,10 @@ local function report(err)
   end
   local hint = err.hint or next_step(err)
   if hint then out.warn("  ", hint, "\n") end
+  for _, other in ipairs(err.more or {}) do
+    out.complain(other.message)
+    if other.hint then out.warn("  ", other.hint, "\n") end
+  end
 end
 
 

@@ -11,6 +11,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local recipe = require "llmprof.recipe"
+local plan = require "llmprof.run.steps.plan"
 local recorded = require "llmprof.run.capture.recorded"
 local spawn = require "llmprof.spawn"
 local vendors = require "llmprof.nvidia.vendors"
@@ -41,11 +42,20 @@ local function check_recipe(state)
 end
 
 
+-- One check, or a list of what is wrong, each said by itself.
+local function problems_of(name, errs)
+  local list = {}
+  for i, err in ipairs(errs) do list[i] = problem(name, err.message, err.hint) end
+  return list
+end
+
+
 local function check_configuration(state)
-  local composed = config.of_recipe(state.made, state.file, state.words)
+  local wrong, said = {}, {}
+  local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
   state.cfg = composed.tree
+  if #wrong > 0 then return problems_of("config", wrong) end
   recorded.check(state.made, composed)
-  local said = {}
   for i, vendor in ipairs(vendors) do
     said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
   end
@@ -60,7 +70,11 @@ local function check_stages(state)
     return warn("stages", "none: the whole run is one stage",
       "name the NVTX ranges of the program: stages = { { \"prefill\" }, { \"decode\" } }")
   end
-  return ok("stages", table.concat(names, ", "))
+  local list = {}
+  for i, doubt in ipairs(plan.doubts(state.made.stages, state.cfg)) do
+    list[i] = warn("stages", doubt.text, doubt.fix)
+  end
+  return #list > 0 and list or ok("stages", table.concat(names, ", "))
 end
 
 
@@ -134,23 +148,19 @@ end
 local function check_workload(state)
   local spec = workload.describe(state.made, state.cfg)
   local cwd = spec.cwd and fs.stat(spec.cwd)
+  local list = {}
   if spec.cwd and not (cwd and cwd.type == "directory") then
-    return problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
+    list[1] = problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
   end
   local program, found = spec.argv[1], nil
   if not program:find "/" then found = spawn.which(program) end
-  local wrong
   if spec.source then
-    wrong = check_source(spec.source)
+    list[#list + 1] = check_source(spec.source)
   else
-    wrong = check_program(program, placed(program, spec.cwd), found)
+    list[#list + 1] = check_program(program, placed(program, spec.cwd), found)
   end
-  if wrong then return wrong end
-  for i = 2, #spec.argv do
-    wrong = check_file(spec.argv[i], spec.cwd)
-    if wrong then return wrong end
-  end
-  return ok("workload", ("%s, %d words"):format(found or program, #spec.argv))
+  for i = 2, #spec.argv do list[#list + 1] = check_file(spec.argv[i], spec.cwd) end
+  return #list > 0 and list or ok("workload", ("%s, %d words"):format(found or program, #spec.argv))
 end
 
 
@@ -184,9 +194,9 @@ end
 
 -- ---- all of them ----
 
--- In order; those marked needed are what the others stand on.
+-- In order; the others need the recipe and a configuration.
 local every = {
-  { "recipe", check_recipe, needed = true }, { "config", check_configuration, needed = true },
+  { "recipe", check_recipe }, { "config", check_configuration },
   { "stages", check_stages }, { "categories", check_categories },
   { "workload", check_workload }, { "capture", check_capture },
   { "model", check_model }, { "hardware", check_hardware },
@@ -203,13 +213,12 @@ local function is_listed(list, check)
 end
 
 
--- What the user can mend is for the list; other errors pass.
+-- What a check found, as a list. What the user can mend is for the list; other errors pass.
 local function run_check(entry, state)
-  local name, check = entry[1], entry[2]
-  local done, result = errors.call(check, state)
-  if done then return result end
+  local done, result = errors.call(entry[2], state)
+  if done then return (result == nil or result.name) and { result } or result end
   if result.kind ~= "usage" and result.kind ~= "tool" then error(result, 0) end
-  return problem(name, result.message, result.hint)
+  return problems_of(entry[1], errors.each(result))
 end
 
 
@@ -217,9 +226,10 @@ end
 function recipe_check.examine(name, file, words)
   local state, list = { name = name, file = file, words = words }, {}
   for _, entry in ipairs(every) do
-    local result = run_check(entry, state)
-    if result and not is_listed(list, result) then list[#list + 1] = result end
-    if entry.needed and result.level == "problem" then break end
+    for _, result in ipairs(run_check(entry, state)) do
+      if not is_listed(list, result) then list[#list + 1] = result end
+    end
+    if not state.made or entry[1] == "config" and not state.cfg then break end
   end
   return list
 end

@@ -105,4 +105,31 @@ function errors.call(f, ...)
 end
 
 
+-- For several things that may each be refused, so that all of it is said at once. try(f, ...):
+-- what f returns, or nothing where it raises an error of kind "usage", which is kept; raise():
+-- raises the first that was kept, with the others as its `more`; and the list of them.
+function errors.gather()
+  local kept = {}
+  local function try(f, ...)
+    local results = table.pack(errors.call(f, ...))
+    if results[1] then return table.unpack(results, 2, results.n) end
+    if results[2].kind ~= "usage" then error(results[2], 0) end
+    for _, err in ipairs(errors.each(results[2])) do kept[#kept + 1] = err end
+  end
+  local function raise()
+    local first = kept[1]
+    if not first then return end
+    first.more = #kept > 1 and table.move(kept, 2, #kept, 1, {}) or nil
+    error(first, 0)
+  end
+  return try, raise, kept
+end
+
+
+-- An error and those that were said with it.
+function errors.each(err)
+  return table.move(err.more or {}, 1, #(err.more or {}), 2, { err })
+end
+
+
 return errors

@@ -197,12 +197,12 @@ function Layers:apply(tree, where, prefix)
     local key = prefix and prefix .. "." .. name or tostring(name)
     local value = tree[name]
     if type(value) == "table" and not self.declared[key] and is_group(self.declared, key) then
-      self:apply(value, where, key)
+      self.try(self.apply, self, value, where, key)
     elseif type(value) == "string" and not self.declared[key] and is_group(self.declared, key)
       and self.declared[key .. ".preset"] then
-      self:set(key .. ".preset", value, where)
+      self.try(self.set, self, key .. ".preset", value, where)
     else
-      self:set(key, value, where)
+      self.try(self.set, self, key, value, where)
     end
   end
 end
@@ -277,13 +277,6 @@ local function parse_override(word)
 end
 
 
-function config.parse_overrides(words)
-  local list = {}
-  for i, word in ipairs(words) do list[i] = parse_override(word) end
-  return list
-end
-
-
 -- The same word, where it takes away a preset: the one that is there without.
 local function without_preset(entry)
   local preset = defaults[entry.key .. ".preset"]
@@ -292,15 +285,17 @@ local function without_preset(entry)
 end
 
 
--- The same list with the keys that foreign names stand for.
-local function resolve_overrides(declared, overrides)
+-- What the words set, in their order, with the keys that foreign names stand for.
+local function overrides_of(declared, words, try)
   local function is_known(key) return declared[key] ~= nil end
-  local list = {}
-  for i, entry in ipairs(overrides) do
+  local function read(word)
+    local entry = parse_override(word)
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    list[i] = without_preset(key and { action = entry.action, key = key, text = text,
+    return without_preset(key and { action = entry.action, key = key, text = text,
       word = entry.word } or entry)
   end
+  local list = {}
+  for _, word in ipairs(words) do list[#list + 1] = try(read, word) end
   return list
 end
 
@@ -424,55 +419,65 @@ local function last_mode(sources)
 end
 
 
--- Compose. given: options (declared by the recipe), recipe (its values as a
--- tree), recipe_name, identify (the recipe's function), file (path), overrides (parsed),
--- trusted_only (see config.untrusted_runs).
+-- Compose. given: options (declared by the recipe), recipe (its values as a tree), recipe_name,
+-- identify (the recipe's function), file (path), words (of the command line), trusted_only (see
+-- config.untrusted_runs), problems (a list: what is wrong is added to it, and the settings are
+-- composed without that; nil: all of it is raised as one error).
 -- The result: values (by dotted key), origins, declared, tree, file (the origin of the file's
 -- values; nil without), untrusted (the origins that may be a stranger's: the file, presets of
 -- the recipe's folders).
 function config.compose(given)
+  local try, raise, kept = errors.gather()
   local layers = setmetatable({
     declared = config.declare(given.options), values = {}, origins = {}, untrusted = {},
-    trusted_only = given.trusted_only,
+    trusted_only = given.trusted_only, try = try,
   }, Layers)
   for _, key in ipairs(sorted_keys(layers.declared)) do
     local own = given.options and given.options[key]
     layers:set(key, layers.declared[key][2], own and given.recipe_name or "default")
   end
   local file, file_name = {}, nil
-  if given.file then
-    file, file_name = load_file(layers.declared, given.file)
+  if given.file then file, file_name = try(load_file, layers.declared, given.file) end
+  if file_name then
     layers.untrusted[file_name], layers.file = true, file_name
+  else
+    file = {}
   end
   local own, own_name = user.settings()
   local recipe = given.recipe or {}
-  local overrides = resolve_overrides(layers.declared, given.overrides or {})
+  local overrides = overrides_of(layers.declared, given.words or {}, try)
   local line = from_overrides(overrides)
   local mode_name, mode, mode_file = last_mode { own, recipe, file, line }, {}, nil
-  if mode_name then mode, mode_file = layers:preset("mode", mode_name) end
+  if mode_name then mode, mode_file = try(layers.preset, layers, "mode", mode_name) end
+  mode = mode or {}
   for _, group in ipairs(config.preset_groups) do
     local name = chosen_preset(group, { own, recipe, mode, file, line })
-    local tree, where = layers:preset(group, name)
+    local tree, where = try(layers.preset, layers, group, name)
     layers:apply({ [group] = tree }, where)
   end
   layers:apply(own, own_name)
   layers:apply(recipe, given.recipe_name or "recipe")
-  if mode_name then layers:apply(mode, mode_file) end
-  if given.file then layers:apply(file, file_name) end
-  for _, entry in ipairs(overrides) do layers:override(entry) end
-  layers:identify(given.identify, given.recipe_name)
-  layers:check_substitutes()
+  layers:apply(mode, mode_file)
+  layers:apply(file, file_name)
+  for _, entry in ipairs(overrides) do try(layers.override, layers, entry) end
+  if #kept == 0 then
+    layers:identify(given.identify, given.recipe_name)
+    try(layers.check_substitutes, layers)
+  end
+  if not given.problems then raise() end
+  table.move(kept, 1, #kept, #(given.problems or {}) + 1, given.problems or {})
   layers.tree = as_tree(layers.declared, layers.values)
   return layers
 end
 
 
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
--- or nil, words the settings of the command line; trusted_only: see config.untrusted_runs.
-function config.of_recipe(made, file, words, trusted_only)
-  return config.compose { options = made.options, recipe = made.config, recipe_name = made.file,
-    identify = made.identify, file = file, overrides = config.parse_overrides(words),
-    trusted_only = trusted_only }
+-- or nil, words the settings of the command line; more: other fields of config.compose.
+function config.of_recipe(made, file, words, more)
+  local given = { options = made.options, recipe = made.config, recipe_name = made.file,
+    identify = made.identify, file = file, words = words }
+  for key, value in pairs(more or {}) do given[key] = value end
+  return config.compose(given)
 end
 
 
@@ -493,7 +498,7 @@ function config.untrusted_runs(composed, made, file, words)
   if not next(composed.untrusted) or capture == "recorded" or capture == "files" then
     return list
   end
-  local trusted = config.of_recipe(made, file, words, true)
+  local trusted = config.of_recipe(made, file, words, { trusted_only = true })
   for _, key in ipairs(sorted_keys(composed.declared)) do
     local here, there = composed.values[key], trusted.values[key]
     if composed.declared[key].runs and yaml.encode { here } ~= yaml.encode { there } then

@@ -47,25 +47,26 @@ local function bad(path, message)
 end
 
 
-local function check_fields(given)
+local function check_field(name, value, known)
+  local field = recipe.fields[name]
+  if not field then
+    bad({ name }, ("a recipe has no field '%s'%s"):format(tostring(name),
+      nearest.suggestion(tostring(name), known)))
+  elseif value == nil and field.required then
+    bad({}, ("a recipe needs the field '%s'"):format(name))
+  elseif value ~= nil and type(value) ~= field[1] then
+    bad({ name }, ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(value)))
+  elseif name == "name" and not value:find "^[%w][%w_.-]*$" then
+    bad({ name }, ("recipe name '%s': letters, digits, '_', '.' and '-' only"):format(value))
+  end
+end
+
+
+local function check_fields(given, try)
   local known = sorted_keys(recipe.fields)
-  for _, name in ipairs(sorted_keys(given)) do
-    local field = recipe.fields[name]
-    if not field then
-      bad({ name }, ("a recipe has no field '%s'%s"):format(tostring(name),
-        nearest.suggestion(tostring(name), known)))
-    elseif type(given[name]) ~= field[1] then
-      bad({ name },
-        ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(given[name])))
-    end
-  end
+  for _, name in ipairs(sorted_keys(given)) do try(check_field, name, given[name], known) end
   for _, name in ipairs(known) do
-    if recipe.fields[name].required and given[name] == nil then
-      bad({}, ("a recipe needs the field '%s'"):format(name))
-    end
-  end
-  if not given.name:find "^[%w][%w_.-]*$" then
-    bad({ "name" }, ("recipe name '%s': letters, digits, '_', '.' and '-' only"):format(given.name))
+    if given[name] == nil then try(check_field, name, nil, known) end
   end
 end
 
@@ -99,33 +100,33 @@ end
 
 -- Stages in order: { name, parent = name or nil, step = name or nil }, parents
 -- before children. step names the ranges that mark one token of the stage.
-local function flatten_stages(declared)
-  local stages, seen = {}, {}
-  for i, stage in ipairs(declared or {}) do
-    if type(stage) ~= "table" then stage = { stage } end
-    check_stage(stage, i)
-    local parent = check_stage_name(stage[1], seen, i)
-    local step = stage.step and check_stage_name(stage.step, seen, i, "step")
-    stages[#stages + 1] = { name = parent, step = step }
-    for j, child in ipairs(stage.children or {}) do
-      stages[#stages + 1] = { name = check_stage_name(child, seen, i, "children", j),
-        parent = parent }
-    end
+local function add_stage(stages, seen, stage, place)
+  if type(stage) ~= "table" then stage = { stage } end
+  check_stage(stage, place)
+  local parent = check_stage_name(stage[1], seen, place)
+  local step = stage.step and check_stage_name(stage.step, seen, place, "step")
+  stages[#stages + 1] = { name = parent, step = step }
+  for j, child in ipairs(stage.children or {}) do
+    stages[#stages + 1] = { name = check_stage_name(child, seen, place, "children", j),
+      parent = parent }
   end
+end
+
+
+local function flatten_stages(declared, try)
+  local stages, seen = {}, {}
+  for i, stage in ipairs(declared) do try(add_stage, stages, seen, stage, i) end
   return stages
 end
 
 
-local function check_options(declared)
-  for _, key in ipairs(sorted_keys(declared or {})) do
-    local declaration = declared[key]
-    if type(key) ~= "string" or not key:find "^[%a_][%w_.]*$" then
-      bad({ "options", key },
-        ("option '%s': a key like infer.max_new_tokens is expected"):format(tostring(key)))
-    elseif type(declaration) ~= "table" or type(declaration[1]) ~= "string"
-      or (declaration[2] == nil and not declaration.type) then
-      bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
-    end
+local function check_option(key, declaration)
+  if type(key) ~= "string" or not key:find "^[%a_][%w_.]*$" then
+    bad({ "options", key },
+      ("option '%s': a key like infer.max_new_tokens is expected"):format(tostring(key)))
+  elseif type(declaration) ~= "table" or type(declaration[1]) ~= "string"
+    or (declaration[2] == nil and not declaration.type) then
+    bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
   end
 end
 
@@ -133,9 +134,13 @@ end
 -- Declare a recipe; what a recipe file returns.
 function recipe.recipe(given)
   if type(given) ~= "table" then bad({}, "recipe { ... } takes a table") end
-  check_fields(given)
-  check_options(given.options)
-  local made = { stages = flatten_stages(given.stages), options = given.options or {}, config = {} }
+  local try, raise = errors.gather()
+  check_fields(given, try)
+  local options = type(given.options) == "table" and given.options or {}
+  for _, key in ipairs(sorted_keys(options)) do try(check_option, key, options[key]) end
+  local stages = flatten_stages(type(given.stages) == "table" and given.stages or {}, try)
+  raise()
+  local made = { stages = stages, options = options, config = {} }
   for name, field in pairs(recipe.fields) do
     if field.config then
       made.config[name] = given[name]
@@ -261,9 +266,11 @@ end
 local function run_chunk(chunk, where, text)
   local ok, made = pcall(recipe.call, "recipe", chunk)
   if ok then return made end
-  if errors.is(made) and made.kind == "usage" and not made.detail then
-    local line = made.path and source.line(text, made.path)
-    made.message = ("%s: %s"):format(line and where .. ":" .. line or where, made.message)
+  for _, err in ipairs(errors.is(made) and errors.each(made) or {}) do
+    if err.kind == "usage" and not err.detail then
+      local line = err.path and source.line(text, err.path)
+      err.message = ("%s: %s"):format(line and where .. ":" .. line or where, err.message)
+    end
   end
   error(made, 0)
 end

@@ -5,6 +5,7 @@
 local captures = require "llmprof.run.capture"
 local command_line = require "llmprof.process.command_line"
 local pipeline = require "llmprof.run.pipeline"
+local plan = require "llmprof.run.steps.plan"
 local select_step = require "llmprof.run.steps.select"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
@@ -57,6 +58,10 @@ function dry_run.commands(made, cfg, kept)
   if selected then
     commands.select = commands.select or {}
     table.insert(commands.select, 1, selected)
+  end
+  for _, doubt in ipairs(plan.doubts(made.stages, cfg)) do
+    commands.plan = commands.plan or {}
+    table.insert(commands.plan, doubt.text)
   end
   return commands
 end

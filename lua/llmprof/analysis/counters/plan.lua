@@ -227,6 +227,9 @@ local function names_stage(range, name, found)
 end
 
 
+counter_plan.names_stage = names_stage
+
+
 -- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
 -- a set; nil when it is not set, or names ranges other than stages. found: of
 -- analysis.stages.find, or { declared = a recipe's stages, instances = {} }.

@@ -17,7 +17,7 @@ local command = {
 
 
 function command.run(given, words)
-  local composed = config.compose { overrides = config.parse_overrides(words) }
+  local composed = config.compose { words = words }
   local list = doctor.examine(composed.tree)
   checks.print(list, given)
   return checks.has_problem(list) and errors.status.tool or 0

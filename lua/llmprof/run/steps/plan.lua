@@ -2,12 +2,15 @@
 local captures = require "llmprof.run.capture"
 local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
+local counter_plan = require "llmprof.analysis.counters.plan"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local recipe = require "llmprof.recipe"
 local layout = require "llmprof.bundle.layout"
+local nearest = require "llmprof.tables.suggest"
+local range_name = require "llmprof.trace.nvtx_names"
 local vendors = require "llmprof.nvidia.vendors"
 
 local step = { name = "plan", summary = "write down the composed configuration",
@@ -36,6 +39,93 @@ local function check(composed, cfg)
 end
 
 
+-- ---- ranges that are named in settings ----
+
+-- Texts of ranges that the recipe says the program has: its stages and their steps.
+local function range_names(stages)
+  local names = {}
+  for _, stage in ipairs(stages) do
+    names[#names + 1] = stage.name
+    names[#names + 1] = stage.step
+  end
+  return names
+end
+
+
+-- A range that a tool is to look for and no stage is: why that may be a mistake, or nil.
+-- form(name): how the setting would write the range of that name.
+local function doubt_range(range, names, form)
+  local domain, text = range_name.split(range_name.canonical((range:gsub("%*?/?$", ""))))
+  for _, name in ipairs(names) do
+    local domain_of, text_of = range_name.split(name)
+    if text_of:sub(1, #text) == text and domain ~= domain_of then
+      return ("is in another domain than the stage '%s' (did you mean '%s'?)"):format(name,
+        form(name))
+    end
+  end
+  local near = nearest.find(range_name.role(range_name.canonical(text)), names)
+  return near and ("is no range of a stage (did you mean '%s'?)"):format(form(near))
+end
+
+
+local function doubt_include(range, names)
+  if range:find "[%[%],+]" or range:find "/." then return nil end -- ncu's own way to write more
+  for _, name in ipairs(names) do
+    if counter_plan.names_stage(range, name, { instances = {} }) then return nil end
+  end
+  return doubt_range(range, names, range_name.ncu_filter) or "is no range of a stage"
+end
+
+
+local function doubt_capture(range, names)
+  for _, name in ipairs(names) do
+    if range_name.canonical(name) == range then return nil end
+    if range_name.nsys_capture(name) == range_name.nsys_capture(range) then return nil end
+  end
+  return doubt_range(range_name.nsys_capture(range):gsub("^(.*)@([^@]*)$", "%2:%1"), names,
+    range_name.nsys_capture)
+end
+
+
+-- Is the domain of a stage among those of a list of nsys's, or one of none?
+local function has_domain(list, name)
+  local domain = range_name.split(name) or "default"
+  for _, one in ipairs(list) do
+    if one == domain then return true end
+  end
+  return false
+end
+
+
+-- What the settings say of ranges and domains that does not go with the recipe's stages: a
+-- list of { text, fix }. The program may have ranges that the recipe does not name, so none of
+-- it is an error.
+function step.doubts(stages, cfg)
+  local names, list = range_names(stages), {}
+  local function add(text, fix) list[#list + 1] = { text = text, fix = fix } end
+  local known = #names > 0 and "ranges of the recipe: " .. table.concat(names, ", ")
+  for _, range in ipairs(known and cfg.counters ~= "off" and cfg.ncu.nvtx_include or {}) do
+    local why = doubt_include(range, names)
+    if why then add(("ncu.nvtx_include: '%s' %s"):format(range, why), known) end
+  end
+  local capture = known and cfg.nsys.capture_range == "nvtx" and cfg.nsys.nvtx_capture
+  local why = capture and doubt_capture(capture, names)
+  if why then add(("nsys.nvtx_capture: '%s' %s"):format(capture, why), known) end
+  local included, excluded = cfg.nsys.nvtx_domain_include, cfg.nsys.nvtx_domain_exclude
+  for _, stage in ipairs(stages) do
+    local top = not stage.parent -- its parts are said by the whole
+    if top and included and #included > 0 and not has_domain(included, stage.name) then
+      add(("nsys.nvtx_domain_include leaves out the domain of the stage '%s'"):format(stage.name),
+        "the domain without a name is called default")
+    elseif top and has_domain(excluded or {}, stage.name) then
+      add(("nsys.nvtx_domain_exclude leaves out the domain of the stage '%s'"):format(stage.name),
+        "take it out of the list")
+    end
+  end
+  return list
+end
+
+
 -- What config.yaml is to hold.
 local function written(ctx)
   local source = captures.of(ctx.cfg)
@@ -53,6 +143,7 @@ end
 
 function step.run(ctx)
   check(ctx.config, ctx.cfg)
+  for _, doubt in ipairs(step.doubts(ctx.recipe.stages, ctx.cfg)) do ctx.note(doubt.text) end
   ctx.run:write(layout.config, written(ctx))
   ctx.run.manifest.model = identity.planned(ctx.cfg)
   return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, chosen(ctx.cfg),

@@ -213,7 +213,7 @@ describe("doctor.examine", function()
   end)
 
   local function check(name)
-    local cfg = config.compose { overrides = config.parse_overrides {
+    local cfg = config.compose { words = {
       "tools.nsys=/none", "tools.ncu=/none", "python=/none/python" } }.tree
     for _, found in ipairs(doctor.examine(cfg)) do
       if found.name == name then return { found.level, found.text, found.fix } end

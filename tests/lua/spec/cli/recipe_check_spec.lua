@@ -22,6 +22,16 @@ describe("recipe_check", function()
     return ("workload = function() return { argv = { %s }, %s } end"):format(argv, more or "")
   end
 
+  -- Level and text of each check by that name.
+  local function every(name, fields, words)
+    examine(fields, words)
+    local list = {}
+    for _, check in ipairs(recipe_check.examine(top() .. "/r.lua", nil, words or {})) do
+      if check.name == name then list[#list + 1] = check.level .. ": " .. check.text end
+    end
+    return list
+  end
+
   -- Level, text and fix of the check of the workload with this argv.
   local function check_workload(argv, more)
     local check = examine(workload(argv, more)).workload
@@ -46,7 +56,7 @@ describe("recipe_check", function()
   end)
 
   it("says what is wrong with the recipe itself, and nothing more", function()
-    local checks = examine "advise = 1"
+    local checks = examine(workload '"true"' .. ", advise = 1")
     assert.same({ "problem", top() .. "/r.lua:1: recipe field 'advise': function expected, "
       .. "got number" }, { checks.recipe.level, checks.recipe.text })
     assert.is_nil(checks.config)
@@ -85,6 +95,47 @@ describe("recipe_check", function()
     assert.same({ "problem", "cwd: /none/dir: no such folder", "correct the path" },
       check_workload('"true"', 'cwd = "/none/dir"'))
     assert.equal("ok", check_workload('"true", "recipes/workloads/causal_lm.py"')[1])
+  end)
+
+  it("says all that is wrong at once", function()
+    local at = "problem: " .. top() .. "/r.lua"
+    assert.same({ at .. ":1: recipe field 'advise': function expected, got number",
+      at .. ":1: a recipe has no field 'nsy' (did you mean 'nsys'?)",
+      at .. ": a recipe needs the field 'workload'",
+      at .. ":1: option 'b': { \"text\", default } is expected",
+      at .. ":1: stage 's' is declared twice" },
+      every("recipe", 'advise = 1, nsy = {}, options = { b = 1 }, stages = { "s", "s" }'))
+    assert.same({ "problem: 'infer' is no setting", "problem: no nsys preset 'lite'",
+      "problem: command line: no key 'infer.tokens'",
+      "problem: command line: top_n.kernels: 0 is not 1 or more" },
+      every("config", workload '"true"', { "infer", "nsys=lite", "infer.tokens=1",
+        "top_n.kernels=0" }))
+    assert.same({ "problem: no program 'no-such-program' on PATH",
+      "problem: none.py: no such file", "warning: /none/weights is not there" },
+      every("workload", workload '"no-such-program", "none.py", "/none/weights"',
+        { "infer.tokens=1" }))
+  end)
+
+  it("holds ranges and domains that settings name against the stages", function()
+    local stages = ', stages = { "prefill", { "LLM@decode_all", step = "step" } }'
+    local function doubts(...) return every("stages", workload '"true"' .. stages, { ... }) end
+    assert.same({ "ok: prefill, LLM:decode_all" }, doubts("ncu.nvtx_include=[prefill/,step/]",
+      "nsys.capture_range=nvtx", "nsys.nvtx_capture=measured"))
+    assert.same({ "warning: ncu.nvtx_include: 'prefil/' is no range of a stage (did you mean "
+      .. "'prefill/'?)", "warning: ncu.nvtx_include: 'decode*' is in another domain than the stage "
+      .. "'LLM:decode_all' (did you mean 'LLM@decode_all/'?)",
+      "warning: ncu.nvtx_include: 'warm' is no range of a stage" },
+      doubts "ncu.nvtx_include=[prefil/,decode*,warm]")
+    assert.same({ "ok: prefill, LLM:decode_all" },
+      doubts("ncu.nvtx_include=[prefil/]", "counters=off"))
+    assert.same({ "warning: nsys.nvtx_capture: 'decode_all' is in another domain than the stage "
+      .. "'LLM:decode_all' (did you mean 'decode_all@LLM'?)" },
+      doubts("nsys.capture_range=nvtx", "nsys.nvtx_capture=decode_all"))
+    assert.same({ "warning: nsys.nvtx_domain_include leaves out the domain of the stage "
+      .. "'prefill'" },
+      doubts "nsys.nvtx_domain_include=[LLM]")
+    assert.same({ "warning: nsys.nvtx_domain_exclude leaves out the domain of the stage "
+      .. "'LLM:decode_all'" }, doubts "nsys.nvtx_domain_exclude=[LLM]")
   end)
 
   it("shows an error of the workload function with its line", function()

@@ -25,7 +25,7 @@ describe("a vendor", function()
       assert.is_table(defaults["tools." .. name], name)
       assert.equal("default", (defaults[name .. ".preset"] or {})[2], name)
       assert.is_table(fs.stat(("conf/%s/default.yaml"):format(name)), name)
-      config.compose { overrides = config.parse_overrides { name .. "=default" } }
+      config.compose { words = { name .. "=default" } }
     end
   end)
 

@@ -16,7 +16,7 @@ local options = {
 
 local function compose(words, fields)
   local given = { options = options, recipe_name = "r.lua",
-    overrides = config.parse_overrides(words or {}) }
+    words = words or {} }
   for key, value in pairs(fields or {}) do given[key] = value end
   return config.compose(given)
 end

@@ -7,7 +7,7 @@ local options = { ["model.path"] = { "A folder", "" }, ["infer.tokens"] = { "Tok
 
 local function compose(words, file)
   return config.compose { options = options, recipe_name = "r.lua", file = file,
-    overrides = config.parse_overrides(words or {}) }
+    words = words or {} }
 end
 
 
@@ -54,7 +54,7 @@ describe("llmprof.recipe.foreign", function()
   it("takes a model's target where the recipe has presets of models", function()
     local declared = { ["model.preset"] = { "A model", "a", choices = { "a", "b" } } }
     local composed = config.compose { options = declared, recipe_name = "r.lua",
-      overrides = config.parse_overrides { "+model.target=b" } }
+      words = { "+model.target=b" } }
     assert.equal("b", composed.values["model.preset"])
   end)
 
@@ -74,7 +74,7 @@ describe("llmprof.recipe.foreign", function()
   it("leaves a name to the recipe that declares it", function()
     local composed = config.compose { recipe_name = "r.lua",
       options = { ["run.mode"] = { "Own", "x" } },
-      overrides = config.parse_overrides { "run.mode=deep" } }
+      words = { "run.mode=deep" } }
     assert.same({ "deep", nil }, { composed.values["run.mode"], composed.values["mode"] })
   end)
 end)
