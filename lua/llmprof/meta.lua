@@ -406,7 +406,7 @@ function Groups:mean(column) end
 ---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field engine_metrics? llmprof.results.engine_metrics What the engine's own page said before, in and after the window
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
----@field framework? { name?: "pytorch"|"ggml", title?: string } What the program is written with, by its kernels, its ranges or what it says
+---@field framework? { name?: "pytorch"|"jax"|"ggml", title?: string } What the program is written with, by its kernels, its ranges or what it says
 ---@field gaps? llmprof.results.gap[] The longest times within repeats in which a GPU did nothing, longest first
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first

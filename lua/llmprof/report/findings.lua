@@ -187,6 +187,14 @@ local function first_move(results, first)
 end
 
 
+-- A title as a sentence. Names of stages with more than letters stay as they are written.
+local function sentence(title)
+  return title:gsub("^%l+%f[%s]", function(word)
+    return word:sub(1, 1):upper() .. word:sub(2)
+  end) .. "."
+end
+
+
 -- Three lines, plain text: what is wrong and what the stages take, what to do
 -- first, how far to trust it; before them, of several ranks, who waits for whom. Each
 -- { head, text }.
@@ -195,7 +203,7 @@ function findings.verdict(results)
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
   local lines = {
-    { head = title:sub(1, 1):upper() .. title:sub(2) .. ".", text = stage_times(results) },
+    { head = sentence(title), text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
       results.integrity and results.integrity.verdict .. ". " or "",

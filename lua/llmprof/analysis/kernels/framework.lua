@@ -1,7 +1,7 @@
 -- What the program is written with, since the remedies differ: results.framework. Of a
--- serving engine it is the engine's; else signs in the trace and in what the workload says
--- of itself tell PyTorch. A program without any sign is none of it: its eager operators and
--- what it compiles have kernels with its names.
+-- serving engine it is the engine's; else ranges of XLA's modules tell JAX, signs in the trace
+-- and in what the workload says of itself PyTorch. A program without any sign is of neither: the
+-- eager operators of PyTorch, and what it compiles, have kernels with its names.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 
@@ -10,13 +10,14 @@ local framework = { where = { "trace" }, reads = { "kernels", "metrics", "operat
     framework = "what the program is written with" } }
 
 local PYTORCH = { name = "pytorch", title = "PyTorch" }
+local JAX = { name = "jax", title = "JAX" }
 
 -- What engines are written with, by their field `framework`.
 local known = { pytorch = PYTORCH, ggml = { name = "ggml", title = "ggml" } }
 
 -- Patterns of kernels (lower case) and of ranges.
 local KERNELS = { "%f[%w_]at::", "^triton_", "%f[%w_]c10::", "torch" }
-local TAGS = { "^aten::", "^autograd::", "^torch" }
+local TAGS, JAX_TAGS = { "^aten::", "^autograd::", "^torch" }, { "^TSL:XlaModule:" }
 
 
 local function any(list, patterns)
@@ -41,6 +42,7 @@ end
 function framework.of(given)
   local engine = given.engine and engines.find(given.engine.name)
   if engine and engine.framework then return known[engine.framework] end
+  if any(given.tags, JAX_TAGS) then return JAX end
   if any(given.names, KERNELS) or any(given.tags, TAGS) or is_named(given) then return PYTORCH end
   return nil
 end

@@ -2,7 +2,7 @@
 -- repeats, and what the GPU did for each.
 --
 -- A stage is every range whose tag is its name ("text", or "domain:text" in a
--- named domain). What a stage launched is decided by attribution, so GPU work
+-- named domain), or one of its `tags`. What a stage launched is decided by attribution, so GPU work
 -- that runs after the range has ended still counts for it. Children lie inside
 -- their parent and are counted in both.
 --
@@ -27,6 +27,7 @@ local infer = require "llmprof.analysis.stages.infer"
 local kinds = require "llmprof.trace.kinds"
 local members = require "llmprof.ranks.members"
 local steps = require "llmprof.analysis.stages.steps"
+local xla_modules = require "llmprof.analysis.stages.xla_modules"
 
 local stages = {}
 
@@ -71,22 +72,25 @@ local function merge_nested(instances)
 end
 
 
+-- Tags of the ranges that are a stage.
+local function tags_of(stage) return stage.tags or { stage.name } end
+
+
 -- Every range of the declared stages, by start: { stage, domain (nil: the
 -- default one), range, ranges (rows: with those inside of it of the same stage), tid, thread
 -- (process and thread as one key), start, stop }.
 local function find_instances(trace, declared)
-  local names, parents = {}, {}
+  local tags, of_tag = {}, {}
   for _, stage in ipairs(declared) do
-    names[#names + 1] = stage.name
-    parents[stage.name] = stage.parent or false
+    for _, tag in ipairs(tags_of(stage)) do tags[#tags + 1], of_tag[tag] = tag, stage end
   end
-  local found = check(check(trace:frame "ranges"):where { tag = names })
+  local found = check(check(trace:frame "ranges"):where { tag = tags })
   local ranks = members.find(trace)
   if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
   for row = 1, #found do
-    local name, range = found:get(row, "tag"), found:get(row, "range")
-    instances[row] = { stage = name, parent = parents[name] or nil,
+    local stage, range = of_tag[found:get(row, "tag")], found:get(row, "range")
+    instances[row] = { stage = stage.name, parent = stage.parent,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
       tid = found:get(row, "tid"), style = found:get(row, "style"),
@@ -108,12 +112,15 @@ end
 
 -- ---- what the GPU did ----
 
-local function names_at(declared, top)
-  local names = {}
+-- Their ranges, as trace:label takes them.
+local function labels_at(declared, top)
+  local labels = {}
   for _, stage in ipairs(declared) do
-    if (stage.parent == nil) == top then names[#names + 1] = stage.name end
+    for _, tag in ipairs((stage.parent == nil) == top and tags_of(stage) or {}) do
+      labels[#labels + 1] = { tag, stage.name }
+    end
   end
-  return names
+  return labels
 end
 
 
@@ -138,8 +145,8 @@ function stages.label(trace, frame, found)
     check(trace:label_spans(frame, "stage", spans_of(found.instances)))
     check(trace:label_spans(frame, "part", {}))
   else
-    check(trace:label(frame, "stage", names_at(declared, true)))
-    check(trace:label(frame, "part", names_at(declared, false)))
+    check(trace:label(frame, "stage", labels_at(declared, true)))
+    check(trace:label(frame, "part", labels_at(declared, false)))
   end
   return frame
 end
@@ -148,7 +155,7 @@ end
 -- Ranges with the stage that they lie in; nil where stages are no ranges of the CPU.
 function stages.label_ranges(trace, frame, found)
   if found.by_engine or found.inferred then return nil end
-  check(trace:label(frame, "stage", names_at(found.whole and {} or found.declared, true)))
+  check(trace:label(frame, "stage", labels_at(found.whole and {} or found.declared, true)))
   return frame
 end
 
@@ -216,7 +223,7 @@ local function project(trace, declared, instances)
     for _, instance in ipairs(instances) do
       if (instance.parent == nil) == top then level[#level + 1] = instance end
     end
-    steps.project(trace, names_at(declared, top), level)
+    steps.project(trace, labels_at(declared, top), level)
   end
 end
 
@@ -242,6 +249,16 @@ function stages.are_marked(trace, declared)
 end
 
 
+-- What a program does once before its work is in no figure of it.
+local function leave_out_once(declared, instances)
+  local once = {}
+  for _, stage in ipairs(declared) do once[stage.name] = stage.once end
+  for _, instance in ipairs(instances) do
+    if once[instance.stage] then instance.used = false end
+  end
+end
+
+
 -- ---- together ----
 
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
@@ -257,6 +274,7 @@ end
 -- llmprof.analysis.stages.infer, where no range marked a stage.
 function stages.find(trace, declared, policy, overlap)
   trace_file.check(trace)
+  declared = xla_modules.resolve(trace, declared)
   local instances, inferred = find_instances(trace, declared), nil
   local by_engine = engine_stages.find(trace, declared, #instances > 0)
   if by_engine then
@@ -278,6 +296,7 @@ function stages.find(trace, declared, policy, overlap)
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
+  leave_out_once(declared, instances)
   if policy == "auto" then cold.judge_openings(steps.runs(instances, by_engine), repeats) end
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do

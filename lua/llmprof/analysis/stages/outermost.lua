@@ -1,9 +1,11 @@
 -- Stages of a trace that no recipe declares: the outermost NVTX ranges of its main domain,
--- push/pop ranges or, without any, those by start and end that end on their own thread.
+-- push/pop ranges or, without any, those by start and end that end on their own thread; of a
+-- JAX program that marks nothing itself the modules that XLA ran.
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
 local range_name = require "llmprof.trace.nvtx_names"
+local xla_modules = require "llmprof.analysis.stages.xla_modules"
 
 local outermost = {}
 
@@ -11,11 +13,10 @@ local outermost = {}
 local PUSH_POP, START_END = 0, 1
 
 -- Libraries mark their own calls in domains of their own, which are no stages of a program;
--- PyTorch is what readers of its traces call operators. XLA's (TSL) are: there are no others
--- of a JAX program.
+-- PyTorch is what readers of its traces call operators. XLA's (TSL) are asked for modules.
 local LIBRARIES = { cccl = true, cub = true, thrust = true, nccl = true, rccl = true,
   nvshmem = true, ucx = true, mpi = true, nvjpeg = true, npp = true, cutlass = true,
-  pytorch = true }
+  pytorch = true, tsl = true }
 
 -- The steps of torch.profiler's schedule, which have their number as payload.
 local STEP = "ProfilerStep"
@@ -142,6 +143,7 @@ function outermost.stages(trace)
     or main_domain(by_domain(ranges, START_END))
   local tags, only_steps = within_steps(ranges, domain and domain.tags or {})
   if #tags > MOST_STAGES then return {} end
+  if #tags == 0 then return xla_modules.stages(trace) end
   table.sort(tags, function(a, b)
     if a.first ~= b.first then return a.first < b.first end
     return a.tag < b.tag

@@ -21,7 +21,7 @@ local check = errors.check
 local function tags_of(trace, declared)
   local known, list = {}, {}
   for _, stage in ipairs(declared) do
-    known[stage.name] = true
+    for _, tag in ipairs(stage.tags or { stage.name }) do known[tag] = true end
     if stage.step then known[stage.step] = true end
   end
   for _, row in ipairs(check(trace:frame "ranges"):group { by = { "tag" },
@@ -45,7 +45,9 @@ function unmatched.ranges(trace, declared)
   local ops, list, names = check(trace:frame "gpu"), {}, {}
   local all = ops:group { total = { "duration" } }[1]
   if not all or all.duration.total == 0 then return list end
-  for i, stage in ipairs(declared) do names[i] = stage.name end
+  for _, stage in ipairs(declared) do
+    for _, tag in ipairs(stage.tags or { stage.name }) do names[#names + 1] = tag end
+  end
   check(trace:label(ops, "declared", names))
   ops = check(ops:where { declared = false })
   for i, entry in ipairs(tags_of(trace, declared)) do

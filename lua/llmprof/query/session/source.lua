@@ -22,6 +22,7 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local positions = require "llmprof.query.session.positions"
 local stages = lazy "llmprof.analysis.stages.find"
+local xla_modules = lazy "llmprof.analysis.stages.xla_modules"
 local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
 local user = lazy "llmprof.recipe.user"
@@ -156,7 +157,7 @@ function parts.declared(self)
     list[i] = { name = stage.name, parent = stage.parent }
   end
   if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
-  return list
+  return self.trace and xla_modules.resolve(self.trace, list) or list
 end
 
 

@@ -30,6 +30,8 @@ describe("llmprof.analysis.kernels.framework", function()
     assert.equal("pytorch", named { tags = { "prefill", "aten::mm" } })
     assert.equal("pytorch", named { operators = {} })
     assert.equal("pytorch", named { metrics = { environment = { torch = "2.11.0" } } })
+    assert.equal("jax", named { names = { "triton_softmax_5" }, tags = {
+      "TSL:XlaModule:#hlo_module=jit_step,program_id=7#" } })
     assert.is_nil(named { names = { "void cat::native(int)", "void flash_fwd_kernel<1>(p)" },
       tags = { "prefill" }, metrics = { environment = { cuda = "13.0" } } })
   end)

@@ -3,6 +3,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local outermost = require "llmprof.analysis.stages.outermost"
 local trace_file = require "llmprof.trace.file"
+local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
 
@@ -16,7 +17,7 @@ describe("llmprof.analysis.stages.outermost", function()
     assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "tiny_h200/run.sqlite")
   end)
 
-  it("takes ranges of libraries for none, those of XLA for some", function()
+  it("takes ranges of libraries for none", function()
     local lines = [[
 range 0 100 domain=NCCL ncclAllReduce
 range 200 290 domain=CCCL cub::DeviceReduce
@@ -24,9 +25,54 @@ range 300 380 domain=cuBLASLt matmul
 range 400 410 domain=%s step
 ]]
     assert.same({}, outermost.stages(timeline.of(lines:format "cuDNN")))
-    assert.same({ { name = "TSL:step" } }, outermost.stages(timeline.of(lines:format "TSL")))
+    assert.same({}, outermost.stages(timeline.of(lines:format "TSL")))
     assert.same({ { name = "current:step" } },
       outermost.stages(timeline.of(lines:format "current")))
+  end)
+
+  -- Two programs of one module, one of another that does next to nothing, and one that the
+  -- autotuner tried on another thread.
+  local XLA = [[
+range 0 100 domain=TSL XlaCompile:#module=jit_step#
+range 110 150 domain=TSL XlaModule:#prefix=args[0],hlo_module=jit_step,program_id=7#
+range 115 145 domain=TSL Thunk:#hlo_op=fusion,unique_hlo_op_id=1#
+call 120 122 id=1 cudaLaunchKernel
+range 160 170 domain=TSL XlaModule:#hlo_module=jit_add,program_id=8#
+call 162 163 id=2 cudaLaunchKernel
+range 180 200 domain=TSL XlaModule:#hlo_module=jit_step,program_id=9#
+call 185 186 id=3 cudaLaunchKernel
+range 210 230 domain=TSL XlaModule:#hlo_module=jit_step,program_id=9#
+call 215 216 id=4 cudaLaunchKernel
+thread 2 tuner
+range 10 60 domain=TSL XlaModule:#hlo_module=gemm_fusion_dot.8#
+call 20 21 id=5 cudaLaunchKernel
+kernel 30 50 call=5 gemm()
+kernel 130 1130 call=1 step()
+kernel 1130 1133 call=2 add()
+kernel 1140 1640 call=3 step()
+kernel 1640 2140 call=4 step()
+]]
+
+  it("takes the modules that XLA ran, those of the autotuner apart", function()
+    local declared = outermost.stages(timeline.of(XLA))
+    assert.same({ { name = "jit_step.1" }, { name = "jit_step.2" }, { name = "autotuning" } },
+      traces.pick(declared, "name"))
+    assert.same({ { name = "decode" } },
+      outermost.stages(timeline.of(XLA .. "range 100 150 decode\n")))
+  end)
+
+  it("counts executions of a module, and nothing of the autotuner", function()
+    local trace = timeline.of(XLA)
+    local function check(found)
+      assert.same({ { stage = "autotuning", used = false, wall = 50 },
+        { stage = "jit_step.1", used = true, wall = 1020 },
+        { stage = "jit_step.2", used = true, wall = 507 },
+        { stage = "jit_step.2", used = true, wall = 500 } },
+        traces.pick(found.instances, "stage", "used", "wall"))
+    end
+    check(stages.find(trace, outermost.stages(trace), "no"))
+    check(stages.find(trace, { { name = "jit_step.1" }, { name = "jit_step.2" },
+      { name = "autotuning" } }, "no"))
   end)
 
   it("takes ranges by start and end where there are no others", function()
