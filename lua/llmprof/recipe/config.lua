@@ -501,7 +501,7 @@ function config.untrusted_runs(composed, made, file, words)
   local trusted = config.of_recipe(made, file, words, { trusted_only = true })
   for _, key in ipairs(sorted_keys(composed.declared)) do
     local here, there = composed.values[key], trusted.values[key]
-    if composed.declared[key].runs and yaml.encode { here } ~= yaml.encode { there } then
+    if composed.declared[key].runs and shown(here) ~= shown(there) then
       list[#list + 1] = { composed.origins[key], ("%s=%s"):format(key, shown(here)) }
     end
   end
