@@ -641,6 +641,8 @@ function Groups:mean(column) end
 ---@field waiting? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
 
 ---@class llmprof.results.environment
+---@field commit? string Of the code that ran: env.json
+---@field commit_changed? boolean A file that it tracks was another
 ---@field cpu? string
 ---@field cuda? string
 ---@field devices? llmprof.results.device[]

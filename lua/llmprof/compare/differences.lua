@@ -62,6 +62,13 @@ local function graph_trace(results)
 end
 
 
+-- "5c62cc7106", with a "+" where files were changed since.
+local function commit_text(results)
+  local commit = results.environment.commit
+  return commit and commit:sub(1, 10) .. (results.environment.commit_changed and "+" or "")
+end
+
+
 -- In this order: group, name, and the value of a side or nil.
 local facts = {
   { "model", "model", function(r) return r.model.name end },
@@ -73,6 +80,7 @@ local facts = {
     return described and ("%d"):format(described.parameters.total)
   end },
   { "run", "recipe", function(r) return r.run.recipe end },
+  { "run", "commit", commit_text },
   { "machine", "GPU", function(r) return device_text(r.environment.devices) end },
   { "machine", "driver", function(r) return r.environment.driver end },
   { "machine", "CUDA", function(r) return r.environment.cuda end },

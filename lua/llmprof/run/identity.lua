@@ -6,6 +6,7 @@ local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 local sys = require "llmprof.sys"
+local vendor_tools = require "llmprof.nvidia.tools"
 local version = require "llmprof.version"
 
 local identity = {}
@@ -105,10 +106,36 @@ local function gpus()
 end
 
 
--- This machine, for a capture made now. tools: by name, of llmprof.nvidia.tools.
-function identity.captured_here(tools)
+-- What git prints of the repository that a folder lies in; nil without git or a repository.
+local function git(folder, ...)
+  local argv = { "git", "-C", folder, "-c", "core.fsmonitor=false", ... }
+  local said, result = vendor_tools.capture(argv, { stderr = "/dev/null" })
+  return said and result.ok and said or nil
+end
+
+
+-- The commit that a folder is of, and whether a file that it tracks differs from it; nil where
+-- git knows of none.
+function identity.commit(folder)
+  local hash = (git(folder, "rev-parse", "--verify", "HEAD") or ""):match "^%x+"
+  local changed = hash and git(folder, "status", "--porcelain", "--untracked-files=no")
+  return hash, changed and changed ~= ""
+end
+
+
+-- The folder whose commit is that of a run: that of its recipe, of one that ships the one in
+-- which llmprof was started.
+function identity.code_folder(recipe)
+  return recipe.path and (recipe.path:match "^(.*)/[^/]*$" or ".") or "."
+end
+
+
+-- This machine, for a capture made now. tools: by name, of llmprof.nvidia.tools; recipe: of
+-- llmprof.recipe.
+function identity.captured_here(tools, recipe)
   local devices, reason = gpus()
   local captured = this_machine()
+  captured.commit, captured.commit_changed = identity.commit(identity.code_folder(recipe))
   captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
   if devices[1] then
     captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version

@@ -48,7 +48,7 @@ local WHY, HOW = "capture=none", "capture=auto runs the program under a profiler
 
 
 function none.open(ctx) ctx.state.tools = {} end
-function none.machine() return identity.captured_here {} end
+function none.machine(ctx) return identity.captured_here({}, ctx.recipe) end
 function none.about() return {} end
 function none.inputs() return { source = "workload", files = yaml.list {} } end
 function none.note() return "no profiler" end

@@ -200,7 +200,8 @@ end
 local function environment_of(ctx)
   local environment = {}
   local said = ctx.state.environment.captured_on or {}
-  for _, key in ipairs { "driver", "cuda", "kernel", "cpu", "nsys", "ncu", "gpus" } do
+  for _, key in ipairs { "driver", "cuda", "kernel", "cpu", "nsys", "ncu", "gpus", "commit",
+    "commit_changed" } do
     environment[key] = said[key]
   end
   local own = ctx.state.metrics or ctx.state.own

@@ -1,5 +1,7 @@
+local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local json = require "llmprof.json"
+local spawn = require "llmprof.spawn"
 local version = require "llmprof.version"
 
 -- Everything that env.json may hold of a machine, and nothing else: no variables,
@@ -7,7 +9,7 @@ local version = require "llmprof.version"
 local machine = [[{ "type": "object", "additionalProperties": false, "required": ["kernel"],
   "properties": { "kernel": {}, "machine": {}, "cpu": {}, "cores": {}, "memory_bytes": {},
     "container": {}, "llmprof": {}, "compiler": {}, "gpus": {}, "gpus_reason": {}, "driver": {},
-    "cuda": {}, "nsys": {}, "ncu": {} } }]]
+    "cuda": {}, "nsys": {}, "ncu": {}, "commit": {}, "commit_changed": {} } }]]
 
 local function check(record)
   local schemas <close> = json.schemas()
@@ -27,8 +29,8 @@ describe("llmprof.run.identity", function()
   end)
 
   it("describes this machine for a capture made now, and nothing secret", function()
-    local captured = identity.captured_here { nsys = { version = "2025.3.1", path = "/p" },
-      ncu = { version = "2025.3.2" } }
+    local captured = identity.captured_here({ nsys = { version = "2025.3.1", path = "/p" },
+      ncu = { version = "2025.3.2" } }, { path = "recipes/toy_llm.lua" })
     assert.same({ "2025.3.1", "2025.3.2" }, { captured.nsys, captured.ncu })
     assert.is_table(captured.gpus)
     assert.is_nil(check(captured))
@@ -37,5 +39,24 @@ describe("llmprof.run.identity", function()
       local value = os.getenv(name)
       if value and #value > 3 then assert.is_nil(text:find(value, 1, true), name) end
     end
+  end)
+
+  it("knows the commit of a folder, and whether a file was changed since", function()
+    local folder = assert(fs.temp_dir "llmprof-test-")
+    local function git(...)
+      assert(assert(spawn.run({ "git", "-C", folder, "-c", "user.name=n", "-c", "user.email=e",
+        ... }, { timeout = 60 })).ok)
+    end
+    assert.is_nil(identity.commit(folder))
+    git "init"
+    assert(fs.write(folder .. "/code", "1"))
+    git("add", ".")
+    git("commit", "-m", "one")
+    local hash, changed = identity.commit(folder)
+    assert.matches("^" .. ("%x"):rep(40) .. "$", hash)
+    assert.is_false(changed)
+    assert(fs.write(folder .. "/code", "2"))
+    assert.same({ hash, true }, { identity.commit(folder) })
+    assert(fs.remove_tree(folder))
   end)
 end)
