@@ -92,6 +92,22 @@ local function hold(dir)
 end
 
 
+-- Hold a folder of runs that one command writes, which two at once would spoil, until this one
+-- ends; nil where the file system has no locks. What one that was killed left half written
+-- there goes.
+function artifacts.hold_folder(folder)
+  mkdirs(folder)
+  local lock, message, code = fs.lock(folder)
+  if lock then
+    check(fs.sweep(folder))
+    return lock
+  elseif code == "unsupported" then
+    return nil
+  end
+  errors.raise("failed", message, { hint = "wait until it has ended, or choose another folder" })
+end
+
+
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)

@@ -27,6 +27,13 @@ table_options.document_format = { "format", short = "f", arg = "FORMAT", default
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 
+-- Of commands that hold a comparison against limits (llmprof.compare.limits).
+table_options.fail_on = { "fail-on", arg = "LIMITS",
+  help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" }
+table_options.strict = { "strict", help = "a limit that may be broken is broken" }
+table_options.allow_undecided = { "allow-undecided",
+  help = "a limit that may be broken is kept" }
+
 -- Of a command whose CSV is that of another program, byte for byte.
 table_options.exact_safe = { "safe",
   help = "with -f csv: guard texts that look like formulas, show unseen characters" }

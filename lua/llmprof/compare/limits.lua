@@ -26,6 +26,19 @@ end
 
 -- ---- reading ----
 
+-- What options of a command line say of limits fits together.
+function limits.check_options(given)
+  for _, name in ipairs { "strict", "allow-undecided" } do
+    if given[name] and not given["fail-on"] then
+      errors.raise("usage", ("--%s needs limits: --fail-on 'decode.ms>+3%%'"):format(name))
+    end
+  end
+  if given.strict and given["allow-undecided"] then
+    errors.raise("usage", "--strict and --allow-undecided: one of them")
+  end
+end
+
+
 local function amount_of(text, metric, number, unit)
   if metric.unit ~= "ms" then
     if unit ~= "" and unit ~= metric.unit then
@@ -93,26 +106,116 @@ local function outcome_of(limit, judged, strict)
 end
 
 
--- Rows { limit, before, after, unit, difference, share, verdict, outcome ("kept",
+-- The judged figure of a limit; one that a side lacks is an error.
+local function judge(limit, before, after, level)
+  local judged, why = metrics.judge(limit.metric, before, after, level)
+  if judged then return judged end
+  return errors.raise("usage", ("--fail-on: '%s': %s"):format(limit.text, why),
+    { hint = "llmprof compare without --fail-on shows what there is" })
+end
+
+
+local function of_before(amount, judged)
+  return amount and judged.before ~= 0 and amount / math.abs(judged.before) or nil
+end
+
+
+-- Rows { limit, before, after, unit, difference, share, low, high (the interval, as shares of
+-- before), verdict, outcome ("kept",
 -- "broken" or "can't tell"), why }; how many are broken, and of how many that cannot be told.
 -- strict: a limit that is passed where nobody can tell is broken too. A figure that a side
 -- lacks is an error.
 function limits.check(list, before, after, strict)
   local rows, broken, undecided = {}, 0, 0
   for i, limit in ipairs(list) do
-    local judged, why = metrics.judge(limit.metric, before, after)
-    if not judged then
-      errors.raise("usage", ("--fail-on: '%s': %s"):format(limit.text, why),
-        { hint = "llmprof compare without --fail-on shows what there is" })
-    end
+    local judged = judge(limit, before, after)
     local outcome = outcome_of(limit, judged, strict)
     if outcome == "broken" then broken = broken + 1 end
     if outcome == verdict.UNKNOWN then undecided = undecided + 1 end
     rows[i] = { limit = limit.text, unit = judged.unit, before = judged.before,
       after = judged.after, difference = judged.difference, share = judged.share,
+      low = of_before(judged.low, judged), high = of_before(judged.high, judged),
       basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = judged.why }
   end
   return rows, broken, undecided
+end
+
+
+-- ---- deciding early ----
+
+-- Looks before the last one count only where they are this sure, so that all of them together
+-- find a change that is none about as often as the last one alone (Haybittle and Peto).
+local INTERIM = 0.001
+
+-- Will more samples leave the outcome of a limit as it is? They will if the interval lies on
+-- one side of the limit, and if nothing of it varies.
+local function is_settled(limit, judged)
+  if limit.kind == "value" then return true end
+  if judged.verdict == verdict.UNKNOWN and is_beyond(limit, judged) then return false end
+  if not judged.low then return judged.verdict ~= verdict.UNKNOWN and not judged.assumed end
+  local bound = limit.kind == "share" and limit.number * math.abs(judged.before) or limit.number
+  return judged.low > bound or (judged.high or math.huge) < bound
+end
+
+
+-- Are the limits decided before as many samples were taken as may be: is one broken, or is none
+-- left that more samples could change?
+function limits.are_settled(list, before, after)
+  local open = false
+  for _, limit in ipairs(list) do
+    local judged = judge(limit, before, after, INTERIM)
+    local settled = is_settled(limit, judged)
+    if settled and outcome_of(limit, judged) == "broken" then return true end
+    open = open or not settled
+  end
+  return not open
+end
+
+
+-- ---- the outcome ----
+
+local function number(value, unit)
+  return ("%.6g%s"):format(value, unit and " " .. unit or "")
+end
+
+
+-- Why a limit is not kept, in a line. row: of limits.check.
+function limits.complaint(row)
+  return ("limit '%s' %s: %s before, %s after (%s)"):format(row.limit,
+    row.outcome == "broken" and "is broken" or "may be broken", number(row.before, row.unit),
+    number(row.after, row.unit), row.why or row.verdict)
+end
+
+
+-- The limits that are not kept, a line each, those that are broken first.
+local function complaints(list)
+  local lines, unknown = {}, {}
+  for _, made in ipairs(list) do
+    for _, row in ipairs(made.limits or {}) do
+      if row.outcome ~= "kept" then
+        table.insert(row.outcome == "broken" and lines or unknown,
+          ("%s: %s"):format(made.after.name, limits.complaint(row)))
+      end
+    end
+  end
+  return table.move(unknown, 1, #unknown, #lines + 1, lines)
+end
+
+
+-- An error of the limits that are not kept: its message is the first line.
+local function raise(kind, lines)
+  local message = table.remove(lines, 1)
+  errors.raise(kind, message, { detail = #lines > 0 and table.concat(lines, "\n") or nil })
+end
+
+
+-- Raise where limits of comparisons are broken, or, unless that is allowed, may be. Returns
+-- what is to be said of the latter, a list of lines.
+function limits.enforce(list, broken, undecided, allow_undecided)
+  local lines = complaints(list)
+  if broken > 0 then raise("gate", lines) end
+  if undecided > 0 and not allow_undecided then raise("undecided", lines) end
+  return lines
 end
 
 

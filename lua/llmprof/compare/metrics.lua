@@ -299,16 +299,16 @@ end
 
 
 -- What became of a metric (of metrics.parse) from one side to the other: see
--- llmprof.compare.verdict, and basis ("plain" or "profiled"). nil and why where a
--- side lacks it.
-function metrics.judge(metric, before, after)
+-- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
+-- nil and why where a side lacks it.
+function metrics.judge(metric, before, after, level)
   local old, new, basis = samples_of(metric, before, after)
   if not old then return nil, absent(metric, before) end
   if not new then return nil, absent(metric, after) end
   local definition = definitions[metric.key]
   local judged = verdict.judge(old, new, { better = definition.better, exact = definition.exact,
     noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil,
-    assumed = before.assumed })
+    assumed = before.assumed, level = level })
   judged.basis, judged.unit = basis, definition.unit
   return judged
 end

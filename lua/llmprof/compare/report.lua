@@ -1,8 +1,10 @@
 -- A comparison as text for people (table, md) or for programs (json).
 local columns = require "llmprof.report.columns"
+local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
+local verdict = require "llmprof.compare.verdict"
 local words = require "llmprof.report.words"
 
 local report = {}
@@ -86,6 +88,66 @@ local function columns_of(section)
 end
 
 
+-- ---- the verdict, in a line ----
+
+local SAID = 3 -- stages in it
+
+-- A change in words: "decode slower (+3.1 %)".
+local function change_words(row)
+  local word = row.verdict == verdict.UNKNOWN and "undecided" or row.verdict
+  if not row.share or row.difference == 0 then return ("%s %s"):format(row.label, word) end
+  return ("%s %s (%s%s %%)"):format(row.label, word, row.share > 0 and "+" or "",
+    text.number(row.share * 100, 1))
+end
+
+
+-- Stages without a parent, and the rest of the times.
+local function top_rows(rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if row.label:sub(1, #"·") ~= "·" then list[#list + 1] = row end
+  end
+  return list
+end
+
+
+-- What became of the stages, those that changed most first.
+local function headline(made)
+  local list, said = {}, {}
+  for i, row in ipairs(top_rows(made.times)) do
+    if row.path:find "%.ms$" then list[#list + 1] = { row = row, place = i } end
+  end
+  table.sort(list, function(a, b)
+    local left, right = a.row.of_change or 0, b.row.of_change or 0
+    if left ~= right then return left > right end
+    return a.place < b.place
+  end)
+  for i = 1, math.min(#list, SAID) do said[i] = change_words(list[i].row) end
+  if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
+  return ("%s against %s: %s"):format(made.after.name, made.before.name,
+    #said > 0 and table.concat(said, ", ") or "nothing was timed")
+end
+
+
+-- What became of the limits of comparisons, in a sentence.
+function report.outcome(list)
+  local counts, all = { kept = 0, broken = 0, [verdict.UNKNOWN] = 0 }, 0
+  for _, made in ipairs(list) do
+    for _, row in ipairs(made.limits or {}) do
+      counts[row.outcome], all = counts[row.outcome] + 1, all + 1
+    end
+  end
+  local open, limits = counts[verdict.UNKNOWN], all == 1 and "limit" or "limits"
+  if counts.broken > 0 then
+    return ("Broken: %d of %d %s%s."):format(counts.broken, all, limits,
+      open > 0 and (", %d more may be"):format(open) or "")
+  elseif open > 0 then
+    return ("Undecided: %d of %d %s may be broken."):format(open, all, limits)
+  end
+  return ("Kept: %d of %d %s."):format(all, all, limits)
+end
+
+
 -- ---- for people ----
 
 -- The columns that any row has a value for.
@@ -130,32 +192,113 @@ end
 
 local function section_text(section, made, options)
   if not section.rows(made) then return nil end
-  local heading = tables.format(options.format).heading
-  local pieces = { heading:gsub("#+", "%0#") .. section[2] .. "\n" }
-  if section.about then pieces[2] = prose(section.about, options) end
+  local pieces = {}
+  if section.about then pieces[1] = prose(section.about, options) end
   pieces[#pieces + 1] = section_table(section, made, options)
   return table.concat(pieces, "\n")
 end
 
 
-local function title_of(made, format)
-  local made_as = tables.format(format)
-  return made_as.heading
-    .. made_as.escape(("%s against %s"):format(made.after.name, made.before.name))
+local order = { broken = 1, [verdict.UNKNOWN] = 2, kept = 3 }
+
+-- The first rows, of limits those that are not kept.
+local function first_rows(rows, most)
+  local list = table.move(rows, 1, #rows, 1, {})
+  local place = {}
+  for i, row in ipairs(rows) do place[row] = i end
+  table.sort(list, function(a, b)
+    local left, right = order[a.outcome] or 0, order[b.outcome] or 0
+    if left ~= right then return left < right end
+    return place[a] < place[b]
+  end)
+  return table.move(list, 1, math.min(#list, most), 1, {})
+end
+
+
+local function markdown_table(name, rows)
+  local declared = columns["compare_" .. name]
+  return #rows > 0 and tables.render("md", filled(declared, rows), rows, {}) or nil
+end
+
+
+-- Rows of limits and of times before the details.
+local LIMITS, TIMES = 6, 8
+
+-- For a comment that people read on a page of a forge: the verdict, the limits and the times,
+-- and behind a click all sections.
+local function to_markdown(made, options)
+  local escape = tables.format("md").escape
+  local pieces = { "## " .. escape(headline(made)) .. "\n" }
+  if #made.notes > 0 then pieces[2] = escape(table.concat(made.notes, " ")) .. "\n" end
+  pieces[#pieces + 1] = markdown_table("limits", first_rows(made.limits or {}, LIMITS))
+  pieces[#pieces + 1] = markdown_table("times", first_rows(top_rows(made.times), TIMES))
+  for _, section in ipairs(sections) do
+    local body = section_text(section, made, options)
+    pieces[#pieces + 1] = body and ("<details><summary>%s</summary>\n\n%s\n</details>\n"):format(
+      section[2], body)
+  end
+  return table.concat(pieces, "\n")
 end
 
 
 -- options: format ("table" or "md"), rows (of the kernels; 0 is all), columns (the
 -- width of the terminal, or nil).
 function report.text(made, options)
-  local pieces = { title_of(made, options.format) .. "\n" }
-  for _, note in ipairs(made.notes) do
-    pieces[#pieces + 1] = tables.format(options.format).escape(note) .. "\n"
-  end
+  if options.format == "md" then return to_markdown(made, options) end
+  local lines = text.wrap(text.clean(headline(made)), math.min(options.columns or WIDTH, WIDTH))
+  local pieces = { table.concat(lines, "\n") .. "\n" }
+  for _, note in ipairs(made.notes) do pieces[#pieces + 1] = prose(text.clean(note), options) end
   for _, section in ipairs(sections) do
-    pieces[#pieces + 1] = section_text(section, made, options)
+    local body = section_text(section, made, options)
+    pieces[#pieces + 1] = body and section[2] .. "\n\n" .. body
   end
   return table.concat(pieces, "\n")
+end
+
+
+-- Rows of limits, and differences, of the short text.
+local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
+
+local function differences_line(list)
+  local said = {}
+  for i = 1, math.min(#list, BRIEF_DIFFERENCES) do
+    local row = list[i]
+    said[i] = ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
+      row.after or "(none)"), 60, "middle"))
+  end
+  if #list == 0 then return "Nothing else that is recorded on both sides differs." end
+  return ("Differs as well: %s%s."):format(table.concat(said, ", "),
+    #list > #said and (", and %d more"):format(#list - #said) or "")
+end
+
+
+-- Ten lines of Markdown, the verdict first. ran: a sentence on what ran.
+function report.brief(made, ran)
+  local escape = tables.format("md").escape
+  return ("**%s** %s.\n\n%s\n%s\n%s\n"):format(report.outcome { made }, escape(headline(made)),
+    markdown_table("limits", first_rows(made.limits, BRIEF_LIMITS)), escape(ran),
+    escape(differences_line(made.differences)))
+end
+
+
+-- The elements of a test case in JUnit's XML by outcome.
+local elements = { broken = "failure", [verdict.UNKNOWN] = "error" }
+
+-- A test case for each limit. complaint(row): why it is not kept; allow_undecided: one that may
+-- be broken is skipped.
+function report.junit(made, recipe, complaint, allow_undecided)
+  local counts, cases = { failure = 0, error = 0, skipped = 0 }, {}
+  for i, row in ipairs(made.limits) do
+    local element = elements[row.outcome]
+    if element == "error" and allow_undecided then element = "skipped" end
+    if element then counts[element] = counts[element] + 1 end
+    cases[i] = ('  <testcase classname="%s" name="%s">%s</testcase>\n'):format(html.escape(recipe),
+      html.escape(row.limit), element and ('<%s message="%s"/>'):format(element,
+        html.escape(complaint(row))) or "")
+  end
+  return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="llmprof gate" tests="%d" '
+    .. 'failures="%d" errors="%d" skipped="%d">\n%s</testsuite>\n'):format(#cases, counts.failure,
+    counts.error, counts.skipped, table.concat(cases))
 end
 
 

@@ -290,6 +290,16 @@ function side.open(word, root)
 end
 
 
+-- A side of runs of the same thing by their folders.
+function side.of_folders(name, folders, root)
+  local runs = {}
+  for i, folder in ipairs(folders) do
+    runs[i] = run_in(folder, folder:match "[^/]+$", nil, root)
+  end
+  return of_runs("runs", name, runs)
+end
+
+
 -- The same of several words, in order, each with `assumed`, the share that single runs of the
 -- same thing are taken to differ by (nil: that of llmprof.compare.verdict). Traces are analysed
 -- beside each other.

@@ -160,13 +160,13 @@ local function add_interval(result, change, half, logarithmic)
 end
 
 
-local function by_interval(result, better, error, df, logarithmic)
+local function by_interval(result, given, error, df, logarithmic)
   local change = logarithmic and math.log(result.after / result.before) or result.difference
-  local half = error > 0 and distributions.t_quantile(LEVEL, df) * error or 0
+  local half = error > 0 and distributions.t_quantile(given.level or LEVEL, df) * error or 0
   add_interval(result, change, half, logarithmic)
   result.df, result.p = df, probability(change, error, df)
   if half == 0 or math.abs(change) > half then
-    result.verdict = word(better, result.difference)
+    result.verdict = word(given.better, result.difference)
   else
     result.verdict, result.why = verdict.UNKNOWN, "the interval holds 0"
   end
@@ -214,8 +214,10 @@ end
 -- neither good nor bad), exact (the figure does not vary from run to run: where it
 -- does not, one sample is enough), noise ({ before, after, df, from }: standard
 -- deviations of processes on each side where the samples have one process each, from
--- what and with how many degrees of freedom; or nil), assumed (the share that single runs of
--- the same thing are taken to differ by where nothing tells; ASSUMED unless given). Returns
+-- what and with how many degrees of freedom; or nil), level (how often by chance a change seems
+-- to be there that is none, 0.05 unless given: intervals of 95 %), assumed (the share that
+-- single runs of the same thing are taken to differ by where nothing tells; ASSUMED unless
+-- given). Returns
 -- before, after and difference in the unit of the samples, share (difference over before; nil
 -- when that is 0), low and high (the interval of that share, as a difference; nil where there
 -- is none, high also where it has no end), df, p (how likely so large a difference is by
@@ -235,7 +237,7 @@ function verdict.judge(before, after, given)
   local scale, logarithmic = scale_of(before, after)
   local error, df = standard_error(described(before, scale), described(after, scale), given.noise)
   if error then
-    by_interval(result, given.better, error, df, logarithmic)
+    by_interval(result, given, error, df, logarithmic)
     result.noise = #before == 1 and #after == 1 and given.noise.from or nil
   else
     by_assumption(result, given.better, given.assumed or verdict.ASSUMED)

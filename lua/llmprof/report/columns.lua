@@ -499,8 +499,9 @@ columns.compare_kernels = {
 
 columns.compare_limits = {
   word("limit", "limit"), value("before", "before"), value("after", "after"),
-  word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
-  word("outcome", "limit is"), word("basis", "times"), word("why", "because"),
+  word("unit", "unit"), percent("share", "change"), percent("low", "from"),
+  percent("high", "to"), word("verdict", "verdict"), word("outcome", "limit is"),
+  word("basis", "times"), word("why", "because"),
 }
 
 columns.baselines = {

@@ -30,9 +30,9 @@ With one run a side, a change beyond what single runs are assumed to differ by i
     table_options.document_format,
     { "rows", short = "n", arg = "N", type = "integer", default = 15,
       help = "kernels shown; 0 is all" },
-    { "fail-on", arg = "LIMITS", help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" },
-    { "strict", help = "a limit that may be broken is broken" },
-    { "allow-undecided", help = "a limit that may be broken is kept" },
+    table_options.fail_on,
+    table_options.strict,
+    table_options.allow_undecided,
     { "assumed", arg = "PERCENT",
       help = "single runs of the same thing are taken to differ by up to so much (10)" },
   },
@@ -91,45 +91,6 @@ local function print_text(list, given)
 end
 
 
-local function number(value, unit)
-  return ("%.6g%s"):format(value, unit and " " .. unit or "")
-end
-
-
--- The limits that are not kept, a line each, those that are broken first.
-local function complaints(list)
-  local lines, unknown = {}, {}
-  for _, made in ipairs(list) do
-    for _, row in ipairs(made.limits or {}) do
-      if row.outcome ~= "kept" then
-        table.insert(row.outcome == "broken" and lines or unknown,
-          ("%s: limit '%s' %s: %s before, %s after (%s)"):format(made.after.name, row.limit,
-            row.outcome == "broken" and "is broken" or "may be broken",
-            number(row.before, row.unit), number(row.after, row.unit), row.why or row.verdict))
-      end
-    end
-  end
-  return table.move(unknown, 1, #unknown, #lines + 1, lines)
-end
-
-
--- That limits are not kept, as a line: first on standard output, where people look.
-local function print_outcome(broken, undecided)
-  if broken + undecided == 0 then return end
-  local said = broken > 0 and ("Broken: %d of the limits"):format(broken)
-    or ("Undecided: %d of the limits may be broken"):format(undecided)
-  if broken > 0 and undecided > 0 then said = said .. (", %d more may be"):format(undecided) end
-  out.write(said, ".\n\n")
-end
-
-
--- An error of the limits that are not kept: its message is the first line.
-local function raise(kind, lines)
-  local message = table.remove(lines, 1)
-  errors.raise(kind, message, { detail = #lines > 0 and table.concat(lines, "\n") or nil })
-end
-
-
 -- Percent of --assumed, or what this user has set, as a share.
 local function assumed_share(given)
   local percent = given.assumed and tonumber(given.assumed) or not given.assumed and user.assumed()
@@ -142,14 +103,7 @@ end
 
 local function check_options(given)
   if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
-  for _, name in ipairs { "strict", "allow-undecided" } do
-    if given[name] and not given["fail-on"] then
-      errors.raise("usage", ("--%s needs limits: --fail-on 'decode.ms>+3%%'"):format(name))
-    end
-  end
-  if given.strict and given["allow-undecided"] then
-    errors.raise("usage", "--strict and --allow-undecided: one of them")
-  end
+  limits.check_options(given)
 end
 
 
@@ -161,12 +115,10 @@ function command.run(given, words)
   if given.format == "json" then
     print_json(list)
   else
-    if wanted then print_outcome(broken, undecided) end
+    if broken + undecided > 0 then out.write(report.outcome(list), "\n\n") end
     print_text(list, given)
   end
-  local lines = complaints(list)
-  if broken > 0 then raise("gate", lines) end
-  if undecided > 0 and not given["allow-undecided"] then raise("undecided", lines) end
+  local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
   for _, line in ipairs(lines) do out.complain(line) end
   return 0
 end

@@ -126,21 +126,6 @@ local function run_all(list, made, given, folder)
 end
 
 
--- Two sweeps into one folder would run the same combinations. What one that was killed
--- left half written there goes.
-local function hold(folder)
-  errors.check(fs.mkdirs(folder))
-  local lock, message, code = fs.lock(folder)
-  if lock then
-    errors.check(fs.sweep(folder))
-    return lock
-  elseif code == "unsupported" then
-    return nil
-  end
-  errors.raise("failed", message, { hint = "wait until it has ended, or choose another --name" })
-end
-
-
 -- ---- what it found ----
 
 local function write(folder, name, contents)
@@ -178,7 +163,7 @@ function command.run(given, words)
     preview(list, made, given, folder)
     return 0
   end
-  local held <close> = hold(folder) -- luacheck: ignore 211
+  local held <close> = artifacts.hold_folder(folder) -- luacheck: ignore 211
   local failed = run_all(list, made, given, folder)
   local argv = { "llmprof", "sweep" }
   finish(list, made, folder, table.move(words, 1, #words, 3, argv))

@@ -22,7 +22,7 @@ describe("llmprof.compare.report", function()
 
   it("prints tables", function()
     assert.equal([[
-B against A
+B against A: decode slower (+90.9 %)
 
 What is compared
 
@@ -88,8 +88,9 @@ tested together (Holm).
   it("says where there is nothing to show", function()
     local one = sides.decode(1)
     local said = report.text(comparison.make(one, one), { format = "md", rows = 10 })
-    assert.matches("### What else differs\n\nNothing that is recorded on both sides.\n", said)
-    assert.matches("### Kernels\n\n[^\n]*\n\nNo kernel ran in a stage of both sides.\n", said)
+    assert.matches("What else differs</summary>\n\nNothing that is recorded on both sides.\n", said)
+    assert.matches("Kernels</summary>\n\n[^\n]*\n\nNo kernel ran in a stage of both sides.\n",
+      said)
   end)
 
   it("shows as many kernels as it is told", function()

@@ -1,6 +1,7 @@
 -- Do intervals hold the true difference as often as they say? Processes and repeats
 -- are drawn from normal distributions with fixed seeds; noise is a share of the mean.
 -- $LLMPROF_PRINT=1 prints what came out.
+local limits = require "llmprof.compare.limits"
 local random = require "tests.lua.support.random"
 local verdict = require "llmprof.compare.verdict"
 
@@ -115,5 +116,46 @@ describe("verdicts", function()
       if found then wrong = wrong + 1 end
     end
     assert.is_true(wrong / 200 <= 0.08, wrong / 200)
+  end)
+end)
+
+
+-- A process that timed decode, as a run of a side.
+local function run(normal, mean)
+  local ms = mean * (1 + 0.01 * normal())
+  return { results = { stages = {} },
+    plain = { { batch = 1, repeats = { { stages = { decode = { ms = ms } } } } } } }
+end
+
+
+-- How often gates of `most` runs of each side that may end early break a limit, and how many runs
+-- they take, where the side after takes `change` longer.
+local function gates(seed, limit, change)
+  local normal, wanted, most, broken, took = normals(seed), limits.parse(limit), 5, 0, 0
+  local trials = 1000
+  for _ = 1, trials do
+    local before, after = { name = "before", runs = {} }, { name = "after", runs = {} }
+    for round = 1, most do
+      before.runs[round], after.runs[round] = run(normal, MEAN), run(normal, MEAN * (1 + change))
+      took = took + 1
+      if limits.are_settled(wanted, before, after) then break end
+    end
+    local _, wrong = limits.check(wanted, before, after)
+    broken = broken + wrong
+  end
+  return broken / trials, took / trials
+end
+
+
+describe("gates that end early", function()
+  it("find a change that is none about as often as those that do not", function()
+    local broken = gates(41, "decode.ms>+0%", 0)
+    assert.is_true(broken >= 0.015 and broken <= 0.035, broken) -- one tail of 5 %
+  end)
+
+  it("end early where the change is plain", function()
+    local broken, took = gates(42, "decode.ms>+3%", 0.2)
+    assert.equal(1, broken)
+    assert.is_true(took < 4, took)
   end)
 end)
