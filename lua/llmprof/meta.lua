@@ -277,7 +277,7 @@ function Groups:mean(column) end
 ---@field hardware llmprof.Config.hardware Keys hardware.*
 ---@field launch llmprof.Config.launch Keys launch.*
 ---@field limits llmprof.Config.limits Keys limits.*
----@field mode? string A preset of presets: how deep to measure
+---@field mode? string A preset of presets: how deep to measure; default unless set
 ---@field model llmprof.Config.model Keys model.*
 ---@field ncu llmprof.Config.ncu Keys ncu.*
 ---@field nsys llmprof.Config.nsys Keys nsys.*
@@ -381,6 +381,7 @@ function Groups:mean(column) end
 ---@field id? string Name of the run; UTC time and recipe unless set
 ---@field representative_max_new_tokens? integer Tokens generated in every capture of the run, in place of infer.max_new_tokens
 ---@field root string Where runs are kept
+---@field dir string The run's folder, for `workload`; no key that can be set
 
 ---@class llmprof.Config.tools
 ---@field collector? string Path of libllmprof_collector.so; found by itself unless set

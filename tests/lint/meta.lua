@@ -66,6 +66,8 @@ local function config_classes()
     field(group and "llmprof.Config." .. group or "llmprof.Config", name or key,
       declaration[2] == nil and "?" or "", config_type(declaration), declaration[1])
   end
+  field("llmprof.Config.run", "dir", "", "string",
+    "The run's folder, for `workload`; no key that can be set")
   -- the recipe's own keys, whose names are not known here
   table.insert(classes["llmprof.Config"], "---@field [string] any Keys of the recipe's own")
   return classes

@@ -59,7 +59,7 @@ local function check_configuration(state)
   for i, vendor in ipairs(vendors) do
     said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
   end
-  return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode or "default"))
+  return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode))
 end
 
 

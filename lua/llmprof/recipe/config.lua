@@ -460,6 +460,7 @@ function config.compose(given)
   layers:apply(mode, mode_file)
   layers:apply(file, file_name)
   for _, entry in ipairs(overrides) do try(layers.override, layers, entry) end
+  layers.values.mode = layers.values.mode or "default"
   if #kept == 0 then
     layers:identify(given.identify, given.recipe_name)
     try(layers.check_substitutes, layers)

@@ -128,21 +128,30 @@ local function check_holes(argv)
 end
 
 
--- Changes a key of a view of the configuration; what lies below the view stays.
-local function change(view, key, value)
-  for part in key:gmatch "([^.]+)%." do
-    if not rawget(view, part) then view[part] = setmetatable({}, { __index = view[part] }) end
-    view = view[part]
-  end
-  view[key:match "[^.]+$"] = value
+local function copy(value)
+  if type(value) ~= "table" then return value end
+  local made = {}
+  for key, item in pairs(value) do made[key] = copy(item) end
+  return made
 end
 
 
--- The configuration as the recipe's workload is to see it: fewer tokens may stand
+local function change(cfg, key, value)
+  for part in key:gmatch "([^.]+)%." do
+    cfg[part] = cfg[part] or {}
+    cfg = cfg[part]
+  end
+  cfg[key:match "[^.]+$"] = value
+end
+
+
+-- The configuration as the recipe's workload is to see it, a copy: fewer tokens may stand
 -- for many, in every capture of a run alike, so that the timeline and the counters
--- are of the same work. changes go before what the configuration says.
-local function representative(cfg, changes)
-  local view = setmetatable({}, { __index = cfg })
+-- are of the same work. changes go before what the configuration says. run.dir: the folder
+-- of the run, where there is one yet.
+local function representative(cfg, run, changes)
+  local view = copy(cfg)
+  view.run.dir = (run and run:absolute "" or "<run>/"):sub(1, -2)
   local tokens = cfg.run.representative_max_new_tokens
   if tokens then change(view, "infer.max_new_tokens", tokens) end
   for key, value in pairs(changes or {}) do change(view, key, value) end
@@ -168,7 +177,7 @@ end
 -- recipe's workload. run may be nil (a dry run): then nothing is written. changes:
 -- values of keys for this capture alone (optional).
 function workload.describe(made, cfg, run, changes)
-  local given = recipe.call("workload", made.workload, representative(cfg, changes))
+  local given = recipe.call("workload", made.workload, representative(cfg, run, changes))
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end

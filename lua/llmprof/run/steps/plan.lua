@@ -146,8 +146,7 @@ function step.run(ctx)
   for _, doubt in ipairs(step.doubts(ctx.recipe.stages, ctx.cfg)) do ctx.note(doubt.text) end
   ctx.run:write(layout.config, written(ctx))
   ctx.run.manifest.model = identity.planned(ctx.cfg)
-  return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, chosen(ctx.cfg),
-    ctx.cfg.mode or "default")
+  return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, chosen(ctx.cfg), ctx.cfg.mode)
 end
 
 

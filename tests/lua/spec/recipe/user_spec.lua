@@ -36,7 +36,7 @@ describe("a user's settings", function()
     local path = file "mode: light\n"
     assert.equal("mode: light # " .. path, printed "mode")
     assert.equal("budget_s: 45 # conf/mode/light.yaml", printed "budget_s")
-    assert.matches("^mode: null", printed("mode", "~mode"))
+    assert.matches("^mode: default", printed("mode", "~mode"))
   end)
 
   it("say where runs are kept, to every command", function()
@@ -62,6 +62,6 @@ describe("a user's settings", function()
       assert.equal(2, (llmprof "ls"), broken)
     end
     file ""
-    assert.equal("mode: null # default", printed "mode")
+    assert.equal("mode: default # default", printed "mode")
   end)
 end)

@@ -1,5 +1,6 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
+local config = require "llmprof.recipe.config"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local workload = require "llmprof.run.workload"
@@ -60,6 +61,24 @@ describe("llmprof.run.workload", function()
     assert.same({ "py", "4", "1" },
       workload.describe(made, cfg, nil, { ["infer.batch"] = 1 }).argv)
     assert.equal(64, cfg.infer.max_new_tokens)
+  end)
+
+  it("shows the recipe a plain table, with the mode and the run's folder", function()
+    local seen, lines = nil, {}
+    local made = { workload = function(cfg)
+      seen = cfg
+      return { argv = { "prog", "hydra.run.dir=" .. cfg.run.dir .. "/hydra" } }
+    end }
+    local cfg = config.compose { words = { "python=py" } }.tree
+    local run = new_run()
+    assert.equal("hydra.run.dir=<run>/hydra", workload.describe(made, cfg).argv[2])
+    assert.equal("hydra.run.dir=" .. fs.realpath(run.dir) .. "/hydra",
+      workload.describe(made, cfg, run, { ["ncu.budget_s"] = 5 }).argv[2])
+    for key in pairs(seen) do lines[key] = true end
+    assert.same({ true, true, true }, { lines.python, lines.ncu, lines.mode })
+    assert.same({ "default", "py", 5 }, { seen.mode, seen.python, seen.ncu.budget_s })
+    seen.ncu.budget_s = 6
+    assert.equal(120, cfg.ncu.budget_s)
   end)
 
   it("says how a process ended", function()
