@@ -176,21 +176,23 @@ static int f_threads(lua_State *L) {
   return 1;
 }
 
+static const char *const table_names[] = {
+    [LLMPROF_TABLE_KERNELS] = "kernels",
+    [LLMPROF_TABLE_COPIES] = "copies",
+    [LLMPROF_TABLE_SETS] = "sets",
+    [LLMPROF_TABLE_GRAPHS] = "graphs",
+    [LLMPROF_TABLE_CALLS] = "api",
+    [LLMPROF_TABLE_RANGES] = "ranges",
+    [LLMPROF_TABLE_SAMPLES] = "samples",
+    [LLMPROF_TABLE_CPU_SAMPLES] = "cpu_samples",
+    [LLMPROF_TABLES] = NULL,
+};
+
 /* trace:has(table) -> were such events recorded; table is one of kernels,
  * copies, sets, graphs, api, ranges, samples, cpu_samples */
 static int f_has(lua_State *L) {
-  static const char *const names[] = {[LLMPROF_TABLE_KERNELS] = "kernels",
-                                      [LLMPROF_TABLE_COPIES] = "copies",
-                                      [LLMPROF_TABLE_SETS] = "sets",
-                                      [LLMPROF_TABLE_GRAPHS] = "graphs",
-                                      [LLMPROF_TABLE_CALLS] = "api",
-                                      [LLMPROF_TABLE_RANGES] = "ranges",
-                                      [LLMPROF_TABLE_SAMPLES] = "samples",
-                                      [LLMPROF_TABLE_CPU_SAMPLES] =
-                                          "cpu_samples",
-                                      [LLMPROF_TABLES] = NULL};
   llmprof_trace *trace = check_trace(L);
-  int table = luaL_checkoption(L, 2, NULL, names);
+  int table = luaL_checkoption(L, 2, NULL, table_names);
   llmprof_error err;
   int has = llmprof_trace_recorded(trace, (llmprof_trace_table)table, &err);
   if (has < 0) return llmprof_lua_fail(L, &err);
@@ -218,6 +220,19 @@ static int f_knows(lua_State *L) {
   int knows = llmprof_trace_knows(trace, (llmprof_fact)fact, &err);
   if (knows < 0) return llmprof_lua_fail(L, &err);
   lua_pushboolean(L, knows);
+  return 1;
+}
+
+/* trace:timeless() -> by table, as trace:has() names them, how many of its
+ * events had no start or no end and were left out; 0 before they are loaded */
+static int f_timeless(lua_State *L) {
+  const llmprof_trace *trace = check_trace(L);
+  lua_createtable(L, 0, LLMPROF_TABLES);
+  for (int table = 0; table < LLMPROF_TABLES; table++) {
+    size_t count = llmprof_trace_timeless(trace, (llmprof_trace_table)table);
+    lua_pushinteger(L, (lua_Integer)count);
+    lua_setfield(L, -2, table_names[table]);
+  }
   return 1;
 }
 
@@ -547,6 +562,7 @@ static const luaL_Reg methods[] = {
     {"has", f_has},
     {"knows", f_knows},
     {"with_details", f_with_details},
+    {"timeless", f_timeless},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"renew", f_renew},

@@ -35,6 +35,10 @@ static bool take_rows(const nsys_export *export, llmprof_builder *builder,
   return ok;
 }
 
+static inline bool has_time(int64_t start, int64_t end) {
+  return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT;
+}
+
 /* ---- kernel details ---- */
 
 enum {
@@ -46,7 +50,10 @@ enum {
   DETAIL_SHORT,
   DETAIL_MANGLED,
   DETAIL_NODE,
-  DETAIL_COLUMNS
+  DETAIL_COLUMNS,
+  DETAIL_START = DETAIL_COLUMNS, /* where they are read alone */
+  DETAIL_END,
+  DETAIL_TIMED_COLUMNS
 };
 
 /* From column `at` on. */
@@ -86,18 +93,21 @@ static inline bool add_detail(const nsys_export *export,
   return llmprof_builder_add_detail(builder, &row, err);
 }
 
+/* Those of kernels that were added. */
 static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
   const detail_loader *loader = user;
-  return add_detail(loader->export, loader->builder, values, err);
+  return !has_time(values[DETAIL_START], values[DETAIL_END]) ||
+         add_detail(loader->export, loader->builder, values, err);
 }
 
-EACH_ROW(take_details, take_detail, DETAIL_COLUMNS)
+EACH_ROW(take_details, take_detail, DETAIL_TIMED_COLUMNS)
 
 bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err) {
-  static const char *const columns[] = {DETAIL_NAMES(0)};
+  static const char *const columns[] = {
+      DETAIL_NAMES(0), [DETAIL_START] = "start", [DETAIL_END] = "end"};
   static const nsys_table table = {
-      .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", columns, DETAIL_COLUMNS, 0},
+      .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", columns, DETAIL_TIMED_COLUMNS, 0},
       .recorded_as = LLMPROF_TABLE_KERNELS,
       .fact = LLMPROF_KNOWS_GRAPH_NODES,
       .known_by = DETAIL_NODE,
@@ -214,6 +224,11 @@ static bool find_place(op_loader *loader, const int64_t *values) {
 
 static inline bool take_op(op_loader *loader, const int64_t *values,
                            llmprof_error *err) {
+  if (!has_time(values[OP_START], values[OP_END])) {
+    llmprof_builder_timeless(loader->builder,
+                             op_tables[loader->row.kind].recorded_as);
+    return true;
+  }
   loader->row.start = values[OP_START];
   loader->row.end = values[OP_END];
   loader->row.correlation = llmprof_u32(values[OP_CORRELATION]);
@@ -234,8 +249,9 @@ static bool take_detailed(void *user, const int64_t *values,
                           llmprof_error *err) {
   const op_loader *loader = user;
   return take_kernel(user, values, err) &&
-         add_detail(loader->export, loader->builder, values + OP_KERNEL_COLUMNS,
-                    err);
+         (!has_time(values[OP_START], values[OP_END]) ||
+          add_detail(loader->export, loader->builder,
+                     values + OP_KERNEL_COLUMNS, err));
 }
 
 /* Sets and graphs, whose names are known before. */
@@ -390,12 +406,15 @@ static bool take_calls(void *user, const int64_t *values, size_t rows,
   const call_loader *loader = user;
   llmprof_call_row calls[SOME];
   while (rows) {
-    size_t count = rows < SOME ? rows : SOME;
-    for (size_t i = 0; i < count; i++, values += CALL_COLUMNS)
-      if (!read_call(loader, values, &calls[i])) return llmprof_fail_nomem(err);
+    size_t count = 0;
+    for (; rows && count < SOME; rows--, values += CALL_COLUMNS) {
+      if (!has_time(values[CALL_START], values[CALL_END]))
+        llmprof_builder_timeless(loader->builder, LLMPROF_TABLE_CALLS);
+      else if (!read_call(loader, values, &calls[count++]))
+        return llmprof_fail_nomem(err);
+    }
     if (!llmprof_builder_add_calls(loader->builder, calls, count, err))
       return false;
-    rows -= count;
   }
   return true;
 }

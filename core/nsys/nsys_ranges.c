@@ -126,6 +126,10 @@ static void read_payload(const range_loader *l, const llmprof_scan *scan,
 
 static bool add_range(range_loader *l, const llmprof_scan *scan,
                       const int64_t *values, llmprof_error *err) {
+  if (values[NVTX_START] == LLMPROF_ABSENT) {
+    llmprof_builder_timeless(l->builder, LLMPROF_TABLE_RANGES);
+    return true;
+  }
   bool is_pair = values[NVTX_TYPE] == EVENT_START_END ||
                  values[NVTX_TYPE] == EVENT_IMPORTED_START_END;
   llmprof_range_row row = {

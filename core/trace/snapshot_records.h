@@ -10,6 +10,7 @@ typedef struct llmprof_facts {
   int64_t epoch;
   uint64_t ops, first[LLMPROF_OP_KINDS + 1];
   uint64_t calls, ranges, samples, diagnostics, links, projections;
+  uint64_t timeless[LLMPROF_TABLES];
   llmprof_words words;         /* an even number of ids */
   uint64_t has, knows, pieces; /* a bit for each */
 } llmprof_facts;

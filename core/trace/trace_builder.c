@@ -61,6 +61,11 @@ void llmprof_builder_recorded(llmprof_builder *builder,
   builder->trace->has[table] = true;
 }
 
+void llmprof_builder_timeless(llmprof_builder *builder,
+                              llmprof_trace_table table) {
+  builder->trace->timeless[table]++;
+}
+
 bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
                                     const llmprof_diagnostic *diagnostic) {
   llmprof_trace *trace = builder->trace;

@@ -77,6 +77,7 @@ struct llmprof_trace {
 
   bool has[LLMPROF_TABLES];
   bool knows[LLMPROF_FACTS];
+  size_t timeless[LLMPROF_TABLES]; /* events without a time, left out */
   llmprof_ops ops;
   llmprof_details details;
   llmprof_calls calls;

@@ -148,6 +148,11 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 
 /* ---- the parts ---- */
 
+size_t llmprof_trace_timeless(const llmprof_trace *trace,
+                              llmprof_trace_table table) {
+  return trace->timeless[table];
+}
+
 const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
   return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ? &trace->ops : NULL;
 }

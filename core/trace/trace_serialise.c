@@ -86,6 +86,8 @@ static llmprof_facts facts_of(const llmprof_trace *trace) {
   f.diagnostics = trace->diagnostic_count;
   f.links = trace->attribution.link_count;
   f.projections = trace->projection_count;
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    f.timeless[table] = trace->timeless[table];
   return f;
 }
 

@@ -214,6 +214,8 @@ static void take_counts(llmprof_trace *trace, const llmprof_facts *f) {
   trace->diagnostic_count = f->diagnostics;
   trace->attribution.link_count = f->links;
   trace->projection_count = f->projections;
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    trace->timeless[table] = f->timeless[table];
 }
 
 static bool take_facts(llmprof_trace *trace, const llmprof_facts *f) {

@@ -131,6 +131,7 @@ void llmprof_attribution_free(llmprof_trace *trace) {
 static void clear_ops(llmprof_trace *trace) {
   free_columns(trace, LLMPROF_PART_OPS);
   trace->ops = (llmprof_ops){0};
+  for (int kind = 0; kind < LLMPROF_OP_KINDS; kind++) trace->timeless[kind] = 0;
   trace->builder->kind = LLMPROF_KERNEL;
 }
 
@@ -166,9 +167,11 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
   case LLMPROF_PART_CALLS:
     free_columns(trace, LLMPROF_PART_CALLS);
     trace->calls = (llmprof_calls){0};
+    trace->timeless[LLMPROF_TABLE_CALLS] = 0;
     break;
   case LLMPROF_PART_RANGES:
     free_ranges(&trace->ranges);
+    trace->timeless[LLMPROF_TABLE_RANGES] = 0;
     trace->builder->range_cap = 0;
     trace->builder->last_time = LLMPROF_ABSENT;
     break;

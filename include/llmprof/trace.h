@@ -108,6 +108,11 @@ typedef enum llmprof_trace_table {
 int llmprof_trace_recorded(llmprof_trace *trace, llmprof_trace_table table,
                            llmprof_error *err);
 
+/* Such events that have no start or no end and were left out; 0 before they are
+ * loaded. */
+size_t llmprof_trace_timeless(const llmprof_trace *trace,
+                              llmprof_trace_table table);
+
 /* What a trace can say beyond its events. Where it cannot, that such a thing
  * is absent does not mean that it did not happen. */
 typedef enum llmprof_fact {

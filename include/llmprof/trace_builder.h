@@ -158,6 +158,10 @@ bool llmprof_builder_add_place(llmprof_builder *builder,
 
 /* ---- events ---- */
 
+/* Such an event has no start or no end: it is counted, not added. */
+void llmprof_builder_timeless(llmprof_builder *builder,
+                              llmprof_trace_table table);
+
 /* So many rows are about to come, more or less. */
 void llmprof_builder_expect(llmprof_builder *builder, size_t rows);
 

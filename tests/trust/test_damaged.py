@@ -1,6 +1,7 @@
 """Timelines and captures whose parts contradict each other: a line each, no traceback."""
 
 import json
+import sqlite3
 
 import support
 from support import CAPTURE, FIXTURES
@@ -8,6 +9,14 @@ from support import CAPTURE, FIXTURES
 EAGER = FIXTURES / "unmarked/eager.sqlite"
 WHOLE = FIXTURES / "unmarked/whole.sqlite"
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+NO_TIME = "-9223372036854775807 - 1"  # read as NULL is, which these columns refuse
+
+
+def count(path, table):
+    """Rows with times."""
+    with sqlite3.connect(path) as database:
+        return database.execute(f"SELECT count(*) FROM {table} WHERE start != {NO_TIME} "
+                                f"AND end != {NO_TIME}").fetchone()[0]
 
 
 class Compare(support.Case):
@@ -19,8 +28,8 @@ class Compare(support.Case):
         self.refused("have no usable grid_y", EAGER, f"UPDATE {KERNEL} SET gridY = -1")
 
     def test_end_at_the_beginning_of_time(self):
-        self.refused("have no usable duration", FIXTURES / "graphs/node.sqlite",
-                     f"UPDATE {KERNEL} SET end = -9223372036854775807-1")
+        self.refused("have no usable time", FIXTURES / "graphs/node.sqlite",
+                     f"UPDATE {KERNEL} SET end = {NO_TIME}")
 
     def test_start_and_end_exchanged(self):
         self.refused("end before they start", WHOLE,
@@ -74,6 +83,23 @@ class Run(support.Case):
             support.shutil.rmtree(self.top / "out")
             path.write_text(json.dumps({**metrics, key: tokens}))
             self.assertIn("more work than 64 bits count", self.analyse(capture).last_line())
+
+    def test_a_few_events_without_a_time(self):
+        capture = self.capture(sql=f"""
+            UPDATE {KERNEL} SET end = {NO_TIME} WHERE rowid % 100 = 1;
+            UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = {NO_TIME} WHERE rowid % 100 = 1;
+            UPDATE NVTX_EVENTS SET start = {NO_TIME} WHERE rowid = 3""")
+        rows = [count(capture / "run.sqlite", table) for table in (
+            KERNEL, "CUPTI_ACTIVITY_KIND_RUNTIME")]
+        self.assertEqual(0, self.analyse(capture).status)
+        results = json.loads((self.top / "out/results.json").read_text())
+        self.assertEqual(rows, [results["totals"]["kernels"], results["totals"]["api_calls"]])
+        for kernel in results["kernels"]:
+            self.assertEqual(kernel["calls"], sum(shape["calls"] for shape in kernel["shapes"]))
+        self.assertNotEqual("good", results["integrity"]["verdict"])
+        said = {check["name"]: check["text"] for check in results["integrity"]["checks"]}["times"]
+        self.assertRegex(said, r"GPU operations have no time and are left out; [\d,]+ of [\d,]+ "
+                         r"API calls have no time and are left out; 1 of \d+ NVTX ranges")
 
     def test_steps_of_a_process_without_kernels(self):
         capture = self.capture(sql=f"UPDATE {KERNEL} SET globalPid = globalPid + (1 << 24)")

@@ -68,7 +68,12 @@ end
 -- to guess. Returns whether there was nothing of that. An export of nsys is not asked: what is
 -- in its diagnostics is nsys's own.
 function argument.warn(trace)
+  local trace_file = require "llmprof.trace.file"
   local is_whole = true
+  for _, said in ipairs((trace_file.without_time(trace))) do
+    out.warn(("warning: %s\n"):format(said))
+    is_whole = false
+  end
   if trace:info().reader == "nsys" then return is_whole end
   for _, said in ipairs(errors.check(trace:diagnostics())) do
     out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))

@@ -121,10 +121,55 @@ local function check_times(opened, name)
 end
 
 
+-- Frames, what their rows are called, and the tables that they are of.
+local tables_of = { { "gpu", "GPU operations", "kernels", "copies", "sets", "graphs" },
+  { "api", "API calls", "api" }, { "ranges", "NVTX ranges", "ranges" } }
+
+-- Events without a start or an end, which are left out: of each frame with some { name, count,
+-- of (that are and are not left out), noun }.
+local function timeless(opened)
+  local left, list = opened:timeless(), {}
+  for _, of in ipairs(tables_of) do
+    local count = 0
+    for i = 3, #of do count = count + left[of[i]] end
+    if count > 0 then
+      list[#list + 1] = { name = of[1], noun = of[2], count = count,
+        of = count + #check(opened:frame(of[1])) }
+    end
+  end
+  return list
+end
+
+
+-- What is to be said of events without a time: a list of sentences, and the largest share that
+-- they are of their kind. What was not loaded is not counted.
+function trace_file.without_time(opened)
+  local said, worst = {}, 0
+  for i, of in ipairs(timeless(opened)) do
+    said[i] = ("%s of %s %s have no time and are left out"):format(text.count(of.count),
+      text.count(of.of), of.noun)
+    worst = math.max(worst, of.count / of.of)
+  end
+  return said, worst
+end
+
+
+-- Where half of them have none, the rest says nothing.
+local function check_timeless(opened)
+  for _, of in ipairs(timeless(opened)) do
+    if 2 * of.count >= of.of then
+      damaged(opened, "%s of %s rows of '%s' have no usable time", text.count(of.count),
+        text.count(of.of), of.name)
+    end
+  end
+end
+
+
 -- Raises what is wrong with a trace.
 function trace_file.check(opened)
   check_columns(opened)
   for _, name in ipairs(TIMED) do check_times(opened, name) end
+  check_timeless(opened)
 end
 
 

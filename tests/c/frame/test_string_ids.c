@@ -17,7 +17,7 @@ static const char export_sql[] =
     "(9223372036854775807, 'highest');"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
     "demangledName INTEGER);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT rowid, rowid + 1, column1 "
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 1, 2, column1 "
     "FROM (VALUES (0), (7), (8), (1048575), (1048576), (1099511627776), (-1), "
     "(-9223372036854775807), (9223372036854775807), (1), (6), (1048574), "
     "(1048577), (-2), (NULL));";

@@ -229,7 +229,7 @@ static void test_what_lacks_ids_or_times(void **state) {
                              KERNEL(20, 21, P1, null) KERNEL(20, 21, P1, 1)
                                  KERNEL(20, 21, P1, 2) KERNEL(20, 21, P1, 3)
                                      KERNEL(20, 21, P1, 4),
-         describe_ops, "lost, lost, lost, all, -, -");
+         describe_ops, "lost, lost, lost, all, lost, lost");
 }
 
 static void test_missing_tables(void **state) {

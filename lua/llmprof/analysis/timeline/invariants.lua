@@ -15,6 +15,7 @@ local statistics = require "llmprof.statistics"
 local step_kernels = require "llmprof.analysis.timeline.step_kernels"
 local steps = require "llmprof.analysis.stages.steps"
 local text = require "llmprof.text"
+local trace_file = require "llmprof.trace.file"
 
 local invariants = {}
 
@@ -59,18 +60,22 @@ end
 
 -- ---- times ----
 
--- Every operation takes some time, at a time of the trace.
+-- Every event has a time of the trace, every operation takes some.
 function invariants.times(state)
-  local ops, said = check(state.trace:frame "gpu"), {}
+  local ops, took = check(state.trace:frame "gpu"), {}
+  local said, worst = trace_file.without_time(state.trace)
   local short = check(ops:where { duration = 0 })
-  if #short == 0 then return nil end
+  if #short + #said == 0 then return nil end
   local nowhere = #check(short:where { start = 0 })
   local count = #short - nowhere
-  if count > 0 then said[1] = text.count(count) .. " take 0 ns" end
-  if nowhere > 0 then said[#said + 1] = text.count(nowhere) .. " have no time" end
-  return { share = part(#short, #ops),
-    text = ("of %s GPU operations %s, which no figure of time holds"):format(text.count(#ops),
-      table.concat(said, " and ")), fix = SHORTER .. "; " .. AGAIN }
+  if count > 0 then took[1] = text.count(count) .. " take 0 ns" end
+  if nowhere > 0 then took[#took + 1] = text.count(nowhere) .. " have no time" end
+  if #took > 0 then
+    said[#said + 1] = ("of %s GPU operations %s, which no figure of time holds"):format(
+      text.count(#ops), table.concat(took, " and "))
+  end
+  return { share = math.max(worst, part(#short, #ops)), text = table.concat(said, "; "),
+    fix = SHORTER .. "; " .. AGAIN }
 end
 
 
