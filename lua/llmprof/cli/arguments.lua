@@ -1,17 +1,18 @@
--- Arguments of commands: a recipe, by its path or name, and a trace.
+-- Arguments of commands: a recipe, by its path or name, a run, and a trace.
+local lazy = require "llmprof.io.lazy"
 local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
-local exported = require "llmprof.nvidia.exported"
+local exported = lazy "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
-local handed = require "llmprof.trace.handed"
+local handed = lazy "llmprof.trace.handed"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
-local recipe = require "llmprof.recipe"
+local recipe = lazy "llmprof.recipe"
+local reports = lazy "llmprof.run.reports"
 local text = require "llmprof.text"
 
 local argument = {}
-
 
 -- The recipe that the first of the words names; example: a command line for the hint.
 function argument.load(words, example)
@@ -80,6 +81,28 @@ function argument.warn(trace)
     is_whole = is_whole and said.severity == "info"
   end
   return is_whole
+end
+
+
+-- ---- a run ----
+
+-- The argument of commands that take a run: its id, "latest" or its folder; or traces, files
+-- and folders of them, whose report is made for it unless it is kept.
+
+local function is_run(dir) return fs.stat(dir .. "/" .. layout.manifest) ~= nil end
+
+
+-- Does a word name traces, and no run?
+function argument.names_traces(word, root)
+  return word ~= "" and not is_run(word) and not is_run(root .. "/" .. word)
+    and fs.stat(word) ~= nil
+end
+
+
+-- The run that a word names, runs being kept in `root`, or that of the report of traces.
+function argument.open_run(word, root)
+  if argument.names_traces(word, root) then return reports.of { word } end
+  return artifacts.open(word, root)
 end
 
 

@@ -6,11 +6,10 @@
 -- method leaves its frame as it is and returns a new one, which borrows the
 -- rows: a view of a million rows costs four bytes a row. docs/repl.md shows
 -- what it is good for, help(kernels) lists the methods.
-local beside = require "llmprof.query.beside"
+local combine = require "llmprof.query.combine"
 local chart = require "llmprof.query.chart"
 local columns = require "llmprof.query.columns"
 local conditions = require "llmprof.query.conditions"
-local diff = require "llmprof.query.diff"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
@@ -245,23 +244,23 @@ function methods:with(name, get, unit)
     usage("with: a name and a function are expected",
       'for example: with("mean", function(r) return r.dur / r.count end, "ns")')
   end
-  return query.wrap(beside.computed(rows_of(self), name, get, unit), also_shown(self, { name }))
+  return query.wrap(combine.computed(rows_of(self), name, get, unit), also_shown(self, { name }))
 end
 
 
 function methods:share(name)
-  return query.wrap(beside.share(rows_of(self), name), also_shown(self, { "share" }))
+  return query.wrap(combine.share(rows_of(self), name), also_shown(self, { "share" }))
 end
 
 
 function methods:lag(name, offset, ...)
-  local rows, made = beside.lag(rows_of(self), name, offset, { ... })
+  local rows, made = combine.lag(rows_of(self), name, offset, { ... })
   return query.wrap(rows, also_shown(self, { made }))
 end
 
 
 function methods:rolling(name, size, statistic, ...)
-  local rows, made = beside.rolling(rows_of(self), name, size, statistic, { ... })
+  local rows, made = combine.rolling(rows_of(self), name, size, statistic, { ... })
   return query.wrap(rows, also_shown(self, { made }))
 end
 
@@ -270,7 +269,7 @@ function methods:join(other, ...)
   if not query.is(other) then
     usage("join: with which other frame?", 'for example: a:join(b, "name")')
   end
-  local rows, names = beside.join(rows_of(self), rows_of(other), { ... })
+  local rows, names = combine.join(rows_of(self), rows_of(other), { ... })
   local added = {}
   for _, theirs in ipairs(shown_names(other)) do added[#added + 1] = names[theirs] end
   return query.wrap(rows, also_shown(self, added)
@@ -279,7 +278,7 @@ end
 
 
 function methods:gaps(shortest)
-  return query.wrap(beside.gaps(rows_of(self), shortest))
+  return query.wrap(combine.gaps(rows_of(self), shortest))
 end
 
 
@@ -290,7 +289,7 @@ function query.overlap(a, b)
       'for example: overlap(kernels:where { category = "communication" }, '
         .. 'kernels:where { category = "gemm" })')
   end
-  return query.from_rows({ beside.overlap(rows_of(a), rows_of(b)) }, {
+  return query.from_rows({ combine.overlap(rows_of(a), rows_of(b)) }, {
     { name = "a", type = "integer", unit = "ns" }, { name = "b", type = "integer", unit = "ns" },
     { name = "both", type = "integer", unit = "ns" },
     { name = "share_a", type = "number", unit = "share" },
@@ -408,14 +407,14 @@ end
 function methods:strip(by)
   local rows = rows_of(self)
   local name = by and columns.check(rows, by).name or kind_of(rows)
-  beside.check_times(rows, "strip")
+  combine.check_times(rows, "strip")
   return drawn(self, function() return chart.strip(rows, name) end)
 end
 
 
 function methods:diff(other, name)
   if not query.is(other) then usage("diff: with which other frame?", "a:diff(b)") end
-  return query.wrap(diff.make(rows_of(self), rows_of(other), name))
+  return query.wrap(combine.diff(rows_of(self), rows_of(other), name))
 end
 
 

@@ -5,7 +5,7 @@ local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
-local run_argument = lazy "llmprof.cli.run_argument"
+local argument = lazy "llmprof.cli.arguments"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
@@ -32,9 +32,9 @@ function command.run(given, asked)
     errors.raise("usage", #asked == 0 and "which run?" or "one run at a time",
       { hint = "llmprof digest latest, or the file of a trace" })
   end
-  local run = run_argument.open(asked[1], given.root)
+  local run = argument.open_run(asked[1], given.root)
   local results = results_file.of_run(run)
-  local is_named = given.root == user.root() or run_argument.names_traces(asked[1], given.root)
+  local is_named = given.root == user.root() or argument.names_traces(asked[1], given.root)
   local name = is_named and asked[1] or run.dir
   local named = { id = run.id, dir = run.dir, name = command_line.show { name } }
   local made, least = digest.render(given.format, results, named, given.bytes)

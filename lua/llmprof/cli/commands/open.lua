@@ -3,7 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
-local run_argument = lazy "llmprof.cli.run_argument"
+local argument = lazy "llmprof.cli.arguments"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
@@ -56,7 +56,7 @@ function command.run(given, words)
     errors.raise("usage", #words == 0 and "which run?" or "one run at a time",
       { hint = "llmprof open latest" })
   end
-  local path = best_report(run_argument.open(words[1], given.root))
+  local path = best_report(argument.open_run(words[1], given.root))
   out.write(text.clean(path), "\n")
   if given.print or not has_desktop() then return 0 end
   local shown, why = show(path)

@@ -14,7 +14,7 @@ local out = require "llmprof.io.output"
 local private = lazy "llmprof.bundle.private"
 local reports = lazy "llmprof.run.reports"
 local results_file = lazy "llmprof.bundle.results_file"
-local run_argument = lazy "llmprof.cli.run_argument"
+local argument = lazy "llmprof.cli.arguments"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local trace = lazy "llmprof.trace"
@@ -269,7 +269,7 @@ local function record_word(word, root, folder)
     check_empty(folder)
     return record(run, source, folder)
   end
-  if not run_argument.names_traces(word, root) then
+  if not argument.names_traces(word, root) then
     return record_run(artifacts.open(word, root))
   end
   local made <close> = private.folder(above)

@@ -3,7 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
-local run_argument = lazy "llmprof.cli.run_argument"
+local argument = lazy "llmprof.cli.arguments"
 local sections = lazy "llmprof.report.sections"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
@@ -48,7 +48,7 @@ function command.run(given, asked)
   end
   table_options.check_rows(given)
   local section = asked[2] and sections.find(asked[2])
-  local results = results_file.of_run(run_argument.open(asked[1], given.root))
+  local results = results_file.of_run(argument.open_run(asked[1], given.root))
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then

@@ -1,9 +1,8 @@
 -- llmprof repl: a prompt on a terminal, a script where input is none.
 local lazy = require "llmprof.io.lazy"
-local complete = lazy "llmprof.cli.repl.complete"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
-local history = lazy "llmprof.cli.repl.terminal"
+local terminal = lazy "llmprof.cli.repl.terminal"
 local interrupt = require "llmprof.interrupt"
 local lineedit = require "llmprof.lineedit"
 local out = require "llmprof.io.output"
@@ -34,7 +33,7 @@ local function read_chunk(editor, environment)
     if not code and evaluate.leaves(line) then return nil end
     if line:find "%S" then
       editor:remember(line)
-      history.save(editor)
+      terminal.save(editor)
     end
     code = code and code .. "\n" .. line or line
     local chunk, wrong, is_open = evaluate.compile(code, "=input", environment)
@@ -55,7 +54,7 @@ local function turn(editor, environment)
   local chunk, problem = read_chunk(editor, environment)
   if chunk then
     local text, err = evaluate.run(chunk)
-    if text then history.print(text, editor) else print_error(err) end
+    if text then terminal.print(text, editor) else print_error(err) end
   elseif not problem or interrupt.terminated() then
     return false
   elseif problem.kind ~= "interrupted" then
@@ -68,8 +67,8 @@ end
 local function interact(paths)
   local environment, globals = session.environment(paths)
   local editor <close> = errors.check(lineedit.open "llmprof")
-  editor:complete(function(before) return complete.word(before, environment, globals) end)
-  history.load(editor)
+  editor:complete(function(before) return terminal.complete(before, environment, globals) end)
+  terminal.load(editor)
   greet(globals)
   interrupt.session(true)
   local going = true

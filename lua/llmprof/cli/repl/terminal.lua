@@ -1,15 +1,22 @@
--- What the prompt keeps, the lines typed there (llmprof/history in the folder for state of the
--- XDG base directories), and how it shows what is longer than a screen.
+-- The prompt at a terminal: the lines typed there, which are kept (llmprof/history in the folder
+-- for state of the XDG base directories), answers longer than a screen, and what Tab completes.
+local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local group = require "llmprof.query.group"
 local out = require "llmprof.io.output"
 local paths = require "llmprof.io.paths"
+local query = require "llmprof.query"
+local session_globals = require("llmprof.query.session").globals
+local sorted_keys = require("llmprof.tables.keys").sorted
+local source = require "llmprof.query.session.source"
 local sys = require "llmprof.sys"
+local text = require "llmprof.text"
 
-local history = {}
+local terminal = {}
 
 
-function history.path()
+function terminal.path()
   local folder = paths.folder "state"
   return folder and folder .. "/history"
 end
@@ -36,7 +43,7 @@ end
 
 
 local function try(act)
-  local path = history.path()
+  local path = terminal.path()
   if not path or broken then return end
   local ok, err = pcall(held, path:match "^(.*)/", function()
     errors.check(act(path))
@@ -46,13 +53,13 @@ end
 
 
 -- Read it into an editor.
-function history.load(editor)
+function terminal.load(editor)
   try(function(path) return editor:load(path) end)
 end
 
 
 -- Add what the editor remembers since the last time to what prompts have kept by now.
-function history.save(editor)
+function terminal.save(editor)
   try(function(path) return editor:save(path) end)
 end
 
@@ -64,9 +71,9 @@ end
 local PROMPT = "-- %d more lines: any key, or q --"
 
 
-local function split(text)
+local function split(answer)
   local lines = {}
-  for line in text:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
+  for line in answer:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
   return lines
 end
 
@@ -81,11 +88,11 @@ end
 
 
 -- Print text that ends in a newline; the editor reads the keys.
-function history.print(text, editor)
+function terminal.print(answer, editor)
   local height = sys.lines()
-  local lines = height and split(text) or {}
+  local lines = height and split(answer) or {}
   if #lines < (height or 0) or #lines == 0 then
-    out.write(text)
+    out.write(answer)
     out.flush()
     return
   end
@@ -99,4 +106,156 @@ function history.print(text, editor)
 end
 
 
-return history
+-- ---- what Tab completes ----
+
+-- Globals, fields and methods after "." and ":", and inside quotes the names of columns and
+-- stages.
+
+local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
+  "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "until",
+  "while" }
+
+
+local function add_keys(names, map)
+  for key in pairs(map) do
+    if type(key) == "string" and key:find "^[%a_][%w_]*$" then names[#names + 1] = key end
+  end
+end
+
+
+local function global_names(environment)
+  local names = table.move(keywords, 1, #keywords, 1, {})
+  for _, global in ipairs(session_globals) do names[#names + 1] = global[1] end
+  add_keys(names, environment)
+  add_keys(names, _G)
+  return names
+end
+
+
+-- The value of "a.b.c" without calling anything but the session's loading.
+local function value_of(path, environment)
+  local value = environment
+  for name in path:gmatch "[%w_]+" do
+    if type(value) ~= "table" then return nil end
+    local ok, found = pcall(function() return value[name] end)
+    if not ok then return nil end
+    value = found
+  end
+  return value
+end
+
+
+-- Fields of a value after "."; methods after ":".
+local function field_names(value, is_method)
+  local names = {}
+  if query.is(value) then
+    return is_method and query.methods or query.column_names(value)
+  elseif type(value) == "string" then
+    add_keys(names, string)
+  elseif type(value) == "table" then
+    add_keys(names, value)
+  end
+  local meta = getmetatable(value)
+  if meta and type(meta.__index) == "table" then add_keys(names, meta.__index) end
+  return names
+end
+
+
+-- After a call, as in kernels:group("name"):, what it gives is not known
+-- without calling it: methods of frames and of groups.
+local function method_names()
+  local names = table.move(query.methods, 1, #query.methods, 1, {})
+  for name in pairs(group.class) do
+    if not name:find "^__" then names[#names + 1] = name end
+  end
+  return names
+end
+
+
+local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps",
+  "collectives", "gaps", "layers", "counters", "samples", "cpu_samples" }
+
+
+-- Inside quotes: columns of the frame that the line starts with, or of all
+-- that are loaded, and stages.
+local function quoted_names(before, environment, globals)
+  local names = {}
+  local head = value_of(before:match "([%a_][%w_.]*)%s*:" or "", environment)
+  for _, name in ipairs(frame_names) do
+    local frame = query.is(head) and head or rawget(globals, name)
+    local found = query.is(frame) and query.column_names(frame) or {}
+    table.move(found, 1, #found, #names + 1, names)
+  end
+  for alias in pairs(columns.aliases) do names[#names + 1] = alias end
+  for _, file in ipairs(globals.files) do
+    local stages = source.stage_names(file)
+    table.move(stages, 1, #stages, #names + 1, names)
+  end
+  return names
+end
+
+
+-- Names that are offered: in quotes those that do not end them. A file may have chosen any.
+local IN_QUOTES, BARE = "^[^%c\"'\\]*$", "^[%a_][%w_]*$"
+
+local function fitting(names, form)
+  local list = {}
+  for _, name in ipairs(names) do
+    if name:find(form) and text.clean(name) == name then list[#list + 1] = name end
+  end
+  return list
+end
+
+
+-- The word before the cursor and what it could be.
+local function candidates(before, environment, globals)
+  local in_quotes = before:match "[\"']([^\"']*)$"
+  local _, quotes = before:gsub("[\"']", "")
+  if in_quotes and quotes % 2 == 1 then
+    local word = in_quotes:match "^%-?(.*)$"
+    return word, fitting(quoted_names(before, environment, globals), IN_QUOTES)
+  end
+  local path, mark, word = before:match "([%a_][%w_.]*)([.:])([%w_]*)$"
+  if path then
+    return word, fitting(field_names(value_of(path, environment), mark == ":"), BARE)
+  end
+  word = before:match "[)%]}\"]:([%w_]*)$"
+  if word then return word, method_names() end
+  word = before:match "([%a_][%w_]*)$" or ""
+  if before:match "{%s*[%w_]*$" or before:match "{[^}]*,%s*[%w_]*$" then -- where { stage
+    return word, fitting(quoted_names(before, environment, globals), BARE)
+  end
+  return word, global_names(environment)
+end
+
+
+-- Those that start with the word, sorted, once each.
+local function matching(word, names)
+  local found = {}
+  for _, name in ipairs(names) do
+    if name:sub(1, #word) == word then found[name] = true end
+  end
+  return sorted_keys(found)
+end
+
+
+local function common_prefix(names)
+  local first, last = names[1], names[#names] -- sorted: the most different ones
+  local size = 0
+  while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
+  return first:sub(1, size)
+end
+
+
+-- What Tab does after this text: what to insert or nil, what to list or nil.
+function terminal.complete(before, environment, globals)
+  local word, names = candidates(before, environment, globals)
+  local found = matching(word, names)
+  if #found == 0 then return nil, nil end
+  local insert = common_prefix(found):sub(#word + 1)
+  if #found == 1 or insert ~= "" then return insert ~= "" and insert or nil, nil end
+  return nil, table.concat(text.wrap(table.concat(found, "  "), sys.columns() or 80), "\n")
+end
+
+
+return terminal

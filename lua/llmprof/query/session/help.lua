@@ -2,8 +2,8 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local fields = require "llmprof.query.session.fields"
-local globals = require("llmprof.query.session.words").globals
-local methods = require("llmprof.query.session.words").methods
+local globals = require("llmprof.query.session").globals
+local methods = require("llmprof.query.session").methods
 local nearest = require "llmprof.tables.suggest"
 local query = require "llmprof.query"
 local sys = require "llmprof.sys"

@@ -3,9 +3,9 @@ local bundle = require "tests.lua.support.bundle"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local fields = require "llmprof.query.session.fields"
 local fs = require "llmprof.fs"
-local globals = require("llmprof.query.session.words").globals
+local globals = require("llmprof.query.session").globals
 local group = require "llmprof.query.group"
-local methods = require("llmprof.query.session.words").methods
+local methods = require("llmprof.query.session").methods
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 

@@ -1,10 +1,9 @@
 -- What there is to ask about, and what code at the prompt makes of it.
 local bundle = require "tests.lua.support.bundle"
-local complete = require "llmprof.cli.repl.complete"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
-local history = require "llmprof.cli.repl.terminal"
+local terminal = require "llmprof.cli.repl.terminal"
 local session = require "llmprof.query.session"
 local trace = require "llmprof.trace"
 
@@ -197,7 +196,7 @@ describe("Tab", function()
   local environment, globals = session.environment { TRACE }
 
   local function word(before)
-    return { complete.word(before, environment, globals) }
+    return { terminal.complete(before, environment, globals) }
   end
 
   it("completes globals, fields and methods", function()
@@ -217,8 +216,8 @@ describe("Tab", function()
       "dead\nend", "dead\u{202e}", "dead\255" } do declared[i] = { name = name } end
     local read = { trace_path = "x", declared = declared }
     local with = setmetatable({ files = { read } }, { __index = globals })
-    assert.same({ " sure" }, { complete.word('kernels:where{stage="dead', environment, with) })
-    assert.same({}, { complete.word("kernels:where{dead", environment, with) })
+    assert.same({ " sure" }, { terminal.complete('kernels:where{stage="dead', environment, with) })
+    assert.same({}, { terminal.complete("kernels:where{dead", environment, with) })
   end)
 
   it("completes columns and stages in quotes", function()
@@ -253,6 +252,6 @@ end)
 
 describe("the history", function()
   it("is in a folder of the home", function()
-    assert.equal("llmprof/history", history.path():match "llmprof/history$")
+    assert.equal("llmprof/history", terminal.path():match "llmprof/history$")
   end)
 end)
