@@ -133,7 +133,14 @@ local function check_tool(state, vendor)
   local name = vendor.name
   local found, tried = tools.find(vendor, state.cfg.tools[name])
   state[name] = found
-  if found then return ok(name, ("%s, %s"):format(found.version, found.path)) end
+  local oldest = vendor.tried_from
+  if found and oldest and tools.is_older(found.version, oldest) then
+    return warn(name, ("%s, %s: older than %s, the oldest that was tried"):format(found.version,
+      found.path, oldest), vendor.install)
+  elseif found then
+    return ok(name, ("%s, %s%s"):format(found.version, found.path,
+      oldest and (" (%s or newer)"):format(oldest) or ""))
+  end
   return problem(name, tools.lack_text(vendor, tried), vendor.install)
 end
 

@@ -18,6 +18,12 @@ local function sort_key(name)
 end
 
 
+-- Is a version an older one than another?
+function tools.is_older(version, other)
+  return sort_key(version) < sort_key(other)
+end
+
+
 -- Paths that match a pattern with one "*", newest version first.
 local function expand(pattern)
   local before, after = pattern:match "^(.-)/%*(.*)$"

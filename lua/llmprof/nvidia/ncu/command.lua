@@ -19,6 +19,7 @@ local ncu = {
   places = { "/opt/nvidia/nsight-compute/*/ncu", "/usr/lib/nsight-compute/ncu" },
   without = "without it, the timeline is reported and counters are left out",
   files = layout.ncu,
+  tried_from = "2024.1", -- the oldest that takes every option that is given here, as far as tried
 }
 
 

@@ -175,29 +175,41 @@ local function profile(ctx, spec, given, began)
     folder = ctx.run:path(files.workload), holds = true }
   local times, read, said = {}, ncu.reader()
   local followed = follow(ctx, watch, times)
-  local result = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
     folder = files.workload, log = files.log, command = files.command, grace = GRACE,
     timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
       read(line)
       followed(line)
     end })
-  said.why, said.times, said.wall = watch.why, times, result.wall
+  said.why, said.times, said.wall, said.last_line = watch.why, times, result.wall, lines[#lines]
   return said, result
 end
 
 
+-- Did no kernel match the filters, so that fewer of them may help? A failure that has another
+-- cause is not tried again, nor are ranges that were not found, nor beyond the budget.
+local function none_matched(ctx, said, began)
+  return said.none and not (said.failure or said.application_exit or said.why)
+    and not ncu.measures_ranges(ctx.cfg.ncu) and time_left(ctx, began) > 0
+end
+
+
 -- As the filters say; when no kernel was in them, once more without NVTX filter
--- and sections. A failure that has another cause is not tried again, nor are
--- ranges that were not found.
-local function profile_twice(ctx, spec)
+-- and sections, then without names, a launch of each configuration.
+local function profile_until_matched(ctx, spec)
   local given, began = filters(ctx), sys.monotonic()
   given.metrics = metrics_of(ctx, roofline_metrics)
   local said, result = profile(ctx, spec, given, began)
-  if not said.none or said.failure or said.application_exit or said.why
-    or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
+  if not none_matched(ctx, said, began) then return said, result end
   ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
   given.ranges, given.instances, given.no_sections = nil, nil, true
-  return profile(ctx, spec, given, began)
+  said, result = profile(ctx, spec, given, began)
+  if not given.kernels or not none_matched(ctx, said, began) then return said, result end
+  ctx.note("no kernel had a name of the timeline's: run once more without the names")
+  given.kernels, given.launches = nil, 1
+  said, result = profile(ctx, spec, given, began)
+  said.unfiltered = true
+  return said, result
 end
 
 
@@ -219,19 +231,37 @@ local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the 
   .. "ncu.replay_mode=app-range also measures those whose CUDA calls cannot be repeated"
 
 
+local NOT_EVEN = "no kernel was profiled, not even without filters: the workload launched none "
+  .. "where ncu sees it (ncu.target_processes)"
+
+-- Kinds of failures of which ncu's own line says what of the request it was.
+local NAMED = { option = true, section = true, metric = true }
+
+
+-- What ncu complained about, in our words and, where it names something, in its own.
+local function complaint_text(failure)
+  local own = NAMED[failure.kind] and (" (%s)"):format(text.clean(failure.line
+    :gsub("^==%u+==%s*", ""))) or ""
+  return ("%s%s; %s"):format(failure.message, own, failure.hint)
+end
+
+
 -- What went wrong, as a reason.
 local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
-  if failure then return ("%s; %s"):format(failure.message, failure.hint) end
+  if failure then return complaint_text(failure) end
   local early = ending(ctx, said, result)
   if early then return early end
   if said.application_exit then
     return ("the workload returned %d under ncu; its output is in %s"):format(
       said.application_exit, files.log)
   elseif said.none then
-    return ncu.measures_ranges(ctx.cfg.ncu) and NO_RANGE or "no kernel was profiled"
+    return ncu.measures_ranges(ctx.cfg.ncu) and NO_RANGE or said.unfiltered and NOT_EVEN
+      or "no kernel was profiled"
   end
-  return said.last_error or (ended and "ncu: " .. ended) or "ncu made no report"
+  local last = said.last_line or ""
+  last = not last:find "^==PROF==" and last:find "%S" and ": " .. text.clean(last) or ""
+  return said.last_error or (ended and "ncu: " .. ended or "ncu made no report") .. last
 end
 
 
@@ -283,7 +313,7 @@ function under_ncu.capture(ctx)
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local shortened = plan and shorter.text(plan.changes)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
-  local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
+  local said, result = profile_until_matched(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
   ncu_cost.guard_report(ctx)
   local measured = ctx.run:has(files.report) and said.profiled > 0

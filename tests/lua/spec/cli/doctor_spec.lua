@@ -44,7 +44,7 @@ describe("llmprof doctor", function()
       GPU = "NVIDIA H200, 151 GB; GPU 1: Insufficient Permissions; NVIDIA H200, 151 GB",
       driver = "580.159.04, CUDA up to 12.8",
       nsys = "2025.3.1, " .. here .. "/nsys",
-      ncu = "2025.3.1, " .. here .. "/ncu",
+      ncu = "2025.3.1, " .. here .. "/ncu (2024.1 or newer)",
       counters = "ncu measured a kernel",
       ["ncu config"] = "no config.ncu-cfg changes options",
       python = "torch 2.8.0+cu129, transformers 4.57.1, python 3.12.3",
@@ -127,6 +127,12 @@ describe("doctor on the tools", function()
     assert.same({ "problem", "Nsight Compute (ncu) was not found (/none/ncu: not there, or not "
       .. "executable)" }, { checks.ncu.level, checks.ncu.text })
     assert.is_nil(checks["nsys import"])
+  end)
+
+  it("names the oldest ncu that was tried", function()
+    local path = fs.realpath "tests/standin" .. "/ncu"
+    assert.same({ "warning", "2022.3.0, " .. path .. ": older than 2024.1, the oldest that was "
+      .. "tried" }, { table.unpack(said("ncu", { STANDIN_NCU_VERSION = "2022.3.0" }), 1, 2) })
   end)
 
   it("says that a program is not the tool", function()

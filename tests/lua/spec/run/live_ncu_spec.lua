@@ -331,11 +331,22 @@ describe("no kernel in the ranges", function()
     assert.is_true(made:has "ncu/raw.csv")
   end)
 
-  it("is tried once", function()
+  it("is tried without the names at last", function()
+    local made = run({}, { STANDIN_NCU = "renamed" })
+    assert.equal(0, made.code, made.output)
+    assert.same(expected(made, { "--filter-mode", "per-launch-config", "--launch-count", "1" },
+      { "--set", "roofline", SECTIONS[11], SECTIONS[12] }), made:ncu_profiles()[3])
+    assert.equal("no kernel had a name of the timeline's: run once more without the names",
+      made:step "counters".notes[2])
+    assert.is_true(made:has "ncu/raw.csv")
+  end)
+
+  it("is given up after that, with what was tried", function()
     local made = run({}, { STANDIN_NCU = "unmatched" })
     assert.equal(0, made.code)
-    assert.equal(2, #made:ncu_profiles())
-    assert.equal("not measured: no kernel was profiled", made:step "counters".note)
+    assert.equal(3, #made:ncu_profiles())
+    assert.equal("not measured: no kernel was profiled, not even without filters: the workload "
+      .. "launched none where ncu sees it (ncu.target_processes)", made:step "counters".note)
   end)
 end)
 
@@ -368,8 +379,17 @@ describe("without counters", function()
   end)
 
   it("names an option that ncu does not know", function()
-    lost("ncu does not know a section that was asked for; ncu --list-sections lists them; "
-      .. "a pattern is written regex:...", { STANDIN_NCU = "section" })
+    lost("ncu does not know a section that was asked for (Option '--section Nope' did not match "
+      .. "any section.); ncu --list-sections lists them; a pattern is written regex:...",
+      { STANDIN_NCU = "section" })
+    lost("ncu does not know an option that was given (unrecognised option '--config-file'. Use "
+      .. "--help for further details.); take it out of ncu.extra_args, or use a newer ncu",
+      { STANDIN_NCU = "option" })
+  end)
+
+  it("has the last line of an ncu that says nothing else", function()
+    lost("ncu: it ended with exit status 127: ncu: line 3: /opt/gone/ncu: No such file or "
+      .. "directory", { STANDIN_NCU = "broken" })
   end)
 
   it("does not trust the exit status", function()
