@@ -36,7 +36,7 @@ return llm.recipe {
   end,
 
   stages = { { "prefill" }, { "decode" } },
-  nsys = { capture_range = "nvtx", nvtx_capture = "measured", capture_range_end = "stop" },
+  nsys = { capture_range = "nvtx", nvtx_capture = "measured" },
   ncu = { preset = "light", nvtx_include = "decode/" },
-  top_n = { kernels = 10, launches_per_kernel = 2 },
+  top_n = { kernels = 10 },
 }

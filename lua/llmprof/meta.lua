@@ -87,6 +87,17 @@ function recipe.recipe(fields) end
 ---@return string
 function recipe.path(name) end
 
+---Options that workloads of PyTorch share; a recipe's own go before them.
+---@param own table<string, llmprof.Option>
+---@return table<string, llmprof.Option>
+function recipe.torch_options(own) end
+
+---The same as words of the workload, the recipe's own behind them.
+---@param cfg llmprof.Config
+---@param own (string|number|boolean)[]
+---@return (string|number|boolean)[]
+function recipe.torch_words(cfg, own) end
+
 ---Name, variant and arch of the model that conf/model/<name>.yaml describes.
 ---@param name string
 ---@return llmprof.Config.model

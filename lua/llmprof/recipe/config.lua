@@ -251,13 +251,26 @@ end
 local unset_words = { [""] = true, ["null"] = true, ["''"] = true, ['""'] = true }
 
 
+-- A list as --help prints it, [*.png,*.jpg], where its words mean something else in YAML; nil
+-- where they have brackets, quotes or comments of their own.
+local function plain_list(text)
+  local inner = text:match "^%[([^%[%]{}\"'#]*)%]$"
+  if not inner then return nil end
+  local list = {}
+  for word in (inner .. ","):gmatch "%s*([^,]-)%s*," do list[#list + 1] = word end
+  return list
+end
+
+
 local function parse_value(key, declaration, text)
   if unset_words[text] and is_optional(declaration) then return nil end
-  if type_of(declaration) == "string" then return text end
+  local kind = type_of(declaration)
+  if kind == "string" then return text end
   if text == "" then
     bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
   end
   local value, message = yaml.decode(text, { name = key })
+  if value == nil and kind == "list" then value = plain_list(text) end
   if value == nil then bad(message) end
   return value
 end

@@ -205,6 +205,37 @@ local function check_input(entry, where, number)
 end
 
 
+-- Options that workloads of PyTorch with a prefill and a decode share; a recipe's own go before
+-- them.
+function recipe.torch_options(own)
+  local options = {
+    ["device"] = { "GPU the workload runs on", "cuda:0" },
+    ["infer.batch"] = { "Sequences side by side", 1, min = 1 },
+    ["infer.max_new_tokens"] = { "Tokens generated, the first by prefill", 64, min = 1 },
+    ["infer.repeats"] = { "Times it is run inside the ranges", 2, min = 1 },
+    ["infer.warmup"] = { "Runs before that, outside the ranges", 1, min = 0 },
+    ["infer.compile"] = { "torch.compile of the decode step", "off",
+      choices = { "off", "default", "reduce-overhead" } },
+    ["infer.cuda_graph"] = { "Replay decode steps from a graph", "off", choices = { "off", "on" } },
+    ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false,
+      runs = true },
+  }
+  for key, declaration in pairs(own) do options[key] = declaration end
+  return options
+end
+
+
+-- The same as words of the workload, the recipe's own behind them.
+function recipe.torch_words(cfg, own)
+  local infer = cfg.infer
+  local words = { "--device", cfg.device, "--dtype", cfg.model.dtype, "--batch", infer.batch,
+    "--max-new-tokens", infer.max_new_tokens, "--repeats", infer.repeats,
+    "--warmup", infer.warmup, "--compile", infer.compile, "--cuda-graph", infer.cuda_graph }
+  if cfg.model.trust_remote_code then words[#words + 1] = "--trust-remote-code" end
+  return table.move(own, 1, #own, #words + 1, words)
+end
+
+
 -- The inputs that a list names, such as inputs.yaml of a bundle: in order,
 -- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
 function recipe.inputs(path)

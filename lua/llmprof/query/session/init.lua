@@ -230,7 +230,9 @@ end
 -- An environment for code: the session, then Lua's own globals.
 function session.environment(paths)
   local self = session.open(paths)
-  return session.strict({}, function(name)
+  -- Lua's own gives a second value, where the module came from
+  local own = { require = function(name) return (require(name)) end }
+  return session.strict(own, function(name)
     local value = self[name]
     if value == nil then value = _G[name] end
     return value

@@ -1,6 +1,8 @@
 -- The recipes that come with llmprof: what they run.
+local bundle = require "tests.lua.support.bundle"
 local config = require "llmprof.recipe.config"
 local files = require "llmprof.io.files"
+local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 
@@ -21,9 +23,11 @@ end
 
 
 describe("recipes/deepseek_ocr.lua", function()
+  local top = bundle.scratch(before_each, after_each)
+
   it("runs the workload with every setting", function()
     assert.same({ "python3", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:0",
-      "--dtype", "bf16", "--max-new-tokens", "64", "--batch", "1", "--repeats", "2",
+      "--dtype", "bf16", "--batch", "1", "--max-new-tokens", "64", "--repeats", "2",
       "--warmup", "1",
       "--compile", "off", "--cuda-graph", "off", "--model-path", "", "--loader", "transformers",
       "--dataset-root", "", "--subset-filelist", "", "--fallback-patterns", "*.png,*.jpg",
@@ -33,10 +37,11 @@ describe("recipes/deepseek_ocr.lua", function()
 
   it("hands on what is set", function()
     assert.same({ "py", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:1",
-      "--dtype", "fp16", "--max-new-tokens", "8", "--batch", "4", "--repeats", "3", "--warmup", "0",
-      "--compile", "default", "--cuda-graph", "on", "--model-path", "/m", "--loader", "native",
+      "--dtype", "fp16", "--batch", "4", "--max-new-tokens", "8", "--repeats", "3", "--warmup", "0",
+      "--compile", "default", "--cuda-graph", "on", "--trust-remote-code",
+      "--model-path", "/m", "--loader", "native",
       "--dataset-root", "/d", "--subset-filelist", "list.txt", "--fallback-patterns", "**/*.png",
-      "--num-epochs", "2", "--num-samples-per-epoch", "5", "--randomize", "--trust-remote-code",
+      "--num-epochs", "2", "--num-samples-per-epoch", "5", "--randomize",
     }, argv_of("recipes/deepseek_ocr.lua", "python=py", "device=cuda:1", "infer.max_new_tokens=8",
       "model.dtype=fp16",
       "infer.batch=4", "infer.repeats=3", "infer.warmup=0", "infer.compile=default",
@@ -45,15 +50,35 @@ describe("recipes/deepseek_ocr.lua", function()
       "dataset.fallback_patterns=[\"**/*.png\"]", "dataset.sampling.num_epochs=2",
       "dataset.sampling.num_samples_per_epoch=5", "dataset.sampling.randomize=true"))
   end)
+
+  it("takes lists as --help prints them, and 0 or null samples for all", function()
+    local help = require("llmprof.cli.commands.run").help { "recipes/deepseek_ocr.lua" }
+    local shown = help:match "dataset.fallback_patterns +Images[^\n]*%((.-)%)\n"
+    for _, all in ipairs { "0", "null" } do
+      local words = table.concat(argv_of("recipes/deepseek_ocr.lua",
+        "dataset.fallback_patterns=" .. shown,
+        "dataset.sampling.num_samples_per_epoch=" .. all), " ")
+      assert.matches("%-%-fallback%-patterns %*%.png,%*%.jpg ", words)
+      assert.matches("%-%-num%-samples%-per%-epoch 0 ", words)
+    end
+  end)
+
+  it("names every input that a list has", function()
+    local list, digest = top() .. "/inputs.yaml", ("0a"):rep(32)
+    assert(fs.write(list, ("files: [{ name: a.png, sha256: %s }, b.png]\n"):format(digest)))
+    local words = table.concat(argv_of("recipes/deepseek_ocr.lua", "inputs.manifest=" .. list), " ")
+    assert.equal((" --input sha256:%s:a.png --input b.png"):format(digest),
+      words:match " %-%-input .*")
+  end)
 end)
 
 
 describe("recipes/alt_llm.lua", function()
   it("runs a preset with random weights", function()
     assert.same({ "python3", "recipes/workloads/causal_lm.py", "--device", "cuda:0",
-      "--dtype", "bf16", "--batch", "1", "--prompt-tokens", "512", "--max-new-tokens", "64",
-      "--repeats", "3", "--warmup", "1", "--attention", "sdpa", "--experts", "loop",
-      "--compile", "off", "--cuda-graph", "off", "--sync-per-token", "on",
+      "--dtype", "bf16", "--batch", "1", "--max-new-tokens", "64", "--repeats", "3",
+      "--warmup", "1", "--compile", "off", "--cuda-graph", "off", "--prompt-tokens", "512",
+      "--attention", "sdpa", "--experts", "loop", "--sync-per-token", "on",
       "--preset", "llama3_8b" }, argv_of "recipes/alt_llm.lua")
   end)
 
@@ -63,8 +88,7 @@ describe("recipes/alt_llm.lua", function()
   end
 
   it("prefers a checkpoint, then a config.json, to the preset", function()
-    assert.same({ "--model-path", "/m", "--trust-remote-code" },
-      tail_of("model.path=/m", "model.trust_remote_code=true"))
+    assert.same({ "--model-path", "/m" }, tail_of "model.path=/m")
     assert.same({ "--model-config", "/c.json" }, tail_of "model.config=/c.json")
     assert.same({ "--preset", "mixtral_8x7b" }, tail_of "model.preset=mixtral_8x7b")
   end)
