@@ -31,6 +31,20 @@ function rows.extend(frame, by, columns)
 end
 
 
+-- The number of a thread of a process: threads of two processes may have the same number.
+function rows.thread_of(pid, tid)
+  return tid and (pid or 0) << 32 | tid
+end
+
+
+-- Add `thread`, that number, to a frame that has none yet. pid, tid: its columns.
+function rows.add_threads(frame, pid, tid)
+  if rows.has(frame, "thread") then return frame end
+  return rows.extend(frame, { pid, tid }, { { name = "thread", type = "integer",
+    get = function(key) return rows.thread_of(key[pid], key[tid]) end } })
+end
+
+
 -- A row of a frame as a table of the columns named; rows count from 1.
 function rows.get(frame, row, names)
   local made = {}

@@ -4,6 +4,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
+local thread_of = require("llmprof.ranks.rows").thread_of
 local trace_file = require "llmprof.trace.file"
 
 local graph_operators = {}
@@ -26,13 +27,14 @@ local function is_launch(name)
 end
 
 
--- The calls of a trace, in order: list of { name, start, tid }.
+-- The calls of a trace, in order: list of { name, start, thread }.
 local function calls_of(trace)
   local frame = check(check(trace:frame "api"):sort { { "start", false } })
   local list, names = {}, frame:values "name"
-  local starts, tids = frame:values "start", frame:values "tid"
+  local starts, pids, tids = frame:values "start", frame:values "pid", frame:values "tid"
   for i, name in ipairs(names) do
-    list[i] = { name = name or "", start = starts[i], tid = tids[i] or 0 }
+    list[i] = { name = name or "", start = starts[i],
+      thread = thread_of(pids[i] or nil, tids[i] or 0) }
   end
   return list
 end
@@ -54,29 +56,30 @@ end
 local function operators_by_thread(trace)
   local frame = check(check(trace:frame "ranges"):where { domain = OPERATORS })
   frame = check(frame:sort { { "start", false }, { "end", true } })
-  local by_tid, names, tids = {}, frame:values "text", frame:values "tid"
+  local by_thread, names = {}, frame:values "text"
   local starts, stops = frame:values "start", frame:values "end"
+  local pids, tids = frame:values "pid", frame:values "tid"
   for i, name in ipairs(names) do
-    local tid = tids[i] or 0
-    by_tid[tid] = by_tid[tid] or {}
-    table.insert(by_tid[tid], { name = name or nil, start = starts[i], stop = stops[i] })
+    local thread = thread_of(pids[i] or nil, tids[i] or 0)
+    by_thread[thread] = by_thread[thread] or {}
+    table.insert(by_thread[thread], { name = name or nil, start = starts[i], stop = stops[i] })
   end
-  return by_tid
+  return by_thread
 end
 
 
 -- A function from a call to the innermost operator around it, nil without; calls come by
 -- start.
-local function finder(by_tid)
+local function finder(by_thread)
   local open, at = {}, {}
   return function(call)
-    local list, stack = by_tid[call.tid] or {}, open[call.tid] or {}
-    local i = at[call.tid] or 1
+    local list, stack = by_thread[call.thread] or {}, open[call.thread] or {}
+    local i = at[call.thread] or 1
     while list[i] and list[i].start <= call.start do
       stack[#stack + 1] = list[i]
       i = i + 1
     end
-    at[call.tid], open[call.tid] = i, stack
+    at[call.thread], open[call.thread] = i, stack
     while #stack > 0 and stack[#stack].stop < call.start do stack[#stack] = nil end
     return stack[#stack]
   end

@@ -26,6 +26,7 @@ local engine_stages = require "llmprof.analysis.stages.engine_stages"
 local infer = require "llmprof.analysis.stages.infer"
 local kinds = require "llmprof.trace.kinds"
 local members = require "llmprof.ranks.members"
+local thread_of = require("llmprof.ranks.rows").thread_of
 local steps = require "llmprof.analysis.stages.steps"
 local xla_modules = require "llmprof.analysis.stages.xla_modules"
 
@@ -78,7 +79,7 @@ local function tags_of(stage) return stage.tags or { stage.name } end
 
 -- Every range of the declared stages, by start: { stage, domain (nil: the
 -- default one), range, ranges (rows: with those inside of it of the same stage), tid, thread
--- (process and thread as one key), start, stop }.
+-- (of rows.thread_of), start, stop }.
 local function find_instances(trace, declared)
   local tags, of_tag = {}, {}
   for _, stage in ipairs(declared) do
@@ -94,7 +95,7 @@ local function find_instances(trace, declared)
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
       tid = found:get(row, "tid"), style = found:get(row, "style"),
-      thread = ("%s %s"):format(found:get(row, "pid"), found:get(row, "tid")),
+      thread = thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end

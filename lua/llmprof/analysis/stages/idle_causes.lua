@@ -13,6 +13,7 @@
 -- Time in several at once (several threads) counts for the first of these.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
+local rows = require "llmprof.ranks.rows"
 local steps = require "llmprof.analysis.stages.steps"
 
 local waiting = {}
@@ -57,24 +58,18 @@ end
 
 
 local function launching_threads(ops)
-  local tids = {}
-  for _, row in ipairs(ops:group { by = { "launch_tid" } }) do
-    if row.launch_tid then tids[#tids + 1] = row.launch_tid end
+  local threads = {}
+  for _, row in ipairs(ops:group { by = { "launch_pid", "launch_tid" } }) do
+    threads[#threads + 1] = rows.thread_of(row.launch_pid, row.launch_tid)
   end
-  return tids
+  return threads
 end
 
 
--- The calls of the threads that launch these operations.
-local function calls_of(api, ops)
-  return check(api:where { tid = launching_threads(ops) })
-end
-
-
--- Of a process, or of all: the calls of its threads that launch.
+-- Of a process, or of all: the calls of the threads that launch its operations.
 local function classes_of(api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  local own = calls_of(api, ops)
+  local own = check(api:where { thread = launching_threads(ops) })
   return classes.of(own, "name", names_by_class(own))
 end
 
@@ -90,7 +85,7 @@ local function is_only(frame, pid) return #check(frame:where { pid = pid }) == #
 -- A function from a process (nil: all of them) to what CUDA calls the threads of it that
 -- launch work were in, by class. ops: the trace's frame of all GPU operations.
 function waiting.calls(trace, ops)
-  local api = check(trace:frame "api")
+  local api = rows.add_threads(check(trace:frame "api"), "pid", "tid")
   made[trace] = made[trace] or {}
   local known = made[trace]
   return function(pid)

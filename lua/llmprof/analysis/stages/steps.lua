@@ -9,6 +9,7 @@
 -- them, only how far ahead the CPU is.
 local statistics = require "llmprof.statistics"
 local errors = require "llmprof.process.errors"
+local rows = require "llmprof.ranks.rows"
 
 local steps = {}
 
@@ -40,7 +41,7 @@ local function ranges_named(trace, names)
     else
       step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
         before = row.before, first = row.start, stop = row["end"], kernels = row.kernels,
-        pid = row.pid, thread = ("%s %s"):format(row.pid, row.tid) }
+        pid = row.pid, thread = rows.thread_of(row.pid, row.tid) }
       by_range[row.range], list[#list + 1] = step, step
     end
   end
@@ -83,12 +84,15 @@ function steps.project(trace, names, instances)
 end
 
 
--- Do ranges of several threads run side by side? list: by start.
+-- Do ranges of several threads of a process run side by side? list: by start.
 local function threads_overlap(list)
-  local last
+  local last_of = {}
   for _, span in ipairs(list) do
-    if last and span.tid and span.tid ~= last.tid and span.start < last.stop then return true end
-    if not last or span.stop > last.stop then last = span end
+    local last = last_of[span.pid or 0]
+    if last and span.thread and span.thread ~= last.thread and span.start < last.stop then
+      return true
+    end
+    if not last or span.stop > last.stop then last_of[span.pid or 0] = span end
   end
   return false
 end
@@ -100,10 +104,15 @@ function steps.within(frame, instances)
   local list = {}
   for i, instance in ipairs(instances) do
     list[i] = { start = instance.host_start or instance.start,
-      stop = instance.host_stop or instance.stop, pid = instance.pid, tid = instance.tid }
+      stop = instance.host_stop or instance.stop, pid = instance.pid,
+      thread = instance.thread }
   end
   table.sort(list, function(a, b) return a.start < b.start end)
-  local key = list[1] and list[1].pid and "pid" or threads_overlap(list) and "tid" or nil
+  local key = list[1] and list[1].pid and "pid" or nil
+  if threads_overlap(list) then
+    rows.add_threads(frame, "pid", "tid")
+    key = "thread"
+  end
   return errors.check(frame:within(list, key))
 end
 

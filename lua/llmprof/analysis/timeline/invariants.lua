@@ -8,7 +8,7 @@
 -- (of rows that break it), text, fix }, or nil where it does not apply; some say nothing
 -- where all is well.
 local errors = require "llmprof.process.errors"
-local extend = require("llmprof.ranks.rows").extend
+local frame_rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
@@ -342,11 +342,14 @@ end
 -- How many ranges of one tag there are, without those that lie inside another of their thread.
 local function count_outer(ranges)
   local sorted = check(ranges:sort { { "start" }, { "end", true } })
-  local starts, stops, tids = sorted:values "start", sorted:values "end", sorted:values "tid"
+  local starts, stops = sorted:values "start", sorted:values "end"
+  local pids, tids = sorted:values "pid", sorted:values "tid"
   local count, last = 0, {}
   for i in ipairs(starts) do
-    local tid = tids[i] or -1
-    if not last[tid] or stops[i] > last[tid] then count, last[tid] = count + 1, stops[i] end
+    local thread = frame_rows.thread_of(pids[i] or nil, tids[i] or nil) or -1
+    if not last[thread] or stops[i] > last[thread] then
+      count, last[thread] = count + 1, stops[i]
+    end
   end
   return count
 end
@@ -442,7 +445,7 @@ end
 local function shared(kernels)
   if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
   local devices = {}
-  extend(kernels, { "name" }, { { name = "collective", type = "integer",
+  frame_rows.extend(kernels, { "name" }, { { name = "collective", type = "integer",
     get = function(key) return key.name and is_collective(key.name) and 1 end } })
   local found = check(kernels:where { collective = 1 })
   for _, row in ipairs(found:group { by = { "device" } }) do

@@ -185,11 +185,13 @@ function positions.gaps(source, ops, api, label)
   view:less { column = "end", by = "start", name = "duration" }
   view:less { column = "start", by = "start", name = "none" }
   spans.rest(view, { start = "start", ["end"] = "api_start" }, "none", "unlaunched")
-  local made = view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "duration",
-    "end", "start", "unlaunched", "before", "after", "api", "launch_tid" }
-  spans.assign(made, { time = "start", key = "launch_tid" }, api,
-    { start = "start", ["end"] = "end", key = "tid" }, "call_row")
-  return spans.look_up(made, "call_row", api, "name", "call")
+  rows.add_threads(view, "launch_pid", "launch_tid")
+  rows.add_threads(api, "pid", "tid")
+  spans.assign(view, { time = "start", key = "thread" }, api,
+    { start = "start", ["end"] = "end", key = "thread" }, "call_row")
+  spans.look_up(view, "call_row", api, "name", "call")
+  return view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "duration",
+    "end", "start", "unlaunched", "before", "after", "api", "launch_tid", "call_row", "call" }
 end
 
 

@@ -3,6 +3,7 @@
 local invariants = require "llmprof.analysis.timeline.invariants"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
+local waiting = require "llmprof.analysis.stages.idle_causes"
 
 local DECLARED = { { name = "LLM:decode", step = "LLM:step" } }
 
@@ -77,5 +78,47 @@ range 65 75 thread=2 decode
     for i, instance in ipairs(found.instances) do reps[i] = instance.rep end
     assert.same({ 1, 1, 1, 1, 2, 2, 2, 2 }, reps)
     assert.equal(2, found.repeats.count)
+  end)
+end)
+
+
+-- The GPU waits 90 of 100 for thread 1 of process 1.
+local ALONE = [[
+knows calls
+device 0 H200
+range 0 100 decode
+call 10 14 id=1 cudaLaunchKernel
+kernel 20 30 call=1 a
+]]
+
+-- Thread 1 of another process launches nothing, and waits all the time.
+local OTHER = "call 0 100 pid=2 id=1 cudaStreamSynchronize\n"
+
+describe("threads of two processes with one number", function()
+  it("are two", function()
+    local function split(lines)
+      local trace = timeline.of(lines)
+      return waiting.classifier(trace, stages.find(trace, { { name = "decode" } }, "no"))(
+        { start = 0, stop = 100 })
+    end
+    assert.same({ launch = 4, host = 86, sync = 0, memory = 0, other = 0 }, split(ALONE))
+    assert.same(split(ALONE), split(ALONE .. OTHER))
+  end)
+
+  it("have their own calls where ranges of several threads overlap", function()
+    local lines = {}
+    for pid = 1, 2 do
+      for thread = 1, 2 do
+        local settings = ("pid=%d thread=%d"):format(pid, thread)
+        lines[#lines + 1] = ("range %d %d %s decode"):format(thread, 90 + thread, settings)
+        lines[#lines + 1] = ("call %d %d %s id=%d cudaStreamSynchronize"):format(10 * thread,
+          10 * thread + 5, settings, thread)
+        lines[#lines + 1] = ("kernel 20 30 call=%d pid=%d device=%d a"):format(thread, pid, pid)
+      end
+    end
+    local trace = timeline.of("knows calls\ndevice 1 H200\ndevice 2 H200\n"
+      .. table.concat(lines, "\n") .. "\n")
+    local found = stages.find(trace, { { name = "decode" } }, "no")
+    assert.same({ calls = 4, ns = 20 }, waiting.api_time(trace)(found.instances).sync)
   end)
 end)
