@@ -76,6 +76,17 @@ static void put_raw(llmprof_buffer *out, double value) {
   llmprof_buffer_puts(out, text);
 }
 
+/* The same for a sheet that people open, with the digits that are measured at
+ * most: nine, and whole numbers in full. */
+static void put_measured(llmprof_buffer *out, double value) {
+  bool whole = fabs(value) >= 1e9 && fabs(value) < 1e18;
+  char text[32];
+  snprintf(text, sizeof text, whole ? "%.0f" : "%.9g", value);
+  char *point = strpbrk(text, ",");
+  if (point) *point = '.';
+  llmprof_buffer_puts(out, text);
+}
+
 /* Is a cell of it an integer with nothing done to it? */
 static bool is_plain(const llmprof_sheet *s, size_t i) {
   const llmprof_sheet_column *column = &s->columns[i];
@@ -206,6 +217,8 @@ static void put_csv_row(llmprof_sheet *s, llmprof_buffer *out) {
     out->size = (size_t)(at - out->bytes);
     if (is_text(s, i))
       put_field(s, out, text_of(s, i, value));
+    else if (s->columns[i].raw && !is_plain(s, i))
+      put_measured(out, llmprof_cell_real(value));
     else
       put_number(s, out, i, value, false);
     if (!llmprof_buffer_reserve(out, room)) return;

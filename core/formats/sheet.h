@@ -24,8 +24,9 @@ typedef struct llmprof_sheet_column {
   double scale;        /* what numbers are multiplied with */
   bool exact;          /* halves of the binary value to even, and no separators;
                           else halves away from zero */
-  bool raw;            /* reals as the shortest text that reads back as the same
-                          number, whatever the rest says; integers are whole */
+  bool raw;            /* in JSON reals as the shortest text that reads back as
+                          the same number, in CSV nine digits of it, whatever
+                          the rest says; integers are whole */
 } llmprof_sheet_column;
 
 typedef enum llmprof_sheet_format {

@@ -10,8 +10,8 @@
 -- absent (what an absent value says), optional (not shown when no row has it), and of a
 -- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
 --
--- CSV and JSON named by key hold the rows' own values, unrounded; named by
--- title they hold what people see. An absent value is an empty cell, in JSON
+-- JSON named by key holds the rows' own values, unrounded, CSV the digits of them that can be
+-- measured; named by title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
 local fitted = require "llmprof.tables.fit"
 local fs = require "llmprof.fs"
@@ -32,11 +32,11 @@ local function number_text(column, value, separator)
 end
 
 
--- The shortest text that reads back as the same number.
-local function plain_number(value)
+-- With the digits that are measured at most: nine, and whole numbers in full.
+local function measured_number(value)
   if math.type(value) == "integer" then return ("%d"):format(value) end
-  local short = ("%.15g"):format(value)
-  return tonumber(short) == value and short or ("%.17g"):format(value)
+  local size = math.abs(value)
+  return (size >= 1e9 and size < 1e18 and "%.0f" or "%.9g"):format(value)
 end
 
 
@@ -82,7 +82,7 @@ local function raw_cell(column, row)
   local value = raw_value(column, row)
   if value == nil then return "" end
   if type(value) == "table" then return assert(json.encode(value)) end
-  return type(value) == "number" and plain_number(value) or tostring(value)
+  return type(value) == "number" and measured_number(value) or tostring(value)
 end
 
 
