@@ -40,10 +40,17 @@ local function run_command(name, argv)
 end
 
 
+-- What people call commands that have another name.
+local other_words = { diff = "compare BEFORE AFTER" }
+
 local function no_command(name)
   if name:find "^[^-].*%.%w+$" then
     errors.raise("usage", name .. ": no such file",
       { hint = "traces, folders of them and recipes (.lua) can be named" })
+  end
+  if other_words[name] then
+    errors.raise("usage", ("no command '%s'"):format(name),
+      { hint = "what changed between runs: llmprof " .. other_words[name] })
   end
   local known, recipes = commands.names(), files.names("recipes", ".lua")
   table.move(recipes, 1, #recipes, #known + 1, known)

@@ -27,6 +27,8 @@ table_options.document_format = { "format", short = "f", arg = "FORMAT", default
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 
+table_options.wide = { "wide", help = "print all of a table, however narrow the terminal is" }
+
 -- Of commands that hold a comparison against limits (llmprof.compare.limits).
 table_options.fail_on = { "fail-on", arg = "LIMITS",
   help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" }
@@ -53,7 +55,7 @@ local function complete(given, options)
   end
   options = options or {}
   options.safe = given.safe
-  options.columns = not given.output and sys.isatty(1) and sys.columns() or nil
+  options.columns = not (given.output or given.wide) and sys.isatty(1) and sys.columns() or nil
   return options
 end
 

@@ -16,6 +16,23 @@ local function is_plain(fd)
 end
 
 
+local NARROW = 24 -- columns that a wrapped text gets at least
+
+-- Lines that are wider than a terminal (columns; nil for none) wrapped at words. What goes on is
+-- as far from the left as the line's own text, behind its number if it has one.
+function term.wrap(value, columns)
+  if not columns then return value end
+  local lines = {}
+  for line in (value .. "\n"):gmatch "(.-)\n" do
+    local before, rest = line:match "^( *%d+%. )(.*)$"
+    if not before then before, rest = line:match "^( *)(.*)$" end
+    local pieces = text.wrap(rest, math.max(columns - #before, NARROW))
+    lines[#lines + 1] = before .. table.concat(pieces, "\n" .. (" "):rep(#before))
+  end
+  return table.concat(lines, "\n")
+end
+
+
 -- A writer to a stream, a terminal only if its descriptor fd is given and is one; name
 -- says what it is. style(name, text) marks a text, line(text) prints one, columns is how
 -- wide it is. Lines that could not be written do not stop what writes them: the end of

@@ -100,9 +100,16 @@ local function unsorted(self)
 end
 
 
+-- Where a frame has no rows, what is made of it can say the same of why.
+local function asked_of(self)
+  local state = inner[self]
+  return #unsorted(self) == 0 and state.asked or nil
+end
+
+
 -- The same columns over other rows.
 local function derived(self, rows)
-  return wrap { rows = rows, shown = inner[self].shown }
+  return wrap { rows = rows, shown = inner[self].shown, asked = asked_of(self) }
 end
 
 
@@ -310,7 +317,12 @@ end
 
 
 function methods:group(...)
-  return group.new(rows_of(self), { ... }, query.wrap)
+  local asked = asked_of(self)
+  return group.new(rows_of(self), { ... }, function(...)
+    local made = query.wrap(...)
+    inner[made].asked = asked
+    return made
+  end)
 end
 
 

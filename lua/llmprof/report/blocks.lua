@@ -66,8 +66,9 @@ end
 -- makes between `between`, those that make "" left out. A function gets the block and a
 -- table that all blocks of one document share.
 function blocks.writer(kinds, between)
-  return function(list)
-    local out, document = {}, {}
+  return function(list, document)
+    local out = {}
+    document = document or {}
     for _, block in ipairs(list) do
       local made = kinds[block.kind](block, document)
       if made ~= "" then out[#out + 1] = made end

@@ -218,7 +218,7 @@ local function absent_lines(results)
 end
 
 
-local function as_text(results, run, level)
+local function as_text(results, run, level, width)
   local made = compose(results, run, level)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
@@ -230,7 +230,7 @@ local function as_text(results, run, level)
       row.label, row.where = row.name, row.stage
     end),
     blocks.say(trust_line(results)), blocks.say(absent_lines(results)),
-    blocks.say("next:\n  " .. table.concat(made.next, "\n  "))))
+    blocks.say("next:\n  " .. table.concat(made.next, "\n  "))), width)
 end
 
 
@@ -243,11 +243,12 @@ local writers = { text = as_text, json = as_json }
 
 
 -- The digest as "text" or "json", with as much as fits. run: { id, dir, name }, name being
--- what commands call it. nil and the bytes that the shortest takes where none fits.
-function digest.render(format, results, run, most)
+-- what commands call it; width: of the terminal that it is for, if it is. nil and the bytes that
+-- the shortest takes where none fits.
+function digest.render(format, results, run, most, width)
   local made
   for _, level in ipairs(LEVELS) do
-    made = writers[format](results, run, level)
+    made = writers[format](results, run, level, width)
     if #made <= most then return made end
   end
   return nil, #made

@@ -14,6 +14,7 @@ local text = require "llmprof.text"
 local progress = {}
 
 local INDENT = (" "):rep(13) -- below the names of steps
+local NOTES = 24 -- columns before what is said of a step
 
 local silent = setmetatable({}, { __index = function() return function() end end })
 
@@ -112,8 +113,9 @@ local function writer(given)
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
+    local said = term.wrap((" "):rep(NOTES) .. (note or ""), out.columns):sub(NOTES + 1)
     out.line("  " .. (color and out.style(color, label) or label)
-      .. (" %s   %s"):format(took and seconds(took) or "        ", note or ""))
+      .. (" %s   %s"):format(took and seconds(took) or "        ", said))
     gpus.finish()
   end
 

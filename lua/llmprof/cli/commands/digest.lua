@@ -6,6 +6,7 @@ local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
 local argument = lazy "llmprof.cli.arguments"
+local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
@@ -37,7 +38,8 @@ function command.run(given, asked)
   local is_named = given.root == user.root() or argument.names_traces(asked[1], given.root)
   local name = is_named and asked[1] or run.dir
   local named = { id = run.id, dir = run.dir, name = command_line.show { name } }
-  local made, least = digest.render(given.format, results, named, given.bytes)
+  local made, least = digest.render(given.format, results, named, given.bytes,
+    sys.isatty(1) and sys.columns() or nil)
   if not made then
     errors.raise("usage", ("--bytes %d: the shortest digest of this run takes %s"):format(
       given.bytes, text.count(least)))

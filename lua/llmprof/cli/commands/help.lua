@@ -11,8 +11,8 @@ local term = require "llmprof.io.terminal"
 local command = {
   name = "help",
   summary = "what a command does, or a page of the manual",
-  usage = "help [OPTION] [COMMAND | TOPIC]",
-  details = "Without a word it lists commands and topics.",
+  usage = "help [OPTION] [COMMAND | TOPIC | WORD]",
+  details = "Without a word it lists commands and topics; any other is looked for in all of it.",
   options = { { "markdown", help = "print a page of the manual as it is written" } },
   completes = "topic",
 }
@@ -43,7 +43,12 @@ function command.run(given, words)
     return 0
   end
   local page, known = manual.page(name), commands.has(name)
-  if not page and (given.markdown or not known) then unknown(name) end
+  if not page and (given.markdown or not known) then
+    local found = not given.markdown and help.search(name)
+    if not found then unknown(name) end
+    out.write(found)
+    return 0
+  end
   if given.markdown then
     out.write(page)
     return 0

@@ -16,12 +16,13 @@ local command = {
   usage = "show [OPTION...] RUN_ID | FOLDER | latest | TRACE [SECTION]",
   details = [[
 Sections are the tables of the reports: stages, kernels, operators and so on. CSV and
-JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]],
+JSON have the values of results.json: ns, bytes, shares from 0 to 1; JSON unrounded.]],
   options = {
     user.root_option,
     table_options.format,
     table_options.safe,
     table_options.rows,
+    table_options.wide,
   },
   completes = "section",
 }
@@ -41,6 +42,29 @@ local function list_sections(results)
 end
 
 
+-- Sections with rows whose names have that of an empty one in them: its table may be what was
+-- meant.
+local function others_like(section, results)
+  local list = {}
+  for _, other in ipairs(sections.all()) do
+    if other ~= section and other.name:find(section.name, 1, true) then
+      local count = #other.rows(results)
+      if count > 0 then list[#list + 1] = ("%s (%s)"):format(other.name, other.title) end
+    end
+  end
+  return list
+end
+
+
+local function warn_empty(section, results)
+  local reason = section.subject and words.reason(results, section.subject)
+  local others = others_like(section, results)
+  out.warn(("llmprof: %s (%s) is empty\n"):format(section.name, section.title),
+    reason and ("  %s\n"):format(text.clean(reason)) or "",
+    #others > 0 and ("  there is %s\n"):format(table.concat(others, ", ")) or "")
+end
+
+
 function command.run(given, asked)
   if #asked == 0 or #asked > 2 then
     errors.raise("usage", #asked == 0 and "which run?" or "one run and one section at a time",
@@ -51,12 +75,9 @@ function command.run(given, asked)
   local results = results_file.of_run(argument.open_run(asked[1], given.root))
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
-  if section and #rows == 0 then
-    local reason = section.subject and words.reason(results, section.subject)
-    out.warn(("llmprof: %s is empty\n"):format(section.name),
-      reason and ("  %s\n"):format(text.clean(reason)) or "")
-  end
-  out.write(table_options.render(given, columns, table_options.first(rows, given)))
+  if section and #rows == 0 then warn_empty(section, results) end
+  out.write(table_options.render(given, columns, table_options.first(rows, given),
+    { more = "--wide prints all." }))
   return 0
 end
 

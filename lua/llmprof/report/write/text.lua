@@ -3,6 +3,7 @@ local blocks = require "llmprof.report.blocks"
 local small_multiples = require "llmprof.report.small_multiples"
 local stacks = require "llmprof.report.stacks"
 local tables = require "llmprof.tables"
+local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local kinds = {}
@@ -23,15 +24,15 @@ function kinds.heading(block)
 end
 
 
-function kinds.paragraph(block)
-  return inline(block.text)
+function kinds.paragraph(block, document)
+  return term.wrap(inline(block.text), document.columns)
 end
 
 
-function kinds.verdict(block)
+function kinds.verdict(block, document)
   local lines = {}
   for i, line in ipairs(block.lines) do lines[i] = line.head .. " " .. line.text end
-  return table.concat(lines, "\n")
+  return term.wrap(table.concat(lines, "\n"), document.columns)
 end
 
 
@@ -50,16 +51,17 @@ local function move_lines(number, move)
 end
 
 
-function kinds.moves(block)
+function kinds.moves(block, document)
   local lines = {}
   for i, move in ipairs(block.list) do lines[i] = move_lines(i, move) end
-  return table.concat(lines, "\n")
+  return term.wrap(table.concat(lines, "\n"), document.columns)
 end
 
 
-function kinds.table(block)
+function kinds.table(block, document)
   if #block.rows == 0 then return "" end
-  return (tables.render("table", block.columns, block.rows):gsub("\n$", ""))
+  return (tables.render("table", block.columns, block.rows, { columns = document.columns })
+    :gsub("\n$", ""))
 end
 
 
@@ -91,5 +93,7 @@ end
 
 local join = blocks.writer(kinds, "\n\n")
 
-return { name = "text", kinds = kinds,
-  render = function(list) return text.clean_lines(join(list)) .. "\n" end }
+-- columns: of a terminal that lines are to fit; nil for none.
+return { name = "text", kinds = kinds, render = function(list, columns)
+  return text.clean_lines(join(list, { columns = columns })) .. "\n"
+end }

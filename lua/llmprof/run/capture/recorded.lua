@@ -9,6 +9,7 @@ local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
+local gpu = require "llmprof.gpu"
 local document = require "llmprof.io.document"
 local read_inputs = require("llmprof.recipe").inputs
 local layout = require "llmprof.bundle.layout"
@@ -179,7 +180,8 @@ function recorded.check(made, composed)
   end
   if #wrong > 0 then
     errors.raise("usage", "a recorded capture cannot follow " .. table.concat(wrong, ", "),
-      { hint = "leave that out, or measure anew where there is a GPU: capture=auto" })
+      { hint = #gpu.list() > 0 and "leave that out, or measure anew: capture=auto"
+        or "leave that out" })
   end
 end
 

@@ -152,3 +152,18 @@ bundle: tmp/x
 ]], printed(one_step, { verbose = true }))
   end)
 end)
+
+
+describe("term.wrap", function()
+  it("wraps lines at words, behind their indentation and number", function()
+    local said = "1. a line that is wider than forty columns of a terminal\n"
+      .. "   try: another line that is wider than forty columns\nshort"
+    assert.equal([[
+1. a line that is wider than forty
+   columns of a terminal
+   try: another line that is wider than
+   forty columns
+short]], term.wrap(said, 40))
+    assert.equal(said, term.wrap(said, nil))
+  end)
+end)
