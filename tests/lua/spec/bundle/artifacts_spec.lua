@@ -1,5 +1,6 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
+local defaults = require "llmprof.recipe.defaults"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -23,6 +24,12 @@ describe("llmprof.bundle.artifacts", function()
     for i, text in pairs(said) do said[i] = text:gsub(plain, "TOP") end
     return said
   end
+
+  it("keeps runs where git does not look, unless it is told where", function()
+    local folder = defaults["run.root"][2]:match "^[^/]+"
+    local rules = "\n" .. assert(fs.read ".gitignore")
+    assert.is_truthy(rules:find(("\n/%s/\n"):format(folder), 1, true), folder)
+  end)
 
   describe("create", function()
     it("names a run by time and recipe", function()

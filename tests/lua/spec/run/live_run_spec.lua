@@ -97,6 +97,7 @@ describe("a live run", function()
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
     assert.is_truthy(made:json "env.json".captured_on)
+    assert.same({ name = "stand-in", dtype = "fp32" }, made:json "env.json".model)
     assert.same({ source = "workload", files = {} }, yaml.decode(made:read "inputs.yaml"))
   end)
 
