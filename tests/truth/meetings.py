@@ -50,7 +50,7 @@ def of_steps(capture: Capture) -> Figures:
         own = [step for step in steps if step.phase == phase]
         if own:
             made.update(named(f"steps of {phase}", group_figures(own)))
-    made.update(cpu_of_steps(capture, ranks_of(capture), {}))
+    made.update(cpu_of_steps(capture, ranks_of(capture), {}, {}))
     return made
 
 
@@ -75,17 +75,37 @@ def of_clients(capture: Capture, path: str) -> Figures:
     return made
 
 
-def cpu_of_steps(capture: Capture, rank_of: Dict[int, int],
-                 phases: Dict[str, str]) -> Figures:
+def cold_steps(steps: List[Tuple[int, int, str]]) -> Dict[str, int]:
+    """By phase, how many steps at its beginning are of first repeats that take more than 1.5
+    times as long as the later ones, half of them at most. steps: start, end and phase."""
+    repeats: Dict[str, List[List[int]]] = {}
+    before = ""
+    for start, end, phase in sorted(steps):
+        own = repeats.setdefault(phase, [])
+        if phase != before or not own:
+            own.append([])
+        own[-1].append(end - start)
+        before = phase
+    made = {}
+    for phase, own in repeats.items():
+        means, cold = [statistics.mean(one) for one in own], 0
+        while cold < len(own) // 2 and means[cold] > 1.5 * statistics.median(means[cold + 1:]):
+            cold += 1
+        made[phase] = sum(len(one) for one in own[:cold])
+    return made
+
+
+def cpu_of_steps(capture: Capture, rank_of: Dict[int, int], phases: Dict[str, str],
+                 cold: Dict[str, int]) -> Figures:
     """By rank, a step's range less the calls of its thread that wait for the GPU, which do not
-    overlap. rank_of: by process; phases: by the tag of ranges."""
+    overlap. rank_of: by process; phases: by the tag of ranges; cold: steps that are left out."""
     waits: Dict[int, List[Tuple[int, int]]] = {}
     for start, end, thread, name in capture.rows("CUPTI_ACTIVITY_KIND_RUNTIME",
                                                  ["start", "end", "globalTid", "nameId"]):
         if "Synchronize" in capture.strings.get(name, ""):
             waits.setdefault(thread, []).append((start, end))
     times: Dict[Tuple[str, int], List[float]] = {}
-    for item in capture.ranges:
+    for item in sorted(capture.ranges, key=lambda item: item.start):
         match, rank = engine.LABEL.match(item.tag), rank_of.get(item.thread >> 24)
         phase = (engine.phase_of(int(match[1]), int(match[2])) if match
                  else phases.get(item.tag))
@@ -93,7 +113,7 @@ def cpu_of_steps(capture: Capture, rank_of: Dict[int, int],
             waited = sum(max(min(end, item.end) - max(start, item.start), 0)
                          for start, end in waits.get(item.thread, []))
             times.setdefault((phase, rank), []).append(item.end - item.start - waited)
-    return {f"steps of {phase}, rank {rank}: CPU ns": mean(own)
+    return {f"steps of {phase}, rank {rank}: CPU ns": mean(own[cold.get(phase, 0):])
             for (phase, rank), own in times.items()}
 
 
@@ -141,10 +161,13 @@ def of_files(paths: List[str]) -> Figures:
     shifts = [capture.rows("TARGET_INFO_SESSION_START_TIME", ["utcEpochNs"])[0][0]
               for capture in captures]
     made = waits(in_order(captures, shifts))
+    phases = {"prefill": "prefill", "decode_step": "decode"}
+    cold = cold_steps([(item.start, item.end, phases[item.tag]) for item in captures[0].ranges
+                       if item.tag in phases])
     for rank, capture in enumerate(captures):
         made[f"rank {rank}: kernels count"] = float(sum(op.kind == "kernel" for op in capture.ops))
         made.update(cpu_of_steps(capture, {process: rank for process in ranks_of(capture)},
-                                 {"prefill": "prefill", "decode_step": "decode"}))
+                                 phases, cold))
     return made
 
 

@@ -295,10 +295,11 @@ local function add_steps(record, made)
   end
   record.source = source_of(made.parts)
   record.startup_steps = startup_of(made.parts)
-  record.stages = step_groups.list(made.steps, { "phase" })
-  record.steps = step_groups.list(made.steps, { "phase", "batch", "tokens", "generation" })
+  local counted = errors.check(made.steps:where { uncounted = false })
+  record.stages = step_groups.list(counted, { "phase" })
+  record.steps = step_groups.list(counted, { "phase", "batch", "tokens", "generation" })
   record.padded = step_groups.padded(made.steps)
-  record.step_rows = step_groups.rows(made.steps)
+  record.step_rows = step_groups.rows(counted)
   record.idle_threads = thread_records(made)
   for _, group in ipairs(record.steps) do
     local tokens = group.generation

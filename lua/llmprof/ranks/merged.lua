@@ -252,6 +252,7 @@ function merged.of(given, far, left_out)
   local made = far and collect_from_all(parts, ranks, places, far, left_out)
     or add_pipeline(collect(parts, ranks, places, left_out), places)
   made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
+  if not made.met then made.windows = uncounted.windows(parts, made.clocks, left_out) end
   made.steps = made.steps and uncounted.mark_steps(made.steps, made.windows)
   made.kernels = joined(parts, "kernels", made.clocks, {})
   return made

@@ -13,7 +13,7 @@ local sources = { ranges = "Steps are the ranges that the program marks",
   inferred = "No range marks a step: they are inferred" }
 
 
--- Stages that other figures are not from, which steps are: a sentence; "" without.
+-- Stages that figures are not from: a sentence; "" without.
 local function with_cold(results)
   local list = {}
   for _, entry in ipairs(results.repeats and results.repeats.left_out or {}) do
@@ -24,8 +24,8 @@ local function with_cold(results)
         text.duration(entry.ns))
     end
   end
-  return #list > 0 and (" Tables of steps are of all of them, also of what other figures leave "
-    .. "out: %s."):format(table.concat(list, ", ")) or ""
+  return #list > 0 and (" Left out of tables of steps, as of other figures: %s."):format(
+    table.concat(list, ", ")) or ""
 end
 
 

@@ -1,6 +1,9 @@
 -- Steps that are known, grouped.
 local frame = require "llmprof.frame"
+local rank_view = require "llmprof.analysis.serving.ranks"
+local stages = require "llmprof.analysis.stages.find"
 local step_groups = require "llmprof.ranks.step_groups"
+local timeline = require "tests.lua.support.timeline"
 
 local MEASURES = { "length", "interval", "idle", "busy", "gpu_time", "comm_time", "comm_hidden",
   "waiting", "transfer", "kernels", "moves", "collectives", "graphed", "idle_sync", "idle_launch",
@@ -27,6 +30,27 @@ local function lengths(rank, count)
 end
 
 describe("groups of steps", function()
+  it("leave out the repeats that stages leave out, with one rank as with several", function()
+    local lines, declared = { "knows calls", "device 0 H200" }, { { name = "prefill" } }
+    for number, ms in ipairs { 300, 10, 10 } do
+      local from = number * 1000000000
+      lines[#lines + 1] = ("range %d %d prefill"):format(from, from + ms * 1000000)
+      lines[#lines + 1] = ("call %d %d id=%d cudaLaunchKernel"):format(from + 10, from + 20, number)
+      lines[#lines + 1] = ("kernel %d %d call=%d gemm"):format(from + 30,
+        from + ms * 1000000 - 10, number)
+    end
+    local trace = timeline.of(table.concat(lines, "\n") .. "\n")
+    local found = stages.find(trace, declared, "auto")
+    local knowledge = rank_view.knowledge(declared, nil, found)
+    knowledge.uncounted = rank_view.uncounted(trace, found)
+    local record = rank_view.record({ rank_view.part(trace, "run.sqlite", knowledge) }, knowledge)
+    local group = record.stages[1]
+    assert.same({ "prefill", 2 }, { group.phase, group.count })
+    assert.near(10e6, group.mean_ns, 100)
+    assert.near(10e6, group.ranks[1].mean_ns, 100)
+    assert.equal(2, #record.step_rows)
+  end)
+
   it("have percentiles of as many steps as these need", function()
     local few = step_groups.list(steps_of(lengths(0, 9)), { "phase" })[1]
     assert.same({ 9, 500.0, 900 }, { few.count, few.p50_ns, few.max_ns })
