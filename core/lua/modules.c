@@ -25,6 +25,7 @@
   X(nvtx)          \
   X(pack)          \
   X(period)        \
+  X(replay)        \
   X(resources)     \
   X(scrub)         \
   X(sheet)         \

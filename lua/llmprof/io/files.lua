@@ -236,7 +236,11 @@ end
 function files.find_folder(name)
   for _, place in ipairs(places()) do
     local path
-    if place == BUILT_IN then path = unpacked(name) else path = path_in(place, name, "directory") end
+    if place == BUILT_IN then
+      path = unpacked(name)
+    else
+      path = path_in(place, name, "directory")
+    end
     if path then return path end
   end
   return nil

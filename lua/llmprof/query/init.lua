@@ -92,6 +92,10 @@ local function rows_of(self)
 end
 
 
+-- The frame of C of a query.
+query.rows = rows_of
+
+
 -- What is below a sorting that was put off, and that sorting.
 local function unsorted(self)
   local state = inner[self]

@@ -94,7 +94,7 @@ local function find_instances(trace, declared)
     instances[row] = { stage = stage.name, parent = stage.parent,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
-      tid = found:get(row, "tid"), style = found:get(row, "style"),
+      tid = found:get(row, "tid"), process = found:get(row, "pid"), style = found:get(row, "style"),
       thread = thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }

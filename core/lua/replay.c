@@ -1,0 +1,367 @@
+/* llmprof.replay: what a program would take if something in it were different.
+ *
+ *   local r = replay.new { { operations = gpu, calls = api, ranges = steps } }
+ *   local plain = r:run()[1]                  -- start, end, gpu_start, gpu_end
+ *   local change = r:change()
+ *   change:scale(1, kernels, 0.5)
+ *   local changed = r:run(change)[1]
+ *
+ * Times are ns. Parts count from 1. Failures are raised. */
+#include "replay/replay.h"
+
+#include "base/alloc.h"
+#include "frame.h"
+
+#define REPLAY "llmprof.replay"
+#define CHANGE "llmprof.replay.change"
+
+static int close_replay(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, REPLAY);
+  llmprof_replay_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+static int close_change(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, CHANGE);
+  llmprof_change_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* A frame in a field of the table on top of the stack; NULL where it is nil and
+ * may be. */
+static llmprof_frame *frame_field(lua_State *L, const char *field,
+                                  bool needed) {
+  llmprof_frame *frame = NULL;
+  if (lua_getfield(L, -1, field) != LUA_TNIL)
+    frame = llmprof_lua_check_frame(L, lua_gettop(L));
+  else if (needed)
+    luaL_error(L, "a part has no '%s'", field);
+  lua_pop(L, 1);
+  return frame;
+}
+
+/* replay.new(parts) -> replay; parts: { { operations, calls, ranges [, waits,
+ * records, offset] }, ... }, frames with the columns of replay/replay.h */
+static int replay_new(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  void **box = llmprof_lua_box(L, REPLAY, 0);
+  *box = llmprof_replay_new();
+  if (!*box) return llmprof_lua_raise_nomem(L);
+  llmprof_error err;
+  lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
+  for (lua_Integer i = 1; i <= count; i++) {
+    lua_rawgeti(L, 1, i);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    llmprof_replay_part part = {
+        .operations = frame_field(L, "operations", true),
+        .calls = frame_field(L, "calls", true),
+        .ranges = frame_field(L, "ranges", true),
+        .waits = frame_field(L, "waits", false),
+        .records = frame_field(L, "records", false),
+        .offset = llmprof_lua_opt_integer(L, lua_gettop(L), "offset", 0),
+    };
+    if (!llmprof_replay_add(*box, &part, &err))
+      return llmprof_lua_raise(L, &err);
+    lua_pop(L, 1);
+  }
+  if (!llmprof_replay_link(*box, &err)) return llmprof_lua_raise(L, &err);
+  return 1;
+}
+
+/* replay:basis() -> { calls, operations, orphans, collectives, links, cpu (ns),
+ * derived (ns), waits (ns), unexplained (ns) } */
+static int r_basis(lua_State *L) {
+  llmprof_replay_basis b =
+      llmprof_replay_basis_of(llmprof_lua_unbox(L, 1, REPLAY));
+  lua_createtable(L, 0, 9);
+  llmprof_lua_set_integer(L, "calls", (int64_t)b.calls);
+  llmprof_lua_set_integer(L, "operations", (int64_t)b.operations);
+  llmprof_lua_set_integer(L, "orphans", (int64_t)b.orphans);
+  llmprof_lua_set_integer(L, "collectives", (int64_t)b.collectives);
+  llmprof_lua_set_integer(L, "links", (int64_t)b.links);
+  llmprof_lua_set_integer(L, "cpu", b.cpu);
+  llmprof_lua_set_integer(L, "derived", b.derived);
+  llmprof_lua_set_integer(L, "waits", b.waits);
+  llmprof_lua_set_integer(L, "unexplained", b.unexplained);
+  return 1;
+}
+
+/* replay:change() -> a change that changes nothing yet */
+static int r_change(lua_State *L) {
+  const llmprof_replay *replay = llmprof_lua_unbox(L, 1, REPLAY);
+  void **box = llmprof_lua_box(L, CHANGE, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  *box = llmprof_change_new(replay);
+  return *box ? 1 : llmprof_lua_raise_nomem(L);
+}
+
+/* Push a frame of the part's ranges, whose columns are filled by the run. */
+static void push_ranges(lua_State *L, size_t rows,
+                        llmprof_replayed_ranges *columns) {
+  static const char *const names[] = {"start", "end", "gpu_start", "gpu_end"};
+  llmprof_strings *pool = llmprof_lua_new_pool(L);
+  llmprof_frame **box = llmprof_lua_new_frame(L, lua_gettop(L));
+  *box = llmprof_frame_new(rows, pool);
+  if (!*box) llmprof_lua_raise_nomem(L);
+  int64_t *data[4];
+  for (size_t i = 0; i < 4; i++) {
+    llmprof_error err;
+    data[i] = llmprof_alloc(rows, sizeof **data);
+    if (!llmprof_frame_give(*box, names[i], "ns", LLMPROF_I64, data[i], &err))
+      llmprof_lua_raise(L, &err);
+  }
+  *columns = (llmprof_replayed_ranges){data[0], data[1], data[2], data[3]};
+  lua_remove(L, -2);
+}
+
+/* Push a list of frames, one for each part, and what their columns are. */
+static llmprof_replayed_ranges *push_parts(lua_State *L,
+                                           const llmprof_replay *replay) {
+  size_t parts = llmprof_replay_parts(replay);
+  llmprof_replayed_ranges *ranges =
+      llmprof_lua_scratch(L, parts, sizeof *ranges);
+  lua_createtable(L, (int)parts, 0);
+  for (size_t i = 0; i < parts; i++) {
+    push_ranges(L, llmprof_replay_ranges(replay, i), ranges + i);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return ranges;
+}
+
+/* replay:run([change]) -> list of frames, one for each part: its ranges with
+ * start, end, gpu_start and gpu_end; dependencies that were missing */
+static int r_run(lua_State *L) {
+  llmprof_replay *replay = llmprof_lua_unbox(L, 1, REPLAY);
+  const llmprof_change *change =
+      lua_isnoneornil(L, 2) ? NULL : llmprof_lua_unbox(L, 2, CHANGE);
+  llmprof_replayed_ranges *ranges = push_parts(L, replay);
+  size_t missing;
+  llmprof_error err;
+  if (!llmprof_replay_run(replay, change, ranges, &missing, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_pushinteger(L, (lua_Integer)missing);
+  return 2;
+}
+
+/* replay:recorded() -> the same frames, as it was recorded */
+static int r_recorded(lua_State *L) {
+  const llmprof_replay *replay = llmprof_lua_unbox(L, 1, REPLAY);
+  llmprof_replay_recorded(replay, push_parts(L, replay));
+  return 1;
+}
+
+/* replay:busy([replayed]) -> ns from the first range's start to the last one's
+ * end, summed over parts, and of it the time in which an operation ran, as
+ * recorded or in the last run */
+static int r_busy(lua_State *L) {
+  llmprof_error err;
+  llmprof_replay_busy busy;
+  if (!llmprof_replay_busy_of(llmprof_lua_unbox(L, 1, REPLAY),
+                              lua_toboolean(L, 2), &busy, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_pushinteger(L, busy.window);
+  lua_pushinteger(L, busy.busy);
+  return 2;
+}
+
+/* replay:waits() -> ns in calls that waited, as recorded, and in the last run
+ */
+static int r_waits(lua_State *L) {
+  int64_t recorded, replayed;
+  llmprof_replay_waits(llmprof_lua_unbox(L, 1, REPLAY), &recorded, &replayed);
+  lua_pushinteger(L, recorded);
+  lua_pushinteger(L, replayed);
+  return 2;
+}
+
+static size_t check_part(lua_State *L, int arg, const llmprof_replay *replay) {
+  lua_Integer part = luaL_checkinteger(L, arg);
+  luaL_argcheck(L, part >= 1 && (size_t)part <= llmprof_replay_parts(replay),
+                arg, "no such part");
+  return (size_t)part - 1;
+}
+
+/* replay:waits_in(part, range) -> ns in synchronising calls inside a range, and
+ * of it the waits that nothing explains */
+static int r_waits_in(lua_State *L) {
+  const llmprof_replay *replay = llmprof_lua_unbox(L, 1, REPLAY);
+  size_t part = check_part(L, 2, replay);
+  lua_Integer row = luaL_checkinteger(L, 3);
+  luaL_argcheck(L,
+                row >= 1 && (size_t)row <= llmprof_replay_ranges(replay, part),
+                3, "no such range");
+  int64_t waits, unexplained;
+  llmprof_replay_waits_in(replay, part, (size_t)row - 1, &waits, &unexplained);
+  lua_pushinteger(L, waits);
+  lua_pushinteger(L, unexplained);
+  return 2;
+}
+
+/* The change at 1, and the part at 2 of its replay. */
+static llmprof_change *check_change(lua_State *L, size_t *part) {
+  llmprof_change *change = llmprof_lua_unbox(L, 1, CHANGE);
+  lua_getiuservalue(L, 1, 1);
+  *part = check_part(L, 2, llmprof_lua_unbox(L, lua_gettop(L), REPLAY));
+  lua_pop(L, 1);
+  return change;
+}
+
+static double check_factor(lua_State *L, int arg) {
+  double factor = luaL_checknumber(L, arg);
+  luaL_argcheck(L, factor >= 0 && factor <= 1e6, arg, "a factor from 0");
+  return factor;
+}
+
+/* Push how many there were, or raise. */
+static int counted(lua_State *L, bool ok, const size_t *count,
+                   const llmprof_error *err) {
+  if (!ok) return llmprof_lua_raise(L, err);
+  lua_pushinteger(L, (lua_Integer)*count);
+  return 1;
+}
+
+/* change:scale(part, operations, factor) -> how many: their time on the GPU */
+static int c_scale(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_scale(change, part,
+                                      llmprof_lua_check_frame(L, 3),
+                                      check_factor(L, 4), &count, &err),
+                 &count, &err);
+}
+
+/* change:remove(part, operations [, "work" | "call" | "gap"]) -> how many */
+static int c_remove(lua_State *L) {
+  static const char *const names[] = {"work", "call", "gap", NULL};
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_removal removal =
+      (llmprof_removal)luaL_checkoption(L, 4, "gap", names);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_remove(change, part,
+                                       llmprof_lua_check_frame(L, 3), removal,
+                                       &count, &err),
+                 &count, &err);
+}
+
+/* change:ignore(part, operations) -> how many of collectives nobody waits for
+ * any more */
+static int c_ignore(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_ignore(
+                     change, part, llmprof_lua_check_frame(L, 3), &count, &err),
+                 &count, &err);
+}
+
+/* change:scale_all(factor): the time of all operations */
+static int c_scale_all(lua_State *L) {
+  llmprof_change_scale_all(llmprof_lua_unbox(L, 1, CHANGE), check_factor(L, 2));
+  return 0;
+}
+
+/* change:cpu(part, ranges or nil, gap, call): factors of CPU gaps and of what
+ * calls take by themselves, inside ranges, or everywhere */
+static int c_cpu(lua_State *L) {
+  size_t part;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_frame *ranges =
+      lua_isnil(L, 3) ? NULL : llmprof_lua_check_frame(L, 3);
+  llmprof_error err;
+  if (!llmprof_change_cpu(change, part, ranges, check_factor(L, 4),
+                          check_factor(L, 5), &err))
+    return llmprof_lua_raise(L, &err);
+  return 0;
+}
+
+/* change:no_waits(part, ranges) -> how many calls wait no longer */
+static int c_no_waits(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_no_waits(
+                     change, part, llmprof_lua_check_frame(L, 3), &count, &err),
+                 &count, &err);
+}
+
+/* change:graph(part, ranges, { launch, node, between (ns), least }) -> how many
+ * calls one launch of a graph replaces in each of the ranges */
+static int c_graph(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_frame *ranges = llmprof_lua_check_frame(L, 3);
+  luaL_checktype(L, 4, LUA_TTABLE);
+  lua_Integer least = llmprof_lua_opt_integer(L, 4, "least", 12);
+  luaL_argcheck(L, least >= 1, 4, "least is 1 or more");
+  llmprof_graph_cost cost = {
+      .launch = llmprof_lua_opt_number(L, 4, "launch", 15000),
+      .node = llmprof_lua_opt_number(L, 4, "node", 1650),
+      .between = llmprof_lua_opt_number(L, 4, "between", 430),
+      .least = (size_t)least,
+  };
+  luaL_argcheck(L, cost.launch >= 0 && cost.node >= 0 && cost.between >= 0, 4,
+                "times are 0 or more");
+  llmprof_error err;
+  return counted(
+      L, llmprof_change_graph(change, part, ranges, &cost, &count, &err),
+      &count, &err);
+}
+
+/* change:blind(part) -> how many ranges were given the CPU times of others,
+ * and a list of booleans: which */
+static int c_blind(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  lua_getiuservalue(L, 1, 1);
+  size_t rows =
+      llmprof_replay_ranges(llmprof_lua_unbox(L, lua_gettop(L), REPLAY), part);
+  bool *blind = llmprof_lua_scratch(L, rows, sizeof *blind);
+  llmprof_error err;
+  if (!llmprof_change_blind(change, part, blind, &count, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_pushinteger(L, (lua_Integer)count);
+  lua_createtable(L, (int)rows, 0);
+  for (size_t i = 0; i < rows; i++) {
+    lua_pushboolean(L, blind[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 2;
+}
+
+static const luaL_Reg replay_methods[] = {
+    {"basis", r_basis},       {"recorded", r_recorded}, {"change", r_change},
+    {"run", r_run},           {"busy", r_busy},         {"waits", r_waits},
+    {"waits_in", r_waits_in}, {"close", close_replay},  {NULL, NULL},
+};
+
+static const luaL_Reg change_methods[] = {
+    {"scale", c_scale},      {"ignore", c_ignore},
+    {"remove", c_remove},    {"scale_all", c_scale_all},
+    {"cpu", c_cpu},          {"no_waits", c_no_waits},
+    {"graph", c_graph},      {"blind", c_blind},
+    {"close", close_change}, {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"new", replay_new},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_replay(lua_State *L);
+int luaopen_llmprof_replay(lua_State *L) {
+  llmprof_lua_frame_classes(L);
+  llmprof_lua_class(L, REPLAY, replay_methods, close_replay);
+  llmprof_lua_class(L, CHANGE, change_methods, close_change);
+  luaL_newlib(L, functions);
+  return 1;
+}

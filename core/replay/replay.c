@@ -1,0 +1,457 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/interrupt.h"
+#include "frame/sort.h"
+#include "replay/replay_internal.h"
+
+llmprof_replay *llmprof_replay_new(void) {
+  llmprof_replay *r = llmprof_zalloc(1, sizeof *r);
+  if (!r) return NULL;
+  r->names = llmprof_strings_new();
+  if (r->names) return r;
+  llmprof_replay_free(r);
+  return NULL;
+}
+
+void llmprof_replay_free(llmprof_replay *r) {
+  if (!r) return;
+  for (size_t i = 0; i < r->part_count; i++) llmprof_free(r->parts[i].by_op);
+  llmprof_free(r->points);
+  llmprof_free(r->operations);
+  llmprof_free(r->streams);
+  llmprof_free(r->threads);
+  llmprof_free(r->ranges);
+  llmprof_free(r->parts);
+  llmprof_free(r->syncs);
+  llmprof_free(r->records);
+  llmprof_free(r->by_call);
+  llmprof_free(r->launched);
+  llmprof_free(r->targets.items);
+  llmprof_free(r->waits.items);
+  llmprof_free(r->events);
+  llmprof_free(r->new_start);
+  llmprof_free(r->new_end);
+  llmprof_free(r->new_op_start);
+  llmprof_free(r->new_op_end);
+  llmprof_strings_free(r->names);
+  llmprof_free(r);
+}
+
+size_t llmprof_replay_parts(const llmprof_replay *r) {
+  return r->part_count;
+}
+
+size_t llmprof_replay_ranges(const llmprof_replay *r, size_t part) {
+  return r->parts[part].range_count;
+}
+
+llmprof_replay_basis llmprof_replay_basis_of(const llmprof_replay *r) {
+  return r->basis;
+}
+
+/* ---- reading frames ---- */
+
+/* Loaded columns of a frame by name; an optional one is NULL. */
+static bool columns(llmprof_frame *frame, const char *const *names,
+                    size_t count, size_t needed, const llmprof_column **found,
+                    llmprof_error *err) {
+  for (size_t i = 0; i < count; i++) {
+    size_t number = llmprof_frame_find(frame, names[i]);
+    found[i] = NULL;
+    if (number == SIZE_MAX) {
+      if (i >= needed) continue;
+      return llmprof_fail(err, LLMPROF_NOTFOUND, "no column '%s'", names[i]);
+    }
+    found[i] = llmprof_frame_column(frame, number, err);
+    if (!found[i]) return false;
+  }
+  return true;
+}
+
+/* Ids of a frame's strings as ids of the replay's: made when first met. */
+typedef struct renamed {
+  const llmprof_strings *from;
+  uint32_t *ids;
+} renamed;
+
+static bool renamed_open(renamed *map, const llmprof_frame *frame,
+                         const llmprof_column *column) {
+  map->from = llmprof_column_strings(frame, column);
+  size_t count = llmprof_strings_count(map->from);
+  map->ids = llmprof_alloc(count, sizeof *map->ids);
+  if (map->ids) memset(map->ids, 0xff, count * sizeof *map->ids);
+  return map->ids != NULL;
+}
+
+static bool rename_id(llmprof_replay *r, renamed *map, int64_t id,
+                      uint32_t *name) {
+  *name = LLMPROF_NO_STRING;
+  if (id == LLMPROF_ABSENT) return true;
+  if (map->ids[id] == LLMPROF_NO_STRING) {
+    size_t size;
+    const char *text = llmprof_strings_get(map->from, (uint32_t)id, &size);
+    if (!llmprof_strings_add(r->names, text, size, &map->ids[id])) return false;
+  }
+  *name = map->ids[id];
+  return true;
+}
+
+/* There are few threads and streams, and the next row is mostly of the same
+ * one. */
+static bool thread_number(llmprof_replay *r, int64_t pid, int64_t tid,
+                          uint32_t *last) {
+  uint32_t part = (uint32_t)r->part_count;
+  for (size_t tried = 0; tried <= r->thread_count; tried++) {
+    size_t i = tried ? tried - 1 : *last;
+    if (i < r->thread_count && r->threads[i].part == part &&
+        r->threads[i].pid == pid && r->threads[i].tid == tid) {
+      *last = (uint32_t)i;
+      return true;
+    }
+  }
+  if (!llmprof_grow(&r->threads, &r->thread_room, r->thread_count + 1,
+                    sizeof *r->threads))
+    return false;
+  *last = (uint32_t)r->thread_count;
+  r->threads[r->thread_count++] =
+      (replay_thread){.part = part, .pid = pid, .tid = tid};
+  return true;
+}
+
+static bool stream_number(llmprof_replay *r, int64_t pid, uint32_t device,
+                          int64_t id, uint32_t *last) {
+  uint32_t part = (uint32_t)r->part_count;
+  for (size_t tried = 0; tried <= r->stream_count; tried++) {
+    size_t i = tried ? tried - 1 : *last;
+    const replay_stream *s = r->streams + i;
+    if (i < r->stream_count && s->part == part && s->pid == pid &&
+        s->device == device && s->id == id) {
+      *last = (uint32_t)i;
+      return true;
+    }
+  }
+  if (!llmprof_grow(&r->streams, &r->stream_room, r->stream_count + 1,
+                    sizeof *r->streams))
+    return false;
+  *last = (uint32_t)r->stream_count;
+  r->streams[r->stream_count++] =
+      (replay_stream){.part = part, .device = device, .pid = pid, .id = id};
+  return true;
+}
+
+static replay_point *new_point(llmprof_replay *r, llmprof_error *err) {
+  if (r->point_count >= 1u << 28) {
+    llmprof_fail(err, LLMPROF_LIMIT, "more than 2^28 calls and ranges");
+    return NULL;
+  }
+  if (!llmprof_grow(&r->points, &r->point_room, r->point_count + 1,
+                    sizeof *r->points)) {
+    llmprof_fail_nomem(err);
+    return NULL;
+  }
+  replay_point *p = r->points + r->point_count++;
+  *p = (replay_point){.name = LLMPROF_NO_STRING,
+                      .room = REPLAY_NONE,
+                      .released = REPLAY_NONE,
+                      .part = (uint32_t)r->part_count};
+  return p;
+}
+
+static bool add_edge(llmprof_replay *r, int64_t time, uint32_t thread,
+                     uint32_t *point, llmprof_error *err) {
+  replay_point *p = new_point(r, err);
+  if (!p) return false;
+  p->start = p->end = time;
+  p->thread = thread;
+  p->kind = REPLAY_EDGE;
+  *point = (uint32_t)(p - r->points);
+  return true;
+}
+
+static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
+                       replay_part *made, llmprof_error *err) {
+  static const char *const names[] = {"start", "end", "pid", "tid"};
+  const llmprof_column *c[4];
+  if (!columns(part->ranges, names, 4, 4, c, err)) return false;
+  size_t rows = llmprof_frame_rows(part->ranges);
+  made->ranges = (uint32_t)r->range_count;
+  made->range_count = (uint32_t)rows;
+  if (!llmprof_grow(&r->ranges, &r->range_room, r->range_count + rows,
+                    sizeof *r->ranges))
+    return llmprof_fail_nomem(err);
+  uint32_t thread = 0;
+  for (size_t row = 0; row < rows; row++) {
+    replay_range *range = r->ranges + r->range_count++;
+    *range = (replay_range){REPLAY_NONE, REPLAY_NONE};
+    int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
+    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
+      continue;
+    if (!thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
+                       &thread))
+      return llmprof_fail_nomem(err);
+    if (!add_edge(r, start + part->offset, thread, &range->begin, err) ||
+        !add_edge(r, end + part->offset, thread, &range->end, err))
+      return false;
+  }
+  return true;
+}
+
+/* Rows of calls, by thread, start, and the longest first. */
+static uint32_t *order_calls(llmprof_replay *r, const llmprof_column *const *c,
+                             size_t rows, size_t *count, uint32_t *threads,
+                             llmprof_error *err) {
+  uint32_t *order = llmprof_alloc(rows, sizeof *order);
+  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
+  uint32_t thread = 0;
+  bool ok = order && keys;
+  *count = 0;
+  for (size_t row = 0; ok && row < rows; row++) {
+    int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
+    threads[row] = REPLAY_NONE;
+    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
+      continue;
+    ok = thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
+                       &thread);
+    threads[row] = thread;
+    order[(*count)++] = (uint32_t)row;
+    keys[row] = -end;
+  }
+  ok = ok && llmprof_sort_rows_i64(order, *count, keys);
+  for (size_t row = 0; ok && row < rows; row++)
+    keys[row] = llmprof_cell(c[0], row);
+  ok = ok && llmprof_sort_rows_i64(order, *count, keys) &&
+       llmprof_sort_rows_u32(order, *count, threads);
+  llmprof_free(keys);
+  if (ok) return order;
+  llmprof_free(order);
+  llmprof_fail_nomem(err);
+  return NULL;
+}
+
+/* Calls as points; one inside of another is part of it. owner[row]: the point
+ * that a call's operations belong to. */
+static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
+                      uint32_t *owner, llmprof_error *err) {
+  static const char *const names[] = {"start", "end", "pid", "tid", "name"};
+  const llmprof_column *c[5];
+  if (!columns(part->calls, names, 5, 5, c, err)) return false;
+  size_t rows = llmprof_frame_rows(part->calls), count;
+  uint32_t *threads = llmprof_alloc(rows, sizeof *threads);
+  if (!threads) return llmprof_fail_nomem(err);
+  uint32_t *order = order_calls(r, c, rows, &count, threads, err);
+  renamed map = {0};
+  bool ok = order != NULL;
+  if (ok && !renamed_open(&map, part->calls, c[4]))
+    ok = llmprof_fail_nomem(err);
+  uint32_t outer = REPLAY_NONE;
+  for (size_t row = 0; row < rows; row++) owner[row] = REPLAY_NONE;
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t row = order[i];
+    int64_t start = llmprof_cell(c[0], row) + part->offset;
+    if (llmprof_interrupted_at(i)) ok = llmprof_fail_interrupted(err);
+    if (ok && outer != REPLAY_NONE && r->points[outer].thread == threads[row] &&
+        start < r->points[outer].end) {
+      owner[row] = outer;
+      continue;
+    }
+    replay_point *p = ok ? new_point(r, err) : NULL;
+    ok = p != NULL;
+    if (!ok) break;
+    p->kind = REPLAY_CALL;
+    p->start = start;
+    p->end = llmprof_cell(c[1], row) + part->offset;
+    p->own = p->end - p->start;
+    p->thread = threads[row];
+    owner[row] = outer = (uint32_t)(p - r->points);
+    if (!rename_id(r, &map, llmprof_cell(c[4], row), &p->name))
+      ok = llmprof_fail_nomem(err);
+  }
+  llmprof_free(map.ids);
+  llmprof_free(order);
+  llmprof_free(threads);
+  return ok;
+}
+
+static replay_operation_kind kind_of(const char *kind) {
+  if (strcmp(kind, "copy") == 0) return REPLAY_COPIED;
+  if (strcmp(kind, "set") == 0) return REPLAY_SET;
+  if (strcmp(kind, "graph") == 0) return REPLAY_GRAPH;
+  return REPLAY_KERNEL;
+}
+
+enum {
+  OP,
+  START,
+  END,
+  DEVICE,
+  STREAM,
+  PID,
+  CALL,
+  KIND,
+  NAME,
+  DIRECTION,
+  HOST_MEMORY,
+  COLLECTIVE,
+  OPERATION_COLUMNS
+};
+
+/* One number for what decides whether a copy blocks: its direction and its
+ * host's kind of memory. */
+static uint32_t memory_of(const llmprof_column *const *c, size_t row) {
+  int64_t direction = c[DIRECTION] ? llmprof_cell(c[DIRECTION], row) : 0;
+  int64_t host = c[HOST_MEMORY] ? llmprof_cell(c[HOST_MEMORY], row) : 0;
+  return (uint32_t)(direction * 31 + host);
+}
+
+static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
+                          const llmprof_column *const *c, size_t row,
+                          const uint32_t *owner, uint32_t *stream) {
+  int64_t call = llmprof_cell(c[CALL], row);
+  const char *kind =
+      llmprof_cell_text(part->operations, c[KIND], row, "kernel");
+  if (!stream_number(r, llmprof_cell(c[PID], row),
+                     (uint32_t)llmprof_cell(c[DEVICE], row),
+                     llmprof_cell(c[STREAM], row), stream) ||
+      !llmprof_grow(&r->operations, &r->operation_room, r->operation_count + 1,
+                    sizeof *r->operations))
+    return false;
+  replay_operation *o = r->operations + r->operation_count++;
+  *o = (replay_operation){
+      .start = llmprof_cell(c[START], row) + part->offset,
+      .end = llmprof_cell(c[END], row) + part->offset,
+      .latency = LLMPROF_ABSENT,
+      .call = call == LLMPROF_ABSENT ? REPLAY_NONE : owner[call],
+      .stream = *stream,
+      .part = (uint32_t)r->part_count,
+      .op = (uint32_t)llmprof_cell(c[OP], row),
+      .memory = memory_of(c, row),
+      .before = REPLAY_NONE,
+      .collective = REPLAY_NONE,
+      .kind = (uint8_t)kind_of(kind),
+  };
+  int64_t collective =
+      c[COLLECTIVE] ? llmprof_cell(c[COLLECTIVE], row) : LLMPROF_ABSENT;
+  if (collective != LLMPROF_ABSENT) {
+    o->collective = (uint32_t)collective;
+    if (o->collective >= r->collective_count)
+      r->collective_count = o->collective + 1;
+  }
+  return true;
+}
+
+static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
+                           replay_part *made, const uint32_t *owner,
+                           size_t calls, llmprof_error *err) {
+  static const char *const names[OPERATION_COLUMNS] = {
+      "op",   "start", "end",  "device",    "stream",      "pid",
+      "call", "kind",  "name", "direction", "host_memory", "collective"};
+  const llmprof_column *c[OPERATION_COLUMNS];
+  if (!columns(part->operations, names, OPERATION_COLUMNS, NAME + 1, c, err))
+    return false;
+  renamed map;
+  if (!renamed_open(&map, part->operations, c[NAME]))
+    return llmprof_fail_nomem(err);
+  size_t rows = llmprof_frame_rows(part->operations);
+  uint32_t stream = 0;
+  bool ok = true;
+  for (size_t row = 0; ok && row < rows; row++) {
+    int64_t start = llmprof_cell(c[START], row),
+            end = llmprof_cell(c[END], row);
+    int64_t op = llmprof_cell(c[OP], row), call = llmprof_cell(c[CALL], row);
+    if (llmprof_interrupted_at(row)) ok = llmprof_fail_interrupted(err);
+    if (!ok || start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
+      continue;
+    if (op < 0 || op >= UINT32_MAX ||
+        (call != LLMPROF_ABSENT && (call < 0 || (size_t)call >= calls)))
+      ok = llmprof_fail(err, LLMPROF_RANGE, "operation %zu: no such call", row);
+    else if (!add_operation(r, part, c, row, owner, &stream) ||
+             !rename_id(r, &map, llmprof_cell(c[NAME], row),
+                        &r->operations[r->operation_count - 1].name))
+      ok = llmprof_fail_nomem(err);
+    if (ok && (size_t)op >= made->ops) made->ops = (size_t)op + 1;
+  }
+  llmprof_free(map.ids);
+  return ok;
+}
+
+/* Rows of calls that synchronise, or that record events. Which call a row is of
+ * is found by process and correlation. */
+typedef struct correlated {
+  int64_t pid, correlation;
+  uint32_t point;
+} correlated;
+
+static int by_correlation(const void *a, const void *b) {
+  const correlated *x = a, *y = b;
+  if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
+  return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+static bool add_syncs(replay_sync **list, size_t *count, size_t *room,
+                      llmprof_frame *frame, const correlated *calls,
+                      size_t call_count, llmprof_error *err) {
+  static const char *const names[] = {"pid", "correlation", "stream", "event"};
+  const llmprof_column *c[4];
+  if (!frame || !call_count) return true;
+  if (!columns(frame, names, 4, 4, c, err)) return false;
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    correlated wanted = {llmprof_cell(c[0], row), llmprof_cell(c[1], row), 0};
+    const correlated *call =
+        bsearch(&wanted, calls, call_count, sizeof *calls, by_correlation);
+    if (!call || call->point == REPLAY_NONE) continue;
+    if (!llmprof_grow(list, room, *count + 1, sizeof **list))
+      return llmprof_fail_nomem(err);
+    (*list)[(*count)++] = (replay_sync){.point = call->point,
+                                        .pid = wanted.pid,
+                                        .stream = llmprof_cell(c[2], row),
+                                        .event = llmprof_cell(c[3], row)};
+  }
+  return true;
+}
+
+static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
+                          const uint32_t *owner, llmprof_error *err) {
+  static const char *const names[] = {"pid", "correlation"};
+  const llmprof_column *c[2];
+  if (!part->waits && !part->records) return true;
+  if (!columns(part->calls, names, 2, 2, c, err)) return false;
+  size_t rows = llmprof_frame_rows(part->calls);
+  correlated *calls = llmprof_alloc(rows, sizeof *calls);
+  if (!calls) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++)
+    calls[row] = (correlated){llmprof_cell(c[0], row), llmprof_cell(c[1], row),
+                              owner[row]};
+  if (rows) qsort(calls, rows, sizeof *calls, by_correlation);
+  bool ok = add_syncs(&r->syncs, &r->sync_count, &r->sync_room, part->waits,
+                      calls, rows, err) &&
+            add_syncs(&r->records, &r->record_count, &r->record_room,
+                      part->records, calls, rows, err);
+  llmprof_free(calls);
+  return ok;
+}
+
+bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
+                        llmprof_error *err) {
+  if (!llmprof_grow(&r->parts, &r->part_room, r->part_count + 1,
+                    sizeof *r->parts))
+    return llmprof_fail_nomem(err);
+  replay_part made = {0};
+  size_t calls = llmprof_frame_rows(part->calls);
+  uint32_t *owner = llmprof_alloc(calls, sizeof *owner);
+  if (!owner) return llmprof_fail_nomem(err);
+  bool ok = add_ranges(r, part, &made, err) && add_calls(r, part, owner, err) &&
+            add_operations(r, part, &made, owner, calls, err) &&
+            add_all_syncs(r, part, owner, err);
+  llmprof_free(owner);
+  if (ok) r->parts[r->part_count++] = made;
+  return ok;
+}
+
+bool llmprof_replay_link(llmprof_replay *r, llmprof_error *err) {
+  return replay_order(r, err) && replay_link_streams(r, err) &&
+         replay_link_waits(r, err) && replay_link_queues(r, err) &&
+         replay_link_collectives(r, err) && replay_link_threads(r, err) &&
+         replay_make_events(r, err);
+}

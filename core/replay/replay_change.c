@@ -1,0 +1,367 @@
+/* Changes: what they override. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "replay/replay_internal.h"
+
+static void fill(float *values, size_t count, float value) {
+  for (size_t i = 0; values && i < count; i++) values[i] = value;
+}
+
+llmprof_change *llmprof_change_new(const llmprof_replay *r) {
+  llmprof_change *c = llmprof_zalloc(1, sizeof *c);
+  if (!c) return NULL;
+  c->replay = r;
+  c->work = llmprof_alloc(r->operation_count, sizeof *c->work);
+  c->own = llmprof_alloc(r->point_count, sizeof *c->own);
+  c->gap = llmprof_alloc(r->point_count, sizeof *c->gap);
+  c->flags = llmprof_zalloc(r->point_count, sizeof *c->flags);
+  fill(c->work, r->operation_count, 1);
+  fill(c->own, r->point_count, 1);
+  fill(c->gap, r->point_count, 1);
+  if (c->work && c->own && c->gap && c->flags) return c;
+  llmprof_change_free(c);
+  return NULL;
+}
+
+void llmprof_change_free(llmprof_change *c) {
+  if (!c) return;
+  llmprof_free(c->work);
+  llmprof_free(c->own);
+  llmprof_free(c->gap);
+  llmprof_free(c->flags);
+  llmprof_free(c->ignored);
+  llmprof_free(c->set_own);
+  llmprof_free(c->set_gap);
+  llmprof_free(c->set_lag);
+  llmprof_free(c);
+}
+
+/* ---- operations ---- */
+
+typedef struct chosen {
+  const replay_part *part;
+  const llmprof_column *op;
+  size_t rows;
+} chosen;
+
+static bool choose(chosen *rows, const llmprof_change *c, size_t part,
+                   llmprof_frame *frame, llmprof_error *err) {
+  size_t number = llmprof_frame_find(frame, "op");
+  if (number == SIZE_MAX)
+    return llmprof_fail(err, LLMPROF_NOTFOUND, "no column 'op'");
+  rows->op = llmprof_frame_column(frame, number, err);
+  rows->part = c->replay->parts + part;
+  rows->rows = llmprof_frame_rows(frame);
+  return rows->op != NULL;
+}
+
+static uint32_t chosen_operation(const chosen *rows, size_t row) {
+  int64_t op = llmprof_cell(rows->op, row);
+  if (op < 0 || (size_t)op >= rows->part->ops) return REPLAY_NONE;
+  return rows->part->by_op[op];
+}
+
+bool llmprof_change_scale(llmprof_change *c, size_t part, llmprof_frame *frame,
+                          double factor, size_t *count, llmprof_error *err) {
+  chosen rows;
+  *count = 0;
+  if (!choose(&rows, c, part, frame, err)) return false;
+  for (size_t row = 0; row < rows.rows; row++) {
+    uint32_t o = chosen_operation(&rows, row);
+    if (o == REPLAY_NONE || c->work[o] < 0) continue;
+    c->work[o] *= (float)factor;
+    ++*count;
+  }
+  return true;
+}
+
+bool llmprof_change_ignore(llmprof_change *c, size_t part, llmprof_frame *frame,
+                           size_t *count, llmprof_error *err) {
+  chosen rows;
+  *count = 0;
+  if (!c->ignored)
+    c->ignored = llmprof_zalloc(c->replay->operation_count, sizeof *c->ignored);
+  if (!c->ignored) return llmprof_fail_nomem(err);
+  if (!choose(&rows, c, part, frame, err)) return false;
+  for (size_t row = 0; row < rows.rows; row++) {
+    uint32_t o = chosen_operation(&rows, row);
+    if (o == REPLAY_NONE || c->replay->operations[o].collective == REPLAY_NONE)
+      continue;
+    c->ignored[o] = true;
+    ++*count;
+  }
+  return true;
+}
+
+void llmprof_change_scale_all(llmprof_change *c, double factor) {
+  for (size_t i = 0; i < c->replay->operation_count; i++)
+    if (c->work[i] > 0) c->work[i] *= (float)factor;
+}
+
+static bool all_gone(const llmprof_change *c, const replay_point *p) {
+  for (uint32_t k = 0; k < p->operation_count; k++)
+    if (c->work[c->replay->by_call[p->operations + k]] >= 0) return false;
+  return true;
+}
+
+/* A call, and what was done for it: calls just before it that launch nothing
+ * and wait for nothing. */
+static void drop_call(llmprof_change *c, uint32_t i, bool with_gap) {
+  const llmprof_replay *r = c->replay;
+  uint32_t first = r->threads[r->points[i].thread].first;
+  c->flags[i] |= REPLAY_GONE;
+  while (with_gap) {
+    c->gap[i] = 0;
+    if (i == first) break;
+    const replay_point *p = r->points + --i;
+    if (p->kind != REPLAY_CALL || p->operation_count ||
+        r->points[i + 1].start - p->end > 100000)
+      break;
+    c->flags[i] |= REPLAY_GONE;
+  }
+}
+
+bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
+                           llmprof_removal removal, size_t *count,
+                           llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  chosen rows;
+  *count = 0;
+  if (!choose(&rows, c, part, frame, err)) return false;
+  for (size_t row = 0; row < rows.rows; row++) {
+    uint32_t o = chosen_operation(&rows, row);
+    if (o == REPLAY_NONE || c->work[o] < 0) continue;
+    c->work[o] = -1;
+    ++*count;
+  }
+  if (removal == LLMPROF_REMOVE_WORK) return true;
+  for (size_t row = 0; row < rows.rows; row++) {
+    uint32_t o = chosen_operation(&rows, row);
+    uint32_t call = o == REPLAY_NONE ? REPLAY_NONE : r->operations[o].call;
+    if (call != REPLAY_NONE && !(c->flags[call] & REPLAY_GONE) &&
+        all_gone(c, r->points + call))
+      drop_call(c, call, removal == LLMPROF_REMOVE_GAP);
+  }
+  return true;
+}
+
+/* ---- calls and gaps inside ranges ---- */
+
+/* Points of a thread inside one of some ranges. */
+typedef struct inside {
+  const llmprof_column *start, *end, *pid, *tid;
+  size_t rows;
+} inside;
+
+static bool inside_open(inside *in, llmprof_frame *ranges, llmprof_error *err) {
+  static const char *const names[] = {"start", "end", "pid", "tid"};
+  const llmprof_column *c[4];
+  for (size_t i = 0; i < 4; i++) {
+    size_t number = llmprof_frame_find(ranges, names[i]);
+    if (number == SIZE_MAX)
+      return llmprof_fail(err, LLMPROF_NOTFOUND, "no column '%s'", names[i]);
+    c[i] = llmprof_frame_column(ranges, number, err);
+    if (!c[i]) return false;
+  }
+  *in = (inside){c[0], c[1], c[2], c[3], llmprof_frame_rows(ranges)};
+  return true;
+}
+
+/* The points [*first, *last) of a row's thread whose start lies in the row. */
+static bool inside_points(const llmprof_replay *r, const inside *in,
+                          size_t part, size_t row, uint32_t *first,
+                          uint32_t *last) {
+  int64_t start = llmprof_cell(in->start, row),
+          end = llmprof_cell(in->end, row);
+  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return false;
+  for (size_t i = 0; i < r->thread_count; i++) {
+    const replay_thread *t = r->threads + i;
+    if (t->part != part || t->pid != llmprof_cell(in->pid, row) ||
+        t->tid != llmprof_cell(in->tid, row))
+      continue;
+    *first = replay_point_from(r, t, start);
+    *last = replay_point_from(r, t, end);
+    return true;
+  }
+  return false;
+}
+
+static void scale_point(llmprof_change *c, uint32_t i, double gap,
+                        double call) {
+  c->gap[i] *= (float)gap;
+  c->own[i] *= (float)call;
+}
+
+bool llmprof_change_cpu(llmprof_change *c, size_t part, llmprof_frame *ranges,
+                        double gap, double call, llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  inside in;
+  if (!ranges) {
+    for (uint32_t i = 0; i < r->point_count; i++) scale_point(c, i, gap, call);
+    return true;
+  }
+  if (!inside_open(&in, ranges, err)) return false;
+  for (size_t row = 0; row < in.rows; row++) {
+    uint32_t first, last;
+    if (!inside_points(r, &in, part, row, &first, &last)) continue;
+    for (uint32_t i = first; i < last; i++) scale_point(c, i, gap, call);
+  }
+  return true;
+}
+
+bool llmprof_change_no_waits(llmprof_change *c, size_t part,
+                             llmprof_frame *ranges, size_t *count,
+                             llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  inside in;
+  *count = 0;
+  if (!inside_open(&in, ranges, err)) return false;
+  for (size_t row = 0; row < in.rows; row++) {
+    uint32_t first, last;
+    if (!inside_points(r, &in, part, row, &first, &last)) continue;
+    for (uint32_t i = first; i < last; i++) {
+      const replay_point *p = r->points + i;
+      if (p->kind != REPLAY_WAIT && p->kind != REPLAY_COPY) continue;
+      if (!(c->flags[i] & REPLAY_NO_WAIT)) ++*count;
+      c->flags[i] |= REPLAY_NO_WAIT;
+      if (p->kind == REPLAY_WAIT) c->own[i] = 0;
+    }
+  }
+  return true;
+}
+
+/* ---- one graph in place of calls ---- */
+
+static bool need_overrides(llmprof_change *c) {
+  const llmprof_replay *r = c->replay;
+  if (c->set_own) return true;
+  c->set_own = llmprof_alloc(r->point_count, sizeof *c->set_own);
+  c->set_gap = llmprof_alloc(r->point_count, sizeof *c->set_gap);
+  c->set_lag = llmprof_alloc(r->operation_count, sizeof *c->set_lag);
+  if (!c->set_own || !c->set_gap || !c->set_lag) return false;
+  for (size_t i = 0; i < r->point_count; i++)
+    c->set_own[i] = c->set_gap[i] = LLMPROF_ABSENT;
+  fill(c->set_lag, r->operation_count, -1);
+  return true;
+}
+
+/* Which calls launch kernels that run often in these points: the first and the
+ * last. `seen` counts by name and is left as it was found, zero. */
+static bool find_repeated(const llmprof_replay *r, uint32_t first,
+                          uint32_t last, size_t least, uint32_t *seen,
+                          uint32_t *from, uint32_t *to) {
+  *from = REPLAY_NONE;
+  for (int pass = 0; pass < 3; pass++)
+    for (uint32_t i = first; i < last; i++) {
+      const replay_point *p = r->points + i;
+      if (!p->operation_count) continue;
+      const replay_operation *o = r->operations + r->by_call[p->operations];
+      if (o->kind != REPLAY_KERNEL || o->name == LLMPROF_NO_STRING) continue;
+      if (pass == 0) seen[o->name]++;
+      if (pass == 2) seen[o->name] = 0;
+      if (pass != 1 || seen[o->name] < least) continue;
+      if (*from == REPLAY_NONE) *from = i;
+      *to = i;
+    }
+  return *from != REPLAY_NONE;
+}
+
+static size_t replace_by_graph(llmprof_change *c, uint32_t from, uint32_t to,
+                               const llmprof_graph_cost *cost) {
+  const llmprof_replay *r = c->replay;
+  size_t nodes = 0, calls = 0;
+  for (uint32_t i = from; i <= to; i++) {
+    const replay_point *p = r->points + i;
+    nodes += p->operation_count;
+    calls += p->kind != REPLAY_EDGE;
+    c->set_own[i] = 0;
+    if (i > from) c->set_gap[i] = 0;
+    for (uint32_t k = 0; i > from && k < p->operation_count; k++)
+      c->set_lag[r->by_call[p->operations + k]] = (float)cost->between;
+  }
+  c->set_own[from] = (int64_t)(cost->launch + cost->node * (double)nodes);
+  return calls;
+}
+
+bool llmprof_change_graph(llmprof_change *c, size_t part, llmprof_frame *ranges,
+                          const llmprof_graph_cost *cost, size_t *count,
+                          llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  inside in;
+  *count = 0;
+  if (!inside_open(&in, ranges, err)) return false;
+  uint32_t *seen =
+      llmprof_zalloc(llmprof_strings_count(r->names), sizeof *seen);
+  bool ok = seen && need_overrides(c);
+  for (size_t row = 0; ok && row < in.rows; row++) {
+    uint32_t first, last, from, to = 0;
+    if (inside_points(r, &in, part, row, &first, &last) &&
+        find_repeated(r, first, last, cost->least, seen, &from, &to))
+      *count += replace_by_graph(c, from, to, cost);
+  }
+  llmprof_free(seen);
+  return ok || llmprof_fail_nomem(err);
+}
+
+/* ---- the blind check ---- */
+
+/* Ranges of a thread that hold the same calls, in order, have one signature. */
+static uint64_t signature(const llmprof_replay *r, const replay_range *range) {
+  uint64_t hash = 1469598103934665603u ^ r->points[range->begin].thread;
+  for (uint32_t i = range->begin; i <= range->end; i++) {
+    const replay_point *p = r->points + i;
+    hash = (hash ^ p->name) * 1099511628211u;
+    hash = (hash ^ p->operation_count) * 1099511628211u;
+  }
+  return hash;
+}
+
+/* The k-th points of all ranges of one signature: even ones give their mean to
+ * the odd ones. */
+static void give_means(llmprof_change *c, const replay_samples *ranges,
+                       const replay_range *all, size_t first, size_t count,
+                       bool *blind) {
+  const llmprof_replay *r = c->replay;
+  const replay_range *model = all + ranges->items[first].value;
+  for (uint32_t k = 1; k <= model->end - model->begin; k++) {
+    double own = 0, gap = 0;
+    size_t taken = 0;
+    for (size_t i = first; i < first + count; i += 2, taken++) {
+      const replay_point *p = r->points + all[ranges->items[i].value].begin + k;
+      own += (double)p->own;
+      gap += (double)p->gap;
+    }
+    for (size_t i = first + 1; i < first + count; i += 2) {
+      uint32_t point = all[ranges->items[i].value].begin + k;
+      c->set_own[point] = (int64_t)(own / (double)taken);
+      c->set_gap[point] = (int64_t)(gap / (double)taken);
+    }
+  }
+  for (size_t i = first + 1; i < first + count; i += 2)
+    blind[ranges->items[i].value] = true;
+}
+
+bool llmprof_change_blind(llmprof_change *c, size_t part, bool *blind,
+                          size_t *count, llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  const replay_part *of = r->parts + part;
+  const replay_range *all = r->ranges + of->ranges;
+  replay_samples ranges = {0};
+  bool ok = need_overrides(c);
+  memset(blind, 0, of->range_count * sizeof *blind);
+  for (size_t i = 0; ok && i < of->range_count; i++)
+    if (all[i].begin != REPLAY_NONE)
+      ok = replay_sample_add(&ranges, signature(r, all + i), (int64_t)i);
+  replay_samples_sort(&ranges);
+  for (size_t i = 0, next; ok && i < ranges.count; i = next) {
+    next = i + 1;
+    while (next < ranges.count && ranges.items[next].key == ranges.items[i].key)
+      next++;
+    if (next - i >= 4) give_means(c, &ranges, all, i, next - i, blind);
+  }
+  replay_samples_free(&ranges);
+  *count = 0;
+  for (size_t i = 0; i < of->range_count; i++) *count += blind[i];
+  return ok || llmprof_fail_nomem(err);
+}

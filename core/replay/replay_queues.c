@@ -1,0 +1,163 @@
+/* Launches that wait for room in a stream's queue, and collectives. */
+#include "base/alloc.h"
+#include "replay/replay_internal.h"
+
+/* ---- the queue of launches ---- */
+
+/* A launch that took long while many operations were waiting. */
+typedef struct slow_launch {
+  uint32_t point;
+  size_t place; /* of its last operation among the stream's launches */
+  size_t waiting;
+} slow_launch;
+
+typedef struct slow_launches {
+  slow_launch *items;
+  size_t count, room;
+} slow_launches;
+
+/* Launches of one name with as many operations are alike. */
+static uint64_t alike(const replay_point *p) {
+  return (uint64_t)p->name << 32 | p->operation_count;
+}
+
+/* How many operations of the stream, up to the one at `place`, had not started
+ * at `time`. `started` goes forward over the operations by start. */
+static size_t waiting_at(const llmprof_replay *r, const replay_stream *s,
+                         size_t place, int64_t time) {
+  size_t low = 0, high = place + 1;
+  const uint32_t *launched = r->launched + s->first;
+  while (low < high) { /* operations of a stream start in order of launch */
+    size_t middle = low + (high - low) / 2;
+    if (r->operations[launched[middle]].start <= time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return place + 1 - low;
+}
+
+static bool find_slow(const llmprof_replay *r, const replay_stream *s,
+                      const replay_samples *usual, slow_launches *slow) {
+  for (size_t i = 0; i < s->count; i++) {
+    const replay_operation *o = r->operations + r->launched[s->first + i];
+    if (o->call == REPLAY_NONE) continue;
+    const replay_point *p = r->points + o->call;
+    bool last = i + 1 == s->count ||
+                r->operations[r->launched[s->first + i + 1]].call != o->call;
+    if (p->kind != REPLAY_CALL || !last) continue;
+    size_t waiting = waiting_at(r, s, i, p->end);
+    int64_t base = replay_quantile(usual, alike(p), .3, p->own);
+    if (waiting <= 500 || p->own <= 2 * base + 10000) continue;
+    if (!llmprof_grow(&slow->items, &slow->room, slow->count + 1,
+                      sizeof *slow->items))
+      return false;
+    slow->items[slow->count++] = (slow_launch){o->call, i, waiting};
+  }
+  return true;
+}
+
+static bool near(size_t waiting, int64_t depth) {
+  double off = (double)waiting - (double)depth;
+  return (off < 0 ? -off : off) < .06 * (double)depth;
+}
+
+/* Slow launches that all found about as many operations waiting show how many
+ * fit; these launches then wait for the one that leaves room. */
+static bool find_depth(llmprof_replay *r, replay_stream *s,
+                       const slow_launches *slow, const replay_samples *usual,
+                       replay_samples *after) {
+  replay_samples waiting = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < slow->count; i++)
+    ok = replay_sample_add(&waiting, 0, (int64_t)slow->items[i].waiting);
+  replay_samples_sort(&waiting);
+  int64_t middle = replay_quantile(&waiting, 0, .5, 0);
+  replay_samples_free(&waiting);
+  size_t agreeing = 0;
+  for (size_t i = 0; i < slow->count; i++) {
+    if (!near(slow->items[i].waiting, middle)) continue;
+    agreeing++;
+    if (slow->items[i].waiting + 1 > s->depth)
+      s->depth = slow->items[i].waiting + 1;
+  }
+  if (agreeing < 5 || agreeing * 10 <= slow->count * 6) s->depth = 0;
+  if (!ok || !s->depth) return ok;
+  const uint32_t *launched = r->launched + s->first;
+  for (size_t i = s->depth; i < s->count; i++) {
+    uint32_t call = r->operations[launched[i]].call;
+    if (call != REPLAY_NONE && r->points[call].kind == REPLAY_CALL)
+      r->points[call].room = launched[i - s->depth];
+  }
+  for (size_t i = 0; ok && i < slow->count; i++) {
+    replay_point *p = r->points + slow->items[i].point;
+    if (!near(slow->items[i].waiting, middle)) continue;
+    if (p->room != REPLAY_NONE)
+      ok = replay_sample_add(after, 0, p->end - r->operations[p->room].start);
+    p->own = replay_quantile(usual, alike(p), .3, p->own);
+    p->kind = REPLAY_BLOCKED;
+  }
+  return ok;
+}
+
+bool replay_link_queues(llmprof_replay *r, llmprof_error *err) {
+  replay_samples usual = {0}, after = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < r->point_count; i++) {
+    const replay_point *p = r->points + i;
+    if (p->kind == REPLAY_CALL && p->operation_count)
+      ok = replay_sample_add(&usual, alike(p), p->own);
+  }
+  replay_samples_sort(&usual);
+  for (size_t i = 0; ok && i < r->stream_count; i++) {
+    slow_launches slow = {0};
+    replay_stream *s = r->streams + i;
+    ok = find_slow(r, s, &usual, &slow);
+    if (ok && slow.count >= 5) ok = find_depth(r, s, &slow, &usual, &after);
+    llmprof_free(slow.items);
+  }
+  replay_samples_sort(&after);
+  r->room_after = replay_quantile(&after, 0, .5, 0);
+  replay_samples_free(&usual);
+  replay_samples_free(&after);
+  return ok || llmprof_fail_nomem(err);
+}
+
+/* ---- collectives ---- */
+
+/* Rows of one collective overlap at the last arrival; what follows is work. One
+ * whose rows do not is none. */
+bool replay_link_collectives(llmprof_replay *r, llmprof_error *err) {
+  typedef struct arrival {
+    int64_t last, first_end;
+    size_t members;
+  } arrival;
+  arrival *seen = llmprof_zalloc(r->collective_count, sizeof *seen);
+  if (!seen) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < r->operation_count; i++) {
+    const replay_operation *o = r->operations + i;
+    if (o->collective == REPLAY_NONE) continue;
+    arrival *a = seen + o->collective;
+    if (!a->members || o->start > a->last) a->last = o->start;
+    if (!a->members || o->end < a->first_end) a->first_end = o->end;
+    a->members++;
+  }
+  for (size_t i = 0; i < r->collective_count; i++) {
+    if (seen[i].members < 2 || seen[i].first_end <= seen[i].last - 20000)
+      seen[i].members = 0;
+    else
+      r->basis.collectives++;
+  }
+  for (size_t i = 0; i < r->operation_count; i++) {
+    replay_operation *o = r->operations + i;
+    if (o->collective == REPLAY_NONE) continue;
+    if (!seen[o->collective].members) {
+      o->collective = REPLAY_NONE;
+      continue;
+    }
+    o->work = o->end - seen[o->collective].last;
+    if (o->work < 500) o->work = 500;
+  }
+  llmprof_free(seen);
+  return true;
+}

@@ -1,0 +1,61 @@
+-- llmprof whatif RUN CHANGE...: what a change would gain.
+local errors = require "llmprof.process.errors"
+local lazy = require "llmprof.io.lazy"
+local answer = lazy "llmprof.whatif.answer"
+local fs = require "llmprof.fs"
+local out = require "llmprof.io.output"
+local table_options = require "llmprof.cli.table_options"
+local whatif = lazy "llmprof.whatif"
+
+local command = {
+  name = "whatif",
+  summary = "what a change would gain, by replaying the trace",
+  usage = "whatif [OPTION...] RUN_ID | FOLDER | latest | TRACE... 'CHANGE'...",
+  details = [[
+The trace is replayed with and without the changes, which are made together; without one, it
+says how well the replay fits. Changes, in the words of `llmprof -e`:
+
+  graphs("decode")                               one CUDA graph a step
+  scale(kernels:where { category = "norm" }, 0.5)   kernels that take half as long
+  scale(cpu "decode", 0.8)                       the CPU takes less between and in calls
+  remove(kernels:where { ... })                  without them and their launches
+  remove(syncs "decode"), remove(copies), remove(gaps "decode")
+  fuse(kernels:where { category = "elementwise" })  one kernel in place of those in a row
+  grouped(kernels:where { category = "moe" })    one kernel a layer
+  waits(2)                                       nobody waits for rank 2
+
+Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]],
+  options = {
+    table_options.document_format,
+    table_options.json,
+  },
+  completes = "trace",
+}
+
+
+-- Words that are files, folders or runs come first; a change has a parenthesis.
+local function divide(words)
+  local paths, codes = {}, {}
+  for _, word in ipairs(words) do
+    local is_change = word:find("(", 1, true) and not fs.stat(word)
+    table.insert(is_change and codes or paths, word)
+  end
+  if #paths == 0 then
+    errors.raise("usage", "whatif: which run or trace?",
+      { hint = [[llmprof whatif run.sqlite 'graphs("decode")']] })
+  end
+  return paths, codes
+end
+
+
+function command.run(given, words)
+  local paths, codes = divide(words)
+  local question = whatif.open(paths)
+  for _, code in ipairs(codes) do question:change(code) end
+  local made = #codes > 0 and question:run() or { model = question.model }
+  out.write(answer.render(given.json and "json" or given.format, made))
+  return 0
+end
+
+
+return command

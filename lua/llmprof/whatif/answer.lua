@@ -1,0 +1,184 @@
+-- What a replay answered, as text and as JSON: the gain of each stage, what it rests on, and how
+-- well the replay without a change fits.
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local sys = require "llmprof.sys"
+local tables = require "llmprof.tables"
+local text = require "llmprof.text"
+
+local answer = {}
+
+
+local function ms(value) return ("%.3f"):format(value / 1e6) end
+
+
+-- "4.31 to 5.02", and of enough steps the share.
+local function interval(row)
+  return ("%s to %s"):format(ms(row.low), ms(row.high))
+end
+
+
+local GAINS = {
+  { key = "stage", title = "Stage" },
+  { key = "rank", title = "Rank", type = "id", optional = true },
+  { key = "units", title = "Steps", type = "integer" },
+  { key = "now", title = "Now ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "after", title = "Then ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "gain", title = "Gain ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "interval", title = "Between ms" },
+  { key = "percent", title = "Gain %", type = "number", digits = 1 },
+  { key = "limit", title = "Then limited by" },
+  { key = "gpu_free", title = "Free GPU ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "cpu_free", title = "Free CPU ms", type = "number", digits = 3, scale = 1e-6 },
+}
+
+
+local FIT = {
+  { key = "name", title = "Stage" },
+  { key = "units", title = "Steps", type = "integer" },
+  { key = "recorded", title = "Recorded ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "replayed", title = "Replayed ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "percent", title = "Error %", type = "number", digits = 3 },
+  { key = "waits", title = "Waits ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "unexplained", title = "Unexplained ms", type = "number", digits = 3, scale = 1e-6 },
+}
+
+
+local function shown(rows)
+  local list = {}
+  for i, row in ipairs(rows) do
+    local one = {}
+    for key, value in pairs(row) do one[key] = value end
+    if row.low then one.interval = interval(row) end
+    one.percent = row.share and row.share * 100
+    list[i] = one
+  end
+  return list
+end
+
+
+local function fit_rows(model)
+  local list = {}
+  for i, stage in ipairs(model.stages) do
+    list[i] = { name = stage.name, units = stage.units, recorded = stage.recorded,
+      replayed = stage.replayed, percent = stage.error and stage.error * 100,
+      waits = stage.waits, unexplained = stage.unexplained }
+  end
+  return list
+end
+
+
+local function percent(part, whole) return whole > 0 and part / whole * 100 or 0 end
+
+
+-- How far the replay can be trusted, in sentences.
+local function trust_lines(model)
+  local basis = model.basis
+  local idle, replayed_idle = model.recorded_window - model.recorded_busy, model.window - model.busy
+  local lines = {
+    ("The replay rests on %s calls and %s operations%s."):format(text.count(basis.calls),
+      text.count(basis.operations), basis.collectives > 0
+        and (", %s collectives of several ranks"):format(text.count(basis.collectives)) or ""),
+    ("Of the CPU's time it works out %.1f %%; the rest is taken as recorded."):format(
+      percent(basis.derived, basis.cpu)),
+    ("Without a change, waits take %s ms (recorded %s), and the GPU is idle for %s ms (recorded "
+      .. "%s)."):format(ms(model.replayed_waits), ms(model.recorded_waits), ms(replayed_idle),
+      ms(idle)),
+  }
+  lines[#lines + 1] = model.blind
+    and ("A step whose CPU times are taken from the others is %.1f %% off (median of %d)."):format(
+      model.blind.error * 100, model.blind.units)
+    or "Fewer than four steps are alike, so that none could be predicted from the others."
+  if model.missing > 0 then
+    lines[#lines + 1] = ("%s dependencies were not there when they were needed."):format(
+      text.count(model.missing))
+  end
+  return lines
+end
+
+
+local function change_lines(made)
+  local lines = {}
+  for _, change in ipairs(made.changes or {}) do
+    lines[#lines + 1] = ("%s: %s found. Assumed: %s."):format(change.words,
+      text.count(change.count), change.assumed)
+  end
+  return lines
+end
+
+
+local NOTES = {
+  "Times are those under the profiler, if the host stays as fast. No prediction of this kind",
+  "has been held against a measurement in this project yet.",
+}
+
+
+local function to_text(format, made)
+  local heading, lines = format.heading, {}
+  local function add(line) lines[#lines + 1] = line end
+  local options = { columns = format.name == "table" and sys.isatty(1) and sys.columns() or nil }
+  if made.changes then
+    add(heading .. "What If\n")
+    for _, line in ipairs(change_lines(made)) do add(format.escape(line)) end
+    add("")
+    add(tables.render(format.name, GAINS, shown(made.stages), options))
+    for _, line in ipairs(NOTES) do add(line) end
+    add("")
+  end
+  add(heading .. "How Well the Replay Fits\n")
+  add(tables.render(format.name, FIT, fit_rows(made.model), options))
+  for _, stage in ipairs(made.model.stages) do
+    if stage.refused then
+      add(format.escape(("%s is not predicted: %s."):format(stage.name, stage.refused)))
+    end
+  end
+  for _, line in ipairs(trust_lines(made.model)) do add(line) end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "gain", "low", "high", "share",
+  "limit", "gpu_free", "cpu_free", "refused" }
+
+
+local function object_of(row, fields, suffix)
+  local object = {}
+  for _, field in ipairs(fields) do
+    local is_time = suffix[field]
+    object[is_time and field .. "_ns" or field] = row[field]
+  end
+  return object
+end
+
+
+local TIMES = { now = true, after = true, gain = true, low = true, high = true, gpu_free = true,
+  cpu_free = true, recorded = true, replayed = true, waits = true, unexplained = true }
+
+local FIT_FIELDS = { "name", "units", "recorded", "replayed", "error", "waits", "unexplained",
+  "refused" }
+
+
+local function to_json(made)
+  local model = made.model
+  local object = { schema_version = 1, stages = made.changes and json.list {}, fit = json.list {},
+    changes = made.changes and json.list {}, basis = model.basis, missing = model.missing,
+    blind = model.blind }
+  for i, row in ipairs(made.stages or {}) do
+    object.stages[i] = object_of(row, STAGE_FIELDS, TIMES)
+  end
+  for i, stage in ipairs(model.stages) do object.fit[i] = object_of(stage, FIT_FIELDS, TIMES) end
+  for i, one in ipairs(made.changes or {}) do object.changes[i] = one end
+  return errors.check(json.encode(object, { pretty = true })) .. "\n"
+end
+
+
+-- format: the name of one of tables.formats with headings, or "json".
+function answer.render(format, made)
+  if format == "json" then return to_json(made) end
+  for _, one in ipairs(tables.formats()) do
+    if one.name == format then return to_text(one, made) end
+  end
+end
+
+
+return answer

@@ -1,0 +1,269 @@
+-- What would a change gain? The trace is replayed without and with it, and steps are compared
+-- in pairs: a gain is never the record minus the replay.
+--
+--   local made = whatif.run(paths, { 'graphs("decode")' })
+--   whatif(run):graphs("decode"):scale(kernels:where { category = "norm" }, 0.5):run()
+local changes = require "llmprof.whatif.changes"
+local errors = require "llmprof.process.errors"
+local model = require "llmprof.whatif.model"
+local session = require "llmprof.query.session"
+local statistics = require "llmprof.statistics"
+
+local whatif = {}
+
+-- Fewer equal steps than this make a range without a percentage.
+local FEWEST = 20
+
+-- A gain is not known better than to this part of it.
+local LEAST_WIDTH = 0.05
+
+-- Times that the bootstrap draws.
+local DRAWS = 400
+
+-- The CPU or the GPU limits what remains, if without the other this part of it stays.
+local LIMITS = 0.9
+
+
+-- ---- intervals ----
+
+-- A generator of whole numbers below n, the same each time.
+local function numbers()
+  local state = 88172645463325252
+  return function(n)
+    state = state ~ (state << 13)
+    state = state ~ (state >> 7)
+    state = state ~ (state << 17)
+    return (state & 0x7fffffff) % n
+  end
+end
+
+
+-- Half of the width in which the mean lies 19 times of 20, by drawing blocks of neighbours.
+local function bootstrap(values)
+  local n, draw, means = #values, numbers(), {}
+  local block = math.max(1, math.floor(math.sqrt(n)))
+  for i = 1, DRAWS do
+    local sum, count = 0, 0
+    while count < n do
+      local first = draw(n)
+      for k = 0, math.min(block, n - count) - 1 do
+        sum, count = sum + values[(first + k) % n + 1], count + 1
+      end
+    end
+    means[i] = sum / n
+  end
+  return (statistics.percentile(means, 97.5) - statistics.percentile(means, 2.5)) / 2
+end
+
+
+-- How much the second half of some lengths differs from the first, as a part of it.
+local function drift(lengths)
+  local half = #lengths // 2
+  if half == 0 then return 0 end
+  local first = statistics.sum(table.move(lengths, 1, half, 1, {})) / half
+  local second = statistics.sum(table.move(lengths, #lengths - half + 1, #lengths, 1, {})) / half
+  return first > 0 and math.abs(second / first - 1) or 0
+end
+
+
+local function mean(values) return #values > 0 and statistics.sum(values) / #values or nil end
+
+
+-- Half of the width of the interval of a mean gain.
+local function width_of(gains, lengths)
+  local gain = math.abs(mean(gains))
+  return math.max(bootstrap(gains), drift(lengths) * gain, LEAST_WIDTH * gain)
+end
+
+
+-- The gain of a stage: { gain, low, high, share (nil: too few steps) }, ns a unit. least and
+-- most: gains of each unit if as little or as much goes as may; off: the part of what remains
+-- that an assumption may be wrong by.
+local function gain_of(now, least, most, off)
+  local gain = mean(most)
+  local after = mean(now) - gain
+  local made = { gain = gain, share = gain / mean(now) }
+  if #now < FEWEST then
+    made.low = math.min(table.unpack(least))
+    made.high = math.max(table.unpack(most))
+    made.share = nil
+  else
+    local width = math.max(width_of(most, now), width_of(least, now))
+    made.low = math.min(mean(least), gain) - width
+    made.high = math.max(mean(least), gain) + width
+  end
+  if math.min(table.unpack(least)) >= 0 and off == 0 then made.low = math.max(made.low, 0) end
+  if off > 0 and gain ~= 0 then
+    made.low = math.min(made.low, gain - off * after)
+    made.high = math.max(made.high, math.min(gain + off * after, mean(now)))
+  end
+  return made
+end
+
+
+-- ---- runs ----
+
+-- The units of a stage, over all parts or of one: lists of their lengths in each of some runs.
+local function pick(self, stage, number, runs)
+  local lists = {}
+  for i in ipairs(runs) do lists[i] = {} end
+  for part_number, part in ipairs(self.model.parts) do
+    for i, one in ipairs(part.units) do
+      if one.stage == stage and (not number or number == part_number) then
+        for k, lengths in ipairs(runs) do table.insert(lists[k], lengths[part_number][i]) end
+      end
+    end
+  end
+  return table.unpack(lists)
+end
+
+
+local function differences(from, to)
+  local list = {}
+  for i, value in ipairs(from) do list[i] = value - to[i] end
+  return list
+end
+
+
+-- A change of the replay with all that was asked for. counts: by change, how much it found.
+local function applied(self, most, counts)
+  local change = self.model.replay:change()
+  for _, part in ipairs(self.model.parts) do
+    for i, one in ipairs(self.changes) do
+      local own = one[part.number]
+      if own then counts[i] = counts[i] + own.apply(self.model, part, change, most) end
+    end
+  end
+  return change
+end
+
+
+-- What limits what remains.
+local function limit_of(after, gpu_free, cpu_free)
+  if gpu_free >= LIMITS * after then return "CPU" end
+  if cpu_free >= LIMITS * after then return "GPU" end
+  return "CPU and GPU"
+end
+
+
+local function free_gpu(self, change)
+  change:scale_all(0)
+  return self.model:run(change)
+end
+
+
+local function free_cpu(self, change)
+  for _, part in ipairs(self.model.parts) do change:cpu(part.number, nil, 0, 0) end
+  return self.model:run(change)
+end
+
+
+local function off_of(self)
+  local off = 0
+  for _, one in ipairs(self.changes) do
+    for _, own in pairs(one) do off = math.max(off, own.off or 0) end
+  end
+  return off
+end
+
+
+-- One row of the answer: a stage, of all parts or of one.
+local function row_of(self, stage, number, runs)
+  local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
+  if #now == 0 then return nil end
+  local row = gain_of(now, differences(now, least), differences(now, most), off_of(self))
+  row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
+  row.after = row.now - row.gain
+  row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
+  row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
+  return row
+end
+
+
+local function rows_of(self, runs)
+  local rows = {}
+  for _, stage in ipairs(self.model.stages) do
+    if stage.refused then
+      rows[#rows + 1] = { stage = stage.name, units = stage.units, refused = stage.refused }
+    else
+      rows[#rows + 1] = row_of(self, stage, nil, runs)
+      for number in ipairs(#self.model.parts > 1 and self.model.parts or {}) do
+        rows[#rows + 1] = row_of(self, stage, number, runs)
+      end
+    end
+  end
+  return rows
+end
+
+
+local function check_found(self, counts)
+  for i, one in ipairs(self.changes) do
+    if counts[i] == 0 then
+      errors.raise("usage", ("%s: nothing matches"):format(select(2, next(one)).words),
+        { hint = "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
+    end
+  end
+end
+
+
+local What = { __name = "llmprof.whatif" }
+What.__index = What
+
+
+-- The answer: { changes (list of { words, assumed, count, kind }), stages (list of { stage, rank,
+-- units, now, after, gain, low, high (ns a unit), share, limit, gpu_free, cpu_free (ns), refused
+-- }), model }. Raises for a change that finds nothing.
+function What:run()
+  if #self.changes == 0 then
+    errors.raise("usage", "which change?", { hint = 'graphs("decode")' })
+  end
+  local counts, unused = {}, {}
+  for i in ipairs(self.changes) do counts[i], unused[i] = 0, 0 end
+  local most = self.model:run(applied(self, true, counts))
+  check_found(self, counts)
+  local least = self.model:run(applied(self, false, unused))
+  local gpu_free = free_gpu(self, applied(self, true, unused))
+  local cpu_free = free_cpu(self, applied(self, true, unused))
+  local list = {}
+  for i, one in ipairs(self.changes) do
+    local _, own = next(one)
+    list[i] = { words = own.words, assumed = own.assumed, kind = own.kind, count = counts[i] }
+  end
+  return { changes = list, model = self.model,
+    stages = rows_of(self, { self.model.lengths, most, least, gpu_free, cpu_free }) }
+end
+
+
+-- Add a change by its text; it is read over each part's own session.
+function What:change(code)
+  local one = {}
+  for _, part in ipairs(self.model.parts) do
+    one[part.number] = changes.read(code, part.source, part.number)
+  end
+  if not next(one) then errors.raise("usage", ("%s: that is no change"):format(code)) end
+  self.changes[#self.changes + 1] = one
+  return self
+end
+
+
+for name, make in pairs(changes.makers) do
+  What[name] = function(self, ...)
+    local one = {}
+    for _, part in ipairs(self.model.parts) do one[part.number] = make(...) end
+    self.changes[#self.changes + 1] = one
+    return self
+  end
+end
+
+
+-- Sources of llmprof.query.session as something to change.
+function whatif.over(sources)
+  return setmetatable({ model = model.new(sources), changes = {} }, What)
+end
+
+
+-- The same of traces, runs and folders.
+function whatif.open(paths) return whatif.over(session.open(paths).files) end
+
+
+return whatif

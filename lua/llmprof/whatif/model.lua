@@ -1,0 +1,316 @@
+-- A replay of one or many traces, the units that it measures, and how far it can be trusted.
+local categories = require "llmprof.analysis.kernels.categories"
+local collectives = require "llmprof.collectives"
+local errors = require "llmprof.process.errors"
+local frame = require "llmprof.frame"
+local lazy = require "llmprof.io.lazy"
+local replay = require "llmprof.replay"
+local spans = require "llmprof.spans"
+local sqlite = lazy "llmprof.sqlite"
+local statistics = require "llmprof.statistics"
+local units = require "llmprof.whatif.units"
+
+local model = {}
+
+-- A stage is predicted when the replay without a change is this near to the record, and no more
+-- of its time than this is in waits that nothing explains.
+model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.005, 0.01
+
+
+local check = errors.check
+
+
+-- ---- what nsys records of waits ----
+
+-- Rows of a table of an export of nsys; nil where there is none.
+local function sync_rows(trace, name)
+  local info = trace:info()
+  if info.reader ~= "nsys" then return nil end
+  local database = sqlite.open(info.path)
+  if not database or not database:has(name) then return nil end
+  local event = database:has(name, "eventId") and "eventId" or "NULL"
+  local columns, count = database:columns("SELECT (globalPid >> 24) & 16777215 AS pid, "
+    .. "correlationId AS correlation, streamId AS stream, " .. event .. " AS event FROM " .. name)
+  for _, one in ipairs(columns) do one.type = "integer" end
+  return frame.new(count, columns)
+end
+
+
+-- ---- collectives ----
+
+-- The kernels of collectives of one part, by name: list of { op, start, stop, rank, name }.
+local function communicating(part, number, classify)
+  local kernels = check(part.trace:frame "kernels")
+  local names = {}
+  for _, row in ipairs(kernels:group { by = { "name" } }) do
+    if row.name and classify(row.name) == "communication" then names[#names + 1] = row.name end
+  end
+  if #names == 0 then return {} end
+  local own, list = kernels:where { name = names }, {}
+  for i = 1, #own do
+    list[i] = { op = own:get(i, "op"), pid = own:get(i, "pid"),
+      start = own:get(i, "start") + part.offset,
+      stop = own:get(i, "end") + part.offset, name = own:get(i, "name"),
+      rank = ("%d %s %s"):format(number, own:get(i, "pid"), own:get(i, "device")), part = number }
+  end
+  return list
+end
+
+
+local function numbered(list, field)
+  local numbers, values, next_number = {}, {}, 0
+  for i, row in ipairs(list) do
+    local key = row[field]
+    if not numbers[key] then numbers[key], next_number = next_number, next_number + 1 end
+    values[i] = numbers[key]
+  end
+  return values, next_number
+end
+
+
+local function column(name, values) return { name = name, type = "integer", values = values } end
+
+-- How many processes there are.
+local function count_of(by_op)
+  local seen, count = {}, 0
+  for _, one in pairs(by_op) do
+    if not seen[one.pid] then seen[one.pid], count = true, count + 1 end
+  end
+  return math.max(count, 1)
+end
+
+
+-- The columns of such rows, with the ordinal once they are numbered.
+local function columns_of(ordinal)
+  return { rank = "rank", start = "start", ["end"] = "end", key = "key", ordinal = ordinal }
+end
+
+-- Which kernels of several ranks are one collective: the n-th of a name on each. By part, a
+-- table from op to the collective's number.
+local function match_collectives(parts)
+  local classify, rows = categories.classifier(), {}
+  for number, part in ipairs(parts) do
+    local own = communicating(part, number, classify)
+    table.move(own, 1, #own, #rows + 1, rows)
+  end
+  local made = {}
+  for number in ipairs(parts) do made[number] = {} end
+  local ranks, rank_count = numbered(rows, "rank")
+  if rank_count < 2 then return made end
+  local starts, stops = {}, {}
+  for i, row in ipairs(rows) do starts[i], stops[i] = row.start, row.stop end
+  local all = frame.new(#rows, { column("rank", ranks), column("start", starts),
+    column("end", stops), column("key", (numbered(rows, "name"))) })
+  collectives.number(all, columns_of(), "ordinal")
+  collectives.match(all, columns_of "ordinal")
+  for i, row in ipairs(rows) do made[row.part][row.op] = all:get(i, "instance") end
+  for _, row in ipairs(rows) do parts[row.part].collectives[row.op] = { pid = row.pid } end
+  for _, part in ipairs(parts) do part.processes = count_of(part.collectives) end
+  return made
+end
+
+
+-- The operations of a part, with the collective that each is of.
+local function operations(part, instances)
+  local ops = check(part.trace:frame "gpu")
+  if not next(instances) then return ops end
+  local values, most = {}, 0
+  for i = 1, #ops do most = math.max(most, ops:get(i, "op")) end
+  for op = 0, most do values[op + 1] = instances[op] or false end
+  local by_op = frame.new(most + 1, { column("instance", values) })
+  return spans.look_up(ops, "op", by_op, "instance", "collective")
+end
+
+
+-- ---- the model ----
+
+-- Sources of llmprof.query.session whose traces are on one clock, as far as they say when they
+-- were recorded.
+local function parts_of(sources)
+  local parts, first = {}, nil
+  for _, source in ipairs(sources) do
+    if source.trace then
+      local epoch = source.trace:info().epoch
+      first = first or epoch
+      parts[#parts + 1] = { number = #parts + 1, source = source, trace = source.trace,
+        collectives = {}, processes = 1,
+        offset = epoch and first and epoch - first or 0 }
+    end
+  end
+  if #parts == 0 then
+    errors.raise("usage", "whatif: no timeline was given",
+      { hint = "a trace, or a run that has one" })
+  end
+  return parts
+end
+
+
+local function add_units(part)
+  part.found = units.stages(part.source)
+  rawset(part.source, "found", part.found)
+  part.units = units.list(part.trace, part.found)
+  part.ranges = units.frame(part.units)
+end
+
+
+local Model = {}
+Model.__index = Model
+
+
+-- The ranges of a stage's units in a part: a frame.
+function Model:ranges(part, stage)
+  local own = {}
+  for _, one in ipairs(part.units) do
+    if not stage or one.stage == stage then own[#own + 1] = one end
+  end
+  return units.frame(own), #own
+end
+
+
+-- The kernels of collectives of a part that has that rank: its number, or, of a part with several
+-- processes, the place of its process. A frame, empty for other ranks.
+function Model:collectives(part, rank)
+  local ops, processes, seen = {}, {}, {}
+  for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
+  for _, one in ipairs(ops) do
+    if not seen[one.pid] then
+      seen[one.pid], processes[#processes + 1] = true, one.pid
+    end
+  end
+  table.sort(processes)
+  local before, chosen = 0, {}
+  for _, other in ipairs(self.parts) do
+    if other == part then break end
+    before = before + other.processes
+  end
+  for _, one in ipairs(ops) do
+    if one.pid == processes[rank - before + 1] then chosen[#chosen + 1] = one.op end
+  end
+  return frame.new(#chosen, { { name = "op", type = "integer", values = chosen } })
+end
+
+
+-- How long each unit takes, by the frames of a run: list by part of a list in ns, each from
+-- when the one before it was done, or, of the first of a run, from its own start where that is
+-- later. Done is what is later: the return of the CPU or the end of what it launched.
+local function lengths_of(self, frames)
+  local by_part = {}
+  for number, part in ipairs(self.parts) do
+    local made, done_before = {}, {}
+    for i, one in ipairs(part.units) do
+      local start, stop = frames[number]:get(i, "start"), frames[number]:get(i, "end")
+      local done, last = math.max(stop, frames[number]:get(i, "gpu_end") or stop),
+        done_before[one.pid]
+      local from = last and (one.first and math.max(start, last) or last) or start
+      made[i], done_before[one.pid] = math.max(done - from, 0), done
+    end
+    by_part[number] = made
+  end
+  return by_part
+end
+
+
+-- A run with a change, or without one.
+function Model:run(change)
+  local frames, missing = self.replay:run(change)
+  return lengths_of(self, frames), missing
+end
+
+
+-- By stage: { units, runs, recorded, replayed (ns in all), waits, unexplained (ns), refused (why
+-- it is not predicted; nil: it is) }.
+local function judge_stages(self)
+  local stages, order = {}, {}
+  for number, part in ipairs(self.parts) do
+    for i, one in ipairs(part.units) do
+      local stage = stages[one.stage]
+      if not stage then
+        stage = { name = one.stage, units = 0, runs = 0, recorded = 0, replayed = 0, waits = 0,
+          unexplained = 0 }
+        stages[one.stage], order[#order + 1] = stage, stage
+      end
+      local waits, unexplained = self.replay:waits_in(number, i)
+      stage.units, stage.waits = stage.units + 1, stage.waits + waits
+      stage.unexplained = stage.unexplained + unexplained
+      stage.replayed = stage.replayed + self.lengths[number][i]
+      stage.recorded = stage.recorded + self.recorded[number][i]
+      if one.first then stage.runs = stage.runs + 1 end
+    end
+  end
+  for _, stage in ipairs(order) do
+    stage.error = stage.recorded > 0 and stage.replayed / stage.recorded - 1 or nil
+    local share = stage.replayed > 0 and stage.unexplained / stage.replayed or 0
+    if not stage.error or math.abs(stage.error) > model.MOST_ERROR then
+      stage.refused = ("its replay without a change is %.1f %% off"):format(
+        (stage.error or 0) * 100)
+    elseif not self.knows_waits then
+      stage.refused = "only calls that launch were recorded, not what the CPU waits for"
+    elseif share > model.MOST_UNEXPLAINED then
+      stage.refused = ("%.1f %% of its time are waits that nothing explains"):format(share * 100)
+    end
+  end
+  return order, stages
+end
+
+
+-- What the replay says of units whose own CPU times it was not given: { units, error (median of
+-- the relative differences) }; nil where fewer than four are alike.
+local function blind_check(self)
+  local differences = {}
+  for number, part in ipairs(self.parts) do
+    local change = self.replay:change()
+    local count, which = change:blind(number)
+    if count > 0 then
+      local lengths = self:run(change)
+      for i in ipairs(part.units) do
+        if which[i] and self.lengths[number][i] > 0 then
+          differences[#differences + 1] =
+            math.abs(lengths[number][i] / self.lengths[number][i] - 1)
+        end
+      end
+    end
+  end
+  if #differences == 0 then return nil end
+  return { units = #differences, error = statistics.median(differences) }
+end
+
+
+-- Were calls recorded that launch nothing? Without them nobody knows when the CPU waited.
+local function knows_waits(parts)
+  for _, part in ipairs(parts) do
+    local ops = check(part.trace:frame "gpu")
+    local calls = #check(ops:group { by = { "pid", "call" }, columns = {} })
+    if calls >= #check(part.trace:frame "api") then return false end
+  end
+  return true
+end
+
+
+-- sources: of llmprof.query.session. Returns { parts, replay, basis, stages (list and by name),
+-- lengths (of the replay without a change), missing, blind, idle }.
+function model.new(sources)
+  local self = setmetatable({ parts = parts_of(sources) }, Model)
+  local instances = match_collectives(self.parts)
+  local given = {}
+  for number, part in ipairs(self.parts) do
+    add_units(part)
+    given[number] = { operations = operations(part, instances[number]),
+      calls = check(part.trace:frame "api"), ranges = part.ranges, offset = part.offset,
+      waits = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
+      records = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_CUDA_EVENT") }
+  end
+  self.replay = replay.new(given)
+  self.basis = self.replay:basis()
+  self.lengths, self.missing = self:run()
+  self.recorded = lengths_of(self, self.replay:recorded())
+  self.window, self.busy = self.replay:busy(true)
+  self.recorded_window, self.recorded_busy = self.replay:busy(false)
+  self.recorded_waits, self.replayed_waits = self.replay:waits()
+  self.knows_waits = knows_waits(self.parts)
+  self.stages, self.by_name = judge_stages(self)
+  self.blind = blind_check(self)
+  return self
+end
+
+
+return model

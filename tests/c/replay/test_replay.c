@@ -1,0 +1,329 @@
+#include "replay/replay.h"
+
+#include "support.h"
+
+/* A program of STEPS steps on one thread. In each it launches two kernels, of
+ * 40 and 20 us, waits for both, and works for 10 us. All times in ns. */
+enum {
+  STEPS = 24,
+  LAUNCH = 5000,  /* a launch takes so much CPU time */
+  LATENCY = 2000, /* from its return to the kernel's start */
+  FIRST = 40000,  /* kernels */
+  SECOND = 20000,
+  BETWEEN = 1000, /* two queued kernels */
+  RETURN = 3000,  /* from the last kernel's end to the return of the wait */
+  WORK = 10000,   /* after the wait */
+  CALLS = 3 * STEPS,
+  KERNELS = 2 * STEPS
+};
+
+typedef struct program {
+  llmprof_strings *pool;
+  uint32_t launch, sync, kernel, first, second;
+  int64_t call_start[CALLS], call_end[CALLS], one[CALLS], numbers[CALLS];
+  uint32_t call_name[CALLS];
+  int64_t op_start[KERNELS], op_end[KERNELS], zero[KERNELS], call[KERNELS];
+  uint32_t kind[KERNELS], name[KERNELS];
+  int64_t step_start[STEPS], step_end[STEPS];
+  llmprof_frame *calls, *operations, *steps;
+  int64_t length; /* of a step */
+} program;
+
+static uint32_t word(llmprof_strings *pool, const char *text) {
+  uint32_t id;
+  assert_true(llmprof_strings_add(pool, text, strlen(text), &id));
+  return id;
+}
+
+static void add_call(program *p, size_t i, int64_t start, int64_t end,
+                     uint32_t name) {
+  p->call_start[i] = start;
+  p->call_end[i] = end;
+  p->one[i] = 1;
+  p->numbers[i] = (int64_t)i;
+  p->call_name[i] = name;
+}
+
+static void add_kernel(program *p, size_t i, int64_t start, int64_t length,
+                       size_t call, uint32_t name) {
+  p->op_start[i] = start;
+  p->op_end[i] = start + length;
+  p->call[i] = (int64_t)call;
+  p->kind[i] = p->kernel;
+  p->name[i] = name;
+}
+
+static void add_step(program *p, size_t step, int64_t *now) {
+  size_t call = 3 * step, op = 2 * step;
+  p->step_start[step] = *now;
+  add_call(p, call, *now, *now + LAUNCH, p->launch);
+  add_call(p, call + 1, *now + LAUNCH, *now + 2 * LAUNCH, p->launch);
+  add_kernel(p, op, *now + LAUNCH + LATENCY, FIRST, call, p->first);
+  add_kernel(p, op + 1, p->op_end[op] + BETWEEN, SECOND, call + 1, p->second);
+  add_call(p, call + 2, *now + 2 * LAUNCH, p->op_end[op + 1] + RETURN, p->sync);
+  *now = p->call_end[call + 2] + WORK;
+  p->step_end[step] = *now;
+}
+
+static void make(program *p) {
+  memset(p, 0, sizeof *p);
+  p->pool = llmprof_strings_new();
+  p->launch = word(p->pool, "cudaLaunchKernel");
+  p->sync = word(p->pool, "cudaStreamSynchronize");
+  p->kernel = word(p->pool, "kernel");
+  p->first = word(p->pool, "gemm");
+  p->second = word(p->pool, "add");
+  int64_t now = 1000;
+  for (size_t step = 0; step < STEPS; step++) add_step(p, step, &now);
+  p->length = p->step_end[0] - p->step_start[0];
+  const llmprof_column calls[] = {
+      {.name = "start", .type = LLMPROF_I64, .data = p->call_start},
+      {.name = "end", .type = LLMPROF_I64, .data = p->call_end},
+      {.name = "pid", .type = LLMPROF_I64, .data = p->one},
+      {.name = "tid", .type = LLMPROF_I64, .data = p->one},
+      {.name = "correlation", .type = LLMPROF_I64, .data = p->numbers},
+      {.name = "name", .type = LLMPROF_STRING_ID, .data = p->call_name}};
+  const llmprof_column operations[] = {
+      {.name = "op", .type = LLMPROF_I64, .data = p->numbers},
+      {.name = "start", .type = LLMPROF_I64, .data = p->op_start},
+      {.name = "end", .type = LLMPROF_I64, .data = p->op_end},
+      {.name = "device", .type = LLMPROF_I64, .data = p->zero},
+      {.name = "stream", .type = LLMPROF_I64, .data = p->zero},
+      {.name = "pid", .type = LLMPROF_I64, .data = p->one},
+      {.name = "call", .type = LLMPROF_I64, .data = p->call},
+      {.name = "kind", .type = LLMPROF_STRING_ID, .data = p->kind},
+      {.name = "name", .type = LLMPROF_STRING_ID, .data = p->name}};
+  const llmprof_column steps[] = {
+      {.name = "start", .type = LLMPROF_I64, .data = p->step_start},
+      {.name = "end", .type = LLMPROF_I64, .data = p->step_end},
+      {.name = "pid", .type = LLMPROF_I64, .data = p->one},
+      {.name = "tid", .type = LLMPROF_I64, .data = p->one}};
+  p->calls = test_frame(CALLS, p->pool, calls, 6);
+  p->operations = test_frame(KERNELS, p->pool, operations, 9);
+  p->steps = test_frame(STEPS, p->pool, steps, 4);
+}
+
+static void drop(program *p) {
+  llmprof_frame_free(p->calls);
+  llmprof_frame_free(p->operations);
+  llmprof_frame_free(p->steps);
+  llmprof_strings_free(p->pool);
+}
+
+static llmprof_replay *replay_of(const program *p, llmprof_error *err) {
+  llmprof_replay *r = llmprof_replay_new();
+  llmprof_replay_part part = {
+      .operations = p->operations, .calls = p->calls, .ranges = p->steps};
+  if (r && llmprof_replay_add(r, &part, err) && llmprof_replay_link(r, err))
+    return r;
+  if (!r) llmprof_fail_nomem(err);
+  llmprof_replay_free(r);
+  return NULL;
+}
+
+/* How long the steps take with a change, in all. */
+static int64_t total(llmprof_replay *r, const llmprof_change *change) {
+  int64_t start[STEPS], end[STEPS], gpu_start[STEPS], gpu_end[STEPS], sum = 0;
+  llmprof_replayed_ranges ranges = {start, end, gpu_start, gpu_end};
+  size_t missing;
+  llmprof_error err;
+  assert_true(llmprof_replay_run(r, change, &ranges, &missing, &err));
+  assert_int_equal(missing, 0);
+  for (size_t i = 0; i < STEPS; i++) sum += end[i] - start[i];
+  return sum;
+}
+
+static llmprof_frame *rows_named(const program *p, uint32_t name) {
+  int64_t wanted = name;
+  llmprof_condition is = {.column = llmprof_frame_find(p->operations, "name"),
+                          .compare = LLMPROF_EQ,
+                          .values = &wanted,
+                          .count = 1};
+  return llmprof_frame_where(p->operations, &is, 1, NULL);
+}
+
+static void test_unchanged(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  assert_non_null(r);
+  assert_int_equal(total(r, NULL), STEPS * p.length);
+  llmprof_replay_basis basis = llmprof_replay_basis_of(r);
+  assert_int_equal(basis.calls, CALLS);
+  assert_int_equal(basis.operations, KERNELS);
+  assert_int_equal(basis.orphans, 0);
+  assert_int_equal(basis.unexplained, 0);
+  assert_true(basis.derived > 0);
+  int64_t recorded, replayed;
+  llmprof_replay_waits(r, &recorded, &replayed);
+  assert_int_equal(recorded, replayed);
+  llmprof_replay_busy busy;
+  assert_true(llmprof_replay_busy_of(r, true, &busy, &err));
+  assert_int_equal(busy.busy, STEPS * (FIRST + SECOND));
+  assert_int_equal(busy.window, STEPS * p.length);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* The wait becomes shorter by what the kernel does. */
+static void test_scale(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  llmprof_frame *rows = rows_named(&p, p.first);
+  assert_true(llmprof_change_scale(change, 0, rows, .5, &count, &err));
+  assert_int_equal(count, STEPS);
+  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST / 2);
+  llmprof_change_free(change);
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* With the call goes its CPU time, as far as nothing else is waited for: the
+ * second kernel's launch lies in the shadow of the first. */
+static void test_remove(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_frame *rows = rows_named(&p, p.second);
+  static const llmprof_removal ways[] = {LLMPROF_REMOVE_WORK,
+                                         LLMPROF_REMOVE_CALL};
+  for (size_t i = 0; i < 2; i++) {
+    llmprof_change *change = llmprof_change_new(r);
+    assert_true(llmprof_change_remove(change, 0, rows, ways[i], &count, &err));
+    assert_int_equal(count, STEPS);
+    assert_int_equal(total(r, NULL) - total(r, change),
+                     STEPS * (SECOND + BETWEEN));
+    llmprof_change_free(change);
+  }
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* Without waits the CPU goes ahead: a step is its launches and its work. */
+static void test_no_waits(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(llmprof_change_no_waits(change, 0, p.steps, &count, &err));
+  assert_int_equal(count, STEPS);
+  assert_int_equal(total(r, change), STEPS * (2 * LAUNCH + WORK));
+  llmprof_change_free(change);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+static void test_bounds(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *free_gpu = llmprof_change_new(r);
+  llmprof_change_scale_all(free_gpu, 0);
+  int64_t without_gpu = total(r, free_gpu);
+  assert_true(without_gpu < STEPS * p.length);
+  assert_true(without_gpu >= STEPS * (2 * LAUNCH + WORK));
+  llmprof_change *free_cpu = llmprof_change_new(r);
+  assert_true(llmprof_change_cpu(free_cpu, 0, NULL, 0, 0, &err));
+  int64_t without_cpu = total(r, free_cpu);
+  assert_true(without_cpu >= STEPS * (FIRST + SECOND));
+  assert_true(without_cpu < STEPS * p.length);
+  llmprof_change_free(free_gpu);
+  llmprof_change_free(free_cpu);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* Steps that are all alike are predicted from each other without an error. */
+static void test_blind(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  bool blind[STEPS];
+  size_t count;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(llmprof_change_blind(change, 0, blind, &count, &err));
+  assert_true(count >= STEPS / 2 - 1);
+  assert_int_equal(total(r, change), STEPS * p.length);
+  llmprof_change_free(change);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+static bool all_of_it(void *arg, llmprof_error *err) {
+  const program *p = arg;
+  size_t count;
+  int64_t times[4][STEPS];
+  bool blind[STEPS];
+  llmprof_replayed_ranges ranges = {times[0], times[1], times[2], times[3]};
+  llmprof_replay *r = replay_of(p, err);
+  if (!r) return false;
+  llmprof_graph_cost cost = {.launch = 10000, .node = 1000, .least = 1};
+  llmprof_change *change = llmprof_change_new(r);
+  if (!change) llmprof_fail_nomem(err);
+  llmprof_replay_busy busy;
+  bool ok = change &&
+            llmprof_change_graph(change, 0, p->steps, &cost, &count, err) &&
+            llmprof_change_blind(change, 0, blind, &count, err) &&
+            llmprof_change_ignore(change, 0, p->operations, &count, err) &&
+            llmprof_replay_run(r, change, &ranges, NULL, err) &&
+            llmprof_replay_busy_of(r, true, &busy, err);
+  llmprof_change_free(change);
+  llmprof_replay_free(r);
+  return ok;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  program p;
+  make(&p);
+  test_every_allocation(all_of_it, &p);
+  drop(&p);
+}
+
+static void test_missing_column(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  make(&p);
+  llmprof_replay *r = llmprof_replay_new();
+  llmprof_replay_part part = {
+      .operations = p.steps, .calls = p.calls, .ranges = p.steps};
+  assert_false(llmprof_replay_add(r, &part, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_string_equal(err.message, "no column 'op'");
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unchanged),
+      cmocka_unit_test(test_scale),
+      cmocka_unit_test(test_remove),
+      cmocka_unit_test(test_no_waits),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_blind),
+      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_missing_column),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
