@@ -216,9 +216,10 @@ static bool find_place(op_loader *loader, const int64_t *values) {
       .context = llmprof_u32(values[OP_CONTEXT]),
       .stream = llmprof_u32(values[OP_STREAM]),
   };
+  int64_t process = values[OP_PROCESS];
+  if (process == LLMPROF_ABSENT) process = loader->export->sole_process;
   memcpy(loader->place, where, sizeof loader->place);
-  return llmprof_nsys_process(loader->builder, values[OP_PROCESS],
-                              &place.process) &&
+  return llmprof_nsys_process(loader->builder, process, &place.process) &&
          llmprof_builder_add_place(loader->builder, &place, &loader->row.place);
 }
 

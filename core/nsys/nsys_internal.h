@@ -16,6 +16,8 @@ typedef struct nsys_export {
   llmprof_intern string_ids; /* the others -> string_of[] */
   uint32_t *string_of;
   size_t string_of_cap;
+  int64_t sole_process; /* of all operations, where none says its own, or
+                           LLMPROF_ABSENT */
   /* The thread that was asked for last, which seldom changes. */
   int64_t last_thread;
   uint32_t last_thread_row;

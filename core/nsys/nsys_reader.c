@@ -361,6 +361,45 @@ static bool check_names(const nsys_export *export, llmprof_error *err) {
   return ok;
 }
 
+/* Processes of API calls, as far as they matter. */
+typedef struct callers {
+  int64_t process;
+  bool are_several;
+} callers;
+
+static bool take_caller(void *user, const llmprof_scan *scan,
+                        const int64_t *values) {
+  (void)scan;
+  callers *seen = user;
+  if (values[0] == LLMPROF_ABSENT) return true;
+  int64_t process = values[0] >> 24;
+  seen->are_several |=
+      seen->process != LLMPROF_ABSENT && seen->process != process;
+  seen->process = process;
+  return true;
+}
+
+/* Some exports do not say which process an operation is of: it is that of the
+ * calls, if there is one. *known: can operations find their calls? */
+static bool find_sole_process(nsys_export *export, bool *known,
+                              llmprof_error *err) {
+  static const char kernels[] = "CUPTI_ACTIVITY_KIND_KERNEL";
+  const llmprof_scan_spec spec = {"CUPTI_ACTIVITY_KIND_RUNTIME",
+                                  COLUMNS("globalTid"), 1, 0};
+  callers seen = {.process = LLMPROF_ABSENT};
+  int has = llmprof_sqlite_has_table(export->db, kernels, err);
+  if (has > 0) {
+    has = llmprof_sqlite_has_column(export->db, kernels, "globalPid", err);
+    if (has == 0 &&
+        !llmprof_scan_each(export->db, &spec, take_caller, &seen, NULL, err))
+      return false;
+  }
+  *known = !seen.are_several;
+  if (!seen.are_several && seen.process != LLMPROF_ABSENT)
+    export->sole_process = (int64_t)((uint64_t)seen.process << 24);
+  return has >= 0;
+}
+
 static bool open_export(const char *path, llmprof_builder *builder,
                         void **state, llmprof_error *err) {
   nsys_export *export = llmprof_zalloc(1, sizeof *export);
@@ -368,16 +407,19 @@ static bool open_export(const char *path, llmprof_builder *builder,
   if (!export) return llmprof_fail_nomem(err);
   opening o = {.export = export, .builder = builder};
   export->path = path;
-  export->last_thread = LLMPROF_ABSENT;
+  export->last_thread = export->sole_process = LLMPROF_ABSENT;
   export->last_thread_row = LLMPROF_NONE;
   llmprof_intern_init(&export->string_ids, sizeof(int64_t));
   export->db = llmprof_sqlite_open(path, err);
-  llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS); /* of every schema */
   llmprof_builder_knows(builder, LLMPROF_KNOWS_ALLOCATIONS);
-  return export->db && looks_like_a_trace(export, err) &&
-         check_names(export, err) &&
-         llmprof_sqlite_check_stored(export->db, err) &&
-         load_small_tables(&o, err);
+  bool known = false;
+  bool ok = export->db && looks_like_a_trace(export, err) &&
+            check_names(export, err) &&
+            llmprof_sqlite_check_stored(export->db, err) &&
+            find_sole_process(export, &known, err) &&
+            load_small_tables(&o, err);
+  if (known) llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS);
+  return ok;
 }
 
 static void close_export(void *state) {

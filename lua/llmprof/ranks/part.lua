@@ -255,9 +255,10 @@ end
 
 
 -- Processes that launch, and how many of them have no operation of a GPU: its activity was not
--- recorded there. { count, of }; nil where there are none.
+-- recorded there. { count, of }; nil where there are none, or nothing says whose operations are.
 local function unserved(trace)
   local served, launching, made = {}, {}, { count = 0, of = 0 }
+  if trace:knows "calls" == false then return nil end
   for _, row in ipairs(errors.check(trace:frame "gpu"):group { by = { "pid" } }) do
     served[row.pid or -1] = true
   end

@@ -1,5 +1,6 @@
 /* Exports into frames: every column, what is missing, what is broken. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -451,6 +452,31 @@ static void test_missing_columns(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* Operations that say no process are those of the one that calls; of several
+ * nobody knows whose they are. */
+static void test_no_process(void **state) {
+  (void)state;
+  static const char tables[] =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
+      "correlationId INTEGER);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, "
+      "globalTid INTEGER, correlationId INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 30, 1), (40, 50, 2);";
+  for (int several = 0; several <= 1; several++) {
+    char sql[2048];
+    snprintf(sql, sizeof sql,
+             "%sINSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 5, %s, 1), "
+             "(6, 9, %s, 2);",
+             tables, T11, several ? T21 : T11);
+    llmprof_trace *trace = test_trace(sql);
+    EXPECT(trace, "kernels", several ? "-|-\n-|-\n" : "100|1\n100|6\n", "pid",
+           "api_start");
+    assert_int_equal(llmprof_trace_knows(trace, LLMPROF_KNOWS_CALLS, NULL),
+                     !several);
+    llmprof_trace_close(trace);
+  }
+}
+
 /* Ids beyond 32 bits, negative ones, times too far apart, texts for numbers, no
  * time. */
 static void test_odd_values(void **state) {
@@ -731,6 +757,7 @@ int main(void) {
       cmocka_unit_test(test_missing_tables),
       cmocka_unit_test(test_empty_tables),
       cmocka_unit_test(test_missing_columns),
+      cmocka_unit_test(test_no_process),
       cmocka_unit_test(test_odd_values),
       cmocka_unit_test(test_unsound_names),
       cmocka_unit_test(test_no_export),
