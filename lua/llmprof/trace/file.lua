@@ -8,7 +8,6 @@ local trace = require "llmprof.trace"
 
 local trace_file = {}
 
-
 -- ---- opening ----
 
 -- Codes of a file that is something else than a trace.
@@ -170,6 +169,33 @@ function trace_file.check(opened)
   check_columns(opened)
   for _, name in ipairs(TIMED) do check_times(opened, name) end
   check_timeless(opened)
+end
+
+
+-- ---- operations by kind ----
+
+local plural = { kernel = "kernels", copy = "copies", set = "sets", graph = "graphs" }
+
+
+-- A count of 0 for each kind, added to a table.
+function trace_file.no_kinds(counts)
+  for _, name in pairs(plural) do counts[name] = 0 end
+  return counts
+end
+
+
+-- Set the counts of a group of a frame of operations, grouped by kind.
+function trace_file.set_kind(counts, group)
+  counts[plural[group.kind]] = group.count
+  return counts
+end
+
+
+-- Counts of the operations of a frame, by kind, added to a table.
+function trace_file.count_kinds(ops, counts)
+  trace_file.no_kinds(counts)
+  for _, group in ipairs(ops:group { by = { "kind" } }) do trace_file.set_kind(counts, group) end
+  return counts
 end
 
 

@@ -24,7 +24,6 @@ local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
 local engine_stages = require "llmprof.analysis.stages.engine_stages"
 local infer = require "llmprof.analysis.stages.infer"
-local kinds = require "llmprof.trace.kinds"
 local members = require "llmprof.ranks.members"
 local thread_of = require("llmprof.ranks.rows").thread_of
 local steps = require "llmprof.analysis.stages.steps"
@@ -168,25 +167,25 @@ local function measure_level(ops, level)
     distinct = { "call" }, union = true }) do
     local range = row[level .. "_range"]
     if range then
-      by_range[range] = kinds.none { busy = row.busy, gpu_time = row.duration.total,
+      by_range[range] = trace_file.no_kinds { busy = row.busy, gpu_time = row.duration.total,
         launches = row.distinct.call, done = row.last }
     end
   end
   for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
     local measured = by_range[row[level .. "_range"]]
-    if measured then kinds.set(measured, row) end
+    if measured then trace_file.set_kind(measured, row) end
   end
   return by_range
 end
 
 
-local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
+local nothing = trace_file.no_kinds { busy = 0, gpu_time = 0, launches = 0 }
 
 -- The same of all of some operations; and when the last of them ended.
 local function measure_all(ops)
   local all = ops:group { total = { "duration" }, distinct = { "call" }, union = true }[1]
   if not all then return nothing end
-  return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
+  return trace_file.count_kinds(ops, { busy = all.busy, gpu_time = all.duration.total,
     launches = all.distinct.call }), all.last
 end
 

@@ -1,6 +1,6 @@
 -- What of a trace belongs to its stages: repeats that count, and totals of operations.
 local errors = require "llmprof.process.errors"
-local kinds = require "llmprof.trace.kinds"
+local trace_file = require "llmprof.trace.file"
 
 local totals = { reads = { "trace", "found", "metrics" },
   gives = { repeats = "how many repeats there are, and which count",
@@ -13,9 +13,9 @@ local check = errors.check
 local function totals_of(trace, found)
   local ops = found.ops
   local all = ops:group { total = { "duration" }, union = true }[1]
-  local result = all and kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
-    span_ns = all.last and all.last - all.first })
-    or kinds.none {}
+  local result = all and trace_file.count_kinds(ops, { gpu_time_ns = all.duration.total,
+    busy_ns = all.busy, span_ns = all.last and all.last - all.first })
+    or trace_file.no_kinds {}
   if all and not found.whole then
     local inside = 0
     for _, row in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do

@@ -4,7 +4,7 @@
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
 local errors = require "llmprof.process.errors"
-local kinds = require "llmprof.trace.kinds"
+local trace_file = require "llmprof.trace.file"
 local invariants = require "llmprof.analysis.timeline.invariants"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
@@ -321,7 +321,7 @@ local function gather(given)
   local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
   state.ops = #ops
   gather_calls(state, api, ops)
-  state.kinds = kinds.count(ops, {})
+  state.kinds = trace_file.count_kinds(ops, {})
   local ranges = check(trace:frame "ranges")
   state.ranges = #ranges
   state.open_ranges = #ranges:where { open = 1 }

@@ -17,7 +17,7 @@ local results_file = require "llmprof.bundle.results_file"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local version = require "llmprof.version"
-local unmatched = require "llmprof.analysis.stages.unmatched"
+local outermost = require "llmprof.analysis.stages.outermost"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
   requires = { "plan", "tools" }, makes = { layout.results },
@@ -144,9 +144,9 @@ local function note_missing_stages(ctx)
   if not ctx.state.found then return note_missing_timeline(ctx) end
   if ctx.recipe.unwritten then return end -- nobody asked for them
   local found = ctx.state.found
-  local others = #found.missing > 0 and unmatched.ranges(ctx.state.trace, found.declared) or {}
+  local others = #found.missing > 0 and outermost.unmatched(ctx.state.trace, found.declared) or {}
   for _, name in ipairs(found.missing) do
-    local said = unmatched.words(others, name)
+    local said = outermost.unmatched_words(others, name)
     ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
       "mark it in the workload, or take it out of the recipe's stages"
         .. (said and " (" .. said .. ")" or ""))

@@ -7,7 +7,6 @@ local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
 local text = require "llmprof.text"
-local unmatched = require "llmprof.analysis.stages.unmatched"
 local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
 
@@ -94,7 +93,7 @@ end
 -- What ranges that are no stage hold, where a stage is missing or none is marked; "" without.
 local function other_ranges(ctx, found)
   if #found.missing == 0 and not (found.whole or found.inferred) then return "" end
-  local said = unmatched.words(unmatched.ranges(ctx.state.trace, found.declared),
+  local said = outermost.unmatched_words(outermost.unmatched(ctx.state.trace, found.declared),
     found.missing[1])
   return said and (" (%s)"):format(said) or ""
 end

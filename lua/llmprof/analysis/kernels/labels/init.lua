@@ -9,12 +9,73 @@ local text = require "llmprof.text"
 
 local labels = {}
 
+-- ---- of no family ----
+
+-- Characters of a function's name.
+local LONGEST_NAME = 48
+
+local words = {
+  CatArrayBatchedCopy = "cat", CatArrayBatchedCopy_vectorized = "cat vectorized",
+  indexSelectSmallIndex = "index_select", indexSelectLargeIndex = "index_select",
+  gatherTopK = "topk", bitonicSortKVInPlace = "bitonic sort",
+  radixSortKVInPlace = "radix sort",
+  softmax_warp_forward = "softmax", cunn_SoftMaxForward = "softmax",
+  cunn_SoftMaxForwardSmem = "softmax", vectorized_layer_norm = "layer_norm",
+  kernelHistogram1D = "histogram", splitKreduce = "splitK reduce",
+  DeviceScanKernel = "scan", DeviceScanInitKernel = "scan init",
+  vectorized_gather = "gather", nchwToNhwc = "nchw->nhwc", nhwcToNchw = "nhwc->nchw",
+  cross_device_reduce_1stage = "vllm all-reduce 1-stage",
+  cross_device_reduce_2stage = "vllm all-reduce 2-stage",
+}
+
+
+-- "rms_norm" for "rms_norm_kernel" and "_rms_norm_kernel".
+local function without_kernel(base)
+  local short = base
+  if short:sub(-5) == "ernel" then short = short:gsub("_kernel$", ""):gsub("Kernel$", "") end
+  short = short:match "^_*(.*)$"
+  return short ~= "" and short or base
+end
+
+
+-- Numbers among template arguments, for those that differ in nothing else.
+local function numbers_among(args)
+  local list = {}
+  for _, arg in ipairs(args) do
+    list[#list + 1] = arg:match "^%(.-%)(%-?%d+)$" or arg:match "^%-?%d+$"
+  end
+  return list
+end
+
+
+-- Types without that of the offsets, which is not what is computed with.
+local function computed(args)
+  local list = cpp.dtypes(args, 3)
+  for i = #list, 2, -1 do
+    if list[i] == "uint32" then table.remove(list, i) end
+  end
+  return list
+end
+
+
+-- The label of any other kernel: its function without namespaces and "kernel", with the
+-- types that it was made for.
+local function plain(read)
+  local short = without_kernel(read.base)
+  local word = words[read.base] or words[short] or text.truncate(short, LONGEST_NAME, "middle")
+  local given = numbers_among(read.args)
+  return cpp.of(word, computed(read.args)), { given[1] and table.concat(given, ",") }
+end
+
+
+-- ---- labels ----
+
 local families = {
   require "llmprof.analysis.kernels.labels.engines",
   require "llmprof.analysis.kernels.labels.gemm",
   require "llmprof.analysis.kernels.labels.triton",
-  require "llmprof.analysis.kernels.labels.aten",
-  (require "llmprof.analysis.kernels.labels.plain"), -- its path stays out
+  (require "llmprof.analysis.kernels.labels.aten"), -- its path stays out
+  plain,
 }
 
 -- Characters of a label and of a detail; places in the lists of details, where nil is one
@@ -99,11 +160,11 @@ end
 local function number(names, made)
   local taken, nth = {}, {}
   for _, name in ipairs(names) do
-    local plain = made[name].label
-    local label = plain
+    local own = made[name].label
+    local label = own
     while taken[label] do
-      nth[plain] = (nth[plain] or 1) + 1
-      label = ("%s ~%d"):format(plain, nth[plain])
+      nth[own] = (nth[own] or 1) + 1
+      label = ("%s ~%d"):format(own, nth[own])
     end
     taken[label], made[name].label = true, label
   end

@@ -96,8 +96,8 @@ local OTHER = "call 0 100 pid=2 id=1 cudaStreamSynchronize\n"
 
 describe("threads of two processes with one number", function()
   it("are two", function()
-    local function split(lines)
-      local trace = timeline.of(lines)
+    local function split(program)
+      local trace = timeline.of(program)
       return waiting.classifier(trace, stages.find(trace, { { name = "decode" } }, "no"))(
         { start = 0, stop = 100 })
     end

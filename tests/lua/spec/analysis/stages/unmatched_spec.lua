@@ -1,5 +1,5 @@
 local timeline = require "tests.lua.support.timeline"
-local unmatched = require "llmprof.analysis.stages.unmatched"
+local outermost = require "llmprof.analysis.stages.outermost"
 
 local TRACE = [[
 range 0 100 thread=1 prefill
@@ -14,19 +14,20 @@ kernel 610 620 call=3 a
 ]]
 
 describe("ranges that are no stage", function()
-  local list = unmatched.ranges(timeline.of("knows calls\nthread 1 pid=1 main\n" .. TRACE),
+  local words = outermost.unmatched_words
+  local list = outermost.unmatched(timeline.of("knows calls\nthread 1 pid=1 main\n" .. TRACE),
     { { name = "prefill" }, { name = "decode" } })
 
   it("are told with what they hold of the GPU time, and which may be meant", function()
     assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'dec'?",
-      unmatched.words(list, "decode"))
+      words(list, "decode"))
     assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'; did you mean 'tok'?",
-      unmatched.words(list, "toc"))
-    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'", unmatched.words(list, "sam"))
+      words(list, "toc"))
+    assert.equal("90 % of the GPU time in 'dec', 80 % in 'tok'", words(list, "sam"))
   end)
 
   it("are not told where there are none", function()
-    assert.is_nil(unmatched.words({}, "decode"))
-    assert.same({}, unmatched.ranges(timeline.of "device 0 H200\n", {}))
+    assert.is_nil(words({}, "decode"))
+    assert.same({}, outermost.unmatched(timeline.of "device 0 H200\n", {}))
   end)
 end)
