@@ -106,18 +106,18 @@ describe("threads of two processes with one number", function()
   end)
 
   it("have their own calls where ranges of several threads overlap", function()
-    local lines = {}
+    local program = {}
     for pid = 1, 2 do
       for thread = 1, 2 do
         local settings = ("pid=%d thread=%d"):format(pid, thread)
-        lines[#lines + 1] = ("range %d %d %s decode"):format(thread, 90 + thread, settings)
-        lines[#lines + 1] = ("call %d %d %s id=%d cudaStreamSynchronize"):format(10 * thread,
+        program[#program + 1] = ("range %d %d %s decode"):format(thread, 90 + thread, settings)
+        program[#program + 1] = ("call %d %d %s id=%d cudaStreamSynchronize"):format(10 * thread,
           10 * thread + 5, settings, thread)
-        lines[#lines + 1] = ("kernel 20 30 call=%d pid=%d device=%d a"):format(thread, pid, pid)
+        program[#program + 1] = ("kernel 20 30 call=%d pid=%d device=%d a"):format(thread, pid, pid)
       end
     end
     local trace = timeline.of("knows calls\ndevice 1 H200\ndevice 2 H200\n"
-      .. table.concat(lines, "\n") .. "\n")
+      .. table.concat(program, "\n") .. "\n")
     local found = stages.find(trace, { { name = "decode" } }, "no")
     assert.same({ calls = 4, ns = 20 }, waiting.api_time(trace)(found.instances).sync)
   end)
