@@ -6,7 +6,9 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.io.output"
+local outcome = lazy "llmprof.whatif.outcome"
 local report = lazy "llmprof.compare.report"
+local session = lazy "llmprof.query.session"
 local side = lazy "llmprof.compare.side"
 local table_options = lazy "llmprof.cli.table_options"
 local term = require "llmprof.io.terminal"
@@ -35,6 +37,8 @@ With one run a side, a change beyond what single runs are assumed to differ by i
     table_options.allow_undecided,
     { "assumed", arg = "PERCENT",
       help = "single runs of the same thing are taken to differ by up to so much (10)" },
+    { "predicted", arg = "CHANGE",
+      help = "hold what came against what llmprof whatif says of BEFORE with this change" },
   },
 }
 
@@ -101,6 +105,17 @@ local function assumed_share(given)
 end
 
 
+-- Was it predicted?
+local function print_prediction(given, words)
+  if #words ~= 2 or given.format == "json" then
+    errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
+  end
+  local before, after = session.open { words[1] }, session.open { words[2] }
+  local rows = outcome.rows(before.files, after.files, given.predicted)
+  out.write("\n", outcome.render(given.format, rows, given.predicted))
+end
+
+
 local function check_options(given)
   if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
   limits.check_options(given)
@@ -118,6 +133,7 @@ function command.run(given, words)
     if broken + undecided > 0 then out.write(report.outcome(list), "\n\n") end
     print_text(list, given)
   end
+  if given.predicted then print_prediction(given, words) end
   local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
   for _, line in ipairs(lines) do out.complain(line) end
   return 0
