@@ -1,4 +1,9 @@
-/* llmprof.bounds: how much what is read may cost. */
+/* llmprof.bounds: how much reading a file may cost.
+ *
+ *   print(table.concat(bounds.keys(), " ", 1, 2)) --> limits.rows limits.bytes
+ *   bounds.set("limits.seconds", 60)
+ *   print(bounds.get "limits.seconds")            --> 60
+ */
 #include "base/bounds.h"
 
 #include <string.h>

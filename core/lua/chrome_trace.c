@@ -1,9 +1,12 @@
 /* llmprof.chrome_trace: event files of torch.profiler.
  *
- *   for event in assert(chrome_trace.open "run.pt.trace.json.gz"):events() do
- *     print(event.category, event.name, event.duration)
+ *   local reader = assert(chrome_trace.open "run.pt.trace.json")
+ *   for event in reader:events() do
+ *     print(event.category, event.name)  --> user_annotation  prefill
+ *     break
  *   end
- *   local recorded = assert(chrome_trace.operators "run.pt.trace.json.gz")
+ *   reader:close()
+ *   local recorded = assert(chrome_trace.operators "run.pt.trace.json")
  *   local host = assert(recorded:frame "host")
  */
 #include "torch/chrome_trace.h"
@@ -36,7 +39,8 @@ static int chrome_trace_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-/* chrome_trace.parse(text) reads a string instead, plain or gzip */
+/* chrome_trace.parse(text) -> reader | nil, message, code: of a string, plain
+ * or gzip */
 static int chrome_trace_parse(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);

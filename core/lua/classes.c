@@ -1,12 +1,11 @@
 /* llmprof.classes: what was going on when rows of several kinds overlap.
  *
- *   local calls = classes.of(api, "name", { { "cudaLaunchKernel" },
- *                                           { "cudaMalloc", "cudaFree" } })
- *   local launch, memory = calls:within(from, to, busy)
- *   classes.cover(steps, { start = "before", ["end"] = "first" }, { calls },
- *                 { "idle_launch", "idle_memory" })
- *   classes.outside(ops, { by = { "device" }, begin = "begin", key = "process",
- *                          name = "idle" }, { calls })
+ *   local calls = require("llmprof.frame").new(2, {
+ *     { name = "start", type = "integer", values = { 0, 30 } },
+ *     { name = "end", type = "integer", values = { 10, 40 } },
+ *     { name = "name", type = "string", values = { "malloc", "launch" } } })
+ *   local made = classes.of(calls, "name", { { "launch" }, { "malloc" } })
+ *   print(made:within(5, 35))                     --> 5  5
  */
 #include "frame/classes.h"
 #include "frame/group_by.h"

@@ -1,6 +1,7 @@
 /* llmprof.cluster: several processes of one job, by MPI.
  *
- *   local job = assert(cluster.open "/opt/libllmprof_mpi_openmpi.so")
+ *   local job, why = cluster.open "libllmprof_mpi_openmpi.so"
+ *   if not job then return print(why) end
  *   if job:rank() == 1 then assert(job:send(0, "hello")) end
  *   if job:rank() == 0 then print(assert(job:receive(1))) end
  *   assert(job:finish())

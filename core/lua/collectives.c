@@ -2,10 +2,17 @@
  * how far the ranks' clocks differ. What adds columns to the frame that it is
  * given first returns that frame; failures are raised.
  *
+ *   local rows = require("llmprof.frame").new(2, {
+ *     { name = "rank", type = "integer", values = { 0, 1 } },
+ *     { name = "start", type = "integer", values = { 0, 20 } },
+ *     { name = "end", type = "integer", values = { 40, 40 } },
+ *     { name = "key", type = "string", values = { "sum", "sum" } } })
  *   local columns = { rank = "rank", start = "start", ["end"] = "end",
- *                     key = "key", ordinal = "ordinal" }
+ *                     key = "key" }
  *   collectives.number(rows, columns, "ordinal")
+ *   columns.ordinal = "ordinal"
  *   collectives.match(rows, columns)
+ *   print(rows:get(1, "waiting"), rows:get(1, "transfer"))  --> 20  20
  */
 #include "ranks/collectives.h"
 

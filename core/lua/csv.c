@@ -1,7 +1,11 @@
 /* llmprof.csv: rows of a CSV file as tables keyed by column name.
  *
- *   local reader = assert(csv.open(path, { header = "Kernel Name" }))
- *   for row, line in reader:rows() do print(row["Kernel Name"], line) end
+ *   local text = "name,ms\ndecode,1.5\n"
+ *   local reader = assert(csv.parse(text, { numbers = true }))
+ *   for row, line in reader:rows() do
+ *     print(line, row.name, row.ms)               --> 2  decode  1.5
+ *   end
+ *   print(csv.number "1,234")                     --> 1234.0
  */
 #include "formats/csv.h"
 #include "llmprof_lua.h"
@@ -48,7 +52,6 @@ static void push_text_columns(lua_State *L, int options) {
 }
 
 /* csv.open(path [, options]) -> reader | nil, message, code
- * csv.parse(text [, options]) reads a string instead.
  * options: header (a field that marks the header row), units (boolean: a
  * units row follows), short (boolean: rows may be shorter than the header),
  * numbers (boolean: fields that read as numbers become numbers, absent ones
@@ -81,10 +84,13 @@ static int csv_open(lua_State *L) {
   return open_reader(L, false);
 }
 
+/* csv.parse(text [, options]) -> reader | nil, message, code: the same of a
+ * string */
 static int csv_parse(lua_State *L) {
   return open_reader(L, true);
 }
 
+/* reader:header() -> list of the columns' names */
 static int f_header(lua_State *L) {
   check_reader(L, 1);
   lua_getiuservalue(L, 1, UV_NAMES);
@@ -144,6 +150,8 @@ static int next_row(lua_State *L) {
   return 2;
 }
 
+/* reader:rows() -> iterator over row (a table by column name), line; a broken
+ * row raises */
 static int f_rows(lua_State *L) {
   check_reader(L, 1);
   lua_pushcfunction(L, next_row);

@@ -1,4 +1,8 @@
-/* llmprof.cuda: one empty kernel, to try profilers on. */
+/* llmprof.cuda: one empty kernel, to try profilers on.
+ *
+ *   local done, why = cuda.probe()
+ *   if not done then print(why) end
+ */
 #include "device/cuda.h"
 
 #include "llmprof_lua.h"

@@ -1,6 +1,7 @@
 /* llmprof.digest: SHA-256 and Base64.
  *
- *   digest.base64(digest.sha256 "abc")
+ *   local sum = digest.sha256 "abc"
+ *   print(#sum, digest.base64(sum):sub(1, 8))     --> 32  ungWv48B
  */
 #include "text/digest.h"
 

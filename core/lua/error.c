@@ -1,6 +1,9 @@
 /* llmprof.error: errors as objects, one class for C and Lua.
  *
- *   error(failure.new { kind = "usage", message = "no such column" }, 0)
+ *   local failure = require "llmprof.error"
+ *   local ok, err = pcall(error, failure.new { kind = "usage",
+ *     message = "no such column", hint = "help() lists them" }, 0)
+ *   print(failure.is(err), err.kind, err)  --> true  usage  no such column
  *
  * kind: a word for what to do about it, which gives the exit status
  * (lua/llmprof/process/errors.lua); code: what llmprof_code_name says, where

@@ -1,8 +1,7 @@
 /* llmprof.fork: a second process that goes on from here.
  *
- *   local other = assert(fork.start(1, function() return work(one) end))
- *   local here = work(another)
- *   local there = assert(other:take())
+ *   local other <close> = assert(fork.start(1, function() return "there" end))
+ *   print("here", (other:take()))                 --> here  there
  */
 #include "os/fork.h"
 
@@ -77,6 +76,7 @@ static int f_ended(lua_State *L) {
   return 1;
 }
 
+/* process:pid() -> its number */
 static int f_pid(lua_State *L) {
   lua_pushinteger(L, llmprof_fork_pid(llmprof_lua_unbox(L, 1, FORK)));
   return 1;

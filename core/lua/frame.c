@@ -1,7 +1,15 @@
-/* Frames in Lua: filter, group, sum up, read.
+/* llmprof.frame: tables of columns; filter, group, sum up, read. The frames of
+ * llmprof.trace are the same, those of the prompt wrap them. A time is in ns.
  *
- *   local slow = frame:where { device = 0, { "duration", ">", 1000 } }
- *   local rows = slow:group { by = { "name" }, sum = { "duration" } }
+ *   local kernels = frame.new(3, {
+ *     { name = "name", type = "string", values = { "gemm", "add", "gemm" } },
+ *     { name = "duration", type = "integer", unit = "ns",
+ *       values = { 900, 100, 1100 } } })
+ *   local slow = kernels:where { name = "gemm", { "duration", ">", 800 } }
+ *   for _, row in ipairs(slow:group { by = { "name" },
+ *                                     total = { "duration" } }) do
+ *     print(row.name, row.count, row.duration.total)  --> gemm  2  2000
+ *   end
  */
 #include "frame.h"
 

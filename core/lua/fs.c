@@ -1,8 +1,11 @@
 /* llmprof.fs: files and folders. Every function returns nil, message, code on
  * failure; those without a result of their own return true.
  *
- *   assert(fs.mkdirs(run .. "/nsys"))
- *   assert(fs.write(run .. "/manifest.json", text))
+ *   local folder = assert(fs.temp_dir "example-")
+ *   assert(fs.write(folder .. "/a.txt", "text"))
+ *   print(fs.read(folder .. "/a.txt"), fs.list(folder)[1])  --> text  a.txt
+ *   print(select(3, fs.stat(folder .. "/b.txt")))           --> notfound
+ *   assert(fs.remove_tree(folder))
  */
 #include "os/fs.h"
 
@@ -24,6 +27,7 @@ static int apply(lua_State *L, path_function function) {
   return llmprof_lua_result(L, function(path, &err), &err);
 }
 
+/* fs.mkdir(path) */
 static int fs_mkdir(lua_State *L) {
   return apply(L, llmprof_fs_mkdir);
 }
@@ -82,6 +86,7 @@ static int fs_same(lua_State *L) {
   return 1;
 }
 
+/* fs.rename(from, to): takes the place of a file that is there */
 static int fs_rename(lua_State *L) {
   return apply_pair(L, llmprof_fs_rename);
 }
@@ -156,10 +161,12 @@ static int apply_text(lua_State *L, text_function function) {
   return llmprof_lua_text(L, function(path, text, &err), text, &err);
 }
 
+/* fs.readlink(path) -> what a symbolic link says */
 static int fs_readlink(lua_State *L) {
   return apply_text(L, llmprof_fs_readlink);
 }
 
+/* fs.realpath(path) -> absolute path without links */
 static int fs_realpath(lua_State *L) {
   return apply_text(L, llmprof_fs_realpath);
 }
@@ -182,6 +189,7 @@ static int fs_temp_dir(lua_State *L) {
   return apply_text(L, llmprof_fs_temp_dir);
 }
 
+/* fs.cwd() -> the working directory */
 static int fs_cwd(lua_State *L) {
   llmprof_buffer *path = llmprof_lua_buffer(L);
   llmprof_error err;
@@ -263,6 +271,7 @@ static int fs_stat(lua_State *L) {
   return push_info(L, &info);
 }
 
+/* fs.lstat(path) -> as fs.stat, of a link itself */
 static int fs_lstat(lua_State *L) {
   const char *path = llmprof_lua_check_path(L, 1);
   llmprof_fs_info info;

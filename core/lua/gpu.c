@@ -2,7 +2,10 @@
  *
  *   local list, reason = gpu.list()
  *   if #list == 0 then print(reason) end
- *   local now = assert(gpu.sample(0))
+ *   for _, device in ipairs(list) do
+ *     local now = gpu.sample(device.index)
+ *     print(device.name, now and now.power_w)
+ *   end
  */
 #include "device/gpu.h"
 
@@ -123,10 +126,12 @@ static int push_sample(lua_State *L, llmprof_gpus *gpus, int arg) {
 
 /* ---- another library than the system's ---- */
 
+/* devices:list() -> as gpu.list() */
 static int f_list(lua_State *L) {
   return push_list(L, llmprof_lua_unbox(L, 1, GPUS));
 }
 
+/* devices:sample(index) -> as gpu.sample() */
 static int f_sample(lua_State *L) {
   return push_sample(L, llmprof_lua_unbox(L, 1, GPUS), 2);
 }
@@ -138,8 +143,8 @@ static int f_close(lua_State *L) {
   return 0;
 }
 
-/* gpu.open([library]) -> devices, with methods list, sample and close, that
- * load NVML from a file of one's own */
+/* gpu.open([library]) -> devices of NVML from a file of one's own | nil,
+ * message, code */
 static int gpu_open(lua_State *L) {
   const char *library = luaL_optstring(L, 1, NULL);
   void **box = llmprof_lua_box(L, GPUS, 0);

@@ -1,4 +1,8 @@
-/* llmprof.interrupt: what Ctrl-C does to running Lua. */
+/* llmprof.interrupt: what Ctrl-C does to running Lua.
+ *
+ *   local done, value = interrupt.protect(function() return 7 end)
+ *   print(done, value, interrupt.terminated())    --> true  7  false
+ */
 #include "base/interrupt.h"
 
 #include <signal.h>

@@ -1,10 +1,13 @@
 /* llmprof.json: JSON text and Lua values.
  *
- *   local metrics = assert(json.load "metrics.json")
- *   print(json.encode({ name = "decode", ms = json.list {} }, { pretty = true
- * }))
+ *   local value = assert(json.decode '{ "ms": [1.5, null] }')
+ *   print(value.ms[1], value.ms[2] == json.null)  --> 1.5  true
+ *   print(json.encode { ms = json.list {} })      --> {"ms":[]}
+ *   print(select(2, json.decode "{"))
  *
- * json.null, json.list and json.ordered are those of value.h. */
+ * json.null: what null is in a table
+ * json.list([t]) -> t, marked as a list, which an empty table is not
+ * json.ordered(t, keys) -> t, whose keys are written in that order first */
 #include "formats/json.h"
 
 #include "llmprof_lua.h"

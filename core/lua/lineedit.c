@@ -1,7 +1,8 @@
 /* llmprof.lineedit: lines typed at a terminal.
  *
- *   local editor = assert(lineedit.open "llmprof")
- *   local line, message, code = editor:read "> "   -- nil alone: end of input
+ *   local editor, why = lineedit.open "llmprof"
+ *   if not editor then return print(why) end
+ *   local line, message, code = editor:read "> "  -- nil alone: end of input
  */
 #include "os/lineedit.h"
 

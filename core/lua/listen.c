@@ -1,9 +1,11 @@
 /* llmprof.listen: lines from programs that connect to a Unix socket.
  *
- *   local listener = assert(listen.open "/run/here.socket")
+ *   local name = "@example-" .. require("llmprof.sys").pid()
+ *   local listener = assert(listen.open(name))
  *   for _, heard in ipairs(assert(listener:poll())) do
- *     if heard.line == "pause" then assert(listener:send(heard.peer, "go\n"))
- * end end
+ *     if heard.line then assert(listener:send(heard.peer, "go\n")) end
+ *   end
+ *   listener:close()
  */
 #include "os/listen.h"
 

@@ -1,8 +1,10 @@
 /* llmprof.markdown: tables and escaping.
  *
  *   local columns = { { title = "Kernel", max = 40, code = true },
- *                     { title = "Time (ms)", align = "right" } }
- *   local table, notes = markdown.table(columns, { { "void f()", "1.25" } })
+ *                     { title = "ms", align = "right" } }
+ *   local rows = { { "void f()", "1.25" } }
+ *   io.write((markdown.table(columns, rows)))
+ *   print(markdown.escape "a|b")                  --> a\|b
  */
 #include "text/markdown.h"
 

@@ -1,4 +1,7 @@
-/* llmprof.merge: the exports of one run as one. */
+/* llmprof.merge: the exports of one run as one.
+ *
+ *   assert(merge.files({ "run.1.sqlite", "run.2.sqlite" }, "all.sqlite"))
+ */
 #include "nsys/merge.h"
 
 #include "llmprof_lua.h"

@@ -1,7 +1,10 @@
 /* llmprof.ncu: counters of the raw page that Nsight Compute prints.
  *
- *   local page = assert(ncu.open "ncu/raw.csv")
- *   local counters = assert(page:counters { ["dram__bytes.sum"] = true })
+ *   local page = assert(ncu.open "raw.csv")
+ *   print(page:metrics()["gpu__time_duration.sum"])  --> s
+ *   local wanted = { ["gpu__time_duration.sum"] = true }
+ *   local counters = assert(page:counters(wanted))
+ *   print(#counters > 0)                             --> true
  */
 #include "frame.h"
 #include "ncu/ncu_page.h"
@@ -13,7 +16,7 @@ enum {
 };
 
 /* ncu.open(path) -> page | nil, message, code
- * ncu.parse(text) reads a string instead */
+ * ncu.parse(text) -> page | nil, message, code: the same of a string */
 static int open_page(lua_State *L, bool from_text) {
   size_t size;
   const char *input =

@@ -1,9 +1,11 @@
-/* llmprof.nvtx: ranges and marks in the traces of this process.
+/* llmprof.nvtx: ranges and marks in the traces of this process. Without a tool
+ * that records them they cost nothing and do nothing.
  *
  *   nvtx.push "prefill"
  *   nvtx.pop()
  *   local phases = nvtx.domain "phases"
  *   phases:push "analyse"
+ *   phases:pop()
  */
 #include "device/nvtx.h"
 
@@ -70,8 +72,7 @@ static int nvtx_available(lua_State *L) {
   return 2;
 }
 
-/* nvtx.domain(name) -> domain, with methods push, pop, mark, start, stop and
- * close */
+/* nvtx.domain(name) -> domain */
 static int nvtx_domain(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   void **box = llmprof_lua_box(L, DOMAIN, 0);
@@ -80,6 +81,11 @@ static int nvtx_domain(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* domain:push(name)
+ * domain:pop()
+ * domain:mark(name)
+ * domain:start(name) -> id
+ * domain:stop(id): as the functions, in the domain */
 static int f_push(lua_State *L) {
   return push_to(L, llmprof_lua_unbox(L, 1, DOMAIN), 2);
 }

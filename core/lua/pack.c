@@ -1,11 +1,12 @@
 /* llmprof.pack: frames that outlive their trace, and values that were counted
  * in several places.
  *
- *   local all = pack.join { steps_of_one, steps_of_another }
- *   local bytes = pack.encode(all)
- *   local same = pack.decode(bytes)
- *   local small = pack.gzip(bytes)
- *   local packing <close> = pack.gzip_begin(bytes)
+ *   local one = require("llmprof.frame").new(1, {
+ *     { name = "ns", type = "integer", values = { 5 } } })
+ *   local all = pack.join { one, one }
+ *   print(#all, pack.decode(pack.encode(all)):get(2, "ns"))  --> 2  5
+ *   local packing <close> = pack.gzip_begin(pack.encode(all))
+ *   print(packing:take():sub(1, 2) == "\31\139")           --> true
  */
 #include "ranks/pack.h"
 

@@ -1,9 +1,12 @@
 /* llmprof.period: rows of a frame that come back at regular distances.
  *
- *   local kernels = assert(trace:frame "kernels")
- *   for _, r in ipairs(period.rhythms(kernels, { "name", "grid_x" }, 4)) do
- *     local steps = period.cycles(kernels, { "name", "grid_x" }, r.row)
- *   end
+ *   local kernels = require("llmprof.frame").new(3, {
+ *     { name = "start", type = "integer", values = { 0, 100, 200 } },
+ *     { name = "end", type = "integer", values = { 50, 150, 250 } },
+ *     { name = "name", type = "string", values = { "a", "a", "a" } } })
+ *   local rhythm = period.rhythms(kernels, { "name" }, 2)[1]
+ *   print(rhythm.period, rhythm.distances)        --> 100  2
+ *   print(#period.cycles(kernels, { "name" }, rhythm.row))  --> 3
  */
 #include "frame/period.h"
 #include "frame/group_by.h"

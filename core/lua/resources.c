@@ -1,4 +1,8 @@
-/* llmprof.resources: files built into the binary. */
+/* llmprof.resources: files built into the binary.
+ *
+ *   print(resources.list("conf/mode/")[1])        --> conf/mode/deep.yaml
+ *   print(resources.get "none")                   -->
+ */
 #include "resources.h"
 
 #include <stdlib.h>

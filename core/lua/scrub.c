@@ -1,4 +1,8 @@
-/* llmprof.scrub: copies of exports that can be handed on. */
+/* llmprof.scrub: copies of exports that can be handed on.
+ *
+ *   local taken = assert(scrub.copy("run.sqlite", "scrubbed.sqlite"))
+ *   print(math.type(taken.rows))                  --> integer
+ */
 #include "nsys/scrub.h"
 
 #include "llmprof_lua.h"

@@ -1,9 +1,12 @@
 /* llmprof.sheet: frames as CSV, JSON or aligned lines, piece by piece.
  *
- *   local pieces = sheet.open(frame, { { key = "total", title = "Total (ns)",
- *     whole = true }, { key = "name", title = "Name" } }, { format = "csv" })
- *   for piece in sheet.next, pieces do io.write(piece) end
- *   assert(sheet.save(sheet.open(frame, columns, {}), "kernels.csv"))
+ *   local times = require("llmprof.frame").new(1, {
+ *     { name = "total", type = "integer", values = { 1234 } } })
+ *   local columns = { { key = "total", title = "Total (ns)", whole = true } }
+ *   for piece in sheet.next, sheet.open(times, columns, { format = "csv" }) do
+ *     io.write(piece)
+ *   end
+ *   assert(sheet.save(sheet.open(times, columns, {}), "kernels.csv"))
  */
 #include "formats/sheet.h"
 

@@ -2,10 +2,15 @@
  * function adds columns to the frame that it is given first and returns that
  * frame; failures are raised.
  *
- *   spans.until_next(steps, { start = "start", key = "rank" }, "until")
- *   spans.assign(ops, { time = "api_start", key = "rank" }, steps,
- *                { start = "start", ["end"] = "until", key = "rank" }, "step")
- *   spans.measure(steps, { rank = "rank", start = "start" }, ops, { ... })
+ *   local new = require("llmprof.frame").new
+ *   local steps = new(2, {
+ *     { name = "start", type = "integer", values = { 0, 100 } } })
+ *   local ops = new(2, {
+ *     { name = "time", type = "integer", values = { 99, 100 } } })
+ *   spans.until_next(steps, { start = "start" }, "until")
+ *   spans.assign(ops, { time = "time" }, steps,
+ *                { start = "start", ["end"] = "until" }, "step")
+ *   print(ops:get(1, "step"), ops:get(2, "step"))  --> 0  1
  */
 #include "ranks/spans.h"
 

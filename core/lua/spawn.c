@@ -1,10 +1,11 @@
 /* llmprof.spawn: child processes.
  *
- *   local result = assert(spawn.run({ "nsys", "--version" }, {
- *     timeout = 30, stderr = "err.txt",
- *     on_line = function(line, stream, terminator) print(line) end,
- *   }))
- *   if not result.ok then ... result.code, result.signal ... end
+ *   local result = assert(spawn.run({ "sh", "-c", "echo hello; exit 3" }, {
+ *     timeout = 30,
+ *     on_line = function(line, stream) print(stream, line) end,
+ *   }))                                           --> stdout  hello
+ *   print(result.ok, result.code)                 --> false  3
+ *   print(select(3, spawn.run { "no-such-program" }))  --> notfound
  */
 #include "os/spawn.h"
 
@@ -469,6 +470,7 @@ static int f_running(lua_State *L) {
   return 1;
 }
 
+/* process:pid() -> its number */
 static int f_pid(lua_State *L) {
   lua_pushinteger(L, llmprof_spawn_pid(check_open(L)->child));
   return 1;

@@ -1,4 +1,7 @@
-/* llmprof.spelling: names of kernels however they are spelt. */
+/* llmprof.spelling: names of kernels however they are spelt.
+ *
+ *   print(spelling.of "void at::f<(int)4>(T1)")   --> at::f<4>
+ */
 #include "text/spelling.h"
 
 #include "llmprof_lua.h"

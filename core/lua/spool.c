@@ -1,8 +1,9 @@
 /* llmprof.spool: units, counters and samples of the collector's spools, as
  * frames; llmprof.trace has their timeline.
  *
- *   local s = assert(spool.open "run.spool")
- *   local counters = assert(s:frame "counters")
+ *   local recorded, why = spool.open "run.spool"
+ *   if not recorded then return print(why) end
+ *   local counters = assert(recorded:frame "counters")
  */
 #include "spool/spool.h"
 

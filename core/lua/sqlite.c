@@ -1,7 +1,8 @@
 /* llmprof.sqlite: read-only queries.
  *
  *   local db = assert(sqlite.open "run.sqlite")
- *   for row in db:query("SELECT name FROM t WHERE id = ?", 7) do ... end
+ *   for row in db:query("SELECT ? + 1 AS n", 7) do print(row.n) end  --> 8
+ *   print(db:has "CUPTI_ACTIVITY_KIND_KERNEL")    --> true
  */
 #include "sqlite/sqlite.h"
 

@@ -1,4 +1,9 @@
-/* llmprof.sys: the machine and this process. */
+/* llmprof.sys: the machine and this process.
+ *
+ *   local began = sys.monotonic()
+ *   print(sys.monotonic() >= began, math.type(began))  --> true  integer
+ *   print(sys.signal_name(2))                     --> SIGINT
+ */
 #include "os/sys.h"
 
 #include <limits.h>
@@ -64,11 +69,13 @@ static int sys_output_lost(lua_State *L) {
   return 1;
 }
 
+/* sys.pid() -> number of this process */
 static int sys_pid(lua_State *L) {
   lua_pushinteger(L, getpid());
   return 1;
 }
 
+/* sys.hostname() -> name | nil, message, code */
 static int sys_hostname(lua_State *L) {
   char name[LLMPROF_NAME_SIZE];
   llmprof_error err;

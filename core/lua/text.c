@@ -1,8 +1,8 @@
 /* llmprof.text: widths, fitting text into columns, numbers for people.
  *
- *   text.truncate("void at::native::fill(Params)", 21)
- *   text.duration(1245000)                      1.25 ms
- *   text.duration(1245000, { unit = "us" })     1245.00 µs
+ *   print(text.truncate("void fill(Params)", 9))  --> void …ms)
+ *   print(text.duration(1245000))                 --> 1.25 ms
+ *   print(text.duration(1245000, { unit = "us" }))  --> 1245.00 µs
  */
 #include "text/text.h"
 
@@ -218,7 +218,7 @@ static int text_percent(lua_State *L) {
   return push_number(L, LLMPROF_PERCENT, &format);
 }
 
-/* text.duration(ns [, options]) -> "1.24 ms"
+/* text.duration(ns [, options]) -> "1.25 ms"
  * options: unit ("ns", "us", "ms" or "s"; else the one that fits), digits,
  * separator (between thousands), bare (boolean: without the unit). */
 static int text_duration(lua_State *L) {

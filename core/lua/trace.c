@@ -1,7 +1,9 @@
-/* llmprof.trace: a timeline as frames.
+/* llmprof.trace: a timeline as frames. Times are ns since the trace began.
  *
- *   local t = assert(trace.open "run.sqlite")
- *   local kernels = assert(t:frame "kernels")
+ *   local opened = assert(trace.open "run.sqlite")
+ *   local kernels = assert(opened:frame "kernels")
+ *   print(opened:info().reader, #kernels > 0)     --> nsys  true
+ *   opened:close()
  */
 #include "cache/cache.h"
 #include "folded/folded.h"

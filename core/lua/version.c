@@ -1,4 +1,10 @@
-/* llmprof.version: what this build is. CMake defines the compiler. */
+/* llmprof.version: what this build is; fields, no functions.
+ *
+ *   print(version.version:match "^%d+%.%d+%.%d+$" ~= nil)  --> true
+ *
+ * version.version: "1.2.3"
+ * version.compiler: its name and version
+ * version.nvtx: boolean, whether NVTX was there to build with */
 #include "llmprof/version.h"
 
 #include "llmprof_lua.h"

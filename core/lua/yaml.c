@@ -1,9 +1,12 @@
 /* llmprof.yaml: YAML text and Lua values.
  *
- *   local preset = assert(yaml.load "conf/nsys/default.yaml")
- *   io.write(yaml.encode(yaml.ordered(config, { "name", "model" })))
+ *   local preset = assert(yaml.decode "trace: [cuda, nvtx]")
+ *   print(preset.trace[2])                        --> nvtx
+ *   io.write(yaml.encode(yaml.ordered({ b = 1, a = 2 }, { "b" })))
  *
- * yaml.null, yaml.list and yaml.ordered are those of value.h. */
+ * yaml.null: what null is in a table
+ * yaml.list([t]) -> t, marked as a list, which an empty table is not
+ * yaml.ordered(t, keys) -> t, whose keys are written in that order first */
 #include "formats/yaml.h"
 
 #include "llmprof_lua.h"

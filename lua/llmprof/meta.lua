@@ -1,8 +1,8 @@
 ---@meta llmprof.recipe
--- What editors with LuaLS know of recipes: the fields of a
--- recipe, cfg, results, hooks and frames. Nothing loads this file. The classes below
--- the line "generated" are from llmprof.defaults and docs/results.schema.json:
--- llmprof exec tests/lint/meta.lua --update writes them.
+-- What editors with LuaLS know of recipes: the fields of a recipe, cfg, results, hooks, frames
+-- and the modules written in C. Nothing loads this file; `llmprof help modules` reads it. What is
+-- below the line "generated" is from llmprof.defaults, docs/results.schema.json and the comments
+-- in core/lua: llmprof exec tests/lint/meta.lua --update writes it.
 
 ---A stage: every NVTX range of this text in the default domain, or "domain:text".
 ---@class llmprof.Stage
@@ -276,6 +276,1290 @@ function Groups:sum(column) end
 function Groups:mean(column) end
 
 -- ---- generated ----
+
+do
+---how much reading a file may cost.
+---
+---  print(table.concat(bounds.keys(), " ", 1, 2)) --> limits.rows limits.bytes
+---  bounds.set("limits.seconds", 60)
+---  print(bounds.get "limits.seconds")            --> 60
+---@class llmprof.bounds
+local bounds = {}
+---bounds.set(key, value): "limits.rows" and the like; 0 is no bound
+function bounds.set(key, value) end
+---bounds.get(key) -> value
+function bounds.get(key) end
+---bounds.keys() -> list
+function bounds.keys() end
+end
+
+do
+---event files of torch.profiler.
+---
+---  local reader = assert(chrome_trace.open "run.pt.trace.json")
+---  for event in reader:events() do
+---    print(event.category, event.name)  --> user_annotation  prefill
+---    break
+---  end
+---  reader:close()
+---  local recorded = assert(chrome_trace.operators "run.pt.trace.json")
+---  local host = assert(recorded:frame "host")
+---@class llmprof.chrome_trace
+local chrome_trace = {}
+---chrome_trace.open(path) -> reader | nil, message, code
+---@return llmprof.chrome_trace.reader?
+function chrome_trace.open(path) end
+---chrome_trace.parse(text) -> reader | nil, message, code: of a string, plain
+---or gzip
+---@return llmprof.chrome_trace.reader?
+function chrome_trace.parse(text) end
+---chrome_trace.operators(path) -> operators | nil, message, code
+---@return llmprof.chrome_trace.operators?
+function chrome_trace.operators(path) end
+---@class llmprof.chrome_trace.reader
+local reader = {}
+---reader:events() -> iterator over tables with the fields of
+---llmprof_chrome_event; what an event lacks is nil
+function reader:events() end
+---@class llmprof.chrome_trace.operators
+local operators = {}
+---operators:info() -> { host, gpu, left_out (events), first, last (ns) }
+function operators:info() end
+---operators:frame(name) -> frame | nil, message, code; name: host,
+---gpu or marks
+function operators:frame(name) end
+end
+
+do
+---what was going on when rows of several kinds overlap.
+---
+---  local calls = require("llmprof.frame").new(2, {
+---    { name = "start", type = "integer", values = { 0, 30 } },
+---    { name = "end", type = "integer", values = { 10, 40 } },
+---    { name = "name", type = "string", values = { "malloc", "launch" } } })
+---  local made = classes.of(calls, "name", { { "launch" }, { "malloc" } })
+---  print(made:within(5, 35))                     --> 5  5
+---@class llmprof.classes
+local classes = {}
+---classes.of(frame, word, lists) -> classes of the intervals start..end: those
+---of a class have one of the words of its list in the column `word`
+---@return llmprof.classes.classes?
+function classes.of(frame, word, lists) end
+---classes.cover(spans, { start, end, key }, list, names): adds columns: ns of
+---each span in the first class, in the first two, and so on; list[key + 1] are
+---those of a key, without one list[1]
+function classes.cover(spans, columns, list, names) end
+---classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
+---before each row in which neither a row of its group, since the last of these
+---or, before the first, since `begin`, nor a call of list[key + 1] lasted;
+---absent where the group was not idle or nothing says since when
+function classes.outside(rows, columns, list) end
+---@class llmprof.classes.classes
+local classes = {}
+---classes:within(from, to [, busy]) -> ns of each class in [from, to), without
+---those that the intervals `busy` cover
+function classes:within(from, to, busy) end
+end
+
+do
+---several processes of one job, by MPI.
+---
+---  local job, why = cluster.open "libllmprof_mpi_openmpi.so"
+---  if not job then return print(why) end
+---  if job:rank() == 1 then assert(job:send(0, "hello")) end
+---  if job:rank() == 0 then print(assert(job:receive(1))) end
+---  assert(job:finish())
+---
+---The last argument of what waits is for how many seconds; none: for ever.
+---@class llmprof.cluster
+local cluster = {}
+---cluster.open(plugin) -> cluster | nil, message, code
+---@return llmprof.cluster.cluster?
+function cluster.open(plugin) end
+---@class llmprof.cluster.cluster
+local cluster = {}
+---cluster:send(to, bytes [, wait]) -> true | nil, message, code
+function cluster:send(to, bytes, wait) end
+---cluster:receive(from [, wait]) -> bytes | nil, message, code
+function cluster:receive(from, wait) end
+---cluster:finish([wait]) -> true | nil, message, code: all are here, MPI ends
+---
+function cluster:finish(wait) end
+---cluster:abandon(status): the launcher ends all processes
+function cluster:abandon(status) end
+---cluster:rank() -> this process, from 0
+function cluster:rank() end
+---cluster:size() -> how many
+function cluster:size() end
+---cluster:library() -> "Open MPI"
+function cluster:library() end
+end
+
+do
+---kernels that are one collective on several ranks, and
+---how far the ranks' clocks differ. What adds columns to the frame that it is
+---given first returns that frame; failures are raised.
+---
+---  local rows = require("llmprof.frame").new(2, {
+---    { name = "rank", type = "integer", values = { 0, 1 } },
+---    { name = "start", type = "integer", values = { 0, 20 } },
+---    { name = "end", type = "integer", values = { 40, 40 } },
+---    { name = "key", type = "string", values = { "sum", "sum" } } })
+---  local columns = { rank = "rank", start = "start", ["end"] = "end",
+---                    key = "key" }
+---  collectives.number(rows, columns, "ordinal")
+---  columns.ordinal = "ordinal"
+---  collectives.match(rows, columns)
+---  print(rows:get(1, "waiting"), rows:get(1, "transfer"))  --> 20  20
+---@class llmprof.collectives
+local collectives = {}
+---collectives.number(rows, { rank, start, end, key }, name): adds a column: the
+---place among the rows of the same rank and key, from 0
+function collectives.number(rows, columns, name) end
+---collectives.match(rows, { rank, start, end, key, ordinal, lag }): adds the
+---columns of ranks/collectives.h
+function collectives.match(rows, columns) end
+---collectives.excess(rows, value, name): adds a column: how much more of a
+---value the rank has that came last
+function collectives.excess(rows, value, name) end
+---collectives.before(rows, { rank, start, end, key }, kernels, { rank, start,
+---name }): adds previous, before, signature and follows
+function collectives.before(rows, columns, kernels) end
+---collectives.clock(rows, { rank, start, end, key, ordinal }, first, second
+---[, lag]) -> { count, used, at (ns), offset (ns), drift (ns per ns), raw (ns),
+---residual (ns) }. With count 0 the rest is absent.
+function collectives.clock(rows, columns, first, second, lag) end
+end
+
+do
+---rows of a CSV file as tables keyed by column name.
+---
+---  local text = "name,ms\ndecode,1.5\n"
+---  local reader = assert(csv.parse(text, { numbers = true }))
+---  for row, line in reader:rows() do
+---    print(line, row.name, row.ms)               --> 2  decode  1.5
+---  end
+---  print(csv.number "1,234")                     --> 1234.0
+---@class llmprof.csv
+local csv = {}
+---csv.open(path [, options]) -> reader | nil, message, code
+---options: header (a field that marks the header row), units (boolean: a
+---units row follows), short (boolean: rows may be shorter than the header),
+---numbers (boolean: fields that read as numbers become numbers, absent ones
+---nil), text (with numbers: list of columns that stay strings).
+---@return llmprof.csv.reader?
+function csv.open(path, options) end
+---csv.parse(text [, options]) -> reader | nil, message, code: the same of a
+---string
+---@return llmprof.csv.reader?
+function csv.parse(text, options) end
+---csv.number(text) -> number, or nil and "absent" or "text"
+function csv.number(text) end
+---@class llmprof.csv.reader
+local reader = {}
+---reader:header() -> list of the columns' names
+function reader:header() end
+---reader:units() -> list of strings, empty without a units row
+function reader:units() end
+---reader:rows() -> iterator over row (a table by column name), line; a broken
+---row raises
+function reader:rows() end
+end
+
+do
+---one empty kernel, to try profilers on.
+---
+---  local done, why = cuda.probe()
+---  if not done then print(why) end
+---@class llmprof.cuda
+local cuda = {}
+---cuda.probe([device]) -> true | nil, message, code
+function cuda.probe(device) end
+end
+
+do
+---SHA-256 and Base64.
+---
+---  local sum = digest.sha256 "abc"
+---  print(#sum, digest.base64(sum):sub(1, 8))     --> 32  ungWv48B
+---@class llmprof.digest
+local digest = {}
+---digest.sha256(bytes) -> the 32 bytes of the digest
+function digest.sha256(bytes) end
+---digest.base64(bytes) -> text
+function digest.base64(bytes) end
+end
+
+do
+---errors as objects, one class for C and Lua.
+---
+---  local failure = require "llmprof.error"
+---  local ok, err = pcall(error, failure.new { kind = "usage",
+---    message = "no such column", hint = "help() lists them" }, 0)
+---  print(failure.is(err), err.kind, err)  --> true  usage  no such column
+---
+---kind: a word for what to do about it, which gives the exit status
+---(lua/llmprof/process/errors.lua); code: what llmprof_code_name says, where
+---the error comes from the core.
+---@class llmprof.error
+local error = {}
+---error.new(fields) -> error: the table itself. kind, message; code, hint (what
+---to do next, one line), detail (lines shown before the message) and bug
+---(boolean) may be absent
+function error.new(fields) end
+---error.is(value) -> is it such an error
+function error.is(value) end
+---error.nomem() -> error: memory was wanted and there was none, or no more than
+---the bound on it
+function error.nomem() end
+end
+
+do
+---a second process that goes on from here.
+---
+---  local other <close> = assert(fork.start(1, function() return "there" end))
+---  print("here", (other:take()))                 --> here  there
+---@class llmprof.fork
+local fork = {}
+---fork.start(threads, f) -> process | nil, message, code. There f is called,
+---which has everything as it is here now, and so many threads of ours; what it
+---returns is handed over if it is a string, and before that whatever it calls
+---its argument with. What it raises is lost, and what it prints may be. It
+---hears of no signal.
+---@return llmprof.fork.process?
+function fork.start(threads, f) end
+---@class llmprof.fork.process
+local process = {}
+---process:take() -> the next text that it hands over, waiting for it | nil,
+---message, code: "io" when it ended without one
+function process:take() end
+---process:rest() -> true, once it has ended | nil, message, code
+function process:rest() end
+---process:ended() -> has it
+function process:ended() end
+---process:pid() -> its number
+function process:pid() end
+---process:close(): kills it if it still runs
+function process:close() end
+end
+
+do
+---frames over values from Lua.
+---
+---  local f = frame.new(2, {
+---    { name = "kernel", type = "string", values = { "gemm", "add" } },
+---    { name = "duration", type = "integer", unit = "ns", values = { 7, 3 } },
+---  })
+---@class llmprof.frame
+local frame = {}
+---frame.new(rows, columns) -> frame. columns: list of { name, type ("string",
+---"integer" or "number"), unit, values }; nil and false are absent values.
+---@return llmprof.frame.frame?
+function frame.new(rows, columns) end
+---frame.tidy(): frees the frames that nobody refers to, if they may be large.
+---For whoever is done with many of them before others ask for memory.
+function frame.tidy() end
+---@class llmprof.frame.frame
+local frame = {}
+---frame:compute { name, steps, unit, type } -> the frame, with that column.
+---steps: numbers, { column } (a string is there or not) and operators, each
+---behind its two operands: * / + least most or where unless from above
+---together. type: "number" or "integer", the nearest.
+function frame:compute(options) end
+---frame:weigh(columns [, weight]) -> sums, weights, in the order of the
+---columns: of its numbers, each times the row's weight, and of the weights of
+---the rows that have one; weights are 1 without that column and where it is
+---absent
+function frame:weigh(columns, weight) end
+---frame:rows_by(columns) -> list, by group of rows that are equal in these
+---columns, of lists of its rows, which count from 1
+function frame:rows_by(columns) end
+---frame:columns() -> list of { name, type, unit }
+function frame:columns() end
+---frame:get(row, column) -> value or nil; rows count from 1
+function frame:get(row, column) end
+---frame:values(column) -> list of all values; absent ones are false
+function frame:values(column) end
+---frame:where(conditions) -> frame with the rows that satisfy all of them.
+---conditions: column = value (or list of values: any of them; false: absent),
+---and { column, comparison, value } in the list part.
+---@return llmprof.frame.frame?
+function frame:where(conditions) end
+---frame:union([start, end]) -> intervals covered by start..end of any row, or
+---by the two columns named
+---@return llmprof.frame.intervals?
+function frame:union(start, to) end
+---frame:pauses(shortest) -> frame of the times of so many ns and more in which
+---no row ran, between those that did: start, end, duration
+---@return llmprof.frame.frame?
+function frame:pauses(shortest) end
+---frame:extent() -> first start and last end of start..end of any row; nothing
+---without an interval
+function frame:extent() end
+---frame:covered(by, windows) -> for each group by these columns, by first
+---appearance, a list: ns of each window { from, to } that start..end of any of
+---its rows cover; windows ascend in both
+function frame:covered(by, windows) end
+---frame:extend(by, groups, columns) -> frame, with columns about its groups:
+---value g of each belongs to the rows of group g of frame:aggregate(by, ...),
+---which has `groups` rows. columns as for frame.new().
+---@return llmprof.frame.frame?
+function frame:extend(by, groups, columns) end
+---frame:group(): groups and their statistics, as a frame or as a list.
+function frame:group() end
+---frame:group(options): the groups of rows that are equal in the columns `by`
+---(none: all rows are one group), by first appearance.
+---
+---With `columns`, a list of { name, statistic, column, percentile }: a frame
+---with a row for each group, `by` and these columns. Statistics are count
+---(without a column: rows), distinct, sum, mean, median, min, max, std and
+---percentile.
+---
+---Without: a list of tables that hold the group's key columns, count (rows),
+---per column of `sum` a table { count, total, min, max, mean, median, stddev,
+---p90, ... } (count alone when no value is present), per column of `total` the
+---same without what follows max, distinct = { column = number of
+---values } of the columns `distinct`, and with `union` (boolean) busy (ns that
+---start..end of any row cover), first and last (ns). `percentiles`: numbers
+---0..100.
+function frame:group(options) end
+---frame:count_groups(options) -> how many groups frame:group would make of the
+---columns `by`, without making them
+function frame:count_groups(options) end
+---frame:promise(columns, make) -> the frame, with columns { name, type, unit }
+---that are those of make(frame), called when one of them is first looked at;
+---its frame has as many rows
+function frame:promise(columns, make) end
+---frame:take(rows) -> frame with the rows listed, counted from 1
+---@return llmprof.frame.frame?
+function frame:take(rows) end
+---frame:slice(first, last) -> frame with those rows, as far as they are there;
+---both count from 1
+---@return llmprof.frame.frame?
+function frame:slice(first, last) end
+---frame:within(stretches [, column]) -> frame with the rows whose start and end
+---lie within a stretch, once for each. stretches: list of { start, stop } in
+---ns; with a column of integers, a row's is that of the field of this name.
+---@return llmprof.frame.frame?
+function frame:within(stretches, column) end
+---frame:select(columns) -> frame with these columns only
+---@return llmprof.frame.frame?
+function frame:select(columns) end
+---frame:sort(keys [, limit]) -> frame in that order, its first rows only.
+---keys: list of { column, descending (boolean) }.
+---@return llmprof.frame.frame?
+function frame:sort(keys, limit) end
+---frame:alias(column, name) -> the frame, with the column by that name, too
+function frame:alias(column, name) end
+---frame:follow(columns) -> the frame, with columns "next_NAME": the cell of
+---each in the row that follows, nil in the last
+function frame:follow(columns) end
+---frame:histogram(column, edges) -> list of counts, one fewer than edges,
+---which ascend; the last bin holds its upper edge too
+function frame:histogram(column, edges) end
+---frame:gaps { by, before, after, previous } -> the frame, with the columns
+---that are named: ns without any row until this one, and after it; the row,
+---from 0, that ended last before
+function frame:gaps(options) end
+---frame:overlap { by, name } -> the frame, with ns beside other rows
+function frame:overlap(options) end
+---frame:lag { column, offset, by, name } -> the frame, with cells of rows
+---before (below 0: after)
+function frame:lag(options) end
+---frame:rolling { column, size, statistic ("sum", "mean", "median", "min",
+---"max"), by, name } -> the frame, with that of so many rows up to each
+function frame:rolling(options) end
+---frame:part { column, name } -> the frame, with each cell's part of the sum
+function frame:part(options) end
+---frame:less { column, by, name } -> the frame, with one column of integers
+---less another
+function frame:less(options) end
+---frame:match { by, other, keys, name } -> the frame, with the row of another
+---frame, from 0, whose columns `keys` equal its own `by`
+function frame:match(options) end
+---frame:beside { column, other, there, before, name } -> the frame, with the
+---row of another frame, from 0: the last whose column `there` is less than the
+---column or, without `before`, the first in which it is not
+function frame:beside(options) end
+---frame:pair { column, turn, other, key, name } -> the frame, with the row of
+---another frame, from 0, that it pairs off with by order
+function frame:pair(options) end
+---frame:outline { x, y, low, high, bins } -> list of { least, most } of column
+---y, false where no row falls into a bin; without x over rows from 1
+function frame:outline(options) end
+---@class llmprof.frame.intervals
+local intervals = {}
+---intervals:covered([from, to]) -> ns covered, within [from, to) if given
+function intervals:covered(from, to) end
+---intervals:overlap(other) -> ns covered by both
+function intervals:overlap(other) end
+---intervals:join(other) -> intervals: what either covers
+---@return llmprof.frame.intervals?
+function intervals:join(other) end
+---intervals:span() -> first start, last end; nothing when empty
+function intervals:span() end
+---intervals:gaps(from, to [, shortest]) -> intervals: the holes in between
+---@return llmprof.frame.intervals?
+function intervals:gaps(from, to, shortest) end
+---intervals:get(i) -> start, end
+function intervals:get(i) end
+---intervals:frame() -> frame with a row for each: start, end
+---@return llmprof.frame.frame?
+function intervals:frame() end
+end
+
+do
+---files and folders. Every function returns nil, message, code on
+---failure; those without a result of their own return true.
+---
+---  local folder = assert(fs.temp_dir "example-")
+---  assert(fs.write(folder .. "/a.txt", "text"))
+---  print(fs.read(folder .. "/a.txt"), fs.list(folder)[1])  --> text  a.txt
+---  print(select(3, fs.stat(folder .. "/b.txt")))           --> notfound
+---  assert(fs.remove_tree(folder))
+---@class llmprof.fs
+local fs = {}
+---fs.mkdir(path)
+function fs.mkdir(path) end
+---fs.mkdirs(path): with missing parents; content with a folder that exists
+function fs.mkdirs(path) end
+---fs.remove(path): a file, a link or an empty folder
+function fs.remove(path) end
+---fs.remove_tree(path): with everything below; follows no link, and refuses
+---"", "/", "." and any path with a ".."
+function fs.remove_tree(path) end
+---fs.settle(folder): everything on its file system is on the disk
+function fs.settle(folder) end
+---fs.copy(from, to): atomic, with permission bits
+function fs.copy(from, to) end
+---fs.copy_soon(from, to): the same, settled by fs.settle
+function fs.copy_soon(from, to) end
+---fs.same(one, other) -> do both hold the same bytes | nil, message, code
+function fs.same(one, other) end
+---fs.rename(from, to): takes the place of a file that is there
+function fs.rename(from, to) end
+---fs.symlink(target, path)
+function fs.symlink(target, path) end
+---fs.replace_symlink(target, path): atomic
+function fs.replace_symlink(target, path) end
+---fs.lock(path [, { wait = true }]) -> a lock on a folder, or on a file that is
+---made for it: held until its close(), or the end of the process; code "busy"
+---when it is held already
+function fs.lock(path, columns) end
+---fs.private_dir(parent) -> path of a new folder that only its user can enter,
+---and its lock: fs.sweep removes the folder when nobody holds that
+function fs.private_dir(parent) end
+---fs.sweep(folder) -> how many files and folders it removed that processes
+---which are gone left there half-written
+function fs.sweep(folder) end
+---fs.readlink(path) -> what a symbolic link says
+function fs.readlink(path) end
+---fs.realpath(path) -> absolute path without links
+function fs.realpath(path) end
+---fs.beneath(folder, name) -> path of the file, which may not exist; code
+---"denied" when a part of the name is a symbolic link or ".."
+function fs.beneath(folder, name) end
+---fs.temp_dir(prefix) -> path of a new private folder
+function fs.temp_dir(prefix) end
+---fs.cwd() -> the working directory
+function fs.cwd() end
+---fs.read(path [, limit]) -> contents; code "limit" when there are more than
+---`limit` bytes
+function fs.read(path, limit) end
+---fs.write(path, bytes): atomic
+function fs.write(path, bytes) end
+---fs.write_soon(path, bytes): the same, settled by fs.settle
+function fs.write_soon(path, bytes) end
+---fs.chmod(path, mode): permission bits, as stat gives them
+function fs.chmod(path, mode) end
+---fs.stat(path) -> { type, size, mtime_ns, mode }; type is "file",
+---"directory", "link" (lstat only) or "other"
+function fs.stat(path) end
+---fs.lstat(path) -> as fs.stat, of a link itself
+function fs.lstat(path) end
+---fs.list(path) -> sorted names, without "." and ".."
+function fs.list(path) end
+---fs.free_space(path) -> bytes
+function fs.free_space(path) end
+---fs.access(path [, mode]): mode of "r", "w", "x"; none: does it exist?
+function fs.access(path, mode) end
+end
+
+do
+---what the driver says about the GPUs.
+---
+---  local list, reason = gpu.list()
+---  if #list == 0 then print(reason) end
+---  for _, device in ipairs(list) do
+---    local now = gpu.sample(device.index)
+---    print(device.name, now and now.power_w)
+---  end
+---@class llmprof.gpu
+local gpu = {}
+---gpu.open([library]) -> devices of NVML from a file of one's own | nil,
+---message, code
+---@return llmprof.gpu.devices?
+function gpu.open(library) end
+---gpu.list() -> list of tables, and the reason in words when it is empty
+---Fields are absent where the device does not tell: index (from 0), name,
+---uuid, pci_bus_id, compute_capability ("9.0"), driver_version, cuda_version
+---("13.0"), sm_clock_max_mhz, memory_clock_max_mhz, power_limit_w, mig,
+---persistence (booleans), and those of a sample. A device that cannot be used
+---has index and error (a message) only.
+function gpu.list() end
+---gpu.sample(index) -> table | nil, message, code
+---sm_clock_mhz, memory_clock_mhz, power_w, temperature_c,
+---utilization_percent, memory_busy_percent, memory_used_bytes,
+---memory_total_bytes, throttle (list of reasons, empty when there are none).
+function gpu.sample(index) end
+---@class llmprof.gpu.devices
+local devices = {}
+---devices:list() -> as gpu.list()
+function devices:list() end
+---devices:sample(index) -> as gpu.sample()
+function devices:sample(index) end
+end
+
+do
+---what Ctrl-C does to running Lua.
+---
+---  local done, value = interrupt.protect(function() return 7 end)
+---  print(done, value, interrupt.terminated())    --> true  7  false
+---@class llmprof.interrupt
+local interrupt = {}
+---interrupt.protect() is on the stack
+function interrupt.protect() end
+---interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f
+---catches, and is over when this returns
+function interrupt.protect(f) end
+---interrupt.session(on): Ctrl-C may come again and again without ending the
+---process
+function interrupt.session(on) end
+---interrupt.collect(): collects all garbage, as collectgarbage() does, or, once
+---there was a signal, no more of it
+function interrupt.collect() end
+---interrupt.terminated() -> was the process asked to end (SIGTERM)
+function interrupt.terminated() end
+end
+
+do
+---JSON text and Lua values.
+---
+---  local value = assert(json.decode '{ "ms": [1.5, null] }')
+---  print(value.ms[1], value.ms[2] == json.null)  --> 1.5  true
+---  print(json.encode { ms = json.list {} })      --> {"ms":[]}
+---  print(select(2, json.decode "{"))
+---@class llmprof.json
+local json = {}
+---json.null: what null is in a table
+json.null = nil
+---json.list([t]) -> t, marked as a list, which an empty table is not
+function json.list(t) end
+---json.ordered(t, keys) -> t, whose keys are written in that order first
+function json.ordered(t, keys) end
+---json.schemas() -> schemas, none yet
+---@return llmprof.json.schemas?
+function json.schemas() end
+---json.decode(text [, options]) -> value | nil, message, code
+---options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
+---(boolean: objects keep the order of their keys, as json.ordered gives it),
+---schemas, schema (a name of them: return, too, what schemas:check says)
+function json.decode(text, options) end
+---json.load(path [, options]) -> value | nil, message, code: the same options
+---
+function json.load(path, options) end
+---json.encode(value [, options]) -> text | nil, message, code
+---options: pretty (boolean: on many lines), indent (spaces a level, 1 to 16;
+---implies pretty; 2), read (boolean: return text and what json.decode(text,
+---options) does)
+function json.encode(value, options) end
+---@class llmprof.json.schemas
+local schemas = {}
+---schemas:add(name, text) -> true | nil, message, code
+function schemas:add(name, text) end
+---schemas:value(name) -> what json.decode(text, { ordered = true }) made of it,
+---or nil
+function schemas:value(name) end
+---schemas:lacking() -> the name of one that another refers to, or nil
+function schemas:lacking() end
+---schemas:check(name, value [, definition]) -> nil, or what is wrong first:
+---"$.stages[1].name: string expected, got 1"; a name that is not there, and a
+---schema with what is not known, raise
+function schemas:check(name, value, definition) end
+end
+
+do
+---lines typed at a terminal.
+---
+---  local editor, why = lineedit.open "llmprof"
+---  if not editor then return print(why) end
+---  local line, message, code = editor:read "> "  -- nil alone: end of input
+---@class llmprof.lineedit
+local lineedit = {}
+---lineedit.open(program) -> editor | nil, message, code
+---@return llmprof.lineedit.editor?
+function lineedit.open(program) end
+---@class llmprof.lineedit.editor
+local editor = {}
+---editor:key() -> key, as read()
+function editor:key() end
+---editor:read(prompt) -> line | nil at the end of input | nil, message, code
+---("interrupted": Ctrl-C)
+function editor:read(prompt) end
+---editor:complete(f): Tab calls f(line up to the cursor) -> text to insert or
+---nil, lines to show or nil
+function editor:complete(f) end
+---editor:remember(line): add to the history
+function editor:remember(line) end
+---editor:load(path) -> true | nil, message, code
+function editor:load(path) end
+---editor:save(path) -> true | nil, message, code
+function editor:save(path) end
+end
+
+do
+---lines from programs that connect to a Unix socket.
+---
+---  local name = "@example-" .. require("llmprof.sys").pid()
+---  local listener = assert(listen.open(name))
+---  for _, heard in ipairs(assert(listener:poll())) do
+---    if heard.line then assert(listener:send(heard.peer, "go\n")) end
+---  end
+---  listener:close()
+---@class llmprof.listen
+local listen = {}
+---listen.open(path) -> listener | nil, message, code. "@NAME" is an abstract
+---socket, for any user.
+---@return llmprof.listen.listener?
+function listen.open(path) end
+---@class llmprof.listen.listener
+local listener = {}
+---listener:poll() -> list of { peer (a number), line }, without line where the
+---peer is gone | nil, message, code
+function listener:poll() end
+---listener:send(peer, text) -> true | nil, message, code
+function listener:send(peer, text) end
+end
+
+do
+---tables and escaping.
+---
+---  local columns = { { title = "Kernel", max = 40, code = true },
+---                    { title = "ms", align = "right" } }
+---  local rows = { { "void f()", "1.25" } }
+---  io.write((markdown.table(columns, rows)))
+---  print(markdown.escape "a|b")                  --> a\|b
+---@class llmprof.markdown
+local markdown = {}
+---markdown.escape(text) -> text that renders as it is, in a paragraph or a
+---heading
+function markdown.escape(text) end
+---markdown.code(text) -> text as inline code
+function markdown.code(text) end
+---markdown.table(columns, rows [, options]) -> table, footnotes or nil, the
+---number of footnotes
+---columns: list of { title, align ("left", "right" or "center"), max (columns
+---shown of a cell; a longer one gets a footnote), code (boolean) }.
+---rows: list of lists of strings; a cell that is nil or false is empty.
+---options: prefix (of footnotes, "k"), first (their first number, 1).
+function markdown.table(columns, rows, options) end
+end
+
+do
+---the exports of one run as one.
+---
+---  assert(merge.files({ "run.1.sqlite", "run.2.sqlite" }, "all.sqlite"))
+---@class llmprof.merge
+local merge = {}
+---merge.files(list of paths, to) -> true | nil, message, code
+function merge.files(list, to) end
+end
+
+do
+---counters of the raw page that Nsight Compute prints.
+---
+---  local page = assert(ncu.open "raw.csv")
+---  print(page:metrics()["gpu__time_duration.sum"])  --> s
+---  local wanted = { ["gpu__time_duration.sum"] = true }
+---  local counters = assert(page:counters(wanted))
+---  print(#counters > 0)                             --> true
+---@class llmprof.ncu
+local ncu = {}
+---ncu.open(path) -> page | nil, message, code
+---@return llmprof.ncu.page?
+function ncu.open(path) end
+---ncu.parse(text) -> page | nil, message, code: the same of a string
+---@return llmprof.ncu.page?
+function ncu.parse(text) end
+---@class llmprof.ncu.page
+local page = {}
+---page:metrics() -> table of base units by metric
+function page:metrics() end
+---page:counters(set of metrics) -> frame | nil, message, code; once
+---(ncu/ncu_page.h has its columns)
+function page:counters(set) end
+end
+
+do
+---ranges and marks in the traces of this process. Without a tool
+---that records them they cost nothing and do nothing.
+---
+---  nvtx.push "prefill"
+---  nvtx.pop()
+---  local phases = nvtx.domain "phases"
+---  phases:push "analyse"
+---  phases:pop()
+---@class llmprof.nvtx
+local nvtx = {}
+---nvtx.push(name): a range of this thread begins
+function nvtx.push(name) end
+---nvtx.pop(): the range pushed last ends
+function nvtx.pop() end
+---nvtx.mark(name): a moment
+function nvtx.mark(name) end
+---nvtx.start(name) -> id of a range that may overlap others
+function nvtx.start(name) end
+---nvtx.stop(id)
+function nvtx.stop(id) end
+---nvtx.available() -> whether a tool records, which one or why not
+function nvtx.available() end
+---nvtx.domain(name) -> domain
+---@return llmprof.nvtx.domain?
+function nvtx.domain(name) end
+---@class llmprof.nvtx.domain
+local domain = {}
+---domain:push(name)
+function domain:push(name) end
+---domain:pop()
+function domain:pop() end
+---domain:mark(name)
+function domain:mark(name) end
+---domain:start(name) -> id
+function domain:start(name) end
+---domain:stop(id): as the functions, in the domain
+function domain:stop(id) end
+end
+
+do
+---frames that outlive their trace, and values that were counted
+---in several places.
+---
+---  local one = require("llmprof.frame").new(1, {
+---    { name = "ns", type = "integer", values = { 5 } } })
+---  local all = pack.join { one, one }
+---  print(#all, pack.decode(pack.encode(all)):get(2, "ns"))  --> 2  5
+---  local packing <close> = pack.gzip_begin(pack.encode(all))
+---  print(packing:take():sub(1, 2) == "\31\139")           --> true
+---@class llmprof.pack
+local pack = {}
+---pack.join(frames [, clocks, times]) -> frame of its own memory with the rows
+---of all and the columns of the first. clocks: for each frame { offset, drift,
+---at }: t becomes t - offset - drift * (t - at) in the columns that `times`
+---names
+function pack.join(frames, clocks, times) end
+---pack.encode(frame) -> string
+function pack.encode(frame) end
+---pack.decode(string) -> frame | nil, message, code: the bytes are the world's
+---
+function pack.decode(string) end
+---pack.gzip(bytes) -> the same as gzip
+function pack.gzip(bytes) end
+---pack.gzip_begin(bytes) -> packing, which goes on while the caller does;
+---before it is closed no process is forked
+---@return llmprof.pack.packing?
+function pack.gzip_begin(bytes) end
+---pack.spread(frame, by, value, weight [, percentiles]) -> list of groups, by
+---first appearance: the key columns, and of the values, each counted as often
+---as its weight says, count, total, min, max, mean, median, stddev, p90, ...
+function pack.spread(frame, by, value, weight, percentiles) end
+---@class llmprof.pack.packing
+local packing = {}
+---packing:take() -> what pack.gzip makes of the bytes, once: it is closed
+function packing:take() end
+end
+
+do
+---rows of a frame that come back at regular distances.
+---
+---  local kernels = require("llmprof.frame").new(3, {
+---    { name = "start", type = "integer", values = { 0, 100, 200 } },
+---    { name = "end", type = "integer", values = { 50, 150, 250 } },
+---    { name = "name", type = "string", values = { "a", "a", "a" } } })
+---  local rhythm = period.rhythms(kernels, { "name" }, 2)[1]
+---  print(rhythm.period, rhythm.distances)        --> 100  2
+---  print(#period.cycles(kernels, { "name" }, rhythm.row))  --> 3
+---@class llmprof.period
+local period = {}
+---period.rhythms(frame, columns, least) -> list, in order of the groups' first
+---rows, of { row (the group's first), distances, stretches, longest, period
+---(ns), span (ns), spread }. least: distances of the shortest stretch that
+---counts.
+function period.rhythms(frame, columns, least) end
+---period.cycles(frame, columns, row) -> list of { first, next, rows, likeness,
+---head, head_last } of the group that the row is in, in order. The last cycle
+---has no `next`, one whose head was not compared no `head_last`.
+function period.cycles(frame, columns, row) end
+end
+
+do
+---files built into the binary.
+---
+---  print(resources.list("conf/mode/")[1])        --> conf/mode/deep.yaml
+---  print(resources.get "none")                   -->
+---@class llmprof.resources
+local resources = {}
+---resources.get(path) -> contents, or nothing when there is no such file
+function resources.get(path) end
+---resources.list([prefix]) -> sorted list of paths
+function resources.list(prefix) end
+---resources.unpack(path, folder) -> true | nil, message, code: the files of a
+---packed capture, into a folder that is there
+function resources.unpack(path, folder) end
+end
+
+do
+---copies of exports that can be handed on.
+---
+---  local taken = assert(scrub.copy("run.sqlite", "scrubbed.sqlite"))
+---  print(math.type(taken.rows))                  --> integer
+---@class llmprof.scrub
+local scrub = {}
+---scrub.copy(from, to) -> { rows, tables, strings } | nil, message, code:
+---what was taken out
+function scrub.copy(from, to) end
+end
+
+do
+---frames as CSV, JSON or aligned lines, piece by piece.
+---
+---  local times = require("llmprof.frame").new(1, {
+---    { name = "total", type = "integer", values = { 1234 } } })
+---  local columns = { { key = "total", title = "Total (ns)", whole = true } }
+---  for piece in sheet.next, sheet.open(times, columns, { format = "csv" }) do
+---    io.write(piece)
+---  end
+---  assert(sheet.save(sheet.open(times, columns, {}), "kernels.csv"))
+---@class llmprof.sheet
+local sheet = {}
+---sheet.open(frame, columns, options) -> sheet. columns: list of { key (column
+---of the frame), title, whole, name, digits, scale, exact, raw }; options:
+---format ("csv", "json" or "table"), guard, keep_invisible (booleans), width
+---(integer).
+function sheet.open(frame, columns, options) end
+---sheet.next(sheet) -> the next piece, nil at the end
+function sheet.next(sheet) end
+---sheet.save(sheet, path [, soon]): all pieces that are left, as fs.write does;
+---soon: as fs.write_soon
+function sheet.save(sheet, path, soon) end
+---sheet.send(sheet, file, name): all pieces that are left, into a file of Lua,
+---which errors call by this name
+function sheet.send(sheet, file, name) end
+end
+
+do
+---which span of time rows are in, and what steps took. Each
+---function adds columns to the frame that it is given first and returns that
+---frame; failures are raised.
+---
+---  local new = require("llmprof.frame").new
+---  local steps = new(2, {
+---    { name = "start", type = "integer", values = { 0, 100 } } })
+---  local ops = new(2, {
+---    { name = "time", type = "integer", values = { 99, 100 } } })
+---  spans.until_next(steps, { start = "start" }, "until")
+---  spans.assign(ops, { time = "time" }, steps,
+---               { start = "start", ["end"] = "until" }, "step")
+---  print(ops:get(1, "step"), ops:get(2, "step"))  --> 0  1
+---@class llmprof.spans
+local spans = {}
+---spans.until_next(frame, { start, key }, name): adds a column: when the next
+---row of the key starts
+function spans.until_next(frame, columns, name) end
+---spans.assign(rows, { time, key }, spans, { start, end, key }, name): adds a
+---column to rows: which span, counted from 0, as rows of operations are
+function spans.assign(rows, columns, spans, name) end
+---spans.look_up(rows, span, spans, column, name): adds a column to rows: the
+---value in a column of the span that the column `span` names
+function spans.look_up(rows, span, spans, column, name) end
+---spans.least(spans, rows, span, value, name): adds a column to spans: the
+---least value in a column of the rows that are in it
+function spans.least(spans, rows, span, value, name) end
+---spans.cover(spans, { start, end, key }, sets, name): adds a column: ns of
+---each span that the intervals sets[key + 1] cover; without a key those of
+---sets[1]
+function spans.cover(spans, columns, sets, name) end
+---spans.rest(spans, { start, end }, covered, name): adds a column: ns of each
+---span that the column `covered` leaves
+function spans.rest(spans, columns, covered, name) end
+---spans.measure(steps, { rank, start }, ops, { step, start, end, work,
+---launched, graphed }): adds the columns of ranks/step_table.h to steps
+function spans.measure(steps, columns, ops) end
+end
+
+do
+---child processes.
+---
+---  local result = assert(spawn.run({ "sh", "-c", "echo hello; exit 3" }, {
+---    timeout = 30,
+---    on_line = function(line, stream) print(stream, line) end,
+---  }))                                           --> stdout  hello
+---  print(result.ok, result.code)                 --> false  3
+---  print(select(3, spawn.run { "no-such-program" }))  --> notfound
+---@class llmprof.spawn
+local spawn = {}
+---spawn.run(argv [, options]) -> result | nil, message, code
+---
+---argv: list of strings; the program is looked up in PATH unless it contains
+---a "/". options:
+---  stdout, stderr  path of a file to write, or "inherit" for ours
+---  on_line         function(line, stream, terminator): stream is "stdout" or
+---                  "stderr"; terminator "\n", "\r\n", "\r", "" when the
+---                  output ended, nil when the line is over 1 MiB and goes
+---                  on. Returning false stops the process. An error stops it,
+---                  too, and is raised again
+---  env             { NAME = value, or false to remove }, over ours
+---  cwd             working directory
+---  timeout         seconds; then SIGTERM to its process group
+---  grace           seconds from there to SIGKILL; 5
+---  kill_group      true: end what is left of the group when it exits
+---  kill_strays     true: the same for processes of it that left the group;
+---                  they have LLMPROF_RUN_MARK in their environment
+---  mark            its value, of spawn.mark; a new one unless given
+---  hold_signals    true: signals that we get are not sent on; who started
+---                  it ends it within the grace period
+---  helper          true: it works for us alone, and ends with us and, if
+---                  nobody is there to end it, by limits of its own
+---
+---result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
+---128 and the signal's number, as shells have it), timed_out, interrupted
+---("SIGINT": a signal that we got and sent on), wall, user, system (seconds),
+---max_rss (bytes; nil when below our own, which hides it), pid, strays (list of
+---{ pid, name, lives (could not be ended) }: what kill_strays found).
+function spawn.run(argv, options) end
+---spawn.start(argv [, options]) -> process | nil, message, code: as run, in
+---the background. Lines are delivered, and the time-out is seen to, by pump,
+---wait and stop only.
+---@return llmprof.spawn.process?
+function spawn.start(argv, options) end
+---spawn.mark() -> a value for `mark` that nobody can guess | nil, message, code
+---
+function spawn.mark() end
+---spawn.end_left(mark) -> list as a result's strays: kill what a process that
+---is gone left of a child with this mark
+function spawn.end_left(mark) end
+---spawn.which(name) -> absolute path | nil, message, code
+function spawn.which(name) end
+---@class llmprof.spawn.process
+local process = {}
+---process:pump([seconds]) -> true while it runs, false when it is done |
+---nil, message, code. Delivers what is there; waits up to that long (0) for
+---something if there is nothing.
+function process:pump(seconds) end
+---process:wait() -> result | nil, message, code; again and again if you like
+function process:wait() end
+---process:stop() -> result | ...: SIGTERM, grace, SIGKILL, to the group
+function process:stop() end
+---process:running() -> false once it has exited, delivered or not
+function process:running() end
+---process:pid() -> its number
+function process:pid() end
+---process:interrupted() -> "SIGINT": a signal that we got while it ran, as far
+---as pumped; nil for none
+function process:interrupted() end
+---process:signal(name) -> true | nil, message, code; to its group
+function process:signal(name) end
+---process:close(): kills the group if it still runs
+function process:close() end
+end
+
+do
+---names of kernels however they are spelt.
+---
+---  print(spelling.of "void at::f<(int)4>(T1)")   --> at::f<4>
+---@class llmprof.spelling
+local spelling = {}
+---spelling.of(name) -> what is the same for all spellings of the name
+function spelling.of(name) end
+end
+
+do
+---units, counters and samples of the collector's spools, as
+---frames; llmprof.trace has their timeline.
+---
+---  local recorded, why = spool.open "run.spool"
+---  if not recorded then return print(why) end
+---  local counters = assert(recorded:frame "counters")
+---@class llmprof.spool
+local spool = {}
+---spool.open(path) -> spool | nil, message, code
+---@return llmprof.spool.spool?
+function spool.open(path) end
+---@class llmprof.spool.spool
+local spool = {}
+---spool:frame(name) -> frame | nil, message, code; name is one of units,
+---counters, samples, metrics (spool/spool.h has their columns)
+function spool:frame(name) end
+end
+
+do
+---read-only queries.
+---
+---  local db = assert(sqlite.open "run.sqlite")
+---  for row in db:query("SELECT ? + 1 AS n", 7) do print(row.n) end  --> 8
+---  print(db:has "CUPTI_ACTIVITY_KIND_KERNEL")    --> true
+---@class llmprof.sqlite
+local sqlite = {}
+---sqlite.open(path) -> database | nil, message, code
+---@return llmprof.sqlite.database?
+function sqlite.open(path) end
+---@class llmprof.sqlite.database
+local database = {}
+---database:query(sql, ...) -> iterator for a generic for, which also frees
+---the statement when the loop is left early. Broken SQL raises.
+function database:query(sql, ...) end
+---database:columns(sql, ...) -> list of { name, values }, number of rows;
+---NULL is false. Broken SQL raises.
+function database:columns(sql, ...) end
+---database:has(table [, column]) -> boolean
+function database:has(table, column) end
+end
+
+do
+---the machine and this process.
+---
+---  local began = sys.monotonic()
+---  print(sys.monotonic() >= began, math.type(began))  --> true  integer
+---  print(sys.signal_name(2))                     --> SIGINT
+---@class llmprof.sys
+local sys = {}
+---sys.realtime() -> nanoseconds since 1970-01-01 UTC
+function sys.realtime() end
+---sys.monotonic() -> nanoseconds, for differences only
+function sys.monotonic() end
+---sys.isatty(fd) -> boolean; fd: 0 stdin, 1 stdout, 2 stderr
+function sys.isatty(fd) end
+---sys.columns() -> width of the terminal, nil without one
+function sys.columns() end
+---sys.lines() -> height of the terminal, nil without one
+function sys.lines() end
+---sys.output_lost() -> nil while all that was printed on standard output has
+---been written, "closed" when its reader has gone away, "failed" else
+function sys.output_lost() end
+---sys.pid() -> number of this process
+function sys.pid() end
+---sys.hostname() -> name | nil, message, code
+function sys.hostname() end
+---sys.uname() -> { sysname, release, version, machine }
+function sys.uname() end
+---sys.environ() -> { NAME = value }; the first of a doubled name counts, as
+---for os.getenv
+function sys.environ() end
+---sys.cpu() -> { model, cores (logical), memory (bytes) }, unknown ones nil
+function sys.cpu() end
+---sys.in_container() -> true, evidence | false
+function sys.in_container() end
+---sys.executable() -> real path of the running binary | nil, message, code
+function sys.executable() end
+---sys.readable(fd, [seconds]) -> would reading not wait; within so long (0)
+function sys.readable(fd, seconds) end
+---sys.read(fd, most) -> bytes that are there, waiting for the first; "" at the
+---end | nil, message, code
+function sys.read(fd, most) end
+---sys.signal_name(number) -> "SIGINT", nil for no signal
+function sys.signal_name(number) end
+---sys.kill(pid, "SIGTERM") -> true | nil, message, code: to one process, its
+---number above 1
+function sys.kill(pid, value) end
+end
+
+do
+---widths, fitting text into columns, numbers for people.
+---
+---  print(text.truncate("void fill(Params)", 9))  --> void …ms)
+---  print(text.duration(1245000))                 --> 1.25 ms
+---  print(text.duration(1245000, { unit = "us" }))  --> 1245.00 µs
+---@class llmprof.text
+local text = {}
+---text.width(s) -> columns
+function text.width(s) end
+---text.clean(s) -> s as one line, without control characters and malformed
+---bytes
+function text.clean(s) end
+---text.clean_lines(s) -> the same, but tabs and newlines stay
+function text.clean_lines(s) end
+---text.html(s) -> s as one line, as an element or a quoted attribute shows it
+---
+function text.html(s) end
+---text.truncate(s, columns [, "middle" | "end"]) -> s, at most that wide
+function text.truncate(s, columns, value) end
+---text.pad(s, columns [, "left" | "right" | "center"]) -> s, at least that
+---wide
+function text.pad(s, columns, value) end
+---text.wrap(s, columns) -> list of lines
+function text.wrap(s, columns) end
+---text.number(value [, digits = 0 [, separator]]) -> "1234.50"
+function text.number(value, digits, separator) end
+---text.count(integer [, separator = ","]) -> "35,512"
+function text.count(integer, separator, value) end
+---text.percent(fraction [, digits = 1]) -> "35.2%"
+function text.percent(fraction, digits) end
+---text.duration(ns [, options]) -> "1.25 ms"
+---options: unit ("ns", "us", "ms" or "s"; else the one that fits), digits,
+---separator (between thousands), bare (boolean: without the unit).
+function text.duration(ns, options) end
+---text.bytes(count [, options]) -> "150.11 GB"
+---options: as duration's, with unit "B", "kB" ... "EB" or "KiB" ... "EiB",
+---and binary (boolean: units by 1024).
+function text.bytes(count, options) end
+---text.rate(value, suffix [, options]) -> "789.12 TFLOP/s"
+---options: as duration's, with unit one of "" "k" "M" "G" "T" "P" "E".
+function text.rate(value, suffix, options) end
+---text.unit(quantity, value [, digits]) -> the unit that fits: give a column
+---the unit of its largest value. quantity: "duration", "bytes", "binary" or
+---"rate".
+function text.unit(quantity, value, digits) end
+end
+
+do
+---a timeline as frames. Times are ns since the trace began.
+---
+---  local opened = assert(trace.open "run.sqlite")
+---  local kernels = assert(opened:frame "kernels")
+---  print(opened:info().reader, #kernels > 0)     --> nsys  true
+---  opened:close()
+---@class llmprof.trace
+local trace = {}
+---trace.open(path [, cache]) -> trace | nil, message, code
+---cache: { folder, least (bytes: of smaller files nothing is kept), most (bytes
+---of all that is kept) }: columns that were kept there are used, and what is
+---loaded is kept there when the trace is closed
+---@return llmprof.trace.trace?
+function trace.open(path, cache) end
+---trace.operators(path) -> trace | nil, message, code: of a spool the units of
+---operators, which it leaves out when it is opened as another trace
+---@return llmprof.trace.trace?
+function trace.operators(path) end
+---trace.reader(path) -> name of the reader that claims the file ("nsys",
+---"spool", "torch", "ncu", "folded") | nil, message, code; true behind the name
+---where it holds a timeline
+function trace.reader(path) end
+---trace.hint(path) -> what to do about a file that could not be opened, in one
+---line; nil: nothing is known
+function trace.hint(path) end
+---@class llmprof.trace.trace
+local trace = {}
+---trace:save() -> true | nil, message, code: keep what is not in the cache yet;
+---closing does it, too, and says nothing when it cannot
+function trace:save() end
+---trace:info() -> { path, reader, schema, product, epoch (ns since 1970),
+---cached (true: its columns were in the cache), keeps (true: what is loaded of
+---it goes there) }; what the file does not say is
+---nil
+function trace:info() end
+---trace:devices() -> list of { id, name, chip, uuid, bus, memory (bytes),
+---bandwidth (bytes/s), clock (Hz), sm_count, l2 (bytes), compute }
+function trace:devices() end
+---trace:processes() -> list of { pid, name }, as far as tables are loaded
+function trace:processes() end
+---trace:threads() -> list of { pid, tid, name }, as far as tables are loaded
+function trace:threads() end
+---trace:has(table) -> were such events recorded; table is one of kernels,
+---copies, sets, graphs, api, ranges, samples, cpu_samples
+function trace:has(table) end
+---trace:with_details() -> details of kernels are wanted, too: read them with
+---the operations, where they are not loaded yet
+function trace:with_details() end
+---trace:knows(fact) -> can the trace say so; fact is one of calls (which
+---launched an operation), graph_nodes, host_memory (of copies), payloads (of
+---ranges), allocations, diagnostics
+function trace:knows(fact) end
+---trace:timeless() -> by table, as trace:has() names them, how many of its
+---events had no start or no end and were left out; 0 before they are loaded
+function trace:timeless() end
+---trace:diagnostics() -> list of { severity ("info", "warning" or "problem"),
+---text }: what the recorder noticed of itself
+function trace:diagnostics() end
+---trace:frame(name) -> frame | nil, message, code
+---
+---Frames of one name are views of one that lives as long as any of them: what
+---one has worked out the others have, and what is added to one is its own.
+function trace:frame(name) end
+---trace:renew(name): frames of this name that are asked for from here on share
+---nothing with those before, so that what they work out goes with them.
+function trace:renew(name) end
+---trace:steps(tags) -> frame of the ranges with one of these tags as the GPU
+---ran them, see llmprof_trace_steps | nil, message, code
+function trace:steps(tags) end
+---trace:label(frame, name, tags) -> frame with two more columns: `name`, the
+---tag, or the label given for it, of the innermost of those ranges around each
+---operation's launch, or from each range outwards, and `name`_range, that
+---range's row.
+function trace:label(frame, name, tags) end
+---trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
+---samples as a tree, see llmprof_trace_stack_tree | nil, message, code. least:
+---samples of what is there, 1 unless set; most: rows.
+function trace:stack_tree(frame, columns) end
+---trace:stack_functions(frame) -> frame of the functions on the stacks of CPU
+---samples, see llmprof_trace_stack_functions | nil, message, code
+function trace:stack_functions(frame) end
+---trace:label_spans(frame, name, spans) -> frame with two more columns: `name`,
+---the name of the span in which each operation starts, and `name`_range, the
+---span's number from 0. spans: list of { name, start, stop }, ns.
+function trace:label_spans(frame, name, spans) end
+---trace:write_folded(frame, path [, options]) -> { stacks, samples,
+---without_stack } of the CPU samples that were written as collapsed stacks |
+---nil, message, code. options: packed (boolean: as gzip)
+function trace:write_folded(frame, path, options) end
+---trace:perfetto(path [, options]) -> counts of what was written:
+---{ operations, ranges, calls, flows, lanes, long_names (of more than 8 KiB,
+---which were cut) } | nil, message, code
+---options: packed (boolean: as gzip), windows (list of { first, last }, ns
+---since the session started, in order: only what lies there)
+function trace:perfetto(path, options) end
+---trace:sqlite(path) -> counts of what was written, in the schema of nsys:
+---{ operations, ranges, calls } | nil, message, code
+function trace:sqlite(path) end
+end
+
+do
+---what this build is; fields, no functions.
+---
+---  print(version.version:match "^%d+%.%d+%.%d+$" ~= nil)  --> true
+---@class llmprof.version
+local version = {}
+---version.version: "1.2.3"
+version.version = nil
+---version.compiler: its name and version
+version.compiler = nil
+---version.nvtx: boolean, whether NVTX was there to build with
+version.nvtx = nil
+end
+
+do
+---YAML text and Lua values.
+---
+---  local preset = assert(yaml.decode "trace: [cuda, nvtx]")
+---  print(preset.trace[2])                        --> nvtx
+---  io.write(yaml.encode(yaml.ordered({ b = 1, a = 2 }, { "b" })))
+---@class llmprof.yaml
+local yaml = {}
+---yaml.null: what null is in a table
+yaml.null = nil
+---yaml.list([t]) -> t, marked as a list, which an empty table is not
+function yaml.list(t) end
+---yaml.ordered(t, keys) -> t, whose keys are written in that order first
+function yaml.ordered(t, keys) end
+---yaml.decode(text [, options]) -> value | nil, message, code
+---options: name (in messages, "yaml"), max_depth, max_size, max_nodes
+function yaml.decode(text, options) end
+---yaml.load(path [, options]) -> value | nil, message, code
+function yaml.load(path, options) end
+---yaml.encode(value) -> text | nil, message, code
+function yaml.encode(value) end
+---yaml.encode_line(value) -> text | nil, message, code: in flow style, to stand
+---behind "key: "
+function yaml.encode_line(value) end
+end
 
 ---@class llmprof.Config
 ---@field cache llmprof.Config.cache Keys cache.*

@@ -1,6 +1,6 @@
--- Do the annotations in lua/llmprof/meta.lua have every configuration key and
--- every field of results.json? Run by llmprof exec, in the source tree; --update
--- writes them.
+-- Do the annotations in lua/llmprof/meta.lua have every configuration key, every field of
+-- results.json and what the comments in core/lua say of the modules? Run by llmprof exec, in the
+-- source tree; --update writes them.
 local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -149,6 +149,160 @@ local function results_classes()
 end
 
 
+-- ---- modules written in C ----
+
+-- The comment of a function or method begins with its call, that of a file with the module's
+-- name. Methods are of the module in whose file they are; what has no file of its own is of
+-- frames.
+
+local MODULES = "core/lua/modules.c"
+
+
+local function module_names()
+  local names, set = {}, {}
+  local list = assert(fs.read(MODULES)):match "#define MODULES%(X%)(.-)\n\n"
+  for name in list:gmatch "X%(([%l_]+)%)" do names[#names + 1], set[name] = name, true end
+  return names, set
+end
+
+
+-- The lines of a comment, without what marks it.
+local function comment_lines(comment)
+  local lines = {}
+  for line in (comment .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = line:gsub("^ %*", ""):gsub("^ ", ""):gsub("%s+$", "")
+  end
+  return lines
+end
+
+
+-- Parameters as Lua names: of an option without brackets, of a table or a literal what it is.
+local function parameters(call)
+  local inner = call:match "^[^({]*%((.*)%)$"
+  if not inner then return call:find "{" and "options" or "" end
+  local list, seen = {}, {}
+  inner = inner:gsub("%b{}", "columns"):gsub("[%[%]]", " "):gsub('"[^"]*"%s*|?', "value ")
+  for word in inner:gmatch "[^,|=%d]+" do
+    local name = word:match "^%s*([%a_][%w_]*)" or word:match "%.%.%." or nil
+    name = ({ ["end"] = "to", ["function"] = "f" })[name] or name
+    if name and not seen[name] then list[#list + 1], seen[name] = name, true end
+  end
+  return table.concat(list, ", ")
+end
+
+
+-- The call that a line begins with: object, "." or ":", name, and all of it with what it takes.
+local function call_of(line)
+  local object, dot, name, at = line:match "^([%l_%d]+)([.:])([%l_%d]+)%s?()[({:]"
+  if not object or object == "llmprof" then return nil end
+  local taken = line:match("^%b()", at) or line:match("^%b{}", at) or line:match("^%(.*", at) or ""
+  return { object = object, dot = dot, name = name, is_field = line:sub(at, at) == ":",
+    call = line:sub(1, at - 1) .. taken }
+end
+
+
+-- Adds what a comment says of functions and methods; returns the lines before the first.
+local function read_comment(into, comment)
+  local about, last = {}, nil
+  for _, line in ipairs(comment_lines(comment)) do
+    local call = call_of(line)
+    if call then
+      into[#into + 1], last = call, call
+      call.text = { line }
+    else
+      table.insert(last and last.text or about, line)
+    end
+  end
+  return about
+end
+
+
+-- By module: { about (lines), entries }.
+local function read_modules()
+  local names, is_module = module_names()
+  local modules = {}
+  for _, name in ipairs(names) do modules[name] = { entries = {} } end
+  for _, file in ipairs(assert(fs.list "core/lua")) do
+    local base, found = file:match "^(.*)%.c$", {}
+    for comment in (base and assert(fs.read("core/lua/" .. file)) or ""):gmatch "/%*(.-)%*/" do
+      local about = read_comment(found, comment)
+      local named = about[1] and about[1]:match "^llmprof%.([%l_]+): "
+      if named then
+        about[1] = about[1]:gsub("^llmprof%.[%l_]+: ", "")
+        while about[#about] == "" do about[#about] = nil end
+        modules[named].about = about
+      end
+    end
+    local own = is_module[base] and base or "frame"
+    for _, entry in ipairs(found) do
+      local module = entry.dot == "." and entry.object or own
+      if modules[module] then table.insert(modules[module].entries, entry) end
+    end
+  end
+  return names, modules
+end
+
+
+local function add_doc(out, lines)
+  for _, line in ipairs(lines) do out[#out + 1] = ("---%s"):format(line) end
+end
+
+
+-- A multi-line call has its parameters on more lines than one.
+local function whole_call(entry)
+  local text = table.concat(entry.text, " ")
+  local call = text:match("^[^({]*%b()") or text:match("^[^({]*%b{}")
+  return call or entry.call
+end
+
+
+local function add_entry(out, entry, classes, prefix)
+  add_doc(out, entry.text)
+  if entry.is_field then
+    out[#out + 1] = ("%s.%s = nil"):format(entry.object, entry.name)
+    return
+  end
+  local returned = table.concat(entry.text, " "):match "%-> ([%l_]+)"
+  if classes[returned] then
+    out[#out + 1] = ("---@return %s.%s?"):format(prefix, returned)
+  end
+  out[#out + 1] = ("function %s%s%s(%s) end"):format(entry.object, entry.dot, entry.name,
+    parameters(whole_call(entry)))
+end
+
+
+-- A module: its functions, then the methods of what they give, by object.
+local function module_text(name, module)
+  local prefix, objects, classes = "llmprof." .. name, {}, {}
+  local out = { "do" }
+  add_doc(out, assert(module.about, "core/lua: nothing says what llmprof." .. name .. " is"))
+  out[#out + 1] = ("---@class %s\nlocal %s = {}"):format(prefix, name)
+  for _, entry in ipairs(module.entries) do
+    if entry.dot == ":" and not classes[entry.object] then
+      objects[#objects + 1], classes[entry.object] = entry.object, {}
+    end
+    if entry.dot == ":" then table.insert(classes[entry.object], entry) end
+  end
+  for _, entry in ipairs(module.entries) do
+    if entry.dot == "." then add_entry(out, entry, classes, prefix) end
+  end
+  for _, object in ipairs(objects) do
+    out[#out + 1] = ("---@class %s.%s\nlocal %s = {}"):format(prefix, object, object)
+    for _, entry in ipairs(classes[object]) do add_entry(out, entry, classes, prefix) end
+  end
+  out[#out + 1] = "end\n"
+  return table.concat(out, "\n")
+end
+
+
+local function modules_text()
+  local names, modules = read_modules()
+  local out = {}
+  for i, name in ipairs(names) do out[i] = module_text(name, modules[name]) end
+  return table.concat(out, "\n")
+end
+
+
 -- ---- the page ----
 
 local function text_of(...)
@@ -164,11 +318,11 @@ end
 
 local page = assert(fs.read(PAGE))
 local _, last = page:find(MARK, 1, true)
-local wanted = page:sub(1, last) .. text_of(config_classes(), results_classes())
-  .. "\nreturn recipe\n"
+local wanted = page:sub(1, last) .. modules_text() .. "\n"
+  .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
 if page == wanted then return 0 end
 if ... ~= "--update" then
-  io.stderr:write(PAGE, " is not what ", SCHEMA, " and the program's keys say: ",
+  io.stderr:write(PAGE, " is not what ", SCHEMA, ", core/lua and the program's keys say: ",
     "llmprof exec tests/lint/meta.lua --update\n")
   return 1
 end

@@ -10,6 +10,7 @@ local FOLDER = "docs/"
 -- function of llmprof.query.reference makes the page, of which JSON file.
 function manual.topics()
   local topics = { { name = "keys", title = "Configuration keys", kind = "keys" },
+    { name = "modules", title = "Lua modules written in C", kind = "modules" },
     { name = "columns", title = "Columns of tables", kind = "columns" } }
   for _, path in ipairs(resources.list(FOLDER)) do
     local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
@@ -26,7 +27,7 @@ function manual.topics()
 end
 
 
--- The Markdown of a topic, or nil.
+-- The Markdown of a topic, or of a module that is written in C, or nil.
 function manual.page(name)
   for _, topic in ipairs(manual.topics()) do
     if topic.name == name:lower() then
@@ -34,7 +35,7 @@ function manual.page(name)
         or require("llmprof.query.reference")[topic.kind](topic.schema)
     end
   end
-  return nil
+  return require("llmprof.query.reference").module(name)
 end
 
 

@@ -1,5 +1,6 @@
 -- Pages of the manual that are made when they are asked for: the fields of a JSON file, from
--- its schema in docs/, the configuration keys, and the columns of tables.
+-- its schema in docs/, the configuration keys, the columns of tables, and the modules that are
+-- written in C, from the annotations for editors.
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
 local meanings = require "llmprof.report.meanings"
@@ -172,6 +173,104 @@ function reference.columns()
     end
   end
   return table.concat(lines, "\n") .. "\n"
+end
+
+
+-- ---- modules written in C ----
+
+local ANNOTATIONS = "lua/llmprof/meta.lua"
+
+
+-- By name what the annotations say of a module: about (a list of lines) and entries, a list of
+-- such lists, each of a function or method. Second: the names, sorted.
+local function annotated()
+  local modules, names, current, said = {}, {}, nil, {}
+  for line in resources.get(ANNOTATIONS):match "\n%-%- %-%-%-%- generated.*":gmatch "[^\n]*" do
+    local text, class = line:match "^%-%-%-([^@].*)", line:match "^%-%-%-@class llmprof%.([%l_]+)$"
+    if text or line == "---" then
+      said[#said + 1] = text or ""
+    elseif class and #said > 0 then
+      current, names[#names + 1] = { about = said, entries = {} }, class
+      modules[class], said = current, {}
+    elseif line:find "^function " or line:find "^[%l_]+%.[%l_]+ = nil$" then
+      while said[#said] == "" do said[#said] = nil end
+      if said[2] == "" then table.remove(said, 2) end
+      table.insert(current.entries, said)
+      said = {}
+    end
+  end
+  table.sort(names)
+  return modules, names
+end
+
+
+-- The names of the modules, sorted.
+function reference.module_names()
+  return select(2, annotated())
+end
+
+
+local function sentence(text)
+  return (text:gsub("^%l", string.upper))
+end
+
+
+-- Lines of text as paragraphs, and what is indented as code; returns the code, too.
+local function prose(lines)
+  local out, shown, closed = {}, {}, false
+  for _, line in ipairs(lines) do
+    local example = line:match "^  (.*)"
+    if example and #shown == 0 then out[#out + 1] = "```lua" end
+    if not example and #shown > 0 and not closed then
+      out[#out + 1], closed = "```", true
+    end
+    if example then shown[#shown + 1] = example end
+    out[#out + 1] = example or line
+  end
+  if #shown > 0 and not closed then out[#out + 1] = "```" end
+  return table.concat(out, "\n"), table.concat(shown, "\n")
+end
+
+
+local function module_page(name, module)
+  local out = { ("# llmprof.%s\n\n%s\n"):format(name, sentence((prose(module.about)))) }
+  local lines = {}
+  for _, entry in ipairs(module.entries) do
+    lines[#lines + 1] = table.concat(entry, "\n    "):gsub("\n +\n", "\n\n")
+  end
+  if #lines > 0 then out[2] = ("```\n%s\n```\n"):format(table.concat(lines, "\n")) end
+  return table.concat(out, "\n")
+end
+
+
+-- The Markdown page of a module that is written in C, by its name with or without "llmprof.",
+-- and its example; nil where there is none of that name.
+function reference.module(name)
+  name = name:gsub("^llmprof%.", "")
+  local module = annotated()[name]
+  if not module then return nil end
+  return module_page(name, module), select(2, prose(module.about))
+end
+
+
+-- The Markdown page of all of them.
+function reference.modules()
+  local modules, names = annotated()
+  local out = { [[
+# Lua modules written in C
+
+What a recipe, a script or the prompt gets by `require "llmprof.NAME"`. Each example takes the
+module as a local of its name; `-->` is what a line prints. Arguments in brackets may be left out.
+Wrong arguments raise. Where the world fails (a file, a program, a broken input) a function
+returns nil, a message and a code: busy, denied, empty, interrupted, io, limit, nomem, notfound,
+range, syntax, truncated or unsupported; `assert` raises the message. What computes on frames
+raises its failures. Times are ns and sizes bytes unless a name says otherwise. What was opened has
+`close()` and can be a variable with `<close>`.
+]] }
+  for _, name in ipairs(names) do
+    out[#out + 1] = (module_page(name, modules[name]):gsub("^#", "##"))
+  end
+  return table.concat(out, "\n")
 end
 
 

@@ -6,6 +6,7 @@ local manual = lazy "llmprof.query.manual"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
+local reference = lazy "llmprof.query.reference"
 local term = require "llmprof.io.terminal"
 
 local command = {
@@ -21,6 +22,7 @@ local command = {
 local function unknown(name)
   local known = commands.names()
   for _, topic in ipairs(manual.topics()) do known[#known + 1] = topic.name end
+  for _, module in ipairs(reference.module_names()) do known[#known + 1] = module end
   errors.raise("usage", ("no command or topic '%s'%s"):format(name,
     nearest.suggestion(name, known)), { hint = "llmprof help lists them" })
 end

@@ -5,7 +5,9 @@ local fields = require "llmprof.query.session.fields"
 local globals = require("llmprof.query.session").globals
 local methods = require("llmprof.query.session").methods
 local nearest = require "llmprof.tables.suggest"
+local plain = require "llmprof.report.plain"
 local query = require "llmprof.query"
+local reference = require "llmprof.query.reference"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 
@@ -28,8 +30,8 @@ local function overview(offered)
     if offered[global[1]] then rows[#rows + 1] = global end
   end
   return list_table({ "global", "what it is" }, rows)
-    .. '\nhelp "methods" lists what frames do, help(kernels) their columns; help "where" says '
-    .. "more of one.\n"
+    .. '\nhelp "methods" lists what frames do, help(kernels) their columns, help "spawn" a '
+    .. 'module;\nhelp "where" says more of one.\n'
 end
 
 
@@ -100,9 +102,28 @@ local function unknown(name, offered)
     for _, entry in ipairs(list) do known[#known + 1] = entry[1]:match "[^.]*$" end
   end
   for global in pairs(offered) do known[#known + 1] = global end
+  table.move(reference.module_names(), 1, #reference.module_names(), #known + 1, known)
   errors.raise("usage",
     ("help: nothing about '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "help() lists the globals, help \"methods\" the methods" })
+end
+
+
+-- What require "llmprof.NAME" gives; where the name is something else as well, that there is.
+local function about_module(name, is_other)
+  local page = reference.module(name)
+  if not page then return nil end
+  return is_other and ('module: help(require "llmprof.%s")\n'):format(name)
+    or plain.render(page, tostring)
+end
+
+
+-- The name of a module that is loaded, by what it is.
+local function module_of(value)
+  for _, name in ipairs(reference.module_names()) do
+    if rawequal(package.loaded["llmprof." .. name], value) then return name end
+  end
+  return nil
 end
 
 
@@ -116,6 +137,7 @@ local function about_name(name, offered)
   end
   said[#said + 1] = about_column(name)
   if columns.aliases[name] then said[#said + 1] = about_column(columns.aliases[name]) end
+  said[#said + 1] = about_module(name, table.concat(said) ~= "")
   local text = table.concat(said)
   return text ~= "" and text or unknown(name, offered)
 end
@@ -125,8 +147,9 @@ local function about(x, opened, offered)
   if x == nil then return overview(offered) end
   if type(x) == "string" then return about_name(x, offered) end
   if query.is(x) then return about_frame(x, opened) end
-  local global = name_of(x, opened)
-  return global and about_name(global, offered) or ("a %s\n"):format(type(x))
+  local global, module = name_of(x, opened), module_of(x)
+  return global and about_name(global, offered) or module and about_module(module)
+    or ("a %s\n"):format(type(x))
 end
 
 
