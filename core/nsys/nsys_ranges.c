@@ -1,7 +1,9 @@
 /* NVTX ranges of an export. Domain and category names are events themselves
  * and may come after the ranges that use them: ranges first keep nsys's
  * numbers, and get their names when the table is through. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "nsys/nsys_internal.h"
@@ -66,7 +68,8 @@ typedef struct range_loader {
   nsys_export *export;
   llmprof_builder *builder;
   nsys_payloads payloads;
-  llmprof_intern scopes; /* of scope */
+  llmprof_intern scopes; /* of scope, those that have names */
+  llmprof_intern used;   /* of scope, domains of ranges */
   uint32_t *scope_names; /* by scope id */
   size_t scope_names_cap;
 } range_loader;
@@ -80,23 +83,39 @@ static bool event_text(const range_loader *l, const llmprof_scan *scan,
          llmprof_nsys_text(l->builder, scan, NVTX_TEXT, text);
 }
 
-/* A domain or category was named; the first name counts. */
+/* The first name of a domain or category counts. */
+static bool keep_name(range_loader *l, const scope *named, uint32_t text) {
+  size_t before = l->scopes.count;
+  uint32_t id;
+  if (!llmprof_intern_add(&l->scopes, named, &id) ||
+      !llmprof_grow(&l->scope_names, &l->scope_names_cap, id + (size_t)1,
+                    sizeof *l->scope_names))
+    return false;
+  if (l->scopes.count > before) l->scope_names[id] = text;
+  return true;
+}
+
 static bool name_scope(range_loader *l, const llmprof_scan *scan,
                        const int64_t *values) {
   scope named = {.domain = llmprof_u32(values[NVTX_DOMAIN]),
                  .category = values[NVTX_TYPE] == EVENT_CATEGORY
                                  ? llmprof_u32(values[NVTX_CATEGORY])
                                  : LLMPROF_NONE};
-  uint32_t id, text;
-  size_t before = l->scopes.count;
-  if (!llmprof_nsys_process(l->builder, values[NVTX_THREAD], &named.process) ||
-      !event_text(l, scan, values, &text) ||
-      !llmprof_intern_add(&l->scopes, &named, &id) ||
-      !llmprof_grow(&l->scope_names, &l->scope_names_cap, id + (size_t)1,
-                    sizeof *l->scope_names))
-    return false;
-  if (l->scopes.count > before) l->scope_names[id] = text;
-  return true;
+  uint32_t text;
+  return llmprof_nsys_process(l->builder, values[NVTX_THREAD],
+                              &named.process) &&
+         event_text(l, scan, values, &text) && keep_name(l, &named, text);
+}
+
+/* Remember the domain of a range, but the default one. */
+static bool use_domain(range_loader *l, const int64_t *values) {
+  scope used = {.domain = llmprof_u32(values[NVTX_DOMAIN]),
+                .category = LLMPROF_NONE};
+  uint32_t id;
+  return !used.domain || used.domain == LLMPROF_NONE ||
+         (llmprof_nsys_process(l->builder, values[NVTX_THREAD],
+                               &used.process) &&
+          llmprof_intern_add(&l->used, &used, &id));
 }
 
 static int64_t integer_payload(const int64_t *values) {
@@ -145,7 +164,7 @@ static bool add_range(range_loader *l, const llmprof_scan *scan,
                            &row.thread) ||
       !llmprof_nsys_thread(l->export, l->builder, values[NVTX_END_THREAD],
                            &row.end_thread) ||
-      !event_text(l, scan, values, &row.text))
+      !event_text(l, scan, values, &row.text) || !use_domain(l, values))
     return llmprof_fail_nomem(err);
   read_payload(l, scan, &row);
   return llmprof_builder_add_range(l->builder, &row, err);
@@ -190,6 +209,21 @@ static uint32_t scope_name(const range_loader *l, uint32_t process,
   return id == UINT32_MAX ? LLMPROF_NO_STRING : l->scope_names[id];
 }
 
+/* Domains but the default one that nobody named are called by their numbers:
+ * without a name their ranges would be of the default one. */
+static bool name_unnamed(range_loader *l) {
+  char name[32];
+  for (uint32_t i = 0; i < l->used.count; i++) {
+    const scope *used = llmprof_intern_get(&l->used, i);
+    uint32_t text;
+    int size = snprintf(name, sizeof name, "domain %" PRIu32, used->domain);
+    if (!llmprof_builder_text(l->builder, name, (size_t)size, &text) ||
+        !keep_name(l, used, text))
+      return false;
+  }
+  return true;
+}
+
 static void name_range(void *user, uint32_t process, uint32_t *domain,
                        uint32_t *category) {
   const range_loader *l = user;
@@ -213,17 +247,21 @@ static bool load(range_loader *l, llmprof_error *err) {
     return false;
   bool ok = !scan || scan_events(l, scan, err);
   llmprof_scan_close(scan);
-  if (ok) llmprof_builder_name_scopes(l->builder, name_range, l);
-  return ok;
+  if (!ok) return false;
+  if (!name_unnamed(l)) return llmprof_fail_nomem(err);
+  llmprof_builder_name_scopes(l->builder, name_range, l);
+  return true;
 }
 
 bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
                               llmprof_error *err) {
   range_loader l = {.export = export, .builder = builder};
   llmprof_intern_init(&l.scopes, sizeof(scope));
+  llmprof_intern_init(&l.used, sizeof(scope));
   bool ok = load(&l, err);
   nsys_payloads_free(&l.payloads);
   llmprof_intern_free(&l.scopes);
+  llmprof_intern_free(&l.used);
   llmprof_free(l.scope_names);
   return ok;
 }

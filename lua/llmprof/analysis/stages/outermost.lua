@@ -81,8 +81,10 @@ local function main_domain(domains)
 end
 
 
--- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders.
-local OF_PYTORCH = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader" }
+-- What PyTorch marks of its own: compiled graphs, collectives, optimizers, data loaders; and
+-- NCCL its calls, whose domain has no name in some exports.
+local OF_LIBRARIES = { "^## ", "^nccl:", "^gloo:", "^Optimizer%.", "^enumerate%(DataLoader",
+  "^nccl%u" }
 
 local function is_engines(tag)
   for _, engine in ipairs(engines.all()) do
@@ -92,9 +94,9 @@ local function is_engines(tag)
 end
 
 
--- Is a tag one of a step, an operator, a module, or PyTorch's own?
+-- Is a tag one of a step, an operator, a module, or a library's own?
 local function is_no_stage(tag)
-  for _, pattern in ipairs(OF_PYTORCH) do
+  for _, pattern in ipairs(OF_LIBRARIES) do
     if tag:find(pattern) then return true end
   end
   return is_engines(tag) or range_name.read_text(tag) ~= nil

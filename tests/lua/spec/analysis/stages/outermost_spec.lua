@@ -123,6 +123,17 @@ kernel 1640 2140 call=4 step()
     end)
   end)
 
+  it("takes no domain without a name for the default one, and no call of NCCL for a stage",
+    function()
+      local ranges = trace_file.open("tests/fixtures/two_gpus/run.sqlite"):frame "ranges"
+      assert.same({ "domain 1", "domain 1:ncclAllGather", 4 }, (function()
+        local own = ranges:where { text = "ncclAllGather" }
+        return { own:get(1, "domain"), own:get(1, "tag"), #own }
+      end)())
+      assert.same({}, stages_of "two_gpus/run.sqlite")
+      assert.same({}, outermost.stages(timeline.of("range 0 9 ncclAllReduce\n")))
+    end)
+
   it("finds none where there are no ranges", function()
     assert.same({}, stages_of "odd/no_nvtx.sqlite")
   end)
