@@ -23,6 +23,10 @@ function step.run(ctx)
     #metrics.repeats == 1 and "" or "s") end
   ctx.lack("the workload's own numbers", message,
     "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
+  -- broken ones are said of every run
+  if not ctx.run:has(layout.workload.metrics) then
+    ctx.run:add_partial("nothing was measured: capture=none, and " .. message)
+  end
   return "no numbers: " .. message
 end
 

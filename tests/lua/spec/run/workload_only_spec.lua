@@ -49,9 +49,15 @@ describe("capture=none", function()
     assert.equal(2, made:json("results.json").repeats.count)
   end)
 
-  it("says that a workload wrote nothing", function()
-    local made = live.run({ "capture=none" }, { STANDIN_WORKLOAD = "mute" })
-    assert.equal("no numbers: it wrote no metrics.json", made:step("alone").note)
+  it("says that a workload wrote nothing, and fails with --strict", function()
+    for _, strict in ipairs { false, true } do
+      local made = live.run({ "capture=none", strict and "--strict" or nil },
+        { STANDIN_WORKLOAD = "mute" })
+      assert.equal("no numbers: it wrote no metrics.json", made:step("alone").note)
+      assert.equal(strict and 1 or 0, made.code, made.output)
+      assert.matches("llmprof: nothing was measured: capture=none, and it wrote no metrics.json",
+        made.output, 1, true)
+    end
   end)
 
   it("is kept when the run is continued", function()
