@@ -11,7 +11,6 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.compare.sweep.grid"
-local help = require "llmprof.cli.help"
 local options = require "llmprof.cli.options"
 local parse = require "transcript.parse"
 local recipe = require "llmprof.recipe"
@@ -79,7 +78,7 @@ local function check_words(words, folder)
     end
     return
   end
-  local given, rest = options.parse(help.options(command), words)
+  local given, rest = options.parse(commands.options_of(command), words)
   if command.completes == "recipe" and #rest > 0 and not given.help then
     check_settings(rest, folder, name == "sweep")
   end

@@ -43,7 +43,7 @@ for word in require lazy; do
   planted layers lua/llmprof/io/files.lua "local up = $word \"llmprof.analysis.stages.find\"" \
     "llmprof.analysis.stages.find: 'io' may not use 'analysis'"
 done
-planted layout lua/llmprof/cli/help.lua 'local trace = folder .. "/nsys/run.sqlite"' \
+planted layout lua/llmprof/cli/commands.lua 'local trace = folder .. "/nsys/run.sqlite"' \
   "'nsys/run.sqlite' is for bundle/layout.lua"
 planted words core/text/path.c 'static int row_crew;' "row_crew: 'crew' is a word that is gone"
 planted door lua/llmprof/analysis/stages/find.lua 'print "here"' "prints past llmprof.io.output"

@@ -129,12 +129,12 @@ class Twins(support.Case):
     def test_the_cache_is_whole_whoever_writes_it(self):
         script = self.top / "cache.lua"
         script.write_text("""
-            local cache = require "llmprof.nvidia.ncu.metric_cache"
+            local cost = require "llmprof.run.capture.ncu_cost"
             local names = {}
             for i = 1, 2000 do names["sm__metric_" .. i] = true end
             for _ = 1, 30 do
-              cache.save("2025.3.1", "GH100", names)
-              local kept = assert(cache.load("2025.3.1", "GH100"))
+              cost.save_metrics("2025.3.1", "GH100", names)
+              local kept = assert(cost.load_metrics("2025.3.1", "GH100"))
               for name in pairs(names) do assert(kept[name], name) end
             end""")
         for result in self.together(*[["exec", script]] * 3):

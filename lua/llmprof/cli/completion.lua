@@ -12,7 +12,6 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local help = require "llmprof.cli.help"
 local manual = require "llmprof.query.manual"
 local recipe = require "llmprof.recipe"
 local sections = require "llmprof.report.sections"
@@ -286,7 +285,7 @@ function completion.candidates(words)
   end
   local command, taken = command_of(words[1])
   if not command then return list end
-  local spec = help.options(command)
+  local spec = commands.options_of(command)
   local before = table.move(words, taken + 1, #words - 1, 1, {})
   local plain, pending = split_words(spec, before)
   local name = typed:match "^(%-%-[^=]+)="

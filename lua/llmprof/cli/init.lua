@@ -5,7 +5,6 @@ local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local help = require "llmprof.cli.help"
 local lazy = require "llmprof.io.lazy"
 local limits = require "llmprof.process.limits"
 local nearest = require "llmprof.tables.suggest"
@@ -31,9 +30,9 @@ local function run_command(name, argv)
   local command = commands.load(name)
   running = command
   if command.raw then return command.run(argv) end
-  local given, words = options.parse(help.options(command), argv)
+  local given, words = options.parse(commands.options_of(command), argv)
   if given.help then
-    out.write(help.of_command(command, words))
+    out.write(commands.help_of(command, words))
     return 0
   end
   return command.run(given, words)
@@ -62,10 +61,10 @@ end
 local function dispatch(argv)
   local first = argv[1]
   if first == nil then
-    out.warn(help.general())
+    out.warn(commands.general_help())
     return errors.status.usage
   elseif first == "--help" or first == "-h" then
-    out.write(help.general())
+    out.write(commands.general_help())
     return 0
   elseif first == "--version" or first == "-V" then
     return commands.load("version").run({}, table.move(argv, 2, #argv, 1, {}))

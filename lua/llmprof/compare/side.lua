@@ -1,21 +1,80 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, or several
 -- runs of the same thing, by the name that it was called on the command line.
+local analysis = require "llmprof.analysis"
 local artifacts = require "llmprof.bundle.artifacts"
-local trace_results = require "llmprof.compare.trace_results"
 local baselines = require "llmprof.compare.baselines"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local command_line = require "llmprof.process.command_line"
 local config = require "llmprof.recipe.config"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local interrupt = require "llmprof.interrupt"
+local kernels = require "llmprof.analysis.kernels.table"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.tables.suggest"
+local outermost = require "llmprof.analysis.stages.outermost"
+local process_pool = require "llmprof.process.pool"
 local recorded = require "llmprof.run.capture.recorded"
 local reports = require "llmprof.run.reports"
 local results_file = require "llmprof.bundle.results_file"
+local stages = require "llmprof.analysis.stages.find"
+local trace_file = require "llmprof.trace.file"
 local yaml = require "llmprof.yaml"
 
 local side = {}
+
+-- ---- a trace ----
+
+-- A trace without a bundle, analysed on the fly: its stages are its outermost
+-- ranges; without any, prefill and decode as far as they can be inferred, else the
+-- whole run.
+
+-- For process_pool.map. Tests change these.
+side.shares = { least = 64 << 20, weight = 1.5 }
+
+
+local function results_of(trace, path)
+  local found = stages.find(trace, outermost.or_inferred(trace), "auto")
+  if #found.instances == 0 then
+    errors.raise("nothing", path .. ": no GPU operation and no NVTX range: nothing to compare")
+  end
+  local list, info = kernels.list(trace, found), trace:info()
+  breakdown.categorize(list)
+  return analysis.results { run_id = path:match "([^/]+)$", recipe = "none", model = {},
+    source = { timeline = { from = "trace", file = path, export_schema = info.schema,
+      export_product = info.product } },
+    trace = trace, found = found, kernels = list, gpu = {} }
+end
+
+
+-- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
+-- before another trace is read.
+function side.trace_results(path)
+  local trace = trace_file.open_whole(path)
+  local results = results_of(trace, path)
+  trace:close()
+  interrupt.collect()
+  return results
+end
+
+
+-- A function from a path to results, for these paths above all, which are analysed by several
+-- processes. What is asked for twice is the same table.
+function side.read_traces(paths)
+  local made = {}
+  local read = process_pool.map(process_pool.sizes(paths), side.shares, function(number)
+    local ok, results = errors.call(side.trace_results, paths[number])
+    if not ok and errors.is_interrupt(results) then error(results, 0) end
+    return ok and results or nil
+  end)
+  for number, results in pairs(read) do made[paths[number]] = results end
+  return function(path)
+    made[path] = made[path] or side.trace_results(path)
+    return made[path]
+  end
+end
+
 
 -- Bytes of a config.yaml, which llmprof wrote.
 local MOST_CONFIG = 16 << 20
@@ -286,7 +345,7 @@ end
 -- (those of its runs without profiler, maybe none), trace (path of the export or nil)
 -- }.
 function side.open(word, root)
-  return open(word, root, trace_results.results)
+  return open(word, root, side.trace_results)
 end
 
 
@@ -304,7 +363,7 @@ end
 -- same thing are taken to differ by (nil: that of llmprof.compare.verdict). Traces are analysed
 -- beside each other.
 function side.open_all(words, root, assumed)
-  local analyse, list = trace_results.read_all(traces_of(words)), {}
+  local analyse, list = side.read_traces(traces_of(words)), {}
   for i, word in ipairs(words) do
     list[i] = open(word, root, analyse)
     list[i].assumed = assumed

@@ -1,9 +1,8 @@
 -- Hugging Face config.json of a causal decoder -> a description as
--- llmprof.model reads it. llmprof.model.families knows how families differ,
+-- llmprof.model reads it. llmprof.model.huggingface knows how families differ,
 -- llmprof.model.quantisation what their weights are stored in.
 local decoder = require "llmprof.model.decoder"
 local errors = require "llmprof.process.errors"
-local families = require("llmprof.model.families").known
 local json = require "llmprof.json"
 local nearest = require "llmprof.tables.suggest"
 local quantisation = require "llmprof.model.quantisation"
@@ -11,6 +10,268 @@ local schema = require "llmprof.model.schema"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
 local huggingface = {}
+
+-- ---- families ----
+
+-- Families of Hugging Face models, by model_type: what they do not write down in
+-- config.json, or call by another name than llmprof.model.decoder does.
+--
+--   set       fixed fields
+--   copy      lists of more fields of the same name
+--   from      field -> key of config.json
+--   default   what the family's code takes where the file is silent
+--   only      key -> the one value that is known here
+--   finish    function(made, value, bad): sets what takes more than a name. made:
+--             the decoder so far, whose fields fit; value(key, kind, otherwise): of
+--             config.json, of a kind of llmprof.model.schema, missing where it is
+--             absent and nothing else is taken; bad(key, message) raises
+--   encoders  function(value) -> list for llmprof.model.encoder
+
+local LATENT = { "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+  "v_head_dim" }
+
+local EXPERT_FIELDS = { "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+  "n_shared_experts", "first_k_dense_replace" }
+
+local BIASES = { qkv_bias = "attention_bias", o_bias = "attention_bias" }
+
+
+local function merged(...)
+  local made = {}
+  for _, fields in ipairs { ... } do
+    for key, value in pairs(fields) do made[key] = value end
+  end
+  return made
+end
+
+
+-- A list of `count` entries, kind(i) each, i from 0.
+local function per_layer(count, kind)
+  local list = {}
+  for i = 0, count - 1 do list[i + 1] = kind(i) end
+  return list
+end
+
+
+-- ---- attention alone ----
+
+local known = {
+  llama = { from = merged(BIASES, { mlp_bias = "mlp_bias" }) },
+  mistral = { from = { sliding_window = "sliding_window" } },
+  qwen2 = { set = { qkv_bias = true }, only = { use_sliding_window = false } },
+  qwen3 = { set = { qk_norm = true }, only = { use_sliding_window = false }, from = BIASES },
+  gemma = { default = { tie_word_embeddings = true } },
+  gemma2 = { default = { tie_word_embeddings = true },
+    set = { norms_per_layer = 4, sliding_window_pattern = 2 },
+    from = { sliding_window = "sliding_window" } },
+  gemma3_text = { default = { tie_word_embeddings = true, sliding_window_pattern = 6 },
+    set = { norms_per_layer = 4, qk_norm = true },
+    from = { sliding_window = "sliding_window",
+      sliding_window_pattern = "sliding_window_pattern" } },
+  glm = { from = { qkv_bias = "attention_bias" } },
+  glm4 = { set = { norms_per_layer = 4 }, from = { qkv_bias = "attention_bias" } },
+  phi = { set = { norm = "layer", norms_per_layer = 1, gated = false, qkv_bias = true,
+    o_bias = true, mlp_bias = true, lm_head_bias = true }, only = { qk_layernorm = false } },
+  phi3 = { from = { sliding_window = "sliding_window" } },
+}
+
+
+-- ---- experts ----
+
+local deepseek = { copy = { EXPERT_FIELDS, LATENT }, from = BIASES, only = { moe_layer_freq = 1 } }
+
+local deepseek_v3 = merged(deepseek, { set = { router_bias = true } })
+
+known.deepseek_v2, known.deepseek_v3, known.kimi_k2 = deepseek, deepseek_v3, deepseek_v3
+
+known.glm4_moe_lite = deepseek_v3
+
+known.glm4_moe = { copy = { EXPERT_FIELDS }, set = { router_bias = true },
+  from = { qkv_bias = "attention_bias", qk_norm = "use_qk_norm" } }
+
+known.mixtral = { from = { n_routed_experts = "num_local_experts",
+  num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "intermediate_size",
+  sliding_window = "sliding_window" } }
+
+local qwen_experts = { n_routed_experts = "num_experts",
+  num_experts_per_tok = "num_experts_per_tok", moe_intermediate_size = "moe_intermediate_size" }
+
+known.qwen2_moe = { set = { qkv_bias = true, shared_expert_gate = true },
+  from = merged(qwen_experts,
+    { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
+  only = { use_sliding_window = false, decoder_sparse_step = 1 } }
+
+known.qwen3_moe = { set = { qk_norm = true }, from = qwen_experts,
+  only = { use_sliding_window = false, decoder_sparse_step = 1 } }
+
+known.gpt_oss = { set = { qkv_bias = true, o_bias = true, attention_sinks = true,
+    router_bias = true, expert_bias = true },
+  from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
+    moe_intermediate_size = "intermediate_size", sliding_window = "sliding_window" },
+  copy = { { "layer_types" } },
+  finish = function(made)
+    made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
+      return i % 2 == 0 and "sliding_attention" or "full_attention"
+    end)
+  end }
+
+known.llama4_text = {
+  from = { n_routed_experts = "num_local_experts", num_experts_per_tok = "num_experts_per_tok",
+    moe_intermediate_size = "intermediate_size", intermediate_size = "intermediate_size_mlp",
+    attention_chunk_size = "attention_chunk_size" },
+  set = { n_shared_experts = 1 },
+  finish = function(made, value)
+    local step, layers = value("interleave_moe_layer_step", "count", 1), made.num_hidden_layers
+    made.network_types = per_layer(layers, function(i)
+      return (i + 1) % step == 0 and "experts" or "dense"
+    end)
+    -- one layer of four has no rotary positions and sees everything
+    made.layer_types = made.attention_chunk_size and per_layer(layers, function(i)
+      return (i + 1) % 4 == 0 and "full_attention" or "chunked_attention"
+    end) or nil
+  end }
+
+
+-- ---- states ----
+
+local DELTA = { "linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim",
+  "linear_value_head_dim", "linear_conv_kernel_dim" }
+
+known.qwen3_next = { copy = { DELTA, { "layer_types" } },
+  set = { qk_norm = true, attention_gate = true, shared_expert_gate = true },
+  from = merged(qwen_experts, BIASES,
+    { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
+  only = { decoder_sparse_step = 1 },
+  finish = function(made, value)
+    local interval = value("full_attention_interval", "count", 4)
+    made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
+      return (i + 1) % interval == 0 and "full_attention" or "linear_attention"
+    end)
+  end }
+
+
+-- Models without attention: one norm and one state in each layer.
+local function alone(kind)
+  return function(made)
+    made.num_attention_heads, made.intermediate_size = 1, nil
+    made.layer_types = per_layer(made.num_hidden_layers, function() return kind end)
+    made.network_types = per_layer(made.num_hidden_layers, function() return "none" end)
+  end
+end
+
+
+known.mamba = { default = { tie_word_embeddings = true }, set = { norms_per_layer = 1 },
+  from = { mamba_inner = "intermediate_size", mamba_state = "state_size",
+    mamba_conv = "conv_kernel", mamba_dt_rank = "time_step_rank", mamba_bias = "use_bias",
+    mamba_conv_bias = "use_conv_bias" },
+  finish = function(made, value)
+    made.mamba_inner = made.mamba_inner or value("expand", "number", 2) * made.hidden_size
+    alone "mamba" (made)
+  end }
+
+known.falcon_mamba = known.mamba
+
+known.mamba2 = { set = { norms_per_layer = 1 },
+  from = { mamba_heads = "num_heads", mamba_state = "state_size", mamba_groups = "n_groups",
+    mamba_conv = "conv_kernel", mamba_bias = "use_bias", mamba_conv_bias = "use_conv_bias" },
+  finish = function(made, value)
+    made.mamba_inner = value("expand", "number", 2) * made.hidden_size
+    made.head_dim = nil
+    alone "mamba2" (made)
+  end }
+
+known.jamba = { set = { mamba_norms = true },
+  from = { n_routed_experts = "num_experts", num_experts_per_tok = "num_experts_per_tok",
+    moe_intermediate_size = "intermediate_size", mamba_state = "mamba_d_state",
+    mamba_conv = "mamba_d_conv", mamba_dt_rank = "mamba_dt_rank",
+    mamba_conv_bias = "mamba_conv_bias", mamba_bias = "mamba_proj_bias" },
+  finish = function(made, value)
+    local layers = made.num_hidden_layers
+    local function each(what, there, elsewhere)
+      local period = value(what .. "_layer_period", "count")
+      local offset = value(what .. "_layer_offset", "whole")
+      return per_layer(layers, function(i) return i % period == offset and there or elsewhere end)
+    end
+    made.mamba_inner = value("mamba_expand", "number", 2) * made.hidden_size
+    made.layer_types = each("attn", "full_attention", "mamba")
+    made.network_types = each("expert", "experts", "dense")
+  end }
+
+known.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_state",
+    mamba_groups = "mamba_n_groups", mamba_conv = "mamba_d_conv", mamba_bias = "mamba_proj_bias",
+    mamba_conv_bias = "mamba_conv_bias", qkv_bias = "attention_bias",
+    o_bias = "attention_bias" },
+  finish = function(made, value)
+    local attention = {}
+    for _, i in ipairs(value("attn_layer_indices", "places", {})) do attention[i] = true end
+    made.mamba_inner = value("mamba_expand", "number", 2) * made.hidden_size
+    made.layer_types = per_layer(made.num_hidden_layers, function(i)
+      return attention[i] and "full_attention" or "mamba2"
+    end)
+  end }
+
+-- A letter per layer: M a state, * attention, - a feed-forward network.
+local NEMOTRON = { M = { "mamba2", "none" }, ["*"] = { "full_attention", "none" },
+  ["-"] = { "none", "dense" } }
+
+known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
+  from = { mamba_heads = "mamba_num_heads", mamba_state = "ssm_state_size",
+    mamba_groups = "n_groups", mamba_conv = "conv_kernel", mamba_bias = "mamba_proj_bias",
+    mamba_conv_bias = "use_conv_bias", qkv_bias = "attention_bias", o_bias = "attention_bias",
+    mlp_bias = "mlp_bias" },
+  finish = function(made, value, bad)
+    made.mamba_inner = value("mamba_num_heads", "count") * value("mamba_head_dim", "count")
+    made.head_dim = made.head_dim or value("attention_head_dim", "whole", 0)
+    made.layer_types, made.network_types = {}, {}
+    for letter in value("hybrid_override_pattern", "text", ""):gmatch "." do
+      local kinds = NEMOTRON[letter] or bad("hybrid_override_pattern", letter .. " is not known")
+      table.insert(made.layer_types, kinds[1])
+      table.insert(made.network_types, kinds[2])
+    end
+  end }
+
+
+-- ---- others ----
+
+-- One value, or one per layer of which all are the same.
+local function uniform(value, bad)
+  if type(value) ~= "table" then return value end
+  for _, entry in ipairs(value) do
+    if entry ~= value[1] then bad("intermediate_size", "layers differ") end
+  end
+  return value[1]
+end
+
+
+known.gemma3n_text = { default = { tie_word_embeddings = true },
+  set = { norms_per_layer = 4, qk_norm = true },
+  copy = { { "altup_num_inputs", "laurel_rank", "hidden_size_per_layer_input",
+    "vocab_size_per_layer_input", "num_kv_shared_layers", "layer_types", "sliding_window" } },
+  finish = function(made, value, bad)
+    made.intermediate_size = uniform(value "intermediate_size", bad)
+    made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
+      return (i + 1) % 5 == 0 and "full_attention" or "sliding_attention"
+    end)
+  end }
+
+known.whisper = {
+  from = { hidden_size = "d_model", num_hidden_layers = "decoder_layers",
+    num_attention_heads = "decoder_attention_heads", intermediate_size = "decoder_ffn_dim",
+    cross_attention_tokens = "max_source_positions",
+    learned_positions = "max_target_positions" },
+  set = { norm = "layer", norms_per_layer = 3, gated = false, qkv_bias = true, k_bias = false,
+    o_bias = true, mlp_bias = true, tie_word_embeddings = true },
+  encoders = function(value)
+    return { { name = "encoder", kind = "audio", mel_bins = value "num_mel_bins",
+      width = value "d_model", layers = value "encoder_layers",
+      heads = value "encoder_attention_heads", intermediate_size = value "encoder_ffn_dim",
+      positions = value "max_source_positions" } }
+  end }
+
+local families = known
+
+
+-- ---- a config.json ----
 
 -- Fields that are the same in all families.
 local SHARED = { "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",

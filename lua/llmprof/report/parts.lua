@@ -5,7 +5,6 @@ local blocks = require "llmprof.report.blocks"
 local command_line = require "llmprof.process.command_line"
 local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
-local mermaid = require "llmprof.report.mermaid"
 local small_multiples = require "llmprof.report.small_multiples"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
@@ -75,10 +74,10 @@ function parts.stages(results, view)
       words.no_rows(results)),
     note(words.nesting(results)),
     not view.page and blocks.timeline { results = results,
-      picture = function() return mermaid.timeline(results) end },
+      picture = function() return charts.mermaid_timeline(results) end },
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
       data = charts.categories(results),
-      picture = function() return mermaid.categories(results) end },
+      picture = function() return charts.mermaid_categories(results) end },
     not view.brief and parts.breakdown(results))
 end
 

@@ -6,9 +6,226 @@ local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local nearest = require "llmprof.tables.suggest"
 local rows = require "llmprof.report.rows"
-local section_rows = require "llmprof.report.section_rows"
+local text = require "llmprof.text"
 
 local sections = {}
+
+-- ---- rows of sections ----
+
+-- Rows of the tables about ranks, steps and requests, about a load and about stacks.
+
+-- Stages of a pipeline, with their ranks as a text.
+local function pipeline(results)
+  local list = {}
+  for i, stage in ipairs(results.ranks and results.ranks.pipeline
+    and results.ranks.pipeline.stages or {}) do
+    list[i] = setmetatable({ who = table.concat(stage.ranks, ", ") }, { __index = stage })
+  end
+  return list
+end
+
+
+local function number_of(own) return own.rank and tostring(own.rank) end
+
+
+-- A stage over all ranks, then of each, behind the list.
+local function add_stage(list, group)
+  local one, who = #group.ranks == 1, "all"
+  if one then who = number_of(group.ranks[1]) end
+  list[#list + 1] = setmetatable({ who = who }, { __index = group })
+  for _, own in ipairs(one and {} or group.ranks) do
+    list[#list + 1] = setmetatable({ phase = group.phase, who = number_of(own) },
+      { __index = own })
+  end
+end
+
+
+-- Stages over all ranks, then of each; without steps that ran nothing.
+local function stages(results)
+  local list = {}
+  for _, group in ipairs(results.ranks and results.ranks.stages or {}) do
+    if group.mean_ns then add_stage(list, group) end
+  end
+  return list
+end
+
+
+-- How the kernels of steps were launched, as far as CUDA graphs go.
+local function launched(group)
+  if not group.graphed or not group.kernels or group.kernels == 0 then return nil end
+  local share = group.graphed / group.kernels
+  if share == 0 then return "eager" end
+  return share > 0.5 and "graph" or "partly graph"
+end
+
+
+local function transfers_of(results)
+  return results.ranks and results.ranks.kv_transfers or {}
+end
+
+
+-- Steps by phase, batch and tokens; last the KV caches between ranks.
+function sections.step_rows(results)
+  local list = {}
+  for i, group in ipairs(results.ranks and results.ranks.steps or {}) do
+    list[i] = setmetatable({ how = launched(group) }, { __index = group })
+  end
+  local between = transfers_of(results).times
+  if between then
+    list[#list + 1] = setmetatable({ phase = "KV transfer" }, { __index = between })
+  end
+  return list
+end
+
+
+-- The same, request by request.
+local function kv_transfers(results) return transfers_of(results).single or {} end
+
+
+local seen_by_clients = { { "ttft", "TTFT" }, { "tpot", "TPOT" },
+  { "between_tokens", "between tokens" } }
+
+local function requests_of(results) return results.ranks and results.ranks.requests or {} end
+
+local function requests(results)
+  local made, list = requests_of(results), {}
+  for _, entry in ipairs(seen_by_clients) do
+    local measured, label = made[entry[1]], entry[2]
+    if measured then
+      if entry[1] == "between_tokens" and made.averaged then
+        label = label .. ", mean of a round's requests"
+      end
+      list[#list + 1] = setmetatable({ label = label }, { __index = measured })
+    end
+  end
+  return list
+end
+
+
+-- Single requests, where they say when they were sent.
+local function request_rows(results)
+  return requests_of(results).single or {}
+end
+
+
+-- The engine's own numbers beside the steps.
+local function engine_looks(results)
+  local list = {}
+  for i, look in ipairs(results.ranks and results.ranks.engine_looks or {}) do
+    list[i] = setmetatable({ kv_percent = look.kv_use and 100 * look.kv_use }, { __index = look })
+  end
+  return list
+end
+
+
+local function left_out(results)
+  local list = {}
+  for i, line in ipairs(results.ranks and results.ranks.left_out or {}) do
+    list[i] = { text = line }
+  end
+  return list
+end
+
+
+-- ---- a load ----
+
+-- Rows of the tables about a load and the engine's own numbers.
+
+-- "poisson, 4/s", or what is known where nobody says so: who sent it.
+local function label_of(given)
+  if given.kind == "command" or not given.arrivals then return "load." .. given.kind end
+  return ("%s, %s/s"):format(given.arrivals, text.number(given.rate_per_s, 2))
+end
+
+
+function sections.load_rows(results)
+  local given = results.load
+  if not given then return {} end
+  local slo = given.slo or {}
+  return { setmetatable({ label = label_of(given), good_share = slo.share, good_per_s = slo.per_s },
+    { __index = given }) }
+end
+
+
+local SEEN = { { "ttft", "TTFT" }, { "tpot", "TPOT" }, { "answer", "whole answer" } }
+
+function sections.time_rows(results)
+  local list = {}
+  for _, entry in ipairs(SEEN) do
+    local measured = results.load and results.load[entry[1]]
+    if measured then
+      list[#list + 1] = setmetatable({ label = entry[2] }, { __index = measured })
+    end
+  end
+  return list
+end
+
+
+-- One row a figure: of levels mean, least and most, of the others the value alone.
+local FIGURES = {
+  { "running", "requests running" }, { "waiting", "requests waiting" },
+  { "kv_use", "KV cache in use %", 100 }, { "preemptions", "preemptions" },
+  { "prefix_hit_share", "prefix cache hits %", 100 },
+  { "acceptance", "speculated tokens accepted %", 100 },
+}
+
+local function scaled(value, scale) return value and value * scale end
+
+local function engine_rows(results)
+  local list, given = {}, results.engine_metrics or {}
+  for _, entry in ipairs(FIGURES) do
+    local value, scale = given[entry[1]], entry[3] or 1
+    if type(value) == "table" then
+      list[#list + 1] = { label = entry[2], mean = scaled(value.mean, scale),
+        min = scaled(value.min, scale), max = scaled(value.max, scale) }
+    elseif value then
+      list[#list + 1] = { label = entry[2], mean = scaled(value, scale) }
+    end
+  end
+  return list
+end
+
+
+-- ---- stacks ----
+
+-- Rows of the tables of sampled stacks, from results.
+
+-- A function or frame of a stage's stacks as a row.
+local function row(stage, given)
+  return setmetatable({ stage = stage.stage, file = stage.file,
+    self_share = given.self / stage.samples, total_share = given.total / stage.samples },
+    { __index = given })
+end
+
+
+-- The rows of one stage; key: functions or tree.
+function sections.stack_rows(stage, key)
+  local list = {}
+  for i, given in ipairs(stage[key]) do list[i] = row(stage, given) end
+  return list
+end
+
+
+local function of_all(key)
+  return function(results)
+    local list = {}
+    for _, stage in ipairs(results.cpu_samples and results.cpu_samples.stages or {}) do
+      local own = sections.stack_rows(stage, key)
+      table.move(own, 1, #own, #list + 1, list)
+    end
+    return list
+  end
+end
+
+
+-- Functions of every stage, those with most samples of their own first.
+sections.function_rows = of_all "functions"
+
+-- The stacks of every stage, as a tree.
+local frame_rows = of_all "tree"
+
+
+-- ---- the sections ----
 
 local by_name = {}
 
@@ -32,15 +249,15 @@ local list = {
   { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
   { "aggregates", "Aggregates" },
   { "latency", "Latency" },
-  { "load", "Load", rows = section_rows.load_rows },
-  { "load_times", "What clients waited for", rows = section_rows.time_rows },
-  { "engine_metrics", "The engine's own numbers", rows = section_rows.engine_rows },
+  { "load", "Load", rows = sections.load_rows },
+  { "load_times", "What clients waited for", rows = sections.time_rows },
+  { "engine_metrics", "The engine's own numbers", rows = engine_rows },
   { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
-    rows = section_rows.function_rows },
-  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = section_rows.frame_rows },
+    rows = sections.function_rows },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = frame_rows },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -56,9 +273,9 @@ local list = {
   { "silent", "Rules that found nothing",
     rows = function(results) return results.advice and results.advice.silent or {} end },
   { "ranks", "Ranks", rows = of_ranks "ranks" },
-  { "pipeline", "Stages of the pipeline", rows = section_rows.pipeline },
-  { "rank_stages", "Stages by rank", rows = section_rows.stages },
-  { "steps", "Steps", rows = section_rows.steps },
+  { "pipeline", "Stages of the pipeline", rows = pipeline },
+  { "rank_stages", "Stages by rank", rows = stages },
+  { "steps", "Steps", rows = sections.step_rows },
   { "idle_threads", "Threads while the GPU waited", rows = of_ranks "idle_threads" },
   { "step_rows", "Single steps", rows = of_ranks "step_rows" },
   { "collectives", "Collectives", rows = of_ranks "collectives" },
@@ -66,11 +283,11 @@ local list = {
   { "layers", "Communication by layer", rows = of_ranks "layers" },
   { "rank_kernels", "Kernels over all ranks", rows = of_ranks "kernels" },
   { "rank_files", "Files and their clocks", rows = of_ranks "files" },
-  { "requests", "What clients saw", rows = section_rows.requests },
-  { "request_rows", "Requests and their steps", rows = section_rows.request_rows },
-  { "kv_transfers", "KV caches between ranks", rows = section_rows.kv_transfers },
-  { "engine_looks", "The engine's own numbers beside the steps", rows = section_rows.engine_looks },
-  { "left_out", "Left out", rows = section_rows.left_out },
+  { "requests", "What clients saw", rows = requests },
+  { "request_rows", "Requests and their steps", rows = request_rows },
+  { "kv_transfers", "KV caches between ranks", rows = kv_transfers },
+  { "engine_looks", "The engine's own numbers beside the steps", rows = engine_looks },
+  { "left_out", "Left out", rows = left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },

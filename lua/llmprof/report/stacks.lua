@@ -1,7 +1,7 @@
 -- Sampled stacks as blocks, and as lines.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
-local section_rows = require "llmprof.report.section_rows"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 
 local stacks = {}
@@ -123,7 +123,7 @@ end
 -- ---- the section ----
 
 local function functions(stage, most)
-  local rows = section_rows.stack_rows(stage, "functions")
+  local rows = sections.stack_rows(stage, "functions")
   local shown = table.move(rows, 1, math.min(#rows, most), 1, {})
   return blocks.join(
     blocks.table { name = "stage_functions", columns = columns.stage_functions, rows = shown },

@@ -6,7 +6,7 @@ local columns = require "llmprof.report.columns"
 local output = require "llmprof.io.output"
 local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
-local section_rows = require "llmprof.report.section_rows"
+local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
 local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
@@ -83,8 +83,8 @@ local function print_end(out, ctx, failure)
   local results = pipeline.field(ctx, "results")
   if results then
     print_table(out, short_stages(), rows.stages(results))
-    print_table(out, columns.load, section_rows.load_rows(results))
-    print_table(out, columns.load_times, section_rows.time_rows(results))
+    print_table(out, columns.load, sections.load_rows(results))
+    print_table(out, columns.load_times, sections.time_rows(results))
   end
   out.line ""
   out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))

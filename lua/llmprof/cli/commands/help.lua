@@ -36,17 +36,16 @@ end
 
 
 function command.run(given, words)
-  local help = require "llmprof.cli.help" -- which loads every command
-  local name = words[1]
+    local name = words[1]
   if #words > 1 then
     errors.raise("usage", "one topic at a time", { hint = "llmprof help " .. name })
   elseif not name then
-    out.write(help.general())
+    out.write(commands.general_help())
     return 0
   end
   local page, known = manual.page(name), commands.has(name)
   if not page and (given.markdown or not known) then
-    local found = not given.markdown and help.search(name)
+    local found = not given.markdown and commands.search(name)
     if not found then unknown(name) end
     out.write(found)
     return 0
@@ -55,7 +54,7 @@ function command.run(given, words)
     out.write(page)
     return 0
   end
-  if known then out.write(help.of_command(commands.load(name), {})) end
+  if known then out.write(commands.help_of(commands.load(name), {})) end
   if known and page then out.write "\n" end
   if page then print_page(page) end
   return 0

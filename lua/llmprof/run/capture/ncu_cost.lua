@@ -1,19 +1,129 @@
 -- What measuring counters costs here: how much of the budget goes before and between
 -- the measured launches, and what a finished run says of the next one's.
-local fs = require "llmprof.fs"
-local layout = require "llmprof.bundle.layout"
-local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local live = require "llmprof.run.capture.live"
 local ncu = require "llmprof.nvidia.ncu.command"
+local paths = require "llmprof.io.paths"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local shorter = require "llmprof.analysis.counters.shorten"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
-local live = require "llmprof.run.capture.live"
 local workload = require "llmprof.run.workload"
 
 local ncu_cost = {}
 
+-- ---- what is kept between runs ----
+
+-- The metrics that a chip has, as ncu --query-metrics told, kept between runs:
+-- a file for each version of ncu and chip. A run does without it: what cannot be
+-- read is asked anew, what cannot be written is not kept.
+
+-- The file of a version and a chip; nil where there is no folder to keep it in.
+local function path_of(version, chip)
+  local folder = paths.folder "cache"
+  local name = ("ncu-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
+  return folder and folder .. "/" .. name
+end
+
+
+-- A list of names as a set; nil for anything else, and for an empty list.
+local function set_of(list)
+  if type(list) ~= "table" or #list == 0 then return nil end
+  local names = {}
+  for _, name in ipairs(list) do
+    if type(name) ~= "string" then return nil end
+    names[name] = true
+  end
+  return names
+end
+
+
+-- Base names of the chip's metrics as a set, or nil.
+function ncu_cost.load_metrics(version, chip)
+  local path = path_of(version, chip)
+  local kept = path and json.load(path)
+  if type(kept) ~= "table" or kept.ncu ~= version or kept.chip ~= chip then return nil end
+  return set_of(kept.metrics)
+end
+
+
+-- Keep them, whole or not at all.
+function ncu_cost.save_metrics(version, chip, names)
+  local path = path_of(version, chip)
+  local text = path and json.encode(json.ordered({ ncu = version, chip = chip,
+    metrics = json.list(sorted_keys(names)) }, { "ncu", "chip", "metrics" }), { pretty = true })
+  if text and fs.mkdirs((path:match "^(.*)/")) then fs.write(path, text .. "\n") end
+end
+
+
+-- ---- cost ----
+
+-- Of a launch that is not measured, eager or in a graph, inside the filters: 0.07 to
+-- 0.16 ms.
+local LAUNCH_S = 0.15e-3
+
+-- Of a pass beside the kernel itself: 0.022 s for a toy, 0.038 s for models with 8 and
+-- with 17 GB on the GPU, and in between what saving and restoring memory takes.
+local PASS_S, PASS_S_PER_BYTE, MOST_BYTES = 0.023, 5e-12, 3e9
+
+-- What a program starts later under ncu.
+local START_S = 3
+
+-- A figure further from these than so is taken for a mistake.
+local MOST = 5
+
+
+local function cost_path_of(version, chip)
+  local folder = paths.folder "cache"
+  local name = ("ncu-cost-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
+  return folder and folder .. "/" .. name
+end
+
+
+-- A factor that can be believed; else 1.
+local function factor(value)
+  return type(value) == "number" and value >= 1 / MOST and value <= MOST and value or 1
+end
+
+
+local function load(version, chip)
+  local path = version and chip and cost_path_of(version, chip)
+  local kept = path and json.load(path)
+  if type(kept) ~= "table" or kept.ncu ~= version or kept.chip ~= chip then kept = {} end
+  return { pass = factor(kept.pass), launch = factor(kept.launch) }
+end
+
+
+-- { pass_s, launch_s, start_s } of a machine. memory: bytes that the workload has on the
+-- GPU, a model's where that is nil; version and chip may be nil.
+function ncu_cost.figures(version, chip, memory)
+  local kept = load(version, chip)
+  local restored = math.min(memory or MOST_BYTES, MOST_BYTES)
+  return { pass_s = kept.pass * (PASS_S + PASS_S_PER_BYTE * restored),
+    launch_s = kept.launch * LAUNCH_S, start_s = START_S }
+end
+
+
+-- Keep what a run took, as factors of what was predicted for it: pass, launch (either
+-- may be nil).
+function ncu_cost.keep_factors(version, chip, took)
+  local path = version and chip and cost_path_of(version, chip)
+  if not path or not (took.pass or took.launch) then return end
+  local kept = load(version, chip)
+  kept.ncu, kept.chip = version, chip
+  kept.pass = factor(kept.pass * (took.pass or 1))
+  kept.launch = factor(kept.launch * (took.launch or 1))
+  local text = json.encode(json.ordered(kept, { "ncu", "chip", "pass", "launch" }),
+    { pretty = true })
+  if text and fs.mkdirs((path:match "^(.*)/")) then fs.write(path, text .. "\n") end
+end
+
+
+-- ---- the cost of a run ----
 
 -- ---- cost ----
 
@@ -54,7 +164,7 @@ end
 
 local function figures_of(ctx)
   local found = live.try_tool(ctx, ncu)
-  return metric_cache.figures(found and found.version, ncu_cost.chip(ctx), memory_of(ctx))
+  return ncu_cost.figures(found and found.version, ncu_cost.chip(ctx), memory_of(ctx))
 end
 
 
@@ -76,7 +186,7 @@ function ncu_cost.learn(ctx, said)
   for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
   local each = statistics.median(gaps)
   local predicted = (plan.seconds - plan.overhead_s) / plan.expected
-  metric_cache.learn(live.tool(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
+  ncu_cost.keep_factors(live.tool(ctx, ncu).version, ncu_cost.chip(ctx), { pass = each / predicted,
     launch = launch_factor(plan, said, each * #times) })
 end
 

@@ -7,7 +7,6 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
-local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -79,14 +78,14 @@ end
 -- not tell. The metrics of a GPU whose chip is not known are not kept.
 local function available_metrics(ctx)
   local found, chip = live.tool(ctx, ncu), ncu_cost.chip(ctx)
-  local kept = chip and metric_cache.load(found.version, chip)
+  local kept = chip and ncu_cost.load_metrics(found.version, chip)
   if kept then return kept end
   local names, whole = query_metrics(found.path, chip)
   if not names then
     ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
     return nil
   end
-  if chip and whole then metric_cache.save(found.version, chip, names) end
+  if chip and whole then ncu_cost.save_metrics(found.version, chip, names) end
   return names
 end
 

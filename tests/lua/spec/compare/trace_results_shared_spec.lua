@@ -1,5 +1,5 @@
 -- Traces that several processes analyse: the same as by one.
-local trace_results = require "llmprof.compare.trace_results"
+local side = require "llmprof.compare.side"
 local bounds = require "llmprof.bounds"
 local clock = require "llmprof.io.clock"
 local failure = require "tests.lua.support.failure"
@@ -8,29 +8,29 @@ local FILES = { "tests/fixtures/graphs/node.sqlite", "tests/fixtures/odd/no_nvtx
   "tests/fixtures/ranks4/rank0.sqlite" }
 
 
-describe("llmprof.compare.trace_results", function()
+describe("llmprof.compare.side", function()
   local had, least, timestamp, results, own
 
   before_each(function()
-    had, least, own = bounds.get "limits.threads", trace_results.shares.least, {}
-    timestamp, results = clock.timestamp, trace_results.results
+    had, least, own = bounds.get "limits.threads", side.shares.least, {}
+    timestamp, results = clock.timestamp, side.trace_results
     clock.timestamp = function() return "2026-01-01T00:00:00Z" end
-    trace_results.results = function(path)
+    side.trace_results = function(path)
       own[#own + 1] = path
       return results(path)
     end
-    trace_results.shares.least = 0
+    side.shares.least = 0
   end)
 
   after_each(function()
-    clock.timestamp, trace_results.results, trace_results.shares.least = timestamp, results, least
+    clock.timestamp, side.trace_results, side.shares.least = timestamp, results, least
     bounds.set("limits.threads", had)
   end)
 
   local function read(paths, threads)
     bounds.set("limits.threads", threads)
     own = {}
-    local analyse, list = trace_results.read_all(paths), {}
+    local analyse, list = side.read_traces(paths), {}
     for i, path in ipairs(paths) do list[i] = analyse(path) end
     return list
   end
@@ -52,23 +52,23 @@ describe("llmprof.compare.trace_results", function()
   end)
 
   it("has small ones analysed by one", function()
-    trace_results.shares.least = least
+    side.shares.least = least
     read(FILES, 3)
     assert.equal(3, #own)
   end)
 
   it("has as many beside each other as memory holds", function()
-    local weight = trace_results.shares.weight
-    trace_results.shares.weight = bounds.get "limits.bytes"
+    local weight = side.shares.weight
+    side.shares.weight = bounds.get "limits.bytes"
     read(FILES, 3)
-    trace_results.shares.weight = weight
+    side.shares.weight = weight
     assert.equal(3, #own)
   end)
 
   it("says what is wrong with one when it is asked for", function()
     bounds.set("limits.threads", 2)
     local nothing = "tests/fixtures/odd/nothing.sqlite"
-    local analyse = trace_results.read_all { nothing, FILES[1] }
+    local analyse = side.read_traces { nothing, FILES[1] }
     assert.equal("node.sqlite", analyse(FILES[1]).run.id)
     assert.same({ "nothing",
       nothing .. ": no GPU operation and no NVTX range: nothing to compare" },
@@ -76,7 +76,7 @@ describe("llmprof.compare.trace_results", function()
   end)
 
   it("goes no further when a signal came", function()
-    trace_results.results = function()
+    side.trace_results = function()
       require("llmprof.process.errors").raise("interrupted", "interrupted")
     end
     assert.same({ "interrupted", "interrupted" }, failure(read, FILES, 2))

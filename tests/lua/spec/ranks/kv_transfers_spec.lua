@@ -2,7 +2,7 @@
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local kv_transfers = require "llmprof.ranks.kv_transfers"
-local section_rows = require "llmprof.report.section_rows"
+local sections = require "llmprof.report.sections"
 local ranks = require "tests.lua.support.ranks"
 local report = require "llmprof.report.ranks"
 local spawn = require "llmprof.spawn"
@@ -87,7 +87,7 @@ describe("a capture of prefill and decode apart", function()
     assert.same({ 0, 1, 24, 24, 24 }, { sent.from_rank, sent.to_rank, sent.left, sent.taken,
       #sent.single })
     assert.is_nil(sent.unknown)
-    local shown = section_rows.steps { ranks = record }
+    local shown = sections.step_rows { ranks = record }
     assert.equal("KV transfer", shown[#shown].phase)
     assert.equal(24, shown[#shown].count)
     assert.matches("^Rank 0 prefills and rank 1 decodes: a KV transfer is ",

@@ -25,7 +25,6 @@ local sampled = require "tests.lua.support.sampled"
 local load_client = require "tests.lua.support.load_client"
 local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
-local section_rows = require "llmprof.report.section_rows"
 local stages = require "llmprof.analysis.stages.find"
 local sweep = require "llmprof.compare.sweep.report"
 local sys = require "llmprof.sys"
@@ -334,7 +333,7 @@ local function rows_by_table(results)
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
     largest_kernels = (rows.largest(results)),
     brief_stages = rows.stages(results), brief_efficiency = rows.efficiency(results),
-    stage_functions = section_rows.function_rows(results),
+    stage_functions = sections.function_rows(results),
     top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }
   for _, section in ipairs(sections.all()) do

@@ -1,6 +1,6 @@
 -- Pictures in Markdown: what GitHub and GitLab are given to draw.
 local json = require "llmprof.json"
-local mermaid = require "llmprof.report.mermaid"
+local charts = require "llmprof.report.html.charts"
 
 
 local function instance(start_ms, wall_ms, busy_ms, rep)
@@ -37,18 +37,18 @@ gantt
   section decode
   60.00 ms, GPU busy 6.00 ms :active, 21, 81
 ```
-]], mermaid.timeline { stages = { prefill, sam, decode } })
+]], charts.mermaid_timeline { stages = { prefill, sam, decode } })
   end)
 
   it("counts a short repeat in microseconds", function()
     assert.matches("title Repeat 2 as profiled, in µs\n.*:active, 0, 1500\n",
-      mermaid.timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
+      charts.mermaid_timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
   end)
 
   it("is not there without a range, one without length, or of an engine's steps", function()
-    assert.equal("", mermaid.timeline { stages = { decode }, ranks = { source = "labels" } })
-    assert.equal("", mermaid.timeline { stages = {} })
-    assert.equal("", mermaid.timeline { stages = { stage("a", { instance(3, 0, 0) }) } })
+    assert.equal("", charts.mermaid_timeline { stages = { decode }, ranks = { source = "labels" } })
+    assert.equal("", charts.mermaid_timeline { stages = {} })
+    assert.equal("", charts.mermaid_timeline { stages = { stage("a", { instance(3, 0, 0) }) } })
   end)
 end)
 
@@ -62,7 +62,7 @@ pie title GPU time of prefill in percent
   "norm" : 6.0
   "other" : 4.0
 ```
-]], mermaid.categories { stages = { prefill, sam, decode } })
+]], charts.mermaid_categories { stages = { prefill, sam, decode } })
   end)
 
   it("have one slice of what is called other and of the rest", function()
@@ -74,7 +74,7 @@ pie title GPU time of s in percent
   "gemm" : 7.0
   "other" : 93.0
 ```
-]], mermaid.categories { stages = { given } })
+]], charts.mermaid_categories { stages = { given } })
   end)
 
   it("take names that would end what they stand in", function()
@@ -85,13 +85,13 @@ pie title GPU time of s in percent
 pie title GPU time of a'b c d e init in percent
   "x'] 5 script" : 100.0
 ```
-]], mermaid.categories { stages = { hostile } })
+]], charts.mermaid_categories { stages = { hostile } })
     hostile.instances[1] = instance(0, 50, 1)
-    assert.matches("\n  section a'b c d e init\n", mermaid.timeline { stages = { hostile } })
+    assert.matches("\n  section a'b c d e init\n", charts.mermaid_timeline { stages = { hostile } })
   end)
 
   it("take long names and empty ones", function()
-    local made = mermaid.categories { stages = { stage("s", {}, {
+    local made = charts.mermaid_categories { stages = { stage("s", {}, {
       { category = ("y"):rep(20000), share = 0.5 }, { category = "%", share = 0.5 } }) } }
     assert.matches('"y+…y+" : 50.0\n', made)
     assert.matches('"%(no name%)" : 50.0\n', made)
