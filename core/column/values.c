@@ -56,6 +56,11 @@ static const stored *to_stored(const llmprof_values *values) {
 
 /* ---- decoding ---- */
 
+/* NULL where all values of a block, and of all others, are one. */
+static inline const void *codes_of(const unsigned char *all, const block *b) {
+  return all ? all + b->codes : NULL;
+}
+
 /* A code and the base; without overflow, as both are of this block. */
 static inline int64_t sum(int64_t base, uint64_t code) {
   return (int64_t)((uint64_t)base + code);
@@ -90,7 +95,7 @@ static void read_words(const block *b, const void *codes, size_t first,
 
 static void read_block(const block *b, const unsigned char *all, size_t first,
                        size_t count, int64_t *out) {
-  const void *codes = all + b->codes;
+  const void *codes = codes_of(all, b);
   if (b->encoding == CONSTANT)
     for (size_t i = 0; i < count; i++) out[i] = b->base;
   else if (b->encoding == PLAIN)
@@ -125,7 +130,7 @@ static inline int64_t get_from(const block *b, const void *codes, size_t at) {
 
 static inline int64_t get(const stored *s, size_t row) {
   const block *b = &s->blocks[row / LLMPROF_BLOCK];
-  return get_from(b, s->codes + b->codes, row % LLMPROF_BLOCK);
+  return get_from(b, codes_of(s->codes, b), row % LLMPROF_BLOCK);
 }
 
 static void read_stored(const llmprof_values *values, size_t first,
@@ -166,7 +171,7 @@ static size_t pick_block(const stored *s, int64_t *rows, size_t count) {
   uint64_t number = (uint64_t)rows[0] / LLMPROF_BLOCK;
   uint64_t first = number * LLMPROF_BLOCK;
   const block *b = &s->blocks[number];
-  const void *codes = s->codes + b->codes;
+  const void *codes = codes_of(s->codes, b);
   if (b->nulls || b->encoding != BASE_DELTA)
     return pick_any(b, codes, first, rows, count);
   if (b->width == 1) return pick_bytes(b, codes, first, rows, count);
@@ -412,7 +417,7 @@ bool llmprof_values_seal(llmprof_values *values) {
   size_t size = codes_size(&b, count);
   if (!make_room(s, number, size)) return false;
   b.codes = s->code_count;
-  write_codes(&b, s->codes + b.codes, values->open, count, &w);
+  if (size) write_codes(&b, s->codes + b.codes, values->open, count, &w);
   s->blocks[number] = b;
   s->code_count += size;
   s->count += count;

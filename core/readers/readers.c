@@ -14,11 +14,12 @@
 #include "readers/readers.h"
 #include "spool/spool_reader.h"
 #include "torch/torch_reader.h"
+#include "xplane/xplane_reader.h"
 
 /* In the order in which they are asked: by a magic number first. */
 static const llmprof_reader *const built_in[] = {
-    &llmprof_nsys_reader, &llmprof_spool_reader,  &llmprof_torch_reader,
-    &llmprof_ncu_reader,  &llmprof_folded_reader,
+    &llmprof_nsys_reader,   &llmprof_spool_reader, &llmprof_torch_reader,
+    &llmprof_xplane_reader, &llmprof_ncu_reader,   &llmprof_folded_reader,
 };
 
 enum {

@@ -627,3 +627,36 @@ bool llmprof_demangle(const char *name, size_t size, llmprof_buffer *full,
   llmprof_buffer_free(&last);
   return ok;
 }
+
+/* ---- names that are written out ---- */
+
+static bool has_at(const char *at, const char *end, const char *text) {
+  size_t size = strlen(text);
+  return (size_t)(end - at) >= size && memcmp(at, text, size) == 0;
+}
+
+/* What is in brackets ends no name; "(anonymous namespace)" is a part of one,
+ * any other round bracket begins the arguments. */
+void llmprof_demangled_base(const char *name, size_t size, const char **begin,
+                            size_t *base_size) {
+  static const char nameless[] = "(anonymous namespace)";
+  const char *end = name + size, *first = name, *last = NULL, *at = name;
+  size_t depth = 0, round = 0;
+  for (; at < end && (depth || *at != '(' || has_at(at, end, nameless)); at++) {
+    if (!depth && *at == '(') at += sizeof nameless - 2;
+    if (!depth && (*at == ' ' || *at == ':')) {
+      first = at + 1;
+      last = NULL;
+    }
+    if (!depth && *at == '<') last = at;
+    round += depth && *at == '(';
+    round -= round && *at == ')';
+    if (round) continue; /* "(8)>(0)" compares */
+    depth += *at == '<' || *at == '{';
+    depth -= depth && (*at == '>' || *at == '}');
+  }
+  if (!last) last = at;
+  bool sound = last > first && !depth;
+  *begin = sound ? first : name;
+  *base_size = sound ? (size_t)(last - first) : size;
+}

@@ -15,4 +15,9 @@
 bool llmprof_demangle(const char *name, size_t size, llmprof_buffer *full,
                       llmprof_buffer *base);
 
+/* The function of a name that is written out already, without what it returns,
+ * namespaces and arguments. */
+void llmprof_demangled_base(const char *name, size_t size, const char **begin,
+                            size_t *base_size);
+
 #endif

@@ -71,11 +71,6 @@ int64_t torch_rank(const char *json);
 /* What a copy's name tells: "Memcpy HtoD (Pinned -> Device)". */
 void torch_read_copy(const char *name, torch_op *op);
 
-/* The function of a kernel's name, without what it returns, namespaces and
- * arguments. */
-void torch_short_name(const char *name, size_t size, const char **begin,
-                      size_t *short_size);
-
 /* Add each GPU of "deviceProperties"; other entries are skipped. */
 bool torch_add_devices(llmprof_builder *builder, const char *json);
 

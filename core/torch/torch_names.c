@@ -44,39 +44,6 @@ void torch_read_copy(const char *name, torch_op *op) {
   op->host_memory = (uint8_t)memory_of(to_host ? to + 3 : from + 1);
 }
 
-/* ---- kernels ---- */
-
-static bool is_at(const char *at, const char *end, const char *text) {
-  size_t size = strlen(text);
-  return (size_t)(end - at) >= size && memcmp(at, text, size) == 0;
-}
-
-/* What is in brackets ends no name; "(anonymous namespace)" is a part of one,
- * any other round bracket begins the arguments. */
-void torch_short_name(const char *name, size_t size, const char **begin,
-                      size_t *short_size) {
-  static const char nameless[] = "(anonymous namespace)";
-  const char *end = name + size, *first = name, *last = NULL, *at = name;
-  size_t depth = 0, round = 0;
-  for (; at < end && (depth || *at != '(' || is_at(at, end, nameless)); at++) {
-    if (!depth && *at == '(') at += sizeof nameless - 2;
-    if (!depth && (*at == ' ' || *at == ':')) {
-      first = at + 1;
-      last = NULL;
-    }
-    if (!depth && *at == '<') last = at;
-    round += depth && *at == '(';
-    round -= round && *at == ')';
-    if (round) continue; /* "(8)>(0)" compares */
-    depth += *at == '<' || *at == '{';
-    depth -= depth && (*at == '>' || *at == '}');
-  }
-  if (!last) last = at;
-  bool sound = last > first && !depth;
-  *begin = sound ? first : name;
-  *short_size = sound ? (size_t)(last - first) : size;
-}
-
 /* ---- devices ---- */
 
 static int64_t figure(const cJSON *map, const char *key) {

@@ -374,7 +374,7 @@ static bool make_name(torch_trace *t, uint32_t string, torch_name *name) {
   if (size > 2 && memcmp(text, "_Z", 2) == 0)
     return demangle(t, text, size, name);
   name->full = string;
-  torch_short_name(text, size, &text, &size);
+  llmprof_demangled_base(text, size, &text, &size);
   return llmprof_builder_text(t->builder, text, size, &name->base);
 }
 

@@ -1,13 +1,15 @@
 -- The framework's operators from ranges around each, as torch's emit_nvtx pushes them: the
 -- collector records them in a unit of their own, with what was launched meanwhile. What
--- launched what is then known, by attribution, without the framework's profiler. The result
--- is the table that docs/operators.schema.json describes.
+-- launched what is then known, by attribution, without the framework's profiler. XLA marks the
+-- instructions of its programs in any trace. The result is the table that
+-- docs/operators.schema.json describes.
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local operators = require "llmprof.run.operators"
 local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
+local trace_file = require "llmprof.trace.file"
 
 local marked_operators = {}
 
@@ -16,6 +18,7 @@ marked_operators.RANGE = "operators"
 marked_operators.ASKED = { LLMPROF_OPERATOR_RANGES = "1" }
 
 local SOURCE = "PyTorch's ranges around operators, in the process of the timeline"
+local XLA_SOURCE = "XLA's ranges around instructions of its programs"
 
 
 local check = errors.check
@@ -259,7 +262,7 @@ local function span_ms(of)
 end
 
 
-local function made_of(of, declared)
+local function made_of(of, declared, source)
   local found = stages.find(of, declared, "no")
   local by_row, order = read_ranges(of, found)
   local placed = place_all(by_row, order)
@@ -278,7 +281,7 @@ local function made_of(of, declared)
     end
   end
   add_totals(rows, placed)
-  return { schema_version = 1, source = SOURCE, wall_ms = span_ms(of), device_ns = all,
+  return { schema_version = 1, source = source, wall_ms = span_ms(of), device_ns = all,
     unattributed_device_ns = lost, operators = finished(rows),
     launches = operators.launch_list(list) }
 end
@@ -288,9 +291,20 @@ end
 -- recipe's stages.
 function marked_operators.read(path, declared)
   local of = check(trace.operators(path))
-  local made = #check(of:frame "gpu") > 0 and made_of(of, declared) or nil
+  local made = #check(of:frame "gpu") > 0 and made_of(of, declared, SOURCE) or nil
   of:close()
   return made and #made.operators > 0 and made or nil
+end
+
+
+-- The instructions of XLA's programs in a trace; nil where none is marked.
+function marked_operators.read_xla(path, declared)
+  local of <close> = trace_file.open(path)
+  local ranges = check(check(of:frame "ranges"):where { domain = "TSL" })
+  for _, row in ipairs(ranges:group { by = { "tag" } }) do
+    if row.tag:find("TSL:Thunk:#", 1, true) == 1 then return made_of(of, declared, XLA_SOURCE) end
+  end
+  return nil
 end
 
 

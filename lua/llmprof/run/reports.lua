@@ -20,7 +20,8 @@ local reports = {}
 
 -- ---- a recipe for traces ----
 
-local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep" }
+local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep",
+  "pb", "xplane" }
 
 -- What a run of a trace is called: the file's or the folder's name without its endings.
 local function name_of(path)

@@ -10,10 +10,10 @@ local trace = require "llmprof.trace"
 local handed = {}
 
 -- Formats of timelines, those that tell most first: of several the first is taken.
-local FORMATS = { "nsys", "spool", "torch" }
+local FORMATS = { "nsys", "spool", "torch", "xplane" }
 
 handed.TITLES = { nsys = "an export of Nsight Systems", spool = "a recording of the collector",
-  torch = "a trace of torch.profiler" }
+  torch = "a trace of torch.profiler", xplane = "a profile of XLA" }
 
 -- Documents beside a trace: their names, and what they are in a bundle.
 local DOCUMENTS = {
@@ -202,7 +202,7 @@ end
 
 
 -- What words, paths of files and folders, stand for: { traces (paths, sorted, all of one
--- format), format ("nsys", "spool" or "torch"), files (path by its place in a bundle:
+-- format), format ("nsys", "spool", "torch" or "xplane"), files (path by its place in a bundle:
 -- counters, documents), stacks (paths of collapsed stacks), left_out (a line for each file
 -- that is not used, and why) }. export(path) gives the export of a report of nsys, nil: none
 -- is made. Raises where there is no trace.
@@ -227,7 +227,8 @@ function handed.look(words, export)
   if not self:has_traces() then
     errors.raise(kind or "usage", wrong or self.left_out[1]
       or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or "llmprof reads "
-      .. "exports of nsys, recordings of llmprof collect and traces of torch.profiler" })
+      .. "exports of nsys, recordings of llmprof collect, traces of torch.profiler and profiles "
+      .. "of XLA (.xplane.pb)" })
   end
   self:choose()
   return self

@@ -62,6 +62,7 @@ end
 --   model.layers.3.mlp                                other hooks: a path with a number
 --   aten::mm, seq = 7, op_id = 12, sizes = [...]      torch's emit_nvtx,
 --                                                     nsys profile --pytorch=autograd-nvtx
+--   TSL:Thunk:#name=...,hlo_op=fusion.4,...#          XLA, around each instruction of a program
 
 -- A path has a number behind a word: "model.layers.3", not "torch.compile" or "v1.2".
 local function is_path(text)
@@ -90,7 +91,8 @@ function range_name.read_text(tag)
     return { path = path, module = path:gsub("%.%d+%f[.%z]", ".*"),
       layer = path:match "^.-%.%d+%f[.%z]" }
   end
-  local operator = short(tag:match "^([%a_][%w_]*::[%w_:.]+)%f[,%z]")
+  local operator = short(tag:match "^([%a_][%w_]*::[%w_:.]+)%f[,%z]"
+    or tag:match "^TSL:Thunk:#.*%f[%w_]hlo_op=([^,#]+)")
   return operator and { operator = operator } or nil
 end
 

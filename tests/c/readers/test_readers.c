@@ -17,7 +17,7 @@ static const char *owner_of(const char *path) {
       {".sqlite", "nsys"},          {".folded", "folded"},
       {"/timelines/", "timeline"},  {"/ncu/raw.csv", "ncu"},
       {"_raw.csv", "ncu"},          {"_details.csv", "ncu"},
-      {"/torch/run.json", "torch"},
+      {"/torch/run.json", "torch"}, {".xplane.pb", "xplane"},
   };
   for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
     if (strstr(path, owners[i].part)) return owners[i].reader;

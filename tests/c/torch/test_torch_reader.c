@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support.h"
+#include "text/demangle.h"
 #include "torch/torch_internal.h"
 #include "trace/trace_events.h"
 
@@ -295,7 +296,7 @@ static void test_short_names(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *begin;
     size_t size;
-    torch_short_name(names[i][0], strlen(names[i][0]), &begin, &size);
+    llmprof_demangled_base(names[i][0], strlen(names[i][0]), &begin, &size);
     assert_int_equal(size, strlen(names[i][1]));
     assert_memory_equal(begin, names[i][1], size);
   }

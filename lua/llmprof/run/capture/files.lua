@@ -25,7 +25,7 @@ local yaml = require "llmprof.yaml"
 local files = { name = "files" }
 
 -- What reports call what made a timeline, by format; an export of nsys says it itself.
-local TOOLS = { spool = collector.product, torch = "torch.profiler" }
+local TOOLS = { spool = collector.product, torch = "torch.profiler", xplane = "jax.profiler" }
 
 
 -- Ranks of a run were recorded with less than so many ns between them.
@@ -235,6 +235,7 @@ end
 local NO_COUNTERS = {
   nsys = "an export of Nsight Systems has none, and there is no raw page of ncu beside it",
   torch = "traces of torch.profiler have none, and there is no raw page of ncu beside it",
+  xplane = "profiles of XLA have none, and there is no raw page of ncu beside it",
   spool = "the recording has none, and there is no raw page of ncu beside it",
 }
 
@@ -271,6 +272,7 @@ local NO_OPERATORS = {
     .. "trace of torch.profiler beside it",
   spool = "the recording has none, and there is no operators.json or trace of torch.profiler "
     .. "beside it",
+  xplane = "no instruction of a program is marked in it",
 }
 
 -- Of a trace of torch.profiler, or what a workload wrote; nil and why where there are none.
@@ -280,7 +282,8 @@ local function read_operators(ctx, used)
   if path then return errors.unless_systems(operators.load(path)) end
   local marked = used.format == "spool"
     and marked_operators.read(used.timeline, ctx.recipe.stages)
-  return marked or nil, NO_OPERATORS[used.format]
+    or marked_operators.read_xla(used.timeline, ctx.recipe.stages)
+  return marked, NO_OPERATORS[used.format]
 end
 
 

@@ -246,7 +246,7 @@ local function recorder_of(about)
   if tool:find(collector.product, 1, true) == 1 then
     return { name = "the collector", log = layout.collector.log }
   end
-  return tool == "torch.profiler" and { name = tool } or nil
+  return (tool == "torch.profiler" or tool == "jax.profiler") and { name = tool } or nil
 end
 
 

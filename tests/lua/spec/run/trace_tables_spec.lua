@@ -93,4 +93,22 @@ describe("TraceLens's tables", function()
         { operators.operators[1].name, operators.operators[1].calls })
       assert.equal(434, operators.joined.by_order.launches)
     end)
+
+  -- They give the mean of the GPUs that did anything: one ran the program, one copied.
+  offer("fit a convolution in JAX on an MI300X",
+    "xplane/jax_conv_minimal_legacy_chi-mi300x-013.ord.vultr.cpe.ice.amd.com.xplane.pb",
+    function(results)
+      local times = read "xplane/tracelens/gpu_events_averages.csv"
+      local kernels = 0
+      for _, kernel in ipairs(results.kernels) do kernels = kernels + kernel.total_ns end
+      near(2 * times.computation_time["time ms"] * 1e6, kernels, "kernels")
+      near(2 * times.busy_time["time ms"] * 1e6, results.totals.busy_ns, "busy")
+      local by_name = {}
+      for _, row in ipairs(results.operators.operators) do
+        by_name[row.name] = row.device_self_ns
+      end
+      local tables = read "xplane/tracelens/xla_summary.csv"
+      near(tables.input_transpose_fusion.total_direct_kernel_time_ms * 1e6,
+        by_name.input_transpose_fusion, "input_transpose_fusion")
+    end)
 end)

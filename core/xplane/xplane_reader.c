@@ -1,0 +1,362 @@
+/* A profile of XLA as any other trace: operations on the streams of GPUs, on
+ * threads of the host the calls that launched them (both have its correlation
+ * id) and as ranges the rest, in XLA's domain "TSL". Python's functions and
+ * events without a duration are passed over. */
+#include "xplane/xplane_reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "os/source.h"
+#include "text/demangle.h"
+#include "xplane/xplane_internal.h"
+
+enum {
+  PLANE = 1 /* number of the field that is one, in the whole */
+};
+
+/* ---- the file ---- */
+
+static bool read_bytes(llmprof_source *source, llmprof_buffer *bytes,
+                       llmprof_error *err) {
+  const size_t most = INT32_MAX; /* protobuf's own */
+  const char *piece;
+  size_t size;
+  while (source && llmprof_source_next(source, &piece, &size, err)) {
+    if (!size) return true;
+    llmprof_buffer_add(bytes, piece, size);
+    if (bytes->failed) return llmprof_fail_nomem(err);
+    if (bytes->size > most)
+      return llmprof_fail(err, LLMPROF_LIMIT, "longer than 2 GiB");
+  }
+  return false;
+}
+
+static bool has_rows(const xplane_trace *t) {
+  return t->op_count || t->call_count || t->range_count;
+}
+
+/* What is not damaged is read. */
+static bool read_planes(xplane_trace *t, const llmprof_buffer *bytes,
+                        llmprof_error *err) {
+  const unsigned char *begin = (const unsigned char *)bytes->bytes;
+  protobuf_message all = {begin, begin + bytes->size};
+  llmprof_code code = LLMPROF_OK;
+  protobuf_field field;
+  int got = 1;
+  size_t at = 0;
+  while (code == LLMPROF_OK) {
+    at = (size_t)(all.at - begin);
+    if ((got = protobuf_next(&all, &field)) != 1) break;
+    if (protobuf_is_bytes(&field, PLANE))
+      code = xplane_read_plane(t, field.bytes);
+  }
+  if (code == LLMPROF_NOMEM) return llmprof_fail_nomem(err);
+  if (got >= 0 && code == LLMPROF_OK) return true;
+  t->is_cut = true;
+  t->cut_at = at;
+  return has_rows(t) ||
+         llmprof_fail(err, LLMPROF_SYNTAX,
+                      "%s: byte %zu: a plane that is cut short or damaged, and "
+                      "no event before it",
+                      t->path, at);
+}
+
+/* ---- times ---- */
+
+static int64_t first_time(const xplane_trace *t) {
+  int64_t first = INT64_MAX;
+  for (size_t i = 0; i < t->op_count; i++)
+    if (t->ops[i].row.start < first) first = t->ops[i].row.start;
+  for (size_t i = 0; i < t->call_count; i++)
+    if (t->calls[i].row.start < first) first = t->calls[i].row.start;
+  for (size_t i = 0; i < t->range_count; i++)
+    if (t->ranges[i].start < first) first = t->ranges[i].start;
+  return first;
+}
+
+static void count_from(xplane_trace *t, int64_t first) {
+  for (size_t i = 0; i < t->op_count; i++) {
+    t->ops[i].row.start -= first;
+    t->ops[i].row.end -= first;
+  }
+  for (size_t i = 0; i < t->call_count; i++) {
+    t->calls[i].row.start -= first;
+    t->calls[i].row.end -= first;
+  }
+  for (size_t i = 0; i < t->range_count; i++) {
+    t->ranges[i].start -= first;
+    t->ranges[i].end -= first;
+  }
+}
+
+/* Times are counted from the profile's start, or from 1970, which times after
+ * 2001 tell. */
+static void set_epoch(const xplane_trace *t, int64_t first) {
+  const int64_t in_2001 = INT64_C(1000000000000000000);
+  int64_t epoch = first;
+  if (first < in_2001 && (t->started < in_2001 ||
+                          __builtin_add_overflow(t->started, first, &epoch)))
+    return;
+  llmprof_builder_epoch(t->builder, epoch);
+}
+
+/* ---- the whole profile ---- */
+
+static void announce(const xplane_trace *t) {
+  llmprof_builder *b = t->builder;
+  if (t->op_count) {
+    llmprof_builder_recorded(b, LLMPROF_TABLE_KERNELS);
+    llmprof_builder_recorded(b, LLMPROF_TABLE_COPIES);
+    llmprof_builder_recorded(b, LLMPROF_TABLE_SETS);
+  }
+  if (t->call_count) {
+    llmprof_builder_recorded(b, LLMPROF_TABLE_CALLS);
+    llmprof_builder_knows(b, LLMPROF_KNOWS_CALLS);
+  }
+  if (t->range_count) llmprof_builder_recorded(b, LLMPROF_TABLE_RANGES);
+  for (size_t i = 0; i < t->op_count; i++)
+    if (t->ops[i].row.host_memory != LLMPROF_MEMORY_UNKNOWN)
+      llmprof_builder_knows(b, LLMPROF_KNOWS_HOST_MEMORY);
+}
+
+static bool describe(xplane_trace *t, llmprof_error *err) {
+  if (!has_rows(t))
+    return llmprof_fail(err, LLMPROF_EMPTY,
+                        "%s: no event of a GPU or a host in its planes",
+                        t->path);
+  if (!xplane_name_launches(t)) return llmprof_fail_nomem(err);
+  int64_t first = first_time(t);
+  set_epoch(t, first);
+  count_from(t, first);
+  announce(t);
+  return true;
+}
+
+static bool begin(xplane_trace *t, llmprof_error *err) {
+  return (llmprof_builder_text(t->builder, "TSL", 3, &t->domain) &&
+          llmprof_builder_add_process(t->builder, 0, LLMPROF_NONE,
+                                      &t->process)) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool read_all(xplane_trace *t, llmprof_source *source,
+                     llmprof_error *err) {
+  llmprof_buffer bytes = {0};
+  bool ok = read_bytes(source, &bytes, err) && begin(t, err) &&
+            (!bytes.size || read_planes(t, &bytes, err)) && describe(t, err);
+  llmprof_buffer_free(&bytes);
+  llmprof_source_close(source);
+  return ok;
+}
+
+/* ---- parts ---- */
+
+static bool add_op(const xplane_trace *t, xplane_op *op, llmprof_error *err) {
+  op->place.process = t->process;
+  if (!llmprof_builder_add_place(t->builder, &op->place, &op->row.place))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_op(t->builder, &op->row, err);
+}
+
+static bool load_ops(xplane_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->op_count);
+  for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++)
+    for (size_t i = 0; ok && i < t->op_count; i++)
+      if ((int)t->ops[i].row.kind == kind) ok = add_op(t, &t->ops[i], err);
+  return ok;
+}
+
+static bool add_detail(const xplane_trace *t, const xplane_op *op,
+                       llmprof_error *err) {
+  llmprof_detail_row row = {.shape = op->shape,
+                            .short_name = LLMPROF_NO_STRING,
+                            .mangled_name = LLMPROF_NO_STRING,
+                            .graph_node = LLMPROF_ABSENT};
+  size_t size;
+  const char *text = llmprof_strings_get(llmprof_builder_strings(t->builder),
+                                         op->row.name, &size);
+  if (text) llmprof_demangled_base(text, size, &text, &size);
+  return (text &&
+          !llmprof_builder_text(t->builder, text, size, &row.short_name))
+             ? llmprof_fail_nomem(err)
+             : llmprof_builder_add_detail(t->builder, &row, err);
+}
+
+static bool load_details(const xplane_trace *t, llmprof_error *err) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < t->op_count; i++)
+    if (t->ops[i].row.kind == LLMPROF_KERNEL)
+      ok = add_detail(t, &t->ops[i], err);
+  return ok;
+}
+
+static bool load_calls(const xplane_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->call_count);
+  for (size_t i = 0; ok && i < t->call_count; i++)
+    ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
+  return ok;
+}
+
+static bool load_ranges(const xplane_trace *t, llmprof_error *err) {
+  bool ok = true;
+  llmprof_builder_expect(t->builder, t->range_count);
+  for (size_t i = 0; ok && i < t->range_count; i++)
+    ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
+  return ok;
+}
+
+__attribute__((format(printf, 3, 4))) static bool say(llmprof_builder *builder,
+                                                      llmprof_severity severity,
+                                                      const char *form, ...) {
+  llmprof_diagnostic diagnostic = {.severity = severity};
+  char text[256];
+  va_list arguments;
+  va_start(arguments, form);
+  int size = vsnprintf(text, sizeof text, form, arguments);
+  va_end(arguments);
+  if (size < 0) return true;
+  size_t kept = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
+  return llmprof_builder_text(builder, text, kept, &diagnostic.text) &&
+         llmprof_builder_add_diagnostic(builder, &diagnostic);
+}
+
+static bool load_diagnostics(const xplane_trace *t, llmprof_error *err) {
+  llmprof_builder *b = t->builder;
+  bool ok =
+      (!t->is_cut ||
+       say(b, LLMPROF_WARNING,
+           "the file is cut or damaged from byte %zu on, what comes before was "
+           "read",
+           t->cut_at)) &&
+      (!t->other ||
+       say(b, LLMPROF_WARNING,
+           "%" PRIu64 " planes of devices that are no GPU were left out, the "
+           "first is %s",
+           t->other, t->other_name)) &&
+      (!t->left_out ||
+       say(b, LLMPROF_WARNING,
+           "%" PRIu64 " events have no usable time and were left out",
+           t->left_out)) &&
+      (!t->functions + !t->instants == 2 ||
+       say(b, LLMPROF_INFO,
+           "%" PRIu64 " calls of Python's functions and %" PRIu64
+           " events without a duration were passed over",
+           t->functions, t->instants));
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool load(void *state, llmprof_builder *builder, llmprof_part part,
+                 llmprof_error *err) {
+  xplane_trace *t = state;
+  (void)builder;
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    return load_ops(t, err);
+  case LLMPROF_PART_DETAILS:
+    return load_details(t, err);
+  case LLMPROF_PART_CALLS:
+    return load_calls(t, err);
+  case LLMPROF_PART_RANGES:
+    return load_ranges(t, err);
+  case LLMPROF_PART_DIAGNOSTICS:
+    return load_diagnostics(t, err);
+  case LLMPROF_PART_SAMPLES:
+  case LLMPROF_PART_CPU_SAMPLES:
+  case LLMPROF_PARTS:
+    break;
+  }
+  return true;
+}
+
+/* ---- the reader ---- */
+
+static bool is_plane_name(protobuf_message bytes) {
+  static const char *const beginnings[] = {
+      "/host:", "/device:", "Task Environment"};
+  xplane_text name = {(const char *)bytes.at, (size_t)(bytes.end - bytes.at)};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (xplane_begins(name, beginnings[i])) return true;
+  return false;
+}
+
+/* The length of the plane that a file begins with goes beyond what is seen of
+ * it: its number and its name stand before all else. */
+static bool begins_with_plane(const llmprof_specimen *file) {
+  const unsigned char *at = file->bytes, *end = at + file->size;
+  protobuf_field field;
+  if (at == end || *at++ != (PLANE << 3 | PROTOBUF_BYTES)) return false;
+  while (at < end && *at >= 0x80) at++;
+  if (at == end) return false;
+  protobuf_message plane = {at + 1, end};
+  int got = protobuf_next(&plane, &field);
+  if (got == 1 && protobuf_is_int(&field, 1))
+    got = protobuf_next(&plane, &field);
+  return got == 1 && protobuf_is_bytes(&field, 2) && is_plane_name(field.bytes);
+}
+
+static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
+  if (begins_with_plane(file)) return LLMPROF_CLAIM_YES;
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a profile of XLA", file->path);
+  return LLMPROF_CLAIM_NO;
+}
+
+static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
+  xplane_trace *t = llmprof_zalloc(1, sizeof *t);
+  if (!t) return NULL;
+  t->path = name;
+  t->builder = builder;
+  t->started = LLMPROF_ABSENT;
+  llmprof_intern_init(&t->devices, sizeof(int64_t));
+  return t;
+}
+
+static void close_trace(void *state) {
+  xplane_trace *t = state;
+  if (!t) return;
+  llmprof_intern_free(&t->devices);
+  llmprof_free(t->ops);
+  llmprof_free(t->calls);
+  llmprof_free(t->ranges);
+  llmprof_free(t);
+}
+
+static bool open_trace(const char *path, llmprof_builder *builder, void **state,
+                       llmprof_error *err) {
+  xplane_trace *t = trace_new(path, builder);
+  *state = t;
+  if (!t) return llmprof_fail_nomem(err);
+  return read_all(t, llmprof_source_open(path, err), err);
+}
+
+const llmprof_reader llmprof_xplane_reader = {
+    .name = "xplane",
+    .what = "profile of JAX and XLA (.xplane.pb)",
+    .probe = probe,
+    .open = open_trace,
+    .load = load,
+    .close = close_trace,
+};
+
+llmprof_trace *llmprof_xplane_open_bytes(const char *name, const void *bytes,
+                                         size_t size, llmprof_error *err) {
+  llmprof_builder *builder = llmprof_builder_new(name, err);
+  xplane_trace *t = builder ? trace_new(name, builder) : NULL;
+  bool ok =
+      t ? read_all(t, llmprof_source_bytes(name, bytes, size, err), err) &&
+              load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
+              load_ranges(t, err) && load_diagnostics(t, err)
+        : llmprof_fail_nomem(err);
+  close_trace(t);
+  if (ok) return llmprof_builder_finish(builder, err);
+  llmprof_builder_free(builder);
+  return NULL;
+}
