@@ -132,7 +132,8 @@ describe("a path", function()
 
   it("must hold a trace", function()
     assert.same({ "usage", top() .. ": no trace in it", "llmprof reads exports of nsys, recordings "
-      .. "of llmprof collect and traces of torch.profiler" }, refused(top()))
+      .. "of llmprof collect, traces of torch.profiler and profiles of XLA (.xplane.pb)" },
+      refused(top()))
   end)
 
   it("must be a trace", function()
