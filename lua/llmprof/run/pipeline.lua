@@ -311,6 +311,19 @@ local function take(ctx, step, course, ui)
 end
 
 
+-- Did a run fail before there was anything to keep: did it begin none but the steps that
+-- get ready?
+function pipeline.is_unbegun(run)
+  for _, name in ipairs(pipeline.steps) do
+    local entry = run:recorded(name)
+    if entry and entry.status ~= "skipped" and name ~= "plan" and name ~= "tools" then
+      return false
+    end
+  end
+  return true
+end
+
+
 -- ---- beside each other ----
 
 -- The steps from this place on that can be worked on elsewhere while those behind run here.

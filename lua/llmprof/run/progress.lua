@@ -86,6 +86,7 @@ local function print_end(out, ctx, failure)
     print_table(out, columns.load, sections.load_rows(results))
     print_table(out, columns.load_times, sections.time_rows(results))
   end
+  if ctx.is_gone then return end
   out.line ""
   out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
   local private = ctx.redone and ctx.redone.timeline and ctx.run.manifest.private

@@ -194,6 +194,13 @@ local function note_partial(run)
 end
 
 
+-- Did it come to nothing, so that no run is kept? A folder that was asked for stays.
+local function is_false_start(given, run, failure)
+  return failure ~= nil and failure.kind ~= "interrupted" and not given.resume
+    and run.root ~= nil and pipeline.is_unbegun(run)
+end
+
+
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
 -- Returns how many things were left out, such as files of ranks that are cut, and the run.
 function start.run(given, composed)
@@ -211,7 +218,9 @@ function start.run(given, composed)
   if given.standins then run:add_partial(STANDINS) end
   note_broken(run)
   if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
+  ctx.is_gone = is_false_start(given, run, failure)
   ui.finish(ctx, failure)
+  if ctx.is_gone then artifacts.remove(run.dir) end
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end
   return note_partial(run), run

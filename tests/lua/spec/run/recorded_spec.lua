@@ -34,7 +34,7 @@ describe("llmprof.run.capture.recorded", function()
   it("is looked for by the recipe's name", function()
     assert.equal("recipes/recorded/deepseek_ocr", recorded.folder({},
       { name = "deepseek_ocr", path = "recipes/mine.lua" }))
-    assert.matches("/share/llmprof/recipes/recorded/deepseek_ocr$",
+    assert.matches("/llmprof/captures/deepseek_ocr%-%x+$",
       recorded.folder({}, { name = "deepseek_ocr" }))
     assert(fs.mkdirs(top() .. "/recorded/deepseek_ocr"))
     assert.equal(top() .. "/recorded/deepseek_ocr",
