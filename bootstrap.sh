@@ -7,7 +7,7 @@ log=$root/build/bootstrap.log
 
 usage() {
   cat <<'TXT'
-usage: ./bootstrap.sh [build]     install missing packages, build llmprof
+usage: ./bootstrap.sh [build]     install missing packages, build llmprof and its collector
        ./bootstrap.sh run ARG...  the same, then `llmprof ARG...`
        ./bootstrap.sh test        run every test, also under sanitizers; with clang,
                              those of core and bindings under valgrind; those of
@@ -15,7 +15,8 @@ usage: ./bootstrap.sh [build]     install missing packages, build llmprof
        ./bootstrap.sh help        this text
 
 Packages (third_party/packages.txt) are installed with apt, as root or through
-sudo. Exit status: that of llmprof; 1 a build or test failed; 2 usage;
+sudo. Where the headers of CUPTI are missing, those for the collector are fetched
+from the Python package index into build/headers. Exit status: that of llmprof; 1 a build or test failed; 2 usage;
 3 packages are missing and could not be installed.
 TXT
 }
@@ -91,13 +92,49 @@ need() {
   quietly apt_install "${names[@]}" || give_up "${names[@]}"
 }
 
+# ---- what the Python index has ----
+
+# A Python environment in build/python.
+python_environment() {
+  local tools=$root/build/python
+  [[ -x $tools/bin/pip ]] || python3 -m venv "$tools" >"$log" 2>&1
+}
+
+# lacks_headers TREE: did CMake look for the collector's headers in vain?
+lacks_headers() {
+  grep -qE '^(CUPTI_INCLUDE_DIR|CUPTI_CUDA_INCLUDE_DIR|NVTX3_INCLUDE_DIR):.*-NOTFOUND$' \
+    "$1/CMakeCache.txt"
+}
+
+# The collector's headers, as third_party/headers.txt pins them, into build/headers. False,
+# in one line, where they cannot be had; ./bootstrap.sh build tries that again.
+fetch_headers() {
+  local headers=$root/build/headers list=$root/third_party/headers.txt
+  local -a names
+  [[ ! -e $headers/failed ]] || return 1
+  say "no headers of CUPTI here: fetching them from the Python index"
+  rm -rf -- "$headers"
+  mkdir -p -- "$headers"
+  mapfile -t names < <(packages headers)
+  if { python_environment || { apt_install "${names[@]}" >"$log" 2>&1 && python_environment; }; } &&
+    "$root/build/python/bin/pip" install -q --disable-pip-version-check --retries 1 --no-deps \
+      --require-hashes --only-binary :all: --target "$headers" -r "$list" >"$log" 2>&1; then
+    rm -rf -- "$headers"/nvidia/*/lib
+  else
+    touch -- "$headers/failed"
+    say "they cannot be had (build/headers/log.txt): built without llmprof's own collector"
+    cp -- "$log" "$headers/log.txt"
+    return 1
+  fi
+}
+
 # The tests' tools that are no Debian packages (third_party/python.txt), in
 # build/python; the tests that need them are skipped where that fails.
 need_python_tools() {
   local tools=$root/build/python list=$root/third_party/python.txt
   [[ ! $tools/done -nt $list ]] || return 0
   say "installing Python tools"
-  if quietly python3 -m venv "$tools" &&
+  if python_environment &&
     quietly "$tools/bin/pip" install -q -r "$list"; then
     touch -- "$tools/done"
   else
@@ -152,6 +189,9 @@ build() {
       say "configuring $preset failed"
       exit 1
     }
+    if lacks_headers "$tree" && fetch_headers; then
+      quietly cmake -S "$root" --preset "$preset"
+    fi
   fi
   cmake --build "$tree" --target "$target" 2>&1 | progress "$preset" || {
     say "building $preset failed"
@@ -166,7 +206,7 @@ build_program() {
   local -a options=()
   need build
   [[ -z $(missing test) ]] || options=(-DLLMPROF_BUILD_TESTS=OFF)
-  build dev llmprof "${options[@]}"
+  build dev programs "${options[@]}"
 }
 
 run_program() {
@@ -196,7 +236,12 @@ main() {
   shift $(($# > 0))
   mkdir -p -- "$root/build"
   case $command:$# in
-  build:0) build_program ;;
+  build:0)
+    if [[ -e $root/build/headers/failed ]]; then # is there a network now?
+      rm -rf -- "$root/build/headers" "$root/build/dev/build.ninja"
+    fi
+    build_program
+    ;;
   run:*) run_program "$@" ;;
   test:0) run_tests ;;
   help:0 | -h:0 | --help:0) usage ;;

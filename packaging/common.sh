@@ -9,6 +9,7 @@ floor=2.28               # the oldest glibc that the binaries run with
 oldest_zig=0.17
 sources=$work/sources
 python=$work/python/bin/python
+headers=$work/headers
 
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8
@@ -85,6 +86,19 @@ fetch_python_tools() {
   step "fetching from the Python index: is there a network? ZIG=PATH names a zig that is there" \
     "$python" -m pip install --quiet -r "$list"
   touch -- "$work/python/done"
+}
+
+# The collector's headers, as the tree pins them, whatever the machine has.
+fetch_headers() {
+  local list=$root/third_party/headers.txt
+  [[ ! $headers/done -nt $list ]] || return 0
+  say "fetching the headers of CUPTI and NVTX"
+  [[ -x $python ]] || step "making a Python environment" python3 -m venv "$work/python"
+  step "fetching headers from the Python index: is there a network?" \
+    "$python" -m pip install --quiet --no-deps --require-hashes --only-binary :all: \
+    --target "$headers" -r "$list"
+  rm -rf -- "$headers"/nvidia/*/lib
+  touch -- "$headers/done"
 }
 
 # Sets $zig: words that start it.
@@ -251,6 +265,7 @@ build() {
   need cmake=cmake ninja=ninja-build make=make tclsh=tcl
   find_zig
   fetch_sources
+  fetch_headers
   build_here
   tools "$arch"
   build_libraries "$arch"
@@ -258,7 +273,9 @@ build() {
   step "configuring for $arch" cmake -G Ninja -S "$root" -B "$work/$arch/build" \
     -DCMAKE_TOOLCHAIN_FILE="$root/packaging/zig.cmake" -DARCHITECTURE="$arch" \
     -DFOLDER="$work/$arch" -DCMAKE_BUILD_TYPE=Release -DLLMPROF_BUILD_TESTS=OFF \
-    -DLLMPROF_BUILD_TOOLS="$work/here" \
+    -DLLMPROF_BUILD_TOOLS="$work/here" -DCUPTI_INCLUDE_DIR="$headers/nvidia/cu13/include" \
+    -DCUPTI_CUDA_INCLUDE_DIR="$headers/nvidia/cu13/include" \
+    -DNVTX3_INCLUDE_DIR="$headers/nvidia/cu13/include" \
     -DLLMPROF_SOURCES="$sources" -DLLMPROF_FLOOR="$floor"
   printf '%s\n' "zig=$(zig_folder)" "zig_version=$("${zig[@]}" version)" "floor=$floor" \
     >>"$work/$arch/build/inside.txt"

@@ -1,7 +1,7 @@
-# NVTX3::NVTX3: header-only, from the CUDA Toolkit or a package of its own.
+# NVTX3::NVTX3: header-only, from the CUDA Toolkit, a package of its own or build/headers.
 find_path(NVTX3_INCLUDE_DIR nvtx3/nvToolsExt.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH
-  PATHS /usr/local/cuda
+  PATHS /usr/local/cuda ${PROJECT_SOURCE_DIR}/build/headers/nvidia/cu13
   PATH_SUFFIXES include targets/x86_64-linux/include)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(NVTX3 REQUIRED_VARS NVTX3_INCLUDE_DIR)

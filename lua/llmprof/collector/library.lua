@@ -7,6 +7,9 @@ local library = {}
 
 library.NAME = "libllmprof_collector.so"
 
+local INSTALL = "./bootstrap.sh builds it in a clone, packages of llmprof have it, "
+  .. "tools.collector=PATH names one"
+
 
 -- Its absolute path, or nil and what was looked for. given: a path that the user named.
 function library.find(given)
@@ -19,8 +22,7 @@ function library.ensure(given)
   local path, why = library.find(given)
   if path then return path end
   return errors.raise("tool", "the collector is not there: " .. why,
-    { hint = "build it where the headers of CUDA's CUPTI are, or name it with "
-      .. "tools.collector=PATH; capture=nsys uses Nsight Systems" })
+    { hint = INSTALL .. "; " .. library.vendor.without })
 end
 
 
@@ -44,7 +46,7 @@ library.vendor = {
   name = "collector",
   product = "llmprof's collector",
   measures = "timeline",
-  install = "build it where the headers of CUDA's CUPTI are, or name it with tools.collector=PATH",
+  install = INSTALL,
   without = "capture=nsys uses Nsight Systems",
 
   -- As llmprof.nvidia.tools finds programs: { name, path, version }, or nil and a list of

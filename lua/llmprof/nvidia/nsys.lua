@@ -21,7 +21,7 @@ local nsys = {
     "/usr/lib/nsight-systems/bin/nsys",
     "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys",
   },
-  without = "without it, capture=builtin records with llmprof's own collector, and "
+  without = "without it, llmprof's own collector records where `llmprof doctor` finds that, and "
     .. "capture=recorded analyses a recorded capture",
   files = layout.nsys,
 }

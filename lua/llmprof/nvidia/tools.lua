@@ -136,8 +136,7 @@ function tools.ensure(vendor, cfg)
   local found, tried = tools.find(vendor, cfg.tools[vendor.name])
   if found then return found end
   return errors.raise("tool", tools.lack_text(vendor, tried),
-    { hint = ("install it, or name it with tools.%s=PATH; %s"):format(vendor.name,
-      vendor.without) })
+    { hint = vendor.install .. "; " .. vendor.without })
 end
 
 

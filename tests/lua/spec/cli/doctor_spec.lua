@@ -249,8 +249,8 @@ describe("doctor.examine", function()
       return not path:find "libllmprof_collector" and real.realpath(path) or nil
     end
     assert.same({ "warning", "libllmprof_collector.so was not found beside the program",
-      "for capture=builtin: build it where the headers of CUDA's CUPTI are, or name it with "
-      .. "tools.collector=PATH" }, check "collector")
+      "for capture=builtin: ./bootstrap.sh builds it in a clone, packages of llmprof have it, "
+      .. "tools.collector=PATH names one" }, check "collector")
   end)
 
   it("sees DCGM's host engine", function()

@@ -45,9 +45,9 @@ describe("llmprof.nvidia.tools", function()
   it("says what is missing, and what works without", function()
     local none = top() .. "/none"
     assert.same({ "tool", ("Nsight Systems (nsys) was not found (%s: not there, or not "
-      .. "executable)"):format(none), "install it, or name it with tools.nsys=PATH; without it, "
-      .. "capture=builtin records with llmprof's own collector, and capture=recorded analyses a "
-      .. "recorded capture" },
+      .. "executable)"):format(none), "install nsight-systems, or name it with tools.nsys=PATH; "
+      .. "without it, llmprof's own collector records where `llmprof doctor` finds that, and "
+      .. "capture=recorded analyses a recorded capture" },
       failure(tools.ensure, nsys, { tools = { nsys = none } }))
     assert.equal("Nsight Compute (ncu) was not found", tools.lack_text(ncu, {}))
   end)

@@ -126,12 +126,12 @@ describe("tools.find", function()
       return { err.kind, err.message, err.hint }
     end
     assert.same({ "tool", "Nsight Systems (nsys) was not found (/none: not there, or not "
-      .. "executable)", "install it, or name it with tools.nsys=PATH; without it, "
-      .. "capture=builtin records with llmprof's own collector, and capture=recorded analyses a "
-      .. "recorded capture" }, refused(nsys))
+      .. "executable)", "install nsight-systems, or name it with tools.nsys=PATH; without "
+      .. "it, llmprof's own collector records where `llmprof doctor` finds that, and "
+      .. "capture=recorded analyses a recorded capture" }, refused(nsys))
     assert.same({ "tool", "Nsight Compute (ncu) was not found (/none: not there, or not "
-      .. "executable)", "install it, or name it with tools.ncu=PATH; without it, the timeline is "
-      .. "reported and counters are left out" }, refused(ncu))
+      .. "executable)", "install nsight-compute, or name it with tools.ncu=PATH; without "
+      .. "it, the timeline is reported and counters are left out" }, refused(ncu))
     assert.equal("2025.3.1", tools.ensure(nsys, { tools = { nsys = live.BROKEN_NSYS } }).version)
   end)
 

@@ -91,8 +91,9 @@ describe("a live run", function()
     assert.equal(3, made.code)
     assert.matches("llmprof: Nsight Systems (nsys) was not found "
       .. "(/none/nsys: not there, or not executable)\n"
-      .. "  install it, or name it with tools.nsys=PATH; without it, capture=builtin records "
-      .. "with llmprof's own collector, and capture=recorded analyses a recorded capture",
+      .. "  install nsight-systems, or name it with tools.nsys=PATH; without it, llmprof's own "
+      .. "collector records where `llmprof doctor` finds that, and capture=recorded analyses a "
+      .. "recorded capture",
       made.output, 1, true)
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
