@@ -476,7 +476,7 @@ static void test_refused(void **state) {
                               .launches = "10",
                               .threads = "2",
                               .variable = "LLMPROF_COLLECTOR_DIR",
-                              .value = "/nonexistent"});
+                              .value = "/proc/none"});
   unsetenv("LLMPROF_COLLECTOR_REFUSALS");
   unsetenv("VICTIM_UNSEEN");
   assert_true(WIFEXITED(out.status));

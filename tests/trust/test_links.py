@@ -178,7 +178,7 @@ class Settings(support.Case):
         result = self.start("infer: {max_new_tokens: 7}\npython: python3", "--print-config")
         self.assertIn(b"max_new_tokens: 7", result.out)
         self.assertEqual(0, result.status)
-        said = self.start("infer: {max_new_tokens: 7}", "tools.nsys=/nonexistent").last_line()
+        said = self.start("infer: {max_new_tokens: 7}", "tools.nsys=/proc/none").last_line()
         self.assertNotIn("says what is run", said)
 
 

@@ -112,7 +112,7 @@ static bool with_a_tool_that_refuses(void) {
 static bool with_a_tool_that_is_not_there(void) {
   uint64_t ids[2];
   return available_is(false,
-                      WITH_NVTX("/nonexistent.so does not record", NO_NVTX)) &&
+                      WITH_NVTX("/proc/none.so does not record", NO_NVTX)) &&
          call_everything(ids, NULL) && ids[0] == 0 && ids[1] == 0;
 }
 
@@ -125,7 +125,7 @@ static void test_tools(void **state) {
   assert_true(in_child(TOOL, with_a_tool));
   assert_true(in_child(NULL, without_a_tool));
   assert_true(in_child(REFUSES, with_a_tool_that_refuses));
-  assert_true(in_child("/nonexistent.so", with_a_tool_that_is_not_there));
+  assert_true(in_child("/proc/none.so", with_a_tool_that_is_not_there));
   assert_true(in_child("", with_an_empty_name));
 }
 

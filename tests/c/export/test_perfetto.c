@@ -172,7 +172,7 @@ static void test_impossible_times(void **state) {
 static void test_places_that_cannot_be_written(void **state) {
   (void)state;
   const char *paths[] = {test_database("place.sqlite", sql),
-                         "/nonexistent/out.json"};
+                         "/proc/none/out.json"};
   llmprof_error err = {0};
   assert_false(export_packed(paths, &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);

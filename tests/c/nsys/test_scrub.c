@@ -356,7 +356,7 @@ static void test_refusals(void **state) {
   unlink(to);
   const char *text = test_file("text", "no database", 11);
   expect_refused(text, to, LLMPROF_SYNTAX, text, ": not an SQLite database");
-  expect_refused("/nonexistent", to, LLMPROF_NOTFOUND, "/nonexistent",
+  expect_refused("/proc/none", to, LLMPROF_NOTFOUND, "/proc/none",
                  ": No such file or directory");
   size_t secrets = occurrences(from, "SECRET");
   expect_refused(from, from, LLMPROF_DENIED, from,

@@ -86,8 +86,8 @@ static void test_stat(void **state) {
   assert_int_equal(info.type, LLMPROF_FS_DIRECTORY);
   assert_true(llmprof_fs_stat("/dev/null", &info, &err));
   assert_int_equal(info.type, LLMPROF_FS_OTHER);
-  assert_fails(llmprof_fs_stat("/nonexistent", &info, &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
+  assert_fails(llmprof_fs_stat("/proc/none", &info, &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none", ": No such file or directory");
   assert_fails(llmprof_fs_lstat("", &info, &err), &err, LLMPROF_NOTFOUND, "",
                ": No such file or directory");
 }
@@ -101,8 +101,8 @@ static void test_access(void **state) {
   assert_true(llmprof_fs_access(path, "rw", &err));
   assert_fails(llmprof_fs_access(path, "x", &err), &err, LLMPROF_DENIED, path,
                ": Permission denied");
-  assert_fails(llmprof_fs_access("/nonexistent", "", &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
+  assert_fails(llmprof_fs_access("/proc/none", "", &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none", ": No such file or directory");
 }
 
 static void test_free_space(void **state) {
@@ -111,7 +111,7 @@ static void test_free_space(void **state) {
   uint64_t bytes = 0;
   assert_true(llmprof_fs_free_space(test_folder(), &bytes, &err));
   assert_true(bytes > 0);
-  assert_false(llmprof_fs_free_space("/nonexistent", &bytes, &err));
+  assert_false(llmprof_fs_free_space("/proc/none", &bytes, &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
 }
 
@@ -251,9 +251,8 @@ static void test_replace_symlink(void **state) {
   assert_fails(llmprof_fs_replace_symlink("x", folder, &err), &err, LLMPROF_IO,
                folder, ": Is a directory");
   assert_int_equal(entries(in_folder("links")), 2);
-  assert_fails(llmprof_fs_replace_symlink("x", "/nonexistent/y", &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent/y",
-               ": No such file or directory");
+  assert_fails(llmprof_fs_replace_symlink("x", "/proc/none/y", &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none/y", ": No such file or directory");
   assert_fails(llmprof_fs_replace_symlink("", link, &err), &err,
                LLMPROF_NOTFOUND, link, ": No such file or directory");
   llmprof_buffer_free(&target);
@@ -274,9 +273,9 @@ static void test_temp_dir(void **state) {
   assert_int_equal(info.mode, 0700);
   assert_fails(llmprof_fs_temp_dir("a/b", &a, &err), &err, LLMPROF_DENIED,
                "a/b", ": a prefix must not contain \"/\"");
-  setenv("TMPDIR", "/nonexistent", 1);
+  setenv("TMPDIR", "/proc/none", 1);
   assert_fails(llmprof_fs_temp_dir("x", &a, &err), &err, LLMPROF_NOTFOUND,
-               "/nonexistent",
+               "/proc/none",
                ": cannot make a temporary folder: No such file or directory");
   setenv("TMPDIR", "", 1);
   assert_true(llmprof_fs_temp_dir("llmprof-test-", &a, &err));
@@ -420,8 +419,8 @@ static void test_read(void **state) {
                LLMPROF_SYNTAX, "/dev/zero", ": not a regular file");
   assert_fails(llmprof_fs_read("/", 0, &bytes, &err), &err, LLMPROF_SYNTAX, "/",
                ": not a regular file");
-  assert_fails(llmprof_fs_read("/nonexistent", 0, &bytes, &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
+  assert_fails(llmprof_fs_read("/proc/none", 0, &bytes, &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none", ": No such file or directory");
   llmprof_buffer_free(&bytes);
 }
 
@@ -504,10 +503,10 @@ static void test_write_soon(void **state) {
   assert_fails(llmprof_fs_write_soon("/dev/null", "x", 1, &err), &err,
                LLMPROF_DENIED, "/dev/null",
                ": not replaced: it is no regular file");
-  assert_fails(llmprof_fs_copy_soon("/nonexistent", copy, &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
-  assert_fails(llmprof_fs_settle("/nonexistent", &err), &err, LLMPROF_NOTFOUND,
-               "/nonexistent", ": No such file or directory");
+  assert_fails(llmprof_fs_copy_soon("/proc/none", copy, &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none", ": No such file or directory");
+  assert_fails(llmprof_fs_settle("/proc/none", &err), &err, LLMPROF_NOTFOUND,
+               "/proc/none", ": No such file or directory");
 }
 
 static void test_write_refuses(void **state) {
@@ -566,11 +565,10 @@ static void test_copy(void **state) {
                pipe_path, ": not a regular file");
   assert_fails(llmprof_fs_copy("/", to, &err), &err, LLMPROF_SYNTAX, "/",
                ": not a regular file");
-  assert_fails(llmprof_fs_copy("/nonexistent", to, &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
-  assert_fails(llmprof_fs_copy(from, "/nonexistent/x", &err), &err,
-               LLMPROF_NOTFOUND, "/nonexistent/x",
-               ": No such file or directory");
+  assert_fails(llmprof_fs_copy("/proc/none", to, &err), &err, LLMPROF_NOTFOUND,
+               "/proc/none", ": No such file or directory");
+  assert_fails(llmprof_fs_copy(from, "/proc/none/x", &err), &err,
+               LLMPROF_NOTFOUND, "/proc/none/x", ": No such file or directory");
 }
 
 /* A file of `size` bytes: "abc" at each of the places, holes between. */
@@ -644,8 +642,8 @@ static void test_same(void **state) {
   assert_holds_same(one, less, false);
   assert_holds_same(none, no, true);
   assert_holds_same(none, one, false);
-  assert_false(llmprof_fs_same(one, "/nonexistent/file", &same, &err));
-  test_error_of(&err, LLMPROF_NOTFOUND, "/nonexistent/file",
+  assert_false(llmprof_fs_same(one, "/proc/none/file", &same, &err));
+  test_error_of(&err, LLMPROF_NOTFOUND, "/proc/none/file",
                 ": No such file or directory");
   assert_false(llmprof_fs_same("/dev/null", one, &same, &err));
   test_error_of(&err, LLMPROF_SYNTAX, "/dev/null", ": not a regular file");

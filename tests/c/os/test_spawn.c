@@ -316,12 +316,12 @@ static void test_lookup_is_the_childs(void **state) {
   snprintf(pwd, sizeof pwd, "out %s\\n|", options.cwd);
   assert_lines(ARGV("sh", "-c", "pwd -P"), options, pwd);
 
-  llmprof_variable path = {"PATH", "/nonexistent:bin"};
+  llmprof_variable path = {"PATH", "/proc/none:bin"};
   options.variables = &path;
   options.variable_count = 1;
   assert_lines(ARGV("hello"), options, "out hello\\n|");
 
-  path.value = "/nonexistent:"; /* an empty folder is the current one */
+  path.value = "/proc/none:"; /* an empty folder is the current one */
   options.cwd = test_path("tools/bin");
   assert_lines(ARGV("hello"), options, "out hello\\n|");
 
@@ -345,13 +345,13 @@ static void test_programs_that_cannot_be_run(void **state) {
       .output = {{.path = test_path("untouched")}}};
   const char *plain = test_path("plain"), *odd = test_path("odd");
   make_script(plain, "text", 0644);
-  make_script(odd, "#!/nonexistent/interpreter\n", 0755);
+  make_script(odd, "#!/proc/none/interpreter\n", 0755);
 
   assert_refused(ARGV("no-such-tool"), &options, LLMPROF_NOTFOUND,
                  "no-such-tool: no such program in PATH; install it, add its "
                  "folder to PATH, or give its path");
-  assert_refused(ARGV("/nonexistent/tool"), &options, LLMPROF_NOTFOUND,
-                 "/nonexistent/tool: no such program");
+  assert_refused(ARGV("/proc/none/tool"), &options, LLMPROF_NOTFOUND,
+                 "/proc/none/tool: no such program");
   assert_refused(ARGV("/etc/passwd/tool"), &options, LLMPROF_NOTFOUND,
                  "/etc/passwd/tool: no such program");
   snprintf(message, sizeof message,
@@ -405,9 +405,9 @@ static void test_a_typo_empties_no_log(void **state) {
 static void test_broken_options(void **state) {
   (void)state;
   char message[PATH_MAX * 3];
-  llmprof_spawn_options options = {.cwd = "/nonexistent/here"};
+  llmprof_spawn_options options = {.cwd = "/proc/none/here"};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
-                 "/nonexistent/here: no such working directory; make it first");
+                 "/proc/none/here: no such working directory; make it first");
   options.cwd = "/etc/passwd";
   assert_refused(ARGV("sh"), &options, LLMPROF_DENIED,
                  "/etc/passwd: the working directory is not a folder");
@@ -418,9 +418,9 @@ static void test_broken_options(void **state) {
   assert_refused(ARGV("./tool"), &options, LLMPROF_NOTFOUND, message);
 
   options =
-      (llmprof_spawn_options){.output = {{0}, {.path = "/nonexistent/log"}}};
+      (llmprof_spawn_options){.output = {{0}, {.path = "/proc/none/log"}}};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
-                 "/nonexistent/log: No such file or directory");
+                 "/proc/none/log: No such file or directory");
   const char *pipe_path = test_path("unread");
   assert_int_equal(mkfifo(pipe_path, 0600), 0);
   options = (llmprof_spawn_options){.output = {{.path = pipe_path}}};

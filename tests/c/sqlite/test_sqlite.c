@@ -183,7 +183,7 @@ static void test_no_database(void **state) {
   char fifo[256];
   snprintf(fifo, sizeof fifo, "%s/fifo", test_folder());
   assert_int_equal(mkfifo(fifo, 0600), 0);
-  expect_not_opened("/nonexistent.sqlite", LLMPROF_NOTFOUND,
+  expect_not_opened("/proc/none.sqlite", LLMPROF_NOTFOUND,
                     ": No such file or directory");
   expect_not_opened(test_folder(), LLMPROF_SYNTAX, ": not a regular file");
   expect_not_opened(fifo, LLMPROF_SYNTAX, ": not a regular file");

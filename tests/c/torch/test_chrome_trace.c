@@ -301,10 +301,10 @@ static void test_gzip(void **state) {
 static void test_files(void **state) {
   (void)state;
   llmprof_error err;
-  assert_null(llmprof_chrome_open("/nonexistent/t.json", &err));
+  assert_null(llmprof_chrome_open("/proc/none/t.json", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   assert_string_equal(err.message,
-                      "/nonexistent/t.json: No such file or directory");
+                      "/proc/none/t.json: No such file or directory");
   assert_null(llmprof_chrome_open("/", &err));
   assert_int_equal(err.code, LLMPROF_SYNTAX);
 }

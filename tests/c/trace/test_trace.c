@@ -519,7 +519,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
 
 static void test_no_export(void **state) {
   (void)state;
-  expect_not_opened("/nonexistent/run.sqlite", LLMPROF_NOTFOUND,
+  expect_not_opened("/proc/none/run.sqlite", LLMPROF_NOTFOUND,
                     ": No such file or directory");
   expect_not_opened(test_database("other.sqlite", "CREATE TABLE t (a)"),
                     LLMPROF_UNSUPPORTED,

@@ -54,8 +54,8 @@ describe("llmprof.chrome_trace", function()
     local ok, message = pcall(function() for _ in reader:events() do end end)
     assert.is_false(ok)
     assert.equal("trace:2:2: bracket closes another kind", message)
-    local _, missing, code = chrome_trace.open "/nonexistent.json"
-    assert.equal("/nonexistent.json: No such file or directory", missing)
+    local _, missing, code = chrome_trace.open "/proc/none.json"
+    assert.equal("/proc/none.json: No such file or directory", missing)
     assert.equal("notfound", code)
   end)
 

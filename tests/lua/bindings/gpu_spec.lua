@@ -65,9 +65,9 @@ describe("llmprof.gpu", function()
       assert.same({}, list)
       assert.equal(expected, reason)
     end
-    local list, reason = gpu.open("/nonexistent.so"):list()
+    local list, reason = gpu.open("/proc/none.so"):list()
     assert.same({}, list)
-    assert.equal("no NVML: /nonexistent.so: cannot open shared object file: "
+    assert.equal("no NVML: /proc/none.so: cannot open shared object file: "
       .. "No such file or directory", reason)
   end)
 

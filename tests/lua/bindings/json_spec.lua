@@ -200,9 +200,9 @@ describe("llmprof.json", function()
       assert.equal(path .. ":2:2: expected ',' or ']', found the end",
         select(2, json.load(path)))
     end)
-    local value, message, code = json.load "/nonexistent.json"
+    local value, message, code = json.load "/proc/none.json"
     assert.is_nil(value)
-    assert.equal("/nonexistent.json: No such file or directory", message)
+    assert.equal("/proc/none.json: No such file or directory", message)
     assert.equal("notfound", code)
   end)
 

@@ -168,16 +168,16 @@ describe("llmprof.spawn.run", function()
     end
     assert.equal("notfound no-such-tool: no such program in PATH; install it, add its folder "
       .. "to PATH, or give its path", failure { "no-such-tool" })
-    assert.equal("notfound /nonexistent/x: no such program", failure { "/nonexistent/x" })
+    assert.equal("notfound /proc/none/x: no such program", failure { "/proc/none/x" })
     assert.equal("denied /etc/passwd: not executable; set its x bit (chmod +x) or put its "
       .. "interpreter first in argv", failure { "/etc/passwd" })
     assert.equal("denied /etc: a folder, not a program", failure { "/etc" })
-    assert.equal("notfound /nonexistent: no such working directory; make it first",
-      failure({ "true" }, { cwd = "/nonexistent" }))
+    assert.equal("notfound /proc/none: no such working directory; make it first",
+      failure({ "true" }, { cwd = "/proc/none" }))
     assert.equal("notfound ./x: no such program in the working directory /etc",
       failure({ "./x" }, { cwd = "/etc" }))
-    assert.equal("notfound /nonexistent/log: No such file or directory",
-      failure({ "true" }, { stdout = "/nonexistent/log" }))
+    assert.equal("notfound /proc/none/log: No such file or directory",
+      failure({ "true" }, { stdout = "/proc/none/log" }))
     assert.equal("io /dev/full: No space left on device",
       failure(waiting, { stdout = "/dev/full", on_line = function() end }))
   end)

@@ -79,8 +79,8 @@ describe("llmprof.sqlite", function()
 
   it("says what is wrong with a file", function()
     local folder = TINY:match "^(.*)/"
-    assert.same({ nil, "/nonexistent: No such file or directory", "notfound" },
-      { sqlite.open "/nonexistent" })
+    assert.same({ nil, "/proc/none: No such file or directory", "notfound" },
+      { sqlite.open "/proc/none" })
     assert.same({ nil, folder .. ": not a regular file", "syntax" }, { sqlite.open(folder) })
     assert.same({ nil, folder .. "/README.md: not an SQLite database", "syntax" },
       { sqlite.open(folder .. "/README.md") })

@@ -183,8 +183,8 @@ describe("llmprof.trace", function()
   end)
 
   it("says what is wrong with a file", function()
-    assert.same({ nil, "/nonexistent: No such file or directory", "notfound" },
-      { trace.open "/nonexistent" })
+    assert.same({ nil, "/proc/none: No such file or directory", "notfound" },
+      { trace.open "/proc/none" })
     local text = FIXTURES .. "tiny_h200/README.md"
     assert.same({ nil, text .. ": no trace: text", "syntax" }, { trace.open(text) })
   end)

@@ -113,9 +113,9 @@ text: |
   end)
 
   it("says what is wrong with a file", function()
-    local value, message, code = yaml.load "/nonexistent.yaml"
+    local value, message, code = yaml.load "/proc/none.yaml"
     assert.is_nil(value)
-    assert.equal("/nonexistent.yaml: No such file or directory", message)
+    assert.equal("/proc/none.yaml: No such file or directory", message)
     assert.equal("notfound", code)
   end)
 

@@ -17,7 +17,7 @@ describe("another user's runs", function()
         exec setpriv --reuid=]] .. NOBODY .. [[ --regid=]] .. NOBODY .. [[ --clear-groups "$@"
       fi
       exec "$@"]], "sh", sys.executable(), ... }, { stdout = top() .. "/out",
-      stderr = top() .. "/err", timeout = 60, env = { HOME = "/nonexistent" } }))
+      stderr = top() .. "/err", timeout = 60, env = { HOME = "/proc/none" } }))
     return result.code, assert(fs.read(top() .. "/err"))
   end
 

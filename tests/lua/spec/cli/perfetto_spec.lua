@@ -125,9 +125,9 @@ describe("trace:perfetto", function()
 
   it("says what it cannot do", function()
     local opened = assert(trace.open(ROOT .. "tests/fixtures/repeats/run.1.sqlite"))
-    local written, message, code = opened:perfetto "/nonexistent/out.json"
+    local written, message, code = opened:perfetto "/proc/none/out.json"
     assert.is_nil(written)
-    assert.equal("/nonexistent/out.json: No such file or directory", message)
+    assert.equal("/proc/none/out.json: No such file or directory", message)
     assert.equal("notfound", code)
     local path = scratch() .. "/out.json"
     assert.has_error(function()

@@ -27,9 +27,9 @@ describe("a live run", function()
   end)
 
   it("says which log cannot be written, before anything runs", function()
-    local made = live.run { "--log", "/nonexistent/run.log" }
+    local made = live.run { "--log", "/proc/none/run.log" }
     assert.equal(2, made.code)
-    assert.equal("llmprof: --log: /nonexistent/run.log: No such file or directory\n"
+    assert.equal("llmprof: --log: /proc/none/run.log: No such file or directory\n"
       .. "  name a file that can be written", made.output)
     assert.same({}, made:calls "workload")
     assert.is_false(made:has "manifest.json")

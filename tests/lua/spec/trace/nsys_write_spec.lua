@@ -36,9 +36,9 @@ describe("trace:sqlite", function()
 
   it("writes nothing where it cannot", function()
     local opened = assert(trace.open "tests/fixtures/small/run.sqlite")
-    local written, message, code = opened:sqlite "/nonexistent/out.sqlite"
+    local written, message, code = opened:sqlite "/proc/none/out.sqlite"
     assert.is_nil(written)
-    assert.equal("/nonexistent: No such file or directory", message)
+    assert.equal("/proc/none: No such file or directory", message)
     assert.equal("notfound", code)
     local copy = top() .. "/run.sqlite"
     assert(fs.write(copy, assert(fs.read "tests/fixtures/small/run.sqlite")))
