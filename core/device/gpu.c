@@ -74,6 +74,7 @@ typedef struct nvml_api {
   int (*temperature_v)(nvml_device device, nvml_temperature *temperature);
   number_function *power, *power_limit, *persistence;
   int (*throttle)(nvml_device device, unsigned long long *reasons);
+  int (*energy)(nvml_device device, unsigned long long *millijoules);
   int (*utilization)(nvml_device device, nvml_utilization *utilization);
   int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
 } nvml_api;
@@ -113,6 +114,7 @@ static const struct symbol {
     {MEMBER(temperature), "nvmlDeviceGetTemperature", NULL, false},
     {MEMBER(temperature_v), "nvmlDeviceGetTemperatureV", NULL, false},
     {MEMBER(power), "nvmlDeviceGetPowerUsage", NULL, false},
+    {MEMBER(energy), "nvmlDeviceGetTotalEnergyConsumption", NULL, false},
     {MEMBER(power_limit), "nvmlDeviceGetEnforcedPowerLimit",
      "nvmlDeviceGetPowerManagementLimit", false},
     {MEMBER(persistence), "nvmlDeviceGetPersistenceMode", NULL, false},
@@ -249,6 +251,12 @@ static void ask_utilization(query *q) {
   set(q, LLMPROF_GPU_MEMORY_BUSY, got.memory);
 }
 
+static void ask_energy(query *q) {
+  unsigned long long millijoules;
+  if (q->nvml->energy && succeeded(q, q->nvml->energy(q->device, &millijoules)))
+    set(q, LLMPROF_GPU_ENERGY, (double)millijoules / 1000);
+}
+
 static void ask_throttle(query *q) {
   unsigned long long reasons;
   if (!q->nvml->throttle ||
@@ -263,6 +271,7 @@ static void ask_sampled(query *q) {
   ask_kind(q, LLMPROF_GPU_SM_CLOCK, nvml->clock, NVML_CLOCK_SM);
   ask_kind(q, LLMPROF_GPU_MEMORY_CLOCK, nvml->clock, NVML_CLOCK_MEM);
   ask_number(q, LLMPROF_GPU_POWER, nvml->power, 1000);
+  ask_energy(q);
   ask_temperature(q);
   ask_utilization(q);
   ask_memory(q);

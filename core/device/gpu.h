@@ -30,6 +30,7 @@ typedef enum llmprof_gpu_field {
   LLMPROF_GPU_SM_CLOCK,     /* MHz */
   LLMPROF_GPU_MEMORY_CLOCK, /* MHz */
   LLMPROF_GPU_POWER,        /* W, drawn */
+  LLMPROF_GPU_ENERGY,       /* J, drawn since the driver was loaded */
   LLMPROF_GPU_TEMPERATURE,  /* degrees Celsius */
   LLMPROF_GPU_UTILIZATION,  /* percent of the time that a kernel ran */
   LLMPROF_GPU_MEMORY_BUSY,  /* percent of the time that memory was accessed */

@@ -27,6 +27,7 @@ static const struct {
     [LLMPROF_GPU_SM_CLOCK] = {"sm_clock_mhz", INTEGER},
     [LLMPROF_GPU_MEMORY_CLOCK] = {"memory_clock_mhz", INTEGER},
     [LLMPROF_GPU_POWER] = {"power_w", NUMBER},
+    [LLMPROF_GPU_ENERGY] = {"energy_j", NUMBER},
     [LLMPROF_GPU_TEMPERATURE] = {"temperature_c", INTEGER},
     [LLMPROF_GPU_UTILIZATION] = {"utilization_percent", INTEGER},
     [LLMPROF_GPU_MEMORY_BUSY] = {"memory_busy_percent", INTEGER},
@@ -173,7 +174,7 @@ static int gpu_list(lua_State *L) {
 }
 
 /* gpu.sample(index) -> table | nil, message, code
- * sm_clock_mhz, memory_clock_mhz, power_w, temperature_c,
+ * sm_clock_mhz, memory_clock_mhz, power_w, energy_j, temperature_c,
  * utilization_percent, memory_busy_percent, memory_used_bytes,
  * memory_total_bytes, throttle (list of reasons, empty when there are none). */
 static int gpu_sample(lua_State *L) {

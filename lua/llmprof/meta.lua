@@ -808,7 +808,7 @@ function gpu.open(library) end
 ---has index and error (a message) only.
 function gpu.list() end
 ---gpu.sample(index) -> table | nil, message, code
----sm_clock_mhz, memory_clock_mhz, power_w, temperature_c,
+---sm_clock_mhz, memory_clock_mhz, power_w, energy_j, temperature_c,
 ---utilization_percent, memory_busy_percent, memory_used_bytes,
 ---memory_total_bytes, throttle (list of reasons, empty when there are none).
 function gpu.sample(index) end
@@ -1099,6 +1099,68 @@ function period.rhythms(frame, columns, least) end
 ---head, head_last } of the group that the row is in, in order. The last cycle
 ---has no `next`, one whose head was not compared no `head_last`.
 function period.cycles(frame, columns, row) end
+end
+
+do
+---what a program would take if something in it were different.
+---
+---  local r = replay.new { { operations = gpu, calls = api, ranges = steps } }
+---  local plain = r:run()[1]                  -- start, end, gpu_start, gpu_end
+---  local change = r:change()
+---  change:scale(1, kernels, 0.5)
+---  local changed = r:run(change)[1]
+---
+---Times are ns. Parts count from 1. Failures are raised.
+---@class llmprof.replay
+local replay = {}
+---replay.new(parts) -> replay; parts: { { operations, calls, ranges [, waits,
+---records, offset] }, ... }, frames with the columns of replay/replay.h
+---@return llmprof.replay.replay?
+function replay.new(parts) end
+---@class llmprof.replay.replay
+local replay = {}
+---replay:basis() -> { calls, operations, orphans, collectives, links, cpu (ns),
+---derived (ns), waits (ns), unexplained (ns) }
+function replay:basis() end
+---replay:change() -> a change that changes nothing yet
+function replay:change() end
+---replay:run([change]) -> list of frames, one for each part: its ranges with
+---start, end, gpu_start and gpu_end; dependencies that were missing
+function replay:run(change) end
+---replay:recorded() -> the same frames, as it was recorded
+function replay:recorded() end
+---replay:busy([replayed]) -> ns from the first range's start to the last one's
+---end, summed over parts, and of it the time in which an operation ran, as
+---recorded or in the last run
+function replay:busy(replayed) end
+---replay:waits() -> ns in calls that waited, as recorded, and in the last run
+---
+function replay:waits() end
+---replay:waits_in(part, range) -> ns in synchronising calls inside a range, and
+---of it the waits that nothing explains
+function replay:waits_in(part, range) end
+---@class llmprof.replay.change
+local change = {}
+---change:scale(part, operations, factor) -> how many: their time on the GPU
+function change:scale(part, operations, factor) end
+---change:remove(part, operations [, "work" | "call" | "gap"]) -> how many
+function change:remove(part, operations, value) end
+---change:ignore(part, operations) -> how many of collectives nobody waits for
+---any more
+function change:ignore(part, operations) end
+---change:scale_all(factor): the time of all operations
+function change:scale_all(factor) end
+---change:cpu(part, ranges or nil, gap, call): factors of CPU gaps and of what
+---calls take by themselves, inside ranges, or everywhere
+function change:cpu(part, ranges, gap, call) end
+---change:no_waits(part, ranges) -> how many calls wait no longer
+function change:no_waits(part, ranges) end
+---change:graph(part, ranges, { launch, node, between (ns), least }) -> how many
+---calls one launch of a graph replaces in each of the ranges
+function change:graph(part, ranges, columns) end
+---change:blind(part) -> how many ranges were given the CPU times of others,
+---and a list of booleans: which
+function change:blind(part) end
 end
 
 do
@@ -1579,6 +1641,7 @@ end
 ---@field operators "on"|"off" Run the workload once more under its own profiler
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
 ---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
+---@field price llmprof.Config.price Keys price.*
 ---@field python string The Python that runs the workload
 ---@field recorded? string Folder of the recorded capture; recorded/<recipe> beside the recipe unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*
@@ -1669,6 +1732,10 @@ end
 ---@field trace_fork_before_exec? boolean Trace children before they exec
 ---@field wait? "primary"|"all" Wait for the first process or for all
 
+---@class llmprof.Config.price
+---@field currency string What price.per_hour is in
+---@field per_hour? number What an hour of one GPU costs; an example from conf/hardware unless set
+
 ---@class llmprof.Config.repeats
 ---@field skip_first "auto"|"yes"|"no" Leave the first repeat out of the figures: auto does so when it took far longer than the others
 
@@ -1722,6 +1789,7 @@ end
 ---@field repeats? llmprof.results.repeats
 ---@field roofline? llmprof.results.roofline
 ---@field run llmprof.results.run
+---@field running_cost? llmprof.results.running_cost Money and energy; absent where neither is known of any stage
 ---@field schema_version 1
 ---@field selection? llmprof.results.selection Kernels to measure with counters
 ---@field source llmprof.results.source
@@ -2612,6 +2680,19 @@ end
 ---@field recipe string Its name
 ---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
 
+---@class llmprof.results.running_cost
+---@field batch? number As the workload says
+---@field energy_j_per_token? number From the first stage to the end of the last under the profiler, of an output token
+---@field energy_source? "counter"|"power" NVML's counter of energy, or the power that was sampled
+---@field gpus integer That ran the stages
+---@field idle_w? number The GPUs draw while no kernel runs
+---@field no_energy? string Why energy_j_per_token is absent
+---@field ns_per_token? number All stages, of an output token
+---@field per_million_tokens? number Money for all stages, of output tokens
+---@field price? { currency?: string, example?: true, per_hour?: number, source?: string } Of one GPU; absent where nothing tells
+---@field stages llmprof.results.stage_cost[]
+---@field tokens? number Output tokens of a repeat
+
 ---@class llmprof.results.sampled
 ---@field counted_bytes? number What counters say that its measured kernels moved, of one instance
 ---@field counted_share? number 0 to 1
@@ -2744,6 +2825,15 @@ end
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
 ---@field waits? llmprof.results.wait[] Calls that wait for the GPU, by what lies around them; most calls first
 ---@field wall? llmprof.results.wall From when the GPU could begin it to the end of its last operation, or of its range where that is later
+
+---@class llmprof.results.stage_cost
+---@field energy_j? number Under the profiler; absent where samples do not tell so short a time apart
+---@field energy_j_per_token? number Of its tokens
+---@field idle_share? number Of the energy, what the GPUs draw while no kernel runs
+---@field per_million_tokens? number Money, of its tokens
+---@field stage string
+---@field time_ns number Without the profiler where that was timed
+---@field tokens? number That it makes, of prefill that it takes, of all sequences
 
 ---@class llmprof.results.step_group
 ---@field batch? integer Requests

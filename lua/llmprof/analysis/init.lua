@@ -32,7 +32,7 @@ analysis.inputs = {
   arch = "the model's description", arch_complaint = "what is wrong with it",
   run = "what the run did with it: llmprof.model.choice",
   flops = "the recipe's: a function of a stage and metrics",
-  gpu = "the configuration's table of the hardware",
+  gpu = "the configuration's table of the hardware", price = "that of the price of a GPU",
   samples = "of the GPUs: llmprof.gpu", stacks = "of the CPU: list of { stage, file, trace }",
   complaints = "of the tool", recorder = "of the timeline: llmprof.analysis.timeline.integrity",
   ranks = "steps, ranks and collectives: llmprof.analysis.serving.ranks",
@@ -44,6 +44,7 @@ analysis.inputs = {
 analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "stages.layers",
   "stages.summary", "stages.breakdown", "serving.load", "latency.latency", "timeline.transfers",
   "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
+  "stages.running_cost",
   "counters.sampled", "kernels.limits", "counters.lacking", "timeline.cpu_samples",
   "kernels.modules", "timeline.gaps" }
 

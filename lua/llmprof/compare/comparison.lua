@@ -104,7 +104,8 @@ local function add_shares_of_change(rows)
 end
 
 
-local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tokens_per_s" } }
+local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tokens_per_s" },
+  { "cost", "cost" }, { "energy", "energy" } }
 
 local function time_rows(stages, before, after)
   local rows = {}

@@ -7,6 +7,8 @@
 --                                            kernels, in a stage or in all
 --   ttft, tpot                               ms
 --   tokens_per_s                             of all sequences
+--   cost                                     money for 1M output tokens
+--   energy                                   J for an output token
 --
 -- Times of the workload's runs without a profiler ("plain") go before those of
 -- the timeline ("profiled"), where both sides have them. A process makes a group of
@@ -36,10 +38,12 @@ local definitions = {
   tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", stage = DECODE, scale = 1e-6 },
   tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s",
     stage = DECODE },
+  cost = { unit = "for 1M tokens", better = "lower", cost_field = "per_million_tokens" },
+  energy = { unit = "J/token", better = "amount", cost_field = "energy_j_per_token" },
 }
 
 local of_a_stage = { "ms", "gpu_ms", "busy", "idle", "kernels", "launches", "copies" }
-local of_the_run = { "ttft", "tpot", "tokens_per_s" }
+local of_the_run = { "ttft", "tpot", "tokens_per_s", "cost", "energy" }
 
 
 -- ---- paths ----
@@ -163,6 +167,10 @@ local function of_one_run(run, metric)
   local definition = definitions[metric.key]
   if metric.key == "category" then return from_categories(run, metric) end
   if definition.repeat_field then return from_repeats(run, definition) end
+  if definition.cost_field then
+    local cost = run.results.running_cost
+    return cost and group_of { cost[definition.cost_field] }
+  end
   local stage = metrics.stage(run, metric.stage)
   if not stage or not metrics.is_known(stage, metric.key) then return nil end
   return from_instances(stage, definition)
@@ -202,6 +210,16 @@ local plain_values = {
     local steps = stage and stage.ms and stage.ms > 0 and stage.steps
     return steps and batch and steps * batch / (stage.ms / 1e3) or nil
   end,
+  cost = function(rep, _, _, run)
+    local cost, ms = run.results.running_cost, 0
+    if not (cost and cost.per_million_tokens) then return nil end
+    for _, row in ipairs(cost.stages) do
+      local stage = rep.stages[row.stage]
+      if not stage or not stage.ms then return nil end
+      ms = ms + stage.ms
+    end
+    return cost.per_million_tokens * ms * 1e6 / cost.tokens / cost.ns_per_token
+  end,
 }
 
 
@@ -230,7 +248,7 @@ local function plain_values_of(run, plain_run, metric)
   local value_of, values = plain_values[metric.key], {}
   for _, rep in ipairs(counted_repeats(run, plain_run,
       metric.stage or definitions[metric.key].stage)) do
-    values[#values + 1] = value_of(rep, metric, plain_run.batch)
+    values[#values + 1] = value_of(rep, metric, plain_run.batch, run)
   end
   return group_of(values)
 end

@@ -6,7 +6,7 @@
 -- operations per second by number format; fp64 and fp32 on the vector units),
 -- link_bytes_per_s (bytes per second in one direction, all links of the GPU
 -- together: nvlink, or nvlink_bridge where cards may be joined by one or not, and
--- pcie) and link_source.
+-- pcie), link_source, and price_per_hour (USD: a round example of what an hour costs).
 --
 -- Each figure is taken from the first that has it: the configuration
 -- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own
@@ -33,6 +33,7 @@ local FIELDS = {
   peak_per_s = { "table" },
   link_bytes_per_s = { "table", false },
   link_source = { "text", false },
+  price_per_hour = { "number", false },
 }
 
 local LINKS = { nvlink = { "number", false }, nvlink_bridge = { "number", false },

@@ -84,6 +84,10 @@ return {
   ["hardware.bandwidth_bytes_per_s"] = { "Memory bandwidth of the GPU in bytes/s; as "
     .. "conf/hardware says unless set", type = "float", min = 1 },
 
+  ["price.per_hour"] = { "What an hour of one GPU costs; an example from conf/hardware unless set",
+    type = "float", min = 0 },
+  ["price.currency"] = { "What price.per_hour is in", "USD" },
+
   ["tools.collector"] = { "Path of libllmprof_collector.so; found by itself unless set",
     type = "string", runs = true },
   ["collector.memory"] = { "Most memory of the collector's buffers in a process", "256M" },

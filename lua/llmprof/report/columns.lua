@@ -297,6 +297,14 @@ columns.overhead = {
   word("verdict", "profiled is"),
 }
 
+columns.running_cost = {
+  word("stage", "stage"), ms("time_ns", "time"), { key = "tokens", title = "tokens", digits = 1 },
+  { key = "per_million_tokens", title = "cost of 1M tokens", digits = 2 },
+  { key = "energy_j", title = "energy J", digits = 2, optional = true },
+  { key = "energy_j_per_token", title = "J/token", digits = 3, optional = true },
+  { key = "idle_share", title = "of it idle %", scale = 100, digits = 1, optional = true },
+}
+
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {
@@ -514,6 +522,8 @@ columns.baselines = {
 columns.sweep_runs = {
   word("label", "settings"), word("status", "status"), value("ttft", "TTFT ms"),
   value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
+  { key = "cost", title = "cost of 1M tokens", digits = 2, optional = true },
+  { key = "energy", title = "J/token", digits = 3, optional = true },
   { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
   word("run", "run"), word("message", "because"),
 }

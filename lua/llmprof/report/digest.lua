@@ -112,6 +112,16 @@ local function trust(results)
 end
 
 
+local function cost(results)
+  local made = results.running_cost or {}
+  local price = made.price or {}
+  return { per_million_tokens = known(made.per_million_tokens), currency = known(price.currency),
+    price_per_hour = known(price.per_hour),
+    example = known(made.price and (price.example or false)),
+    energy_j_per_token = known(made.energy_j_per_token) }
+end
+
+
 local function next_commands(name, results)
   local list = { ("llmprof show %s stages"):format(name), ("llmprof show %s findings"):format(name),
     ("llmprof show %s kernels -n 20"):format(name) }
@@ -146,7 +156,7 @@ local function compose(results, run, level)
   local made = { schema_version = 1, model = model(results), gpu = gpu(results),
     run = { id = run.id, recipe = results.run.recipe, folder = run.dir },
     verdict = verdict(results), latency = latency(results), trust = trust(results),
-    next = next_commands(run.name, results), left_out = left }
+    cost = cost(results), next = next_commands(run.name, results), left_out = left }
   made.stages = first(chosen_stages(results, level.stages), level.stages,
     function(one) return stage(results, one) end)
   left.stages = #results.stages - #made.stages
@@ -222,6 +232,7 @@ local function as_text(results, run, level, width)
   local made = compose(results, run, level)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
+    blocks.say(words.running_cost(results, true)),
     table_of("digest_stages", made.stages, function(row)
       row.label = (row.parent and "· " or "") .. row.key
     end),

@@ -52,7 +52,8 @@ function parts.aggregates(results, view)
   local length = not (view.brief and latency)
     and sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
   return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
-    not view.brief and join(parts.tpot(results), parts.each_repeat(results)))
+    not view.brief and join(parts.tpot(results), parts.each_repeat(results),
+      sections.blocks(results, "running_cost", { note = words.running_cost(results) })))
 end
 
 

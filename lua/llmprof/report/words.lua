@@ -59,6 +59,42 @@ function words.no_rows(results)
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
 end
 
+-- What a million output tokens cost, and at which price; nil where that is not known.
+function words.price(results)
+  local cost = results.running_cost
+  local price = cost and cost.price
+  if not price or not cost.per_million_tokens then return nil end
+  return ("1M output tokens cost %s %s at %s%s %s an hour%s"):format(
+    text.number(cost.per_million_tokens, 2, ","), price.currency,
+    cost.gpus > 1 and cost.gpus .. " x " or "", text.number(price.per_hour, 2), price.currency,
+    price.example and " (an example; price.per_hour sets yours)" or "")
+end
+
+
+-- What energy an output token takes, or why that is not known.
+function words.energy(results)
+  local cost = results.running_cost
+  if not cost then return nil end
+  if not cost.energy_j_per_token then
+    return cost.no_energy and "energy was not measured: " .. cost.no_energy or nil
+  end
+  return ("an output token takes %s J under the profiler, by %s"):format(
+    text.number(cost.energy_j_per_token, 2),
+    cost.energy_source == "counter" and "NVML's counter" or "the power that NVML samples")
+end
+
+
+-- Both as a note; brief: without why energy is not known.
+function words.running_cost(results, brief)
+  local said = {}
+  said[1] = words.price(results)
+  local measured = results.running_cost and results.running_cost.energy_j_per_token
+  said[#said + 1] = (measured or not brief) and words.energy(results) or nil
+  if #said == 0 then return nil end
+  return (table.concat(said, "; "):gsub("^%l", string.upper)) .. "."
+end
+
+
 words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
   .. "the workload plain before the timeline, overhead=measure after it, too."
 

@@ -148,7 +148,7 @@ local PERIOD = 200 * 1000 * 1000
 
 -- { sample(), stop() -> list, latest (the last sample by index), reason (why there
 -- is no GPU to watch) }: sample takes one if the last is old enough. A sample:
--- { t_ns (since the start), index, and what llmprof.gpu's sample has }.
+-- { t_ns (since the start), time_ns (the wall clock), index, and what llmprof.gpu's sample has }.
 function supervise.watch_gpus()
   local devices, why = gpu.list()
   local started, last, samples, latest = sys.monotonic(), nil, {}, {}
@@ -160,7 +160,7 @@ function supervise.watch_gpus()
     for _, device in ipairs(devices) do
       local taken = not device.error and gpu.sample(device.index)
       if taken then
-        taken.t_ns, taken.index = now - started, device.index
+        taken.t_ns, taken.time_ns, taken.index = now - started, sys.realtime(), device.index
         taken.throttle = taken.throttle and json.list(taken.throttle)
         samples[#samples + 1] = taken
         latest[device.index] = taken

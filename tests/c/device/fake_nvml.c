@@ -82,6 +82,8 @@ int nvmlDeviceGetMaxClockInfo(device *d, int kind, unsigned *mhz);
 int nvmlDeviceGetTemperature(device *d, int sensor, unsigned *celsius);
 int nvmlDeviceGetTemperatureV(device *d, int *temperature);
 int nvmlDeviceGetPowerUsage(device *d, unsigned *milliwatts);
+int nvmlDeviceGetTotalEnergyConsumption(device *d,
+                                        unsigned long long *millijoules);
 int LIMIT(device *d, unsigned *milliwatts);
 int nvmlDeviceGetPersistenceMode(device *d, unsigned *mode);
 int REASON(device *d, unsigned long long *reasons);
@@ -242,6 +244,13 @@ int nvmlDeviceGetMaxClockInfo(device *d, int kind, unsigned *mhz) {
 int nvmlDeviceGetPowerUsage(device *d, unsigned *milliwatts) {
   (void)d;
   *milliwatts = 76543;
+  return ANSWER;
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(device *d,
+                                        unsigned long long *millijoules) {
+  (void)d;
+  *millijoules = 5000000250;
   return ANSWER;
 }
 

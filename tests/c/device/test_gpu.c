@@ -28,6 +28,7 @@ static void assert_sampled(const llmprof_gpu_values *now) {
   assert_value(now, LLMPROF_GPU_SM_CLOCK, 345);
   assert_value(now, LLMPROF_GPU_MEMORY_CLOCK, 3201);
   assert_value(now, LLMPROF_GPU_POWER, 76.543);
+  assert_value(now, LLMPROF_GPU_ENERGY, 5000000.25);
   assert_value(now, LLMPROF_GPU_TEMPERATURE, 51);
   assert_value(now, LLMPROF_GPU_UTILIZATION, 97);
   assert_value(now, LLMPROF_GPU_MEMORY_BUSY, 0);

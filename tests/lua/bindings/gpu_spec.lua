@@ -10,7 +10,7 @@ end
 
 local function sample_of(throttle)
   return {
-    sm_clock_mhz = 345, memory_clock_mhz = 3201, power_w = 76.543,
+    sm_clock_mhz = 345, memory_clock_mhz = 3201, power_w = 76.543, energy_j = 5000000.25,
     temperature_c = 51, utilization_percent = 97, memory_busy_percent = 0,
     memory_used_bytes = 1073741824, memory_total_bytes = 150754820096,
     throttle = throttle,

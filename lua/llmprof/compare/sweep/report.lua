@@ -153,7 +153,7 @@ local function run_row(entry, opened)
   local row = { label = entry.label, short = entry.short, status = entry.status, run = entry.id,
     message = entry.message }
   if not opened then return row end
-  for _, key in ipairs { "ttft", "tpot", "tokens_per_s" } do
+  for _, key in ipairs { "ttft", "tpot", "tokens_per_s", "cost", "energy" } do
     local value, basis = value_of(key, opened)
     row[key], row.basis = value, row.basis or basis
   end

@@ -267,6 +267,7 @@ local function given_of(ctx)
     recorder = recorder_of(state.about),
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
+    price = ctx.cfg.price,
     launches = state.launches, plain = state.plain,
     overhead = overhead_of(ctx), stacks = open_stacks(ctx),
   }

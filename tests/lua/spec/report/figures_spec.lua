@@ -74,7 +74,20 @@ for field in ([[launch_place.kernel launch_place.module launch_place.operator la
     "given.stages[1].name" }
 end
 
+-- Samples of power in the captures here have no wall clock.
+for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_per_token",
+  ["running_cost.energy_source"] = "made.energy_source", ["running_cost.idle_w"] = "made.idle_w",
+  ["stage_cost.energy_j"] = "stages[2].energy_j",
+  ["stage_cost.energy_j_per_token"] = "stages[2].energy_j_per_token",
+  ["stage_cost.idle_share"] = "stages[2].idle_share" } do
+  elsewhere[field] = { "tests/lua/spec/analysis/stages/running_cost_spec.lua", said }
+end
+
 local elsewhere_columns = {
+  ["running_cost.energy_j"] = elsewhere["stage_cost.energy_j"],
+  ["running_cost.energy_j_per_token"] = elsewhere["stage_cost.energy_j_per_token"],
+  ["running_cost.idle_share"] = elsewhere["stage_cost.idle_share"],
+  ["sweep_runs.energy"] = elsewhere["running_cost.energy_j_per_token"],
   ["efficiency.hfu"] = elsewhere["efficiency.hfu"],
   ["requests.p99_ns"] = elsewhere["client_times.p99_ns"],
   ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua",

@@ -1,0 +1,227 @@
+-- What stages cost to run: money by the time that GPUs are taken, and energy by NVML's counter of
+-- the GPUs that ran them, else by the power that was sampled. Output tokens are those that
+-- decoding makes, of all sequences.
+local hardware = require "llmprof.model.hardware"
+local json = require "llmprof.json"
+local overhead = require "llmprof.analysis.latency.overhead"
+local statistics = require "llmprof.statistics"
+
+local running_cost = { reads = { "stages", "overhead", "hardware", "environment", "price",
+    "samples", "trace", "found", "metrics", "workload" },
+  gives = { running_cost = "money and energy by stage and token" } }
+
+local HOUR, MILLION = 3600e9, 1e6
+
+
+-- ---- money ----
+
+-- What an hour of a GPU costs: { per_hour, currency, source }, or nil.
+local function price_of(state)
+  local set = state.price or {}
+  local currency = set.currency or "USD"
+  if set.per_hour then
+    return { per_hour = set.per_hour, currency = currency, source = "price.per_hour" }
+  end
+  local gpus = state.environment.gpus
+  local file = hardware.find(state.hardware and state.hardware.name or gpus and gpus[1]
+    and gpus[1].name)
+  if not file or not file.price_per_hour then return nil end
+  return { per_hour = file.price_per_hour, currency = "USD",
+    source = file.file:match "conf/hardware/.*$", example = true }
+end
+
+
+-- ---- energy ----
+
+-- Stretches of time that are shorter than so many samples, or of power than NVML's mean of a
+-- second, are not told from what lies around them.
+local LEAST_SAMPLES, LEAST_POWER_NS = 2, 2e9
+
+-- Energy drawn by a GPU up to each sample, in J: { at (ns), joules } of rising times; how it is
+-- known; the distance of samples; and W drawn while nothing ran.
+local function series_of(samples)
+  local at, joules, gaps, idle = {}, {}, {}, nil
+  local counted = samples[1].energy_j ~= nil
+  for i, sample in ipairs(samples) do
+    local before = samples[i - 1]
+    at[i] = sample.time_ns
+    joules[i] = counted and sample.energy_j or before and joules[i - 1]
+      + (before.power_w + sample.power_w) / 2 * (sample.time_ns - before.time_ns) / 1e9 or 0
+    if before then gaps[#gaps + 1] = sample.time_ns - before.time_ns end
+    if sample.utilization_percent == 0 and sample.power_w then
+      idle = math.min(idle or math.huge, sample.power_w)
+    end
+  end
+  local least = LEAST_SAMPLES * statistics.median(gaps)
+  return { at = at, joules = joules, source = counted and "counter" or "power", idle_w = idle,
+    least_ns = counted and least or math.max(least, LEAST_POWER_NS) }
+end
+
+
+-- J up to a time of the wall clock; nil beyond the samples.
+local function joules_at(series, ns)
+  local after = statistics.first_place(#series.at, function(i) return series.at[i] >= ns end)
+  if after > #series.at or after == 1 and series.at[1] > ns then return nil end
+  if after == 1 then return series.joules[1] end
+  local from, to = series.at[after - 1], series.at[after]
+  local part = to > from and (ns - from) / (to - from) or 0
+  return series.joules[after - 1] + part * (series.joules[after] - series.joules[after - 1])
+end
+
+
+-- The samples of the GPUs that ran the stages, by index, or nil and why they cannot be told.
+local function samples_of(state)
+  local by_index, count = {}, 0
+  for _, sample in ipairs(state.samples or {}) do
+    if sample.power_w and not sample.time_ns then
+      return nil, "its samples of power have no wall-clock times: an older llmprof took them"
+    elseif sample.power_w or sample.energy_j then
+      if not by_index[sample.index] then by_index[sample.index], count = {}, count + 1 end
+      table.insert(by_index[sample.index], sample)
+    end
+  end
+  if count == 0 then return nil, "nothing sampled the power of the GPU" end
+  local devices, chosen = state.environment.devices or {}, {}
+  if count == 1 and #devices == 1 then return by_index end
+  for _, device in ipairs(devices) do
+    for _, known in ipairs(state.environment.gpus or {}) do
+      if device.uuid and known.uuid and known.uuid:find(device.uuid, 1, true) then
+        chosen[known.index] = by_index[known.index]
+      end
+    end
+  end
+  if next(chosen) then return chosen end
+  return nil, "which of the sampled GPUs ran it is not known"
+end
+
+
+-- The series of each of those GPUs, or nil and why there is none.
+local function all_series(state)
+  local by_index, why = samples_of(state)
+  if not by_index then return nil, why end
+  local epoch = state.trace and state.trace:info().epoch
+  if not epoch then return nil, "the timeline has no wall clock" end
+  local list = {}
+  for _, samples in pairs(by_index) do
+    if #samples < 2 then return nil, "the power of the GPU was sampled once" end
+    list[#list + 1] = series_of(samples)
+  end
+  list.epoch, list.source, list.least_ns, list.idle_w = epoch, list[1].source, list[1].least_ns, 0
+  for _, series in ipairs(list) do
+    list.idle_w = list.idle_w and series.idle_w and list.idle_w + series.idle_w
+    list.least_ns = math.max(list.least_ns, series.least_ns)
+  end
+  return list
+end
+
+
+-- J between two times of the trace; nil where a GPU was not sampled then, or they lie too close.
+local function joules_between(list, from, to)
+  if to - from < list.least_ns then return nil end
+  local sum = 0
+  for _, series in ipairs(list) do
+    local first, last = joules_at(series, list.epoch + from), joules_at(series, list.epoch + to)
+    if not (first and last) then return nil end
+    sum = sum + last - first
+  end
+  return sum
+end
+
+
+-- Mean J of the instances of a stage that count, and the part of it that the GPUs draw anyway.
+local function energy_of(list, stage)
+  local joules, ns, count = 0, 0, 0
+  for _, instance in ipairs(stage.instances) do
+    if instance.used then
+      local one = joules_between(list, instance.start_ns, instance.start_ns + instance.wall_ns)
+      if not one then return nil end
+      joules, ns, count = joules + one, ns + instance.wall_ns, count + 1
+    end
+  end
+  if count == 0 then return nil end
+  return joules / count, list.idle_w and joules > 0
+    and math.min(list.idle_w * ns / 1e9 / joules, 1) or nil
+end
+
+
+-- ---- together ----
+
+-- Does the stage make the output's tokens? The stages of an engine count those alone.
+local function makes_output(state, stage)
+  return stage.tokens ~= nil and stage.tokens > 0
+    and (stage.steps ~= nil or state.found ~= nil and state.found.by_engine == true)
+end
+
+
+-- Times that a stage ran in a repeat.
+local function per_repeat(stage)
+  local timed = stage.wall or stage.own
+  return timed.count / (stage.repeats or 1)
+end
+
+
+local function stage_row(stage, ns, money, list)
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens or nil
+  local joules, idle = nil, nil
+  if list then joules, idle = energy_of(list, stage) end
+  return { stage = stage.name, time_ns = ns, tokens = tokens,
+    per_million_tokens = money and tokens and money * ns / tokens * MILLION or nil,
+    energy_j = joules, energy_j_per_token = joules and tokens and joules / tokens or nil,
+    idle_share = idle }
+end
+
+
+-- What everything that counts took, from the first instance to the last: J, and tokens in it.
+local function whole_energy(state, list)
+  local from, to, tokens = math.huge, -math.huge, 0
+  for _, stage in ipairs(state.stages) do
+    for _, instance in ipairs(stage.parent and {} or stage.instances) do
+      if instance.used and instance.start_ns then
+        from = math.min(from, instance.start_ns)
+        to = math.max(to, instance.start_ns + instance.wall_ns)
+        tokens = tokens + (makes_output(state, stage) and stage.tokens or 0)
+      end
+    end
+  end
+  local joules = to > from and joules_between(list, from, to)
+  return joules and tokens > 0 and joules / tokens or nil
+end
+
+
+function running_cost.run(state)
+  local price, gpus = price_of(state), state.hardware and state.hardware.count or 1
+  local list, why = all_series(state)
+  if not price and not list then return end
+  local money = price and price.per_hour * gpus / HOUR -- of a ns
+  local rows, all_ns, all_tokens, is_told = json.list {}, 0, 0, false
+  for _, stage in ipairs(state.stages) do
+    local ns = not stage.parent and overhead.time_of(state, stage)
+    if ns then
+      local row = stage_row(stage, ns, money, list)
+      rows[#rows + 1], is_told = row, is_told or (row.per_million_tokens or row.energy_j) ~= nil
+      all_ns = all_ns + ns * per_repeat(stage)
+      local tokens = makes_output(state, stage) and stage.tokens or 0
+      all_tokens = all_tokens + tokens * per_repeat(stage)
+    end
+  end
+  if not is_told then return end
+  local metrics = state.metrics or state.workload or {}
+  local made = { stages = rows, gpus = gpus, batch = metrics.batch, price = price }
+  if all_tokens > 0 then
+    made.tokens, made.ns_per_token = all_tokens, all_ns / all_tokens
+    made.per_million_tokens = money and money * made.ns_per_token * MILLION
+  end
+  if list then
+    made.energy_source, made.idle_w = list.source, list.idle_w
+    made.energy_j_per_token = whole_energy(state, list)
+    if not made.energy_j_per_token then
+      why = ("it ran shorter than %.1f s, which is what samples of its %s tell apart"):format(
+        list.least_ns / 1e9, list.source == "power" and "power" or "energy")
+    end
+  end
+  made.no_energy = not made.energy_j_per_token and why or nil
+  state.running_cost = made
+end
+
+
+return running_cost
