@@ -16,6 +16,7 @@
 #include "collector/output.h"
 #include "collector/places.h"
 #include "collector/plan.h"
+#include "collector/subscriber.h"
 #include "collector/wake.h"
 
 /* Records are structs of the libcupti that is loaded; what is read of them
@@ -24,8 +25,6 @@ _Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "layout");
 _Static_assert(offsetof(CUpti_ActivityKernel10, graphNodeId) == 144, "layout");
 _Static_assert(offsetof(CUpti_ActivityKernel10, graphId) == 156, "layout");
 _Static_assert(offsetof(CUpti_ActivityMemcpy6, graphNodeId) == 64, "layout");
-_Static_assert(offsetof(CUpti_ActivitySynchronization2, cudaEventId) == 36,
-               "layout");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* running */
 static atomic_bool running;
@@ -76,7 +75,6 @@ void activity_prepare(void) {
                 &yes);
   set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof yes,
                 &yes);
-  calls_prepare();
   CUptiResult result =
       cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
   prepared = result == CUPTI_SUCCESS;
@@ -85,10 +83,17 @@ void activity_prepare(void) {
              cupti_result_name(result));
 }
 
+void activity_release(void) {
+  if (cupti.cuptiSetThreadIdType)
+    (void)cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+}
+
+/* Not SYNCHRONIZATION, which makes every launch of PyTorch 3 us longer until
+ * the process ends: callbacks of the calls that wait tell the same. */
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
     CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,
 };
 
 static void enable_kind(CUpti_ActivityKind kind) {
@@ -104,7 +109,10 @@ void activity_start(void) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
       enable_kind(kinds[i]);
     if (!the_plan.graph_nodes) enable_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-    calls_enable(true);
+    if (the_plan.calls) {
+      calls_enable(true);
+      subscriber_waits(true);
+    }
     exits_register();
     atomic_store(&running, true);
   }
@@ -114,7 +122,10 @@ void activity_start(void) {
 void activity_stop(void) {
   pthread_mutex_lock(&lock);
   if (atomic_load(&running) && driver_alive()) {
-    calls_enable(false);
+    if (the_plan.calls) {
+      subscriber_waits(false);
+      calls_enable(false);
+    }
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -231,21 +242,6 @@ static void write_memset(const CUpti_Activity *activity) {
   output_record(SPOOL_MEMSET, &record, sizeof record, NULL, 0);
 }
 
-static void write_sync(const CUpti_Activity *activity) {
-  const CUpti_ActivitySynchronization2 *s = (const void *)activity;
-  if (!has_time(s->start, s->end)) return;
-  spool_sync record = {
-      .start = (int64_t)s->start,
-      .end = (int64_t)s->end,
-      .type = s->type,
-      .context = s->contextId,
-      .stream = s->streamId,
-      .event = s->cudaEventId,
-      .correlation = s->correlationId,
-  };
-  output_record(SPOOL_SYNC, &record, sizeof record, NULL, 0);
-}
-
 static void write_graph(const CUpti_Activity *activity) {
   const CUpti_ActivityGraphTrace2 *g = (const void *)activity;
   if (!has_time(g->start, g->end)) return;
@@ -337,7 +333,6 @@ static void write_record(const CUpti_Activity *activity) {
       {CUPTI_ACTIVITY_KIND_MEMCPY, write_memcpy},
       {CUPTI_ACTIVITY_KIND_MEMCPY2, write_peer_copy},
       {CUPTI_ACTIVITY_KIND_MEMSET, write_memset},
-      {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, write_sync},
       {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, write_graph},
       {CUPTI_ACTIVITY_KIND_OVERHEAD, write_overhead},
   };

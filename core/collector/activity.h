@@ -4,8 +4,12 @@
 
 #include <stdbool.h>
 
-/* Before anything else of CUPTI's activity; once per process. */
+/* Before anything else of CUPTI's activity, and again where another client may
+ * have had it since. */
 void activity_prepare(void);
+
+/* Others have it: threads have their numbers again as CUPTI has them. */
+void activity_release(void);
 
 /* Record operations and calls from now on, or no more. Any thread; a stop
  * waits for the GPU where the calling thread has a context. */

@@ -1,9 +1,13 @@
 #include "collector/callbacks.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "collector/activity.h"
+#include "collector/clock.h"
 #include "collector/counters.h"
 #include "collector/cupti_api.h"
+#include "collector/diagnose.h"
 #include "collector/exits.h"
 #include "collector/guard.h"
 #include "collector/output.h"
@@ -11,7 +15,6 @@
 #include "collector/plan.h"
 #include "collector/samples.h"
 #include "collector/subscriber.h"
-#include "collector/units.h"
 
 #define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
 #define UNKNOWN_GRAPH UINT32_MAX /* of an older CUPTI */
@@ -114,6 +117,12 @@ static event event_of(CUpti_CallbackId id) {
   return EVENT_NONE;
 }
 
+static void (*profiler_told)(bool started);
+
+void callbacks_profiler(void (*told)(bool started)) {
+  profiler_told = told;
+}
+
 /* A capture counts from before its begin until after its end. */
 static void on_rare_call(event what, const CUpti_CallbackData *data) {
   bool enters = data->callbackSite == CUPTI_API_ENTER;
@@ -132,19 +141,84 @@ static void on_rare_call(event what, const CUpti_CallbackData *data) {
     if (!enters) guard_capture(-1);
     return;
   case EVENT_PROFILER_STARTS:
-    if (!enters) units_profiler(true);
+    if (!enters) profiler_told(true);
     return;
   case EVENT_PROFILER_STOPS:
-    if (enters) units_profiler(false);
+    if (enters) profiler_told(false);
     return;
   case EVENT_NONE:
     return;
   }
 }
 
+/* ---- waits ---- */
+
+/* value: what it waits for; time: its end. */
+typedef struct wait_entry {
+  log_entry entry;
+  int64_t start;
+  uint32_t context, stream, event, correlation;
+} wait_entry;
+
+static uint32_t stream_of(CUcontext context, CUstream stream, bool per_thread) {
+  uint32_t id = SPOOL_NO_ID;
+  if (!cupti.cuptiGetStreamIdEx ||
+      cupti.cuptiGetStreamIdEx(context, stream, per_thread, &id) !=
+          CUPTI_SUCCESS)
+    return SPOOL_NO_ID;
+  return id;
+}
+
+/* CUPTI does not say its number of an event: the handle, cut, tells which. */
+static uint32_t event_number(CUevent handle) {
+  return (uint32_t)((uintptr_t)handle >> 4);
+}
+
+static void fill_wait(wait_entry *e, CUpti_CallbackId id, uint32_t type,
+                      const CUpti_CallbackData *data) {
+  bool per_thread = id == DRIVER(cuStreamSynchronize_ptsz) ||
+                    id == DRIVER(cuStreamWaitEvent_ptsz);
+  e->stream = e->event = SPOOL_NO_ID;
+  if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE) {
+    const cuEventSynchronize_params *p = data->functionParams;
+    e->event = event_number(p->hEvent);
+  } else if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE) {
+    const cuStreamSynchronize_params *p = data->functionParams;
+    e->stream = stream_of(data->context, p->hStream, per_thread);
+  } else if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT) {
+    const cuStreamWaitEvent_params *p = data->functionParams;
+    e->stream = stream_of(data->context, p->hStream, per_thread);
+    e->event = event_number(p->hEvent);
+  }
+}
+
+static void on_wait(CUpti_CallbackId id, uint32_t type,
+                    const CUpti_CallbackData *data) {
+  if (data->callbackSite == CUPTI_API_ENTER) {
+    *data->correlationData = (uint64_t)clock_now();
+    return;
+  }
+  if (!guard_enter()) return;
+  wait_entry e = {.start = (int64_t)*data->correlationData,
+                  .context = data->contextUid,
+                  .correlation = data->correlationId};
+  fill_wait(&e, id, type, data);
+  wait_entry *logged = e.start ? log_reserve(LOG_WAIT, sizeof e) : NULL;
+  if (logged) {
+    e.entry = logged->entry;
+    e.entry.value = type;
+    *logged = e;
+    log_commit();
+  }
+  guard_leave();
+}
+
 static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   event what = event_of(id);
-  if (what == EVENT_NONE)
+  uint32_t type = subscriber_waits_for(id);
+  if (type)
+    on_wait(id, type, data);
+  else if (what == EVENT_NONE)
     on_launch(id, data);
   else
     on_rare_call(what, data);
@@ -256,10 +330,90 @@ static void enable_rare(void) {
                     CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, true);
 }
 
-bool callbacks_begin(void) {
-  if (!subscriber_begin((CUpti_CallbackFunc)on_callback)) return false;
-  enable_rare();
+/* Contexts that were there before us. Only primary ones can be asked for, as
+ * those of CUDA's runtime are. */
+static void see_contexts(void) {
+  CUdevice device;
+  CUcontext context;
+  unsigned flags;
+  int active = 0;
+  for (int i = 0;
+       driver_load() && driver.device_get(&device, i) == CUDA_SUCCESS; i++) {
+    if (driver.primary_state(device, &flags, &active) != CUDA_SUCCESS ||
+        !active || driver.primary_retain(&context, device) != CUDA_SUCCESS)
+      continue;
+    samples_context((uint32_t)i, true);
+    log_context(context);
+    (void)driver.primary_release(device);
+  }
+  exits_register();
+}
+
+static enum {
+  IDLE,
+  RUNNING,
+  REFUSED, /* once is enough, until the next begin after an end */
+} having;
+static atomic_bool driver_there, driver_begins;
+
+void callbacks_driver(bool initialising) {
+  atomic_store(&driver_begins, initialising);
+  atomic_store(&driver_there, true);
+}
+
+static bool get_cupti(void) {
+  const char *why = NULL;
+  if (!cupti_load(the_plan.cupti, &why)) {
+    diagnose(SPOOL_ERROR, "no_cupti", "%s", why);
+    return false;
+  }
+  (void)driver_load();
+  if (!subscriber_begin((CUpti_CallbackFunc)on_callback)) {
+    cupti_forget(); /* nothing more of it may be called */
+    return false;
+  }
   return true;
+}
+
+bool callbacks_begin(void) {
+  if (!atomic_load(&driver_there)) return false;
+  if (having != IDLE) return having == RUNNING;
+  having = REFUSED;
+  if (!get_cupti()) return false;
+  if (the_plan.yield)
+    subscriber_end(); /* nobody had it */
+  else
+    enable_rare();
+  activity_prepare();
+  if (!atomic_load(&driver_begins)) see_contexts();
+  having = RUNNING;
+  return true;
+}
+
+/* Who came while we had no subscription has our buffers. */
+static void tell_yielded(void) {
+  char other[64] = "";
+  if (subscriber_other(other, sizeof other))
+    diagnose(SPOOL_WARNING, "yielded",
+             "CUPTI went to another client%s%s, as torch.profiler is, while "
+             "this unit was recorded, which has nothing from then on",
+             other[0] ? ", " : "", other);
+}
+
+void callbacks_end(void) {
+  if (having == RUNNING && the_plan.yield) tell_yielded();
+  if (having == RUNNING) {
+    activity_release();
+    subscriber_end();
+    samples_unseen();
+  }
+  having = IDLE;
+}
+
+void callbacks_forget(void) {
+  having = IDLE;
+  atomic_store(&driver_there, false);
+  atomic_store(&driver_begins, false);
 }
 
 /* ---- for the writer ---- */
@@ -269,6 +423,18 @@ bool callbacks_write(const log_entry *entry) {
     const context_entry *e = (const void *)entry;
     places_context(entry->value, e->device, e->null_stream);
     samples_device(e->device);
+    return true;
+  }
+  if (entry->type == LOG_WAIT) {
+    const wait_entry *e = (const void *)entry;
+    spool_sync record = {.start = e->start,
+                         .end = entry->time,
+                         .type = entry->value,
+                         .context = e->context,
+                         .stream = e->stream,
+                         .event = e->event,
+                         .correlation = e->correlation};
+    output_record(SPOOL_SYNC, &record, sizeof record, NULL, 0);
     return true;
   }
   if (entry->type != LOG_GRAPH_NODE) return false;

@@ -78,37 +78,23 @@ static uint32_t last_cbid(bool is_driver) {
   return last;
 }
 
-void calls_prepare(void) {
-  if (!cupti.cuptiActivityEnableRuntimeApi ||
-      !cupti.cuptiActivityEnableDriverApi)
-    return;
-  /* One of each interface that hardly anybody calls. */
-  (void)cupti.cuptiActivityEnableRuntimeApi(
-      CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, 1);
-  (void)cupti.cuptiActivityEnableDriverApi(
-      CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, 1);
-}
-
-static void enable_domain(bool is_driver, bool on) {
+static void leave_out(bool is_driver) {
   CUptiResult (*enable)(uint32_t cbid, uint8_t on) =
       is_driver ? cupti.cuptiActivityEnableDriverApi
                 : cupti.cuptiActivityEnableRuntimeApi;
-  uint32_t last = last_cbid(is_driver);
+  uint32_t last = enable ? last_cbid(is_driver) : 0;
   for (uint32_t cbid = 1; cbid <= last; cbid++) {
     const char *name = calls_name(is_driver, cbid);
-    if (name && calls_is_chosen(name)) (void)enable(cbid, on);
+    if (name && !calls_is_chosen(name)) (void)enable(cbid, 0);
   }
 }
 
 void calls_enable(bool on) {
-  if (cupti.cuptiActivityEnableRuntimeApi &&
-      cupti.cuptiActivityEnableDriverApi) {
-    enable_domain(false, on);
-    enable_domain(true, on);
-    return;
-  }
   CUptiResult (*set)(CUpti_ActivityKind) =
       on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable;
   (void)set(CUPTI_ACTIVITY_KIND_RUNTIME);
   (void)set(CUPTI_ACTIVITY_KIND_DRIVER);
+  if (!on) return;
+  leave_out(false);
+  leave_out(true);
 }

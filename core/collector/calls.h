@@ -5,11 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before the first context: without it calls that are chosen later, while the
- * program runs, would not be recorded (seen with CUPTI 13.0). */
-void calls_prepare(void);
-
-/* Have the chosen calls recorded, or not. */
+/* Have the chosen calls recorded, or not: all calls, then without the others.
+ * CUPTI 13.0 records none where calls are chosen one by one after the first
+ * context. */
 void calls_enable(bool on);
 
 /* Is a call of that name one of those? CUPTI before 12.6 records all. */

@@ -55,7 +55,7 @@ static enum {
   RUNNING,
   OFF
 } state;
-static bool has_cupti;
+static bool has_driver;
 static atomic_bool ended;
 
 /* ---- the end ---- */
@@ -123,12 +123,13 @@ static void in_child(void) {
   samples_forget();
   units_forget();
   subscriber_forget();
+  callbacks_forget();
+  has_driver = false;
   control_forget();
   nvtx_tool_forget(begin_again);
   guard_forget();
   writer_forget();
   cupti_forget();
-  has_cupti = false;
   atomic_store(&ended, false);
   state = FRESH;
 }
@@ -175,6 +176,7 @@ static void read_plan(void) {
   if (file && *file && !plan_read(file, complain))
     diagnose(SPOOL_ERROR, "plan", "the plan cannot be read: %s",
              strerror(errno));
+  the_plan.begun = true;
   memory_limit(the_plan.memory);
 }
 
@@ -212,27 +214,20 @@ static bool is_running(void) {
   return state == RUNNING;
 }
 
-static void begin_cupti(void) {
-  const char *why = NULL;
-  if (has_cupti) return;
+/* The driver loads us while it is initialised, before the first context. */
+static void begin_driver(void) {
+  if (has_driver) return;
+  has_driver = true;
   writer_take_rank();
-  if (!cupti_load(the_plan.cupti, &why)) {
-    diagnose(SPOOL_ERROR, "no_cupti", "%s", why);
-    return;
-  }
-  (void)driver_load();
-  if (!callbacks_begin()) {
-    cupti_forget(); /* nothing more of it may be called */
-    return;
-  }
-  has_cupti = true;
-  activity_prepare();
-  units_cupti();
+  callbacks_profiler(units_profiler);
+  callbacks_driver(true);
+  units_driver();
+  callbacks_driver(false);
 }
 
 int InitializeInjection(void) {
   pthread_mutex_lock(&lock);
-  if (is_running()) begin_cupti();
+  if (is_running()) begin_driver();
   pthread_mutex_unlock(&lock);
   return 1;
 }

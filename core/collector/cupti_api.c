@@ -83,6 +83,9 @@ bool driver_load(void) {
       find(found, "cuDeviceGetUuid_v2", &driver.device_uuid) &&
       find(found, "cuDeviceTotalMem_v2", &driver.device_memory) &&
       find(found, "cuDeviceGetAttribute", &driver.device_attribute) &&
+      find(found, "cuDevicePrimaryCtxGetState", &driver.primary_state) &&
+      find(found, "cuDevicePrimaryCtxRetain", &driver.primary_retain) &&
+      find(found, "cuDevicePrimaryCtxRelease_v2", &driver.primary_release) &&
       find(found, "cuThreadExchangeStreamCaptureMode", &driver.capture_mode) &&
       find(found, "cuMemAlloc_v2", &driver.memory_alloc) &&
       find(found, "cuMemFree_v2", &driver.memory_free) &&

@@ -105,6 +105,9 @@ typedef struct driver_api {
   CUresult (*device_memory)(size_t *bytes, CUdevice device);
   CUresult (*device_attribute)(int *value, CUdevice_attribute attribute,
                                CUdevice device);
+  CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
+  CUresult (*primary_retain)(CUcontext *context, CUdevice device);
+  CUresult (*primary_release)(CUdevice device);
   CUresult (*capture_mode)(CUstreamCaptureMode *mode);
   CUresult (*memory_alloc)(CUdeviceptr *memory, size_t size);
   CUresult (*memory_free)(CUdeviceptr memory);

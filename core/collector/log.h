@@ -29,6 +29,7 @@ typedef enum log_type {
   LOG_STREAM,
   LOG_GRAPH_NODE,
   LOG_LINE, /* for the socket */
+  LOG_WAIT,
 } log_type;
 
 typedef struct log_entry {

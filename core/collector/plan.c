@@ -33,6 +33,7 @@ bool plan_init(void) {
   the_plan = (plan){
       .memory = (size_t)256 << 20,
       .graph_nodes = true,
+      .calls = true,
       .unit_seconds = 1,
       .items = {{STEP_TIMELINE, UINT32_MAX}},
       .item_count = 1,
@@ -137,9 +138,24 @@ static const char *set_memory(const char *value) {
 }
 
 static const char *set_graphs(const char *value) {
-  the_plan.graph_nodes = strcmp(value, "node") == 0;
-  return the_plan.graph_nodes || strcmp(value, "graph") == 0 ? NULL
-                                                             : "node or graph";
+  bool nodes = strcmp(value, "node") == 0;
+  if (!nodes && strcmp(value, "graph") != 0) return "node or graph";
+  if (!nodes && the_plan.begun && !plan_early())
+    return "graphs = graph from the start: libcupti ends a program whose "
+           "graphs "
+           "are older than whole graphs' records";
+  the_plan.graph_nodes = nodes;
+  return NULL;
+}
+
+static const char *set_timeline(const char *value) {
+  the_plan.calls = strcmp(value, "calls") == 0;
+  return the_plan.calls || strcmp(value, "kernels") == 0 ? NULL
+                                                         : "calls or kernels";
+}
+
+static const char *set_yield(const char *value) {
+  return as_switch(value, &the_plan.yield) ? NULL : "on or off";
 }
 
 static const char *set_by(const char *value) {
@@ -320,6 +336,8 @@ static const struct {
 } keys[] = {
     {"memory", set_memory},
     {"graphs", set_graphs},
+    {"timeline", set_timeline},
+    {"yield", set_yield},
     {"unit.by", set_by},
     {"unit.range", set_range},
     {"unit.within", set_within},
@@ -401,6 +419,11 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
   }
   free(text);
   return true;
+}
+
+bool plan_early(void) {
+  return the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler ||
+         !the_plan.graph_nodes;
 }
 
 bool plan_ticks(void) {

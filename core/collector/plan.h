@@ -64,6 +64,9 @@ typedef struct plan_graph {
 typedef struct plan {
   size_t memory;
   bool graph_nodes;
+  bool calls; /* timeline units record calls and waits, too */
+  bool yield; /* without a subscription: another client may take CUPTI */
+  bool begun; /* the file has been read: too late for some lines */
   unit_by by;
   plan_range range;     /* begins units; '*' in its name stands for any text */
   plan_range within;    /* around them, as above; its end ends the last */
@@ -103,6 +106,11 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 
 /* Do units begin and end while nothing happens in the program? */
 bool plan_ticks(void);
+
+/* Must CUPTI be there before the first context? For the profiler's calls, which
+ * it tells of; and for whole graphs: recording them ends a program that has
+ * graphs of before. */
+bool plan_early(void);
 
 /* Is this a range of that name, in which '*' stands for any text? domain "":
  * the default one. */

@@ -393,6 +393,11 @@ void samples_context(uint32_t device, bool created) {
   }
 }
 
+void samples_unseen(void) {
+  atomic_store(&seen, 0);
+  for (size_t i = 0; i < DEVICES; i++) atomic_store(&contexts[i], 0);
+}
+
 unsigned samples_threads(void) {
   return atomic_load(&running);
 }

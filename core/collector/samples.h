@@ -17,6 +17,9 @@ void samples_stop(void);
  * ends, since CUPTI would hang later. */
 void samples_context(uint32_t device, bool created);
 
+/* Nobody tells of contexts any more. */
+void samples_unseen(void);
+
 /* From the writer: a context was created there. */
 void samples_device(uint32_t device);
 

@@ -5,8 +5,24 @@
 
 #include "collector/diagnose.h"
 
+#define DRIVER(name) CUPTI_DRIVER_TRACE_CBID_##name
+#define WAITS(type)  CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_##type
+
 static CUpti_SubscriberHandle subscriber;
 static atomic_bool launches_on;
+
+static const struct {
+  CUpti_CallbackId id;
+  uint32_t type;
+} waits[] = {
+    {DRIVER(cuCtxSynchronize), WAITS(CONTEXT_SYNCHRONIZE)},
+    {DRIVER(cuCtxSynchronize_v2), WAITS(CONTEXT_SYNCHRONIZE)},
+    {DRIVER(cuStreamSynchronize), WAITS(STREAM_SYNCHRONIZE)},
+    {DRIVER(cuStreamSynchronize_ptsz), WAITS(STREAM_SYNCHRONIZE)},
+    {DRIVER(cuEventSynchronize), WAITS(EVENT_SYNCHRONIZE)},
+    {DRIVER(cuStreamWaitEvent), WAITS(STREAM_WAIT_EVENT)},
+    {DRIVER(cuStreamWaitEvent_ptsz), WAITS(STREAM_WAIT_EVENT)},
+};
 
 static CUptiResult subscribe(CUpti_CallbackFunc function, char *other,
                              size_t size) {
@@ -32,6 +48,24 @@ bool subscriber_begin(CUpti_CallbackFunc function) {
   return false;
 }
 
+static void CUPTIAPI ignore(void *user, CUpti_CallbackDomain domain,
+                            CUpti_CallbackId id, const void *data) {
+  (void)user, (void)domain, (void)id, (void)data;
+}
+
+bool subscriber_other(char *other, size_t size) {
+  bool there =
+      subscribe((CUpti_CallbackFunc)ignore, other, size) != CUPTI_SUCCESS;
+  if (there) subscriber = NULL;
+  subscriber_end();
+  return there;
+}
+
+void subscriber_end(void) {
+  if (subscriber && driver_alive()) (void)cupti.cuptiUnsubscribe(subscriber);
+  subscriber_forget();
+}
+
 void subscriber_enable(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                        bool on) {
   if (subscriber) (void)cupti.cuptiEnableCallback(on, subscriber, domain, id);
@@ -39,18 +73,29 @@ void subscriber_enable(CUpti_CallbackDomain domain, CUpti_CallbackId id,
 
 void subscriber_launches(bool on) {
   static const CUpti_CallbackId ids[] = {
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
-      CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
+      DRIVER(cuLaunchKernel),
+      DRIVER(cuLaunchKernel_ptsz),
+      DRIVER(cuLaunchKernelEx),
+      DRIVER(cuLaunchKernelEx_ptsz),
+      DRIVER(cuLaunchCooperativeKernel),
+      DRIVER(cuLaunchCooperativeKernel_ptsz),
+      DRIVER(cuGraphLaunch),
+      DRIVER(cuGraphLaunch_ptsz),
   };
   if (!subscriber || atomic_exchange(&launches_on, on) == on) return;
   for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
     subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, ids[i], on);
+}
+
+void subscriber_waits(bool on) {
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+    subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, waits[i].id, on);
+}
+
+uint32_t subscriber_waits_for(CUpti_CallbackId id) {
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+    if (waits[i].id == id) return waits[i].type;
+  return 0;
 }
 
 void subscriber_forget(void) {

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "collector/activity.h"
+#include "collector/callbacks.h"
 #include "collector/clock.h"
 #include "collector/control.h"
 #include "collector/counters.h"
+#include "collector/diagnose.h"
 #include "collector/guard.h"
 #include "collector/names.h"
 #include "collector/output.h"
@@ -44,11 +46,20 @@ static const char *word_of(plan_step step) {
 
 /* ---- what is switched on ---- */
 
+static bool wants_cupti(plan_step step) {
+  return step == STEP_TIMELINE || step == STEP_OPERATORS ||
+         step == STEP_COUNTERS;
+}
+
+/* Windows that are opened from outside leave CUPTI to others in between. */
 static void switch_off(void) {
+  bool gives = (the_plan.by == UNIT_BY_SOCKET || the_plan.yield) &&
+               wants_cupti(recording);
   if (recording == STEP_TIMELINE) samples_stop();
   if (recording == STEP_TIMELINE || recording == STEP_OPERATORS)
     activity_stop();
   if (recording == STEP_COUNTERS) counters_stop();
+  if (gives) callbacks_end();
   recording = STEP_END;
 }
 
@@ -57,13 +68,25 @@ static void read_graphs(void) {
   if (the_plan.graph_count > 0) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
 }
 
+static bool may_record(plan_step step) {
+  if (step != STEP_COUNTERS || !the_plan.yield) return callbacks_begin();
+  diagnose(SPOOL_WARNING, "yield",
+           "no counters: they need the subscription that yield gives up");
+  return false;
+}
+
 static void switch_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
   if (step != recording) switch_off();
+  if (wants_cupti(step) && !may_record(step)) {
+    recording = step; /* units_driver tries again */
+    if (entered) guard_leave();
+    return;
+  }
   if (step == STEP_COUNTERS && step != recording) read_graphs();
   if (step == STEP_TIMELINE || step == STEP_OPERATORS) activity_start();
-  if (step == STEP_TIMELINE) samples_start();
+  if (step == STEP_TIMELINE && !the_plan.yield) samples_start();
   if (step == STEP_COUNTERS) counters_start(number + 1, !atomic_load(&apart));
   recording = step;
   if (entered) guard_leave();
@@ -191,8 +214,9 @@ void units_begin(void) {
     next_unit();
 }
 
-void units_cupti(void) {
+void units_driver(void) {
   pthread_mutex_lock(&lock);
+  if (plan_early()) (void)callbacks_begin();
   plan_step step = recording;
   recording = STEP_END;
   if (step != STEP_END) switch_to(step);

@@ -13,9 +13,9 @@
 /* The plan is there; the process begins. */
 void units_begin(void);
 
-/* CUPTI is there, which may be later: what the current unit wants is switched
- * on. */
-void units_cupti(void);
+/* The driver is there, which may be later: what the current unit wants is
+ * switched on. */
+void units_driver(void);
 
 /* A range of that text is about to begin, has ended. */
 void units_push(const char *domain, const char *text, size_t size);

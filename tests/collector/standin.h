@@ -23,12 +23,14 @@ typedef struct standin_launch {
   unsigned shared;
 } standin_launch;
 
-/* Set by the stand-in of libcupti when it is loaded. */
+/* Set by the stand-in of libcupti when it is loaded, on any thread. */
 typedef struct standin_hooks {
-  void (*launch)(const standin_launch *launch, bool enters);
-  void (*graph)(const standin_graph *graph, bool enters);
-  void (*profiler)(bool starts, bool enters);
-  void (*context)(CUcontext context, bool created);
+  void (*_Atomic launch)(const standin_launch *launch, bool enters);
+  void (*_Atomic graph)(const standin_graph *graph, bool enters);
+  void (*_Atomic profiler)(bool starts, bool enters);
+  void (*_Atomic context)(CUcontext context, bool created);
+  void (*_Atomic wait)(CUstream stream, bool enters);
+  _Atomic unsigned graphs; /* launched, whoever listened */
 } standin_hooks;
 
 extern standin_hooks standin;

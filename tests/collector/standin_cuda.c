@@ -4,6 +4,7 @@
 #include <cudaProfiler.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 standin_hooks standin;
 static int contexts[STANDIN_DEVICES];
+static atomic_bool initialised;
+static atomic_bool made[STANDIN_DEVICES] = {true}; /* contexts */
 static _Thread_local unsigned current;
 
 CUcontext standin_context(void) {
@@ -30,6 +33,7 @@ static void inject(void) {
   memcpy(&begin, &found, sizeof begin);
   if (found) begin();
   if (standin.context) standin.context(standin_context(), true);
+  initialised = true;
 }
 
 CUresult cuInit(unsigned flags) {
@@ -52,13 +56,29 @@ CUresult cuCtxGetCurrent(CUcontext *out) {
 /* Of a device, for what is its context here. */
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static bool made[STANDIN_DEVICES] = {true};
   if (device < 0 || device >= STANDIN_DEVICES) return CUDA_ERROR_INVALID_DEVICE;
   *out = (CUcontext)(void *)&contexts[device];
   pthread_mutex_lock(&lock);
   if (!made[device] && standin.context) standin.context(*out, true);
   made[device] = true;
   pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  return device < STANDIN_DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
+                                    int *active) {
+  *flags = 0;
+  *active = made[device];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  if (standin.wait) standin.wait(stream, true);
+  if (standin.wait) standin.wait(stream, false);
   return CUDA_SUCCESS;
 }
 
@@ -78,6 +98,7 @@ CUresult cuCtxSynchronize(void) {
 
 CUresult cuDeviceGet(CUdevice *out, int ordinal) {
   *out = ordinal;
+  if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
   return ordinal >= 0 && ordinal < STANDIN_DEVICES ? CUDA_SUCCESS
                                                    : CUDA_ERROR_INVALID_DEVICE;
 }
@@ -164,6 +185,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   (void)stream;
+  standin.graphs++;
   if (standin.graph) standin.graph((const void *)graph, true);
   if (standin.graph) standin.graph((const void *)graph, false);
   return CUDA_SUCCESS;

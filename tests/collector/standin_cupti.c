@@ -24,10 +24,13 @@ enum {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUpti_CallbackFunc callback;
+static _Atomic CUpti_CallbackFunc callback;
 static atomic_bool enabled[CBIDS];  /* callbacks of the driver's calls */
 static atomic_bool recorded[CBIDS]; /* driver's calls that are recorded */
 static atomic_bool kernels_on;
+static atomic_bool driver_on; /* records of all its calls */
+static bool early;            /* are we there before the first context? */
+static bool older_graphs;     /* than the subscription */
 static CUpti_BuffersCallbackRequestFunc request_buffer;
 static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc timestamp;
@@ -155,9 +158,10 @@ static void add_calls(uint32_t cbid, uint32_t id) {
 
 /* ---- what happens in the driver ---- */
 
-static void tell(uint32_t cbid, bool enters, const char *name,
-                 const void *params, uint32_t id) {
+static void tell_with(uint32_t cbid, bool enters, const char *name,
+                      const void *params, uint32_t id, uint64_t *kept) {
   CUpti_CallbackData data = {
+      .correlationData = kept,
       .callbackSite = enters ? CUPTI_API_ENTER : CUPTI_API_EXIT,
       .functionParams = params,
       .symbolName = name,
@@ -167,6 +171,11 @@ static void tell(uint32_t cbid, bool enters, const char *name,
   };
   if (callback && atomic_load(&enabled[cbid]))
     callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+}
+
+static void tell(uint32_t cbid, bool enters, const char *name,
+                 const void *params, uint32_t id) {
+  tell_with(cbid, enters, name, params, id, NULL);
 }
 
 static void tell_launch(uint32_t cbid, bool enters, const standin_launch *l,
@@ -223,6 +232,13 @@ static void on_profiler(bool starts, bool enters) {
        enters, NULL, NULL, 0);
 }
 
+static void on_wait(CUstream stream, bool enters) {
+  static _Thread_local uint64_t kept;
+  const cuStreamSynchronize_params p = {.hStream = stream};
+  tell_with(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, enters, NULL, &p, 0,
+            &kept);
+}
+
 static void on_context(CUcontext context, bool created) {
   CUpti_ResourceData data = {.context = context};
   if (callback)
@@ -233,7 +249,13 @@ static void on_context(CUcontext context, bool created) {
 }
 
 __attribute__((constructor)) static void hook(void) {
-  standin = (standin_hooks){on_launch, on_graph, on_profiler, on_context};
+  standin.launch = on_launch;
+  standin.graph = on_graph;
+  standin.profiler = on_profiler;
+  standin.context = on_context;
+  standin.wait = on_wait;
+  CUdevice device;
+  early = cuDeviceGet(&device, 0) != CUDA_SUCCESS;
 }
 
 /* ---- general ---- */
@@ -254,7 +276,10 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
                            void *user) {
   MAY_FAIL();
   (void)user;
+  if (callback) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   callback = f;
+  older_graphs = standin.graphs > 0;
+  for (size_t i = 0; i < CBIDS; i++) atomic_store(&enabled[i], false);
   *out = (CUpti_SubscriberHandle)(void *)&callback;
   return CUPTI_SUCCESS;
 }
@@ -266,6 +291,8 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
     snprintf(p->oldSubscriberName, p->oldSubscriberSize, "CUPTI-SUB-other");
     return result;
   }
+  if (callback && p->oldSubscriberName)
+    snprintf(p->oldSubscriberName, p->oldSubscriberSize, "CUPTI-SUB-other");
   return cuptiSubscribe(out, f, user);
 }
 
@@ -330,25 +357,39 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f) {
   return CUPTI_SUCCESS;
 }
 
+static void set_driver(bool on) {
+  atomic_store(&driver_on, on);
+  for (size_t i = 0; i < CBIDS; i++) atomic_store(&recorded[i], on);
+}
+
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   MAY_FAIL();
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
     atomic_store(&kernels_on, true);
-#ifdef OLD
-  for (size_t i = 0; kind == CUPTI_ACTIVITY_KIND_DRIVER && i < CBIDS; i++)
-    atomic_store(&recorded[i], true);
-#endif
+  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) set_driver(true);
+  if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && older_graphs)
+    abort(); /* the real one ends by SIGSEGV */
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
     atomic_store(&kernels_on, false);
+  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) set_driver(false);
+  return CUPTI_SUCCESS;
+}
+
+/* Of graphs that were recorded it leaves what fails at their next launch. */
+CUptiResult cuptiFinalize(void) {
+  if (standin.graphs > 0) abort();
   return CUPTI_SUCCESS;
 }
 
 #ifndef OLD
+/* As 13.0 does, calls that are chosen one by one after the first context are
+ * not recorded. */
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on) {
+  if (!early && on && !atomic_load(&driver_on)) return CUPTI_SUCCESS;
   if (id < CBIDS) atomic_store(&recorded[id], on != 0);
   return CUPTI_SUCCESS;
 }

@@ -200,6 +200,7 @@ static void test_timeline(void **state) {
   assert_int_equal(t->driver_calls, 3 * KERNELS);
   assert_int_equal(t->runtime_calls, 3 * KERNELS / 2);
   assert_int_equal(out.calls, 3 * KERNELS); /* one of each launch */
+  assert_int_equal(t->kinds[SPOOL_SYNC], 3 * 4);
   assert_int_equal(t->kinds[SPOOL_DEVICE], 1);
   assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
   assert_true(spool_counts_has(t, "Stand-in GPU"));
@@ -225,6 +226,20 @@ static void test_old_cupti(void **state) {
   assert_int_equal(t->driver_calls, 3 * KERNELS);
   assert_int_equal(t->runtime_calls, 3 * KERNELS / 2);
   assert_int_equal(out.calls, 3 * KERNELS);
+  forget(&out);
+}
+
+static void test_kernels_alone(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "100",
+                              .threads = "3",
+                              .plan = "timeline = kernels\n"});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
+  assert_int_equal(t->kinds[SPOOL_CALL], 0);
+  assert_int_equal(t->kinds[SPOOL_SYNC], 0);
   forget(&out);
 }
 
@@ -508,6 +523,44 @@ static void test_units(void **state) {
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
   assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 4);
+  forget(&out);
+}
+
+/* Nothing of CUPTI is there in plain units; the first unit that records comes
+ * long after the first context, and has all the same. */
+static void test_late(void **state) {
+  (void)state;
+  outcome out = run((setting){
+      .how = "exit",
+      .launches = "100",
+      .threads = "1",
+      .plan = BY_RANGE "units = plain:2 timeline:1 counters:1\n"
+                       "metric = one\nlaunch = _Z4gemmPf|*|*|*|decode|3\n",
+      .variable = "VICTIM_UNLOADED",
+      .value = CUPTI});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 2);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 4);
+  assert_int_equal(t->driver_calls, KERNELS / 4);
+  assert_int_equal(t->kinds[SPOOL_SYNC], 1);
+  assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
+  assert_int_equal(t->measured, 1);
+  forget(&out);
+}
+
+/* Another client comes while we record, and gets CUPTI. */
+static void test_yield(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "yield = on\n",
+                              .variable = "VICTIM_CLIENT",
+                              .value = CUPTI});
+  expect_exit(&out, 4);
+  assert_true(spool_counts_has(&out.spools[0], "yielded"));
+  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
   forget(&out);
 }
 
@@ -1047,6 +1100,69 @@ static void open_windows(const char *path, const char *until) {
   _exit(0);
 }
 
+/* One window, with that line before it. */
+static void open_window(const char *path, const char *until, const char *line) {
+  FILE *in = caller(listen_at(path));
+  fputs(line, in);
+  fputs("begin\n", in);
+  hear(in, "unit 1 timeline begin");
+  usleep(20000); /* the program launches something */
+  fputs("end\n", in);
+  hear(in, "unit 1 timeline end");
+  fclose(in);
+  fclose(fopen(until, "w"));
+  _exit(0);
+}
+
+/* Runs the program with somebody who opens windows. */
+static outcome run_windows(void (*open)(const char *, const char *,
+                                        const char *),
+                           const char *line) {
+  char path[100], until[108];
+  int status = -1;
+  snprintf(path, sizeof path, "/tmp/llmprof-line-%d", (int)getpid());
+  snprintf(until, sizeof until, "%s.until", path);
+  unlink(path);
+  unlink(until);
+  pid_t parent = fork();
+  if (parent == 0) open(path, until, line);
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "unit.by = socket\n",
+                              .variable = "VICTIM_UNTIL",
+                              .value = until,
+                              .socket = path});
+  waitpid(parent, &status, 0);
+  unlink(path);
+  unlink(until);
+  expect_exit(&out, 4);
+  assert_int_equal(status, 0);
+  return out;
+}
+
+/* Whole graphs in a process with older ones: the stand-in aborts as the real
+ * library does, so they are not asked for. */
+static void test_older_graphs(void **state) {
+  (void)state;
+  setenv("VICTIM_GRAPHS", "1", 1);
+  outcome out = run_windows(open_window, "graphs = graph\n");
+  unsetenv("VICTIM_GRAPHS");
+  assert_true(spool_counts_has(&out.spools[0], "plan"));
+  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
+  forget(&out);
+}
+
+/* Between windows CUPTI is free for a profiler of the program's own. */
+static void test_client_between(void **state) {
+  (void)state;
+  setenv("VICTIM_CLIENT", CUPTI, 1);
+  outcome out = run_windows(open_window, "");
+  unsetenv("VICTIM_CLIENT");
+  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
+  forget(&out);
+}
+
 static void test_windows(void **state) {
   (void)state;
   char path[100], until[108];
@@ -1170,6 +1286,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_timeline),
       cmocka_unit_test(test_old_cupti),
+      cmocka_unit_test(test_kernels_alone),
       cmocka_unit_test(test_rank),
       cmocka_unit_test(test_nvtx),
       cmocka_unit_test(test_domains),
@@ -1185,6 +1302,8 @@ int main(void) {
       cmocka_unit_test(test_kill),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_units),
+      cmocka_unit_test(test_late),
+      cmocka_unit_test(test_yield),
       cmocka_unit_test(test_profiler),
       cmocka_unit_test(test_killed_after_the_window),
       cmocka_unit_test(test_steps),
@@ -1210,6 +1329,8 @@ int main(void) {
       cmocka_unit_test(test_socket),
       cmocka_unit_test(test_socket_of_ours),
       cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_older_graphs),
+      cmocka_unit_test(test_client_between),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
  * as there are some. VICTIM_UNTIL: it launches until there is a file of that
  * name, too. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES:
  * it closes that library, which it never opened. VICTIM_UNSEEN: nothing of it
- * is recorded. */
+ * is recorded. VICTIM_UNLOADED: that library is not there in its first two
+ * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself. */
 #include <cuda.h>
 #include <cudaProfiler.h>
+#include <cupti.h>
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -54,6 +56,27 @@ static void choose_gpu(int number) {
     (void)cuCtxSetCurrent(context);
 }
 
+static void expect_unloaded(const char *path) {
+  if (path && dlopen(path, RTLD_NOLOAD | RTLD_NOW)) exit(93);
+}
+
+static void CUPTIAPI ignore(void *user, CUpti_CallbackDomain domain,
+                            CUpti_CallbackId id, const void *data) {
+  (void)user, (void)domain, (void)id, (void)data;
+}
+
+/* As torch.profiler does when it starts. */
+static void be_client(const char *path) {
+  CUpti_SubscriberHandle handle;
+  void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+  void *found = library ? dlsym(library, "cuptiSubscribe") : NULL;
+  __typeof__(cuptiSubscribe) *subscribe;
+  memcpy(&subscribe, &found, sizeof subscribe);
+  if (path && (!found || subscribe(&handle, (CUpti_CallbackFunc)ignore, NULL) !=
+                             CUPTI_SUCCESS))
+    exit(92);
+}
+
 static void *work(void *number) {
   choose_gpu((int)(intptr_t)number);
   for (int repeat = 0; repeat < 4; repeat++) {
@@ -66,7 +89,9 @@ static void *work(void *number) {
       if (i % 16 == 0) launch(&reduce, 2);
     }
     launch_graphs(repeat);
+    (void)cuStreamSynchronize(NULL);
     nvtxRangePop();
+    if (repeat < 2) expect_unloaded(getenv("VICTIM_UNLOADED"));
   }
   return NULL;
 }
@@ -188,6 +213,7 @@ static void close_library(const char *path) {
 static void work_until(const char *path) {
   while (path && access(path, F_OK) != 0) {
     launch(&gemm, 4);
+    launch_graphs(0);
     usleep(1000);
   }
 }
@@ -228,6 +254,7 @@ int main(int argc, char **argv) {
   if (getenv("VICTIM_DOMAINS")) make_domains(atol(getenv("VICTIM_DOMAINS")));
   if (getenv("VICTIM_CLOSES")) close_library(getenv("VICTIM_CLOSES"));
   work_until(getenv("VICTIM_UNTIL"));
+  be_client(getenv("VICTIM_CLIENT"));
   (void)cuProfilerStart();
   for (int i = 1; i < count; i++)
     if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) != 0)

@@ -15,7 +15,6 @@ local under_spools = require "llmprof.run.capture.under_spools"
 local spools = require "llmprof.collector.spools"
 local text = require "llmprof.text"
 local live = require "llmprof.run.capture.live"
-local trace_file = require "llmprof.trace.file"
 local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
@@ -210,11 +209,6 @@ local function write_metrics(ctx, name, metrics, chosen)
 end
 
 
--- Seen on an H100, with libcupti 13.0: a decode step took 8 to 18 % longer.
-local SLOW_GRAPHS = "plain times are of the same process, in which libcupti makes launches of "
-  .. "CUDA graphs slower though it records nothing: with collector.units=UNITS a run of its own "
-  .. "is timed"
-
 -- Of the workload's own numbers only those of repeats that are in the timeline: the
 -- others were slowed down by what was measured in them. Those of plain units are those of
 -- a run without a profiler. A window has many repeats, and the load numbers none of the
@@ -236,9 +230,6 @@ local function keep_metrics(ctx)
     errors.check(fs.mkdirs(ctx.run:path(layout.workload.before)))
     write_metrics(ctx, plain, metrics, of.plain)
     ctx.outputs[#ctx.outputs + 1] = plain
-    if collector_counters.has_graphs(trace_file.open(ctx.run:path(files.spool))) then
-      ctx.note(SLOW_GRAPHS)
-    end
   end
   write_metrics(ctx, layout.workload.metrics, metrics, of.timeline)
 end

@@ -124,24 +124,6 @@ describe("capture=builtin", function()
     assert.equal(1, overhead.runs)
   end)
 
-  local SLOWER = "makes launches of CUDA graphs slower"
-
-  -- Notes of a run with plain times of the same process. set: variables of the program.
-  local function notes_of(set)
-    local ctx, failure = run({ "overhead=before" }, with_numbers(set .. "STANDIN_PLAIN=1"),
-      [[options = { ["infer.repeats"] = { "of the stages", 2 } },]])
-    assert.is_nil(failure)
-    return assert(fs.read(ctx.run:path "manifest.json"))
-  end
-
-  it("says that plain times of graphs are not quite plain", function()
-    assert.matches(SLOWER, notes_of "STANDIN_GRAPH=1 ", 1, true)
-  end)
-
-  it("does not say so of others", function()
-    assert.is_nil(notes_of "":find(SLOWER, 1, true))
-  end)
-
   it("has a serving engine's load open a second window for counters", function()
     local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi" },
       with_numbers 'test "$LLMPROF_COUNTERS" = 1 || exit 9;',
