@@ -218,7 +218,7 @@ end
 -- Sentences on what cannot be compared because a side does not record it.
 function differences.unknown(before, after)
   local list = {}
-  for _, side in ipairs { before, after } do
+  for _, side in ipairs { before, after.name ~= before.name and after or nil } do
     local lacks = {}
     if not side.config then lacks[#lacks + 1] = "configuration" end
     if not side.metrics then lacks[#lacks + 1] = "workload's settings" end

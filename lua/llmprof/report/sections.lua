@@ -1,6 +1,6 @@
 -- The tables of results.json by name: what `llmprof show` prints and the page
 -- shows. Each section: name, title, columns, rows(results), and subject, what
--- results.missing calls it when it was not measured.
+-- results.missing calls it when it was not measured, or empty, why it has no rows.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
@@ -309,8 +309,39 @@ local list = {
   { "missing", "Not measured", rows = function(results) return results.missing end },
 }
 
+-- Why tables have no rows, where results.missing does not say it: what there is not.
+local REQUESTS = "no requests of clients are known: metrics.json would name them"
+local ENGINE = "no numbers of a serving engine were recorded"
+local COLLECTIVES = "no collectives of several ranks"
+local STEPS = "no step is marked by ranges or an engine, and none could be inferred"
+local STAGES = "nothing ran in a stage"
+
+local empty = { devices = "the trace names no GPU", aggregates = STAGES, stages = STAGES,
+  latency = "no prefill and no step was timed", repeats = "no prefill and no step was timed",
+  load = REQUESTS, load_times = REQUESTS, requests = REQUESTS, request_rows = REQUESTS,
+  engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,
+  cpu_samples = "the stacks of the CPU were not sampled",
+  cpu_stacks = "the stacks of the CPU were not sampled",
+  sampled = "no hardware samples: collector.samples_hz or nsys.gpu_metrics takes them",
+  gaps = "the GPU was never idle between two operations",
+  modules = "no range names modules of the model",
+  marked_layers = "no range names layers of the model",
+  marked_operators = "no range names operators",
+  step_layers = "layers of a decode step could not be told",
+  findings = "no rule found anything to change", abstained = "every rule could tell",
+  silent = "no rule was silent", ranks = "one rank, and no steps", pipeline = "no stages of a "
+    .. "pipeline that send each other anything", rank_stages = STEPS, steps = STEPS,
+  step_rows = STEPS, idle_threads = "no engine marks its steps", collectives = COLLECTIVES,
+  late = "no rank comes late to collectives", layers = COLLECTIVES,
+  rank_kernels = "one rank, and no steps", rank_files = "one rank, and no steps",
+  kv_transfers = "no rank hands a KV cache to another", left_out = "nothing was left out",
+  kernels = "no kernel ran in a stage", headroom = "no kernel ran in a stage", transfers = "nothing was copied or set",
+  selection = "no kernel was selected", integrity = "no timeline to check",
+  overhead = "nothing was run without the profiler: overhead=before does",
+  missing = "nothing is missing" }
+
 for _, section in ipairs(list) do
-  section.name, section.title = section[1], section[2]
+  section.name, section.title, section.empty = section[1], section[2], empty[section[1]]
   section.columns = section.columns or columns[section.name]
   section.rows = section.rows or rows[section.name]
   by_name[section.name] = section

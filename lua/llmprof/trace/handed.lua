@@ -81,6 +81,7 @@ function Handed:add(path)
   local reader, message, code = trace.reader(path)
   if not reader then
     errors.raise_systems(message, code)
+    if base(path) == layout.ABOUT then return true end -- about the capture that it lies in
     return nil, message, trace.hint(path)
   elseif reader == "ncu" then
     self:take(layout.counters, path)

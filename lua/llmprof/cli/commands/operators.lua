@@ -11,6 +11,7 @@ local out = require "llmprof.io.output"
 local rows = lazy "llmprof.report.rows"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
+local trace = lazy "llmprof.trace"
 local user = require "llmprof.recipe.user"
 
 local command = {
@@ -71,18 +72,27 @@ local function remark(found)
 end
 
 
+-- Raises why a file has no operators: it is something else, or broken.
+local function refuse(path, message, code)
+  local reader = code == "syntax" and trace.reader(path)
+  if handed.TITLES[reader] and reader ~= "torch" then
+    message = ("%s: %s names no operators"):format(path, handed.TITLES[reader])
+  end
+  local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
+  errors.raise(misnamed and "usage" or "failed", message, { hint = code ~= "notfound"
+    and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
+end
+
+
 function command.run(given, words)
   if #words ~= 1 then
     errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
       { hint = "llmprof operators run.pt.trace.json.gz" })
   end
   table_options.check_rows(given)
-  local found, message, code = operators.load(locate(words[1], given.root))
-  if not found then
-    local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
-    errors.raise(misnamed and "usage" or "failed", message, { hint = code ~= "notfound"
-      and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
-  end
+  local path = locate(words[1], given.root)
+  local found, message, code = operators.load(path)
+  if not found then refuse(path, message, code) end
   remark(found)
   local list = given.kernels and rows.operator_kernels({}, found.operators)
     or rows.operators(found.operators)

@@ -57,7 +57,7 @@ end
 
 
 local function warn_empty(section, results)
-  local reason = section.subject and words.reason(results, section.subject)
+  local reason = section.subject and words.reason(results, section.subject) or section.empty
   local others = others_like(section, results)
   out.warn(("llmprof: %s (%s) is empty\n"):format(section.name, section.title),
     reason and ("  %s\n"):format(text.clean(reason)) or "",

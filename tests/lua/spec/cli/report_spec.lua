@@ -169,6 +169,18 @@ describe("a trace without a recipe", function()
 end)
 
 
+describe("llmprof operators", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("says what a file is that names none", function()
+    local code, _, complaints = child.caller(top)("operators", FIXTURES .. "small/run.sqlite")
+    assert.equal(2, code)
+    assert.matches("small/run.sqlite: an export of Nsight Systems names no operators", complaints,
+      1, true)
+  end)
+end)
+
+
 describe("llmprof.trace.handed", function()
   local top = bundle.scratch(before_each, after_each)
 
@@ -179,6 +191,8 @@ describe("llmprof.trace.handed", function()
     assert.same({ "nsys", { top() .. "/run.sqlite" }, {} },
       { found.format, found.traces, found.left_out })
     assert.equal(top() .. "/a.json", found.files["workload/operators.json"])
+    assert(fs.write(top() .. "/capture.json", '{"tool": "nsys"}')) -- of a recorded capture
+    assert.same({}, handed.look({ top() }).left_out)
     assert(fs.copy(FIXTURES .. "torch/run.json", top() .. "/b.json"))
     assert.same({ "a.json: left out: a trace of torch.profiler, beside an export of Nsight Systems",
       "b.json: left out: a trace of torch.profiler, beside an export of Nsight Systems" },

@@ -72,5 +72,6 @@ configuration, nsys.trace: [cuda, nvtx] -> [cuda] ]], said(before, after) .. " "
     assert.equal("", said(before, after))
     assert.same({ "bare does not record its configuration or its workload's settings." },
       differences.unknown(before, after))
+    assert.equal(1, #differences.unknown(after, after))
   end)
 end)

@@ -42,6 +42,15 @@ local function check_reports(results)
 end
 
 
+describe("a table without rows", function()
+  it("says what there is not", function()
+    for _, section in ipairs(sections.all()) do
+      assert.truthy(section.subject or section.empty, section.name)
+    end
+  end)
+end)
+
+
 describe("results with fields absent", function()
   local top
 

@@ -43,7 +43,7 @@ local function dtype_of(all)
   local drawn = all:match "_and_transform<([%w_:]+)"
   if drawn then return cpp.dtype(drawn) end
   local last
-  for given in all:gmatch "%[lambda%(([^()]*)%)" do
+  for given in all:gmatch "[%[{]lambda%(([^()]*)%)" do
     last = cpp.dtype(given:match "^[^,]*") or last
   end
   if last then return last end
@@ -58,7 +58,7 @@ end
 -- What is applied to each element, without the template that counts them.
 local function applied(read)
   return read.all:match "gpu_kernel_impl[_%l]*<(.*)>%(at::TensorIteratorBase &, const T1"
-    or read.all
+    or read.all:match "gpu_kernel_impl[_%l]*(%b<>)%(at::TensorIteratorBase" or read.all
 end
 
 
@@ -66,9 +66,10 @@ local function elementwise(read)
   local all = applied(read)
   local word, scalar = operation(all)
   if not word then return nil end
-  local size, copied = all:match "OpaqueType<%(int%)(%d+)>", word:match "^(%w+)_copy$"
+  local size, copied = all:match "OpaqueType<%(?i?n?t?%)?(%d+)>", word:match "^(%w+)_copy$"
   local details = { layouts[read.base], read.args[1] and read.args[1]:match "%)(%d+)$" }
   if copied then
+    copied = copied:match "to(%w+)$" or copied
     return ("copy %s->%s"):format(dtype_of(all) or "?",
       cpp.dtype(copied) or copied:gsub("bfloat", "bf"):gsub("float", "fp")), details
   end

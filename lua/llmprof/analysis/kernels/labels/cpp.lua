@@ -31,13 +31,22 @@ function cpp.dtype(text)
 end
 
 
-local COMMA, GREATER, MINUS = (",>-"):byte(1, 3)
-local OPENS = { [("<"):byte()] = true, [("("):byte()] = true, [("["):byte()] = true }
+local COMMA, GREATER, MINUS, LESS = (",>-<"):byte(1, 4)
+local OPENS = { [LESS] = true, [("("):byte()] = true, [("["):byte()] = true }
+
+-- Close a bracket: ">" is an operator within others, as "<" was that nothing closed before them.
+-- open: those that are, `depth` of them; returns how many stay so.
+local function closed(open, depth, mark)
+  if mark == GREATER then return open[depth] == LESS and depth - 1 or depth end
+  while depth > 1 and open[depth] == LESS do depth = depth - 1 end
+  return depth - 1
+end
+
 
 -- Where the bracket that opens at `from` is closed, and what is between the commas
 -- directly inside.
 local function inside(text, from)
-  local args, depth, at, begun = {}, 0, from, from + 1
+  local args, open, depth, at, begun = {}, {}, 0, from, from + 1
   repeat
     local found = text:find("[<>(),%[%]]", at)
     if not found then return #text, args end
@@ -48,8 +57,9 @@ local function inside(text, from)
       end
     elseif OPENS[mark] then
       depth = depth + 1
+      open[depth] = mark
     elseif mark ~= GREATER or text:byte(found - 1) ~= MINUS then -- "->" closes nothing
-      depth = depth - 1
+      depth = closed(open, depth, mark)
     end
     at = found + 1
   until depth == 0
@@ -75,6 +85,7 @@ function cpp.read(name)
   repeat
     local opens, _, mark = text:find("([<(])", from)
     made.path = text:sub(from, (opens or 0) - 1):gsub("^::", "")
+    if mark then made.path = made.path:match "[^ ]+$" or made.path end -- behind what it returns
     if mark ~= "<" then break end
     local closes, args = inside(text, opens)
     made.args, made.all = args, text:sub(opens + 1, closes - 1)

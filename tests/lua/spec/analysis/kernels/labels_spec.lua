@@ -16,6 +16,11 @@ local COPY = "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)::[
   .. "(instance 1)]"
 local MUL = "at::native::BinaryFunctor<float, float, float, at::native::binary_internal::"
   .. "MulFunctor<float>>"
+-- As other demanglers write the same.
+local NATIVE_GNU = NATIVE .. "elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<%s >"
+  .. "(at::TensorIteratorBase&, %s const&)::{lambda(int)#1}>(int)"
+local MUL_GNU = "at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+  .. "at::native::binary_internal::MulFunctor<float> >"
 local FLASH = "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<"
   .. "flash::CollectiveMainloopFwdSm90<(int)2, cute::tuple<cute::C<(int)1>, cute::C<(int)1>, "
   .. "cute::C<(int)1>>, cute::tuple<cute::C<(int)64>, cute::C<(int)192>, cute::C<(int)64>>, "
@@ -43,6 +48,12 @@ local read = {
     .. "(int)2>(vllm::RankData *, int)",
   ["reshape_and_cache_flash<fp16>"] = "void vllm::reshape_and_cache_flash_kernel<__half, __half>"
     .. "(const T1 *)",
+  ["fused_add_rms_norm<bf16>"] = "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::"
+    .. "exists, void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, int)",
+  ["mul<bf16>"] = NATIVE_GNU:format(MUL_GNU, MUL_GNU),
+  ["copy bf16->fp32"] = NATIVE .. "vectorized_elementwise_kernel<4, "
+    .. "at::native::bfloat16tofloat32_copy_kernel_cuda(at::TensorIteratorBase&)::"
+    .. "{lambda(c10::BFloat16)#1}, std::array<char*, 2ul> >(int)",
   ["axpy"] = "axpy(float, const float *, float *, int)",
   ["(unnamed kernel)"] = "(unnamed kernel)",
 }
