@@ -1,7 +1,46 @@
--- Collectives take much of the GPU time, and little of that is waiting.
+-- Collectives take much of the GPU time, and little of that is waiting; or nobody can tell what
+-- of it is, as of one rank alone, whose other figures say little then.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "collective_bound", of_ranks = true }
+
+
+-- Of the time of the stages: from this share in collectives on it matters that waiting is not
+-- told.
+local MOST = 0.5
+
+
+local function in_collectives(stage)
+  for _, group in ipairs(stage.categories or {}) do
+    if group.category == "communication" then return group.gpu_time_ns end
+  end
+  return 0
+end
+
+
+-- Stages that are mostly collectives of which nobody knows what they wait for.
+local function find_untold(results, report, verdict)
+  local notes, times, sum = {}, 0, 0
+  for i, stage in ipairs(evidence.stages(results)) do
+    local time, source = evidence.stage_time(results, stage)
+    local ns = in_collectives(stage)
+    times, sum = times + time * stage.wall.count, sum + ns * stage.wall.count
+    notes[i] = evidence.note(source, "kernels of collectives take %s of %s of %s",
+      evidence.time(ns), evidence.time(time), stage.name)
+  end
+  if times == 0 or sum < MOST * times then return verdict.text end
+  table.insert(notes, 1, evidence.note(evidence.TIMELINE, "%s of the stages' %s: %s",
+    evidence.time(sum), evidence.time(times), verdict.text))
+  report.finding {
+    blocking = true,
+    title = ("%s of the time is in collectives, and what they wait for is not in the capture")
+      :format(evidence.percent(sum / times)),
+    evidence = notes,
+    try = "open the files of all ranks together (llmprof report FOLDER): the rank that the others "
+      .. "wait for comes before what this one does",
+    confidence = "high",
+  }
+end
 
 
 function rule.examine(results, report)
@@ -9,6 +48,7 @@ function rule.examine(results, report)
   if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
+  if verdict.kind == "unknown" then return find_untold(results, report, verdict) end
   if verdict.kind ~= "transfer" then return verdict.text end
   local totals = record.totals
   report.finding {

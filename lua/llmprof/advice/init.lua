@@ -49,7 +49,8 @@
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
 -- the run, those behind the waiting no earlier than what takes it away, those without a
--- gain. What must go first stays where its own gain puts it, and says what it unlocks.
+-- gain, gains of less than a hundredth of their stage. What must go first stays where its own
+-- gain puts it, and says what it unlocks.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
@@ -174,8 +175,13 @@ end
 
 -- ---- ranking ----
 
+-- A gain of less than this part of its stage's time comes last, and on no first screen
+-- (llmprof.report.findings).
+local SMALL = 0.01
+
 local function class_of(finding, worth)
   if finding.blocking then return 0 end
+  if (finding.gain_share or 1) < SMALL then return 3 end
   return (finding.gain_ns or worth > 0) and 1 or 2
 end
 

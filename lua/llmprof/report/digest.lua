@@ -152,7 +152,7 @@ end
 
 
 local function compose(results, run, level)
-  local found, left = findings.list(results), {}
+  local found, left = findings.first(results), {}
   local made = { schema_version = 1, model = model(results), gpu = gpu(results),
     run = { id = run.id, recipe = results.run.recipe, folder = run.dir },
     verdict = verdict(results), latency = latency(results), trust = trust(results),
@@ -161,7 +161,10 @@ local function compose(results, run, level)
     function(one) return stage(results, one) end)
   left.stages = #results.stages - #made.stages
   made.note = known(level.moves > 0 and results.advice and results.advice.note or nil)
-  made.moves, left.moves = first(found, level.moves, function(one) return move(found, one) end)
+  made.moves = first(found, level.moves, function(one)
+    return move(findings.list(results), one)
+  end)
+  left.moves = #findings.list(results) - #made.moves
   made.kernels, left.kernels = first(rows.functions(results), level.kernels, kernel)
   return made
 end

@@ -11,12 +11,27 @@ local words = require "llmprof.report.words"
 
 local findings = {}
 
+-- A gain of less than this part of its stage's time is on no first screen: llmprof.advice ranks
+-- it last.
+local SMALL = 0.01
+
 -- All of them, ranked.
 function findings.list(results)
   return results.advice and results.advice.findings or {}
 end
 
 local list_of = findings.list
+
+
+-- Those that are worth a first screen, and how many are not.
+function findings.first(results)
+  local list, all = {}, list_of(results)
+  for i, finding in ipairs(all) do
+    if (finding.gain_share or 1) < SMALL then break end
+    list[i] = finding
+  end
+  return list, #all - #list
+end
 
 
 local function stage_of(results, name)
@@ -96,12 +111,10 @@ local function move(results, finding)
 end
 
 
-local function all_moves(results, most)
-  local list = {}
-  for i, finding in ipairs(list_of(results)) do
-    if i <= most then list[i] = move(results, finding) end
-  end
-  return list
+local function moves_of(results, list, most)
+  local made = {}
+  for i = 1, math.min(most, #list) do made[i] = move(results, list[i]) end
+  return made
 end
 
 
@@ -113,7 +126,8 @@ end
 
 -- The first findings as a block of moves, `most` of them, each in short, and the note.
 function findings.moves(results, most)
-  return blocks.join(blocks.moves { list = all_moves(results, most), brief = true },
+  return blocks.join(blocks.moves { list = moves_of(results, findings.first(results), most),
+    brief = true },
     most > 0 and caution(results))
 end
 
@@ -121,6 +135,7 @@ end
 -- The first few, each with what it was seen by and what to try.
 local function few(results, most)
   local count = #list_of(results)
+  most = math.min(most, #findings.first(results))
   return blocks.join(findings.moves(results, most), count > most
     and blocks.say(("In %s: %d more."):format(layout.reports.full, count - most)))
 end
@@ -133,7 +148,7 @@ function findings.blocks(results, view, most)
   if #list == 0 then return blocks.say(findings.nothing) end
   if view.brief then return few(results, most) end
   return blocks.join(not view.page and sections.table("findings", rows.findings(results)),
-    caution(results), blocks.moves { list = all_moves(results, #list) })
+    caution(results), blocks.moves { list = moves_of(results, list, #list) })
 end
 
 
@@ -199,9 +214,11 @@ end
 -- first, how far to trust it; before them, of several ranks, who waits for whom. Each
 -- { head, text }.
 function findings.verdict(results)
-  local first = list_of(results)[1]
+  local worth, small = findings.first(results)
+  local first = worth[1]
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
+    .. (small > 0 and " that gives back 1 % of a stage" or "")
   local lines = {
     { head = sentence(title), text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },

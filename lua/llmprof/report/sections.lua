@@ -335,7 +335,8 @@ local empty = { devices = "the trace names no GPU", aggregates = STAGES, stages 
   late = "no rank comes late to collectives", layers = COLLECTIVES,
   rank_kernels = "one rank, and no steps", rank_files = "one rank, and no steps",
   kv_transfers = "no rank hands a KV cache to another", left_out = "nothing was left out",
-  kernels = "no kernel ran in a stage", headroom = "no kernel ran in a stage", transfers = "nothing was copied or set",
+  kernels = "no kernel ran in a stage", headroom = "no kernel ran in a stage",
+  transfers = "nothing was copied or set",
   selection = "no kernel was selected", integrity = "no timeline to check",
   overhead = "nothing was run without the profiler: overhead=before does",
   missing = "nothing is missing" }

@@ -233,11 +233,11 @@ small_elementwise prefill 15.85 ms
 casts decode 13.68 ms
 large_elementwise sam 4.83 ms
 layout_copies sam 1.72 ms
+cat_cache decode -
+gemv_at_batch_1 decode -
 sync_per_token decode 0.39 ms
 gemm_precision prefill 0.18 ms
 sync_per_token decode 0.04 ms
-cat_cache decode -
-gemv_at_batch_1 decode -
 batch_room abstains
 collective_bound abstains
 expert_imbalance abstains
