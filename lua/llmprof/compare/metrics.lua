@@ -74,6 +74,7 @@ function metrics.parse(path)
       category = category, unit = "ms" }
   end
   local name, key = path:match "^(.+)%.([^.]+)$"
+  if name and definitions[key] and definitions[key].stage == name then return metrics.parse(key) end
   if not name then no_metric(path, path, of_the_run) end
   if not contains(of_a_stage, key) then no_metric(path, key, of_a_stage) end
   return { path = path, key = key, stage = name, unit = definitions[key].unit }
@@ -332,11 +333,12 @@ function metrics.judge(metric, before, after, level)
 end
 
 
--- The mean of a metric on one side, and what it is of; nil where it is not there.
+-- The mean of a metric on one side, what it is of, and how many processes; nil where it is not
+-- there.
 function metrics.value(metric, side)
   local groups, basis = plain(side, metric), "plain"
   if not groups then groups, basis = profiled(side, metric), "profiled" end
-  if groups then return verdict.mean(groups), basis end
+  if groups then return verdict.mean(groups), basis, #groups end
   return nil
 end
 

@@ -208,7 +208,7 @@ end
 
 -- What tells the capture of a run from others: a recorded one may have been analysed
 -- several times.
-local function capture_of(run)
+function side.capture_of(run)
   local timeline, ran = run.results.source.timeline or {}, run.results.run
   if timeline.from == "trace" then return run.name end
   local date = timeline.from == "recorded" and timeline.recorded
@@ -220,7 +220,7 @@ end
 local function check_runs(runs)
   local seen = {}
   for _, run in ipairs(runs) do
-    local capture = capture_of(run)
+    local capture = side.capture_of(run)
     if seen[capture] then
       errors.raise("usage", ("%s and %s are the same capture"):format(seen[capture].name, run.name),
         { hint = "how much runs differ, several captures tell" })
@@ -349,12 +349,16 @@ function side.open(word, root)
 end
 
 
+-- The run in a folder.
+function side.run_in(folder, root)
+  return run_in(folder, folder:match "[^/]+$", nil, root)
+end
+
+
 -- A side of runs of the same thing by their folders.
 function side.of_folders(name, folders, root)
   local runs = {}
-  for i, folder in ipairs(folders) do
-    runs[i] = run_in(folder, folder:match "[^/]+$", nil, root)
-  end
+  for i, folder in ipairs(folders) do runs[i] = side.run_in(folder, root) end
   return of_runs("runs", name, runs)
 end
 

@@ -120,9 +120,17 @@ end
 
 -- The bars of a panel as text.
 function small_multiples.line(block, made)
-  local most, out = small_multiples.scale_of(block, made), {}
-  for i, bar in ipairs(made.bars) do
-    local level = most > 0 and math.ceil(bar.whole / most * #LEVELS) or 1
+  local values = {}
+  for i, bar in ipairs(made.bars) do values[i] = bar.whole end
+  return small_multiples.spark(values, 0, small_multiples.scale_of(block, made))
+end
+
+
+-- Values as blocks of eight heights, from `least` to `most`.
+function small_multiples.spark(values, least, most)
+  local out = {}
+  for i, value in ipairs(values) do
+    local level = most > least and math.ceil((value - least) / (most - least) * #LEVELS) or 1
     out[i] = LEVELS[math.max(1, math.min(level, #LEVELS))]
   end
   return table.concat(out)

@@ -5,25 +5,33 @@ local clock = require "llmprof.io.clock"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
+local history = lazy "llmprof.compare.history"
+local metrics = lazy "llmprof.compare.metrics"
 local overhead = lazy "llmprof.analysis.latency.overhead"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
+local side = lazy "llmprof.compare.side"
+local small_multiples = lazy "llmprof.report.small_multiples"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.tables"
+local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ls",
-  summary = "the runs with model, TTFT, TPOT, status and age",
+  summary = "the runs with model, TTFT, TPOT, status and age, or one figure of all",
   usage = "ls [OPTION...]",
   details = [[
 The newest run is first. A number that was not measured is empty; times are those
 without the profiler where they were measured, else those under it. `llmprof artifacts`
-lists files and sizes, `llmprof show RUN` the tables of a run.]],
+lists files and sizes, `llmprof show RUN` the tables of a run.
+--metric tpot shows that figure of the runs of each recipe, the oldest first, and where it
+changed by more than noise, with what else did; figures are those of compare --fail-on.]],
   options = {
     user.root_option,
+    { "metric", arg = "FIGURE", help = "its history: tpot, decode.ms, prefill.kernels, cost" },
     table_options.format,
     table_options.safe,
     table_options.rows,
@@ -80,12 +88,91 @@ local function row_of(run, now)
 end
 
 
+-- ---- the history of a figure ----
+
+-- The runs of each recipe that were analysed, the oldest first: list of { recipe, runs }. One
+-- capture that was analysed again is no other run.
+local function runs_by_recipe(given)
+  local groups, by_recipe, seen, again = {}, {}, {}, 0
+  for _, run in ipairs(artifacts.list(given.root)) do
+    local is_done = run.manifest and layout.find(run.dir, "results")
+    local opened = is_done and side.run_in(run.dir, given.root)
+    local capture = opened and side.capture_of(opened)
+    if opened and seen[capture] then
+      again = again + 1
+    elseif opened then
+      seen[capture] = true
+      local recipe = opened.results.run.recipe
+      if not by_recipe[recipe] then
+        by_recipe[recipe] = { recipe = recipe, runs = {} }
+        groups[#groups + 1] = by_recipe[recipe]
+      end
+      opened.started = run.manifest.started
+      table.insert(by_recipe[recipe].runs, opened)
+    end
+  end
+  if again > 0 then
+    out.complain(("%d analysed a capture again that is here already"):format(again))
+  end
+  return groups
+end
+
+
+local function history_columns(metric)
+  local title = metric.path .. (metric.unit and " " .. metric.unit or "")
+  return { { key = "run", title = "run", type = "text" },
+    { key = "recipe", title = "recipe", type = "text" },
+    { key = "commit", title = "commit", type = "text" },
+    { key = "started", title = "started (UTC)", type = "text" },
+    { key = "value", title = title, digits = 3 }, { key = "basis", title = "times", type = "text" },
+    { key = "processes", title = "processes", digits = 0 },
+    { key = "verdict", title = "is", type = "text" },
+    { key = "share", title = "by %", scale = 100, digits = 1 },
+    { key = "low", title = "from %", scale = 100, digits = 1 },
+    { key = "high", title = "to %", scale = 100, digits = 1 },
+    { key = "because", title = "what else differs", type = "text", wraps = true } }
+end
+
+
+-- "bench, tpot ms: ▂▂▂█ 20.000 to 24.120, 1 change"
+local function history_line(metric, recipe, rows)
+  local values, changes, most, least = {}, 0, -math.huge, math.huge
+  for i, row in ipairs(rows) do
+    values[i], most, least = row.value, math.max(most, row.value), math.min(least, row.value)
+    if row.verdict then changes = changes + 1 end
+  end
+  return ("%s, %s%s: %s %s to %s, %d change%s"):format(recipe, metric.path,
+    metric.unit and " " .. metric.unit or "", small_multiples.spark(values, least, most),
+    text.number(least, 3), text.number(most, 3), changes, changes == 1 and "" or "s")
+end
+
+
+local function print_history(given)
+  local metric, all, lines = metrics.parse(given.metric), {}, {}
+  for _, group in ipairs(runs_by_recipe(given)) do
+    local rows, began = history.rows(metric, group.runs), {}
+    for _, run in ipairs(group.runs) do began[run.name] = run.started end
+    for _, row in ipairs(rows) do row.recipe, row.started = group.recipe, began[row.run] end
+    if #rows > 0 then lines[#lines + 1] = history_line(metric, group.recipe, rows) .. "\n" end
+    table.move(rows, 1, #rows, #all + 1, all)
+  end
+  if #all == 0 then out.complain(("no run in %s has %s"):format(given.root, metric.path)) end
+  if not tables.format(given.format).programs then out.write(table.concat(lines), "\n") end
+  out.write(table_options.render(given, history_columns(metric),
+    table_options.first(all, given)))
+end
+
+
 function command.run(given, words)
   if #words > 0 then
     errors.raise("usage", "ls takes no run",
       { hint = command_line.show { "llmprof", "show", words[1] } })
   end
   table_options.check_rows(given)
+  if given.metric then
+    print_history(given)
+    return 0
+  end
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
   for i = #runs, 1, -1 do
     if runs[i].message then out.complain(runs[i].message) end

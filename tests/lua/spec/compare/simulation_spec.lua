@@ -1,7 +1,9 @@
 -- Do intervals hold the true difference as often as they say? Processes and repeats
 -- are drawn from normal distributions with fixed seeds; noise is a share of the mean.
 -- $LLMPROF_PRINT=1 prints what came out.
+local history = require "llmprof.compare.history"
 local limits = require "llmprof.compare.limits"
+local metrics = require "llmprof.compare.metrics"
 local random = require "tests.lua.support.random"
 local verdict = require "llmprof.compare.verdict"
 
@@ -157,5 +159,40 @@ describe("gates that end early", function()
     local broken, took = gates(42, "decode.ms>+3%", 0.2)
     assert.equal(1, broken)
     assert.is_true(took < 4, took)
+  end)
+end)
+
+
+-- The places at which a history of runs with these means changes.
+local function changes(normal, means)
+  local runs, places = {}, {}
+  for i, mean in ipairs(means) do
+    runs[i] = run(normal, mean)
+    runs[i].name, runs[i].results.environment = tostring(i), {}
+    for _, key in ipairs { "model", "run", "source", "repeats" } do runs[i].results[key] = {} end
+  end
+  for i, row in ipairs(history.rows(metrics.parse "decode.ms", runs)) do
+    if row.verdict then places[#places + 1] = i end
+  end
+  return places
+end
+
+
+describe("histories", function()
+  it("of equal runs have a change in 5 % or fewer", function()
+    local normal, wrong = normals(51), 0
+    for _ = 1, 300 do
+      if #changes(normal, { 100, 100, 100, 100, 100, 100, 100, 100 }) > 0 then wrong = wrong + 1 end
+    end
+    assert.is_true(wrong / 300 <= 0.06, wrong / 300)
+  end)
+
+  it("change where their runs do", function()
+    local normal, found = normals(52), 0
+    for _ = 1, 50 do
+      local places = changes(normal, { 100, 100, 100, 100, 110, 110, 110, 110, 90, 90, 90, 90 })
+      if #places == 2 and places[1] == 5 and places[2] == 9 then found = found + 1 end
+    end
+    assert.is_true(found >= 45, found)
   end)
 end)
