@@ -73,8 +73,8 @@ local function add_changes(rows, metric, runs, places)
 end
 
 
--- runs: of llmprof.compare.side, of one recipe, the oldest first. Rows { run, commit, value,
--- basis, processes } of those that have the figure, and where it changed verdict, share, low,
+-- runs: of llmprof.compare.side, of one recipe, the oldest first. Rows { run, commit, started,
+-- value, basis, processes } of those that have the figure, and where it changed verdict, share, low,
 -- high (shares of the value before), because (what else differs from the run before).
 function history.rows(metric, runs)
   local known, rows, places = {}, {}, {}
@@ -83,8 +83,8 @@ function history.rows(metric, runs)
     if value then
       local commit = run.results.environment.commit
       known[#known + 1] = run
-      rows[#rows + 1] = { run = run.name, commit = commit and commit:sub(1, 10), value = value,
-        basis = basis, processes = processes }
+      rows[#rows + 1] = { run = run.name, commit = commit and commit:sub(1, 10),
+        started = run.results.run.created, value = value, basis = basis, processes = processes }
     end
   end
   if #known > 1 then find(metric, known, 1, #known, places) end

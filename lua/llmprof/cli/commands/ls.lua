@@ -1,6 +1,7 @@
 -- llmprof ls: the runs and their key numbers.
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
+local baselines = lazy "llmprof.compare.baselines"
 local clock = require "llmprof.io.clock"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
@@ -90,29 +91,49 @@ end
 
 -- ---- the history of a figure ----
 
--- The runs of each recipe that were analysed, the oldest first: list of { recipe, runs }. One
--- capture that was analysed again is no other run.
-local function runs_by_recipe(given)
-  local groups, by_recipe, seen, again = {}, {}, {}, 0
-  for _, run in ipairs(artifacts.list(given.root)) do
-    local is_done = run.manifest and layout.find(run.dir, "results")
-    local opened = is_done and side.run_in(run.dir, given.root)
-    local capture = opened and side.capture_of(opened)
-    if opened and seen[capture] then
+-- The runs that were analysed, and those that baselines keep, the oldest first. One capture that
+-- was analysed again is no other run.
+local function analysed_runs(root)
+  local list, seen, again = {}, {}, 0
+  local function add(folder, name)
+    local run = side.run_in(folder, root)
+    local capture = side.capture_of(run)
+    run.name, run.started = name or run.name, run.results.run.created
+    if not seen[capture] then
+      seen[capture], list[#list + 1] = true, run
+    elseif not name then
       again = again + 1
-    elseif opened then
-      seen[capture] = true
-      local recipe = opened.results.run.recipe
-      if not by_recipe[recipe] then
-        by_recipe[recipe] = { recipe = recipe, runs = {} }
-        groups[#groups + 1] = by_recipe[recipe]
-      end
-      opened.started = run.manifest.started
-      table.insert(by_recipe[recipe].runs, opened)
+    end
+  end
+  for _, run in ipairs(artifacts.list(root)) do
+    if run.manifest and layout.find(run.dir, "results") then add(run.dir) end
+  end
+  for _, baseline in ipairs(baselines.list(root)) do
+    for _, folder in ipairs(baselines.folders(baselines.find(baseline.name, root))) do
+      add(folder, "baseline:" .. baseline.name)
     end
   end
   if again > 0 then
     out.complain(("%d analysed a capture again that is here already"):format(again))
+  end
+  table.sort(list, function(a, b)
+    if a.started ~= b.started then return a.started < b.started end
+    return a.name < b.name
+  end)
+  return list
+end
+
+
+-- The same by recipe: list of { recipe, runs }.
+local function runs_by_recipe(root)
+  local groups, by_recipe = {}, {}
+  for _, run in ipairs(analysed_runs(root)) do
+    local recipe = run.results.run.recipe
+    if not by_recipe[recipe] then
+      by_recipe[recipe] = { recipe = recipe, runs = {} }
+      groups[#groups + 1] = by_recipe[recipe]
+    end
+    table.insert(by_recipe[recipe].runs, run)
   end
   return groups
 end
@@ -149,10 +170,9 @@ end
 
 local function print_history(given)
   local metric, all, lines = metrics.parse(given.metric), {}, {}
-  for _, group in ipairs(runs_by_recipe(given)) do
-    local rows, began = history.rows(metric, group.runs), {}
-    for _, run in ipairs(group.runs) do began[run.name] = run.started end
-    for _, row in ipairs(rows) do row.recipe, row.started = group.recipe, began[row.run] end
+  for _, group in ipairs(runs_by_recipe(given.root)) do
+    local rows = history.rows(metric, group.runs)
+    for _, row in ipairs(rows) do row.recipe = group.recipe end
     if #rows > 0 then lines[#lines + 1] = history_line(metric, group.recipe, rows) .. "\n" end
     table.move(rows, 1, #rows, #all + 1, all)
   end
