@@ -74,8 +74,8 @@ end
 
 
 -- runs: of llmprof.compare.side, of one recipe, the oldest first. Rows { run, commit, started,
--- value, basis, processes } of those that have the figure, and where it changed verdict, share, low,
--- high (shares of the value before), because (what else differs from the run before).
+-- value, basis, processes } of those that have the figure, and where it changed verdict, share,
+-- low, high (shares of the value before), because (what else differs from the run before).
 function history.rows(metric, runs)
   local known, rows, places = {}, {}, {}
   for _, run in ipairs(runs) do
