@@ -218,9 +218,6 @@ end
 
 -- ---- the sections ----
 
--- Findings in a brief report.
-local MOVES = 3
-
 -- name, title, blocks(results, view); when(results, view): not there otherwise; after: where
 -- it stands in a report that is configured, which names it not.
 local list = {
@@ -238,16 +235,12 @@ local list = {
   { "gaps", "Longest Gaps", parts.gaps, after = "stages",
     when = function(results) return results.gaps and #results.gaps > 0 end },
   { "ranks", "Steps, Ranks and Collectives", ranks.blocks, after = "stages",
-    when = function(results, view)
-      return results.ranks and not (view.brief and #results.ranks.ranks < 2)
-    end },
+    when = function(results) return results.ranks end },
   { "mfu", "MFU/MBU", parts.efficiency },
   { "operators", "Top Operators", operators.top },
   { "kernels", "Top Kernels", parts.kernels },
   { "roofline", "Roofline", parts.roofline },
-  { "advice", "What to Do", function(results, view)
-    return findings.blocks(results, view, MOVES)
-  end },
+  { "advice", "What to Do", findings.blocks },
   { "trust", "How Far to Trust It", parts.trust },
   { "missing", "Not Measured", parts.missing },
   { "abstained", "Rules That Could Not Tell", parts.abstained },

@@ -114,9 +114,9 @@ columns.stages = {
   word("bound", "bound by"), data "parent",
 }
 
-columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
-  "gpu_busy_ns",
-  "idle_share", "launches", "kernels_per_token", "bound")
+columns.summary_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share",
+  "bound")
+table.insert(columns.summary_stages, 3, word("bar", "of all"))
 
 columns.digest_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share")
 table.move({ percent("mfu", "MFU"), percent("mbu", "MBU"), word("bound", "bound") }, 1, 3,
@@ -237,9 +237,6 @@ columns.sampled = {
   percent("counted_share", "counted of time"), percent("covered", "sampled of time"),
 }
 
-columns.brief_efficiency = pick(columns.efficiency, "label", "time_ns", "flops", "bytes", "mfu",
-  "mbu", "floor_ns", "times_floor")
-
 columns.headroom = {
   name("label", "kernel", 72), word("where", "stage"),
   ms("per_instance_ns", "of the stage", 3),
@@ -261,6 +258,9 @@ columns.timeline_operators = {
   ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
   ms("outside_ns", "GPU idle before, outside CUDA", 3),
 }
+
+columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "launches",
+  "gpu_time_ns", "share")
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),

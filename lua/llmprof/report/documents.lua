@@ -3,12 +3,17 @@
 local blocks = require "llmprof.report.blocks"
 local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
+local fitted = require "llmprof.tables.fit"
 local findings = require "llmprof.report.findings"
 local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
+local ranks = require "llmprof.report.ranks"
+local rows = require "llmprof.report.rows"
+local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 local writer = require "llmprof.report.write.html"
@@ -20,10 +25,6 @@ local documents = {}
 -- Kernels of a stage. A page nobody scrolls through helps nobody; results.json has them all.
 local MOST = 250
 
--- Sections of the short version.
-local BRIEF = { "environment", "aggregates", "stages", "ranks", "mfu", "operators", "kernels",
-  "advice", "trust", "source" }
-
 
 local function title(results)
   return blocks.heading { level = 1, title = words.title(results) .. ": where the time goes" }
@@ -33,7 +34,8 @@ end
 -- report.md: everything, section by section. order: names of sections, as configured by
 -- `report`.
 function documents.full(results, order)
-  return markdown.render(blocks.join(title(results), parts.source(results),
+  return markdown.render(blocks.join(title(results),
+    blocks.verdict { lines = findings.verdict(results) }, parts.source(results),
     chapters.blocks(results, chapters.completed(order), {}),
     chapters.blocks(results, { "trust", "missing", "abstained", "silent", "next" }, {})))
 end
@@ -48,11 +50,154 @@ function documents.kernels(results)
 end
 
 
--- stakeholder_summary.md: the short version, to hand on.
+-- ---- the short version ----
+
+-- Rows of its tables, moves, columns of its bars: it is to fit a page of 60 lines.
+local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
+
+
+-- A section: its title, and what it says; nothing where that is nothing.
+local function short(name, ...)
+  local content = blocks.join(...)
+  return #content > 0 and { chapters.heading(name), content } or nil
+end
+
+
+-- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s, without the profiler."; nil without any.
+local function latency_line(results)
+  local times, said, plain = overhead.latency_of(results), {}, true
+  for _, entry in ipairs { { "TTFT", "ttft" }, { "TPOT", "tpot" } } do
+    local time = times[entry[2]]
+    if time then
+      said[#said + 1] = ("%s %s"):format(entry[1], text.duration(time.first.mean_ns))
+      plain = plain and time.plain ~= nil
+    end
+  end
+  local rate = times.tokens_per_s
+  if rate then said[#said + 1] = text.number(rate.first.mean, 1, ",") .. " tokens/s" end
+  if #said == 0 then return nil end
+  return ("%s, %s the profiler."):format(table.concat(said, " · "), plain and "without" or "under")
+end
+
+
+-- The time of all instances of a stage.
+local function whole_time(row) return (row.time_ns or 0) * (row.count or 1) end
+
+
+-- Stages with a bar of the time of all that have no parent; parts of stages as far as there is
+-- room.
+function documents.stage_rows(results)
+  local list, all, top = {}, 0, 0
+  for _, row in ipairs(rows.stages(results)) do
+    if not row.parent then all, top = all + whole_time(row), top + 1 end
+  end
+  local room = STAGES - top
+  for _, row in ipairs(rows.stages(results)) do
+    if row.parent then room = room - 1 end
+    if not row.parent or room >= 0 then
+      row.bar = all > 0 and fitted.bar(whole_time(row) / all, BAR) or ""
+      list[#list + 1] = row
+    end
+  end
+  return table.move(list, 1, math.min(#list, STAGES), 1, {})
+end
+
+
+local function efficiency_line(results)
+  local said = {}
+  for _, row in ipairs(rows.efficiency(results)) do
+    if not row.label:find("·", 1, true) and (row.mfu or row.mbu) then
+      local figures = {}
+      for _, key in ipairs { "mfu", "mbu" } do
+        if row[key] then
+          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), text.number(row[key] * 100, 3))
+        end
+      end
+      if row.times_floor then
+        figures[#figures + 1] = text.number(row.times_floor, 1, ",") .. " times its floor"
+      end
+      said[#said + 1] = ("%s: %s"):format(row.label, table.concat(figures, ", "))
+    end
+  end
+  return #said > 0 and table.concat(said, "; ") .. "." or words.unknown_peaks(results)
+    or words.not_measured(results, "the model's cost")
+end
+
+
+local function operator_table(results)
+  local joined = rows.timeline_operators(results, ROWS)
+  if #joined > 0 then return sections.table("summary_operators", joined) end
+  local list = results.operators and rows.operators(results.operators.operators, ROWS) or {}
+  return #list > 0 and sections.table("top_operators", list)
+    or blocks.say(words.not_measured(results, "operators"))
+end
+
+
+local function kernel_table(results)
+  local list = rows.functions(results)
+  return sections.either("top_kernels", table.move(list, 1, math.min(#list, ROWS), 1, {}),
+    words.no_rows(results))
+end
+
+
+-- What profiling made of the stages' times: "prefill -4.8 %, decode +13.5 %"; nil without.
+local function inflation_line(results)
+  local said = {}
+  for _, row in ipairs(rows.overhead(results)) do
+    for _, stage in ipairs(results.stages) do
+      if stage.name == row.name and not stage.parent and row.inflation then
+        said[#said + 1] = ("%s %s%s %%"):format(row.name, row.inflation > 0 and "+" or "",
+          text.number(row.inflation * 100, 1))
+      end
+    end
+  end
+  if #said == 0 then return words.no_overhead end
+  return ("Profiling changed times by %s."):format(table.concat(said, ", "))
+end
+
+
+-- How far it can be trusted, and where it is from.
+local function trust_line(results)
+  local said, share = {}, results.totals and results.totals.stage_share
+  if results.integrity then
+    said[1] = results.integrity.verdict:gsub("^%l", string.upper) .. "."
+  end
+  if share then
+    said[#said + 1] = ("%s of the GPU time lies in a stage."):format(words.percent(share))
+  end
+  said[#said + 1] = words.source(results)
+  said[#said + 1] = inflation_line(results)
+  said[#said + 1] = ("Everything else is in %s."):format(layout.reports.full)
+  return table.concat(said, " ")
+end
+
+
+-- stakeholder_summary.md: a page to hand on. Of ranks' files alone there is no model and no stage.
 function documents.stakeholder(results)
+  local verdict = {}
+  for _, line in ipairs(findings.verdict(results)) do
+    if line.head ~= "Trust:" and line.head ~= "First move:" then verdict[#verdict + 1] = line end
+  end
+  if words.ranks_alone(results) then
+    return markdown.render(blocks.join(title(results), blocks.verdict { lines = verdict },
+      chapters.heading "ranks", ranks.short(results), chapters.blocks(results, "source", {})))
+  end
+  local plain = findings.in_plain_words(results)
+  if plain then table.insert(verdict, 1, { head = plain, text = "" }) end
+  local cost = words.running_cost(results, true)
+  if cost then verdict[#verdict + 1] = { head = "Cost:", text = cost } end
   return markdown.render(blocks.join(title(results),
-    blocks.verdict { lines = findings.verdict(results) },
-    chapters.blocks(results, BRIEF, { brief = true })))
+    blocks.verdict { lines = verdict, tight = true },
+    short("environment", blocks.say(("%s GPU: %s. %s"):format(words.model(results),
+      words.gpu_name(results), words.software(results)))),
+    short("aggregates", blocks.say(latency_line(results) or words.not_measured(results,
+      "the timeline"))),
+    short("stages", sections.either("summary_stages", documents.stage_rows(results),
+      words.no_rows(results))),
+    short("mfu", blocks.say(efficiency_line(results))),
+    short("operators", operator_table(results)), short("kernels", kernel_table(results)),
+    short("advice", findings.in_short(results, MOVES)),
+    short("trust", blocks.say(trust_line(results)))))
 end
 
 
@@ -60,10 +205,6 @@ end
 
 -- What a reader sees first: how fast it is, what it could be, what is wrong, what to do
 -- first, how far to trust it. As blocks.
-
--- Moves on the first screen.
-local MOVES = 3
-
 
 local function tile(label, value, note)
   return { label = label, value = value, note = note }

@@ -1,7 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
 local overhead = require "llmprof.analysis.latency.overhead"
-local layout = require "llmprof.bundle.layout"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
@@ -100,9 +99,33 @@ local function kernels_of(results, finding)
 end
 
 
+-- What moves take, by the rule; of others nothing is said.
+local effort_of = {}
+for effort, names in pairs {
+  ["a setting"] = "batch_room capture_trust expert_imbalance first_repeat graph_sizes kv_room "
+    .. "older_attention preemptions prefill_stalls throttling",
+  ["another number format"] = "fewer_bytes gemm_precision kv_growth memory_roof",
+  ["other kernels"] = "low_occupancy small_all_reduces",
+  ["another division of ranks"] = "collective_bound pipeline_bubbles",
+  code = "attention_unfused casts cat_cache experts_one_by_one fused_projections graph_missing "
+    .. "large_elementwise launch_bound layout_copies pageable_copies small_elementwise steps_idle "
+    .. "step_gaps sync_per_token uneven_steps slow_steps vision_ttft",
+} do
+  for name in names:gmatch "%S+" do effort_of[name] = effort end
+end
+
+
+-- An engine's code is its own: what it takes there is a setting.
+local function effort(results, finding)
+  local said = effort_of[finding.rule]
+  return said == "code" and results.engine and "a setting" or said
+end
+
+
 -- A finding as a move: what blocks of moves hold.
 local function move(results, finding)
   return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
+    effort = effort(results, finding),
     try = finding.try, order = findings.order(results, finding),
     gain = findings.gain(results, finding),
     rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
@@ -132,21 +155,18 @@ function findings.moves(results, most)
 end
 
 
--- The first few, each with what it was seen by and what to try.
-local function few(results, most)
-  local count = #list_of(results)
-  most = math.min(most, #findings.first(results))
-  return blocks.join(findings.moves(results, most), count > most
-    and blocks.say(("In %s: %d more."):format(layout.reports.full, count - most)))
+-- The first findings, `most` of them, in a line each.
+function findings.in_short(results, most)
+  if #list_of(results) == 0 then return blocks.say(findings.nothing) end
+  return blocks.join(blocks.moves { list = moves_of(results, findings.first(results), most), brief = true },
+    caution(results) and blocks.note "Gains of one stage share its time: they do not add up.")
 end
 
 
--- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.parts; most:
--- how many are told where it is brief.
-function findings.blocks(results, view, most)
+-- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.parts.
+function findings.blocks(results, view)
   local list = list_of(results)
   if #list == 0 then return blocks.say(findings.nothing) end
-  if view.brief then return few(results, most) end
   return blocks.join(not view.page and sections.table("findings", rows.findings(results)),
     caution(results), blocks.moves { list = moves_of(results, list, #list) })
 end
@@ -231,6 +251,38 @@ function findings.verdict(results)
   local between = ranks.verdict(results)
   if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end
   return lines
+end
+
+
+-- ---- in plain words ----
+
+local waits_for = { host = "the program's own code", launch = "kernels to be launched",
+  ranks = "other ranks" }
+
+
+-- What the GPU does for most of the longest stage, in a sentence for people who read no profile:
+-- "The GPU waits for Python 87 % of decode."; nil where that was not measured.
+function findings.in_plain_words(results)
+  local longest, most
+  for _, stage in ipairs(results.stages) do
+    local time = not stage.parent and stage.wall and overhead.time_of(results, stage)
+    time = time and time * stage.wall.count
+    if time and (not longest or time > most) then longest, most = stage, time end
+  end
+  if not longest then return nil end
+  local _, idle = overhead.idle_of(results, longest)
+  local what = waits_for[longest.bound]
+  if not idle or not longest.bound then return nil end
+  if longest.bound == "host" and (results.framework or {}).name == "pytorch" then
+    what = "Python"
+  end
+  local of = (results.repeats or {}).whole_run and "the run" or longest.name
+  if not what then
+    return ("The GPU works %s of %s: it is what limits."):format(words.percent(1 - idle), of)
+  elseif longest.bound == "ranks" then
+    return ("The GPUs wait for each other in %s."):format(of)
+  end
+  return ("The GPU waits for %s %s of %s."):format(what, words.percent(idle), of)
 end
 
 

@@ -3,7 +3,7 @@
 -- one, the field of results.json. `llmprof help columns` prints it.
 return {
   { title = "Stages",
-    tables = "aggregates brief_stages digest_stages stages",
+    tables = "aggregates digest_stages stages summary_stages",
     about = "Of report.md, the summary and the terminal, over the repeats that count.",
     { "stage", "", "NVTX range of the recipe; `·` marks a part of the stage above", "`name`, "
       .. "`parent`" },
@@ -12,6 +12,7 @@ return {
     { "time ms", "ms", "mean time, from when the GPU could begin to its last operation or the "
       .. "end of the range; without the profiler where plain runs were timed", "`wall.mean_ns`, "
       .. "`overhead.stages`" },
+    { "of all", "", "of the time of all stages without a parent, as a bar" },
     { "profiled ms", "ms", "the same under the profiler; only beside a plain one",
       "`wall.mean_ns`" },
     { "CPU ms", "ms, CPU", "mean length of the ranges, where it differs by more than 5 %",
@@ -110,7 +111,7 @@ return {
     { "of it idle %", "%", "what the GPUs draw while no kernel runs", "`idle_share`" },
   },
   { title = "Efficiency",
-    tables = "brief_efficiency digest_stages efficiency",
+    tables = "digest_stages efficiency",
     about = "MFU and MBU by stage. The model's work follows from its architecture, peaks from "
       .. "conf/hardware.",
     { "time ms", "ms, CPU", "one range of the stage; the plain runs' where there were any "
@@ -186,7 +187,7 @@ return {
     { "device self ms", "ms", "GPU time of what it launched itself", "`device_self_ns`" },
   },
   { title = "Operators on the timeline",
-    tables = "operator_stages timeline_operators",
+    tables = "operator_stages summary_operators timeline_operators",
     about = "After joining their launches to the timeline, over the repeats that count.",
     { "operator", "", "what launched it in the operators pass",
       "`operators.joined.operators[].name`" },

@@ -16,8 +16,7 @@ local report = {}
 -- further; results.json has them all.
 local MOST, WITH_KERNELS, KERNELS_EACH, OF_STAGE = 300, 40, 5, 15
 
--- Of the other reports: in full and in brief.
-local FULL, BRIEF = 30, 10
+local IN_REPORT = 30 -- of report.md
 
 
 local SLOWED = "Under torch.profiler, which slows the CPU: shares are near those of a plain run, "
@@ -86,9 +85,8 @@ function report.top(results, view)
       unattributed(operators), sections.blocks(results, "operator_stages",
         { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"))
   end
-  local limit = view.brief and BRIEF or FULL
-  return blocks.join(on_timeline(results, limit),
-    largest(operators, "top_operators", limit, layout.reports.operators))
+  return blocks.join(on_timeline(results, IN_REPORT),
+    largest(operators, "top_operators", IN_REPORT, layout.reports.operators))
 end
 
 

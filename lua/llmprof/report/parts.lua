@@ -1,6 +1,5 @@
 -- What sections of reports say: each takes results and gives blocks, and says what would
--- fill it where it has no data. view: brief (the short version, to hand on), page (there
--- is room for more, and tables can be searched).
+-- fill it where it has no data. view: page (there is room for more, and tables can be searched).
 local blocks = require "llmprof.report.blocks"
 local command_line = require "llmprof.process.command_line"
 local charts = require "llmprof.report.html.charts"
@@ -47,13 +46,12 @@ end
 
 
 -- Latency, and where it was not measured or there is room the length of the stages.
-function parts.aggregates(results, view)
+function parts.aggregates(results)
   local latency = sections.either("latency", rows.latency(results), nil)
-  local length = not (view.brief and latency)
-    and sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
+  local length = sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
   return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
-    not view.brief and join(parts.tpot(results), parts.each_repeat(results),
-      sections.blocks(results, "running_cost", { note = words.running_cost(results) })))
+    parts.tpot(results), parts.each_repeat(results),
+    sections.blocks(results, "running_cost", { note = words.running_cost(results) }))
 end
 
 
@@ -71,7 +69,7 @@ end
 
 
 function parts.stages(results, view)
-  return join(sections.either(view.brief and "brief_stages" or "stages", rows.stages(results),
+  return join(sections.either("stages", rows.stages(results),
       words.no_rows(results)),
     note(words.nesting(results)),
     not view.page and blocks.timeline { results = results,
@@ -79,7 +77,7 @@ function parts.stages(results, view)
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
       data = charts.categories(results),
       picture = function() return charts.mermaid_categories(results) end },
-    not view.brief and parts.breakdown(results))
+    parts.breakdown(results))
 end
 
 
@@ -106,14 +104,13 @@ local function contradictions(results)
 end
 
 
-function parts.efficiency(results, view)
+function parts.efficiency(results)
   local list = rows.efficiency(results)
-  local samples = not view.brief
-    and sections.blocks(results, "sampled", { note = words.sampled(results) })
+  local samples = sections.blocks(results, "sampled", { note = words.sampled(results) })
   if #list == 0 then return join(parts.not_measured(results, "the model's cost"), samples) end
-  return join(sections.table(view.brief and "brief_efficiency" or "efficiency", list),
+  return join(sections.table("efficiency", list),
     note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
-    note(words.unknown_peaks(results)), not view.brief and note(words.hfu(results)),
+    note(words.unknown_peaks(results)), note(words.hfu(results)),
     contradictions(results), samples)
 end
 
@@ -157,13 +154,10 @@ local function by_stage(results, name, limit, level, rest)
 end
 
 
--- By function in short, by stage in full (as many as the policy names), all in a page.
+-- By stage (as many as the policy names), all in a page.
 function parts.kernels(results, view)
   local times = words.measured_alone(results) and note(words.kernel_times(results))
-  if view.brief then
-    return join(times, sections.either("top_kernels", rows.functions(results),
-      words.no_rows(results)))
-  elseif view.page then
+  if view.page then
     return join(times, sections.blocks(results, "kernels", { filter = true, bare = true })
       or say(words.no_rows(results)), sections.blocks(results, "transfers"),
       sections.blocks(results, "selection"))
@@ -225,30 +219,18 @@ end
 
 -- ---- trust ----
 
--- Checks that are shown; in short those that found something.
-local function checks_of(integrity, view)
-  local list = {}
-  for _, check in ipairs(integrity.checks) do
-    if not view.brief or check.level ~= "ok" then list[#list + 1] = check end
-  end
-  return list
-end
-
-
-local function integrity_of(results, view)
+local function integrity_of(results)
   local integrity = results.integrity
   if not integrity then return nil end
-  local shown, all = checks_of(integrity, view), #integrity.checks
-  return join(say { "Verdict: ", { strong = integrity.verdict }, #shown < all
-      and (". Nothing to see in %d of %d checks."):format(all - #shown, all) or "." },
-    #shown > 0 and sections.table("integrity", shown))
+  return join(say { "Verdict: ", { strong = integrity.verdict }, "." },
+    #integrity.checks > 0 and sections.table("integrity", integrity.checks))
 end
 
 
 -- How far the capture can be trusted, and what it cost.
-function parts.trust(results, view)
+function parts.trust(results)
   local overhead = results.overhead
-  return join(integrity_of(results, view),
+  return join(integrity_of(results),
     overhead and { say(("What profiling cost, against %d plain runs:"):format(overhead.runs)),
       sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead))
 end

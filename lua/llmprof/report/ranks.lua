@@ -115,7 +115,6 @@ end
 
 -- The whole section, as blocks.
 function ranks.blocks(results, view)
-  if view.brief then return ranks.short(results) end
   local record = results.ranks
   local several, said = #record.ranks > 1, ranks.verdict(results)
   local function of(name, most)

@@ -42,6 +42,12 @@ end
 
 function kinds.verdict(block)
   local lines = {}
+  if block.tight then
+    for i, line in ipairs(block.lines) do
+      lines[i] = ("- **%s** %s"):format(escape(line.head), escape(line.text)):match "^.*%S"
+    end
+    return table.concat(lines, "\n") .. "\n"
+  end
   for i, line in ipairs(block.lines) do
     lines[i] = ("> **%s** %s"):format(escape(line.head), escape(line.text))
   end
@@ -59,13 +65,6 @@ function kinds.tiles(block)
 end
 
 
-local function brief(number, move)
-  return ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(number,
-    escape(move.title), move.confidence, escape(move.evidence[1].text),
-    move.order and (" (%s)"):format(move.order) or "", escape(move.try), escape(move.gain))
-end
-
-
 local function in_full(number, move)
   local lines = { ("### %d. %s\n"):format(number, escape(move.title)) }
   for _, item in ipairs(move.evidence) do
@@ -76,6 +75,14 @@ local function in_full(number, move)
   lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(escape(move.gain),
     move.confidence, markdown.code(move.rule))
   return table.concat(lines, "\n")
+end
+
+
+-- In a line.
+local function brief(number, move)
+  return ("%d. **%s** (%sconfidence %s). %s: %s. Gain: %s."):format(number, escape(move.title),
+    move.effort and ("effort: %s, "):format(move.effort) or "", move.confidence,
+    move.order and ("Try (%s)"):format(move.order) or "Try", escape(move.try), escape(move.gain))
 end
 
 

@@ -11,6 +11,7 @@ local comparison = require "llmprof.compare.comparison"
 local compared = require "llmprof.compare.report"
 local digest = require "llmprof.report.digest"
 local document = require "llmprof.io.document"
+local documents = require "llmprof.report.documents"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels.table"
@@ -345,7 +346,8 @@ local function rows_by_table(results)
     kernels = rows.kernels(results), roofline = rows.roofline(results),
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
     largest_kernels = (rows.largest(results)),
-    brief_stages = rows.stages(results), brief_efficiency = rows.efficiency(results),
+    summary_stages = documents.stage_rows(results),
+    summary_operators = rows.timeline_operators(results),
     stage_functions = sections.function_rows(results),
     top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }

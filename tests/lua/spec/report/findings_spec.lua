@@ -8,7 +8,7 @@ local support = require "tests.lua.support.advice"
 
 -- As Markdown: the findings in short, the first `most`, and all of them.
 local function brief(given, most)
-  return markdown.render(blocks.join(findings.blocks(given, { brief = true }, most)))
+  return markdown.render(blocks.join(findings.in_short(given, most)))
 end
 
 local function full(given)
@@ -120,16 +120,10 @@ end)
 describe("the list", function()
   it("is short for one page, and says which gains are the same time", function()
     assert.equal([[
-1. **decode is launch-bound** (confidence high): it takes 100.00 ms.
-   Try: run it as a CUDA graph.
-   Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
-2. **decode runs many short kernels** (confidence medium): 400 of 1,000.
-   Try: torch.compile.
-   Gain: up to 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
+1. **decode is launch-bound** (effort: code, confidence high). Try: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
+2. **decode runs many short kernels** (effort: code, confidence medium). Try: torch.compile. Gain: up to 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
 
-Do not add up 1 and 2.
-
-In report.md: 1 more.
+Gains of one stage share its time: they do not add up.
 ]], brief(results({ launch_bound, fusion, warm_up }, nil, "Do not add up 1 and 2."), 2))
   end)
 
