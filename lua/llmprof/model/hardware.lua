@@ -5,8 +5,9 @@
 -- (the highest clock, and that of the tensor figures), peak_per_s (dense
 -- operations per second by number format; fp64 and fp32 on the vector units),
 -- link_bytes_per_s (bytes per second in one direction, all links of the GPU
--- together: nvlink, or nvlink_bridge where cards may be joined by one or not, and
--- pcie), link_source, and price_per_hour (USD: a round example of what an hour costs).
+-- together: nvlink, nvlink_bridge where cards may be joined by one or not, or
+-- infinity_fabric, and pcie), link_source, and price_per_hour (USD: a round example of what an
+-- hour costs).
 --
 -- Each figure is taken from the first that has it: the configuration
 -- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own
@@ -37,7 +38,7 @@ local FIELDS = {
 }
 
 local LINKS = { nvlink = { "number", false }, nvlink_bridge = { "number", false },
-  pcie = { "number", false } }
+  infinity_fabric = { "number", false }, pcie = { "number", false } }
 
 -- Formats that run on the vector units, whose clock is the boost clock.
 local VECTOR = { fp64 = true, fp32 = true }
@@ -92,6 +93,12 @@ function hardware.find(device_name)
 end
 
 
+-- Is the first of these devices AMD's?
+function hardware.is_amd(devices)
+  return devices ~= nil and devices[1] ~= nil and (devices[1].name or ""):find "^AMD " ~= nil
+end
+
+
 -- The link over which GPUs of this name reach each other in one node: { name ("NVLink",
 -- "PCIe"), bytes_per_s (in one direction) }; nil where it is not known, as where cards may
 -- be joined by a bridge.
@@ -100,6 +107,9 @@ function hardware.link(device_name)
   local speeds = known and known.link_bytes_per_s
   if not speeds or speeds.nvlink_bridge then return nil end
   if speeds.nvlink then return { name = "NVLink", bytes_per_s = speeds.nvlink } end
+  if speeds.infinity_fabric then
+    return { name = "Infinity Fabric", bytes_per_s = speeds.infinity_fabric }
+  end
   return speeds.pcie and { name = "PCIe", bytes_per_s = speeds.pcie } or nil
 end
 

@@ -262,7 +262,7 @@ local writers = { text = as_text, json = as_json }
 function digest.render(format, results, run, most, width)
   local made
   for _, level in ipairs(LEVELS) do
-    made = writers[format](results, run, level, width)
+    made = words.of_vendor(results, writers[format](results, run, level, width))
     if #made <= most then return made end
   end
   return nil, #made

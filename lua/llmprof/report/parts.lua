@@ -184,7 +184,9 @@ end
 
 function parts.selection(results)
   local selection = results.selection
-  if not selection or not selection.filter then return say "No kernel was selected." end
+  if not selection or not selection.filter or words.is_amd(results) then
+    return say "No kernel was selected."
+  end
   return join(sections.table("selection", rows.selection(results)),
     say "The filter for ncu that matches exactly these functions:",
     blocks.code { text = "--kernel-name " .. text.clean(selection.filter) })

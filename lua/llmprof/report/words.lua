@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local hardware = require "llmprof.model.hardware"
 local shorter = require "llmprof.analysis.counters.shorten"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
@@ -306,8 +307,31 @@ function words.kernel_times(results)
       .. "their number, not that of the run, times are gpu__time_duration of each, taken alone, "
       .. "and shares are of those times."
   end
+  if words.is_amd(results) then return "Times are from the timeline." end
   return "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
     .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was measured."
+end
+
+
+-- ---- other vendors ----
+
+-- Are its GPUs AMD's?
+function words.is_amd(results)
+  return hardware.is_amd(results.environment.devices)
+end
+
+
+-- What is called otherwise where the GPUs are AMD's, the longer first.
+local AMD = { { ", CUDA not recorded", "" }, { "CUDA graph", "graph" }, { "NVTX range", "range" },
+  { "%f[%w_]CUDA%f[^%w_]", "ROCm" }, { "%f[%w]SMs%f[%W]", "CUs" }, { "%f[%w]SM %%", "CU %%" },
+  { " %(counters by ncu[^)]*%)", "" },
+  { "NVLink", "Infinity Fabric" }, { "nvidia%-smi topo %-m", "rocm-smi --showtopo" } }
+
+-- A text in the words of those who made the GPUs.
+function words.of_vendor(results, said)
+  if not words.is_amd(results) then return said end
+  for _, pair in ipairs(AMD) do said = said:gsub(pair[1], pair[2]) end
+  return said
 end
 
 

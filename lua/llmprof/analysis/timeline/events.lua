@@ -5,6 +5,7 @@ local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local layers = require "llmprof.analysis.stages.layers"
 local layout = require "llmprof.bundle.layout"
+local hardware = require "llmprof.model.hardware"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local rank_view = require "llmprof.analysis.serving.ranks"
@@ -246,9 +247,11 @@ local function frames_of(scene, given, views, span, window, ranks, marks)
   local rank_marks, rank_gpu = rank_events.frames(scene, ranks, window)
   local ops = scene:add_lanes(views[1], "gpu", { "device", "stream", "pid" },
     gpu_title(views[1], given.found))
-  local api = scene:add_lanes(views[2], "api", { "pid", "tid" }, thread_title "CUDA calls")
+  local amd = hardware.is_amd(given.trace:devices())
+  local api = scene:add_lanes(views[2], "api", { "pid", "tid" },
+    thread_title(amd and "HIP calls" or "CUDA calls"))
   local ranges = scene:add_lanes(scenes.between(views[3], window.first, window.last), "range",
-    { "pid", "tid", "level" }, thread_title "NVTX")
+    { "pid", "tid", "level" }, thread_title(amd and "ranges" or "NVTX"))
   local samples = samples_of(scene, given.trace, window)
   local own = gpu_frame(scene, scenes.between(ops, window.first, window.last), given)
   local made = {

@@ -3,6 +3,7 @@
 local counters = require "llmprof.analysis.counters.join"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.stages.breakdown"
@@ -27,6 +28,11 @@ local step = { name = "counters",
 
 
 local function lack(ctx, why)
+  if ctx.state.trace and hardware.is_amd(ctx.state.trace:devices()) then
+    why = "llmprof reads none of AMD's GPUs"
+    ctx.lack("counters", why, "rocprofv3 takes them; its files are not read here")
+    return "not measured: " .. why
+  end
   ctx.lack("counters", why, (ctx.cfg.counters == "off" and "counters=on, " or "")
     .. "a GPU, Nsight Compute or llmprof's collector, and the right to read counters: every "
     .. ("kernel of %s is then measured"):format(layout.selection))

@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.report.operators"
 local recipe = require "llmprof.recipe"
+local words = require "llmprof.report.words"
 
 local step = { name = "render", summary = "write the reports",
   requires = { "analyse" }, reads = { "results" }, needs = { layout.results, layout.events },
@@ -30,7 +31,8 @@ function step.run(ctx)
     and errors.check(fs.read(ctx.run:path(layout.events))) or nil
   local names = {}
   for i, report in ipairs(reports) do
-    ctx.run:write(report.file, report.render(results, ctx.cfg.report, events))
+    ctx.run:write(report.file, words.of_vendor(results,
+      report.render(results, ctx.cfg.report, events)))
     names[i] = report.file
   end
   if ctx.recipe.render then

@@ -30,6 +30,8 @@ describe("conf/hardware", function()
     { "NVIDIA L40S", 362.05, 864, 142 }, { "NVIDIA A10", 125, 600, 72 },
     { "NVIDIA GeForce RTX 3090", 71, 936, 82 }, { "NVIDIA GeForce RTX 4090", 165.2, 1008, 128 },
     { "NVIDIA GeForce RTX 5090", 209.5, 1792, 170 },
+    { "AMD Instinct MI300X", 1307.4, 5300, 304 }, { "AMD Instinct MI325X", 1307.4, 6000, 304 },
+    { "AMD Instinct MI355X", 2516.6, 8000, 256 },
   }
 
   it("has every GPU by its driver's name", function()
@@ -37,7 +39,7 @@ describe("conf/hardware", function()
       local file = hardware.find(gpu[1])
       assert.same({ gpu[2] * 1e12, gpu[3] * 1e9, gpu[4] },
         { file.peak_per_s.bf16, file.bandwidth_bytes_per_s, file.sm_count }, gpu[1])
-      assert.matches("NVIDIA", file.source)
+      assert.matches(gpu[1]:match "^%u+", file.source)
     end
     assert.equal(#gpus, #files.names("conf/hardware", ".yaml"))
   end)
@@ -56,6 +58,7 @@ describe("conf/hardware", function()
   it("has the links between GPUs, where every such GPU has them", function()
     for name, link in pairs { ["NVIDIA H200"] = { "NVLink", 450 },
       ["NVIDIA A100-SXM4-40GB"] = { "NVLink", 300 }, ["NVIDIA B200"] = { "NVLink", 900 },
+      ["AMD Instinct MI300X"] = { "Infinity Fabric", 448 },
       ["NVIDIA L40S"] = { "PCIe", 32 }, ["NVIDIA GeForce RTX 5090"] = { "PCIe", 64 } } do
       assert.same({ name = link[1], bytes_per_s = link[2] * 1e9 }, hardware.link(name))
     end

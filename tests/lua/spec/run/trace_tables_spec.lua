@@ -3,6 +3,7 @@
 local bundle = require "tests.lua.support.bundle"
 local csv = require "llmprof.csv"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local reports = require "llmprof.run.reports"
 
 local ROOT = debug.getinfo(1, "S").source:match "^@(.-)tests/lua/spec/" or ""
@@ -74,6 +75,13 @@ describe("TraceLens's tables", function()
         gemm = gemm + (kernel.category == "gemm" and kernel.total_ns or 0)
       end
       near(420305748, gemm, "GEMM")
+      assert.equal(1307.4e12, results.hardware.peaks.bf16.per_s)
+      for _, name in pairs(layout.reports) do
+        local written = assert(fs.read(top() .. "/run/" .. name)):gsub("<script.-</script>", "")
+        for _, word in ipairs { "CUDA", "NVTX", "SMs", "Nsight", "ncu", "nsys" } do
+          assert.is_nil(written:find("%f[%w_]" .. word .. "%f[^%w_/]"), name .. ": " .. word)
+        end
+      end
     end)
 
   offer("fit a decode step of vLLM in a graph", "vllm_capture/graph_execution.json.gz",
