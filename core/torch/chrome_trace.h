@@ -29,12 +29,14 @@ typedef struct llmprof_chrome_event {
   const char *process;     /* "pid" where it is text, as merging tools write */
   int64_t external_id;     /* args: the operator, or the one that launched it */
   int64_t correlation;     /* args: a call and what it launched share it */
-  int64_t device, context, stream; /* args */
-  int64_t bytes;                   /* args: of a copy or a set */
-  int64_t registers;               /* args: of a kernel, per thread */
-  int64_t graph_node;              /* args: "graph node id" */
-  int64_t grid[3], block[3];       /* args */
-  const char *label;               /* args: "name", of phase "M" */
+  int64_t device, context, stream;    /* args */
+  int64_t bytes;                      /* args: of a copy or a set */
+  int64_t registers;                  /* args: of a kernel, per thread */
+  int64_t graph_node;                 /* args: "graph node id" */
+  int64_t grid[3], block[3];          /* args */
+  int64_t memory_device, device_type; /* args of "[memory]": "Device Id", ... */
+  int64_t allocated, reserved;        /* args of it: "Total ...", bytes */
+  const char *label;                  /* args: "name", of phase "M" */
   const char *group, *group_ranks; /* args: of a collective, its process group:
                                       "Process Group Name", "... Ranks" */
   const char *dtype;               /* args: of its elements, "BFloat16" */

@@ -79,6 +79,38 @@ static bool keep_mark(llmprof_operators *o, const llmprof_chrome_event *event) {
          place(o, event, &process, &kept->thread);
 }
 
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* "[memory]": what an allocator has given out and holds after an event. */
+static bool is_memory(const llmprof_chrome_event *event) {
+  return event->name && strcmp(event->name, "[memory]") == 0 &&
+         event->device_type != NO_VALUE && event->memory_device != NO_VALUE &&
+         event->allocated >= 0;
+}
+
+static bool keep_memory(llmprof_operators *o,
+                        const llmprof_chrome_event *event) {
+  const int64_t key[] = {event->device_type, event->memory_device};
+  size_t before = o->devices.count;
+  uint32_t row;
+  if (!llmprof_intern_add(&o->devices, key, &row) ||
+      !llmprof_grow(&o->memory, &o->memory_cap, o->devices.count,
+                    sizeof *o->memory))
+    return false;
+  memory_record *memory = &o->memory[row];
+  if (o->devices.count > before)
+    *memory = (memory_record){.type = key[0],
+                              .device = key[1],
+                              .allocated = NO_VALUE,
+                              .reserved = NO_VALUE};
+  memory->events++;
+  memory->allocated = larger(memory->allocated, event->allocated);
+  memory->reserved = larger(memory->reserved, event->reserved);
+  return true;
+}
+
 static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
   llmprof_operators_info *info = &o->info;
   bool first = o->host_count + o->gpu_count == 0;
@@ -92,7 +124,9 @@ static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
                  llmprof_error *err) {
   chrome_kind kind = llmprof_chrome_kind(event);
   o->events++;
-  if (kind == CHROME_OTHER) return true;
+  if (kind == CHROME_OTHER)
+    return !is_memory(event) || keep_memory(o, event) ||
+           llmprof_fail_nomem(err);
   if (!llmprof_chrome_is_usable(event) || (!event->start && !event->duration)) {
     o->info.left_out++;
     return true;
@@ -169,6 +203,15 @@ static const field mark_fields[] = {
     {NULL, NULL, LLMPROF_I64, 0},
 };
 
+static const field memory_fields[] = {
+    FIELD(memory_record, LLMPROF_I64, NULL, type),
+    FIELD(memory_record, LLMPROF_I64, NULL, device),
+    FIELD(memory_record, LLMPROF_I64, NULL, events),
+    FIELD(memory_record, LLMPROF_I64, "B", allocated),
+    FIELD(memory_record, LLMPROF_I64, "B", reserved),
+    {NULL, NULL, LLMPROF_I64, 0},
+};
+
 /* One field of every record, in an array that the frame owns. */
 static void *gather(const void *records, size_t count, size_t record_size,
                     const field *f) {
@@ -207,9 +250,12 @@ llmprof_frame *llmprof_operators_frame(llmprof_operators *o, const char *name,
   } else if (strcmp(name, "marks") == 0) {
     frame =
         make_frame(o, o->marks, o->mark_count, sizeof *o->marks, mark_fields);
+  } else if (strcmp(name, "memory") == 0) {
+    frame = make_frame(o, o->memory, o->devices.count, sizeof *o->memory,
+                       memory_fields);
   } else {
-    llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s': host, gpu or marks",
-                 name);
+    llmprof_fail(err, LLMPROF_NOTFOUND,
+                 "no frame '%s': host, gpu, marks or memory", name);
     return NULL;
   }
   if (!frame) llmprof_fail_nomem(err);
@@ -224,6 +270,7 @@ static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
   if (o) {
     llmprof_intern_init(&o->processes, 2 * sizeof(int64_t));
     llmprof_intern_init(&o->threads, 2 * sizeof(int64_t));
+    llmprof_intern_init(&o->devices, 2 * sizeof(int64_t));
     o->strings = llmprof_strings_new();
   }
   bool ok = (o && o->strings) || llmprof_fail_nomem(err);
@@ -253,6 +300,8 @@ void llmprof_operators_free(llmprof_operators *o) {
   llmprof_intern_free(&o->threads);
   llmprof_free(o->host);
   llmprof_free(o->gpu);
+  llmprof_intern_free(&o->devices);
+  llmprof_free(o->memory);
   llmprof_free(o->marks);
   llmprof_free(o);
 }

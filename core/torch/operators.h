@@ -55,7 +55,10 @@ llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
  *   duration, device, stream, launched (ns: when its call began, else its
  *   operator), mark (row: the innermost on the launching thread)
  * "marks", a row for each mark:
- *   name, thread, parent (row), start, duration */
+ *   name, thread, parent (row), start, duration
+ * "memory", a row for each device that PyTorch's allocators told of:
+ *   type (0: the CPU), device (its number), events, allocated, reserved (the
+ *   most bytes that were given out and held) */
 llmprof_frame *llmprof_operators_frame(llmprof_operators *operators,
                                        const char *name, llmprof_error *err);
 

@@ -40,6 +40,12 @@ typedef struct mark_event {
   uint32_t thread, parent;
 } mark_event;
 
+/* What PyTorch's allocators said of the memory of a device. */
+typedef struct memory_record {
+  int64_t type, device; /* as c10 numbers them: type 0 is the CPU */
+  int64_t events, allocated, reserved; /* bytes: the most of all events */
+} memory_record;
+
 struct llmprof_operators {
   llmprof_strings *strings;
   llmprof_intern processes; /* of { pid, its text } */
@@ -51,6 +57,9 @@ struct llmprof_operators {
   size_t gpu_count, gpu_cap;
   mark_event *marks;
   size_t mark_count, mark_cap;
+  llmprof_intern devices; /* of { type, device } */
+  memory_record *memory;  /* by device */
+  size_t memory_cap;
   bool fractions; /* some time is no whole number of us */
   llmprof_operators_info info;
 };

@@ -2360,6 +2360,12 @@ end
 ---@field share? number Of the stage's GPU time
 ---@field stage string
 
+---@class llmprof.results.memory
+---@field allocated_bytes? integer The most that was given out
+---@field device? integer Of a GPU; absent: the host's
+---@field events integer
+---@field reserved_bytes? integer The most that the allocator held
+
 ---@class llmprof.results.missing
 ---@field how string What would fill it
 ---@field what string
@@ -2402,6 +2408,7 @@ end
 ---@field joined? llmprof.results.joined The operators on the timeline, in the repeats that count; added by llmprof
 ---@field launches? llmprof.results.launches What was launched, in order; joins the operators to a timeline
 ---@field left_out_events? integer Events of a trace that had no start, or no valid duration
+---@field memory? llmprof.results.memory[] What the framework's allocators told, by device
 ---@field operators llmprof.results.operator[]
 ---@field schema_version 1
 ---@field source? string What recorded it

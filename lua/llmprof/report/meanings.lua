@@ -296,7 +296,9 @@ return {
     about = "Of the framework's own profiler. operators.md has the 300 with the most device "
       .. "time, and the five largest kernels of each of the first 40.",
     { "operator", "", "its name", "`operators[].name`" },
-    { "host total ms", "ms, CPU", "with what it called", "`host_total_ns`" },
+    { "host total ms", "ms, CPU", "with what it called; time in an operator of the same name "
+      .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)",
+      "`host_total_ns`" },
     { "host self ms", "ms, CPU", "without", "`host_self_ns`" },
     { "device total ms", "ms", "GPU time of what was launched in it", "`device_total_ns`" },
     { "device self ms", "ms", "of what it launched by itself", "`device_self_ns`" },

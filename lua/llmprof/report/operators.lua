@@ -32,6 +32,20 @@ local function unattributed(operators)
 end
 
 
+-- What allocators gave out on each device at most; nil where they told nothing.
+local function memory(operators)
+  local said = {}
+  for _, one in ipairs(operators.memory or {}) do
+    said[#said + 1] = ("%s at most %s%s (%s)"):format(
+      one.device and "GPU " .. one.device or "the host", text.bytes(one.allocated_bytes or 0),
+      (one.reserved_bytes or 0) > 0 and " of " .. text.bytes(one.reserved_bytes) .. " reserved"
+        or "", text.count(one.events) .. (one.events == 1 and " event" or " events"))
+  end
+  return #said > 0 and blocks.note(("Memory that PyTorch's allocators had given out: %s."):format(
+    table.concat(said, "; "))) or nil
+end
+
+
 local function sum(joined, key)
   return joined.by_order[key] + joined.by_name[key]
 end
@@ -83,10 +97,11 @@ function report.top(results, view)
     return blocks.join(on_timeline(results, nil, true),
       sections.blocks(results, "operators", { filter = true, bare = true }),
       unattributed(operators), sections.blocks(results, "operator_stages",
-        { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"))
+        { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"),
+      memory(operators))
   end
   return blocks.join(on_timeline(results, IN_REPORT),
-    largest(operators, "top_operators", IN_REPORT, layout.reports.operators))
+    largest(operators, "top_operators", IN_REPORT, layout.reports.operators), memory(operators))
 end
 
 
@@ -109,7 +124,7 @@ local function all(results)
   if not operators then return parts.not_measured(results, "operators") end
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    on_timeline(results, MOST) or {}, largest(operators, "operators", MOST, layout.results),
+    memory(operators) or {}, on_timeline(results, MOST) or {}, largest(operators, "operators", MOST, layout.results),
     of_stages(operators) or {},
     launched(results, operators.operators) or nil }
 end

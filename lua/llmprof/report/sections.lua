@@ -254,7 +254,9 @@ local list = {
   { "engine_metrics", "The engine's own numbers", rows = engine_rows },
   { "repeats", "Latency of each repeat, profiled" },
   { "running_cost", "Running cost",
-    rows = function(results) return results.running_cost and results.running_cost.stages or {} end },
+    rows = function(results)
+      return results.running_cost and results.running_cost.stages or {}
+    end },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",

@@ -251,6 +251,20 @@ local function doubtful(gpu)
 end
 
 
+local CPU = 0 -- type of a device
+
+-- What PyTorch's allocators told of each device; nil where they told nothing.
+local function memory_of(recorded)
+  local told, list = frame(recorded, "memory"), json.list {}
+  for row = 1, #told do
+    list[row] = { device = told:get(row, "type") ~= CPU and told:get(row, "device") or nil,
+      events = told:get(row, "events"), allocated_bytes = told:get(row, "allocated"),
+      reserved_bytes = told:get(row, "reserved") }
+  end
+  return #list > 0 and list or nil
+end
+
+
 local function from_trace(recorded, path)
   local host, gpu, info = frame(recorded, "host"), frame(recorded, "gpu"), recorded:info()
   local measured = info.gpu > 0
@@ -263,6 +277,7 @@ local function from_trace(recorded, path)
     left_out_events = info.left_out > 0 and info.left_out or nil,
     doubtful_events = doubtful(gpu),
     operators = rows_of(host, gpu),
+    memory = memory_of(recorded),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
 end

@@ -79,7 +79,7 @@ describe("llmprof.chrome_trace", function()
     assert.same({ "aten::mm" }, assert(recorded:frame "gpu"):values "operator")
     local frame, message, code = recorded:frame "ops"
     assert.is_nil(frame)
-    assert.equal("no frame 'ops': host, gpu or marks", message)
+    assert.equal("no frame 'ops': host, gpu, marks or memory", message)
     assert.equal("notfound", code)
     recorded:close()
     assert.has_error(function() recorded:info() end,

@@ -90,6 +90,24 @@ describe("llmprof.run.operators", function()
     assert.is_nil(doubted(5))
   end)
 
+  it("gives the most memory that allocators told of, by device", function()
+    local function told(type, device, allocated, reserved)
+      return ('{"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":1,'
+        .. '"args":{"Total Reserved":%d,"Total Allocated":%d,"Bytes":8,"Device Id":%d,'
+        .. '"Device Type":%d}}'):format(reserved, allocated, device, type)
+    end
+    local made = assert(operators.load(write("t.json", "[" .. table.concat({
+      event("cpu_op", "aten::mm", "1", "1"), told(1, 0, 512, 2048), told(0, -1, 16, 0),
+      told(1, 0, 1024, 2048), told(1, 1, 256, 4096), told(1, 0, 0, 1024) }, ",") .. "]")))
+    assert.same({ { device = 0, events = 3, allocated_bytes = 1024, reserved_bytes = 2048 },
+      { events = 1, allocated_bytes = 16, reserved_bytes = 0 },
+      { device = 1, events = 1, allocated_bytes = 256, reserved_bytes = 4096 } }, made.memory)
+    local said = report.render { run = { recipe = "r" }, environment = {}, operators = made,
+      missing = {} }
+    assert.matches("given out: GPU 0 at most 1.02 kB of 2.05 kB reserved %(3 events%); the host "
+      .. "at most 16 B %(1 event%); GPU 1 at most 256 B of 4.10 kB reserved %(1 event%)%.", said)
+  end)
+
   it("reads an empty trace", function()
     assert.same({}, assert(operators.load(write("t.json", "[]"))).operators)
   end)
