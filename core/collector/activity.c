@@ -370,10 +370,14 @@ void activity_write(void) {
     diagnose_drops(SPOOL_LOST_ACTIVITY, dropped);
 }
 
+void activity_anew(void) {
+  memset(call_names, 0, sizeof call_names);
+}
+
 void activity_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&running, false);
   prepared = false;
-  memset(call_names, 0, sizeof call_names);
+  activity_anew();
   without_time = not_known = 0;
 }

@@ -26,6 +26,9 @@ void activity_flush(bool all);
 /* Write what was handed over. */
 void activity_write(void);
 
+/* Another file begins: names of calls have other numbers. */
+void activity_anew(void);
+
 void activity_forget(void);
 
 #endif

@@ -227,7 +227,11 @@ bool chosen_graph_is(const launch *l, uint32_t *ordinal) {
   return found;
 }
 
+void chosen_anew(void) {
+  grouped = SIZE_MAX;
+}
+
 void chosen_forget(void) {
   pthread_mutex_init(&graphs_lock, NULL);
-  grouped = SIZE_MAX;
+  chosen_anew();
 }

@@ -33,6 +33,9 @@ bool chosen_is(const launch *l, uint32_t *ordinal);
 bool chosen_graph_is(const launch *l, uint32_t *ordinal);
 
 /* In the child of a fork: its plan is another. */
+/* The plan begins anew; nothing is measured meanwhile. */
+void chosen_anew(void);
+
 void chosen_forget(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"
 #include "collector/exits.h"
+#include "collector/files.h"
 #include "collector/graphs.h"
 #include "collector/guard.h"
 #include "collector/log.h"
@@ -153,7 +154,9 @@ static void connect_control(void) {
 static void *tick(void *unused) {
   (void)unused;
   while (!atomic_load(&ended) && !wake_is_over()) {
-    nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+    bool asleep = the_plan.by == UNIT_BY_SOCKET && !control_connected();
+    nanosleep(&(struct timespec){.tv_nsec = asleep ? 10 * TICK_NS : TICK_NS},
+              NULL);
     units_tick();
   }
   return NULL;
@@ -189,10 +192,28 @@ static void register_once(void) {
   (void)pthread_atfork(NULL, NULL, in_child);
 }
 
+/* Without a folder: whoever attaches names one. */
+static bool begin_on_demand(void) {
+  char socket[64], hello[64];
+  if (!plan_on_demand() || !files_begin()) return false;
+  memory_limit(the_plan.memory);
+  nvtx_tool_keep();
+  writer_take_rank();
+  snprintf(socket, sizeof socket, "@llmprof-attach-%u", (unsigned)geteuid());
+  snprintf(hello, sizeof hello, "hello pid=%d", (int)getpid());
+  (void)control_open(socket, hello);
+  if (!writer_begin_on_demand()) return false;
+  register_once();
+  catch_signals();
+  start_ticking();
+  return true;
+}
+
 static bool begin(void) {
   const char *folder = getenv("LLMPROF_COLLECTOR_DIR");
-  if (!folder || !*folder || !plan_init()) return false;
   wake_init();
+  if (!folder || !*folder) return begin_on_demand();
+  if (!plan_init()) return false;
   refusal_init();
   if (!writer_open(folder)) return false;
   read_plan();
@@ -208,7 +229,7 @@ static bool begin(void) {
 static bool is_running(void) {
   if (state == FRESH) {
     state = begin() ? RUNNING : OFF;
-    if (state == RUNNING) nvtx_tool_on(true);
+    if (state == RUNNING && *writer_path()) nvtx_tool_on(true);
     if (state == RUNNING) units_begin();
   }
   return state == RUNNING;

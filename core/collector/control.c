@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/clock.h"
 #include "collector/diagnose.h"
@@ -21,6 +22,7 @@ static char socket_path[256], greeting[1024];
 static int64_t tried;
 static atomic_bool may_go;
 static atomic_int wish;
+static char folder[4096];
 static char line[16384];
 static size_t line_used;
 static bool line_too_long;
@@ -84,11 +86,23 @@ bool control_write(const log_entry *entry) {
   return true;
 }
 
+/* Anybody may listen at an abstract name. */
+static bool is_ours(int file) {
+  unsigned uid;
+  return socket_path[0] != '@' ||
+         (files_peer(file, &uid) && (uid == geteuid() || uid == 0));
+}
+
 /* Half a line of the last connection does not belong to this one. */
 static bool connect_now(void) {
   tried = clock_now();
   connection = files_connect(socket_path);
   if (connection < 0) return false;
+  if (!is_ours(connection)) {
+    control_close();
+    errno = EPERM;
+    return false;
+  }
   line_used = 0;
   line_too_long = false;
   atomic_store(&connected, true);
@@ -112,12 +126,25 @@ static void connect_again(void) {
     (void)connect_now();
 }
 
+const char *control_folder(void) {
+  return folder;
+}
+
+static control_word take_folder(const char *path) {
+  size_t size = strlen(path) + 1;
+  if (size > sizeof folder) return CONTROL_NONE;
+  memcpy(folder, path, size);
+  return CONTROL_RECORD;
+}
+
 static control_word take_line(char *text) {
   const char *why = NULL;
   if (strcmp(text, "go") == 0)
     atomic_store(&may_go, true);
   else if (strcmp(text, "stop") == 0)
     return CONTROL_STOP;
+  else if (strncmp(text, "record ", 7) == 0)
+    return take_folder(text + 7);
   else if (strcmp(text, "begin") == 0)
     atomic_store(&wish, WISH_BEGIN);
   else if (strcmp(text, "end") == 0)
@@ -136,7 +163,8 @@ static control_word take_bytes(const char *bytes, size_t size) {
       continue;
     }
     line[line_used] = 0;
-    if (!line_too_long && take_line(line) == CONTROL_STOP) word = CONTROL_STOP;
+    control_word said = line_too_long ? CONTROL_NONE : take_line(line);
+    if (said != CONTROL_NONE) word = said;
     line_used = 0;
     line_too_long = false;
   }
@@ -150,7 +178,8 @@ control_word control_poll(void) {
   while (connection >= 0) {
     ssize_t n = files_read(connection, bytes, sizeof bytes);
     if (n > 0) {
-      if (take_bytes(bytes, (size_t)n) == CONTROL_STOP) word = CONTROL_STOP;
+      control_word said = take_bytes(bytes, (size_t)n);
+      if (said != CONTROL_NONE) word = said;
       continue;
     }
     if (n < 0 && errno == EAGAIN) break;

@@ -7,7 +7,8 @@
 
 #include "collector/log.h"
 
-/* Connect to the socket of that path, and say `greeting` now and whenever the
+/* Connect to the socket of that path, or to the abstract one "@NAME" where our
+ * user or root listens, and say `greeting` now and whenever the
  * connection is made again. False: errno says why. Before the writer runs. */
 bool control_open(const char *path, const char *greeting);
 
@@ -35,11 +36,15 @@ void control_pause(void);
 typedef enum control_word {
   CONTROL_NONE,
   CONTROL_STOP,
+  CONTROL_RECORD, /* into the folder control_folder */
 } control_word;
 
 /* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. Where
  * windows are opened from outside, connect again after a while. */
 control_word control_poll(void);
+
+/* Of the last CONTROL_RECORD. */
+const char *control_folder(void);
 
 /* Send a line at once. */
 void control_send(const char *line);

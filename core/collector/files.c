@@ -111,6 +111,14 @@ static long connect_socket(void) {
   return -1;
 }
 
+static long peer_of(void) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(call.file, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return -1;
+  return (long)peer.uid;
+}
+
 static long read_bytes(void) {
   return read(call.file, call.in, call.size);
 }
@@ -195,6 +203,13 @@ int files_open(const char *path, int flags, mode_t mode) {
 int files_connect(const char *path) {
   call.path = path;
   return (int)run(connect_socket);
+}
+
+bool files_peer(int file, unsigned *uid) {
+  call.file = file;
+  long found = run(peer_of);
+  *uid = (unsigned)found;
+  return found >= 0;
 }
 
 ssize_t files_read(int file, void *bytes, size_t size) {

@@ -28,6 +28,9 @@ int files_open(const char *path, int flags, mode_t mode);
  * who listens. */
 int files_connect(const char *path);
 
+/* The user at the other end of a connection; false: unknown. */
+bool files_peer(int file, unsigned *uid);
+
 ssize_t files_read(int file, void *bytes, size_t size);
 ssize_t files_write(int file, const void *bytes, size_t size);
 int files_truncate(int file, off_t size);

@@ -95,8 +95,17 @@ uint32_t names_id(const char *text) {
   return text ? names_id_of(text, strlen(text)) : 0;
 }
 
+/* The last piece of text is used again; a piece is large. */
+void names_anew(void) {
+  if (slots) memset(slots, 0, slot_count * sizeof *slots);
+  slots_used = 0;
+  if (piece) piece_used = 0;
+  last_id = 0;
+}
+
 void names_forget(void) {
   slots = NULL;
+  piece = NULL;
   slot_count = slots_used = 0;
   piece_used = PIECE;
   last_id = 0;

@@ -20,7 +20,7 @@ enum {
   BLOBS_MAX = 16,
 };
 
-static atomic_bool is_on;
+static atomic_bool is_on, keeps;
 static atomic_uint_fast64_t next_range = 1;
 
 static void (*_Atomic begin_again)(void); /* after a fork */
@@ -30,6 +30,65 @@ static bool off(void) {
   void (*again)(void) = atomic_exchange(&begin_again, NULL);
   if (again) again();
   return !atomic_load(&is_on);
+}
+
+/* Of functions that only define something. */
+static bool deaf(void) {
+  return off() && !atomic_load_explicit(&keeps, memory_order_relaxed);
+}
+
+/* ---- what is kept for the next file ---- */
+
+enum {
+  KEPT = 65536 /* definitions; more are of no program */
+};
+
+typedef struct definition {
+  struct definition *next;
+  size_t size;
+  unsigned char bytes[]; /* of a log_entry, and what follows it */
+} definition;
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static definition *first_kept, **last_kept = &first_kept;
+static unsigned kept_count;
+
+/* Before it is committed. */
+static void keep(const log_entry *entry) {
+  if (!atomic_load(&keeps)) return;
+  definition *k = malloc(sizeof *k + entry->size);
+  if (!k) return;
+  k->next = NULL;
+  k->size = entry->size;
+  memcpy(k->bytes, entry, entry->size);
+  pthread_mutex_lock(&kept_lock);
+  bool room = kept_count < KEPT;
+  if (room) {
+    kept_count++;
+    *last_kept = k;
+    last_kept = &k->next;
+  }
+  pthread_mutex_unlock(&kept_lock);
+  if (!room) free(k);
+}
+
+static void tell_kept(void) {
+  pthread_mutex_lock(&kept_lock);
+  for (const definition *k = first_kept; k; k = k->next) {
+    log_entry old;
+    memcpy(&old, k->bytes, sizeof old);
+    log_entry *e = log_reserve((log_type)old.type, k->size);
+    if (!e) continue;
+    unsigned char *rest = (unsigned char *)(e + 1);
+    e->value = old.value;
+    memcpy(rest, k->bytes + sizeof old, k->size - sizeof old);
+    log_commit();
+  }
+  pthread_mutex_unlock(&kept_lock);
+}
+
+void nvtx_tool_keep(void) {
+  atomic_store(&keeps, true);
 }
 
 /* ---- domains ---- */
@@ -81,12 +140,15 @@ static void log_name(log_type type, uint32_t in, uint32_t value,
   e->size = (uint32_t)size;
   char *text = memcpy(e + 1, name, size);
   text[size] = 0;
+  keep(&e->entry);
   log_commit();
 }
 
 /* Domains of before a fork are told again. */
 void nvtx_tool_on(bool on) {
+  if (on && atomic_load(&keeps)) tell_kept();
   atomic_store(&is_on, on);
+  if (atomic_load(&keeps)) return;
   for (const domain *d = on ? domains : NULL; d; d = d->next)
     log_name(LOG_NVTX_DOMAIN, 0, d->number, d->name);
 }
@@ -142,7 +204,7 @@ static domain *find_domain(const char *name, bool *is_new) {
 
 static nvtxDomainHandle_t create_domain(const char *name) {
   bool is_new = false;
-  if (off() || !name) return NULL;
+  if (deaf() || !name) return NULL;
   pthread_mutex_lock(&lock);
   domain *d = find_domain(name, &is_new);
   pthread_mutex_unlock(&lock);
@@ -392,7 +454,7 @@ static int NVTX_API core_pop(void) {
 }
 
 static void NVTX_API name_category(uint32_t category, const char *name) {
-  if (!off() && name) log_name(LOG_NVTX_CATEGORY, 0, category, name);
+  if (!deaf() && name) log_name(LOG_NVTX_CATEGORY, 0, category, name);
 }
 
 static void NVTX_API name_category_w(uint32_t category, const wchar_t *name) {
@@ -401,7 +463,7 @@ static void NVTX_API name_category_w(uint32_t category, const wchar_t *name) {
 }
 
 static void NVTX_API name_thread(uint32_t tid, const char *name) {
-  if (!off() && name) log_name(LOG_THREAD_NAME, 0, tid, name);
+  if (!deaf() && name) log_name(LOG_THREAD_NAME, 0, tid, name);
 }
 
 static void NVTX_API name_thread_w(uint32_t tid, const wchar_t *name) {
@@ -432,7 +494,7 @@ static int NVTX_API domain_pop(nvtxDomainHandle_t in) {
 
 static void NVTX_API domain_category(nvtxDomainHandle_t in, uint32_t category,
                                      const char *name) {
-  if (!off() && name)
+  if (!deaf() && name)
     log_name(LOG_NVTX_CATEGORY, number_of(in), category, name);
 }
 
@@ -448,7 +510,7 @@ static nvtx_text *_Atomic registered_texts;
 static nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t in,
                                                    const char *text) {
   (void)in;
-  if (off() || !text) return NULL;
+  if (deaf() || !text) return NULL;
   size_t size = strnlen(text, TEXT_MAX);
   nvtx_text *kept = malloc(sizeof *kept + size + 1);
   if (!kept) return NULL;
@@ -595,12 +657,13 @@ static void log_schema(nvtxDomainHandle_t in, const nvtxPayloadSchemaAttr_t *a,
                          fields[i].arrayOrUnionDetail, fields[i].offset};
     at = put_name(put_name(at, fields[i].name), fields[i].description);
   }
+  keep(&out->entry);
   log_commit();
 }
 
 static uint64_t NVTX_API register_schema(nvtxDomainHandle_t in,
                                          const nvtxPayloadSchemaAttr_t *a) {
-  if (off() || !a || !a->entries) return 0;
+  if (deaf() || !a || !a->entries) return 0;
   uint64_t id = field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID)
                     ? a->schemaId
                     : atomic_fetch_add(&next_schema, 1);
@@ -660,5 +723,7 @@ bool nvtx_tool_attach_extension(void *info) {
 void nvtx_tool_forget(void (*again)(void)) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&is_on, false);
+  atomic_store(&keeps, false);
+  pthread_mutex_init(&kept_lock, NULL);
   atomic_store(&begin_again, again);
 }

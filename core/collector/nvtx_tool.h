@@ -14,8 +14,13 @@ bool nvtx_tool_attach(NvtxGetExportTableFunc_t get_table);
 /* The same for the payload extension; info is nvtxExtModuleInfo_t. */
 bool nvtx_tool_attach_extension(void *info);
 
-/* From now on functions do something, or nothing. */
+/* From now on functions do something, or nothing. Where there are files one
+ * after the other, each begins with the domains, categories, schemas and
+ * threads of before. */
 void nvtx_tool_on(bool on);
+
+/* This is such a process: what is only defined is kept while nothing is on. */
+void nvtx_tool_keep(void);
 
 /* In the child of a fork: nothing is on, and the first call of a function
  * calls `again`, once. */

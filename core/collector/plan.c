@@ -46,6 +46,13 @@ bool plan_init(void) {
   return the_plan.launches != NULL;
 }
 
+bool plan_on_demand(void) {
+  if (!plan_init()) return false;
+  the_plan.begun = true;
+  the_plan.by = UNIT_BY_SOCKET;
+  return true;
+}
+
 /* ---- values ---- */
 
 static bool as_number(const char *text, double *out) {

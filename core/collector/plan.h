@@ -98,6 +98,9 @@ extern plan the_plan;
 /* The defaults. False: no memory. */
 bool plan_init(void);
 
+/* The defaults of a process that records on demand. Nothing may be recorded. */
+bool plan_on_demand(void);
+
 /* One line, which is changed. On failure *why is what is wrong with it. */
 bool plan_line(char *line, const char **why);
 

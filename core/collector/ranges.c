@@ -1,5 +1,6 @@
 #include "collector/ranges.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,20 @@ typedef struct open_range {
 /* Ranges of all domains in the order in which they began. */
 static _Thread_local open_range stack[DEPTH];
 static _Thread_local int depth;
+static _Thread_local unsigned mine;
+static atomic_uint generation;
+
+/* What is open of before the last ranges_anew is not. */
+static void look(void) {
+  unsigned now = atomic_load_explicit(&generation, memory_order_relaxed);
+  if (mine == now) return;
+  mine = now;
+  depth = 0;
+}
+
+void ranges_anew(void) {
+  atomic_fetch_add(&generation, 1);
+}
 
 static void copy_cut(char *to, const char *from, size_t size) {
   if (size >= PLAN_NAME) size = PLAN_NAME - 1;
@@ -35,6 +50,7 @@ static int level_of(uint32_t domain) {
 
 int ranges_push(uint32_t domain, const char *domain_name, const char *text,
                 size_t size) {
+  look();
   int level = level_of(domain);
   if (depth < DEPTH) {
     open_range *open = &stack[depth];
@@ -47,6 +63,7 @@ int ranges_push(uint32_t domain, const char *domain_name, const char *text,
 }
 
 int ranges_pop(uint32_t domain, plan_range *what) {
+  look();
   if (depth > DEPTH) {
     depth--;
     if (what) *what = (plan_range){"", ""};
@@ -62,6 +79,7 @@ int ranges_pop(uint32_t domain, plan_range *what) {
 }
 
 bool ranges_inside(const plan_range *range) {
+  look();
   for (int i = stored() - 1; i >= 0; i--)
     if (strcmp(stack[i].range.name, range->name) == 0 &&
         strcmp(stack[i].range.domain, range->domain) == 0)
@@ -70,6 +88,7 @@ bool ranges_inside(const plan_range *range) {
 }
 
 char *ranges_path(char *buffer, size_t size) {
+  look();
   size_t used = 0;
   buffer[0] = 0;
   for (int i = 0; i < stored() && used < size; i++) {

@@ -18,6 +18,9 @@ int ranges_push(uint32_t domain, const char *domain_name, const char *text,
  * its name, cut; negative: none was open. */
 int ranges_pop(uint32_t domain, plan_range *what);
 
+/* On all threads none is open. */
+void ranges_anew(void);
+
 /* Is a range of that name open on this thread? */
 bool ranges_inside(const plan_range *range);
 

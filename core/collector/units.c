@@ -75,7 +75,7 @@ static bool may_record(plan_step step) {
   return false;
 }
 
-static void switch_to(plan_step step) {
+static void turn_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
   if (step != recording) switch_off();
@@ -93,6 +93,15 @@ static void switch_to(plan_step step) {
 }
 
 /* ---- ends of units ---- */
+
+static bool untold; /* that the last unit has ended */
+
+/* Whoever hears of an end may take it that CUPTI is free. */
+static void switch_to(plan_step step) {
+  turn_to(step);
+  if (untold) control_say("unit %u %s end", (unsigned)number, word_of(current));
+  untold = false;
+}
 
 static uint16_t type_of(plan_step step) {
   switch (step) {
@@ -124,8 +133,8 @@ static void log_end(bool end) {
     e->end = end;
     log_commit();
   }
-  control_say("unit %u %s %s", (unsigned)number, word_of(current),
-              end ? "end" : "begin");
+  untold = end;
+  if (!end) control_say("unit %u %s begin", (unsigned)number, word_of(current));
 }
 
 static void close_unit(void) {
@@ -295,6 +304,17 @@ void units_end(void) {
   pthread_mutex_unlock(&lock);
 }
 
+bool units_anew(void) {
+  if (pthread_mutex_trylock(&lock) != 0) return false;
+  close_unit();
+  switch_to(STEP_END);
+  item = 0;
+  taken = number = 0;
+  set_resting(false);
+  pthread_mutex_unlock(&lock);
+  return true;
+}
+
 void units_stop(void) {
   units_end();
 }
@@ -326,4 +346,5 @@ void units_forget(void) {
   atomic_store(&profiled, false);
   atomic_store(&rests, 0);
   current = recording = STEP_END;
+  untold = false;
 }

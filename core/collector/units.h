@@ -33,6 +33,10 @@ void units_end(void);
 /* Record nothing more. */
 void units_stop(void);
 
+/* End the unit that is open, and begin the plan's list anew at the next one.
+ * False: a unit is just beginning or ending; try again. */
+bool units_anew(void);
+
 /* Is the current unit one of counters? */
 bool units_counting(void);
 

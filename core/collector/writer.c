@@ -11,6 +11,7 @@
 
 #include "collector/activity.h"
 #include "collector/callbacks.h"
+#include "collector/chosen.h"
 #include "collector/clock.h"
 #include "collector/control.h"
 #include "collector/counters.h"
@@ -21,8 +22,11 @@
 #include "collector/log.h"
 #include "collector/names.h"
 #include "collector/nvtx_entries.h"
+#include "collector/nvtx_tool.h"
 #include "collector/output.h"
+#include "collector/places.h"
 #include "collector/plan.h"
+#include "collector/ranges.h"
 #include "collector/samples.h"
 #include "collector/threads.h"
 #include "collector/units.h"
@@ -36,6 +40,9 @@ static char rank[sizeof " rank " + RANK_DIGITS];
 static uint32_t cupti_told; /* version in the spool's last process record */
 static unsigned rest_told;  /* of units, of which the spool says that it is */
 static int64_t started;
+static bool on_demand; /* files come and go */
+static bool recording; /* is there one now? */
+static bool ending;
 
 const char *writer_path(void) {
   return path;
@@ -158,9 +165,73 @@ static void write_all(void) {
   output_flush();
 }
 
+/* ---- files on demand ---- */
+
+static bool open_in(const char *folder) {
+  started = clock_now();
+  int n = snprintf(path, sizeof path, "%s/%d-%lld" SPOOL_SUFFIX, folder,
+                   (int)getpid(), (long long)started);
+  if (n > 0 && (size_t)n < sizeof path) return output_open(path);
+  errno = ENAMETOOLONG;
+  return false;
+}
+
+static void ignore(const log_entry *entry) {
+  (void)control_write(entry);
+}
+
+static void begin_file(void) {
+  if (recording) return;
+  log_drain(ignore); /* of before */
+  output_forget();
+  names_anew();
+  places_forget();
+  activity_anew();
+  rest_told = 0;
+  if (!open_in(control_folder())) {
+    control_say("refused %s", strerror(errno));
+    return;
+  }
+  write_process();
+  write_clock();
+  output_flush();
+  recording = true;
+  nvtx_tool_on(true);
+  control_say("spool %s", path);
+}
+
+/* False: not yet. */
+static bool end_file(void) {
+  if (!units_anew()) return false;
+  nvtx_tool_on(false);
+  write_all();
+  write_end("asked");
+  output_close();
+  recording = false;
+  chosen_anew();
+  ranges_anew();
+  (void)plan_on_demand(); /* else the one of before */
+  control_send("bye");
+  control_close();
+  return true;
+}
+
+static void serve(control_word said) {
+  if (said == CONTROL_RECORD) begin_file();
+  ending =
+      recording && (ending || said == CONTROL_STOP || !control_connected());
+  if (ending && end_file()) ending = false;
+  if (!recording) log_drain(ignore);
+}
+
 /* What is easy to get first: a signal may have stopped a thread inside of
  * CUPTI, which then never gives the rest. */
 static void finish(const char *reason) {
+  if (on_demand && !recording) {
+    control_close();
+    files_end();
+    return;
+  }
   write_all();
   if (activity_running()) activity_flush(true);
   write_all();
@@ -224,7 +295,11 @@ static void *write_until_the_end(void *unused) {
   unsigned rounds = 0;
   for (;;) {
     wake_task task = wake_sleep(PERIOD_S);
-    if (control_poll() == CONTROL_STOP) units_stop();
+    control_word said = control_poll();
+    if (on_demand)
+      serve(said);
+    else if (said == CONTROL_STOP)
+      units_stop();
     watch();
     if (task == WAKE_FINISH) break;
     if (++rounds % 4 == 0 && is_alone()) {
@@ -232,7 +307,7 @@ static void *write_until_the_end(void *unused) {
       break;
     }
     flush_now_and_then();
-    write_all();
+    if (!on_demand || recording) write_all();
     wake_done();
   }
   finish(wake_reason() ? wake_reason() : "exit");
@@ -249,16 +324,20 @@ static void tell_refused(int error) {
 }
 
 bool writer_open(const char *folder) {
-  started = clock_now();
   writer_take_rank();
-  int n = snprintf(path, sizeof path, "%s/%d-%lld" SPOOL_SUFFIX, folder,
-                   (int)getpid(), (long long)started);
-  if (n < 0 || (size_t)n >= sizeof path) return false;
   if (!files_begin()) {
     tell_refused(errno);
     return false;
   }
-  if (output_open(path)) return true;
+  if (open_in(folder)) return true;
+  files_end();
+  return false;
+}
+
+bool writer_begin_on_demand(void) {
+  on_demand = true;
+  if (threads_start(write_until_the_end, NULL)) return true;
+  control_close();
   files_end();
   return false;
 }
@@ -275,6 +354,7 @@ bool writer_begin(void) {
 }
 
 void writer_forget(void) {
+  on_demand = recording = ending = false;
   cupti_told = 0;
   rest_told = 0;
 }

@@ -15,7 +15,11 @@ void writer_take_rank(void);
 /* Start the thread. False: no memory. */
 bool writer_begin(void);
 
-/* The spool's path. */
+/* Start it without a file: each `record FOLDER` from the socket begins one,
+ * which `stop` ends, as a connection that breaks does. */
+bool writer_begin_on_demand(void);
+
+/* The spool's path; "" while there is none. */
 const char *writer_path(void);
 
 void writer_forget(void);

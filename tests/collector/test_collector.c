@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct setting {
   unsigned kill_after_us; /* 0: it ends itself */
   bool kill_at_rest;      /* once it is between units */
   const char *socket;
+  bool on_demand; /* it is told neither folder nor plan */
 } setting;
 
 static char folder[4096];
@@ -71,8 +73,8 @@ static void set_environment(const setting *s) {
   fclose(f);
   setenv("CUDA_INJECTION64_PATH", COLLECTOR, 1);
   setenv("NVTX_INJECTION64_PATH", COLLECTOR, 1);
-  setenv("LLMPROF_COLLECTOR_DIR", folder, 1);
-  setenv("LLMPROF_COLLECTOR_PLAN", plan, 1);
+  if (!s->on_demand) setenv("LLMPROF_COLLECTOR_DIR", folder, 1);
+  if (!s->on_demand) setenv("LLMPROF_COLLECTOR_PLAN", plan, 1);
   if (s->socket) setenv("LLMPROF_COLLECTOR_SOCKET", s->socket, 1);
   if (s->variable) setenv(s->variable, s->value, 1);
   /* LeakSanitizer prints that it cannot stop a thread of ours. */
@@ -1141,6 +1143,87 @@ static outcome run_windows(void (*open)(const char *, const char *,
   return out;
 }
 
+static int listen_abstract(const char *name) {
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  size_t size = strlen(name);
+  memcpy(at.sun_path + 1, name, size);
+  int s = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(s, (struct sockaddr *)&at,
+           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) != 0)
+    _exit(1);
+  listen(s, 4);
+  return s;
+}
+
+/* Three recordings, the last of which loses its listener. */
+static void attach_thrice(const char *name, const char *until) {
+  int s = listen_abstract(name);
+  for (int i = 0; i < 3; i++) {
+    FILE *in = caller(s);
+    fprintf(in, "cupti = %s\nrecord %s\n", CUPTI, folder);
+    hear(in, "spool ");
+    fputs("begin\n", in);
+    hear(in, "unit 1 timeline begin");
+    usleep(20000);
+    if (i < 2) {
+      fputs("end\n", in);
+      hear(in, "unit 1 timeline end");
+      fputs("stop\n", in);
+      hear(in, "bye");
+    }
+    fclose(in);
+  }
+  fclose(caller(s)); /* the last one has ended */
+  fclose(fopen(until, "w"));
+  _exit(0);
+}
+
+/* A process that is told nothing but the library: idle, with nothing of CUPTI,
+ * until somebody attaches; each recording is a file of its own, and whole. */
+static void test_on_demand(void **state) {
+  (void)state;
+  char name[64], until[108];
+  int status = -1, output;
+  snprintf(name, sizeof name, "llmprof-attach-%u", (unsigned)geteuid());
+  snprintf(until, sizeof until, "/tmp/llmprof-until-%d", (int)getpid());
+  unlink(until);
+  make_folder();
+  pid_t parent = fork();
+  if (parent == 0) attach_thrice(name, until);
+  setting s = {.how = "exit",
+               .launches = "10",
+               .threads = "1",
+               .variable = "VICTIM_UNTIL",
+               .value = until,
+               .on_demand = true};
+  outcome out = {0};
+  setenv("VICTIM_UNSEEN", "1", 1);
+  pid_t pid = start(&s, &output);
+  unsetenv("VICTIM_UNSEEN");
+  ssize_t n = read(output, out.output, sizeof out.output - 1);
+  assert_true(n > 0);
+  close(output);
+  assert_int_equal(waitpid(pid, &out.status, 0), pid);
+  assert_int_equal(waitpid(parent, &status, 0), parent);
+  read_spools(&out);
+  empty_folder();
+  unlink(until);
+  assert_int_equal(status, 0);
+  assert_int_equal(WEXITSTATUS(out.status), 4);
+  assert_int_equal(out.count, 3);
+  for (size_t i = 0; i < out.count; i++) {
+    const spool_counts *t = &out.spools[i];
+    assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+    assert_true(t->kinds[SPOOL_KERNEL] > 0);
+    assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
+    assert_int_equal(t->kinds[SPOOL_NVTX_SCHEMA], 1);
+    assert_true(spool_counts_has(t, "NCCL"));
+    assert_true(spool_counts_has(t, "_Z4gemmPf"));
+    assert_string_equal(t->end, "asked");
+  }
+  forget(&out);
+}
+
 /* Whole graphs in a process with older ones: the stand-in aborts as the real
  * library does, so they are not asked for. */
 static void test_older_graphs(void **state) {
@@ -1329,6 +1412,7 @@ int main(void) {
       cmocka_unit_test(test_socket),
       cmocka_unit_test(test_socket_of_ours),
       cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_on_demand),
       cmocka_unit_test(test_older_graphs),
       cmocka_unit_test(test_client_between),
   };

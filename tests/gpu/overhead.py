@@ -2,7 +2,7 @@
 """What the timeline adds to a launch: llmprof's collector and nsys, side by side on one GPU.
 
     tests/gpu/overhead.py [--llmprof PROGRAM] [--nsys PROGRAM] [--seconds S] [--json FILE]
-                          [--cupti VERSION=LIBRARY ...]
+                          [--cupti VERSION=LIBRARY ...] [--programs NAME,... [--turns N]]
 
 Processes differ by more than profilers do, so each process measures itself with the profiler's
 window closed and open in turn (overhead.cu, made with nvcc unless --program names it), and what
@@ -15,6 +15,9 @@ said with the range that nine in ten of 4,000 draws of the processes give: a rat
 better than that.
 
 --cupti adds the collector with another libcupti, nodes only, for each that is named.
+
+With --programs it measures those of programs.py and nothing else: each tool has a process of its
+own in each turn, one after the other, and the table has quartiles of all their rounds.
 
 The last table is of runs without windows: from the program's end (it writes when that is) until
 the tool is done, and until four reports are written.
@@ -255,6 +258,65 @@ def to_reports(args: argparse.Namespace, program: str) -> None:
             complain(failure)
 
 
+# ---- programs as people run them ----
+
+ROUND = re.compile(r"^round ([0-9.]+)$", re.MULTILINE)
+
+
+def around(args: argparse.Namespace, name: str) -> Dict[str, List[str]]:
+    """Of each tool, all words."""
+    work = ["python3", str(ROOT / "tests/gpu/programs.py"), name]
+    collect = [args.llmprof, "collect", "-o", "run.spool"]
+    return {
+        "no tool": work,
+        "collector": [*collect, "--", *work],
+        "collector, asked for nothing": [*collect, "-p", "units=plain", "--", *work],
+        "collector, kernels alone": [*collect, "-p", "timeline=kernels", "--", *work],
+        "nsys": [args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node", *work],
+        "torch.profiler": [*work, "--torch"],
+    }
+
+
+def rounds_of(words: List[str]) -> List[float]:
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(words, cwd=folder, text=True, check=False, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    found = [1e3 * float(value) for value in ROUND.findall(done.stdout)]
+    if not found:  # the exit status may be the tool's, which came to nothing afterwards
+        raise Failed(f"{' '.join(words)}: no rounds\n{done.stdout[-2000:]}")
+    return found
+
+
+def programs(args: argparse.Namespace) -> None:
+    kept: Dict[str, Dict[str, List[float]]] = {}
+    for name in args.programs.split(","):
+        ways = around(args, name)
+        found: Dict[str, List[float]] = {tool: [] for tool in ways}
+        for _ in range(args.turns):
+            for tool in list(ways):
+                try:
+                    found[tool] += rounds_of(ways[tool])
+                except Failed as failure:
+                    complain(failure)
+                    del ways[tool]
+        kept[name] = found
+        plain = statistics.median(found["no tool"])
+        nsys = statistics.median(found["nsys"]) - plain if found["nsys"] else None
+        print(f"\n{name}, {args.turns} processes each\n\n| | ms: quartiles | added, of nsys |\n"
+              "|---|---|---|")
+        for tool, values in found.items():
+            if len(values) < 2:
+                print(f"| {tool} | not measured | |")
+                continue
+            cuts = statistics.quantiles(values, n=4, method="inclusive")
+            added = cuts[1] - plain
+            of_nsys = f", {added / nsys:.2f}" if nsys and nsys > 0 else ""
+            print(f"| {tool} | {cuts[0]:.1f}, {cuts[1]:.1f}, {cuts[2]:.1f} | "
+                  f"{100 * added / plain:+.1f} %{of_nsys} |", flush=True)
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps(kept), encoding="utf-8")
+
+
 # ---- main ----
 
 def described(args: argparse.Namespace) -> None:
@@ -277,6 +339,8 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--ns", type=int, default=0, help="what a kernel takes, at least (0)")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)) - 1)
     parser.add_argument("--json", help="each figure, as JSON")
+    parser.add_argument("--programs", metavar="NAME,...", help="of programs.py")
+    parser.add_argument("--turns", type=int, default=5, help="processes of each tool (5)")
     parser.add_argument("--cupti", action="append", default=[], metavar="VERSION=LIBRARY",
                         type=lambda word: tuple(word.split("=", 1)))
     args = parser.parse_args(words)
@@ -290,6 +354,9 @@ def options(words: List[str]) -> argparse.Namespace:
 def main(words: List[str]) -> int:
     args = options(words)
     described(args)
+    if args.programs:
+        programs(args)
+        return 1 if failures else 0
     with tempfile.TemporaryDirectory() as folder:
         program = compiled(args.program, folder)
         stay_off(args.cpu)
