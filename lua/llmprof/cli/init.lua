@@ -61,10 +61,10 @@ end
 local function dispatch(argv)
   local first = argv[1]
   if first == nil then
-    out.warn(commands.general_help())
+    out.warn(commands.load("help").general())
     return errors.status.usage
   elseif first == "--help" or first == "-h" then
-    out.write(commands.general_help())
+    out.write(commands.load("help").general())
     return 0
   elseif first == "--version" or first == "-V" then
     return commands.load("version").run({}, table.move(argv, 2, #argv, 1, {}))

@@ -77,4 +77,205 @@ function columns.resolve(frame, names)
 end
 
 
+-- ---- conditions ----
+
+-- What where() takes, as conditions of llmprof's frames: a list of { column,
+-- comparison, value } with == ~= < <= > >= only.
+
+local comparisons = { ["=="] = "==", ["="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<",
+  ["<="] = "<=", [">"] = ">", [">="] = ">=", ["~"] = "~", ["!~"] = "!~" }
+
+
+local function bad(message, hint)
+  errors.raise("usage", "where: " .. message, { hint = hint })
+end
+
+
+-- ---- text ----
+
+-- The distinct values of a column that a function accepts: asked once for each,
+-- not once a row.
+local function values_that(distinct, accept)
+  local list = {}
+  for _, value in ipairs(distinct) do
+    if value and accept(value) then list[#list + 1] = value end
+  end
+  return list
+end
+
+
+-- Those that hold the text as it stands, else those that match it as a Lua
+-- pattern: names of kernels are full of what a pattern takes as special.
+local function matching_values(frame, column, wanted)
+  local distinct = errors.check(frame:group { by = { column.name }, columns = {} })
+    :values(column.name)
+  local list = values_that(distinct, function(value) return value:find(wanted, 1, true) end)
+  if #list > 0 or not pcall(string.find, "", wanted) then return list end
+  return values_that(distinct, function(value) return value:find(wanted) end)
+end
+
+
+local function add_match(out, frame, column, comparison, pattern)
+  if column.type ~= "string" or type(pattern) ~= "string" then
+    bad(("'%s' looks for text; column '%s' holds numbers"):format(comparison, column.name))
+  end
+  local list = matching_values(frame, column, pattern)
+  if comparison == "~" then
+    out[#out + 1] = { column.name, "==", list }
+  else
+    out[#out + 1] = { column.name, "~=", false }
+    if #list > 0 then out[#out + 1] = { column.name, "~=", list } end
+  end
+end
+
+
+-- ---- numbers ----
+
+-- Integers compared with a fraction: the same rows by the integer below.
+local rounded = { ["<"] = "<=", ["<="] = "<=", [">"] = ">", [">="] = ">" }
+
+-- The comparison and integer that select the same rows; no integer equals a
+-- fraction, which gives nil.
+local function for_integers(comparison, value)
+  local integer = math.tointeger(value)
+  if integer or not rounded[comparison] then return comparison, integer end
+  local below = math.tointeger(math.floor(value))
+  return rounded[comparison], below or (value > 0 and math.maxinteger or math.mininteger + 1)
+end
+
+
+local function check_scalar(column, comparison, value)
+  local wanted = column.type == "string" and "string" or "number"
+  if type(value) ~= wanted then
+    bad(("column '%s' holds %s, not a %s"):format(column.name,
+      wanted == "string" and "text" or "numbers", type(value)))
+  elseif value ~= value then
+    bad(("column '%s': not a number"):format(column.name))
+  elseif wanted == "string" and comparison ~= "==" and comparison ~= "~=" then
+    bad(("text compares with == ~= ~ and !~, not with '%s'"):format(comparison))
+  end
+end
+
+
+-- A comparison of a column with one value, or with a list by == and ~=.
+local function add_comparison(out, column, comparison, value)
+  if type(value) == "boolean" then -- false: absent, true: there
+    local is_equal = (comparison == "==") ~= value
+    out[#out + 1] = { column.name, is_equal and "==" or "~=", false }
+    return
+  end
+  local is_list = type(value) == "table"
+  if is_list and comparison ~= "==" and comparison ~= "~=" then
+    bad(("'%s' takes one value, not a list"):format(comparison))
+  end
+  local list, wanted = {}, comparison
+  for _, item in ipairs(is_list and value or { value }) do
+    check_scalar(column, comparison, item)
+    if column.type == "integer" then wanted, item = for_integers(comparison, item) end
+    list[#list + 1] = item
+  end
+  if #list == 0 and wanted == "~=" then list[1] = false end
+  out[#out + 1] = { column.name, wanted, #list == 1 and list[1] or list }
+end
+
+
+local function add(out, frame, name, comparison, value)
+  local column = columns.check(frame, name)
+  local known = comparisons[comparison]
+  if not known then
+    bad(("no comparison '%s'"):format(tostring(comparison)), "there are == ~= < <= > >= ~ and !~")
+  elseif value == nil then
+    bad(("column '%s': compared with nothing"):format(column.name),
+      "false stands for an absent value")
+  elseif known == "~" or known == "!~" then
+    add_match(out, frame, column, known, value)
+  else
+    add_comparison(out, column, known, value)
+  end
+end
+
+
+-- ---- the forms of where() ----
+
+-- column = value; column = { comparison, value, ... }; column = { values }.
+local function add_entry(out, frame, name, value)
+  local is_comparison = type(value) == "table" and comparisons[value[1]] ~= nil and #value >= 2
+  if not is_comparison then return add(out, frame, name, "==", value) end
+  for i = 1, #value, 2 do add(out, frame, name, value[i], value[i + 1]) end
+end
+
+
+local function sorted_names(map)
+  local names = {}
+  for name in pairs(map) do
+    if type(name) == "string" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+
+-- where { column = value, { column, comparison, value }, ... }
+local function from_table(frame, wanted)
+  local out = {}
+  for _, name in ipairs(sorted_names(wanted)) do add_entry(out, frame, name, wanted[name]) end
+  for _, triple in ipairs(wanted) do
+    if type(triple) ~= "table" then
+      bad("a condition is column = value or { column, comparison, value }",
+        'for example: where { stage = "decode", { "dur", ">", 1e6 } }')
+    end
+    add(out, frame, triple[1], triple[2], triple[3])
+  end
+  return out
+end
+
+
+-- The conditions of where(...): a table, or column, value, or column,
+-- comparison, value.
+function columns.parse(frame, first, ...)
+  if type(first) == "table" then return from_table(frame, first) end
+  if type(first) ~= "string" then
+    bad("which rows?", 'for example: where { stage = "decode" } or where("dur", ">", 1e6)')
+  end
+  local out = {}
+  if select("#", ...) >= 2 then
+    add(out, frame, first, ...)
+  else
+    add_entry(out, frame, first, (...))
+  end
+  return out
+end
+
+
+-- ---- why nothing is there ----
+
+-- The texts of a column.
+local function texts_of(frame, name)
+  local list = {}
+  for _, value in ipairs(errors.check(frame:group { by = { name }, columns = {} })
+    :values(name)) do
+    if value then list[#list + 1] = value end
+  end
+  return list
+end
+
+
+-- Why no row satisfies these conditions, where a text is asked for that no row has; else "".
+function columns.why(frame, wanted)
+  local by_name = columns.of(frame)
+  for _, condition in ipairs(wanted) do
+    local name, comparison, value = table.unpack(condition)
+    if by_name[name].type == "string" and comparison == "==" and type(value) == "string" then
+      local texts = texts_of(frame, name)
+      local there = {}
+      for _, text in ipairs(texts) do there[text] = true end
+      if not there[value] then
+        return (": no %s is '%s'%s"):format(name, value, nearest.suggestion(value, texts))
+      end
+    end
+  end
+  return ""
+end
+
+
 return columns

@@ -7,9 +7,7 @@
 -- rows: a view of a million rows costs four bytes a row. docs/repl.md shows
 -- what it is good for, help(kernels) lists the methods.
 local combine = require "llmprof.query.combine"
-local chart = require "llmprof.query.chart"
 local columns = require "llmprof.query.columns"
-local conditions = require "llmprof.query.conditions"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
@@ -149,7 +147,7 @@ end
 function methods:where(first, ...)
   if type(first) == "function" then return where_function(self, first) end
   local rows = rows_of(self)
-  local wanted = conditions.parse(rows, first, ...)
+  local wanted = columns.parse(rows, first, ...)
   local made = derived(self, check(rows:where(wanted)))
   inner[made].asked = { rows = rows, wanted = wanted }
   return made
@@ -405,7 +403,7 @@ function methods:plot(name, over)
   local y = name and columns.check_number(rows, name, "plot").name or last_number(self)
   local x = over and columns.check_number(rows, over, "plot").name
   if x or #rows > BARS then
-    return drawn(self, function() return chart.line(rows, y, x or along(rows)) end)
+    return drawn(self, function() return show.line(rows, y, x or along(rows)) end)
   end
   return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = y }
 end
@@ -424,7 +422,7 @@ function methods:strip(by)
   local rows = rows_of(self)
   local name = by and columns.check(rows, by).name or kind_of(rows)
   combine.check_times(rows, "strip")
-  return drawn(self, function() return chart.strip(rows, name) end)
+  return drawn(self, function() return show.strip(rows, name) end)
 end
 
 
@@ -537,7 +535,7 @@ function Frame:__tostring()
   local limit = state.limit or show.ROWS
   if state.draw and #rows > 0 then return state.draw() end
   if #rows == 0 and state.asked then
-    return "no rows" .. conditions.why(state.asked.rows, state.asked.wanted)
+    return "no rows" .. columns.why(state.asked.rows, state.asked.wanted)
   end
   return show.without_newline(show.table { frame = rows, names = shown_names(self),
     rows = list_rows(self, limit), limit = limit, bar = state.bar })

@@ -1,6 +1,8 @@
 -- Frames as text: aligned tables with units, and bars.
-local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.query.columns"
+local errors = require "llmprof.process.errors"
+local fitted = require "llmprof.tables.fit"
+local group = require "llmprof.query.group"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -189,6 +191,200 @@ function show.row_reader(rows)
     return rows:get(position, known)
   end
   return setmetatable({}, { __index = index }), function(number) position = number end
+end
+
+
+-- ---- pictures ----
+
+-- Frames as pictures of characters: lines of braille dots, and strips of shades that say
+-- how busy each part of a stretch of time was.
+
+-- Rows of characters of a line; of a strip at most; columns where there is no terminal.
+local HEIGHT, STRIPS, WIDTH = 10, 12, 80
+
+-- Columns that labels beside a picture may take.
+local LABEL = 28
+
+
+local check = errors.check
+
+
+local function width_of(label)
+  local all = sys.isatty(1) and sys.columns() or WIDTH
+  return math.max(all - label - 2, 16)
+end
+
+
+-- A number in its unit, as tables show it.
+local function quantity(value, unit, most)
+  local factor, name, digits = show.scale(unit, most)
+  local shown = text.number(value * factor,
+    digits or (value ~= math.floor(value) and 2 or 0), ",")
+  return name and ("%s %s"):format(shown, name) or shown
+end
+
+
+local function padded(label, width)
+  return text.pad(label, width, "right")
+end
+
+
+-- What is at the left and at the right end, over `width` columns.
+local function ends(left, right, width)
+  return left .. (" "):rep(math.max(width - text.width(left) - text.width(right), 1)) .. right
+end
+
+
+-- ---- lines ----
+
+-- Bits of a braille character by column (1, 2) and row from above (1 to 4).
+local DOTS = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } }
+
+
+-- A canvas of characters of 2 x 4 dots; set(x, y) with both from 0, y from below.
+local function new_canvas(width, height)
+  local cells = {}
+  local function set(x, y)
+    local row, column = height - 1 - y // 4, x // 2
+    local at = row * width + column
+    cells[at] = (cells[at] or 0) | DOTS[x % 2 + 1][4 - y % 4]
+  end
+  local function line(row)
+    local list = {}
+    for column = 0, width - 1 do
+      local bits = cells[row * width + column]
+      list[column + 1] = bits and utf8.char(0x2800 + bits) or " "
+    end
+    return (table.concat(list):gsub(" +$", ""))
+  end
+  return set, line
+end
+
+
+-- The dots of each bin: from its least to its largest value, and on to those of the bin
+-- before, so that the line has no holes where values follow each other.
+local function draw(set, bins, low, high, dots)
+  local before_low, before_high
+  local function place(value)
+    if high == low then return dots // 2 end
+    return math.floor((value - low) / (high - low) * (dots - 1) + 0.5)
+  end
+  for x, bin in ipairs(bins) do
+    if bin then
+      local from, to = place(bin.least), place(bin.most)
+      local first, last = from, to
+      if before_high and first > before_high + 1 then first = before_high + 1 end
+      if before_low and last < before_low - 1 then last = before_low - 1 end
+      for y = first, last do set(x - 1, y) end
+      before_low, before_high = from, to
+    end
+  end
+end
+
+
+-- The least and largest value of each column; rows are numbered from 1 without one.
+local function range_of(rows, name)
+  if not name then return 1, #rows end
+  return group.single(rows, "min", name), group.single(rows, "max", name)
+end
+
+
+local function unit_of(rows, name)
+  return name and columns.find(rows, name).unit or nil
+end
+
+
+-- A line: column y over column x (nil: the number of the row), least and largest values
+-- where several rows share a place.
+function show.line(rows, y, x)
+  local low, high = range_of(rows, y)
+  local from, to = range_of(rows, x)
+  if not low or not from then
+    errors.raise("usage", ("plot: column '%s' has no values"):format(low and x or y))
+  end
+  local unit, most = unit_of(rows, y), math.max(math.abs(low), math.abs(high))
+  local top, bottom = quantity(high, unit, most), quantity(low, unit, most)
+  local label = math.max(text.width(top), text.width(bottom))
+  local width = width_of(label)
+  local set, line = new_canvas(width, HEIGHT)
+  draw(set, rows:outline { x = x, y = y, low = from, high = to, bins = 2 * width }, low, high,
+    4 * HEIGHT)
+  local lines = { ("%s over %s"):format(y, x or "rows") }
+  for row = 0, HEIGHT - 1 do
+    local said = row == 0 and top or row == HEIGHT - 1 and bottom or ""
+    lines[#lines + 1] = padded(said, label) .. " │" .. line(row)
+  end
+  local far, x_unit = math.max(math.abs(from), math.abs(to)), unit_of(rows, x)
+  lines[#lines + 1] = padded("", label) .. "  "
+    .. ends(quantity(from, x_unit, far), quantity(to, x_unit, far), width)
+  return table.concat(lines, "\n")
+end
+
+
+-- ---- strips ----
+
+local SHADES = { "░", "▒", "▓", "█" }
+
+
+local function shade(share)
+  if share <= 0 then return " " end
+  return SHADES[math.min(math.floor(share * 4) + 1, 4)]
+end
+
+
+-- One row of shades: how much of each part of the time a set of intervals covers.
+local function shades(set, from, to, width)
+  local list = {}
+  for i = 1, width do
+    local first = from + (to - from) * (i - 1) // width
+    local last = math.max(from + (to - from) * i // width, first + 1)
+    list[i] = shade(set:covered(first, last) / (last - first))
+  end
+  return table.concat(list)
+end
+
+
+-- The values of a column whose rows ran longest: list of { label, set, time }.
+local function parts_of(rows, by)
+  local list = {}
+  for _, value in ipairs(check(rows:group { by = { by }, columns = {} }):values(by)) do
+    local set = check(rows:where { [by] = { value } }):union()
+    local first, last = set:span()
+    list[#list + 1] = { label = value and tostring(value) or "(none)", set = set,
+      time = first and set:covered(first, last) or 0 }
+  end
+  table.sort(list, function(a, b)
+    if a.time ~= b.time then return a.time > b.time end
+    return a.label < b.label
+  end)
+  return list
+end
+
+
+-- A strip for each value of a column, those that ran longest first: how much of each part
+-- of the time its rows ran; a last one of all rows.
+function show.strip(rows, by)
+  local all = rows:union()
+  local from, to = all:span()
+  if not from then return "no rows" end
+  local parts = parts_of(rows, by)
+  local left_out = #parts - STRIPS
+  for i = #parts, STRIPS + 1, -1 do parts[i] = nil end
+  parts[#parts + 1] = { label = "all", set = all, time = all:covered(from, to) }
+  local label = 0
+  for _, part in ipairs(parts) do
+    part.label = text.truncate(part.label, LABEL)
+    label = math.max(label, text.width(part.label))
+  end
+  local width = width_of(label + 7)
+  local lines = { padded("", label) .. "  " .. ends(quantity(from, "ns", to),
+    quantity(to, "ns", to), width) }
+  for _, part in ipairs(parts) do
+    lines[#lines + 1] = ("%s │%s│%4.0f %%"):format(padded(part.label, label),
+      shades(part.set, from, to, width), part.time / (to - from) * 100)
+  end
+  if left_out > 0 then lines[#lines + 1] = ("… and %d more of %s"):format(left_out, by) end
+  return table.concat(lines, "\n")
 end
 
 

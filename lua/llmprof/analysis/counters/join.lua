@@ -13,7 +13,6 @@
 -- Whole ranges stand for no kernel: llmprof.analysis.counters.ranges has them.
 -- Times always come from the timeline; of counters only ratios (also to what the GPU can
 -- do), bytes and operations are used.
-local bound = require "llmprof.nvidia.ncu.bound"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local hardware = require "llmprof.model.hardware"
@@ -154,7 +153,7 @@ end
 
 -- Field and where a launch has it. Percent of the unit's peak, warps, waves:
 local PERCENTS = { { "sm_percent", "throughput.sm" }, { "memory_percent", "throughput.memory" } }
-for _, unit in ipairs(bound.units) do
+for _, unit in ipairs(ncu.units) do
   PERCENTS[#PERCENTS + 1] = { unit[1] .. "_percent", "throughput." .. unit[1] }
 end
 PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
@@ -204,7 +203,7 @@ local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" }
 -- wave, else the smallest limit. nil when it was not measured.
 local function limiter_of(launches, row)
   local waves = launches:get(row, "waves")
-  if waves and waves < bound.FULL_WAVE then return "the grid's size" end
+  if waves and waves < ncu.FULL_WAVE then return "the grid's size" end
   local least, name = math.huge, nil
   for _, limit in ipairs(LIMITS) do
     local blocks = launches:get(row, "occupancy.limits." .. limit[1])
@@ -387,7 +386,7 @@ end
 
 local function percents(summary)
   local made = {}
-  for _, unit in ipairs(bound.units) do made[unit[1]] = summary[unit[1] .. "_percent"] end
+  for _, unit in ipairs(ncu.units) do made[unit[1]] = summary[unit[1] .. "_percent"] end
   made.sm, made.memory = summary.sm_percent, summary.memory_percent
   return made
 end

@@ -1,13 +1,39 @@
 -- llmprof help [TOPIC]: the commands, one of them, or a page of the manual.
 local lazy = require "llmprof.io.lazy"
-local commands = lazy "llmprof.cli.commands"
+local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
 local manual = lazy "llmprof.query.manual"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
 local reference = lazy "llmprof.query.reference"
+local sections = lazy "llmprof.report.sections"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local term = require "llmprof.io.terminal"
+local text = require "llmprof.text"
+
+local GENERAL = [[
+usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
+       llmprof TRACE... [OPTION...]        report a trace, or a folder of them
+       llmprof COMMAND [OPTION...]
+       llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
+
+A first look, which needs no GPU: llmprof deepseek_ocr capture=recorded
+
+commands:
+%s
+topics of `llmprof help TOPIC`: %s;
+any other WORD is looked for in all of it.
+
+`llmprof COMMAND --help` says more; `llmprof RECIPE.lua --help` lists what a
+recipe lets you set. Exit status: 0 done, 1 the workload or a step failed,
+2 usage or recipe error, 3 a tool is missing, 4 nothing was captured,
+5 a comparison broke its limits, 6 it may have, 130 interrupted; `llmprof collect` ends as its
+program does. With --json-errors an error is a line of JSON: error, hint, exit,
+kind, detail. -j N is how many threads read and write traces; as many as there
+are processors unless it is said. With --no-cache what was kept of traces is
+neither used nor added to.
+]]
 
 local command = {
   name = "help",
@@ -18,6 +44,161 @@ local command = {
   completes = "topic",
 }
 
+
+-- Topics in lines that a terminal holds, those after the first indented.
+local function topic_list()
+  local lines, width = { "" }, 31
+  for i, topic in ipairs(manual.topics()) do
+    local word = (i > 1 and ", " or "") .. topic.name
+    if width + #word > 78 then
+      lines[#lines] = lines[#lines] .. ","
+      lines[#lines + 1], width = "  " .. topic.name, 2 + #topic.name
+    else
+      lines[#lines], width = lines[#lines] .. word, width + #word
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+
+-- Commands, topics and exit statuses.
+function command.general()
+  local lines = {}
+  for _, name in ipairs(commands.names()) do
+    local summary = commands.load(name).summary
+    if summary then lines[#lines + 1] = ("  %-10s  %s\n"):format(name, summary) end
+  end
+  return GENERAL:format(table.concat(lines), topic_list())
+end
+
+
+-- ---- looking for a word ----
+
+local FOUND, PROSE = 8, 80 -- entries of a kind, columns
+
+-- Does any of these texts hold the word, whatever its case?
+local function holds(word, ...)
+  for _, said in ipairs { ... } do
+    if said:lower():find(word, 1, true) then return true end
+  end
+  return false
+end
+
+
+-- The text of an option that has the word, or nil.
+local function option_with(word, found)
+  for _, option in ipairs(found.options or {}) do
+    if holds(word, option[1], option.help or "") then
+      return ("--%s: %s"):format(option[1], option.help)
+    end
+  end
+end
+
+
+local function commands_with(word)
+  local list = {}
+  for _, name in ipairs(commands.names()) do
+    local found = commands.load(name)
+    if found.summary then
+      local option = option_with(word, found)
+      local said = found.details or ""
+      if holds(word, name, found.summary) or not option and holds(word, said) then
+        list[#list + 1] = { name, found.summary }
+      elseif option then
+        list[#list + 1] = { name, option }
+      end
+    end
+  end
+  return list
+end
+
+
+-- Pages, each with the heading under which the word stands first, those that have most of it
+-- first. Those that are tables of what is listed by itself are left out.
+local function topics_with(word)
+  local list = {}
+  for _, topic in ipairs(manual.topics()) do
+    local count, heading, first = 0, topic.title, nil
+    for line in (topic.path and manual.page(topic.name) or ""):gmatch "[^\n]+" do
+      heading = line:match "^#+ (.*)" or heading
+      if holds(word, line) then count, first = count + 1, first or heading end
+    end
+    if count > 0 then
+      list[#list + 1] = { topic.name, ("%d line%s, first under \"%s\""):format(count,
+        count == 1 and "" or "s", first), count = count }
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a[1] < b[1]
+  end)
+  return list
+end
+
+
+local function columns_with(word)
+  local list, seen = {}, {}
+  for _, part in ipairs(require "llmprof.report.meanings") do
+    for _, row in ipairs(part) do
+      if holds(word, row[1], row[3], row[4] or "") and not seen[row[1] .. row[3]] then
+        seen[row[1] .. row[3]] = true
+        list[#list + 1] = { row[1], (row[3] ~= "" and row[3] .. " " or "")
+          .. ("(%s)"):format(part.title) }
+      end
+    end
+  end
+  return list
+end
+
+
+local function keys_with(word)
+  local list, defaults = {}, require "llmprof.recipe.defaults"
+  for _, key in ipairs(sorted_keys(defaults)) do
+    if holds(word, key, defaults[key][1]) then list[#list + 1] = { key, defaults[key][1] } end
+  end
+  return list
+end
+
+
+local function sections_with(word)
+  local list = {}
+  for _, section in ipairs(sections.all()) do
+    if holds(word, section.name, section.title) then
+      list[#list + 1] = { section.name, section.title }
+    end
+  end
+  return list
+end
+
+
+local kinds = { { "commands", commands_with }, { "tables of llmprof show", sections_with },
+  { "columns", columns_with }, { "configuration keys", keys_with },
+  { "topics of llmprof help", topics_with } }
+
+local function entry_lines(entry, width)
+  local indent = "\n" .. (" "):rep(width + 4)
+  return ("  %s  %s\n"):format(text.pad(entry[1], width),
+    table.concat(text.wrap(entry[2], PROSE - width - 4), indent))
+end
+
+
+-- What mentions a word: commands, tables, columns, keys, topics; nil where nothing does.
+local function search(word)
+  local pieces = {}
+  for _, kind in ipairs(kinds) do
+    local list, width = kind[2](word:lower()), 0
+    for i = 1, math.min(#list, FOUND) do width = math.max(width, text.width(list[i][1])) end
+    if #list > 0 then pieces[#pieces + 1] = ("%s:\n"):format(kind[1]) end
+    for i = 1, math.min(#list, FOUND) do
+      pieces[#pieces + 1] = entry_lines(list[i], math.min(width, 30))
+    end
+    if #list > FOUND then pieces[#pieces + 1] = ("  and %d more\n"):format(#list - FOUND) end
+  end
+  return #pieces > 0 and table.concat(pieces) or nil
+end
+
+
+-- ---- the command ----
 
 local function unknown(name)
   local known = commands.names()
@@ -36,16 +217,16 @@ end
 
 
 function command.run(given, words)
-    local name = words[1]
+  local name = words[1]
   if #words > 1 then
     errors.raise("usage", "one topic at a time", { hint = "llmprof help " .. name })
   elseif not name then
-    out.write(commands.general_help())
+    out.write(command.general())
     return 0
   end
   local page, known = manual.page(name), commands.has(name)
   if not page and (given.markdown or not known) then
-    local found = not given.markdown and commands.search(name)
+    local found = not given.markdown and search(name)
     if not found then unknown(name) end
     out.write(found)
     return 0

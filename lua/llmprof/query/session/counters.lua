@@ -1,5 +1,4 @@
 -- Counters of ncu as a frame, and beside the kernels of a trace.
-local bound = require "llmprof.nvidia.ncu.bound"
 local errors = require "llmprof.process.errors"
 local formula = require "llmprof.nvidia.ncu.formula"
 local lazy = require "llmprof.io.lazy"
@@ -40,7 +39,7 @@ local figures = {
   { "intensity", "number", nil, path "intensity.dram" },
   { "registers", "integer", nil, path "registers" },
   { "waves", "number", nil, path "waves" },
-  { "bound number", "integer", nil, bound.formula },
+  { "bound number", "integer", nil, ncu.formula },
 }
 
 local names = { "id", "name", "stage", "duration", "sm_percent", "dram_percent",
@@ -67,10 +66,10 @@ local function add_stage(found, source)
 end
 
 
--- The class of bound.formula by its name.
+-- The class of ncu.formula by its name.
 local function add_bound(frame)
   local groups, values = check(frame:group { by = { "bound number" }, columns = {} }), {}
-  for i = 1, #groups do values[i] = bound.names[groups:get(i, "bound number")] end
+  for i = 1, #groups do values[i] = ncu.names[groups:get(i, "bound number")] end
   check(frame:extend({ "bound number" }, #groups,
     { { name = "bound", type = "string", values = values } }))
 end

@@ -1,5 +1,4 @@
 -- The rules by which figures are made of metrics, one at a time.
-local bound = require "llmprof.nvidia.ncu.bound"
 local launches = require "tests.lua.support.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local records = require "tests.lua.support.records"
@@ -222,7 +221,7 @@ describe("llmprof.nvidia.ncu rates over peaks", function()
 end)
 
 
-describe("llmprof.nvidia.ncu.bound", function()
+describe("llmprof.nvidia.ncu", function()
   local function answer(throughput, waves)
     local class, reason = ncu.bound { throughput = throughput, waves = waves }
     return { class, reason }
@@ -250,7 +249,7 @@ describe("llmprof.nvidia.ncu.bound", function()
     assert.same({ "latency", "no unit at 60 %, at most DRAM 0.4 % of its peak; the grid is 0.04 "
       .. "of a wave" }, answer({ sm = 0.18, dram = 0.39, memory = 0.4 }, 0.04))
     local all = { dram = 1, l2 = 2, l1 = 3 }
-    for i = 4, #bound.units do all[bound.units[i][1]] = 10 + i end
+    for i = 4, #ncu.units do all[ncu.units[i][1]] = 10 + i end
     assert.equal("latency", answer(all)[1])
   end)
 
@@ -276,9 +275,9 @@ describe("llmprof.nvidia.ncu.bound", function()
     local list = {}
     for i, throughput in ipairs(cases) do list[i] = { kernel = "f", throughput = throughput } end
     local found = launches(list)
-    found.frame:compute { name = "class", type = "integer", steps = found:steps(bound.formula) }
+    found.frame:compute { name = "class", type = "integer", steps = found:steps(ncu.formula) }
     for i, throughput in ipairs(cases) do
-      assert.equal(answer(throughput)[1], bound.names[found.frame:get(i, "class")])
+      assert.equal(answer(throughput)[1], ncu.names[found.frame:get(i, "class")])
     end
   end)
 
