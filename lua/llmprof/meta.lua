@@ -1104,11 +1104,15 @@ end
 do
 ---what a program would take if something in it were different.
 ---
----  local r = replay.new { { operations = gpu, calls = api, ranges = steps } }
----  local plain = r:run()[1]                  -- start, end, gpu_start, gpu_end
+---  local opened = assert(require("llmprof.trace").open "run.sqlite")
+---  local gpu = assert(opened:frame "gpu")
+---  local r = replay.new { { operations = gpu,
+---    calls = assert(opened:frame "api"),
+---    ranges = assert(opened:frame "ranges") } }
 ---  local change = r:change()
----  change:scale(1, kernels, 0.5)
----  local changed = r:run(change)[1]
+---  print(change:scale(1, gpu, 0.5) == #gpu)      --> true
+---  local changed = r:run(change)[1]              -- of the first part
+---  print(changed:get(1, "end"), r:recorded()[1]:get(1, "end"))
 ---
 ---Times are ns. Parts count from 1. Failures are raised.
 ---@class llmprof.replay
