@@ -2187,6 +2187,7 @@ end
 ---@field headroom_ns? number total_ns less that; ns
 ---@field id integer Place in this list
 ---@field label? string Name for people, one per name of the 10,000 largest; short_name for others
+---@field launch? llmprof.results.launch What follows from the launch configuration of the shape with the most time, and the chip's limits
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field median_ns number Nanoseconds
@@ -2230,6 +2231,8 @@ end
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
 ---@field padding? number FLOP and intensity are those of whole tiles: at least so many times what the tokens need
+---@field second? string Of the units that were measured the busiest after the one that decided
+---@field second_percent? number 0 to 100, as ncu gives it
 ---@field shape_share? number 0 to 1
 ---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
@@ -2285,6 +2288,12 @@ end
 ---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
 ---@field tpot? llmprof.results.distribution
 ---@field ttft? llmprof.results.distribution
+
+---@class llmprof.results.launch
+---@field limiter? "registers"|"shared memory"|"the block's size"|"blocks per SM"|"the grid's size" What keeps more warps from an SM; absent where nothing does
+---@field occupancy_percent number Theoretical occupancy: warps of an SM that its blocks fill at most
+---@field tail_share? number Places for blocks that stay empty in the last wave, of those of all waves
+---@field waves? number Grid over the blocks that all SMs hold at once
 
 ---@class llmprof.results.launch_delay
 ---@field median_ns? number Nanoseconds

@@ -31,8 +31,9 @@ end
 
 local function why(kernel)
   local counters = kernel.counters
+  local limiter = counters.occupancy_limiter or kernel.launch and kernel.launch.limiter
   return (", %.0f %% of the warps%s"):format(counters.occupancy_percent,
-    counters.occupancy_limiter and ", limited by " .. counters.occupancy_limiter or "")
+    limiter and ", limited by " .. limiter or "")
 end
 
 

@@ -45,7 +45,8 @@ analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "
   "stages.summary", "stages.breakdown", "serving.load", "latency.latency", "timeline.transfers",
   "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
   "stages.running_cost",
-  "counters.sampled", "kernels.limits", "counters.lacking", "timeline.cpu_samples",
+  "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.lacking",
+  "timeline.cpu_samples",
   "kernels.modules", "timeline.gaps" }
 
 

@@ -46,6 +46,11 @@ local kernel = {
   { key = "sm_percent", title = "SM %", digits = 1 },
   { key = "dram_percent", title = "DRAM %", digits = 1 },
   { key = "occupancy_percent", title = "occupancy %", digits = 1 },
+  { key = "second", title = "second", type = "text", optional = true },
+  { key = "theoretical_percent", title = "theoretical %", digits = 0, optional = true },
+  { key = "limiter", title = "limited by", type = "text", optional = true },
+  { key = "waves", title = "waves", digits = 2, optional = true },
+  { key = "tail_share", title = "tail %", scale = 100, digits = 0, optional = true },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
@@ -62,8 +67,9 @@ columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "cou
 
 -- Of the page, which has room for more, and sorts.
 columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls", "total_ns",
-  "mean_ns", "share", "counted", "bound", "bound_percent", "sm_percent", "dram_percent",
-  "occupancy_percent", "intensity", "padding", "name")
+  "mean_ns", "share", "counted", "bound", "bound_percent", "second", "sm_percent", "dram_percent",
+  "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share", "intensity",
+  "padding", "name")
 
 local function gflop(key, kind)
   return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
@@ -86,8 +92,9 @@ local of_stage = {
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
 columns.kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
-  "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "sm_percent",
-  "dram_percent", "intensity", "padding", "name")
+  "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "second",
+  "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves",
+  "tail_share", "intensity", "padding", "name")
 
 columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
   "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "name")

@@ -266,7 +266,19 @@ return {
       "`counters.bound_percent`" },
     { "tiles x", "", "a product that fills its tiles: its FLOP and AI are at least so many "
       .. "times what its tokens need", "`counters.padding`" },
+    { "second", "", "the unit that is busiest after that one, and its percent",
+      "`counters.second`" },
     { "occupancy %", "%", "warps that an SM held, of those it could", "ncu, Occupancy" },
+    { "theoretical %", "%", "warps that the blocks of the shape with the most time fill at most: "
+      .. "from its registers, shared memory and threads, and the chip's limits; no counter",
+      "`launch.occupancy_percent`" },
+    { "limited by", "", "what keeps more of its warps from an SM: registers, shared memory, the "
+      .. "block's size, blocks per SM; with less than one wave the grid's size",
+      "`launch.limiter`" },
+    { "waves", "", "its grid over the blocks that all SMs hold at once", "`launch.waves`" },
+    { "tail %", "%", "places for blocks that stay empty in the last wave, of those of all waves: "
+      .. "the most that whole waves would save, where blocks take the same time",
+      "`launch.tail_share`" },
     { "SM %", "%", "compute throughput, of the peak", "ncu, SpeedOfLight" },
     { "DRAM %", "%", "memory throughput of DRAM, of the peak", "ncu, SpeedOfLight; else bytes "
       .. "over time and bandwidth" },

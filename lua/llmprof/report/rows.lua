@@ -71,6 +71,11 @@ function rows.kernels(results, wanted, limit)
       local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
         device_name = device_name(kernel, names) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
+      local launch, counters = kernel.launch or {}, kernel.counters or {}
+      row.theoretical_percent, row.limiter = launch.occupancy_percent, launch.limiter
+      row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
+      row.second = counters.second and counters.second_percent
+        and ("%s %.0f %%"):format(counters.second, counters.second_percent)
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
       list[#list + 1] = row

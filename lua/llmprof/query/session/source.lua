@@ -14,6 +14,7 @@ local handed = lazy "llmprof.trace.handed"
 local joined = lazy "llmprof.analysis.kernels.operators"
 local labels = lazy "llmprof.analysis.kernels.labels"
 local layout = lazy "llmprof.bundle.layout"
+local occupancy = lazy "llmprof.analysis.kernels.occupancy"
 local outermost = lazy "llmprof.analysis.stages.outermost"
 local query = require "llmprof.query"
 local places = lazy "llmprof.analysis.timeline.positions"
@@ -261,9 +262,20 @@ local function described(self)
 end
 
 
+local LAUNCHED = { "device", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+  "registers", "static_shared", "dynamic_shared" }
+
+local function with_occupancy(self)
+  return function(kernels)
+    return occupancy.add_columns(kernels:select(LAUNCHED), self.trace:devices())
+  end
+end
+
+
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
   local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
+    :promise(occupancy.columns, with_occupancy(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end

@@ -142,7 +142,8 @@ describe("llmprof.analysis.counters.join", function()
       dram_percent = 28, memory_percent = 38, tensor_percent = 34, occupancy_percent = 56,
       waves = 2.8, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2000,
       intensity = 10, bound = "some SM unit", bound_percent = 82,
-      bound_reason = "some SM unit 82.0 % of its peak" }, said)
+      bound_reason = "some SM unit 82.0 % of its peak", second = "tensor", second_percent = 34 },
+      said)
     assert.same({ { 2, 60, 2, 100, 20 }, { 1, 40, 1, 400, 40 } },
       { { rows[1].calls, rows[1].total_ns, rows[1].launches, rows[1].flop_per_launch,
         rows[1].dram_percent }, { rows[2].calls, rows[2].total_ns, rows[2].launches,
