@@ -2825,6 +2825,7 @@ end
 ---@field gpu_busy_ns? number Time in which something that the stage launched ran; ns
 ---@field gpu_idle_ns? number Part of the wall time in which nothing ran on the GPU; ns
 ---@field gpu_time_ns? number Sum over operations; ns
+---@field host_copies_alone_ns? number Time in which the GPU did nothing but copy from or to the host; absent where that is little; ns
 ---@field host_ns? number Length of its range on the CPU, mean; ns
 ---@field idle_share? number 0 to 1
 ---@field instances llmprof.results.instance[]

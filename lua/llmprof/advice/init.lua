@@ -19,6 +19,9 @@
 -- for other ranks: it comes back at once, also in a stage that is held up. Other findings have no
 -- part in that time.
 --
+-- Where in_busy_time = true its gains in GPU time are time in which a GPU works, and no sum over
+-- several.
+--
 -- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
 -- together without a timeline, too.
 --
@@ -160,7 +163,7 @@ local function bound_gain(results, rule, finding)
     return
   end
   local time, source = evidence.stage_time(results, stage)
-  if finding.spends == "gpu" and not rule.in_waiting then
+  if finding.spends == "gpu" and not rule.in_waiting and not rule.in_busy_time then
     finding.gain_ns = in_busy_time(finding.gain_ns, stage)
   end
   finding.gain_ns = math.max(math.min(finding.gain_ns,

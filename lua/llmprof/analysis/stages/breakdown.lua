@@ -10,6 +10,7 @@ local stage_summary = require "llmprof.analysis.stages.summary"
 local stages = require "llmprof.analysis.stages.find"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
+local transfers = require "llmprof.analysis.timeline.transfers"
 local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -270,12 +271,14 @@ end
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, declared = waiting.classifier(trace, found), by_name(found.declared)
+  local alone = transfers.alone(found)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
       stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
       stage.waiting = mean_waiting(split, own)
+      stage.host_copies_alone_ns = alone(own)
     end
   end
   found.forget_busy() -- calls of stages are next, which are many

@@ -66,6 +66,46 @@ function transfers.list(trace, found)
 end
 
 
+-- ---- alone on the GPU ----
+
+local HOST = { "host to device", "device to host" }
+
+-- Copies from or to the host that take less than this part of the stages' time are not looked at.
+local LEAST = 0.01
+
+-- A function from instances of a stage to the mean time in which the GPU did nothing but copy from
+-- or to the host; nil where it did little of that. found: of analysis.stages.find.
+function transfers.alone(found)
+  local copies = errors.check(found.ops:where { kind = "copy", direction = HOST })
+  local ns = #copies > 0 and copies:group { sum = { "duration" } }[1].duration.total or 0
+  local rest = {}
+  local function rest_of(pid)
+    if rest[pid or 0] then return rest[pid or 0] end
+    local set
+    for _, wanted in ipairs { { kind = { "kernel", "set", "graph" } },
+      { kind = "copy", direction = false }, { { "kind", "==", "copy" },
+        { "direction", "~=", HOST[1] }, { "direction", "~=", HOST[2] } } } do
+      wanted.pid = pid
+      local own = errors.check(found.ops:where(wanted)):union()
+      set = set and errors.check(set:join(own)) or own
+    end
+    rest[pid or 0] = set
+    return set
+  end
+  return function(instances)
+    local wall, sum = 0, 0
+    for _, instance in ipairs(instances) do wall = wall + instance.wall end
+    if ns < LEAST * wall or wall == 0 then return nil end
+    for _, instance in ipairs(instances) do
+      local from, to = instance.start, instance.stop
+      sum = sum + found.busy(instance.pid):covered(from, to)
+        - rest_of(instance.pid):covered(from, to)
+    end
+    return sum / #instances
+  end
+end
+
+
 function transfers.run(state)
   state.transfers = transfers.list(state.trace, state.found)
 end
