@@ -2195,11 +2195,11 @@ end
 ---@field name string Demangled
 ---@field part? string Child stage
 ---@field shapes llmprof.results.shape[] None where the trace does not say them
----@field share? number 0 to 1
+---@field share? number Of the time of the kernels of all stages
 ---@field short_name string Function name without parameters
 ---@field stage string
 ---@field stage_cumulative? number 0 to 1
----@field stage_share? number 0 to 1
+---@field stage_share? number Of the time of the kernels of its stage
 ---@field std_ns? number Of the sample (n - 1); ns
 ---@field total_ns number Nanoseconds
 

@@ -28,7 +28,10 @@ end
 
 function rule.examine_stage(results, stage, report)
   if not results.transfers then return report.abstain "there is no timeline" end
-  local alone, time = stage.host_copies_alone_ns or 0, stage.wall.mean_ns
+  local alone, time = stage.host_copies_alone_ns, stage.wall.mean_ns
+  if not alone then
+    return ("copies from or to the host take less than 1 %% of %s"):format(stage.name)
+  end
   local copies = copies_of(results, stage)
   if alone < WORTH * time or 2 * copies.pageable >= copies.bytes then
     return ("the GPU does nothing but copy from or to the host for %s of %s"):format(

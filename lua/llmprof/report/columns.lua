@@ -40,7 +40,7 @@ end
 local kernel = {
   id("id", "#"), name("label", "kernel", 72), word("device_name", "device"),
   word("where", "stage"), word("category", "category"), ms("total_ns", "total", 3),
-  count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "share"),
+  count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "of kernels"),
   percent("cumulative", "cumulative"), word("counted", "counters"),
   word("bound", "bound"), { key = "bound_percent", title = "at %", digits = 0 },
   { key = "sm_percent", title = "SM %", digits = 1 },
@@ -87,7 +87,7 @@ end
 table.insert(columns.ranges, { key = "tensor_percent", title = "tensor %", digits = 1 })
 
 local of_stage = {
-  word("part", "part"), percent("stage_share", "share"), percent("stage_cumulative", "cumulative"),
+  word("part", "part"), percent("stage_share", "of kernels"), percent("stage_cumulative", "cumulative"),
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
@@ -101,7 +101,7 @@ columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "me
 
 columns.top_kernels = {
   name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
-  ms("total_ns", "total"), percent("share", "share"), word("bound", "bound"),
+  ms("total_ns", "total"), percent("share", "of kernels"), word("bound", "bound"),
 }
 
 -- The profiled time, beside one without the profiler.

@@ -218,7 +218,7 @@ local function first_move(results, first)
   if not top then return "none; no kernel was found." end
   return ("look at %s%s."):format(rows.label(top),
     top.share and (", %s of the %s"):format(words.percent(top.share),
-      words.measured_alone(results) and "time that ncu measured" or "GPU time") or "")
+      words.measured_alone(results) and "time that ncu measured" or "time of kernels") or "")
 end
 
 

@@ -252,7 +252,8 @@ return {
     { "calls", "", "launches", "`calls`" },
     { "total ms", "ms", "sum of their durations", "`total_ns`" },
     { "mean ms", "ms", "mean of them", "`mean_ns`" },
-    { "share %", "%", "of the GPU time of all stages, or of the stage where the table is of one",
+    { "of kernels %", "%", "of the time of all kernels of all stages, or of the stage where the "
+      .. "table is of one: copies and graphs that were traced as wholes are none",
       "`share`, `stage_share`" },
     { "cumulative %", "%", "that, with the rows above", "`cumulative`, `stage_cumulative`" },
     { "counters", "", "what they are of: `own` launches in this stage, those `of` another "

@@ -104,7 +104,7 @@ describe("the verdict", function()
     assert.same({
       "**No rule found anything to change.** decode takes 100.0 ms (10.0 ms per token), of which "
         .. "the GPU works 20.0 ms.",
-      "**First move:** look at gemv, 25 % of the GPU time.",
+      "**First move:** look at gemv, 25 % of the time of kernels.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
     }, verdict_lines(results {}))
   end)

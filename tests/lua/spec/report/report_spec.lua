@@ -166,10 +166,10 @@ describe("llmprof.report", function()
     given.kernels[4].stage, given.kernels[4].calls = "prefill", 100
     local top = render("kernels", given):match "\n## Top Kernels\n\n(.-)\n\nTimes"
     assert.equal([[
-| kernel   | device          | total ms | calls | mean ms | share % | full name           |
-| :------- | :-------------- | -------: | ----: | ------: | ------: | :------------------ |
-| `gemm 4` | NVIDIA H200 (0) |   40.000 |   300 |  0.1333 |   125.0 | `void gemm<4>(T *)` |
-| `add`    | NVIDIA H200 (0) |    7.000 |    10 |  0.7000 |    21.9 | `add(float *)`      |
+| kernel   | device          | total ms | calls | mean ms | of kernels % | full name           |
+| :------- | :-------------- | -------: | ----: | ------: | -----------: | :------------------ |
+| `gemm 4` | NVIDIA H200 (0) |   40.000 |   300 |  0.1333 |        125.0 | `void gemm<4>(T *)` |
+| `add`    | NVIDIA H200 (0) |    7.000 |    10 |  0.7000 |         21.9 | `add(float *)`      |
 
 2 of 3, over all stages.]], top)
   end)
