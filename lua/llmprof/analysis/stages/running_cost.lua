@@ -6,8 +6,8 @@ local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
 local statistics = require "llmprof.statistics"
 
-local running_cost = { reads = { "stages", "overhead", "hardware", "environment", "price",
-    "samples", "trace", "found", "metrics", "workload" },
+local running_cost = { reads = { "stages", "repeats", "overhead", "hardware", "environment",
+    "price", "samples", "trace", "found", "metrics", "workload" },
   gives = { running_cost = "money and energy by stage and token" } }
 
 local HOUR, MILLION = 3600e9, 1e6

@@ -1,3 +1,4 @@
+local dataflow = require "llmprof.process.dataflow"
 local running_cost = require "llmprof.analysis.stages.running_cost"
 
 local EPOCH, S = 1700000000 * 10 ^ 9 // 1, 10 ^ 9 // 1
@@ -38,7 +39,7 @@ local function cost(more)
     trace = { info = function() return { epoch = EPOCH } end },
     price = { per_hour = 3.6, currency = "EUR" } }
   for key, value in pairs(more or {}) do state[key] = value end
-  running_cost.run(state)
+  dataflow.run({ running_cost }, state)
   return state.running_cost
 end
 
@@ -50,6 +51,12 @@ describe("llmprof.analysis.stages.running_cost", function()
     assert.near(2 * 2e-3 / 100 * 1e6, made.stages[1].per_million_tokens, 1e-9)
     assert.near(2 * 10e-3 / 50 * 1e6, made.stages[2].per_million_tokens, 1e-9)
     assert.near(2 * 12e-3 / 50 * 1e6, made.per_million_tokens, 1e-9)
+  end)
+
+  it("takes stages that do not say how many repeats they had", function()
+    local own = stage("decode", 4, 14, { tokens = 50, steps = 50 })
+    own.repeats = nil
+    assert.truthy(cost({ repeats = { used = 1 }, stages = { own } }))
   end)
 
   it("takes an example from conf/hardware, and says so", function()
