@@ -3,6 +3,7 @@
 --
 --   local made = whatif.run(paths, { 'graphs("decode")' })
 --   whatif(run):graphs("decode"):scale(kernels:where { category = "norm" }, 0.5):run()
+local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local model = require "llmprof.whatif.model"
@@ -206,6 +207,11 @@ local function check_found(self, counts)
 end
 
 
+local Answer = { __name = "llmprof.whatif.answer", __metatable = false }
+
+function Answer.__tostring(made) return answer.render("table", made) end
+
+
 local What = { __name = "llmprof.whatif" }
 What.__index = What
 
@@ -229,20 +235,27 @@ function What:run()
     local _, own = next(one)
     list[i] = { words = own.words, assumed = own.assumed, kind = own.kind, count = counts[i] }
   end
-  return { changes = list, model = self.model,
-    stages = rows_of(self, { self.model.lengths, most, least, gpu_free, cpu_free }) }
+  return setmetatable({ changes = list, model = self.model,
+    stages = rows_of(self, { self.model.lengths, most, least, gpu_free, cpu_free }) }, Answer)
 end
 
 
--- Add a change by its text; it is read over each part's own session.
+-- The same question with one more change.
+local function with(self, one)
+  local list = table.move(self.changes, 1, #self.changes, 1, {})
+  list[#list + 1] = one
+  return setmetatable({ model = self.model, changes = list }, What)
+end
+
+
+-- With a change given as text, which is read over each part's own session.
 function What:change(code)
   local one = {}
   for _, part in ipairs(self.model.parts) do
     one[part.number] = changes.read(code, part.source, part.number)
   end
   if not next(one) then errors.raise("usage", ("%s: that is no change"):format(code)) end
-  self.changes[#self.changes + 1] = one
-  return self
+  return with(self, one)
 end
 
 
@@ -250,8 +263,7 @@ for name, make in pairs(changes.makers) do
   What[name] = function(self, ...)
     local one = {}
     for _, part in ipairs(self.model.parts) do one[part.number] = make(...) end
-    self.changes[#self.changes + 1] = one
-    return self
+    return with(self, one)
   end
 end
 

@@ -51,7 +51,7 @@ end
 function command.run(given, words)
   local paths, codes = divide(words)
   local question = whatif.open(paths)
-  for _, code in ipairs(codes) do question:change(code) end
+  for _, code in ipairs(codes) do question = question:change(code) end
   local made = #codes > 0 and question:run() or { model = question.model }
   out.write(answer.render(given.json and "json" or given.format, made))
   return 0
