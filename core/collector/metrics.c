@@ -128,18 +128,33 @@ static void announce(uint32_t id, const char *name) {
   log_commit();
 }
 
+/* The first of the names, which have "|" between them, that the chip has,
+ * copied; NULL: none, or no memory for it. */
+static char *first_known(CUpti_ProfilerType type, const char *chip,
+                         const uint8_t *available, const char *names) {
+  for (const char *name = names;;) {
+    size_t size = strcspn(name, "|");
+    char *copy = strndup(name, size);
+    if (copy && is_known(type, chip, available, copy)) return copy;
+    free(copy);
+    if (!name[size]) return NULL;
+    name += size + 1;
+  }
+}
+
 static void choose(metric_set *set, CUpti_ProfilerType type, const char *chip,
                    const uint8_t *available, char *const names[],
                    size_t count) {
   for (size_t i = 0; i < count && set->count < PLAN_METRICS; i++) {
-    if (!is_known(type, chip, available, names[i])) {
+    char *name = first_known(type, chip, available, names[i]);
+    if (!name) {
       diagnose(SPOOL_WARNING, "metric_missing", "%s has no metric %s", chip,
                names[i]);
       continue;
     }
     set->ids[set->count] = atomic_fetch_add(&last_id, 1) + 1;
-    announce(set->ids[set->count], names[i]);
-    set->names[set->count++] = names[i];
+    announce(set->ids[set->count], name);
+    set->names[set->count++] = name;
   }
 }
 
@@ -147,7 +162,7 @@ bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
                   const uint8_t *available, char *const names[], size_t count) {
   *set = (metric_set){0};
   choose(set, type, chip, available, names, count);
-  if (set->count == 0) return false;
+  if (set->count == 0) return false; /* there is nothing to free */
   set->host = new_host(type, chip, available);
   if (set->host &&
       metrics_ok(add_metrics(set->host, set->names, set->count),
@@ -160,6 +175,7 @@ bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
 
 void metrics_free(metric_set *set) {
   if (set->host) free_host(set->host);
+  for (size_t i = 0; i < set->count; i++) free((char *)set->names[i]);
   free(set->config);
   free(set->data);
   *set = (metric_set){0};

@@ -12,7 +12,7 @@
 
 typedef struct metric_set {
   CUpti_Profiler_Host_Object *host;
-  const char *names[PLAN_METRICS]; /* borrowed: those that the chip has */
+  const char *names[PLAN_METRICS]; /* owned: those that the chip has */
   uint32_t ids[PLAN_METRICS];      /* in the spool */
   size_t count;
   size_t passes;
@@ -22,7 +22,8 @@ typedef struct metric_set {
   size_t data_size;
 } metric_set;
 
-/* Those of the names that the chip has; what it lacks is a diagnostic. False:
+/* Those of the names that the chip has, of "a|b" the first; what it lacks is a
+ * diagnostic. False:
  * none, or CUPTI fails. chip is borrowed for as long as the set; available may
  * be NULL. */
 bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,

@@ -9,7 +9,7 @@
 
 enum {
   PLAN_ITEMS = 16,
-  PLAN_METRICS = 64,
+  PLAN_METRICS = 96,
   PLAN_LAUNCHES = 4096,
   PLAN_GRAPHS = 64,
   PLAN_NAME = 128, /* bytes of a range's name, with its NUL */

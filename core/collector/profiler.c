@@ -7,15 +7,18 @@
 #include "collector/places.h"
 #include "collector/plan.h"
 
-/* One pass on GH100 for time, DRAM, L2, occupancy and the tensor pipe; a plan
- * gives its own. */
+/* The set called light (lua/llmprof/nvidia/metrics.lua): one pass on every
+ * chip since GA100; a plan gives its own. */
 static const char *const default_metrics[] = {
     "gpu__time_duration.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
+    "dram__bytes_read.sum|dram__bytes_op_read.sum",
+    "dram__bytes_write.sum|dram__bytes_op_write.sum",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__t_bytes.sum",
     "sm__cycles_elapsed.avg",
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
     "sm__inst_executed_pipe_tensor.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
 };
 
 /* ---- open and closed ---- */

@@ -1632,7 +1632,7 @@ end
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"files"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field compare llmprof.Config.compare Keys compare.*
----@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
+---@field counters llmprof.Config.counters Keys counters.*
 ---@field cpu_stacks? string[] Files of collapsed stacks that a sampler such as py-spy or perf took of the run, STAGE=FILE of one stage
 ---@field files? string[] With capture=files: traces of any format that is read, and folders of them
 ---@field hardware llmprof.Config.hardware Keys hardware.*
@@ -1669,6 +1669,10 @@ end
 
 ---@class llmprof.Config.compare
 ---@field assumed integer Two single runs of the same thing are assumed to differ by this many percent, where nothing tells by how much
+
+---@class llmprof.Config.counters
+---@field by "on"|"auto"|"builtin"|"ncu"|"off" counters=WORD: measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
+---@field set? string What to measure, by the collector and by ncu alike: light, roofline, full (help counters), or a file with a metric a line; unless set light by the collector, the ncu preset's request by ncu
 
 ---@class llmprof.Config.hardware
 ---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set

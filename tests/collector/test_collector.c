@@ -656,7 +656,8 @@ static void test_counters(void **state) {
                               .threads = "1",
                               .plan = BY_RANGE
                               "units = timeline:2 counters:1 plain:1\n"
-                              "metric = one\nmetric = missing\nmetric = two\n"
+                              "metric = one\nmetric = missing|missing_too\n"
+                              "metric = missing|two|three\n"
                               "launch = _Z4gemmPf|4,1,1|128,1,1|64|decode|5\n"
                               "launch = _Z4gemmPf|4,1,1|*|*|decode|20-22\n"
                               "launch = _Z4gemmPf|9,1,1|*|*|decode|*\n"

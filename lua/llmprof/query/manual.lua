@@ -11,7 +11,8 @@ local FOLDER = "docs/"
 function manual.topics()
   local topics = { { name = "keys", title = "Configuration keys", kind = "keys" },
     { name = "modules", title = "Lua modules written in C", kind = "modules" },
-    { name = "columns", title = "Columns of tables", kind = "columns" } }
+    { name = "columns", title = "Columns of tables", kind = "columns" },
+    { name = "counters", title = "Sets of counters", kind = "counters" } }
   for _, path in ipairs(resources.list(FOLDER)) do
     local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
     if name then

@@ -1,9 +1,10 @@
 -- Pages of the manual that are made when they are asked for: the fields of a JSON file, from
--- its schema in docs/, the configuration keys, the columns of tables, and the modules that are
--- written in C, from the annotations for editors.
+-- its schema in docs/, the configuration keys, the columns of tables, the sets of counters, and
+-- the modules that are written in C, from the annotations for editors.
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
 local meanings = require "llmprof.report.meanings"
+local metrics = require "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
 
 local reference = {}
@@ -173,6 +174,66 @@ function reference.columns()
     end
   end
   return table.concat(lines, "\n") .. "\n"
+end
+
+
+-- ---- sets of counters ----
+
+-- The chips that a row of a set is for.
+local function chips_of(row)
+  local list = {}
+  for _, chip in ipairs(row.lacks and metrics.chips or {}) do
+    if not (" " .. row.lacks .. " "):find(" " .. chip[1] .. " ", 1, true) then
+      list[#list + 1] = chip[1]
+    end
+  end
+  return row.lacks and table.concat(list, " ") or "all"
+end
+
+
+local function passes_table()
+  local header, rule = "| passes of |", "|---|"
+  for _, chip in ipairs(metrics.chips) do
+    header, rule = header .. (" %s %s |"):format(chip[1], chip[2]), rule .. "---|"
+  end
+  local lines = { header, rule }
+  for _, set in ipairs(metrics.sets) do
+    local line = ("| %s |"):format(set)
+    for _, chip in ipairs(metrics.chips) do
+      line = ("%s %d |"):format(line, metrics.passes[set][chip[1]])
+    end
+    lines[#lines + 1] = line
+  end
+  return table.concat(lines, "\n")
+end
+
+
+-- The Markdown page of the sets of counters.
+function reference.counters()
+  local out = { [[
+# Sets of counters
+
+`counters.set=light|roofline|full` says what is measured, by llmprof's collector and by ncu alike:
+the names are NVIDIA's, and ncu's value of a launch is what the collector's is to equal
+(`llmprof help collector` says how far that was compared). Each set has those before it. Of
+several names the first counts that the chip has. A file takes the place of a set: a metric a
+line, names with `|` between them. Names and passes are what CUPTI 13.0 says of each compute
+capability; roofline and full have not been tried on a GPU by the collector.
+]], passes_table() }
+  for _, set in ipairs(metrics.sets) do
+    out[#out + 1] = ("\n## %s\n\n| metric | unit | tells | chips |\n|---|---|---|---|"):format(set)
+    for _, row in ipairs(metrics.list[set]) do
+      local names = {}
+      for i, name in ipairs(row[1]) do names[i] = code(name) end
+      out[#out + 1] = ("| %s | %s | %s | %s |"):format(table.concat(names, ", else "), row[2],
+        cell(row[3]), chips_of(row))
+    end
+  end
+  out[#out + 1] = "\nFLOP are instructions of vector units, a fused multiply-add as two and FP16 "
+    .. "as two values, and operations of tensor cores. The share of a stall is its number over "
+    .. "the sum of all. Theoretical occupancy, its limiter and waves come from the launch "
+    .. "configuration, without a counter."
+  return table.concat(out, "\n") .. "\n"
 end
 
 

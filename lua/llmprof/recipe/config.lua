@@ -143,6 +143,16 @@ local Layers = {}
 Layers.__index = Layers
 
 
+-- The key that a group's own name stands for, `nsys=light`, `counters=off`; nil without one.
+local function main_key(declared, group)
+  for _, name in ipairs { "preset", "by" } do
+    local key = ("%s.%s"):format(group, name)
+    if declared[key] then return key end
+  end
+  return nil
+end
+
+
 local function is_group(declared, prefix)
   for key in pairs(declared) do
     if key:sub(1, #prefix + 1) == prefix .. "." then return true end
@@ -198,9 +208,8 @@ function Layers:apply(tree, where, prefix)
     local value = tree[name]
     if type(value) == "table" and not self.declared[key] and is_group(self.declared, key) then
       self.try(self.apply, self, value, where, key)
-    elseif type(value) == "string" and not self.declared[key] and is_group(self.declared, key)
-      and self.declared[key .. ".preset"] then
-      self.try(self.set, self, key .. ".preset", value, where)
+    elseif type(value) == "string" and not self.declared[key] and main_key(self.declared, key) then
+      self.try(self.set, self, main_key(self.declared, key), value, where)
     else
       self.try(self.set, self, key, value, where)
     end
@@ -290,11 +299,11 @@ local function parse_override(word)
 end
 
 
--- The same word, where it takes away a preset: the one that is there without.
-local function without_preset(entry)
-  local preset = defaults[entry.key .. ".preset"]
-  if entry.action ~= "remove" or not preset then return entry end
-  return { action = "set", key = entry.key, text = preset[2], word = entry.word }
+-- The same word, where it takes away what a group's name stands for: that which is there without.
+local function without_main(entry)
+  local main = main_key(defaults, entry.key)
+  if entry.action ~= "remove" or not main then return entry end
+  return { action = "set", key = entry.key, text = defaults[main][2], word = entry.word }
 end
 
 
@@ -304,7 +313,7 @@ local function overrides_of(declared, words, try)
   local function read(word)
     local entry = parse_override(word)
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    return without_preset(key and { action = entry.action, key = key, text = text,
+    return without_main(key and { action = entry.action, key = key, text = text,
       word = entry.word } or entry)
   end
   local list = {}
@@ -329,8 +338,7 @@ end
 
 function Layers:override(entry)
   local where = config.COMMAND_LINE
-  local key = entry.key
-  if self.declared[key .. ".preset"] then key = key .. ".preset" end
+  local key = main_key(self.declared, entry.key) or entry.key
   local declaration = self.declared[key]
   if entry.action == "add" and not declaration then
     local value = errors.check_as("usage", yaml.decode(entry.text, { name = key }))

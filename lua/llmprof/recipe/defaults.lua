@@ -37,9 +37,12 @@ return {
     .. "the run, STAGE=FILE of one stage", type = "list", one = true },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
-  ["counters"] = { "Measure the selected kernels with hardware counters: on and auto by what "
-    .. "took the timeline, builtin by llmprof's collector in the same run, or by ncu", "on",
-    choices = { "on", "auto", "builtin", "ncu", "off" } },
+  ["counters.by"] = { "counters=WORD: measure the selected kernels with hardware counters: on and "
+    .. "auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu",
+    "on", choices = { "on", "auto", "builtin", "ncu", "off" } },
+  ["counters.set"] = { "What to measure, by the collector and by ncu alike: light, roofline, full "
+    .. "(help counters), or a file with a metric a line; unless set light by the collector, the "
+    .. "ncu preset's request by ncu", type = "string" },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
   ["overhead"] = { "Time the workload without the profiler: in a plain run before the timeline, "

@@ -13,7 +13,7 @@ local names = {
   ["run.top_n_kernels"] = { "top_n.kernels" },
   ["artifacts.stage2_dir"] = { "run.root" },
   ["pipeline.nsys.enable"] = { "timeline", switch },
-  ["pipeline.ncu.enable"] = { "counters", switch },
+  ["pipeline.ncu.enable"] = { "counters.by", switch },
   ["pipeline.torch_profiler.enable"] = { "operators", switch },
 }
 
@@ -24,7 +24,7 @@ local of_recipes = { ["model.target"] = "model.preset" }
 local groups = { ["pipeline.nsys"] = "nsys", ["pipeline.ncu"] = "ncu" }
 
 -- Presets that switch a step off: group -> key.
-local steps = { nsys = "timeline", ncu = "counters" }
+local steps = { nsys = "timeline", ncu = "counters.by" }
 
 -- Names that nothing here stands for by itself: what to use instead.
 local refused = {

@@ -40,7 +40,7 @@ local function check_keys(tree, path, prefix)
     local value = tree[name]
     if not defaults[key] and type(value) == "table" and is_group(key) then
       check_keys(value, path, key .. ".")
-    elseif not defaults[key] and not defaults[key .. ".preset"] then
+    elseif not (defaults[key] or defaults[key .. ".preset"] or defaults[key .. ".by"]) then
       errors.raise("usage", ("%s: no key '%s' of llmprof's own%s"):format(path, key,
         nearest.suggestion(key, sorted_keys(defaults))),
         { hint = "a recipe's keys go on the command line or into a file for --config" })

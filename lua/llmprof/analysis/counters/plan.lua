@@ -144,8 +144,8 @@ local function fit(targets, cfg, budget, pass_s)
   local fitting = { kernels = {}, names = {}, wanted = {}, dropped = {}, seconds = 0,
     launches = 0, room = 0 }
   for _, target in ipairs(targets) do
-    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns,
-      pass_s).seconds
+    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns, pass_s,
+      cfg.counters and cfg.counters.set).seconds
     local why = refusal(fitting, target, cost, budget)
     if why then drop(fitting, target, cost, why) else take(fitting, target, cost) end
   end

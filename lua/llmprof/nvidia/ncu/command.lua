@@ -9,6 +9,7 @@
 -- twice; --range-filter numbers the ranges of all --nvtx-include together.
 -- With range replay a result is a whole range: no filter of kernels is given.
 local layout = require "llmprof.bundle.layout"
+local metrics = require "llmprof.nvidia.metrics"
 
 local ncu = {
   name = "ncu",
@@ -60,8 +61,8 @@ local function add_collection(argv, cfg, given)
   for _, section in ipairs(given.no_sections and {} or cfg.sections or {}) do
     add(argv, "--section", section)
   end
-  local metrics = given.metrics or {}
-  if #metrics > 0 then add(argv, "--metrics", table.concat(metrics, ",")) end
+  local names = given.metrics or {}
+  if #names > 0 then add(argv, "--metrics", table.concat(names, ",")) end
 end
 
 
@@ -312,9 +313,10 @@ local MINIMAL_PASSES = 16
 local SECONDS_PER_PASS = 0.06
 
 -- { passes, seconds }: what measuring launches (of mean duration ns) will cost. pass_s:
--- seconds of a pass beside the kernel, where they are known.
-function ncu.predict(cfg, launches, mean_ns, pass_s)
-  local count = passes[cfg.set or ""] or MINIMAL_PASSES
+-- seconds of a pass beside the kernel, where they are known; set: of counters, in place of
+-- the configuration's (optional).
+function ncu.predict(cfg, launches, mean_ns, pass_s, set)
+  local count = set and metrics.most_passes(set) or passes[cfg.set or ""] or MINIMAL_PASSES
   return { passes = count,
     seconds = launches * count * ((pass_s or SECONDS_PER_PASS) + mean_ns / 1e9) }
 end

@@ -56,7 +56,7 @@ local only_theirs = {
   { "nsys.kill", function(cfg) return set(cfg.nsys.kill) end },
   { "nsys.extra_args", function(cfg) return set(cfg.nsys.extra_args) end },
   { "ncu.replay_mode", function(cfg) return cfg.ncu.replay_mode ~= "kernel" end },
-  { "ncu.set", function(cfg) return cfg.ncu.set == "full" end },
+  { "ncu.set", function(cfg) return cfg.ncu.set == "full" and not cfg.counters.set end },
   { "ncu.extra_args", function(cfg) return set(cfg.ncu.extra_args) end },
   { "server.session", function(cfg)
     return cfg.server ~= nil and set(cfg.server.session) and cfg.server.session ~= ""

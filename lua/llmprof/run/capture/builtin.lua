@@ -11,7 +11,7 @@ local under_ncu = require "llmprof.run.capture.under_ncu"
 local builtin = live.new(under_collector, under_ncu)
 
 
-local function by_ncu(ctx) return ctx.cfg.counters == "ncu" end
+local function by_ncu(ctx) return ctx.cfg.counters.by == "ncu" end
 
 
 function builtin.find(ctx)
@@ -38,7 +38,7 @@ function builtin.cheap(ctx) return collector_counters.wanted(ctx.cfg) end
 
 
 function builtin.counters(ctx)
-  if ctx.cfg.counters == "off" then return false, "counters=off" end
+  if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   if collector_counters.wanted(ctx.cfg) then return collector_counters.keep(ctx) end
   return under_ncu.capture(ctx)
 end

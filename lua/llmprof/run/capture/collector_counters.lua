@@ -6,6 +6,7 @@ local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local metrics = require "llmprof.nvidia.metrics"
 local plan = require "llmprof.collector.plan"
 local step = require "llmprof.run.steps.select"
 local spool = require "llmprof.spool"
@@ -27,7 +28,17 @@ local MOST_LAUNCHES = 4000
 
 -- Are the counters to come from the collector, where the timeline does?
 function collector_counters.wanted(cfg)
-  return cfg.counters ~= "off" and cfg.counters ~= "ncu" and cfg.timeline ~= "off"
+  return cfg.counters.by ~= "off" and cfg.counters.by ~= "ncu" and cfg.timeline ~= "off"
+end
+
+
+-- Lines of the plan for the metrics of a set; none for what a collector measures by itself.
+function collector_counters.metric_lines(cfg)
+  local set, lines = cfg.counters.set, {}
+  for i, names in ipairs(set and set ~= "light" and metrics.of(set) or {}) do
+    lines[i] = plan.line("metric", table.concat(names, "|"))
+  end
+  return table.concat(lines)
 end
 
 

@@ -129,7 +129,8 @@ end
 -- The source that a configuration asks for.
 function capture.of(cfg)
   local why = capture.declined(cfg)
-  if cfg.counters == "builtin" and (why or cfg.capture ~= "auto" and cfg.capture ~= "builtin") then
+  local is_ours = not why and (cfg.capture == "auto" or cfg.capture == "builtin")
+  if cfg.counters.by == "builtin" and not is_ours then
     errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run",
       { hint = why and "capture=auto would use nsys: " .. why })
   end

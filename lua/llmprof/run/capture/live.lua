@@ -107,7 +107,7 @@ function live.new(timeline, counters)
   -- Counters alone make do where a tool that nobody asked for by name is missing.
   local function can_do_without(ctx)
     return ctx.cfg.capture ~= timeline.vendor.name and not ctx.cfg.tools[timeline.vendor.name]
-      and ctx.cfg.counters ~= "off" and live.try_tool(ctx, counters.vendor) ~= nil
+      and ctx.cfg.counters.by ~= "off" and live.try_tool(ctx, counters.vendor) ~= nil
   end
 
   function source.untimed(ctx)
@@ -123,7 +123,7 @@ function live.new(timeline, counters)
     if not source.untimed(ctx) then
       if timeline.ready then timeline.ready(ctx, live.tool(ctx, timeline.vendor)) end
       live.try_tool(ctx, counters.vendor)
-    elseif ctx.cfg.counters ~= "off" then
+    elseif ctx.cfg.counters.by ~= "off" then
       live.tool(ctx, counters.vendor)
     end
   end
@@ -155,7 +155,7 @@ function live.new(timeline, counters)
 
   function source.preview(ctx)
     return { timeline = not config.untimed(ctx.cfg) and timeline.preview(ctx) or nil,
-      counters = ctx.cfg.counters ~= "off" and counters.preview(ctx) or nil,
+      counters = ctx.cfg.counters.by ~= "off" and counters.preview(ctx) or nil,
       operators = preview_operators(ctx) }
   end
 

@@ -100,7 +100,7 @@ local followed = { capture = true, recorded = true, mode = true, out = true, lim
   ["run.root"] = true, ["workload.operators_trace"] = true }
 
 -- Values that are followed of keys whose others are not.
-local values = { counters = { on = true, auto = true, off = true },
+local values = { ["counters.by"] = { on = true, auto = true, off = true },
   operators = { on = true, off = true } }
 
 
@@ -284,7 +284,7 @@ end
 
 
 function recorded.counters(ctx)
-  if ctx.cfg.counters == "off" then return false, "counters=off" end
+  if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   return take(ctx, "counters")
 end
 

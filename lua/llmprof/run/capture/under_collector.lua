@@ -135,6 +135,9 @@ local function plan_text(ctx)
   if repeats_eagerly(ctx) then
     lines[#lines + 1] = plan.line("unit.eager", collector_counters.EAGER)
   end
+  if collector_counters.wanted(ctx.cfg) then
+    lines[#lines + 1] = collector_counters.metric_lines(ctx.cfg)
+  end
   for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
   return table.concat(lines)
 end

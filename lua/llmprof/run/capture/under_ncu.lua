@@ -7,6 +7,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
+local metrics = require "llmprof.nvidia.metrics"
 local ncu = require "llmprof.nvidia.ncu.command"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local range_name = require "llmprof.trace.nvtx_names"
@@ -103,9 +104,34 @@ local function roofline_on_paper(ctx)
 end
 
 
+-- Of a set of counters what the chip has, of names that stand for each other the first; all of
+-- the first ones where ncu does not tell, or is not asked yet.
+local function metrics_of_set(ctx, set, is_on_paper)
+  local list, available = {}, not is_on_paper and available_metrics(ctx) or nil
+  for _, names in ipairs(metrics.of(set)) do
+    local chosen = not available and names[1] or nil
+    for _, name in ipairs(available and names or {}) do
+      chosen = chosen or available[name:match "^[^.]+"] and name or nil
+    end
+    list[#list + 1] = chosen
+  end
+  return table.move(metrics.OF_LAUNCH, 1, #metrics.OF_LAUNCH, #list + 1, list)
+end
+
+
+-- The configuration's request, without sections where a set of counters takes their place.
+local function request_of(ctx)
+  if not ctx.cfg.counters.set then return ctx.cfg.ncu end
+  return setmetatable({ sections = {}, set = false }, { __index = ctx.cfg.ncu })
+end
+
+
 -- The metrics to ask for; roofline(ctx) gives those behind that word, the others are
 -- taken as they are.
 local function metrics_of(ctx, roofline)
+  if ctx.cfg.counters.set then
+    return metrics_of_set(ctx, ctx.cfg.counters.set, roofline == roofline_on_paper)
+  end
   local list = {}
   for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
     local names = metric == "roofline" and roofline(ctx) or { metric }
@@ -121,7 +147,7 @@ end
 local function profile_argv(ctx, spec, given)
   given.path, given.output, given.argv = live.tool(ctx, ncu).path, ctx.run:absolute(files.stem),
     spec.argv
-  return ncu.profile_argv(ctx.cfg.ncu, given)
+  return ncu.profile_argv(request_of(ctx), given)
 end
 
 
@@ -305,7 +331,7 @@ local under_ncu = { vendor = ncu, room = ncu_cost.room }
 
 -- Puts the pages of the report into the run: true, or false and why not.
 function under_ncu.capture(ctx)
-  if ctx.cfg.counters == "off" then return false, "counters=off" end
+  if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   local found, lack = live.try_tool(ctx, ncu)
   if not found then return false, lack end
   local plan = ctx.state.plan
@@ -335,7 +361,7 @@ local function unknown_yet(ctx, awaits_timeline)
     notes[1] = "and --kernel-name-base, --kernel-name: the kernels that select takes from the "
       .. "timeline"
   end
-  for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
+  for _, metric in ipairs(not ctx.cfg.counters.set and ctx.cfg.ncu.metrics or {}) do
     if metric == "roofline" then
       notes[#notes + 1] = ("and among --metrics those of the tensor cores of %s"):format(
         ncu_cost.chip(ctx) or "the GPU that is there")

@@ -33,7 +33,7 @@ local function lack(ctx, why)
     ctx.lack("counters", why, "rocprofv3 takes them; its files are not read here")
     return "not measured: " .. why
   end
-  ctx.lack("counters", why, (ctx.cfg.counters == "off" and "counters=on, " or "")
+  ctx.lack("counters", why, (ctx.cfg.counters.by == "off" and "counters=on, " or "")
     .. "a GPU, Nsight Compute or llmprof's collector, and the right to read counters: every "
     .. ("kernel of %s is then measured"):format(layout.selection))
   return "not measured: " .. why

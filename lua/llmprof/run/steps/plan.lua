@@ -9,6 +9,7 @@ local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local recipe = require "llmprof.recipe"
 local layout = require "llmprof.bundle.layout"
+local metrics = require "llmprof.nvidia.metrics"
 local nearest = require "llmprof.tables.suggest"
 local range_name = require "llmprof.trace.nvtx_names"
 local vendors = require "llmprof.nvidia.vendors"
@@ -25,9 +26,10 @@ local function check(composed, cfg)
     errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       { hint = "add nsys.capture_range=nvtx" })
   end
-  if cfg.timeline == "off" and cfg.counters == "off" and cfg.operators == "off" then
+  if cfg.timeline == "off" and cfg.counters.by == "off" and cfg.operators == "off" then
     errors.raise("usage", "timeline=off counters=off operators=off: nothing is left to measure")
   end
+  if cfg.counters.set then metrics.of(cfg.counters.set) end
   choice.description { cfg = cfg.model }
   if cfg.hardware and cfg.hardware.name then hardware.load(cfg.hardware.name) end
   local manifest = cfg.inputs and cfg.inputs.manifest
@@ -104,7 +106,7 @@ function step.doubts(stages, cfg)
   local names, list = range_names(stages), {}
   local function add(text, fix) list[#list + 1] = { text = text, fix = fix } end
   local known = #names > 0 and "ranges of the recipe: " .. table.concat(names, ", ")
-  for _, range in ipairs(known and cfg.counters ~= "off" and cfg.ncu.nvtx_include or {}) do
+  for _, range in ipairs(known and cfg.counters.by ~= "off" and cfg.ncu.nvtx_include or {}) do
     local why = doubt_include(range, names)
     if why then add(("ncu.nvtx_include: '%s' %s"):format(range, why), known) end
   end

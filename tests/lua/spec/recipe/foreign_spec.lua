@@ -21,9 +21,9 @@ describe("llmprof.recipe.foreign", function()
     ["pipeline.nsys.sample=process-tree"] = { "nsys.sample", "process-tree" },
     ["pipeline.ncu.budget_s=9"] = { "ncu.budget_s", 9 },
     ["pipeline.nsys.enable=false"] = { "timeline", "off" },
-    ["pipeline.ncu.enable=true"] = { "counters", "on" },
+    ["pipeline.ncu.enable=true"] = { "counters.by", "on" },
     ["nsys=off"] = { "timeline", "off" },
-    ["ncu=off"] = { "counters", "off" },
+    ["ncu=off"] = { "counters.by", "off" },
   }
   for word, expected in pairs(same) do
     it("takes " .. word .. " as that key, with a plus, too", function()
@@ -75,7 +75,7 @@ describe("llmprof.recipe.foreign", function()
     local composed = config.compose { recipe_name = "r.lua",
       options = { ["run.mode"] = { "Own", "x" } },
       words = { "run.mode=deep" } }
-    assert.same({ "deep", nil }, { composed.values["run.mode"], composed.values["mode"] })
+    assert.same({ "deep", "default" }, { composed.values["run.mode"], composed.values["mode"] })
   end)
 end)
 

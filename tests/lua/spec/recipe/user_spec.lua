@@ -25,11 +25,11 @@ describe("a user's settings", function()
   end
 
   it("are above the presets and below recipe and command line", function()
-    local path = file "nsys:\n  sample: system-wide\ncapture: nsys\ntop_n.kernels: 3\n"
+    local path = file "nsys:\n  sample: system-wide\ncapture: nsys\ncollector.samples_hz: 3\n"
     assert.equal("sample: system-wide # " .. path, printed "sample")
     assert.equal("capture: nsys # " .. path, printed "capture")
     assert.equal("sample: none # command line", printed("sample", "nsys.sample=none"))
-    assert.matches("# recipes/deepseek_ocr.lua$", printed "kernels")
+    assert.matches("# recipes/deepseek_ocr.lua$", printed "samples_hz")
   end)
 
   it("choose presets and a mode", function()

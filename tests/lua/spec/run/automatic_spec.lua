@@ -22,7 +22,8 @@ describe("capture=auto", function()
 
   -- changes: groups of keys.
   local function cfg(changes)
-    local made = { capture = "auto", counters = "on", timeline = "on", launch = { ranks = 1 },
+    local made = { capture = "auto", counters = { by = "on" }, timeline = "on",
+      launch = { ranks = 1 },
       tools = { collector = top() .. "/library.so" }, ncu = { replay_mode = "kernel" },
       nsys = { trace = { "cuda", "nvtx", "osrt" }, sample = "none", cuda_graph_trace = "node" } }
     for group, keys in pairs(changes or {}) do
@@ -38,7 +39,7 @@ describe("capture=auto", function()
   it("is the collector where it can take what is asked for", function()
     assert.is_nil(captures.declined(cfg()))
     assert.equal(automatic.collector, captures.of(cfg()))
-    assert.equal(automatic.collector, captures.of(cfg { counters = "builtin" }))
+    assert.equal(automatic.collector, captures.of(cfg { counters = { by = "builtin" } }))
   end)
 
   it("is nsys, and says why", function()
@@ -64,7 +65,7 @@ describe("capture=auto", function()
     gpu.list = function() return { { error = "lost" } } end
     assert.equal("no GPU is usable", captures.declined(cfg()))
     assert.equal("capture=auto would use nsys: no GPU is usable",
-      failure(captures.of, cfg { counters = "builtin" })[3])
+      failure(captures.of, cfg { counters = { by = "builtin" } })[3])
   end)
 
   local function run(program, words)

@@ -26,8 +26,8 @@ describe("llmprof.run.capture", function()
   it("takes counters by the collector where the timeline is its own", function()
     assert.same({ "usage",
       "counters=builtin needs capture=builtin: they are taken in one run" },
-      failure(captures.of, { capture = "nsys", counters = "builtin" }))
+      failure(captures.of, { capture = "nsys", counters = { by = "builtin" } }))
     assert.equal(captures.sources.builtin(),
-      captures.of { capture = "builtin", counters = "builtin" })
+      captures.of { capture = "builtin", counters = { by = "builtin" } })
   end)
 end)

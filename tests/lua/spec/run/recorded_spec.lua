@@ -12,7 +12,7 @@ describe("llmprof.run.capture.recorded", function()
   local top = bundle.scratch(before_each, after_each)
 
   local function context(folder)
-    return { cfg = { recorded = folder }, recipe = { name = "r" }, state = {} }
+    return { cfg = { recorded = folder, counters = {} }, recipe = { name = "r" }, state = {} }
   end
 
   local function opened(folder)
@@ -62,7 +62,7 @@ describe("llmprof.run.capture.recorded", function()
       said(FIXTURE, "infer.batch=16", "nsys.sample=process-tree", "infer.max_new_tokens=9"))
     assert.same({ "usage", "a recorded capture cannot follow infer.batch=1 (it does not say what "
       .. "it had)" }, said("recorded=tests/fixtures/small", "infer.batch=1"))
-    assert.same({ "usage", "a recorded capture cannot follow counters=ncu (it does not "
+    assert.same({ "usage", "a recorded capture cannot follow counters.by=ncu (it does not "
       .. "say what it had)" },
       said(FIXTURE, "counters=ncu"))
     assert.is_nil(said(FIXTURE, "counters=off", "operators=off", "top_n.kernels=3", "mode=deep",
@@ -134,10 +134,10 @@ describe("llmprof.run.capture.recorded", function()
     assert.is_true(recorded.timeline(ctx))
     assert.is_true(recorded.counters(ctx))
     assert.is_true(recorded.operators(ctx))
-    ctx.cfg.counters, ctx.cfg.operators = "off", "off"
+    ctx.cfg.counters.by, ctx.cfg.operators = "off", "off"
     assert.same({ false, "counters=off" }, { recorded.counters(ctx) })
     assert.same({ false, "operators=off" }, { recorded.operators(ctx) })
-    ctx.cfg.counters, ctx.cfg.operators = "on", "on"
+    ctx.cfg.counters.by, ctx.cfg.operators = "on", "on"
     for _, name in ipairs { "nsys/run.sqlite", "workload/metrics.json", "ncu/raw.csv",
       "workload/operators.json" } do
       assert.is_true(ctx.run:has(name), name)
