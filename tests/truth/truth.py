@@ -2,8 +2,9 @@
 
     python3 tests/truth/truth.py LLMPROF [-q]
 
-The captures of the tree, and every export (*.sqlite, *.sqlite.xz) under the folder that
-$LLMPROF_CAPTURES names. Fails where a figure differs in the last digit printed.
+The captures of the tree, and every export (*.sqlite, *.sqlite.xz) and recording (*.spool,
+*.spool.xz) under the folder that $LLMPROF_CAPTURES names. Fails where a figure differs in the
+last digit printed.
 """
 import glob
 import json
@@ -20,6 +21,7 @@ import counters
 import engine
 import figures
 import gains
+import held_up
 import host
 import inferred
 import operators_by_name
@@ -243,6 +245,8 @@ def judge(table: Table, title: str, capture: Capture, stages: List[dict], result
         if not several_gpus(capture):
             judge_spread(table, capture, stages, results, folder)
     gains.compare(table, results)
+    if not several_gpus(capture) or results.get("ranks"):
+        rows(table, held_up.ours(results), held_up.compute(capture, results))
     rows(table, *gains.of_headroom(results))
     if raw:
         of_kernels, covers = counters.compute(figures.instances_of(capture, stages), raw)
@@ -280,6 +284,17 @@ def judge_stripped(table: Table, program: str, path: str, folder: str, title: st
                                            [{"name": "prefill"}, {"name": "decode"}]))
     for name, value in own.items():
         table.row(name, said.get(name), value)
+
+
+def judge_recording(table: Table, program: str, path: str, folder: str) -> None:
+    """A recording of the collector, by way of the export that llmprof writes of it."""
+    target = os.path.join(folder, "recording.sqlite")
+    if os.path.exists(target):
+        os.remove(target)
+    run(program, "export", path, "-o", target)
+    print(path)
+    results = results_of_export(program, path, [{"name": "prefill"}, {"name": "decode"}])
+    rows(table, held_up.ours(results), held_up.compute(Capture(target), results))
 
 
 def judge_samples(table: Table, program: str, path: str, title: str) -> None:
@@ -417,6 +432,8 @@ def main() -> None:
             judge_samples(table, program, unpacked(path, folder), path)
             if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
                 judge_stripped(table, program, unpacked(path, folder), folder, path)
+        for path in sorted(glob.glob(f"{given}/**/*.spool*", recursive=True)) if given else []:
+            judge_recording(table, program, unpacked(path, folder), folder)
     print(f"{table.count} figures compared, {table.wrong} differ")
     sys.exit(1 if table.wrong else 0)
 
