@@ -1,6 +1,8 @@
-/* A trace and its cache: a file of columns, which is written anew when much was
- * loaded that is not in it. Columns are two thirds of the file that they are
- * of: they are written from the second time on that a trace is opened. */
+/* A reader that wraps the one of a trace's file: parts come from a file of
+ * columns where they are there and whole, else from the other reader. That file
+ * is written anew when much was loaded that is not in it. Columns are a quarter
+ * of what they were read from: they are written from the second time on that a
+ * trace is opened. */
 #include "cache/cache.h"
 
 #include <string.h>
@@ -10,14 +12,18 @@
 #include "cache/cache_file.h"
 #include "cache/cache_folder.h"
 #include "llmprof/readers.h"
-#include "trace/trace_snapshot.h"
+#include "trace/trace_tables.h"
 
 enum {
   SHARE = 16 /* of the columns that are there already */
 };
 
-/* The cache store of a trace. */
 typedef struct cache {
+  llmprof_reader reader;       /* with the name of: */
+  const llmprof_reader *inner; /* that of the file */
+  void *inner_state;
+  bool reading;               /* it has opened the file */
+  bool taken[LLMPROF_PIECES]; /* from columns */
   char *folder;
   char name[LLMPROF_CACHE_NAME + 1];
   uint64_t most;
@@ -26,8 +32,10 @@ typedef struct cache {
   bool opened_before;
 } cache;
 
-static void cache_free(cache *c) {
+static void cache_close(void *state) {
+  cache *c = state;
   if (!c) return;
+  if (c->reading && c->inner->close) c->inner->close(c->inner_state);
   llmprof_cache_file_close(&c->columns);
   llmprof_free(c->folder);
   llmprof_free(c);
@@ -43,31 +51,57 @@ static char *path_of(const cache *c) {
   return NULL;
 }
 
-/* ---- as a cache store ---- */
+/* ---- as a reader ---- */
 
-static const void *find(void *user, const char *name, size_t *size) {
-  const cache *c = user;
-  return llmprof_cache_file_find(&c->columns, name, size);
+static const void *find(const void *file, const char *name, size_t *size) {
+  return llmprof_cache_file_find(file, name, size);
 }
 
-static bool is_sound(void *user, const char *name) {
-  const cache *c = user;
-  return llmprof_cache_file_is_sound(&c->columns, name);
+static bool is_sound(const void *file, const char *name) {
+  return llmprof_cache_file_is_sound(file, name);
 }
 
-static void close_cache(void *user) {
-  cache_free(user);
+static llmprof_arrays arrays_of(const cache *c) {
+  return (llmprof_arrays){find, is_sound, &c->columns};
 }
 
-static llmprof_cache_store store_of(cache *c) {
-  return (llmprof_cache_store){
-      .user = c, .find = find, .is_sound = is_sound, .close = close_cache};
+static bool open_inner(cache *c, const char *path, llmprof_builder *builder,
+                       llmprof_error *err) {
+  if (c->reading) return true;
+  llmprof_builder_forget_devices(builder);
+  c->reading = c->inner->open(path, builder, &c->inner_state, err);
+  if (!c->reading && c->inner->close) c->inner->close(c->inner_state);
+  if (!c->reading) c->inner_state = NULL;
+  return c->reading;
+}
+
+static bool cache_open(const char *path, llmprof_builder *builder, void **state,
+                       llmprof_error *err) {
+  cache *c = *state;
+  const llmprof_arrays arrays = arrays_of(c);
+  if (!c->columns.bytes) return open_inner(c, path, builder, err);
+  return llmprof_trace_take(builder, &arrays) || llmprof_fail_nomem(err);
+}
+
+static bool take(void *state, llmprof_trace *trace, int piece) {
+  cache *c = state;
+  const llmprof_arrays arrays = arrays_of(c);
+  c->taken[piece] = llmprof_piece_take(trace, piece, &arrays);
+  return c->taken[piece];
+}
+
+static bool cache_load(void *state, llmprof_builder *builder, llmprof_part part,
+                       llmprof_error *err) {
+  cache *c = state;
+  llmprof_trace *trace = llmprof_builder_trace(builder);
+  if (take(c, trace, (int)part)) return true;
+  return open_inner(c, llmprof_trace_path(trace), builder, err) &&
+         c->inner->load(c->inner_state, builder, part, err);
 }
 
 /* NULL: the trace has none. */
 static cache *cache_of(const llmprof_trace *trace) {
-  const llmprof_cache_store *store = llmprof_trace_cache_store(trace);
-  return store && store->close == close_cache ? store->user : NULL;
+  return llmprof_trace_state(trace, cache_load);
 }
 
 /* ---- opening ---- */
@@ -93,7 +127,7 @@ static cache *cache_new(const char *path,
   c->folder = llmprof_strdup(options->folder);
   if (!c->folder || !llmprof_cache_name(path, c->name) ||
       !llmprof_cache_key_of(path, &c->key)) {
-    cache_free(c);
+    cache_close(c);
     return NULL;
   }
   open_file(c);
@@ -107,21 +141,47 @@ static const llmprof_reader *reader_named(const char *name) {
   return NULL;
 }
 
+/* The reader of which the columns are; NULL: there are none, or the file is not
+ * what it would take now. */
+static const llmprof_reader *reader_before(const cache *c, const char *path) {
+  size_t size;
+  const char *name = llmprof_cache_file_find(&c->columns, "reader", &size);
+  if (!name || !size || name[size - 1] || !is_sound(&c->columns, "reader"))
+    return NULL;
+  const llmprof_reader *reader = reader_named(name);
+  return reader && (!reader->check || reader->check(path, NULL)) ? reader
+                                                                 : NULL;
+}
+
+/* anew: without columns. NULL: there are none, or it cannot be, as whoever
+ * opens the trace without a cache will say. What reads all at once is not worth
+ * one.
+ */
+static llmprof_trace *
+open_cached(const char *path, const llmprof_cache_options *options, bool anew) {
+  cache *c = cache_new(path, options);
+  if (!c) return NULL;
+  if (anew) llmprof_cache_file_close(&c->columns);
+  c->inner = anew ? llmprof_reader_of(path, NULL) : reader_before(c, path);
+  if (!c->inner || !c->inner->open || !c->inner->load) {
+    cache_close(c);
+    return NULL;
+  }
+  c->reader = (llmprof_reader){.name = c->inner->name,
+                               .what = c->inner->what,
+                               .open = cache_open,
+                               .load = cache_load,
+                               .close = cache_close};
+  return llmprof_reader_open_with(&c->reader, c, take, !anew, path, NULL);
+}
+
 llmprof_trace *llmprof_cache_open(const char *path,
                                   const llmprof_cache_options *options,
                                   llmprof_error *err) {
-  cache *c = options ? cache_new(path, options) : NULL;
-  if (!c) return llmprof_trace_open(path, err);
-  const llmprof_cache_store store = store_of(c);
-  llmprof_trace *trace = llmprof_trace_from_cache(path, store, reader_named);
-  if (trace) return trace;
-  llmprof_cache_file_close(&c->columns);
-  trace = llmprof_trace_open(path, err);
-  if (trace)
-    llmprof_trace_set_cache_store(trace, &store);
-  else
-    cache_free(c);
-  return trace;
+  llmprof_trace *trace = NULL;
+  for (int anew = 0; options && !trace && anew < 2; anew++)
+    trace = open_cached(path, options, anew);
+  return trace ? trace : llmprof_trace_open(path, err);
 }
 
 bool llmprof_cache_was_used(const llmprof_trace *trace) {
@@ -131,39 +191,51 @@ bool llmprof_cache_was_used(const llmprof_trace *trace) {
 
 /* ---- saving ---- */
 
-/* What is written. */
-typedef struct saving {
-  cache *cache;
-  llmprof_trace *trace;
-  llmprof_cache_writer writer;
-} saving;
+/* Of all that is loaded. */
+static size_t count_new_bytes(const cache *c, const llmprof_trace *trace) {
+  size_t bytes = 0;
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
+    if (!c->taken[piece]) bytes += llmprof_piece_size(trace, piece);
+  return bytes;
+}
 
-static bool put_array(void *user, const llmprof_array *array) {
-  saving *s = user;
-  return llmprof_cache_writer_put(&s->writer, array->name, array->data,
-                                  array->size);
+static bool put_array(void *writer, const char *name, const void *data,
+                      size_t size) {
+  return llmprof_cache_writer_put(writer, name, data, size);
+}
+
+/* What was in the file goes into the new one, if it is still good. */
+static bool put_trace(const cache *c, llmprof_trace *trace,
+                      llmprof_cache_writer *writer) {
+  const llmprof_arrays arrays = arrays_of(c);
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
+    if (llmprof_piece_is_there(piece, &arrays))
+      llmprof_trace_load(trace, piece, NULL);
+  bool ok = llmprof_trace_put(trace, put_array, writer);
+  for (int piece = 0; ok && piece < LLMPROF_PIECES; piece++)
+    ok = llmprof_piece_put(trace, piece, put_array, writer);
+  return ok;
 }
 
 /* The first time an empty file, which tells that the trace was opened. Room is
  * made twice: how large the file is is known when it is written. */
-static bool save_columns(saving *s, const char *path, uint64_t expected,
-                         llmprof_error *err) {
-  cache *c = s->cache;
+static bool save_columns(const cache *c, llmprof_trace *trace, const char *path,
+                         uint64_t expected, llmprof_error *err) {
+  llmprof_cache_writer writer;
   if (!llmprof_cache_folder_make_space(c->folder, path, expected, c->most,
                                        err) ||
-      !llmprof_cache_writer_open(&s->writer, path, c->most, err))
+      !llmprof_cache_writer_open(&writer, path, c->most, err))
     return false;
-  if ((!c->opened_before || llmprof_trace_serialise(s->trace, put_array, s)) &&
-      llmprof_cache_folder_make_space(c->folder, path, s->writer.at, c->most,
-                                      err))
-    return llmprof_cache_writer_finish(&s->writer, &c->key);
-  llmprof_cache_writer_discard(&s->writer);
+  if ((!c->opened_before || put_trace(c, trace, &writer)) &&
+      llmprof_cache_folder_make_space(c->folder, path, writer.at, c->most, err))
+    return llmprof_cache_writer_finish(&writer, &c->key);
+  llmprof_cache_writer_discard(&writer);
   return false;
 }
 
 /* A little more is read again each time, rather than all written anew. */
-static bool is_worth_it(const cache *c, size_t unshelved) {
-  return !c->opened_before || unshelved > c->columns.size / SHARE;
+static bool is_worth_it(const cache *c, size_t bytes) {
+  return !c->opened_before || bytes > c->columns.size / SHARE;
 }
 
 bool llmprof_cache_keeps_columns(const llmprof_trace *trace) {
@@ -172,9 +244,9 @@ bool llmprof_cache_keeps_columns(const llmprof_trace *trace) {
 }
 
 bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err) {
-  cache *c = cache_of(trace);
-  size_t unshelved = llmprof_trace_unshelved(trace);
-  if (!c || !is_worth_it(c, unshelved)) return true;
+  const cache *c = cache_of(trace);
+  size_t bytes = c ? count_new_bytes(c, trace) : 0;
+  if (!c || !is_worth_it(c, bytes)) return true;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   if (!llmprof_cache_key_holds(llmprof_trace_path(trace), &c->key))
     return llmprof_fail(err, LLMPROF_IO, "%s: changed since it was opened",
@@ -182,10 +254,9 @@ bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err) {
   llmprof_lock *lock = llmprof_cache_folder_hold(c->folder, err);
   if (!lock) return false;
   llmprof_error why = {0};
-  saving s = {.cache = c, .trace = trace};
   char *path = path_of(c);
-  size_t expected = c->opened_before ? unshelved + c->columns.size : 0;
-  bool ok = path && save_columns(&s, path, expected, &why);
+  uint64_t expected = c->opened_before ? bytes + c->columns.size : 0;
+  bool ok = path && save_columns(c, trace, path, expected, &why);
   llmprof_free(path);
   llmprof_lock_free(lock);
   if (!ok && !why.code) llmprof_fail_nomem(&why);

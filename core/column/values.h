@@ -157,6 +157,9 @@ llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         const llmprof_values *const *in,
                                         size_t count);
 
+/* Those of an array, UINT32_MAX for an absent one. */
+llmprof_values *llmprof_values_ids(const uint32_t *of);
+
 /* What a function says of a row. */
 typedef int64_t (*llmprof_values_getter)(const void *user, size_t row);
 

@@ -151,6 +151,37 @@ llmprof_values *llmprof_values_computed(llmprof_values_function function,
   return made(&view, sizeof view);
 }
 
+/* ---- of small numbers in an array ---- */
+
+typedef struct ids {
+  llmprof_values values;
+  const uint32_t *of;
+} ids;
+
+static inline int64_t id_at(const uint32_t *of, size_t row) {
+  return of[row] == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)of[row];
+}
+
+static void read_ids(const llmprof_values *values, size_t first, size_t count,
+                     int64_t *out) {
+  const uint32_t *of = ((const ids *)values)->of + first;
+  for (size_t i = 0; i < count; i++) out[i] = id_at(of, i);
+}
+
+static void pick_ids(const llmprof_values *values, int64_t *rows,
+                     size_t count) {
+  const uint32_t *of = ((const ids *)values)->of;
+  for (size_t i = 0; i < count; i++)
+    if (rows[i] != LLMPROF_ABSENT) rows[i] = id_at(of, (size_t)rows[i]);
+}
+
+static const llmprof_values_way by_id = {read_ids, pick_ids, NULL};
+
+llmprof_values *llmprof_values_ids(const uint32_t *of) {
+  const ids view = {{.way = &by_id}, of};
+  return made(&view, sizeof view);
+}
+
 /* ---- by what somebody says of a row ---- */
 
 typedef struct asked {

@@ -425,7 +425,7 @@ static void write_op(writer *w, size_t op) {
 static void write_range(writer *w, size_t range) {
   const llmprof_ranges *ranges = w->of->layout.ranges;
   begin_slice(w, w->of->layout.first_range + range, "nvtx");
-  put_id(w, ranges->tag[range], "unnamed range");
+  put_id(w, llmprof_id_at(ranges->tag, range), "unnamed range");
   PUT(w, "}");
   w->counts.ranges++;
 }

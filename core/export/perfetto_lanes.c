@@ -11,7 +11,8 @@
 
 int64_t llmprof_perfetto_start(const perfetto_layout *l, size_t item) {
   if (item < l->first_range) return llmprof_values_get(l->ops->start, item);
-  if (item < l->first_call) return l->ranges->start[item - l->first_range];
+  if (item < l->first_call)
+    return llmprof_values_get(l->ranges->start, item - l->first_range);
   return llmprof_values_get(l->calls->start, item - l->first_call);
 }
 
@@ -20,7 +21,7 @@ int64_t llmprof_perfetto_end(const perfetto_layout *l, size_t item) {
   int64_t end = item < l->first_range
                     ? llmprof_end_at(l->ops->start, l->ops->duration, item)
                 : item < l->first_call
-                    ? l->ranges->end[item - l->first_range]
+                    ? llmprof_values_get(l->ranges->end, item - l->first_range)
                     : llmprof_end_at(l->calls->start, l->calls->duration,
                                      item - l->first_call);
   return end < start ? start : end;
@@ -28,9 +29,10 @@ int64_t llmprof_perfetto_end(const perfetto_layout *l, size_t item) {
 
 static uint32_t track_of(const perfetto_layout *l, size_t item) {
   if (item < l->first_range) return llmprof_id_at(l->ops->place, item);
-  uint32_t thread = item < l->first_call
-                        ? l->ranges->thread[item - l->first_range]
-                        : llmprof_id_at(l->calls->thread, item - l->first_call);
+  uint32_t thread =
+      item < l->first_call
+          ? llmprof_id_at(l->ranges->thread, item - l->first_range)
+          : llmprof_id_at(l->calls->thread, item - l->first_call);
   return (uint32_t)(l->places + (thread == LLMPROF_NONE ? l->threads : thread));
 }
 

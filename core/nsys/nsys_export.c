@@ -58,6 +58,5 @@ bool llmprof_nsys_open_table(const nsys_export *export,
     llmprof_builder_recorded(builder, table->recorded_as);
   if (table->fact != LLMPROF_FACTS && llmprof_scan_has(*scan, table->known_by))
     llmprof_builder_knows(builder, table->fact);
-  llmprof_builder_expect(builder, llmprof_scan_hint(*scan));
   return true;
 }

@@ -16,11 +16,12 @@ static bool write_events(nsys_writer *w, const llmprof_cpu_samples *samples) {
   bool ok =
       nsys_sheet_open(&sheet, w, "COMPOSITE_EVENTS", columns, COUNT(columns));
   for (size_t i = 0; ok && i < samples->count; i++) {
-    if (samples->time[i] == LLMPROF_ABSENT) continue;
+    int64_t time = llmprof_values_get(samples->time, i);
+    if (time == LLMPROF_ABSENT) continue;
     nsys_put_integer(&sheet, (int64_t)i + 1);
-    nsys_put_integer(&sheet, samples->time[i]);
+    nsys_put_integer(&sheet, time);
     nsys_put_null(&sheet);
-    nsys_put_thread(&sheet, samples->thread[i]);
+    nsys_put_thread(&sheet, llmprof_id_at(samples->thread, i));
     nsys_put_null(&sheet);
     ok = nsys_sheet_end_row(&sheet);
   }
@@ -45,11 +46,12 @@ static bool put_stack(nsys_sheet *sheet, const llmprof_cpu_samples *samples,
                       uint32_t broken) {
   int64_t depth = 0;
   bool ok = true;
-  for (uint32_t at = samples->stack[sample]; ok && at != LLMPROF_NONE;
-       at = frames[at].parent)
+  for (uint32_t at = llmprof_id_at(samples->stack, sample);
+       ok && at != LLMPROF_NONE; at = frames[at].parent)
     ok = put_frame(sheet, sample, frames[at].function, frames[at].module,
                    depth++);
-  if (ok && samples->cut[sample] && broken != LLMPROF_NO_STRING)
+  if (ok && llmprof_values_get(samples->cut, sample) == 1 &&
+      broken != LLMPROF_NO_STRING)
     ok = put_frame(sheet, sample, broken, broken, depth);
   return ok;
 }
@@ -68,7 +70,7 @@ static bool write_stacks(nsys_writer *w, const llmprof_cpu_samples *samples) {
   bool ok = nsys_sheet_open(&sheet, w, "SAMPLING_CALLCHAINS", columns,
                             COUNT(columns));
   for (size_t i = 0; ok && i < samples->count; i++) {
-    if (samples->time[i] != LLMPROF_ABSENT)
+    if (llmprof_values_get(samples->time, i) != LLMPROF_ABSENT)
       ok = put_stack(&sheet, samples, i, frames, broken);
   }
   nsys_sheet_close(&sheet);

@@ -46,18 +46,19 @@ typedef struct range_source {
 } range_source;
 
 static uint32_t process_of(const range_source *from, size_t row) {
-  uint32_t thread = from->ranges->thread[row];
+  uint32_t thread = llmprof_id_at(from->ranges->thread, row);
   return thread == LLMPROF_NONE ? LLMPROF_NONE : from->threads[thread].process;
 }
 
 static scope domain_of(const range_source *from, size_t row) {
-  return (scope){process_of(from, row), from->ranges->domain[row],
-                 LLMPROF_NO_STRING};
+  return (scope){process_of(from, row),
+                 llmprof_id_at(from->ranges->domain, row), LLMPROF_NO_STRING};
 }
 
 static scope category_of(const range_source *from, size_t row) {
-  return (scope){process_of(from, row), from->ranges->domain[row],
-                 from->ranges->category[row]};
+  return (scope){process_of(from, row),
+                 llmprof_id_at(from->ranges->domain, row),
+                 llmprof_id_at(from->ranges->category, row)};
 }
 
 /* 0: the default domain; absent: no category. */
@@ -87,15 +88,20 @@ static bool find_scopes(range_source *from, llmprof_error *err) {
   return true;
 }
 
+static int64_t last_of(const llmprof_ranges *r, size_t row) {
+  int64_t start = llmprof_values_get(r->start, row);
+  int64_t end = llmprof_values_get(r->end, row);
+  return llmprof_values_get(r->open, row) || end < start ? start : end;
+}
+
 static void look_through(range_source *from) {
   const llmprof_ranges *r = from->ranges;
   from->last = LLMPROF_ABSENT;
   for (size_t row = 0; row < r->count; row++) {
-    int64_t last = r->open[row] || r->end[row] < r->start[row] ? r->start[row]
-                                                               : r->end[row];
+    int64_t last = last_of(r, row);
     if (last > from->last) from->last = last;
-    from->blobs |= r->communicator[row] != LLMPROF_ABSENT ||
-                   r->message[row] != LLMPROF_ABSENT;
+    from->blobs |= llmprof_values_get(r->communicator, row) != LLMPROF_ABSENT ||
+                   llmprof_values_get(r->message, row) != LLMPROF_ABSENT;
   }
 }
 
@@ -191,31 +197,34 @@ static bool write_schemas(nsys_writer *w) {
 /* A range left open has no end, as long as a reader gives it the same. */
 static int64_t end_of(const range_source *from, size_t row) {
   const llmprof_ranges *r = from->ranges;
-  return r->open[row] && r->end[row] == from->last ? LLMPROF_ABSENT
-                                                   : r->end[row];
+  int64_t end = llmprof_values_get(r->end, row);
+  return llmprof_values_get(r->open, row) && end == from->last ? LLMPROF_ABSENT
+                                                               : end;
 }
 
 static bool put_range(nsys_sheet *sheet, const range_source *from, size_t row) {
   const llmprof_ranges *r = from->ranges;
   scope domain = domain_of(from, row), category = category_of(from, row);
-  nsys_put_integer(sheet, r->start[row]);
+  nsys_put_integer(sheet, llmprof_values_get(r->start, row));
   nsys_put_integer(sheet, end_of(from, row));
-  nsys_put_integer(sheet, r->style[row] == LLMPROF_START_END ? EVENT_START_END
-                                                             : EVENT_PUSH_POP);
+  nsys_put_integer(sheet, llmprof_values_get(r->style, row) == LLMPROF_START_END
+                              ? EVENT_START_END
+                              : EVENT_PUSH_POP);
   nsys_put_null(sheet);
   nsys_put_integer(sheet, category_number(from, &category));
   nsys_put_null(sheet);
-  nsys_put_text(sheet, r->text[row]);
-  nsys_put_thread(sheet, r->thread[row]);
-  nsys_put_thread(sheet, r->end_thread[row]);
+  nsys_put_text(sheet, llmprof_id_at(r->text, row));
+  nsys_put_thread(sheet, llmprof_id_at(r->thread, row));
+  nsys_put_thread(sheet, llmprof_id_at(r->end_thread, row));
   nsys_put_null(sheet);
   nsys_put_integer(sheet, domain_number(from, &domain));
-  nsys_put_real(sheet, r->payload_float[row]);
+  nsys_put_real(sheet, llmprof_real_of(r->payload_float, row));
   put_nulls(sheet, 5);
-  put_blob(sheet, r->communicator[row], r->message[row]);
+  put_blob(sheet, llmprof_values_get(r->communicator, row),
+           llmprof_values_get(r->message, row));
   if (from->payloads) {
     nsys_put_null(sheet);
-    nsys_put_integer(sheet, r->payload[row]);
+    nsys_put_integer(sheet, llmprof_values_get(r->payload, row));
   }
   return nsys_sheet_end_row(sheet);
 }

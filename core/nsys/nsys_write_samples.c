@@ -21,10 +21,10 @@ static int64_t parts_of(double percent) {
 
 static bool put_sample(nsys_sheet *sheet, const llmprof_samples *samples,
                        size_t row) {
-  nsys_put_integer(sheet, samples->end[row]);
-  put_type(sheet, samples->device[row]);
+  nsys_put_integer(sheet, llmprof_values_get(samples->end, row));
+  put_type(sheet, llmprof_id_at(samples->device, row));
   for (int i = 0; i < LLMPROF_SAMPLED; i++)
-    nsys_put_integer(sheet, parts_of(samples->values[i][row]));
+    nsys_put_integer(sheet, parts_of(llmprof_real_of(samples->values[i], row)));
   return nsys_sheet_end_row(sheet);
 }
 
@@ -32,15 +32,18 @@ static bool put_sample(nsys_sheet *sheet, const llmprof_samples *samples,
  * is none, by one without values. */
 static bool put_beginning(nsys_sheet *sheet, const llmprof_samples *samples,
                           size_t row) {
-  nsys_put_integer(sheet, samples->start[row]);
-  put_type(sheet, samples->device[row]);
+  nsys_put_integer(sheet, llmprof_values_get(samples->start, row));
+  put_type(sheet, llmprof_id_at(samples->device, row));
   for (int i = 0; i < LLMPROF_SAMPLED; i++) nsys_put_null(sheet);
   return nsys_sheet_end_row(sheet);
 }
 
 static bool follows(const llmprof_samples *samples, size_t row) {
-  return row && samples->device[row - 1] == samples->device[row] &&
-         samples->end[row - 1] == samples->start[row];
+  return row &&
+         llmprof_values_get(samples->device, row - 1) ==
+             llmprof_values_get(samples->device, row) &&
+         llmprof_values_get(samples->end, row - 1) ==
+             llmprof_values_get(samples->start, row);
 }
 
 static bool write_values(nsys_writer *w, const llmprof_samples *samples) {
@@ -87,8 +90,9 @@ static bool write_names(nsys_writer *w, const llmprof_samples *samples) {
   bool ok = nsys_sheet_open(&sheet, w, "TARGET_INFO_GPU_METRICS", columns,
                             COUNT(columns));
   for (size_t i = 0; ok && i < samples->count; i++) {
-    bool *is_named = &named[samples->device[i] & NSYS_METRICS_GPU_MASK];
-    if (!*is_named) ok = put_names(&sheet, samples->device[i]);
+    uint32_t device = llmprof_id_at(samples->device, i);
+    bool *is_named = &named[device & NSYS_METRICS_GPU_MASK];
+    if (!*is_named) ok = put_names(&sheet, device);
     *is_named = true;
   }
   nsys_sheet_close(&sheet);

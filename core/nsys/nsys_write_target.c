@@ -180,7 +180,8 @@ static bool write_span(nsys_writer *w) {
   widen_columns(&first, &last, ops->start, ops->duration, ops->count);
   widen_columns(&first, &last, calls->start, calls->duration, calls->count);
   for (size_t i = 0; i < ranges->count; i++)
-    widen(&first, &last, ranges->start[i], ranges->end[i]);
+    widen(&first, &last, llmprof_values_get(ranges->start, i),
+          llmprof_values_get(ranges->end, i));
   if (last < first || __builtin_sub_overflow(last, first, &span)) return true;
   nsys_sheet sheet;
   bool ok =

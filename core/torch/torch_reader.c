@@ -431,7 +431,6 @@ static bool add_op(torch_trace *t, const torch_op *op, llmprof_error *err) {
 
 static bool load_ops(torch_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->op_count);
   for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++)
     for (size_t i = 0; ok && i < t->op_count; i++)
       if (t->ops[i].kind == kind) ok = add_op(t, &t->ops[i], err);
@@ -440,7 +439,6 @@ static bool load_ops(torch_trace *t, llmprof_error *err) {
 
 static bool load_calls(const torch_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->call_count);
   for (size_t i = 0; ok && i < t->call_count; i++)
     ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
   return ok;
@@ -448,7 +446,6 @@ static bool load_calls(const torch_trace *t, llmprof_error *err) {
 
 static bool load_ranges(const torch_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->range_count);
   for (size_t i = 0; ok && i < t->range_count; i++)
     ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
   return ok;

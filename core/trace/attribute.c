@@ -85,14 +85,14 @@ static void reverse(uint32_t *rows, size_t count) {
 
 /* By start; of two that start together, the one that ends later is outside,
  * and of two alike the one that was recorded first. */
-static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
-  if (!llmprof_sort_rows_i64(rows, count, r->start)) return false;
+static bool sort_ranges(const llmprof_sweep *s, uint32_t *rows, size_t count) {
+  if (!llmprof_sort_rows_i64(rows, count, s->start)) return false;
   for (size_t i = 0; i < count;) {
     size_t j = i + 1;
-    while (j < count && r->start[rows[j]] == r->start[rows[i]]) j++;
+    while (j < count && s->start[rows[j]] == s->start[rows[i]]) j++;
     if (j - i > 1) { /* reversed twice, rows alike keep their order */
       reverse(rows + i, j - i);
-      if (!llmprof_sort_rows_i64(rows + i, j - i, r->end)) return false;
+      if (!llmprof_sort_rows_i64(rows + i, j - i, s->end)) return false;
       reverse(rows + i, j - i);
     }
     i = j;
@@ -104,11 +104,14 @@ static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
 static void range_threads(const llmprof_sweep *s, size_t first, size_t count,
                           uint32_t *keys) {
   const llmprof_ranges *r = &s->trace->ranges;
-  for (size_t i = 0, row = first; i < count; i++, row++)
+  int64_t thread[LLMPROF_BLOCK], end_thread[LLMPROF_BLOCK];
+  llmprof_values_read(r->thread, first, count, thread);
+  llmprof_values_read(r->end_thread, first, count, end_thread);
+  for (size_t i = 0; i < count; i++)
     keys[i] =
-        r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT
+        end_thread[i] != LLMPROF_ABSENT || s->start[first + i] == LLMPROF_ABSENT
             ? LLMPROF_NONE
-            : r->thread[row];
+            : llmprof_u32(thread[i]);
 }
 
 /* Of calls that launched: who made them. A start alone encloses nothing. */
@@ -129,7 +132,7 @@ static bool sweep_buckets(llmprof_sweep *s, const buckets *ranges,
     uint32_t *rows = ranges->rows + ranges->start[t];
     size_t count = ranges->start[t + 1] - ranges->start[t];
     llmprof_queue q;
-    if (!sort_ranges(&s->trace->ranges, rows, count) ||
+    if (!sort_ranges(s, rows, count) ||
         !llmprof_queue_up(s->trace, &q, calls->rows + calls->start[t],
                           calls->start[t + 1] - calls->start[t]) ||
         !llmprof_sweep_thread(s, rows, count, &q))
@@ -162,31 +165,89 @@ static void mark_launched(llmprof_sweep *s) {
   }
 }
 
-static void hand_on_links(const llmprof_sweep *s) {
+/* ---- what was found, as columns ---- */
+
+static bool put_links_of_ops(const llmprof_sweep *s) {
   const llmprof_attribution *a = &s->trace->attribution;
-  size_t ops = s->trace->ops.count;
-  int64_t call[LLMPROF_BLOCK];
-  for (size_t op = 0; op < ops; op += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(op, ops);
-    llmprof_values_read(a->call, op, count, call);
-    for (size_t i = 0; i < count; i++)
-      a->link[op + i] =
-          call[i] == LLMPROF_ABSENT ? LLMPROF_NONE : s->link_of_call[call[i]];
+  llmprof_cursor call;
+  llmprof_cursor_open(&call, a->call);
+  bool ok = true;
+  for (size_t op = 0; ok && op < s->trace->ops.count; op++) {
+    int64_t by = llmprof_cursor_at(&call, op);
+    ok = llmprof_values_append(
+        a->link, by == LLMPROF_ABSENT ? LLMPROF_ABSENT
+                                      : llmprof_widen(s->link_of_call[by]));
   }
+  return ok;
+}
+
+static bool put_links(const llmprof_found *found, llmprof_attribution *a) {
+  a->link_count = found->link_count;
+  bool ok = true;
+  for (size_t l = 0; ok && l < found->link_count; l++)
+    ok = llmprof_values_append(a->range, found->links[l].range) &&
+         llmprof_values_append(a->outer, llmprof_widen(found->links[l].outer));
+  return ok;
+}
+
+/* Its duration without the ranges in it. */
+static int64_t self_of(const llmprof_sweep *s, size_t range) {
+  if (s->found->level[range] == LLMPROF_NONE) return LLMPROF_ABSENT;
+  uint64_t length = (uint64_t)s->end[range] - (uint64_t)s->start[range];
+  uint64_t self = length - s->found->inner[range];
+  return self > INT64_MAX ? INT64_MAX : (int64_t)self;
+}
+
+static bool put_ranges(const llmprof_sweep *s, llmprof_attribution *a) {
+  const llmprof_found *found = s->found;
+  bool ok = true;
+  for (size_t r = 0; ok && r < s->trace->ranges.count; r++)
+    ok = llmprof_values_append(a->parent, llmprof_widen(found->parent[r])) &&
+         llmprof_values_append(a->level, llmprof_widen(found->level[r])) &&
+         llmprof_values_append(a->self, self_of(s, r));
+  return ok;
+}
+
+static bool sweep(llmprof_sweep *s, llmprof_attribution *a) {
+  for (size_t r = 0; r < s->trace->ranges.count; r++) {
+    s->found->parent[r] = s->found->level[r] = LLMPROF_NONE;
+    s->found->inner[r] = 0;
+  }
+  mark_launched(s);
+  return sweep_threads(s) && put_links_of_ops(s) && put_links(s->found, a) &&
+         put_ranges(s, a);
 }
 
 /* By call, and from there by operation. */
 static bool find_links(llmprof_trace *trace, llmprof_error *err) {
-  size_t calls = trace->calls.count;
+  size_t calls = trace->calls.count, ranges = trace->ranges.count;
+  int64_t *start = llmprof_values_all(trace->ranges.start);
+  int64_t *end = llmprof_values_all(trace->ranges.end);
+  llmprof_found found = {
+      .parent = llmprof_alloc(ranges, sizeof *found.parent),
+      .level = llmprof_alloc(ranges, sizeof *found.level),
+      .inner = llmprof_alloc(ranges, sizeof *found.inner),
+  };
   llmprof_sweep s = {
-      .trace = trace, .most_links = most_links(trace), .err = err};
-  s.filled = llmprof_alloc(trace->ranges.count, sizeof *s.filled);
-  s.launched = llmprof_zalloc(calls, sizeof *s.launched);
-  s.link_of_call = llmprof_alloc(calls, sizeof *s.link_of_call);
-  bool ok = s.filled && s.launched && s.link_of_call;
-  if (ok) mark_launched(&s);
-  ok = ok && sweep_threads(&s);
-  if (ok) hand_on_links(&s);
+      .trace = trace,
+      .start = start,
+      .end = end,
+      .found = &found,
+      .most_links = most_links(trace),
+      .filled = llmprof_alloc(ranges, sizeof *s.filled),
+      .launched = llmprof_zalloc(calls, sizeof *s.launched),
+      .link_of_call = llmprof_alloc(calls, sizeof *s.link_of_call),
+      .err = err,
+  };
+  bool ok = start && end && found.parent && found.level && found.inner &&
+            s.filled && s.launched && s.link_of_call &&
+            sweep(&s, &trace->attribution);
+  llmprof_free(start);
+  llmprof_free(end);
+  llmprof_free(found.links);
+  llmprof_free(found.parent);
+  llmprof_free(found.level);
+  llmprof_free(found.inner);
   llmprof_free(s.launched);
   llmprof_free(s.link_of_call);
   llmprof_free(s.open);
@@ -194,44 +255,6 @@ static bool find_links(llmprof_trace *trace, llmprof_error *err) {
   return ok;
 }
 
-static bool attribute(llmprof_trace *trace, llmprof_error *err) {
-  llmprof_attribution *a = &trace->attribution;
-  size_t ranges = trace->ranges.count;
-  a->link = llmprof_alloc(trace->ops.count, sizeof *a->link);
-  a->parent = llmprof_alloc(ranges, sizeof *a->parent);
-  a->level = llmprof_alloc(ranges, sizeof *a->level);
-  a->inner = llmprof_alloc(ranges, sizeof *a->inner);
-  if (!a->link || !a->parent || !a->level || !a->inner) return false;
-  for (size_t r = 0; r < ranges; r++) {
-    a->parent[r] = a->level[r] = LLMPROF_NONE;
-    a->inner[r] = 0;
-  }
-  return llmprof_columns_begin(trace, LLMPROF_PIECE_ATTRIBUTION) &&
-         llmprof_launch_join(trace) &&
-         llmprof_columns_end(trace, LLMPROF_PIECE_ATTRIBUTION) &&
-         find_links(trace, err);
-}
-
-const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
-                                                     llmprof_error *err) {
-  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
-      !llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) ||
-      !llmprof_trace_ranges(trace, err))
-    return NULL;
-  if (trace->attributed) return &trace->attribution;
-  llmprof_error why = {0};
-  trace->attributed = llmprof_snapshot_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
-                      attribute(trace, &why);
-  if (trace->attributed) return &trace->attribution;
-  llmprof_attribution_free(trace);
-  if (why.code && err) *err = why;
-  if (!why.code) llmprof_fail_nomem(err);
-  return NULL;
-}
-
-bool llmprof_trace_load_links(llmprof_trace *trace, llmprof_error *err) {
-  if (!trace->attributed && trace->snapshot.pieces[LLMPROF_PIECE_ATTRIBUTION] &&
-      llmprof_trace_ranges(trace, err))
-    trace->attributed = llmprof_snapshot_take(trace, LLMPROF_PIECE_ATTRIBUTION);
-  return trace->attributed || llmprof_trace_attribution(trace, err);
+bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err) {
+  return llmprof_launch_join(trace) && find_links(trace, err);
 }

@@ -33,7 +33,7 @@ static bool add_link(llmprof_sweep *s, uint32_t range, uint32_t outer,
 
 /* Forget ranges that ended before `now`. In a nested list those are on top. */
 static void close_ended(llmprof_sweep *s, int64_t now) {
-  const int64_t *end = s->trace->ranges.end;
+  const int64_t *end = s->end;
   if (s->min_end >= now) return;
   size_t kept = 0;
   int64_t min_end = INT64_MAX;
@@ -51,7 +51,7 @@ static void close_ended(llmprof_sweep *s, int64_t now) {
 
 /* As close_ended, at the cost of what is closed only. */
 static void pop_ended(llmprof_sweep *s, int64_t now) {
-  const int64_t *end = s->trace->ranges.end;
+  const int64_t *end = s->end;
   if (!s->nested) {
     close_ended(s, now);
     return;
@@ -65,18 +65,17 @@ static void pop_ended(llmprof_sweep *s, int64_t now) {
 }
 
 /* Of a range that ends after it starts; without overflow. */
-static uint64_t length_of(const llmprof_ranges *r, uint32_t range) {
-  return (uint64_t)r->end[range] - (uint64_t)r->start[range];
+static uint64_t length_of(const llmprof_sweep *s, uint32_t range) {
+  return (uint64_t)s->end[range] - (uint64_t)s->start[range];
 }
 
 /* The tightest open range around `range`: the shortest that reaches as far. */
 static uint32_t find_parent(const llmprof_sweep *s, uint32_t range) {
-  const llmprof_ranges *r = &s->trace->ranges;
   uint32_t best = LLMPROF_NONE;
   for (size_t i = s->open_count; i-- > 0;) {
     uint32_t candidate = s->open[i].range;
-    if (r->end[candidate] < r->end[range]) continue;
-    if (best == LLMPROF_NONE || length_of(r, candidate) < length_of(r, best))
+    if (s->end[candidate] < s->end[range]) continue;
+    if (best == LLMPROF_NONE || length_of(s, candidate) < length_of(s, best))
       best = candidate;
     if (s->nested) break; /* all others are longer */
   }
@@ -86,38 +85,36 @@ static uint32_t find_parent(const llmprof_sweep *s, uint32_t range) {
 /* The part of the parent that is in `range` and not in one before it. Ranges
  * come by start. */
 static void fill_parent(llmprof_sweep *s, uint32_t range, uint32_t parent) {
-  const llmprof_ranges *r = &s->trace->ranges;
-  int64_t from = r->start[range], end = r->end[range];
+  int64_t from = s->start[range], end = s->end[range];
   if (s->filled[parent] > from) from = s->filled[parent];
   if (end <= from) return;
-  s->trace->attribution.inner[parent] += (uint64_t)end - (uint64_t)from;
+  s->found->inner[parent] += (uint64_t)end - (uint64_t)from;
   s->filled[parent] = end;
 }
 
 /* What is around it, while what is open is what was before it. */
 static void place_range(llmprof_sweep *s, uint32_t range) {
-  llmprof_attribution *a = &s->trace->attribution;
+  llmprof_found *a = s->found;
   uint32_t parent = find_parent(s, range);
   a->parent[range] = parent;
   a->level[range] = parent == LLMPROF_NONE ? 0 : a->level[parent] + 1;
-  s->filled[range] = s->trace->ranges.start[range];
+  s->filled[range] = s->start[range];
   if (parent != LLMPROF_NONE) fill_parent(s, range, parent);
 }
 
 static bool open_one(llmprof_sweep *s, uint32_t range, bool place) {
-  const llmprof_ranges *r = &s->trace->ranges;
   if (!goes_on(s, s->nested ? 1 : s->open_count)) return false;
-  pop_ended(s, r->start[range]);
+  pop_ended(s, s->start[range]);
   if (place) place_range(s, range);
   if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
     return false;
   if (s->open_count) {
     uint32_t top = s->open[s->open_count - 1].range;
-    if (r->end[range] > r->end[top]) s->nested = false;
+    if (s->end[range] > s->end[top]) s->nested = false;
   }
   s->open[s->open_count++] =
       (llmprof_open_range){range, LLMPROF_NONE, LLMPROF_NONE};
-  if (r->end[range] < s->min_end) s->min_end = r->end[range];
+  if (s->end[range] < s->min_end) s->min_end = s->end[range];
   s->changed = true;
   return true;
 }
@@ -127,7 +124,7 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
   uint32_t outer = LLMPROF_NONE;
   for (size_t i = 0; i < s->open_count; i++) {
     llmprof_open_range *o = &s->open[i];
-    if (s->trace->ranges.end[o->range] < end) continue;
+    if (s->end[o->range] < end) continue;
     if (o->link == LLMPROF_NONE || o->outer != outer) {
       if (!add_link(s, o->range, outer, &o->link)) return false;
       o->outer = outer;
@@ -224,8 +221,7 @@ typedef struct parts {
 
 /* Has the next range started by then? */
 static inline bool is_due(const llmprof_sweep *s, int64_t time) {
-  return s->next < s->range_count &&
-         s->trace->ranges.start[s->ranges[s->next]] <= time;
+  return s->next < s->range_count && s->start[s->ranges[s->next]] <= time;
 }
 
 static bool open_until(llmprof_sweep *s, int64_t time, bool place) {
@@ -315,7 +311,7 @@ static bool renumber_part(void *user, size_t worker, size_t number,
                           llmprof_error *err) {
   const parts *p = user;
   const part *of = &p->parts[number];
-  llmprof_link *links = p->sweep->trace->attribution.links + of->before;
+  llmprof_link *links = p->sweep->found->links + of->before;
   uint32_t before = (uint32_t)of->before;
   (void)worker, (void)err;
   for (size_t i = 0; i < of->link_count; i++) {
@@ -334,7 +330,7 @@ static bool renumber_part(void *user, size_t worker, size_t number,
 
 static bool join_links(parts *p) {
   const llmprof_sweep *s = p->sweep;
-  llmprof_attribution *a = &s->trace->attribution;
+  llmprof_found *a = s->found;
   size_t count = a->link_count;
   for (size_t i = 0; i < p->count; i++) {
     p->parts[i].before = count;

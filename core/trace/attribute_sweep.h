@@ -14,9 +14,25 @@ typedef struct llmprof_open_range {
   uint32_t link, outer; /* links[link].outer == outer, for reuse */
 } llmprof_open_range;
 
+/* A range around calls, and the next one around these: a link before it, or
+ * LLMPROF_NONE. */
+typedef struct llmprof_link {
+  uint32_t range, outer;
+} llmprof_link;
+
+/* What is found. */
+typedef struct llmprof_found {
+  llmprof_link *links;
+  size_t link_count;
+  uint32_t *parent, *level; /* by range, or LLMPROF_NONE */
+  uint64_t *inner; /* by range: ns of it in ranges whose parent it is */
+} llmprof_found;
+
 /* What threads have in common, and then what is so of one of them. */
 typedef struct llmprof_sweep {
-  llmprof_trace *trace;
+  const llmprof_trace *trace;
+  const int64_t *start, *end; /* of ranges */
+  llmprof_found *found;
   uint8_t *launched;        /* by call: 1 if it launched an operation */
   uint32_t *link_of_call;   /* for those, the chain or LLMPROF_NONE */
   const uint32_t *ranges;   /* of a thread, by start */

@@ -144,8 +144,9 @@ bool llmprof_launch_join(llmprof_trace *trace) {
   llmprof_cursor_open(&j.call_id, trace->calls.correlation);
   bool ordered = calls_ascend(&j);
   if (ordered) j.count = trace->calls.count;
-  bool ok =
-      (ordered || sort_calls(&j)) && join_all(&j, trace->attribution.call);
+  bool ok = (ordered || sort_calls(&j)) &&
+            join_all(&j, trace->attribution.call) &&
+            llmprof_values_end(trace->attribution.call);
   llmprof_free(j.keys);
   llmprof_free(j.rows);
   return ok;

@@ -26,13 +26,14 @@ static bool is_first(uint8_t *counted, int64_t call) {
 
 static void measure_block(const llmprof_trace *trace, size_t first,
                           size_t count, extent *links, uint8_t *counted) {
-  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], call[LLMPROF_BLOCK];
-  const uint32_t *link = trace->attribution.link + first;
+  int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK], call[LLMPROF_BLOCK],
+      link[LLMPROF_BLOCK];
   llmprof_values_read(trace->ops.start, first, count, start);
   llmprof_values_read(trace->ops.duration, first, count, duration);
   llmprof_values_read(trace->attribution.call, first, count, call);
+  llmprof_values_read(trace->attribution.link, first, count, link);
   for (size_t i = 0; i < count; i++) {
-    if (link[i] == LLMPROF_NONE) continue;
+    if (link[i] == LLMPROF_ABSENT) continue;
     extent one = {start[i], llmprof_end_of(start[i], duration[i]),
                   is_first(counted, call[i])};
     extend(&links[link[i]], &one);
@@ -52,49 +53,47 @@ static void add_up(const llmprof_attribution *a, extent *links,
                    extent *ranges) {
   for (size_t l = a->link_count; l-- > 0;) {
     if (!links[l].calls) continue;
-    extend(&ranges[a->links[l].range], &links[l]);
-    if (a->links[l].outer != LLMPROF_NONE)
-      extend(&links[a->links[l].outer], &links[l]);
+    int64_t outer = llmprof_values_get(a->outer, l);
+    extend(&ranges[llmprof_values_get(a->range, l)], &links[l]);
+    if (outer != LLMPROF_ABSENT) extend(&links[outer], &links[l]);
   }
 }
 
-/* By field: what lies between them stays 0, also where it is put away. */
-static void fill(llmprof_projection *made, uint32_t range, const extent *e) {
-  made->range = range;
-  made->start = e->start;
-  made->end = e->end;
-  made->operations = e->calls;
+/* By range: how many that launched any have it as their parent. */
+static void count_children(const llmprof_trace *trace, const extent *ranges,
+                           uint32_t *children) {
+  llmprof_cursor parent;
+  llmprof_cursor_open(&parent, trace->attribution.parent);
+  for (size_t r = 0; r < trace->ranges.count; r++) {
+    if (!ranges[r].calls) continue;
+    int64_t of = llmprof_cursor_at(&parent, r);
+    if (of != LLMPROF_ABSENT) children[of]++;
+  }
+}
+
+static bool put(llmprof_projections *p, size_t range, const extent *e,
+                uint32_t children) {
+  p->count++;
+  return llmprof_values_append(p->range, (int64_t)range) &&
+         llmprof_values_append(p->start, e->start) &&
+         llmprof_values_append(p->end, e->end) &&
+         llmprof_values_append(p->operations, e->calls) &&
+         llmprof_values_append(p->children, children);
 }
 
 static bool collect(llmprof_trace *trace, const extent *ranges) {
-  size_t count = 0, range_count = trace->ranges.count;
-  uint32_t *row_of = llmprof_alloc(range_count, sizeof *row_of);
-  for (size_t r = 0; r < range_count; r++) count += ranges[r].calls > 0;
-  llmprof_projection *made = llmprof_zalloc(count, sizeof *made);
-  if (!made || !row_of) {
-    llmprof_free(made);
-    llmprof_free(row_of);
-    return false;
-  }
-  size_t used = 0;
-  for (size_t r = 0; r < range_count; r++) {
-    row_of[r] = LLMPROF_NONE;
-    if (!ranges[r].calls) continue;
-    row_of[r] = (uint32_t)used;
-    fill(&made[used++], (uint32_t)r, &ranges[r]);
-  }
-  for (size_t p = 0; p < count; p++) {
-    uint32_t parent = trace->attribution.parent[made[p].range];
-    if (parent != LLMPROF_NONE && row_of[parent] != LLMPROF_NONE)
-      made[row_of[parent]].children++;
-  }
-  llmprof_free(row_of);
-  trace->projections = made;
-  trace->projection_count = count;
-  return true;
+  size_t count = trace->ranges.count;
+  uint32_t *children = llmprof_zalloc(count, sizeof *children);
+  bool ok = children != NULL;
+  if (ok) count_children(trace, ranges, children);
+  for (size_t r = 0; ok && r < count; r++)
+    if (ranges[r].calls)
+      ok = put(&trace->projections, r, &ranges[r], children[r]);
+  llmprof_free(children);
+  return ok;
 }
 
-static bool project(llmprof_trace *trace) {
+bool llmprof_project(llmprof_trace *trace) {
   const llmprof_attribution *a = &trace->attribution;
   extent *links = llmprof_alloc(a->link_count, sizeof *links);
   extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
@@ -111,18 +110,4 @@ static bool project(llmprof_trace *trace) {
   llmprof_free(ranges);
   llmprof_free(counted);
   return ok;
-}
-
-const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
-                                                    size_t *count,
-                                                    llmprof_error *err) {
-  if (!trace->projected) {
-    if (!llmprof_trace_attribution(trace, err)) return NULL;
-    trace->projected =
-        llmprof_snapshot_take(trace, LLMPROF_PIECE_PROJECTIONS) ||
-        project(trace);
-    if (!trace->projected) return llmprof_fail_nomem(err), NULL;
-  }
-  *count = trace->projection_count;
-  return trace->projections;
 }

@@ -44,7 +44,7 @@ static bool open_step(steps *s, const step_key *key, uint32_t *row) {
 /* What of operations is looked at, one after the other. */
 typedef struct operations {
   const llmprof_trace *trace;
-  llmprof_cursor start, duration, place, call;
+  llmprof_cursor start, duration, place, call, link;
 } operations;
 
 static void open_operations(operations *o, const llmprof_trace *trace) {
@@ -53,6 +53,7 @@ static void open_operations(operations *o, const llmprof_trace *trace) {
   llmprof_cursor_open(&o->duration, trace->ops.duration);
   llmprof_cursor_open(&o->place, trace->ops.place);
   llmprof_cursor_open(&o->call, trace->attribution.call);
+  llmprof_cursor_open(&o->link, trace->attribution.link);
 }
 
 static void extend(step *s, operations *o, size_t op) {
@@ -76,13 +77,12 @@ static bool is_key(const step_key *a, const step_key *b) {
 /* of_link: by link, the wanted range around a call. Operations come a step at a
  * time for the most part: only the first of each is looked for. */
 static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
-  const llmprof_attribution *a = &trace->attribution;
   uint32_t row = 0;
   operations o;
   open_operations(&o, trace);
   for (size_t op = 0; op < trace->ops.count; op++) {
-    uint32_t link = a->link[op];
-    if (link == LLMPROF_NONE || of_link[link] == LLMPROF_NONE ||
+    int64_t link = llmprof_cursor_at(&o.link, op);
+    if (link == LLMPROF_ABSENT || of_link[link] == LLMPROF_NONE ||
         llmprof_cursor_at(&o.duration, op) == LLMPROF_ABSENT)
       continue;
     const llmprof_place *place = llmprof_intern_get(
@@ -207,15 +207,15 @@ static int64_t step_range(const llmprof_trace *t, const step *s) {
 }
 
 static int64_t step_tag(const llmprof_trace *t, const step *s) {
-  return llmprof_widen(t->ranges.tag[s->key.range]);
+  return llmprof_values_get(t->ranges.tag, s->key.range);
 }
 
 static int64_t step_pid(const llmprof_trace *t, const step *s) {
-  return llmprof_thread_pid(t, t->ranges.thread[s->key.range]);
+  return llmprof_thread_pid(t, llmprof_id_at(t->ranges.thread, s->key.range));
 }
 
 static int64_t step_tid(const llmprof_trace *t, const step *s) {
-  return llmprof_thread_tid(t, t->ranges.thread[s->key.range]);
+  return llmprof_thread_tid(t, llmprof_id_at(t->ranges.thread, s->key.range));
 }
 
 static int64_t step_device(const llmprof_trace *t, const step *s) {
@@ -224,11 +224,11 @@ static int64_t step_device(const llmprof_trace *t, const step *s) {
 }
 
 static int64_t step_host_start(const llmprof_trace *t, const step *s) {
-  return t->ranges.start[s->key.range];
+  return llmprof_values_get(t->ranges.start, s->key.range);
 }
 
 static int64_t step_host_end(const llmprof_trace *t, const step *s) {
-  return t->ranges.end[s->key.range];
+  return llmprof_values_get(t->ranges.end, s->key.range);
 }
 
 static int64_t step_host(const llmprof_trace *t, const step *s) {

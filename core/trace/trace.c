@@ -1,8 +1,120 @@
-/* What a trace says about itself. */
+/* A trace: made and ended here; and what it says about itself. */
 #include "llmprof/trace.h"
 
+#include "base/alloc.h"
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
+
+/* Frames hold on to them: what is known is forgotten, not freed. */
+static void forget_facts(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->facts_count; i++)
+    *trace->facts[i].facts = (llmprof_cell_facts){0};
+}
+
+void llmprof_builder_forget_shapes(llmprof_builder *b) {
+  llmprof_free(b->latest_shape);
+  b->latest_shape = NULL;
+  b->latest_count = 0;
+}
+
+void llmprof_builder_forget_ranges(llmprof_builder *b) {
+  llmprof_free(b->late);
+  b->late = NULL;
+  b->late_cap = 0;
+}
+
+void llmprof_builder_forget_cpu_samples(llmprof_builder *b) {
+  llmprof_free(b->cpu_samples);
+  b->cpu_samples = NULL;
+  b->cpu_sample_cap = 0;
+}
+
+/* Details come with operations, and so go. */
+void llmprof_trace_clear(llmprof_trace *trace, int piece) {
+  llmprof_builder *b = trace->builder;
+  forget_facts(trace);
+  llmprof_columns_free(trace, piece);
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    if (llmprof_part_of(table) == piece) trace->timeless[table] = 0;
+  if (piece == LLMPROF_PART_OPS) {
+    trace->ops = (llmprof_ops){0};
+    b->kind = LLMPROF_KERNEL;
+    if (!trace->loaded[LLMPROF_PART_DETAILS])
+      llmprof_trace_clear(trace, LLMPROF_PART_DETAILS);
+  } else if (piece == LLMPROF_PART_DETAILS) {
+    llmprof_builder_forget_shapes(b);
+  } else if (piece == LLMPROF_PART_RANGES) {
+    b->last_time = LLMPROF_ABSENT;
+  } else if (piece == LLMPROF_PART_CPU_SAMPLES) {
+    llmprof_intern_free(&trace->stack_frames);
+  }
+}
+
+llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
+  if (!trace) return llmprof_fail_nomem(err), NULL;
+  trace->epoch = LLMPROF_ABSENT;
+  llmprof_intern_init(&trace->process_ids, sizeof(int64_t));
+  llmprof_intern_init(&trace->thread_ids, sizeof(int64_t));
+  llmprof_intern_init(&trace->places, sizeof(llmprof_place));
+  llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
+  llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
+  trace->path = llmprof_strdup(path);
+  trace->strings = llmprof_strings_new();
+  trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
+  if (!trace->path || !trace->strings || !trace->builder) {
+    llmprof_trace_close(trace);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  *trace->builder =
+      (llmprof_builder){.trace = trace, .last_time = LLMPROF_ABSENT};
+  return trace;
+}
+
+llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_new_bare(path, err);
+  if (!trace) return NULL;
+  bool ok = llmprof_words_add(&trace->words, trace->strings);
+  for (int part = 0; ok && part < LLMPROF_PARTS; part++)
+    ok = llmprof_columns_begin(trace, part);
+  if (ok) return trace;
+  llmprof_trace_close(trace);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+/* The reader may own what strings and columns lie in: it is closed last. */
+void llmprof_trace_close(llmprof_trace *trace) {
+  if (!trace) return;
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
+    llmprof_columns_free(trace, piece);
+  llmprof_strings_free(trace->strings);
+  llmprof_intern_free(&trace->process_ids);
+  llmprof_intern_free(&trace->thread_ids);
+  llmprof_intern_free(&trace->places);
+  llmprof_intern_free(&trace->shapes);
+  llmprof_intern_free(&trace->stack_frames);
+  for (size_t i = 0; i < trace->facts_count; i++)
+    llmprof_free(trace->facts[i].facts);
+  llmprof_free(trace->facts);
+  llmprof_free(trace->diagnostics);
+  llmprof_free(trace->schema);
+  llmprof_free(trace->product);
+  llmprof_free(trace->devices);
+  llmprof_free(trace->processes);
+  llmprof_free(trace->threads);
+  llmprof_free(trace->path);
+  if (trace->builder) {
+    llmprof_builder_forget_shapes(trace->builder);
+    llmprof_builder_forget_ranges(trace->builder);
+    llmprof_builder_forget_cpu_samples(trace->builder);
+  }
+  llmprof_free(trace->builder);
+  if (trace->reading && trace->reader->close)
+    trace->reader->close(trace->reader_state);
+  llmprof_free(trace);
+}
+
+/* ---- what it says ---- */
 
 const char *llmprof_trace_path(const llmprof_trace *trace) {
   return trace->path;

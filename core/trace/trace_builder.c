@@ -89,6 +89,10 @@ bool llmprof_builder_add_device(llmprof_builder *builder,
   return true;
 }
 
+void llmprof_builder_forget_devices(llmprof_builder *builder) {
+  builder->trace->device_count = 0;
+}
+
 bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row) {
   llmprof_trace *trace = builder->trace;
@@ -135,25 +139,11 @@ bool llmprof_builder_add_place(llmprof_builder *builder,
 
 #define MAX_ROWS ((size_t)UINT32_MAX - 1)
 
-void llmprof_builder_expect(llmprof_builder *builder, size_t rows) {
-  builder->expected = rows;
-}
-
 bool llmprof_builder_may_add(const llmprof_builder *builder, size_t count,
                              const char *what, llmprof_error *err) {
   return count < MAX_ROWS ||
          llmprof_fail(err, LLMPROF_LIMIT, "%s: more than %zu %s",
                       builder->trace->path, MAX_ROWS, what);
-}
-
-bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
-                          size_t cap, const char *what, size_t *grown,
-                          llmprof_error *err) {
-  size_t wanted = count + builder->expected;
-  if (wanted <= cap) wanted = cap + cap / 2 + 64;
-  if (wanted > MAX_ROWS) wanted = MAX_ROWS;
-  *grown = wanted;
-  return llmprof_builder_may_add(builder, count, what, err);
 }
 
 /* ---- GPU operations ---- */
@@ -260,8 +250,7 @@ static size_t kernel_rows(const llmprof_builder *builder) {
 
 bool llmprof_builder_wants_details(const llmprof_builder *builder) {
   const llmprof_trace *trace = builder->trace;
-  return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS] &&
-         !trace->snapshot.pieces[LLMPROF_PART_DETAILS];
+  return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS];
 }
 
 static bool make_latest(llmprof_builder *b) {
@@ -290,11 +279,10 @@ static bool find_shape(llmprof_builder *b, const llmprof_detail_row *detail,
 bool llmprof_builder_add_detail(llmprof_builder *b,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err) {
-  const llmprof_details *d = &b->trace->details;
+  llmprof_details *d = &b->trace->details;
   uint32_t shape;
-  if (!llmprof_builder_may_add(b, b->detail_count, "kernels", err))
-    return false;
-  b->detail_count++;
+  if (!llmprof_builder_may_add(b, d->count, "kernels", err)) return false;
+  d->count++;
   return (find_shape(b, detail, &shape) &&
           llmprof_values_append(d->shape, shape) &&
           llmprof_values_append(d->short_name,
@@ -324,8 +312,9 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
 }
 
 static bool end_details(llmprof_builder *b, llmprof_error *err) {
-  if (!b->detail_count) return add_no_details(b, err);
-  return b->detail_count == kernel_rows(b) ||
+  size_t count = b->trace->details.count;
+  if (!count) return add_no_details(b, err);
+  return count == kernel_rows(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       b->trace->path);
 }
@@ -342,18 +331,13 @@ bool llmprof_builder_add_sample(llmprof_builder *b,
                                 const llmprof_sample_row *sample,
                                 llmprof_error *err) {
   llmprof_samples *samples = &b->trace->samples;
-  size_t row = samples->count, cap;
-  if (row == b->sample_cap) {
-    if (!llmprof_builder_grow(b, row, b->sample_cap, "samples", &cap, err))
-      return false;
-    if (!llmprof_samples_resize(samples, cap)) return llmprof_fail_nomem(err);
-    b->sample_cap = cap;
-  }
-  samples->start[row] = sample->start;
-  samples->end[row] = sample->end;
-  samples->device[row] = sample->device;
-  for (int i = 0; i < LLMPROF_SAMPLED; i++)
-    samples->values[i][row] = sample->values[i];
+  if (!llmprof_builder_may_add(b, samples->count, "samples", err)) return false;
   samples->count++;
-  return true;
+  bool ok = llmprof_values_append(samples->start, sample->start) &&
+            llmprof_values_append(samples->end, sample->end) &&
+            llmprof_values_append(samples->device, sample->device);
+  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++)
+    ok = llmprof_values_append(samples->values[i],
+                               llmprof_real_cell(sample->values[i]));
+  return ok || llmprof_fail_nomem(err);
 }

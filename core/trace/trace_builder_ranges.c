@@ -1,59 +1,52 @@
-/* The builder's ranges: rows as they come; tags, and ends of those left open,
- * when all are there. */
+/* The builder's ranges: columns as rows come; tags, and ends of those left
+ * open, when all are there. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
-static bool grow(llmprof_builder *b, llmprof_error *err) {
-  llmprof_ranges *ranges = &b->trace->ranges;
-  size_t cap;
-  if (!llmprof_builder_grow(b, ranges->count, b->range_cap, "ranges", &cap,
-                            err))
-    return false;
-  if (!llmprof_ranges_resize(ranges, cap)) return llmprof_fail_nomem(err);
-  b->range_cap = cap;
-  return true;
-}
-
 void llmprof_builder_range_time(llmprof_builder *b, int64_t ns) {
   if (ns > b->last_time) b->last_time = ns;
+}
+
+static bool put(llmprof_ranges *r, const llmprof_range_row *range) {
+  uint32_t end_thread = range->end_thread;
+  if (end_thread == range->thread) end_thread = LLMPROF_NONE;
+  return llmprof_values_append(r->start, range->start) &&
+         llmprof_values_append(r->thread, llmprof_widen(range->thread)) &&
+         llmprof_values_append(r->end_thread, llmprof_widen(end_thread)) &&
+         llmprof_values_append(r->text, llmprof_widen(range->text)) &&
+         llmprof_values_append(r->payload, range->payload) &&
+         llmprof_values_append(r->payload_float,
+                               llmprof_real_cell(range->payload_float)) &&
+         llmprof_values_append(r->communicator, range->communicator) &&
+         llmprof_values_append(r->message, range->message) &&
+         llmprof_values_append(r->style, range->style) &&
+         llmprof_values_append(r->open, range->end == LLMPROF_ABSENT);
 }
 
 bool llmprof_builder_add_range(llmprof_builder *b,
                                const llmprof_range_row *range,
                                llmprof_error *err) {
   llmprof_ranges *r = &b->trace->ranges;
-  size_t row = r->count;
-  if (row == b->range_cap && !grow(b, err)) return false;
+  if (!llmprof_builder_may_add(b, r->count, "ranges", err)) return false;
+  if (!llmprof_grow(&b->late, &b->late_cap, r->count + 1, sizeof *b->late))
+    return llmprof_fail_nomem(err);
   llmprof_builder_range_time(b, range->start);
   llmprof_builder_range_time(b, range->end);
-  r->start[row] = range->start;
-  r->end[row] = range->end;
-  r->thread[row] = range->thread;
-  r->end_thread[row] = range->end_thread;
-  r->text[row] = range->text;
-  r->domain[row] = range->domain;
-  r->category[row] = range->category;
-  r->payload[row] = range->payload;
-  r->payload_float[row] = range->payload_float;
-  r->communicator[row] = range->communicator;
-  r->message[row] = range->message;
-  r->style[row] = (uint8_t)range->style;
-  r->open[row] = range->end == LLMPROF_ABSENT;
-  r->count = row + 1;
-  return true;
+  b->late[r->count++] = (llmprof_late_range){
+      range->end, range->thread, range->text, range->domain, range->category};
+  return put(r, range) || llmprof_fail_nomem(err);
 }
 
 void llmprof_builder_name_scopes(llmprof_builder *b, llmprof_scope_namer name,
                                  void *user) {
-  llmprof_ranges *r = &b->trace->ranges;
-  for (size_t row = 0; row < r->count; row++) {
-    uint32_t thread = r->thread[row];
-    uint32_t process = thread == LLMPROF_NONE
+  for (size_t row = 0; row < b->trace->ranges.count; row++) {
+    llmprof_late_range *late = &b->late[row];
+    uint32_t process = late->thread == LLMPROF_NONE
                            ? LLMPROF_NONE
-                           : b->trace->threads[thread].process;
-    name(user, process, &r->domain[row], &r->category[row]);
+                           : b->trace->threads[late->thread].process;
+    name(user, process, &late->domain, &late->category);
   }
 }
 
@@ -100,25 +93,29 @@ static bool find_tags(tag_table *t, uint32_t domain, uint32_t text,
           make_tag(t, domain, text, true, &t->colon[*id]));
 }
 
-static bool end_range(const llmprof_builder *b, tag_table *t, size_t row) {
+static bool end_range(const llmprof_builder *b, tag_table *t,
+                      const llmprof_late_range *late) {
   llmprof_ranges *r = &b->trace->ranges;
+  int64_t end = late->end == LLMPROF_ABSENT ? b->last_time : late->end;
   uint32_t tags;
-  if (!find_tags(t, r->domain[row], r->text[row], &tags)) return false;
-  r->tag[row] = t->plain[tags];
-  r->colon_tag[row] = t->colon[tags];
-  if (r->open[row]) r->end[row] = b->last_time;
-  if (r->end_thread[row] == r->thread[row]) r->end_thread[row] = LLMPROF_NONE;
-  return true;
+  return find_tags(t, late->domain, late->text, &tags) &&
+         llmprof_values_append(r->end, end) &&
+         llmprof_values_append(r->tag, llmprof_widen(t->plain[tags])) &&
+         llmprof_values_append(r->colon_tag, llmprof_widen(t->colon[tags])) &&
+         llmprof_values_append(r->domain, llmprof_widen(late->domain)) &&
+         llmprof_values_append(r->category, llmprof_widen(late->category));
 }
 
+/* Ranges that were taken as they are kept have nothing that is late. */
 bool llmprof_builder_end_ranges(llmprof_builder *b, llmprof_error *err) {
   tag_table tags = {.pool = b->trace->strings};
   llmprof_intern_init(&tags.pairs, 2 * sizeof(uint32_t));
   bool ok = true;
-  for (size_t row = 0; ok && row < b->trace->ranges.count; row++)
-    ok = end_range(b, &tags, row);
+  for (size_t row = 0; ok && b->late && row < b->trace->ranges.count; row++)
+    ok = end_range(b, &tags, &b->late[row]);
   llmprof_intern_free(&tags.pairs);
   llmprof_free(tags.plain);
   llmprof_free(tags.colon);
+  llmprof_builder_forget_ranges(b);
   return ok || llmprof_fail_nomem(err);
 }

@@ -1,9 +1,8 @@
 /* The builder's samples of the CPU: stacks as frames that share what they have
- * in common; rows as they come, put in order when all are there. */
-#include <string.h>
+ * in common; rows are put in order when all are there. */
 
+#include "base/alloc.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
@@ -13,78 +12,49 @@ bool llmprof_builder_add_stack_frame(llmprof_builder *builder,
   return llmprof_intern_add(&builder->trace->stack_frames, frame, row);
 }
 
-static bool grow(llmprof_builder *b, llmprof_error *err) {
-  llmprof_cpu_samples *samples = &b->trace->cpu_samples;
-  size_t cap;
-  if (!llmprof_builder_grow(b, samples->count, b->cpu_sample_cap, "CPU samples",
-                            &cap, err))
-    return false;
-  if (!llmprof_cpu_samples_resize(samples, cap)) return llmprof_fail_nomem(err);
-  b->cpu_sample_cap = cap;
-  return true;
-}
-
 bool llmprof_builder_add_cpu_sample(llmprof_builder *b,
                                     const llmprof_cpu_sample_row *sample,
                                     llmprof_error *err) {
   llmprof_cpu_samples *s = &b->trace->cpu_samples;
-  size_t row = s->count;
-  if (row == b->cpu_sample_cap && !grow(b, err)) return false;
-  s->time[row] = sample->time;
-  s->thread[row] = sample->thread;
-  s->stack[row] = sample->stack;
-  s->weight[row] = sample->weight;
-  s->cut[row] = sample->cut;
-  s->count = row + 1;
+  if (!llmprof_builder_may_add(b, s->count, "CPU samples", err)) return false;
+  if (!llmprof_grow(&b->cpu_samples, &b->cpu_sample_cap, s->count + 1,
+                    sizeof *b->cpu_samples))
+    return llmprof_fail_nomem(err);
+  b->cpu_samples[s->count++] = *sample;
   return true;
 }
 
-/* ---- order ---- */
-
-/* Those without a time come last. */
-static int64_t place_of(int64_t time) {
-  return time == LLMPROF_ABSENT ? INT64_MAX : time;
-}
-
-static bool is_sorted(const llmprof_cpu_samples *s) {
-  for (size_t i = 1; i < s->count; i++) {
-    if (place_of(s->time[i]) < place_of(s->time[i - 1])) return false;
-  }
-  return true;
-}
-
-/* The items of an array in the order of `rows`; `room` is for as many. */
-static void reorder(void *array, size_t size, const uint32_t *rows,
-                    size_t count, void *room) {
-  unsigned char *from = array, *to = room;
-  for (size_t i = 0; i < count; i++)
-    memcpy(to + i * size, from + rows[i] * size, size);
-  memcpy(from, to, count * size);
-}
-
-#define REORDER(array) reorder(s->array, sizeof *s->array, rows, s->count, room)
-
-static bool sort(llmprof_cpu_samples *s, uint32_t *rows, int64_t *room) {
-  for (size_t i = 0; i < s->count; i++) {
+/* Those without a time come last. NULL when out of memory. */
+static uint32_t *order(const llmprof_cpu_sample_row *samples, size_t count) {
+  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  int64_t *times = llmprof_alloc(count, sizeof *times);
+  bool ok = rows && times;
+  for (size_t i = 0; ok && i < count; i++) {
     rows[i] = (uint32_t)i;
-    room[i] = place_of(s->time[i]);
+    times[i] = samples[i].time == LLMPROF_ABSENT ? INT64_MAX : samples[i].time;
   }
-  if (!llmprof_sort_rows_i64(rows, s->count, room)) return false;
-  REORDER(time);
-  REORDER(thread);
-  REORDER(stack);
-  REORDER(weight);
-  REORDER(cut);
-  return true;
+  ok = ok && llmprof_sort_rows_i64(rows, count, times);
+  llmprof_free(times);
+  if (ok) return rows;
+  llmprof_free(rows);
+  return NULL;
+}
+
+static bool put(llmprof_cpu_samples *s, const llmprof_cpu_sample_row *sample) {
+  return llmprof_values_append(s->time, sample->time) &&
+         llmprof_values_append(s->thread, llmprof_widen(sample->thread)) &&
+         llmprof_values_append(s->stack, llmprof_widen(sample->stack)) &&
+         llmprof_values_append(s->weight, sample->weight) &&
+         llmprof_values_append(s->cut, sample->cut);
 }
 
 bool llmprof_builder_end_cpu_samples(llmprof_builder *b, llmprof_error *err) {
   llmprof_cpu_samples *s = &b->trace->cpu_samples;
-  if (is_sorted(s)) return true;
-  uint32_t *rows = llmprof_alloc(s->count, sizeof *rows);
-  int64_t *room = llmprof_alloc(s->count, sizeof *room);
-  bool ok = rows && room && sort(s, rows, room);
+  uint32_t *rows = order(b->cpu_samples, s->count);
+  bool ok = rows != NULL;
+  for (size_t i = 0; ok && i < s->count; i++)
+    ok = put(s, &b->cpu_samples[rows[i]]);
   llmprof_free(rows);
-  llmprof_free(room);
+  llmprof_builder_forget_cpu_samples(b);
   return ok || llmprof_fail_nomem(err);
 }

@@ -1,68 +1,27 @@
-/* The cells of a trace's columns: arrays and columns of it as they are, and
- * views of them; nothing is copied. */
+/* The cells of a trace's columns: columns of it as they are, and views of them;
+ * nothing is copied. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "trace/trace_columns.h"
 #include "trace/trace_events.h"
 
-static const void *pointer_at(const llmprof_trace *trace, size_t at) {
-  const void *there;
+static const llmprof_values *column_at(const llmprof_trace *trace, size_t at) {
+  const llmprof_values *there;
   memcpy(&there, (const char *)trace + at, sizeof there);
   return there;
 }
 
-static size_t count_at(const llmprof_trace *trace, size_t at) {
-  size_t count;
-  memcpy(&count, (const char *)trace + at, sizeof count);
-  return count;
-}
-
-static size_t size_of(llmprof_column_type type) {
-  bool wide = type == LLMPROF_I64 || type == LLMPROF_F64;
-  return wide ? sizeof(int64_t) : sizeof(uint32_t);
-}
-
-/* ---- what it takes ---- */
-
-static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
-                       llmprof_error *err) {
-  if (needs == NEEDS_DETAILS)
-    return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err);
-  if (needs == NEEDS_LINKS) return llmprof_trace_load_links(trace, err);
-  if (needs == NEEDS_ATTRIBUTION)
-    return llmprof_trace_attribution(trace, err) != NULL;
-  return true;
-}
-
-/* What a getter may look at. */
-static bool load_rows(const llmprof_axis *from, const llmprof_column_spec *spec,
-                      llmprof_error *err) {
-  bool is_part = from->piece < LLMPROF_PARTS;
-  if (is_part &&
-      !llmprof_trace_load(from->trace, (llmprof_part)from->piece, err))
-    return false;
-  return load_needs(from->trace, is_part ? spec->needs : NEEDS_ATTRIBUTION,
-                    err);
-}
-
-static bool have(llmprof_trace *trace, size_t at, llmprof_error *err) {
-  return !at || llmprof_trace_have(trace, at, err);
-}
-
-static bool have_all(llmprof_trace *trace, const llmprof_column_spec *spec,
-                     llmprof_error *err) {
-  bool ok = have(trace, spec->array, err) && have(trace, spec->index, err);
-  for (size_t i = 0; ok && i < LLMPROF_VALUES_IN; i++)
-    ok = have(trace, spec->in[i].key, err) && have(trace, spec->in[i].of, err);
-  return ok;
-}
-
-/* Twice: when something is no good, what was looked at before is read anew. */
-static bool load(const llmprof_axis *from, const llmprof_column_spec *spec,
+static bool load(llmprof_trace *trace, const llmprof_column_spec *spec,
                  llmprof_error *err) {
-  if (spec->get && !load_rows(from, spec, err)) return false;
-  return have_all(from->trace, spec, err) && have_all(from->trace, spec, err);
+  bool ok = true;
+  for (size_t i = 0; i < LLMPROF_VALUES_IN; i++) {
+    const size_t ats[] = {spec->in[i].of, spec->in[i].key, spec->in[i].through};
+    for (int k = 0; ok && k < 3; k++)
+      ok = !ats[k] ||
+           llmprof_trace_load(trace, llmprof_column_piece(ats[k]), err);
+  }
+  return ok;
 }
 
 /* ---- views ---- */
@@ -72,12 +31,20 @@ static const llmprof_values *own(llmprof_frame *frame, llmprof_values *view) {
   return view && llmprof_frame_own(frame, view) ? view : NULL;
 }
 
+static const llmprof_values *through(llmprof_frame *frame,
+                                     const llmprof_values *key,
+                                     const llmprof_values *of) {
+  return key ? own(frame, llmprof_values_lookup(key, of)) : NULL;
+}
+
 static const llmprof_values *source(const llmprof_trace *trace,
                                     const llmprof_source *from,
                                     llmprof_frame *frame) {
-  const llmprof_values *of = pointer_at(trace, from->of);
+  const llmprof_values *of = column_at(trace, from->of);
   if (!from->key) return of;
-  return own(frame, llmprof_values_lookup(pointer_at(trace, from->key), of));
+  const llmprof_values *key = column_at(trace, from->key);
+  if (from->through) key = through(frame, column_at(trace, from->through), key);
+  return through(frame, key, of);
 }
 
 static const llmprof_values *compute(const llmprof_trace *trace,
@@ -111,8 +78,7 @@ static const llmprof_values *ask_of(const llmprof_trace *trace,
   if (!user || !llmprof_frame_own(frame, user)) return NULL;
   const llmprof_values *values = own(frame, llmprof_values_of(ask, user));
   if (!values || !spec->in[0].of) return values;
-  const llmprof_values *number = source(trace, &spec->in[0], frame);
-  return number ? own(frame, llmprof_values_lookup(number, values)) : NULL;
+  return through(frame, source(trace, &spec->in[0], frame), values);
 }
 
 static const llmprof_values *values_of(const llmprof_trace *trace,
@@ -123,23 +89,6 @@ static const llmprof_values *values_of(const llmprof_trace *trace,
   return source(trace, &spec->in[0], frame);
 }
 
-/* ---- by column ---- */
-
-static void point(const llmprof_axis *from, const llmprof_column_spec *spec,
-                  llmprof_column *column) {
-  const char *array = pointer_at(from->trace, spec->array);
-  column->data = array ? array + from->first * size_of(spec->type) : NULL;
-}
-
-/* What is asked of numbers that lie in an array. */
-static void reach(const llmprof_axis *from, const llmprof_column_spec *spec,
-                  llmprof_frame *frame, llmprof_column *column) {
-  const uint32_t *index = pointer_at(from->trace, spec->index);
-  column->index = index ? index + from->first : NULL;
-  llmprof_frame_set_items(frame, llmprof_frame_find(frame, column->name),
-                          count_at(from->trace, spec->domain));
-}
-
 bool llmprof_trace_cells(const llmprof_axis *from,
                          const llmprof_column_spec *spec, llmprof_frame *frame,
                          llmprof_column *column, llmprof_error *err) {
@@ -148,15 +97,9 @@ bool llmprof_trace_cells(const llmprof_axis *from,
     column->index = NULL;
     return true;
   }
-  if (!load(from, spec, err)) return false;
-  if (spec->array) {
-    point(from, spec, column);
-    return true;
-  }
+  if (!load(from->trace, spec, err)) return false;
   column->values = values_of(from->trace, spec, frame);
-  if (spec->index)
-    reach(from, spec, frame, column);
-  else if (column->values && from->first)
+  if (column->values && from->first)
     column->values =
         own(frame, llmprof_values_from(column->values, from->first));
   return column->values || llmprof_fail_nomem(err);

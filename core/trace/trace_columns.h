@@ -8,38 +8,26 @@
 #include "llmprof/frame.h"
 #include "trace/trace_internal.h"
 
-/* What of a trace must be loaded before a column's getter may be called,
- * besides the frame's own rows. */
-typedef enum llmprof_column_needs {
-  NEEDS_NOTHING,
-  NEEDS_DETAILS,
-  NEEDS_LINKS, /* of the attribution, and the ranges they lead to */
-  NEEDS_ATTRIBUTION,
-} llmprof_column_needs;
-
 /* The value of a column for one event, or for the thing with a number;
  * LLMPROF_ABSENT if it has none. */
 typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);
 
-/* Values of a row: `of` it or, with a key, of the row that the key says. Both
- * are AT() columns of the trace; key 0: none. */
+/* Values of a row: `of` it or, with a key, of the row that the key says; and of
+ * what that says of the row that `through` says. All are AT() columns of the
+ * trace; 0: none. */
 typedef struct llmprof_source {
-  size_t of, key;
+  size_t of, key, through;
 } llmprof_source;
 
-/* Cells are, whichever is there first: those of an array of the trace, by row;
- * what `function` makes of `in`; what `get` says of the number that `in` or,
- * where there is none, `index` or the row itself is; in[0] as it is. */
+/* Cells are, whichever is there first: what `function` makes of `in`; what
+ * `get` says of the number that `in` or, where there is none, the row itself
+ * is; in[0] as it is. */
 typedef struct llmprof_column_spec {
   const char *name, *unit;
   llmprof_column_type type;
-  llmprof_column_needs needs;
-  size_t array; /* AT() the cells */
   llmprof_source in[LLMPROF_VALUES_IN];
   llmprof_values_function function;
   llmprof_getter get;
-  size_t index;  /* AT() an array of numbers by row; not for pairs */
-  size_t domain; /* AT() how many things there are, with `index` */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)
@@ -60,11 +48,10 @@ extern const llmprof_column_spec llmprof_pair_range_columns[];
 /* Both of pairs that are one for each kernel: rows are kernels. */
 extern const llmprof_column_spec llmprof_single_pair_columns[];
 
-/* Rows first .. first + count - 1 of a kind of event, which are of a piece of
- * the trace, as seen by a frame directly or through an index. */
+/* Rows first .. first + count - 1 of a kind of event, as seen by a frame
+ * directly or through an index. */
 typedef struct llmprof_axis {
   llmprof_trace *trace;
-  int piece;
   size_t first, count;
   const uint32_t *index;
   const llmprof_column_spec *specs;

@@ -1,9 +1,10 @@
-/* The events of a trace, a column or an array for each property, for what
- * computes over them; other programs have frames. Row numbers are uint32_t,
- * times are ns since the session started, strings are ids in the trace's pool.
- */
+/* The events of a trace: tables of columns, for what computes over them; other
+ * programs have frames. Times are ns since the session started, strings are ids
+ * in the trace's pool; what is not there or not recorded is absent. */
 #ifndef LLMPROF_TRACE_EVENTS_H
 #define LLMPROF_TRACE_EVENTS_H
+
+#include <math.h>
 
 #include "column/values.h"
 #include "llmprof/trace_builder.h"
@@ -27,6 +28,12 @@ static inline int64_t llmprof_end_at(const llmprof_values *start,
                         llmprof_values_get(duration, row));
 }
 
+/* A real in a column of reals; NaN where it is absent. */
+static inline double llmprof_real_of(const llmprof_values *values, size_t row) {
+  int64_t cell = llmprof_values_get(values, row);
+  return cell == LLMPROF_ABSENT ? NAN : llmprof_cell_real(cell);
+}
+
 /* GPU operations: kernels, then copies, sets and graphs; the rows of kind k
  * are first[k] to first[k + 1] - 1. */
 typedef struct llmprof_ops {
@@ -44,6 +51,7 @@ typedef struct llmprof_ops {
 
 /* More about kernels, by kernel row. */
 typedef struct llmprof_details {
+  size_t count;
   llmprof_values *shape;        /* row in shapes */
   llmprof_values *short_name;   /* string: function name without parameters */
   llmprof_values *mangled_name; /* string: as the linker knows it, or absent */
@@ -62,40 +70,41 @@ typedef struct llmprof_calls {
 /* NVTX ranges. */
 typedef struct llmprof_ranges {
   size_t count;
-  int64_t *start, *end;  /* ns; one left open ends with the last NVTX
-                           event, as in NVIDIA's reports */
-  uint32_t *thread;      /* where it started */
-  uint32_t *end_thread;  /* LLMPROF_NONE unless it ended on another one */
-  uint32_t *text;        /* string or LLMPROF_NO_STRING */
-  uint32_t *tag;         /* "text", or "domain:text" in a named domain */
-  uint32_t *colon_tag;   /* as tag, but ":text" in the default domain */
-  uint32_t *domain;      /* string or LLMPROF_NO_STRING: the default domain */
-  uint32_t *category;    /* string or LLMPROF_NO_STRING */
-  int64_t *payload;      /* integer payload or LLMPROF_ABSENT */
-  double *payload_float; /* floating payload or NaN */
-  int64_t *communicator; /* NCCL's id of it, or LLMPROF_ABSENT */
-  int64_t *message;      /* bytes of a collective, or LLMPROF_ABSENT */
-  uint8_t *style;        /* llmprof_range_style */
-  uint8_t *open;         /* 1: had no end in the file */
+  llmprof_values *start, *end; /* ns; one left open ends with the last NVTX
+                                  event, as in NVIDIA's reports */
+  llmprof_values *thread;      /* row in threads: where it started */
+  llmprof_values *end_thread;  /* absent unless it ended on another one */
+  llmprof_values *text;        /* string */
+  llmprof_values *tag;         /* "text", or "domain:text" in a named domain */
+  llmprof_values *colon_tag;   /* as tag, but ":text" in the default domain */
+  llmprof_values *domain;      /* string; absent: the default domain */
+  llmprof_values *category;    /* string */
+  llmprof_values *payload;     /* integer payload */
+  llmprof_values *payload_float; /* floating payload, a real */
+  llmprof_values *communicator;  /* NCCL's id of it */
+  llmprof_values *message;       /* bytes of a collective */
+  llmprof_values *style;         /* llmprof_range_style */
+  llmprof_values *open;          /* 1: had no end in the file; else 0 */
 } llmprof_ranges;
 
 /* Hardware counters of a GPU over time, without replay, by start on each. */
 typedef struct llmprof_samples {
   size_t count;
-  int64_t *start, *end;            /* ns */
-  uint32_t *device;                /* as llmprof_device.id */
-  double *values[LLMPROF_SAMPLED]; /* NaN: not sampled */
+  llmprof_values *start, *end;             /* ns */
+  llmprof_values *device;                  /* as llmprof_device.id */
+  llmprof_values *values[LLMPROF_SAMPLED]; /* reals */
 } llmprof_samples;
 
 /* What the CPU was in, as it was sampled; by time, those without one last. */
 typedef struct llmprof_cpu_samples {
   size_t count;
-  int64_t *time;    /* ns; LLMPROF_ABSENT when not recorded */
-  uint32_t *thread; /* row in threads, LLMPROF_NONE when not recorded */
-  uint32_t *stack;  /* row in stack frames: the innermost; LLMPROF_NONE when
-                       none was recorded */
-  int64_t *weight;  /* samples that the row stands for: 1 where it has a time */
-  uint8_t *cut;     /* 1: the outermost frames of the stack are missing */
+  llmprof_values *time;   /* ns */
+  llmprof_values *thread; /* row in threads */
+  llmprof_values *stack;  /* row in stack frames: the innermost */
+  llmprof_values *weight; /* samples that the row stands for: 1 where it has a
+                             time */
+  llmprof_values *cut;    /* 1: the outermost frames of the stack are missing;
+                             else 0 */
 } llmprof_cpu_samples;
 
 /* ---- attribution: which ranges launched which GPU operations ----
@@ -109,33 +118,33 @@ typedef struct llmprof_cpu_samples {
  * The ranges around a call form a chain, innermost first; calls in the same
  * ranges share it. */
 
-typedef struct llmprof_link {
-  uint32_t range; /* row in ranges */
-  uint32_t outer; /* next link, LLMPROF_NONE at the outermost */
-} llmprof_link;
-
 typedef struct llmprof_attribution {
-  llmprof_values *call; /* by operation: row in calls, or absent */
-  uint32_t *link;       /* by operation: its chain or LLMPROF_NONE */
-  llmprof_link *links;
+  llmprof_values *call; /* by operation: row in calls */
+  llmprof_values *link; /* by operation: its chain, a row of links */
   size_t link_count;
-  uint32_t *parent; /* by range: the tightest range around it on its thread,
-                       LLMPROF_NONE at the top */
-  uint32_t *level;  /* by range: 0 at the top; LLMPROF_NONE for a range that
-                       does not take part (ended on another thread, or
-                       lacks its start) */
-  uint64_t *inner;  /* by range: ns of it in ranges whose parent it is, where
-                       they overlap once */
+  llmprof_values *range;  /* by link: row in ranges */
+  llmprof_values *outer;  /* by link: the next one, a row before it; absent at
+                             the outermost */
+  llmprof_values *parent; /* by range: the tightest range around it on its
+                             thread; absent at the top */
+  llmprof_values *level;  /* by range: 0 at the top; absent of a range that does
+                             not take part (ended on another thread, or lacks
+                             its start) */
+  llmprof_values *self;   /* by range that takes part: ns of it outside ranges
+                             whose parent it is, where they overlap once */
 } llmprof_attribution;
 
-/* A range projected onto the GPU: from the first start to the last end of the
- * kernels, copies and sets it launched. One per range that launched any. */
-typedef struct llmprof_projection {
-  uint32_t range;
-  int64_t start, end;  /* ns, on the GPU */
-  uint32_t operations; /* distinct correlation ids: a graph launch counts 1 */
-  uint32_t children;   /* projected ranges whose parent this range is */
-} llmprof_projection;
+/* Ranges projected onto the GPU: from the first start to the last end of the
+ * kernels, copies and sets that they launched. One per range that launched any.
+ */
+typedef struct llmprof_projections {
+  size_t count;
+  llmprof_values *range;       /* row in ranges */
+  llmprof_values *start, *end; /* ns, on the GPU */
+  llmprof_values *operations; /* distinct correlation ids: a graph launch counts
+                                 1 */
+  llmprof_values *children;   /* projected ranges whose parent this range is */
+} llmprof_projections;
 
 /* ---- functions ---- */
 
@@ -169,9 +178,8 @@ const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
                                                       llmprof_error *err);
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err);
-const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
-                                                    size_t *count,
-                                                    llmprof_error *err);
+const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
+                                                     llmprof_error *err);
 
 /* Say, before operations are loaded, that details of kernels will be asked for
  * too: a reader that finds them beside each other reads both at once. */

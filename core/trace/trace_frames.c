@@ -91,12 +91,12 @@ static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
 static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
                                 int end_kind, const llmprof_column_spec *specs,
                                 llmprof_error *err) {
-  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err)) return NULL;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return NULL;
   const llmprof_ops *ops = &trace->ops;
   uint32_t first = ops->first[first_kind];
-  return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
-                                  ops->first[end_kind] - first, NULL, specs},
-                  err);
+  return one_axis(
+      &(llmprof_axis){trace, first, ops->first[end_kind] - first, NULL, specs},
+      err);
 }
 
 static llmprof_frame *kernels_frame(llmprof_trace *trace, llmprof_error *err) {
@@ -120,58 +120,57 @@ static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
                    err);
 }
 
-/* All rows of a part. */
-static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
-                                 const size_t *count,
-                                 const llmprof_column_spec *specs,
-                                 llmprof_error *err) {
-  if (!llmprof_trace_count(trace, part, err)) return NULL;
-  return one_axis(&(llmprof_axis){trace, (int)part, 0, *count, NULL, specs},
-                  err);
+/* All rows of a piece. */
+static llmprof_frame *piece_frame(llmprof_trace *trace, int piece,
+                                  const size_t *count,
+                                  const llmprof_column_spec *specs,
+                                  llmprof_error *err) {
+  if (!llmprof_trace_load(trace, piece, err)) return NULL;
+  return one_axis(&(llmprof_axis){trace, 0, *count, NULL, specs}, err);
 }
 
 static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
-  return part_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
-                    llmprof_api_columns, err);
+  return piece_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
+                     llmprof_api_columns, err);
 }
 
 static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {
-  return part_frame(trace, LLMPROF_PART_RANGES, &trace->ranges.count,
-                    llmprof_range_columns, err);
+  return piece_frame(trace, LLMPROF_PART_RANGES, &trace->ranges.count,
+                     llmprof_range_columns, err);
 }
 
 static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
-  return part_frame(trace, LLMPROF_PART_SAMPLES, &trace->samples.count,
-                    llmprof_sample_columns, err);
+  return piece_frame(trace, LLMPROF_PART_SAMPLES, &trace->samples.count,
+                     llmprof_sample_columns, err);
 }
 
 static llmprof_frame *projections_frame(llmprof_trace *trace,
                                         llmprof_error *err) {
-  size_t count;
-  if (!llmprof_trace_projections(trace, &count, err)) return NULL;
-  return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
-                                  NULL, llmprof_projection_columns},
-                  err);
+  return piece_frame(trace, LLMPROF_PIECE_PROJECTIONS,
+                     &trace->projections.count, llmprof_projection_columns,
+                     err);
 }
 
 static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
                                         llmprof_error *err) {
-  if (!llmprof_trace_cpu_samples(trace, err)) return NULL;
-  return part_frame(trace, LLMPROF_PART_CPU_SAMPLES, &trace->cpu_samples.count,
-                    llmprof_cpu_sample_columns, err);
+  return piece_frame(trace, LLMPROF_PART_CPU_SAMPLES, &trace->cpu_samples.count,
+                     llmprof_cpu_sample_columns, err);
 }
 
 /* ---- pairs of a kernel and a range around its launch ---- */
 
 static size_t count_pairs(const llmprof_trace *trace) {
   const llmprof_attribution *a = &trace->attribution;
+  llmprof_cursor links;
   size_t count = 0;
+  llmprof_cursor_open(&links, a->link);
   for (size_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
-    uint32_t link = a->link[op];
+    int64_t link = llmprof_cursor_at(&links, op);
     do {
       count++;
-      if (link != LLMPROF_NONE) link = a->links[link].outer;
-    } while (link != LLMPROF_NONE);
+      if (link != LLMPROF_ABSENT)
+        link = llmprof_values_get(a->outer, (size_t)link);
+    } while (link != LLMPROF_ABSENT);
   }
   return count;
 }
@@ -180,14 +179,19 @@ static size_t count_pairs(const llmprof_trace *trace) {
 static void fill_pairs(const llmprof_trace *trace, uint32_t *ops,
                        uint32_t *ranges) {
   const llmprof_attribution *a = &trace->attribution;
+  llmprof_cursor links;
   size_t at = 0;
+  llmprof_cursor_open(&links, a->link);
   for (uint32_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
-    uint32_t link = a->link[op];
+    int64_t link = llmprof_cursor_at(&links, op);
     do {
       ops[at] = op;
-      ranges[at++] = link == LLMPROF_NONE ? LLMPROF_NONE : a->links[link].range;
-      if (link != LLMPROF_NONE) link = a->links[link].outer;
-    } while (link != LLMPROF_NONE);
+      ranges[at++] = link == LLMPROF_ABSENT
+                         ? LLMPROF_NONE
+                         : llmprof_id_at(a->range, (size_t)link);
+      if (link != LLMPROF_ABSENT)
+        link = llmprof_values_get(a->outer, (size_t)link);
+    } while (link != LLMPROF_ABSENT);
   }
 }
 
@@ -205,12 +209,10 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
   fill_pairs(trace, ops, ranges);
   bool owns_ops = llmprof_frame_own(frame, ops);
   bool owns_ranges = llmprof_frame_own(frame, ranges);
-  llmprof_axis kernels = {trace, LLMPROF_PART_OPS,
-                          0,     trace->ops.first[LLMPROF_COPY],
-                          ops,   llmprof_pair_kernel_columns};
-  llmprof_axis around = {trace,  LLMPROF_PART_RANGES,
-                         0,      trace->ranges.count,
-                         ranges, llmprof_pair_range_columns};
+  llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], ops,
+                          llmprof_pair_kernel_columns};
+  llmprof_axis around = {trace, 0, trace->ranges.count, ranges,
+                         llmprof_pair_range_columns};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
     return frame;

@@ -1,4 +1,5 @@
-/* What the files of the trace room share: the model itself, and its builder. */
+/* What the files of the trace module share: the model itself, and its builder.
+ */
 #ifndef LLMPROF_TRACE_INTERNAL_H
 #define LLMPROF_TRACE_INTERNAL_H
 
@@ -8,8 +9,7 @@
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
-#include "trace/trace_events.h"
-#include "trace/trace_snapshot.h"
+#include "trace/trace_tables.h"
 
 /* Strings of columns that hold one of a few words. */
 typedef struct llmprof_words {
@@ -25,27 +25,6 @@ typedef struct llmprof_kept_facts {
   llmprof_cell_facts *facts;
 } llmprof_kept_facts;
 
-/* What is loaded, or computed, in one go: the parts, and what follows from
- * them. */
-enum {
-  LLMPROF_PIECE_ATTRIBUTION = LLMPROF_PARTS,
-  LLMPROF_PIECE_PROJECTIONS,
-  LLMPROF_PIECES
-};
-
-/* What of a trace lies on a cache store. Arrays are numbered as in
- * trace_arrays.h, a bit for each. */
-typedef struct llmprof_snapshot {
-  llmprof_cache_store store;
-  bool has_store;
-  bool pieces[LLMPROF_PIECES];     /* all arrays of the piece are there */
-  uint64_t borrowed;               /* the trace's pointer is to the store */
-  uint64_t sound;                  /* it was looked at, and may be used */
-  llmprof_values *values[64];      /* by array, those that lie there */
-  bool is_expected[LLMPROF_PARTS]; /* frames may have been told its rows: */
-  size_t rows[LLMPROF_PARTS];
-} llmprof_snapshot;
-
 struct llmprof_trace {
   char *path;
   llmprof_strings *strings;
@@ -57,8 +36,8 @@ struct llmprof_trace {
   const llmprof_reader *reader; /* NULL: built without one */
   bool reading;                 /* the reader has opened the file */
   void *reader_state;
-  llmprof_snapshot snapshot;
-  bool loaded[LLMPROF_PARTS];
+  llmprof_derived derived; /* of a reader that has such pieces; or NULL */
+  bool loaded[LLMPROF_PIECES];
   bool with_details; /* they are wanted with the operations */
 
   llmprof_device *devices;
@@ -86,27 +65,39 @@ struct llmprof_trace {
   llmprof_cpu_samples cpu_samples;
   llmprof_intern stack_frames; /* of llmprof_stack_frame */
   llmprof_attribution attribution;
-  llmprof_projection *projections;
-  size_t projection_count;
-  bool attributed, projected;
+  llmprof_projections projections;
 
   llmprof_kept_facts *facts;
   size_t facts_count, facts_cap;
 };
 
+/* The part that loads a table. */
+static inline int llmprof_part_of(int table) {
+  if (table == LLMPROF_TABLE_CALLS) return LLMPROF_PART_CALLS;
+  if (table == LLMPROF_TABLE_RANGES) return LLMPROF_PART_RANGES;
+  if (table == LLMPROF_TABLE_SAMPLES) return LLMPROF_PART_SAMPLES;
+  if (table == LLMPROF_TABLE_CPU_SAMPLES) return LLMPROF_PART_CPU_SAMPLES;
+  return LLMPROF_PART_OPS;
+}
+
+/* What of a range may change until all are there. */
+typedef struct llmprof_late_range {
+  int64_t end;
+  uint32_t thread, text, domain, category;
+} llmprof_late_range;
+
 /* Rows that are being added; belongs to its trace. */
 struct llmprof_builder {
   llmprof_trace *trace;
-  size_t expected;      /* rows of the table that comes next */
   llmprof_op_kind kind; /* of the operation before */
-  size_t detail_count;
   uint32_t
       *latest_shape;   /* by short name, of its last kernel: row + 1; NULL: */
   size_t latest_count; /* not known. Strings that came later have none */
-  size_t range_cap;
-  size_t sample_cap;
-  size_t cpu_sample_cap;
+  llmprof_late_range *late; /* by range */
+  size_t late_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
+  llmprof_cpu_sample_row *cpu_samples; /* as they came */
+  size_t cpu_sample_cap;
 };
 
 /* ---- words ---- */
@@ -120,23 +111,14 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
 /* The same without a string in its pool. */
 llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
 
-/* Columns of a piece, as far as they are none yet, before rows are added; and
- * once all were. False when out of memory. */
-bool llmprof_columns_begin(llmprof_trace *trace, int piece);
-bool llmprof_columns_end(llmprof_trace *trace, int piece);
-
-/* Arrays for `cap` rows. False when out of memory: what was there stays. */
-bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
-bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
-bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
-
-void llmprof_attribution_free(llmprof_trace *trace);
-
-/* Details of kernels are added no more: what only served for that goes. */
+/* Details of kernels, or ranges and samples of the CPU, are added no more: what
+ * only served for that goes. */
 void llmprof_builder_forget_shapes(llmprof_builder *builder);
+void llmprof_builder_forget_ranges(llmprof_builder *builder);
+void llmprof_builder_forget_cpu_samples(llmprof_builder *builder);
 
-/* No rows of the part any more. */
-void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part);
+/* No rows of the piece any more. */
+void llmprof_trace_clear(llmprof_trace *trace, int piece);
 
 /* By link of the attribution, which is loaded: the innermost range, from it
  * outwards, whose tag is one of `tags`, or LLMPROF_NONE. The caller frees; NULL
@@ -151,23 +133,10 @@ uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
 bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
                                          const uint32_t *names,
                                          uint32_t *ranges, uint32_t *own);
-/* Rows of a part, as they are counted now; and that frames were told so. */
-size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
-void llmprof_trace_expect_rows(llmprof_trace *trace, llmprof_part part);
-
-/* Links of operations and their ranges, without the calls between them where
- * they were put away. */
-bool llmprof_trace_load_links(llmprof_trace *trace, llmprof_error *err);
-
 /* ---- building ---- */
 
-/* The capacity for one row more than `count`; fails (LIMIT) when there can be
- * none. what: "GPU operations". */
-bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
-                          size_t cap, const char *what, size_t *grown,
-                          llmprof_error *err);
-
-/* The same of columns, which need no room. */
+/* Fails (LIMIT) where there can be no row more than `count`. what: "GPU
+ * operations". */
 bool llmprof_builder_may_add(const llmprof_builder *builder, size_t count,
                              const char *what, llmprof_error *err);
 
@@ -178,30 +147,12 @@ bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);
 
-/* ---- what lies on a cache store (trace_snapshot.c) ---- */
-
-/* Use all arrays of a piece; false when they are not there or no good. */
-bool llmprof_snapshot_take(llmprof_trace *trace, int piece);
-
-/* Look at an array of those that lie there, once, before it is used. */
-bool llmprof_snapshot_is_sound(llmprof_trace *trace, size_t number);
-
-/* As far as they were not taken, forget the arrays. */
-void llmprof_snapshot_leave(llmprof_trace *trace);
-
 /* ---- loading ---- */
 
-/* May the array AT() this offset be read? What it belongs to is loaded if it
- * is not at hand. */
-bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err);
-
-/* Know how many rows a part has, which may be without loading it. */
-bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
-                         llmprof_error *err);
-
-/* Once: load the part, or fail and leave it empty. */
-bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
-                        llmprof_error *err);
+/* Launches that were attributed, their columns ended; fills err but for want of
+ * memory. */
+bool llmprof_attribute(llmprof_trace *trace, llmprof_error *err);
+bool llmprof_project(llmprof_trace *trace);
 
 static inline int64_t llmprof_widen(uint32_t value) {
   return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;

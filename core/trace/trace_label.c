@@ -35,7 +35,7 @@ static uint32_t *names_of_tags(const llmprof_trace *trace,
 
 static bool is_named(const llmprof_trace *trace, const uint32_t *names,
                      uint32_t range) {
-  uint32_t tag = trace->ranges.tag[range];
+  uint32_t tag = llmprof_id_at(trace->ranges.tag, range);
   return tag != LLMPROF_NO_STRING && names[tag] != LLMPROF_NONE;
 }
 
@@ -46,7 +46,8 @@ static uint32_t *label_links(const llmprof_trace *trace,
   uint32_t *of_link = llmprof_alloc(a->link_count, sizeof *of_link);
   if (!of_link) return NULL;
   for (size_t l = 0; l < a->link_count; l++) {
-    uint32_t outer = a->links[l].outer, range = a->links[l].range;
+    uint32_t outer = llmprof_id_at(a->outer, l);
+    uint32_t range = llmprof_id_at(a->range, l);
     of_link[l] = outer == LLMPROF_NONE ? LLMPROF_NONE : of_link[outer];
     if (is_named(trace, names, range)) of_link[l] = range;
   }
@@ -70,13 +71,14 @@ enum {
  * kept in `found`, so that each range is passed once. */
 static uint32_t innermost(const llmprof_trace *trace, const uint32_t *names,
                           uint32_t *found, uint32_t range) {
-  const uint32_t *parent = trace->attribution.parent;
+  const llmprof_values *parent = trace->attribution.parent;
   uint32_t top = range, label = LLMPROF_NONE;
   while (top != LLMPROF_NONE && found[top] == NOT_YET &&
          !is_named(trace, names, top))
-    top = parent[top];
+    top = llmprof_id_at(parent, top);
   if (top != LLMPROF_NONE) label = found[top] == NOT_YET ? top : found[top];
-  for (uint32_t r = range; r != top; r = parent[r]) found[r] = label;
+  for (uint32_t r = range; r != top; r = llmprof_id_at(parent, r))
+    found[r] = label;
   if (top != LLMPROF_NONE) found[top] = label;
   return label;
 }
@@ -147,12 +149,25 @@ static bool add_own(llmprof_frame *frame, const char *name,
 }
 
 /* What becomes the columns of a label: by item its text and its range, and the
- * items of rows. Without an index of ranges these are by row. */
+ * items of rows. Without an index of ranges these are by row. Where rows are
+ * operations as the trace has them, `links` are their items, and these follow
+ * from them. */
 typedef struct labelled {
   const uint32_t *texts, *ranges;
   const uint32_t *of_texts, *of_ranges;
   size_t items;
+  const llmprof_values *links;
 } labelled;
+
+/* The numbers of items as a column; NULL when out of memory. */
+static const llmprof_values *through_links(llmprof_frame *frame,
+                                           const llmprof_values *links,
+                                           const uint32_t *items) {
+  llmprof_values *of = llmprof_values_ids(items);
+  if (!of || !llmprof_frame_own(frame, of)) return NULL;
+  llmprof_values *made = llmprof_values_lookup(links, of);
+  return made && llmprof_frame_own(frame, made) ? made : NULL;
+}
 
 /* Both columns or, when out of memory, perhaps the first. */
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
@@ -165,6 +180,13 @@ static bool add_label(llmprof_frame *frame, const char *name, const char *range,
                         .type = LLMPROF_U32,
                         .data = l->ranges,
                         .index = l->of_ranges};
+  if (l->links) {
+    text.values = through_links(frame, l->links, l->texts);
+    row.values = through_links(frame, l->links, l->ranges);
+    return text.values && row.values &&
+           llmprof_frame_add(frame, &text, NULL, NULL) &&
+           llmprof_frame_add(frame, &row, NULL, NULL);
+  }
   if (!llmprof_frame_add(frame, &text, NULL, NULL)) return false;
   llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, l->items);
   if (!llmprof_frame_add(frame, &row, NULL, NULL)) return false;
@@ -181,29 +203,34 @@ static uint32_t *new_labels(llmprof_frame *frame, size_t count) {
 
 static uint32_t text_of(const llmprof_trace *trace, const uint32_t *names,
                         uint32_t range) {
-  return is_named(trace, names, range) ? names[trace->ranges.tag[range]]
-                                       : trace->ranges.tag[range];
+  uint32_t tag = llmprof_id_at(trace->ranges.tag, range);
+  return is_named(trace, names, range) ? names[tag] : tag;
 }
 
 /* ---- operations: what is so of their links ---- */
 
-/* By row of the frame, the link of its operation; NULL on failure. Of a frame
- * that has operations as the trace has them it is the trace's. */
-static const uint32_t *links_of(const llmprof_trace *trace,
-                                llmprof_frame *frame, size_t column,
-                                llmprof_error *err) {
-  const uint32_t *link = trace->attribution.link;
+/* Links of a frame's operations: as a column where it has operations as the
+ * trace has them, else by row. */
+static bool find_links(const llmprof_trace *trace, llmprof_frame *frame,
+                       size_t column, labelled *l, llmprof_error *err) {
+  const llmprof_values *link = trace->attribution.link;
   size_t first;
-  if (llmprof_trace_axis(frame, column, &first)) return link + first;
+  if (llmprof_trace_axis(frame, column, &first)) {
+    llmprof_values *from = llmprof_values_from(link, first);
+    l->links = from;
+    return (from && llmprof_frame_own(frame, from)) || llmprof_fail_nomem(err);
+  }
   const llmprof_column *op = llmprof_frame_column(frame, column, err);
-  if (!op) return NULL;
+  if (!op) return false;
   uint32_t *made = new_labels(frame, llmprof_frame_rows(frame));
-  if (!made) return llmprof_fail_nomem(err), NULL;
+  if (!made) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
     int64_t cell = llmprof_cell(op, row);
-    made[row] = cell == LLMPROF_ABSENT ? LLMPROF_NONE : link[cell];
+    made[row] = cell == LLMPROF_ABSENT ? LLMPROF_NONE
+                                       : llmprof_id_at(link, (size_t)cell);
   }
-  return made;
+  l->of_texts = l->of_ranges = made;
+  return true;
 }
 
 static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
@@ -220,8 +247,7 @@ static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
                                          : text_of(trace, names, ranges[i]);
   l->texts = texts;
   l->ranges = ranges;
-  l->of_texts = l->of_ranges = links_of(trace, frame, column, err);
-  return l->of_texts != NULL;
+  return find_links(trace, frame, column, l, err);
 }
 
 /* ---- ranges and samples of the CPU ---- */
@@ -288,9 +314,7 @@ static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const llmprof_trace_tag *tags, size_t count,
                        llmprof_error *err) {
-  if (!llmprof_trace_ranges(trace, err) ||
-      !llmprof_trace_load_links(trace, err))
-    return false;
+  if (!llmprof_trace_attribution(trace, err)) return false;
   uint32_t *names = names_of_tags(trace, tags, count);
   if (!names) return llmprof_fail_nomem(err);
   bool ok = add_labels(trace, frame, name, range, names, err);

@@ -4,7 +4,6 @@
 
 static bool end_rows(llmprof_builder *builder, llmprof_part part,
                      llmprof_error *err) {
-  llmprof_builder_expect(builder, 0);
   switch (part) {
   case LLMPROF_PART_OPS:
     llmprof_builder_end_ops(builder);
@@ -31,11 +30,10 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
           llmprof_fail_nomem(err));
 }
 
-/* What the reader says when it opens the file; devices are said again. */
+/* What the reader says when it opens the file. */
 static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
   if (!reader || trace->reading) return true;
-  trace->device_count = 0;
   trace->reading =
       reader->open(trace->path, trace->builder, &trace->reader_state, err);
   if (trace->reading) return true;
@@ -61,27 +59,11 @@ static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   return end_part(trace->builder, part, err);
 }
 
-/* Are there as many rows as frames were told? */
-static bool has_expected_rows(const llmprof_trace *trace, llmprof_part part,
-                              llmprof_error *err) {
-  const llmprof_snapshot *snapshot = &trace->snapshot;
-  return !snapshot->is_expected[part] ||
-         snapshot->rows[part] == llmprof_trace_rows(trace, part) ||
-         llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
-                      trace->path);
-}
-
-static bool fill_and_check(llmprof_trace *trace, llmprof_part part,
-                           llmprof_error *err) {
-  return fill(trace, part, err) && has_expected_rows(trace, part, err);
-}
-
 /* Details that the reader added with the operations are a part of their own. */
 static bool end_details(llmprof_trace *trace, llmprof_error *err) {
   bool *loaded = &trace->loaded[LLMPROF_PART_DETAILS];
-  if (*loaded || !trace->builder->detail_count) return true;
-  *loaded = end_part(trace->builder, LLMPROF_PART_DETAILS, err) &&
-            has_expected_rows(trace, LLMPROF_PART_DETAILS, err);
+  if (*loaded || !trace->details.count) return true;
+  *loaded = end_part(trace->builder, LLMPROF_PART_DETAILS, err);
   return *loaded;
 }
 
@@ -89,23 +71,41 @@ void llmprof_trace_with_details(llmprof_trace *trace) {
   trace->with_details = true;
 }
 
-bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
-                        llmprof_error *err) {
-  if (trace->loaded[part]) return true;
-  if (part == LLMPROF_PART_DETAILS &&
-      (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
-       trace->loaded[part]))
-    return trace->loaded[part];
-  trace->loaded[part] = llmprof_snapshot_take(trace, (int)part) ||
-                        (fill_and_check(trace, part, err) &&
-                         (part != LLMPROF_PART_OPS || end_details(trace, err)));
-  if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
-  return trace->loaded[part];
+/* What follows from others: as the reader has it, else computed. */
+static bool derive(llmprof_trace *trace, int piece, llmprof_error *err) {
+  llmprof_error why = {0};
+  if (trace->derived && trace->derived(trace->reader_state, trace, piece))
+    return true;
+  bool ok =
+      llmprof_columns_begin(trace, piece) &&
+      (piece == LLMPROF_PIECE_PROJECTIONS ? llmprof_project(trace)
+                                          : llmprof_attribute(trace, &why)) &&
+      llmprof_columns_end(trace, piece);
+  if (!ok && why.code && err) *err = why;
+  return ok || (!why.code && llmprof_fail_nomem(err));
 }
 
-bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
-                         llmprof_error *err) {
-  return trace->snapshot.pieces[part] || llmprof_trace_load(trace, part, err);
+static bool load_piece(llmprof_trace *trace, int piece, llmprof_error *err) {
+  if (piece == LLMPROF_PIECE_PROJECTIONS)
+    return llmprof_trace_load(trace, LLMPROF_PIECE_ATTRIBUTION, err) &&
+           derive(trace, piece, err);
+  if (piece == LLMPROF_PIECE_ATTRIBUTION)
+    return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) &&
+           llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) &&
+           llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) &&
+           derive(trace, piece, err);
+  if (piece != LLMPROF_PART_DETAILS)
+    return fill(trace, (llmprof_part)piece, err) &&
+           (piece != LLMPROF_PART_OPS || end_details(trace, err));
+  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) &&
+         (trace->loaded[piece] || fill(trace, LLMPROF_PART_DETAILS, err));
+}
+
+bool llmprof_trace_load(llmprof_trace *trace, int piece, llmprof_error *err) {
+  if (trace->loaded[piece]) return true;
+  trace->loaded[piece] = load_piece(trace, piece, err);
+  if (!trace->loaded[piece]) llmprof_trace_clear(trace, piece);
+  return trace->loaded[piece];
 }
 
 /* ---- opening ---- */
@@ -114,19 +114,43 @@ bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
 static bool load_all(llmprof_trace *trace, llmprof_error *err) {
   bool ok = true;
   for (int part = 0; ok && part < LLMPROF_PARTS; part++)
-    ok = llmprof_trace_load(trace, (llmprof_part)part, err);
+    ok = llmprof_trace_load(trace, part, err);
   return ok;
 }
 
-llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
-                                   const char *path, llmprof_error *err) {
-  llmprof_trace *trace = llmprof_trace_new(path, err);
-  if (!trace) return NULL;
+llmprof_trace *llmprof_reader_open_with(const llmprof_reader *reader,
+                                        void *state, llmprof_derived derived,
+                                        bool bare, const char *path,
+                                        llmprof_error *err) {
+  llmprof_trace *trace =
+      bare ? llmprof_trace_new_bare(path, err) : llmprof_trace_new(path, err);
+  if (!trace) {
+    if (state) reader->close(state);
+    return NULL;
+  }
   trace->reader = reader;
+  trace->reader_state = state;
+  trace->derived = derived;
   if (start_reading(trace, err) && (reader->load || load_all(trace, err)))
     return trace;
   llmprof_trace_close(trace);
   return NULL;
+}
+
+llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
+                                   const char *path, llmprof_error *err) {
+  return llmprof_reader_open_with(reader, NULL, NULL, false, path, err);
+}
+
+void *llmprof_trace_state(const llmprof_trace *trace,
+                          bool (*load)(void *, llmprof_builder *, llmprof_part,
+                                       llmprof_error *)) {
+  return trace->reader && trace->reader->load == load ? trace->reader_state
+                                                      : NULL;
+}
+
+llmprof_trace *llmprof_builder_trace(llmprof_builder *builder) {
+  return builder->trace;
 }
 
 llmprof_builder *llmprof_builder_new(const char *name, llmprof_error *err) {
@@ -188,6 +212,20 @@ const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
              : NULL;
 }
 
+const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
+                                                     llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PIECE_ATTRIBUTION, err)
+             ? &trace->attribution
+             : NULL;
+}
+
+const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
+                                                     llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PIECE_PROJECTIONS, err)
+             ? &trace->projections
+             : NULL;
+}
+
 const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
                                                       size_t *count,
                                                       llmprof_error *err) {
@@ -216,17 +254,14 @@ int llmprof_trace_knows(llmprof_trace *trace, llmprof_fact fact,
       [LLMPROF_KNOWS_ALLOCATIONS] = LLMPROF_PART_CALLS,
       [LLMPROF_KNOWS_DIAGNOSTICS] = LLMPROF_PART_DIAGNOSTICS,
   };
-  if (!trace->knows[fact] && !llmprof_trace_count(trace, parts[fact], err))
+  if (!trace->knows[fact] && !llmprof_trace_load(trace, (int)parts[fact], err))
     return -1;
   return trace->knows[fact];
 }
 
 int llmprof_trace_recorded(llmprof_trace *trace, llmprof_trace_table table,
                            llmprof_error *err) {
-  llmprof_part part = LLMPROF_PART_OPS;
-  if (table == LLMPROF_TABLE_CALLS) part = LLMPROF_PART_CALLS;
-  if (table == LLMPROF_TABLE_RANGES) part = LLMPROF_PART_RANGES;
-  if (table == LLMPROF_TABLE_SAMPLES) part = LLMPROF_PART_SAMPLES;
-  if (table == LLMPROF_TABLE_CPU_SAMPLES) part = LLMPROF_PART_CPU_SAMPLES;
-  return llmprof_trace_count(trace, part, err) ? trace->has[table] : -1;
+  return llmprof_trace_load(trace, llmprof_part_of((int)table), err)
+             ? trace->has[table]
+             : -1;
 }

@@ -91,145 +91,97 @@ static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
   }
 }
 
-/* ---- the ranges around it, by link ---- */
-
-static int64_t link_range(const llmprof_trace *t, size_t number) {
-  return t->attribution.links[number].range;
-}
-
-static int64_t link_tag(const llmprof_trace *t, size_t number) {
-  return llmprof_widen(t->ranges.tag[link_range(t, number)]);
-}
-
-static int64_t link_colon_tag(const llmprof_trace *t, size_t number) {
-  return llmprof_widen(t->ranges.colon_tag[link_range(t, number)]);
-}
-
-static int64_t link_style(const llmprof_trace *t, size_t number) {
-  return t->ranges.style[link_range(t, number)];
-}
-
 /* ---- the tables ---- */
 
-#define OF_PLACE(name)                                       \
-  {                                                          \
-#name, NULL, LLMPROF_U32,                                \
-        .in = {{.of = AT(ops.place) } }, .get = place_##name \
-  }
-#define OF_SHAPE(name, unit, getter)                                          \
-  {                                                                           \
-    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                          \
-                             .in = {{.of = AT(details.shape)}}, .get = getter \
-  }
-#define OF_LINK(name, type, getter)                                        \
-  {                                                                        \
-    name, NULL, type, .needs = NEEDS_LINKS, .index = AT(attribution.link), \
-                      .domain = AT(attribution.link_count), .get = getter  \
+#define I64  LLMPROF_I64
+#define U32  LLMPROF_U32
+#define TEXT LLMPROF_STRING_ID
+#define OF(c) \
+  { .of = AT(c) }
+
+/* Of the call that launched it; of the range around that. */
+#define CALL(c) \
+  { .of = AT(calls.c), .key = AT(attribution.call) }
+#define RANGE(c) \
+  { AT(ranges.c), AT(attribution.range), AT(attribution.link) }
+
+#define PLACE(field) \
+  { #field, NULL, U32, .in = {OF(ops.place) }, .get = place_##field }
+#define SHAPE_OF(field, unit) \
+  { #field, unit, U32, .in = {OF(details.shape) }, .get = shape_##field }
+
+/* Of pairs with one range at most, too. */
+#define AROUND                                                          \
+  {"range", NULL, U32,                                                  \
+   .in = {{.of = AT(attribution.range), .key = AT(attribution.link)}}}, \
+  {                                                                     \
+    "tag", NULL, TEXT, .in = { RANGE(tag) }                             \
   }
 
-/* What a call has that launched it. */
-#define LAUNCH(column) \
-  { AT(calls.column), .key = AT(attribution.call) }
-#define OF_LAUNCH(name, unit, type, column)                                \
-  {                                                                        \
-    name, unit, type, .needs = NEEDS_ATTRIBUTION, .in = { LAUNCH(column) } \
-  }
-#define OF_LAUNCHER(name, what)                           \
-  {                                                       \
-    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,  \
-                             .in = {LAUNCH(thread)},      \
-                             .get = llmprof_thread_##what \
-  }
-
-#define OP_NAME                                                     \
-  {                                                                 \
-    "name", NULL, LLMPROF_STRING_ID, .in = { {.of = AT(ops.name)} } \
-  }
-
-#define OP_DURATION                                                   \
-  {                                                                   \
-    "duration", "ns", LLMPROF_I64, .in = { {.of = AT(ops.duration)} } \
-  }
-
-#define OPERATION_COLUMNS                                                      \
-  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,               \
-      {"start", "ns", LLMPROF_I64, .in = {{.of = AT(ops.start)}}},             \
-      {"end", "ns", LLMPROF_I64, .function = llmprof_ends,                     \
-       .in = {{.of = AT(ops.start)}, {.of = AT(ops.duration)}}},               \
-      OP_DURATION, OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream),      \
-      OF_PLACE(pid),                                                           \
-      {"correlation", NULL, LLMPROF_U32, .in = {{.of = AT(ops.correlation)}}}, \
-      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,                  \
-       .in = {{.of = AT(attribution.call)}}},                                  \
-      OF_LAUNCH("api", NULL, LLMPROF_STRING_ID, name),                         \
-      OF_LAUNCH("api_start", "ns", LLMPROF_I64, start),                        \
-      {"api_end",                                                              \
-       "ns",                                                                   \
-       LLMPROF_I64,                                                            \
-       .needs = NEEDS_ATTRIBUTION,                                             \
-       .function = llmprof_ends,                                               \
-       .in = {LAUNCH(start), LAUNCH(duration)}},                               \
-      OF_LAUNCH("api_time", "ns", LLMPROF_I64, duration),                      \
-      {"queue_time",                                                           \
-       "ns",                                                                   \
-       LLMPROF_I64,                                                            \
-       .needs = NEEDS_ATTRIBUTION,                                             \
-       .function = queue_times,                                                \
-       .in = {LAUNCH(start), LAUNCH(duration), {.of = AT(ops.start)}}},        \
-      {"launch_time",                                                          \
-       "ns",                                                                   \
-       LLMPROF_I64,                                                            \
-       .needs = NEEDS_ATTRIBUTION,                                             \
-       .function = launch_times,                                               \
-       .in = {LAUNCH(start),                                                   \
-              LAUNCH(duration),                                                \
-              {.of = AT(ops.start)},                                           \
-              {.of = AT(ops.duration)}}},                                      \
-      {"delay",                                                                \
-       "ns",                                                                   \
-       LLMPROF_I64,                                                            \
-       .needs = NEEDS_ATTRIBUTION,                                             \
-       .function = delays,                                                     \
-       .in = {LAUNCH(start), {.of = AT(ops.start)}}},                          \
-      OF_LAUNCHER("launch_pid", pid), OF_LAUNCHER("launch_tid", tid),          \
-      OF_LINK("range", LLMPROF_U32, link_range),                               \
-      OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
+#define OPERATION_COLUMNS                                                    \
+  {"op", NULL, U32, .get = llmprof_row_number},                              \
+      {"name", NULL, TEXT, .in = {OF(ops.name)}},                            \
+      {"start", "ns", I64, .in = {OF(ops.start)}},                           \
+      {"end", "ns", I64, .in = {OF(ops.start), OF(ops.duration)},            \
+       .function = llmprof_ends},                                            \
+      {"duration", "ns", I64, .in = {OF(ops.duration)}}, PLACE(device),      \
+      PLACE(context), PLACE(stream), PLACE(pid),                             \
+      {"correlation", NULL, U32, .in = {OF(ops.correlation)}},               \
+      {"call", NULL, U32, .in = {OF(attribution.call)}},                     \
+      {"api", NULL, TEXT, .in = {CALL(name)}},                               \
+      {"api_start", "ns", I64, .in = {CALL(start)}},                         \
+      {"api_end", "ns", I64, .in = {CALL(start), CALL(duration)},            \
+       .function = llmprof_ends},                                            \
+      {"api_time", "ns", I64, .in = {CALL(duration)}},                       \
+      {"queue_time", "ns", I64,                                              \
+       .in = {CALL(start), CALL(duration), OF(ops.start)},                   \
+       .function = queue_times},                                             \
+      {"launch_time", "ns", I64,                                             \
+       .in = {CALL(start), CALL(duration), OF(ops.start), OF(ops.duration)}, \
+       .function = launch_times},                                            \
+      {"delay", "ns", I64, .in = {CALL(start), OF(ops.start)},               \
+       .function = delays},                                                  \
+      {"launch_pid", NULL, U32, .in = {CALL(thread)},                        \
+       .get = llmprof_thread_pid},                                           \
+      {"launch_tid", NULL, U32, .in = {CALL(thread)},                        \
+       .get = llmprof_thread_tid},                                           \
+      AROUND
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
-    {"kind", NULL, LLMPROF_STRING_ID, .get = op_kind},
-    {"bytes", "bytes", LLMPROF_I64, .in = {{.of = AT(ops.bytes)}}},
-    {"direction", NULL, LLMPROF_STRING_ID, .in = {{.of = AT(ops.copy_kind)}},
-     .get = direction},
-    {"host_memory", NULL, LLMPROF_STRING_ID,
-     .in = {{.of = AT(ops.host_memory)}}, .get = host_memory},
+    {"kind", NULL, TEXT, .get = op_kind},
+    {"bytes", "bytes", I64, .in = {OF(ops.bytes)}},
+    {"direction", NULL, TEXT, .in = {OF(ops.copy_kind)}, .get = direction},
+    {"host_memory", NULL, TEXT, .in = {OF(ops.host_memory)},
+     .get = host_memory},
     {0},
 };
 
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
-    {"short_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .in = {{.of = AT(details.short_name)}}},
-    {"mangled_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
-     .in = {{.of = AT(details.mangled_name)}}},
-    OF_SHAPE("grid_x", NULL, shape_grid_x),
-    OF_SHAPE("grid_y", NULL, shape_grid_y),
-    OF_SHAPE("grid_z", NULL, shape_grid_z),
-    OF_SHAPE("block_x", NULL, shape_block_x),
-    OF_SHAPE("block_y", NULL, shape_block_y),
-    OF_SHAPE("block_z", NULL, shape_block_z),
-    OF_SHAPE("registers", NULL, shape_registers),
-    OF_SHAPE("static_shared", "bytes", shape_static_shared),
-    OF_SHAPE("dynamic_shared", "bytes", shape_dynamic_shared),
-    {"graph_node", NULL, LLMPROF_I64, .needs = NEEDS_DETAILS,
-     .in = {{.of = AT(details.graph_node)}}},
+    {"short_name", NULL, TEXT, .in = {OF(details.short_name)}},
+    {"mangled_name", NULL, TEXT, .in = {OF(details.mangled_name)}},
+    SHAPE_OF(grid_x, NULL),
+    SHAPE_OF(grid_y, NULL),
+    SHAPE_OF(grid_z, NULL),
+    SHAPE_OF(block_x, NULL),
+    SHAPE_OF(block_y, NULL),
+    SHAPE_OF(block_z, NULL),
+    SHAPE_OF(registers, NULL),
+    SHAPE_OF(static_shared, "bytes"),
+    SHAPE_OF(dynamic_shared, "bytes"),
+    {"graph_node", NULL, I64, .in = {OF(details.graph_node)}},
     {0},
 };
 
 /* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                          \
-  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME, \
-      OP_DURATION, OF_LAUNCHER("pid", pid), OF_LAUNCHER("tid", tid)
+#define PAIR_KERNEL_COLUMNS                                                  \
+  {"kernel", NULL, U32, .get = llmprof_row_number},                          \
+      {"name", NULL, TEXT, .in = {OF(ops.name)}},                            \
+      {"duration", "ns", I64, .in = {OF(ops.duration)}},                     \
+      {"pid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_pid}, { \
+    "tid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_tid        \
+  }
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     PAIR_KERNEL_COLUMNS,
@@ -238,9 +190,8 @@ const llmprof_column_spec llmprof_pair_kernel_columns[] = {
 
 const llmprof_column_spec llmprof_single_pair_columns[] = {
     PAIR_KERNEL_COLUMNS,
-    OF_LINK("range", LLMPROF_U32, link_range),
-    OF_LINK("tag", LLMPROF_STRING_ID, link_tag),
-    OF_LINK("colon_tag", LLMPROF_STRING_ID, link_colon_tag),
-    OF_LINK("style", LLMPROF_U32, link_style),
+    AROUND,
+    {"colon_tag", NULL, TEXT, .in = {RANGE(colon_tag)}},
+    {"style", NULL, U32, .in = {RANGE(style)}},
     {0},
 };

@@ -167,7 +167,6 @@ static bool add_op(const xplane_trace *t, xplane_op *op, llmprof_error *err) {
 
 static bool load_ops(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->op_count);
   for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++)
     for (size_t i = 0; ok && i < t->op_count; i++)
       if ((int)t->ops[i].row.kind == kind) ok = add_op(t, &t->ops[i], err);
@@ -200,7 +199,6 @@ static bool load_details(const xplane_trace *t, llmprof_error *err) {
 
 static bool load_calls(const xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->call_count);
   for (size_t i = 0; ok && i < t->call_count; i++)
     ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
   return ok;
@@ -208,7 +206,6 @@ static bool load_calls(const xplane_trace *t, llmprof_error *err) {
 
 static bool load_ranges(const xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  llmprof_builder_expect(t->builder, t->range_count);
   for (size_t i = 0; ok && i < t->range_count; i++)
     ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
   return ok;

@@ -162,9 +162,6 @@ bool llmprof_builder_add_place(llmprof_builder *builder,
 void llmprof_builder_timeless(llmprof_builder *builder,
                               llmprof_trace_table table);
 
-/* So many rows are about to come, more or less. */
-void llmprof_builder_expect(llmprof_builder *builder, size_t rows);
-
 typedef enum llmprof_op_kind {
   LLMPROF_KERNEL,
   LLMPROF_COPY,

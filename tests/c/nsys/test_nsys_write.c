@@ -132,20 +132,21 @@ static void check_ranges(llmprof_trace *trace) {
   size_t count;
   const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
   assert_int_equal(r->count, 2);
-  assert_true(r->open[0]);
-  assert_int_equal(r->end[0], 99);
-  assert_text(trace, r->tag[0], "NCCL:all");
-  assert_text(trace, r->category[0], "group");
-  assert_int_equal(r->category[1], LLMPROF_NO_STRING);
-  assert_int_equal(r->message[0], 4096);
-  assert_true(r->communicator[0] == LLMPROF_ABSENT);
-  assert_int_equal(r->communicator[1], 77);
-  assert_int_equal(r->message[1], 4096);
-  assert_true(r->payload_float[1] == 2.5);
+  assert_true(llmprof_id_at(r->open, 0));
+  assert_int_equal(llmprof_values_get(r->end, 0), 99);
+  assert_text(trace, llmprof_id_at(r->tag, 0), "NCCL:all");
+  assert_text(trace, llmprof_id_at(r->category, 0), "group");
+  assert_int_equal(llmprof_id_at(r->category, 1), LLMPROF_NO_STRING);
+  assert_int_equal(llmprof_values_get(r->message, 0), 4096);
+  assert_true(llmprof_values_get(r->communicator, 0) == LLMPROF_ABSENT);
+  assert_int_equal(llmprof_values_get(r->communicator, 1), 77);
+  assert_int_equal(llmprof_values_get(r->message, 1), 4096);
+  assert_true(llmprof_real_of(r->payload_float, 1) == 2.5);
   const llmprof_thread *threads = llmprof_trace_threads(trace, &count);
-  assert_int_equal(threads[r->thread[0]].tid, 51);
-  assert_int_not_equal(r->thread[0], r->thread[1]);
-  assert_text(trace, threads[r->thread[1]].name, "worker");
+  assert_int_equal(threads[llmprof_id_at(r->thread, 0)].tid, 51);
+  assert_int_not_equal(llmprof_id_at(r->thread, 0),
+                       llmprof_id_at(r->thread, 1));
+  assert_text(trace, threads[llmprof_id_at(r->thread, 1)].name, "worker");
   llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 2);
   llmprof_trace_processes(trace, &count);
@@ -305,16 +306,20 @@ static void check_samples(const char *path) {
   llmprof_error err = {0};
   llmprof_trace *trace = llmprof_trace_open(path, &err);
   const llmprof_samples *s = llmprof_trace_samples(trace, &err);
-  const double *sm = s->values[LLMPROF_SAMPLED_SM];
-  const double *written = s->values[LLMPROF_SAMPLED_DRAM_WRITE];
+  double sm[4], written[4];
   assert_int_equal(s->count, 4);
+  for (size_t i = 0; i < 4; i++) {
+    sm[i] = llmprof_real_of(s->values[LLMPROF_SAMPLED_SM], i);
+    written[i] = llmprof_real_of(s->values[LLMPROF_SAMPLED_DRAM_WRITE], i);
+  }
   for (size_t i = 0; i < s->count; i++)
-    assert_int_equal(s->end[i] - s->start[i], 10);
-  assert_int_equal(s->device[1], 1);
+    assert_int_equal(
+        llmprof_values_get(s->end, i) - llmprof_values_get(s->start, i), 10);
+  assert_int_equal(llmprof_id_at(s->device, 1), 1);
   assert_true(sm[0] == 12.5 && sm[1] == 0 && sm[2] == 100 && sm[3] == 1);
   assert_true(written[0] == 0.0001 && written[1] == 33.3333);
   assert_true(isnan(written[2]) && isnan(written[3]));
-  assert_true(isnan(s->values[LLMPROF_SAMPLED_GPU][0]));
+  assert_true(isnan(llmprof_real_of(s->values[LLMPROF_SAMPLED_GPU], 0)));
   llmprof_trace_close(trace);
 }
 

@@ -246,15 +246,15 @@ static void test_events_stay(void **state) {
   scrub(test_export(), NULL);
   assert_true(read_export(output(), &err));
   llmprof_trace *trace = llmprof_trace_open(output(), &err);
-  size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   assert_int_equal(ops->count, 9);
   assert_int_equal(llmprof_end_at(ops->start, ops->duration, 2), 260);
   assert_string_equal(llmprof_strings_get(llmprof_trace_strings(trace),
                                           llmprof_id_at(ops->name, 0), NULL),
                       "gemm(float *, int)");
-  assert_non_null(llmprof_trace_projections(trace, &count, &err));
-  assert_int_equal(count, 3);
+  const llmprof_projections *found = llmprof_trace_projections(trace, &err);
+  assert_non_null(found);
+  assert_int_equal(found->count, 3);
   llmprof_trace_close(trace);
 }
 

@@ -59,10 +59,10 @@ static void test_model(void **state) {
   assert_int_equal(calls->count, ops->count);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text(trace, ranges->tag[3]), "decode");
+  assert_string_equal(text(trace, llmprof_id_at(ranges->tag, 3)), "decode");
   const llmprof_attribution *found = llmprof_trace_attribution(trace, &err);
   for (size_t i = 0; i < ops->count; i++) {
-    uint32_t range = found->links[found->link[i]].range;
+    uint32_t range = llmprof_id_at(found->range, llmprof_id_at(found->link, i));
     assert_int_equal(range, i / 8 * 2 + (i % 8 >= 2));
   }
   const llmprof_device *gpu = llmprof_trace_devices(trace, &count);
@@ -221,15 +221,20 @@ static void test_ranges(void **state) {
   llmprof_error err;
   const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
   assert_int_equal(r->count, 4);
-  assert_true(r->start[0] == 2 && r->end[0] == 500);
-  assert_int_equal(r->style[0], LLMPROF_START_END);
-  assert_int_not_equal(r->end_thread[0], LLMPROF_NONE);
-  assert_true(r->start[1] == 5 && r->end[1] == 30);
-  assert_string_equal(text(trace, r->tag[2]), "NCCL:ncclAllReduce");
-  assert_string_equal(text(trace, r->category[2]), "group");
-  assert_true(r->communicator[2] == 42 && r->message[2] == 1 << 20);
-  assert_true(r->end[2] == 20);
-  assert_true(r->open[3] && r->end[3] == 900);
+  assert_true(llmprof_values_get(r->start, 0) == 2 &&
+              llmprof_values_get(r->end, 0) == 500);
+  assert_int_equal(llmprof_id_at(r->style, 0), LLMPROF_START_END);
+  assert_int_not_equal(llmprof_id_at(r->end_thread, 0), LLMPROF_NONE);
+  assert_true(llmprof_values_get(r->start, 1) == 5 &&
+              llmprof_values_get(r->end, 1) == 30);
+  assert_string_equal(text(trace, llmprof_id_at(r->tag, 2)),
+                      "NCCL:ncclAllReduce");
+  assert_string_equal(text(trace, llmprof_id_at(r->category, 2)), "group");
+  assert_true(llmprof_values_get(r->communicator, 2) == 42 &&
+              llmprof_values_get(r->message, 2) == 1 << 20);
+  assert_true(llmprof_values_get(r->end, 2) == 20);
+  assert_true(llmprof_id_at(r->open, 3) &&
+              llmprof_values_get(r->end, 3) == 900);
   llmprof_trace_close(trace);
 }
 
@@ -256,9 +261,12 @@ static void test_payloads(void **state) {
   llmprof_error err;
   const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
   assert_int_equal(r->count, 5);
-  assert_true(r->payload[0] == 7 && r->payload[1] == -1);
-  assert_true(r->payload_float[2] == 1.5 && r->payload_float[3] == 2.5);
-  assert_true(r->payload[4] == LLMPROF_ABSENT && isnan(r->payload_float[4]));
+  assert_true(llmprof_values_get(r->payload, 0) == 7 &&
+              llmprof_values_get(r->payload, 1) == -1);
+  assert_true(llmprof_real_of(r->payload_float, 2) == 1.5 &&
+              llmprof_real_of(r->payload_float, 3) == 2.5);
+  assert_true(llmprof_values_get(r->payload, 4) == LLMPROF_ABSENT &&
+              isnan(llmprof_real_of(r->payload_float, 4)));
   llmprof_trace_close(trace);
 }
 
@@ -313,7 +321,8 @@ static void test_units(void **state) {
   assert_int_equal(llmprof_trace_calls(trace, &err)->count, 1);
   const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
   assert_int_equal(r->count, 2);
-  assert_true(r->start[0] == 900000 && r->start[1] == 1100000);
+  assert_true(llmprof_values_get(r->start, 0) == 900000 &&
+              llmprof_values_get(r->start, 1) == 1100000);
   llmprof_trace_close(trace);
 }
 
@@ -438,7 +447,8 @@ static void test_operators(void **state) {
     assert_int_equal(llmprof_trace_calls(trace, &err)->count, i + 1);
     const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
     assert_int_equal(r->count, 1);
-    assert_string_equal(text(trace, r->tag[0]), i ? "aten::mm" : "prefill");
+    assert_string_equal(text(trace, llmprof_id_at(r->tag, 0)),
+                        i ? "aten::mm" : "prefill");
     llmprof_trace_close(trace);
   }
   assert_null(llmprof_spool_operators("/nowhere", &err));
@@ -740,9 +750,12 @@ static void test_samples(void **state) {
   spool_free(&m);
   const llmprof_samples *samples = llmprof_trace_samples(trace, &err);
   assert_int_equal(samples->count, 1);
-  assert_true(samples->start[0] == 510000 && samples->end[0] == 520000);
-  assert_true(samples->values[LLMPROF_SAMPLED_DRAM_READ][0] == 12.5);
-  assert_true(isnan(samples->values[LLMPROF_SAMPLED_DRAM_WRITE][0]));
+  assert_true(llmprof_values_get(samples->start, 0) == 510000 &&
+              llmprof_values_get(samples->end, 0) == 520000);
+  assert_true(llmprof_real_of(samples->values[LLMPROF_SAMPLED_DRAM_READ], 0) ==
+              12.5);
+  assert_true(
+      isnan(llmprof_real_of(samples->values[LLMPROF_SAMPLED_DRAM_WRITE], 0)));
   llmprof_trace_close(trace);
 }
 

@@ -99,12 +99,14 @@ static void test_host(void **state) {
   assert_true(calls && ranges && of);
   assert_int_equal(calls->count, 3);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text_of(trace, ranges->tag[0]), "prefill");
-  assert_int_equal(ranges->end[0], 100500);
-  assert_string_equal(text_of(trace, ranges->tag[2]), "PyTorch:aten::mm");
-  assert_string_equal(text_of(trace, ranges->category[2]), "cpu_op");
-  assert_int_equal(of->links[of->link[0]].range, 2);
-  assert_int_equal(of->links[of->link[1]].range, 3);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)), "prefill");
+  assert_int_equal(llmprof_values_get(ranges->end, 0), 100500);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 2)),
+                      "PyTorch:aten::mm");
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->category, 2)),
+                      "cpu_op");
+  assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 2);
+  assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 1)), 3);
   assert_int_equal(llmprof_id_at(of->call, 3), LLMPROF_NONE);
   const llmprof_process *process = llmprof_trace_processes(trace, &count);
   assert_int_equal(count, 1);
@@ -233,12 +235,15 @@ static void test_collectives(void **state) {
   const llmprof_ranges *others = llmprof_trace_ranges(other, &err);
   size_t count;
   assert_int_equal(ranges->count, 2);
-  assert_true(ranges->communicator[0] >= 0);
-  assert_true(ranges->communicator[0] == ranges->communicator[1]);
-  assert_true(ranges->communicator[0] != others->communicator[0]);
-  assert_int_equal(ranges->payload[0], 2); /* ranks of the group */
-  assert_int_equal(ranges->message[0], 200);
-  assert_int_equal(ranges->message[1], 200);
+  assert_true(llmprof_values_get(ranges->communicator, 0) >= 0);
+  assert_true(llmprof_values_get(ranges->communicator, 0) ==
+              llmprof_values_get(ranges->communicator, 1));
+  assert_true(llmprof_values_get(ranges->communicator, 0) !=
+              llmprof_values_get(others->communicator, 0));
+  assert_int_equal(llmprof_values_get(ranges->payload, 0),
+                   2); /* ranks of the group */
+  assert_int_equal(llmprof_values_get(ranges->message, 0), 200);
+  assert_int_equal(llmprof_values_get(ranges->message, 1), 200);
   assert_string_equal(
       text_of(trace, llmprof_trace_processes(trace, &count)[0].name),
       "python rank 5");
@@ -272,10 +277,12 @@ static void test_steps(void **state) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text("[" STEP("12") "," STEP("x") "]");
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
-  assert_string_equal(text_of(trace, ranges->text[0]), "ProfilerStep");
-  assert_int_equal(ranges->payload[0], 12);
-  assert_string_equal(text_of(trace, ranges->text[1]), "ProfilerStep#x");
-  assert_true(ranges->payload[1] == LLMPROF_ABSENT);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->text, 0)),
+                      "ProfilerStep");
+  assert_int_equal(llmprof_values_get(ranges->payload, 0), 12);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->text, 1)),
+                      "ProfilerStep#x");
+  assert_true(llmprof_values_get(ranges->payload, 1) == LLMPROF_ABSENT);
   llmprof_trace_close(trace);
 }
 

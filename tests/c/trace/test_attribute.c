@@ -13,8 +13,8 @@
 
 static const char *tag_of(const llmprof_trace *trace,
                           const llmprof_ranges *ranges, uint32_t range) {
-  const char *tag = llmprof_strings_get(llmprof_trace_strings(trace),
-                                        ranges->tag[range], NULL);
+  const char *tag = llmprof_strings_get(
+      llmprof_trace_strings(trace), llmprof_id_at(ranges->tag, range), NULL);
   return tag ? tag : "?";
 }
 
@@ -30,12 +30,14 @@ static void describe_ops(llmprof_trace *trace, llmprof_buffer *out) {
   if (!thread) fail_msg("%s", err.message);
   for (size_t op = 0; op < llmprof_frame_rows(frame); op++) {
     if (op) llmprof_buffer_puts(out, ", ");
-    uint32_t link = a->link[op];
+    uint32_t link = llmprof_id_at(a->link, op);
     bool lost = llmprof_cell(thread, op) == LLMPROF_ABSENT;
     if (link == LLMPROF_NONE) llmprof_buffer_puts(out, lost ? "lost" : "-");
-    for (; link != LLMPROF_NONE; link = a->links[link].outer) {
-      llmprof_buffer_puts(out, tag_of(trace, ranges, a->links[link].range));
-      if (a->links[link].outer != LLMPROF_NONE) llmprof_buffer_putc(out, '<');
+    for (; link != LLMPROF_NONE; link = llmprof_id_at(a->outer, link)) {
+      llmprof_buffer_puts(out,
+                          tag_of(trace, ranges, llmprof_id_at(a->range, link)));
+      if (llmprof_id_at(a->outer, link) != LLMPROF_NONE)
+        llmprof_buffer_putc(out, '<');
     }
   }
   llmprof_frame_free(frame);
@@ -49,27 +51,29 @@ static void describe_ranges(llmprof_trace *trace, llmprof_buffer *out) {
   for (uint32_t r = 0; r < ranges->count; r++) {
     if (r) llmprof_buffer_puts(out, ", ");
     llmprof_buffer_puts(out, tag_of(trace, ranges, r));
-    if (a->level[r] == LLMPROF_NONE)
+    if (llmprof_id_at(a->level, r) == LLMPROF_NONE)
       llmprof_buffer_puts(out, " out");
     else
-      llmprof_buffer_printf(out, " %u", a->level[r]);
-    if (a->parent[r] != LLMPROF_NONE)
-      llmprof_buffer_printf(out, " in %s", tag_of(trace, ranges, a->parent[r]));
+      llmprof_buffer_printf(out, " %u", llmprof_id_at(a->level, r));
+    if (llmprof_id_at(a->parent, r) != LLMPROF_NONE)
+      llmprof_buffer_printf(out, " in %s",
+                            tag_of(trace, ranges, llmprof_id_at(a->parent, r)));
   }
 }
 
 /* "decode 10-90 3 ops 1 child". */
 static void describe_projections(llmprof_trace *trace, llmprof_buffer *out) {
   llmprof_error err = {0};
-  size_t count;
-  const llmprof_projection *p = llmprof_trace_projections(trace, &count, &err);
+  const llmprof_projections *p = llmprof_trace_projections(trace, &err);
   if (!p) fail_msg("%s", err.message);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
-  for (size_t i = 0; i < count; i++)
-    llmprof_buffer_printf(out, "%s%s %lld-%lld %u ops %u children",
-                          i ? ", " : "", tag_of(trace, ranges, p[i].range),
-                          (long long)p[i].start, (long long)p[i].end,
-                          p[i].operations, p[i].children);
+  for (size_t i = 0; i < p->count; i++)
+    llmprof_buffer_printf(
+        out, "%s%s %lld-%lld %u ops %u children", i ? ", " : "",
+        tag_of(trace, ranges, llmprof_id_at(p->range, i)),
+        (long long)llmprof_values_get(p->start, i),
+        (long long)llmprof_values_get(p->end, i),
+        llmprof_id_at(p->operations, i), llmprof_id_at(p->children, i));
 }
 
 typedef void (*describer)(llmprof_trace *trace, llmprof_buffer *out);
@@ -335,10 +339,13 @@ static uint32_t call_by_rule(const loaded *l, size_t op) {
 }
 
 static bool is_in_range(const loaded *l, uint32_t call, size_t range) {
-  return call != LLMPROF_NONE && l->ranges->end_thread[range] == LLMPROF_NONE &&
-         l->ranges->thread[range] == llmprof_id_at(l->calls->thread, call) &&
-         l->ranges->start[range] <= llmprof_values_get(l->calls->start, call) &&
-         l->ranges->end[range] >=
+  return call != LLMPROF_NONE &&
+         llmprof_id_at(l->ranges->end_thread, range) == LLMPROF_NONE &&
+         llmprof_id_at(l->ranges->thread, range) ==
+             llmprof_id_at(l->calls->thread, call) &&
+         llmprof_values_get(l->ranges->start, range) <=
+             llmprof_values_get(l->calls->start, call) &&
+         llmprof_values_get(l->ranges->end, range) >=
              llmprof_end_at(l->calls->start, l->calls->duration, call);
 }
 
@@ -351,25 +358,27 @@ static void check_chain(const loaded *l, size_t op) {
   for (size_t r = 0; r < l->ranges->count; r++)
     wanted += is_in_range(l, call, r);
   int64_t last = INT64_MAX;
-  for (uint32_t link = l->attribution->link[op]; link != LLMPROF_NONE;
-       link = l->attribution->links[link].outer) {
-    uint32_t range = l->attribution->links[link].range;
+  for (uint32_t link = llmprof_id_at(l->attribution->link, op);
+       link != LLMPROF_NONE;
+       link = llmprof_id_at(l->attribution->outer, link)) {
+    uint32_t range = llmprof_id_at(l->attribution->range, link);
     assert_true(is_in_range(l, call, range));
-    assert_true(l->ranges->start[range] <= last);
-    last = l->ranges->start[range];
+    assert_true(llmprof_values_get(l->ranges->start, range) <= last);
+    last = llmprof_values_get(l->ranges->start, range);
     got++;
   }
   assert_int_equal(got, wanted);
 }
 
 /* Extent and distinct calls of what a range launched. */
-static void check_projection(const loaded *l, const llmprof_projection *p) {
+static void check_projection(const loaded *l, const llmprof_projections *p,
+                             size_t row) {
   int64_t start = INT64_MAX, end = INT64_MIN;
   bool counted[EVENTS] = {false};
   uint32_t operations = 0;
   for (size_t op = 0; op < l->ops->count; op++) {
     uint32_t call = llmprof_id_at(l->attribution->call, op);
-    if (!is_in_range(l, call, p->range)) continue;
+    if (!is_in_range(l, call, llmprof_id_at(p->range, row))) continue;
     if (llmprof_values_get(l->ops->start, op) < start)
       start = llmprof_values_get(l->ops->start, op);
     if (llmprof_end_at(l->ops->start, l->ops->duration, op) > end)
@@ -377,45 +386,50 @@ static void check_projection(const loaded *l, const llmprof_projection *p) {
     operations += !counted[call];
     counted[call] = true;
   }
-  assert_int_equal(p->start, start);
-  assert_int_equal(p->end, end);
-  assert_int_equal(p->operations, operations);
+  assert_int_equal(llmprof_values_get(p->start, row), start);
+  assert_int_equal(llmprof_values_get(p->end, row), end);
+  assert_int_equal(llmprof_id_at(p->operations, row), operations);
 }
 
 static bool encloses(const llmprof_ranges *r, size_t outer, size_t inner) {
-  return r->thread[outer] == r->thread[inner] &&
-         r->start[outer] <= r->start[inner] && r->end[outer] >= r->end[inner];
+  return llmprof_id_at(r->thread, outer) == llmprof_id_at(r->thread, inner) &&
+         llmprof_values_get(r->start, outer) <=
+             llmprof_values_get(r->start, inner) &&
+         llmprof_values_get(r->end, outer) >= llmprof_values_get(r->end, inner);
 }
 
 /* A parent encloses, no other range lies strictly between, and levels count
  * parents. */
 static void check_parent(const loaded *l, uint32_t range) {
   const llmprof_ranges *r = l->ranges;
-  uint32_t parent = l->attribution->parent[range];
-  uint32_t level = l->attribution->level[range];
-  if (r->end_thread[range] != LLMPROF_NONE) {
+  uint32_t parent = llmprof_id_at(l->attribution->parent, range);
+  uint32_t level = llmprof_id_at(l->attribution->level, range);
+  if (llmprof_id_at(r->end_thread, range) != LLMPROF_NONE) {
     assert_int_equal(level, LLMPROF_NONE);
     return;
   }
   if (parent != LLMPROF_NONE) assert_true(encloses(r, parent, range));
-  assert_int_equal(
-      level, parent == LLMPROF_NONE ? 0 : l->attribution->level[parent] + 1);
+  assert_int_equal(level,
+                   parent == LLMPROF_NONE
+                       ? 0
+                       : llmprof_id_at(l->attribution->level, parent) + 1);
   for (size_t other = 0; other < r->count; other++) {
-    if (other == range || r->end_thread[other] != LLMPROF_NONE ||
+    if (other == range || llmprof_id_at(r->end_thread, other) != LLMPROF_NONE ||
         !encloses(r, other, range) || encloses(r, range, other))
       continue;
     assert_int_not_equal(parent, LLMPROF_NONE);
-    assert_true(r->end[parent] - r->start[parent] <=
-                r->end[other] - r->start[other]);
+    assert_true(llmprof_values_get(r->end, parent) -
+                    llmprof_values_get(r->start, parent) <=
+                llmprof_values_get(r->end, other) -
+                    llmprof_values_get(r->start, other));
   }
 }
 
 static void check_trace(const char *sql) {
   llmprof_error err = {0};
   loaded l = {.trace = test_trace(sql)};
-  size_t count;
-  const llmprof_projection *projections =
-      llmprof_trace_projections(l.trace, &count, &err);
+  const llmprof_projections *projections =
+      llmprof_trace_projections(l.trace, &err);
   if (!projections) fail_msg("%s", err.message);
   l.ops = llmprof_trace_ops(l.trace, &err);
   l.calls = llmprof_trace_calls(l.trace, &err);
@@ -423,7 +437,8 @@ static void check_trace(const char *sql) {
   l.attribution = llmprof_trace_attribution(l.trace, &err);
   for (size_t op = 0; op < l.ops->count; op++) check_chain(&l, op);
   for (uint32_t r = 0; r < l.ranges->count; r++) check_parent(&l, r);
-  for (size_t i = 0; i < count; i++) check_projection(&l, &projections[i]);
+  for (size_t i = 0; i < projections->count; i++)
+    check_projection(&l, projections, i);
   size_t with_ops = 0;
   for (size_t r = 0; r < l.ranges->count; r++) {
     bool any = false;
@@ -431,7 +446,7 @@ static void check_trace(const char *sql) {
       any = any || is_in_range(&l, llmprof_id_at(l.attribution->call, op), r);
     with_ops += any;
   }
-  assert_int_equal(count, with_ops);
+  assert_int_equal(projections->count, with_ops);
   llmprof_trace_close(l.trace);
 }
 
@@ -451,9 +466,8 @@ static void test_random_traces(void **state) {
 /* ---- out of memory ---- */
 
 static bool load_projections(void *path, llmprof_error *err) {
-  size_t count;
   llmprof_trace *trace = llmprof_trace_open(path, err);
-  bool ok = trace && llmprof_trace_projections(trace, &count, err);
+  bool ok = trace && llmprof_trace_projections(trace, err);
   llmprof_trace_close(trace);
   return ok;
 }
@@ -466,12 +480,12 @@ static void test_allocations(void **state) {
 
 /* A failure leaves a trace that can be asked again. */
 static bool load_twice(void *path, llmprof_error *err) {
-  size_t count;
   llmprof_trace *trace = llmprof_trace_open(path, err);
-  bool ok = trace && llmprof_trace_projections(trace, &count, err);
+  bool ok = trace && llmprof_trace_projections(trace, err);
   if (trace && !ok) {
-    assert_non_null(llmprof_trace_projections(trace, &count, NULL));
-    assert_int_equal(count, 4);
+    const llmprof_projections *again = llmprof_trace_projections(trace, NULL);
+    assert_non_null(again);
+    assert_int_equal(again->count, 4);
   }
   llmprof_trace_close(trace);
   return ok;
@@ -580,15 +594,16 @@ static void assert_chain(const llmprof_attribution *a,
                          size_t op, uint32_t call) {
   uint32_t found[KINDS_OF_RANGES] = {0};
   int64_t before = INT64_MAX;
-  for (uint32_t link = a->link[op]; link != LLMPROF_NONE;
-       link = a->links[link].outer) {
-    uint32_t range = a->links[link].range;
-    assert_true(ranges->start[range] <= 10 * (int64_t)call);
-    assert_true(ranges->end[range] >= 10 * (int64_t)call + 5);
-    assert_true(ranges->start[range] <= before);
-    before = ranges->start[range];
+  for (uint32_t link = llmprof_id_at(a->link, op); link != LLMPROF_NONE;
+       link = llmprof_id_at(a->outer, link)) {
+    uint32_t range = llmprof_id_at(a->range, link);
+    assert_true(llmprof_values_get(ranges->start, range) <= 10 * (int64_t)call);
+    assert_true(llmprof_values_get(ranges->end, range) >=
+                10 * (int64_t)call + 5);
+    assert_true(llmprof_values_get(ranges->start, range) <= before);
+    before = llmprof_values_get(ranges->start, range);
     for (int kind = 0; kind < KINDS_OF_RANGES; kind++)
-      found[kind] += ranges->text[range] == texts[kind];
+      found[kind] += llmprof_id_at(ranges->text, range) == texts[kind];
   }
   assert_int_equal(found[0], 1);
   assert_int_equal(found[1], 1);
@@ -611,9 +626,10 @@ static void check_many(llmprof_trace *trace) {
     for (uint32_t call = 0; call < MANY; call++)
       if (launches(call, (llmprof_op_kind)kind))
         assert_chain(a, ranges, texts, op++, call);
-  size_t projections;
-  assert_non_null(llmprof_trace_projections(trace, &projections, &err));
-  assert_int_equal(projections, ranges->count);
+  const llmprof_projections *projections =
+      llmprof_trace_projections(trace, &err);
+  assert_non_null(projections);
+  assert_int_equal(projections->count, ranges->count);
 }
 
 /* Parts are walked at once, and it is the same for any number of threads. */

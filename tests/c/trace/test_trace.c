@@ -254,11 +254,11 @@ static void test_ranges(void **state) {
          "100|102|370|-|-\n100|102|5|1|2\n",
          "pid", "tid", "duration", "level", "parent");
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, NULL);
-  assert_true(isnan(ranges->payload_float[0]));
-  assert_true(ranges->payload_float[2] == 0.5);
-  assert_true(ranges->payload_float[3] == 1.5);
-  assert_int_equal(ranges->end_thread[2], LLMPROF_NONE);
-  assert_int_not_equal(ranges->end_thread[3], LLMPROF_NONE);
+  assert_true(isnan(llmprof_real_of(ranges->payload_float, 0)));
+  assert_true(llmprof_real_of(ranges->payload_float, 2) == 0.5);
+  assert_true(llmprof_real_of(ranges->payload_float, 3) == 1.5);
+  assert_int_equal(llmprof_id_at(ranges->end_thread, 2), LLMPROF_NONE);
+  assert_int_not_equal(llmprof_id_at(ranges->end_thread, 3), LLMPROF_NONE);
   llmprof_trace_close(trace);
 }
 
@@ -383,12 +383,14 @@ static void test_samples(void **state) {
          "start", "end", "duration");
   llmprof_error err;
   const llmprof_samples *samples = llmprof_trace_samples(trace, &err);
-  assert_true(samples->values[LLMPROF_SAMPLED_SM][0] == 50);
-  assert_true(samples->values[LLMPROF_SAMPLED_TENSOR][0] == 2.5);
-  assert_true(isnan(samples->values[LLMPROF_SAMPLED_TENSOR][1]));
-  assert_true(samples->values[LLMPROF_SAMPLED_SM][2] == 3);
-  assert_true(samples->values[LLMPROF_SAMPLED_TENSOR][3] == 4);
-  assert_true(isnan(samples->values[LLMPROF_SAMPLED_GPU][0]));
+  assert_true(llmprof_real_of(samples->values[LLMPROF_SAMPLED_SM], 0) == 50);
+  assert_true(llmprof_real_of(samples->values[LLMPROF_SAMPLED_TENSOR], 0) ==
+              2.5);
+  assert_true(
+      isnan(llmprof_real_of(samples->values[LLMPROF_SAMPLED_TENSOR], 1)));
+  assert_true(llmprof_real_of(samples->values[LLMPROF_SAMPLED_SM], 2) == 3);
+  assert_true(llmprof_real_of(samples->values[LLMPROF_SAMPLED_TENSOR], 3) == 4);
+  assert_true(isnan(llmprof_real_of(samples->values[LLMPROF_SAMPLED_GPU], 0)));
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_SAMPLES));
   llmprof_trace_close(trace);
 }

@@ -129,15 +129,15 @@ static void test_host(void **state) {
   assert_true(calls && ranges && of);
   assert_int_equal(calls->count, 3);
   assert_int_equal(ranges->count, 4);
-  assert_string_equal(text_of(trace, ranges->tag[0]), "train");
-  assert_int_equal(ranges->payload[0], 3);
-  assert_string_equal(text_of(trace, ranges->tag[1]),
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 0)), "train");
+  assert_int_equal(llmprof_values_get(ranges->payload, 0), 3);
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 1)),
                       "TSL:XlaModule:#hlo_module=jit_step,program_id=7#");
-  assert_string_equal(text_of(trace, ranges->tag[2]),
+  assert_string_equal(text_of(trace, llmprof_id_at(ranges->tag, 2)),
                       "TSL:Thunk:#hlo_op=loop_add_fusion#");
-  assert_int_equal(of->links[of->link[0]].range, 2);
-  assert_int_equal(of->links[of->link[1]].range, 3);
-  assert_int_equal(of->parent[2], 1);
+  assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 0)), 2);
+  assert_int_equal(llmprof_id_at(of->range, llmprof_id_at(of->link, 1)), 3);
+  assert_int_equal(llmprof_id_at(of->parent, 2), 1);
   llmprof_trace_close(trace);
 }
 

@@ -1,0 +1,627 @@
+#include "trace/trace_tables.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/thread_pool.h"
+#include "frame/strings_laid.h"
+#include "trace/trace_columns.h"
+
+/* ---- the columns ---- */
+
+/* What a column's values are. */
+typedef enum value_kind {
+  ANY,
+  STRINGS, /* or absent, as in the next five */
+  THREADS,
+  CALLS,
+  RANGES,
+  LINKS,
+  PLACES, /* never absent, as in the rest */
+  SHAPES,
+  COPY_KINDS,
+  HOST_MEMORIES,
+  FLAGS, /* 0 or 1 */
+  LINKED /* rows of ranges */
+} value_kind;
+
+typedef struct stored_column {
+  const char *name;
+  int piece;
+  size_t at, rows; /* AT() the column, and how many rows it has */
+  value_kind kind;
+} stored_column;
+
+#define COLUMN(piece, field, rows, kind) \
+  { #field, piece, AT(field), AT(rows), kind }
+#define OP(field, kind) COLUMN(LLMPROF_PART_OPS, ops.field, ops.count, kind)
+#define DETAIL(field, kind) \
+  COLUMN(LLMPROF_PART_DETAILS, details.field, details.count, kind)
+#define CALL(field, kind) \
+  COLUMN(LLMPROF_PART_CALLS, calls.field, calls.count, kind)
+#define RANGE(field, kind) \
+  COLUMN(LLMPROF_PART_RANGES, ranges.field, ranges.count, kind)
+#define SAMPLE(field) \
+  COLUMN(LLMPROF_PART_SAMPLES, samples.field, samples.count, ANY)
+#define CPU_SAMPLE(field) \
+  COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.field, cpu_samples.count, ANY)
+#define ATTRIBUTED(field, rows, kind) \
+  COLUMN(LLMPROF_PIECE_ATTRIBUTION, attribution.field, rows, kind)
+#define PROJECTED(field, kind) \
+  COLUMN(LLMPROF_PIECE_PROJECTIONS, projections.field, projections.count, kind)
+
+static const stored_column columns[] = {
+    OP(start, ANY),
+    OP(duration, ANY),
+    OP(correlation, ANY),
+    OP(name, STRINGS),
+    OP(place, PLACES),
+    OP(bytes, ANY),
+    OP(copy_kind, COPY_KINDS),
+    OP(host_memory, HOST_MEMORIES),
+    DETAIL(shape, SHAPES),
+    DETAIL(short_name, STRINGS),
+    DETAIL(mangled_name, STRINGS),
+    DETAIL(graph_node, ANY),
+    CALL(start, ANY),
+    CALL(duration, ANY),
+    CALL(thread, THREADS),
+    CALL(correlation, ANY),
+    CALL(name, STRINGS),
+    RANGE(start, ANY),
+    RANGE(end, ANY),
+    RANGE(thread, THREADS),
+    RANGE(end_thread, THREADS),
+    RANGE(text, STRINGS),
+    RANGE(tag, STRINGS),
+    RANGE(colon_tag, STRINGS),
+    RANGE(domain, STRINGS),
+    RANGE(category, STRINGS),
+    RANGE(payload, ANY),
+    RANGE(payload_float, ANY),
+    RANGE(communicator, ANY),
+    RANGE(message, ANY),
+    RANGE(style, FLAGS),
+    RANGE(open, FLAGS),
+    SAMPLE(start),
+    SAMPLE(end),
+    SAMPLE(device),
+    SAMPLE(values[LLMPROF_SAMPLED_GPU]),
+    SAMPLE(values[LLMPROF_SAMPLED_SM]),
+    SAMPLE(values[LLMPROF_SAMPLED_TENSOR]),
+    SAMPLE(values[LLMPROF_SAMPLED_DRAM_READ]),
+    SAMPLE(values[LLMPROF_SAMPLED_DRAM_WRITE]),
+    CPU_SAMPLE(time),
+    CPU_SAMPLE(thread),
+    CPU_SAMPLE(stack),
+    CPU_SAMPLE(weight),
+    CPU_SAMPLE(cut),
+    ATTRIBUTED(call, ops.count, CALLS),
+    ATTRIBUTED(link, ops.count, LINKS),
+    ATTRIBUTED(range, attribution.link_count, LINKED),
+    ATTRIBUTED(outer, attribution.link_count, LINKS),
+    ATTRIBUTED(parent, ranges.count, RANGES),
+    ATTRIBUTED(level, ranges.count, ANY),
+    ATTRIBUTED(self, ranges.count, ANY),
+    PROJECTED(range, LINKED),
+    PROJECTED(start, ANY),
+    PROJECTED(end, ANY),
+    PROJECTED(operations, ANY),
+    PROJECTED(children, ANY),
+};
+
+enum {
+  COLUMNS = sizeof columns / sizeof *columns
+};
+
+/* Where the trace counts the rows of a piece, and its own they are. */
+static const size_t counts[LLMPROF_PIECES] = {
+    [LLMPROF_PART_OPS] = AT(ops.count),
+    [LLMPROF_PART_DETAILS] = AT(details.count),
+    [LLMPROF_PART_CALLS] = AT(calls.count),
+    [LLMPROF_PART_RANGES] = AT(ranges.count),
+    [LLMPROF_PART_DIAGNOSTICS] = AT(diagnostic_count),
+    [LLMPROF_PART_SAMPLES] = AT(samples.count),
+    [LLMPROF_PART_CPU_SAMPLES] = AT(cpu_samples.count),
+    [LLMPROF_PIECE_ATTRIBUTION] = AT(attribution.link_count),
+    [LLMPROF_PIECE_PROJECTIONS] = AT(projections.count),
+};
+
+static llmprof_values **column_at(const llmprof_trace *trace, size_t at) {
+  return (llmprof_values **)(void *)((char *)(uintptr_t)trace + at);
+}
+
+static size_t *count_at(const llmprof_trace *trace, size_t at) {
+  return (size_t *)(void *)((char *)(uintptr_t)trace + at);
+}
+
+bool llmprof_columns_begin(llmprof_trace *trace, int piece) {
+  for (size_t i = 0; i < COLUMNS; i++) {
+    llmprof_values **column = column_at(trace, columns[i].at);
+    if (columns[i].piece != piece || *column) continue;
+    *column = llmprof_values_new();
+    if (!*column) return false;
+  }
+  return true;
+}
+
+/* What was added while memory was out may lack a value. */
+bool llmprof_columns_end(llmprof_trace *trace, int piece) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < COLUMNS; i++) {
+    if (columns[i].piece != piece) continue;
+    llmprof_values *column = *column_at(trace, columns[i].at);
+    ok = llmprof_values_end(column) &&
+         llmprof_values_count(column) == *count_at(trace, columns[i].rows);
+  }
+  return ok;
+}
+
+void llmprof_columns_free(llmprof_trace *trace, int piece) {
+  for (size_t i = 0; i < COLUMNS; i++) {
+    if (columns[i].piece != piece) continue;
+    llmprof_values **column = column_at(trace, columns[i].at);
+    llmprof_values_free(*column);
+    *column = NULL;
+  }
+  *count_at(trace, counts[piece]) = 0;
+}
+
+int llmprof_column_piece(size_t at) {
+  size_t i = 0;
+  while (i < COLUMNS && columns[i].at != at) i++;
+  return i < COLUMNS ? columns[i].piece : -1;
+}
+
+/* ---- putting ---- */
+
+/* Where arrays go. */
+typedef struct putting {
+  llmprof_array_put put;
+  void *user;
+} putting;
+
+static bool put(const putting *to, const char *name, const void *data,
+                size_t size) {
+  return to->put(to->user, name, data, size);
+}
+
+static bool put_text(const putting *to, const char *name, const char *text) {
+  return !text || put(to, name, text, strlen(text) + 1);
+}
+
+static bool put_strings(const putting *to, const llmprof_strings *pool) {
+  size_t count = llmprof_strings_count(pool), size;
+  uint64_t *ends = llmprof_alloc(count, sizeof *ends);
+  llmprof_buffer bytes = {0};
+  for (size_t i = 0; ends && i < count; i++) {
+    const char *text = llmprof_strings_get(pool, (uint32_t)i, &size);
+    llmprof_buffer_add(&bytes, text, size + 1); /* with its NUL */
+    ends[i] = bytes.size;
+  }
+  bool ok = ends && !bytes.failed &&
+            put(to, "strings", bytes.bytes, bytes.size) &&
+            put(to, "string.ends", ends, count * sizeof *ends);
+  llmprof_free(ends);
+  llmprof_buffer_free(&bytes);
+  return ok;
+}
+
+/* A list of them, under "threads". */
+typedef struct thread_record {
+  int64_t id;
+  uint32_t tid, process, name, unused;
+} thread_record;
+
+static bool put_threads(const putting *to, const llmprof_trace *trace) {
+  size_t count = trace->thread_ids.count;
+  thread_record *all = llmprof_alloc(count, sizeof *all);
+  if (!all) return false;
+  for (size_t i = 0; i < count; i++) {
+    const llmprof_thread *t = &trace->threads[i];
+    all[i] = (thread_record){t->id, t->tid, t->process, t->name, 0};
+  }
+  bool ok = put(to, "threads", all, count * sizeof *all);
+  llmprof_free(all);
+  return ok;
+}
+
+static bool put_interned(const putting *to, const char *name,
+                         const llmprof_intern *table) {
+  return put(to, name, table->records, table->count * table->record_size);
+}
+
+/* One, under "facts"; nothing lies between its fields. */
+typedef struct facts {
+  int64_t epoch;
+  uint64_t has, knows; /* a bit for each */
+} facts;
+
+bool llmprof_trace_put(const llmprof_trace *trace, llmprof_array_put put_one,
+                       void *user) {
+  const putting to = {put_one, user};
+  facts f = {.epoch = trace->epoch};
+  for (int i = 0; i < LLMPROF_TABLES; i++)
+    f.has |= (uint64_t)trace->has[i] << i;
+  for (int i = 0; i < LLMPROF_FACTS; i++)
+    f.knows |= (uint64_t)trace->knows[i] << i;
+  return put(&to, "facts", &f, sizeof f) && put_strings(&to, trace->strings) &&
+         put_text(&to, "reader", trace->reader->name) &&
+         put_text(&to, "schema", trace->schema) &&
+         put_text(&to, "product", trace->product) &&
+         put(&to, "processes", trace->processes,
+             trace->process_ids.count * sizeof *trace->processes) &&
+         put_threads(&to, trace) &&
+         put_interned(&to, "places", &trace->places) &&
+         put_interned(&to, "shapes", &trace->shapes) &&
+         put(&to, "devices", trace->devices,
+             trace->device_count * sizeof *trace->devices);
+}
+
+/* Rows of a piece, where each kind of operations begins, and what was left out.
+ */
+typedef struct piece_rows {
+  uint64_t rows, first[LLMPROF_OP_KINDS + 1], timeless[LLMPROF_TABLES];
+} piece_rows;
+
+enum {
+  NAME = 64 /* bytes of an array's name, its NUL included */
+};
+
+static void name_rows(char name[NAME], int piece) {
+  snprintf(name, NAME, "rows.%d", piece);
+}
+
+/* Where codes of a column lie, whose blocks have its own name. */
+static void name_codes(char name[NAME], const stored_column *column) {
+  snprintf(name, NAME, "%s.codes", column->name);
+}
+
+static bool put_column(const putting *to, const stored_column *column,
+                       const llmprof_values *values) {
+  char name[NAME];
+  llmprof_values_snapshot lies = llmprof_values_put(values);
+  name_codes(name, column);
+  return put(to, column->name, lies.blocks, lies.blocks_size) &&
+         put(to, name, lies.codes, lies.codes_size);
+}
+
+bool llmprof_piece_put(const llmprof_trace *trace, int piece,
+                       llmprof_array_put put_one, void *user) {
+  const putting to = {put_one, user};
+  char name[NAME];
+  piece_rows rows = {.rows = *count_at(trace, counts[piece])};
+  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++)
+    rows.first[kind] = piece == LLMPROF_PART_OPS ? trace->ops.first[kind] : 0;
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    rows.timeless[table] = trace->timeless[table];
+  if (!trace->loaded[piece] || piece == LLMPROF_PART_CPU_SAMPLES) return true;
+  name_rows(name, piece);
+  bool ok = put(&to, name, &rows, sizeof rows) &&
+            (piece != LLMPROF_PART_DIAGNOSTICS ||
+             put(&to, "diagnostics", trace->diagnostics,
+                 trace->diagnostic_count * sizeof *trace->diagnostics));
+  for (size_t i = 0; ok && i < COLUMNS; i++)
+    if (columns[i].piece == piece)
+      ok = put_column(&to, &columns[i], *column_at(trace, columns[i].at));
+  return ok;
+}
+
+size_t llmprof_piece_size(const llmprof_trace *trace, int piece) {
+  size_t bytes = 0;
+  for (size_t i = 0; trace->loaded[piece] && i < COLUMNS; i++) {
+    if (columns[i].piece != piece || piece == LLMPROF_PART_CPU_SAMPLES)
+      continue;
+    llmprof_values_snapshot lies =
+        llmprof_values_put(*column_at(trace, columns[i].at));
+    bytes += lies.blocks_size + lies.codes_size;
+  }
+  return bytes;
+}
+
+/* ---- taking ---- */
+
+/* A sound array of records of `width` bytes; NULL: there is none. */
+static const void *records(const llmprof_arrays *from, const char *name,
+                           size_t width, size_t *count) {
+  size_t size;
+  const void *data = from->find(from->user, name, &size);
+  if (!data || size % width || !from->is_sound(from->user, name)) return NULL;
+  *count = size / width;
+  return data;
+}
+
+static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
+                        size_t count) {
+  size_t strings = llmprof_strings_count(trace->strings);
+  bool ok = true;
+  for (size_t i = 0; i < count; i++)
+    ok &= cells[i] == LLMPROF_NO_STRING || cells[i] < strings;
+  return ok;
+}
+
+static bool take_strings(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t size = 0, count = 0;
+  const char *bytes = records(from, "strings", 1, &size);
+  const uint64_t *ends = records(from, "string.ends", sizeof *ends, &count);
+  if (!bytes || !ends || count >= UINT32_MAX - 1) return false;
+  uint64_t before = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (ends[i] <= before || ends[i] > size || bytes[ends[i] - 1]) return false;
+    before = ends[i];
+  }
+  return llmprof_strings_lay(trace->strings, bytes, ends, count) &&
+         llmprof_words_add(&trace->words, trace->strings);
+}
+
+static bool take_processes(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t count;
+  uint32_t row;
+  const llmprof_process *all = records(from, "processes", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = are_strings(trace, &all[i].name, 1) &&
+         llmprof_builder_add_process(trace->builder, all[i].id, all[i].pid,
+                                     &row) &&
+         row == i;
+    if (ok) trace->processes[row].name = all[i].name;
+  }
+  return ok;
+}
+
+static bool take_threads(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t count;
+  uint32_t row;
+  const thread_record *all = records(from, "threads", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = are_strings(trace, &all[i].name, 1) &&
+         all[i].process < trace->process_ids.count &&
+         llmprof_builder_add_thread(trace->builder, all[i].id, all[i].tid,
+                                    all[i].process, &row) &&
+         row == i;
+    if (ok) trace->threads[row].name = all[i].name;
+  }
+  return ok;
+}
+
+static bool take_interned(const llmprof_arrays *from, const char *name,
+                          llmprof_intern *table) {
+  size_t count;
+  const unsigned char *all = records(from, name, table->record_size, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t row;
+    ok = llmprof_intern_add(table, all + i * table->record_size, &row) &&
+         row == i;
+  }
+  return ok;
+}
+
+static bool take_places(llmprof_trace *trace, const llmprof_arrays *from) {
+  if (!take_interned(from, "places", &trace->places)) return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < trace->places.count; i++) {
+    const llmprof_place *place = llmprof_intern_get(&trace->places, i);
+    ok &= place->process == LLMPROF_NONE ||
+          place->process < trace->process_ids.count;
+  }
+  return ok;
+}
+
+static bool take_devices(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t count;
+  const llmprof_device *all = records(from, "devices", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = are_strings(trace, &all[i].name, 4) &&
+         llmprof_builder_add_device(trace->builder, &all[i]);
+  return ok;
+}
+
+/* A text that may be absent. */
+static bool take_text(const llmprof_arrays *from, const char *name,
+                      char **text) {
+  size_t size;
+  const char *bytes = from->find(from->user, name, &size);
+  if (!bytes) return true;
+  if (!size || bytes[size - 1] || !from->is_sound(from->user, name))
+    return false;
+  *text = llmprof_memdup(bytes, size);
+  return *text != NULL;
+}
+
+static bool take_facts(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t count;
+  const facts *f = records(from, "facts", sizeof *f, &count);
+  if (!f || count != 1) return false;
+  trace->epoch = f->epoch;
+  for (int i = 0; i < LLMPROF_TABLES; i++) trace->has[i] = f->has >> i & 1;
+  for (int i = 0; i < LLMPROF_FACTS; i++) trace->knows[i] = f->knows >> i & 1;
+  return true;
+}
+
+bool llmprof_trace_take(llmprof_builder *builder, const llmprof_arrays *from) {
+  llmprof_trace *trace = builder->trace;
+  return take_facts(trace, from) && take_strings(trace, from) &&
+         take_processes(trace, from) && take_threads(trace, from) &&
+         take_places(trace, from) &&
+         take_interned(from, "shapes", &trace->shapes) &&
+         take_devices(trace, from) &&
+         take_text(from, "schema", &trace->schema) &&
+         take_text(from, "product", &trace->product);
+}
+
+/* ---- taking a piece ---- */
+
+static const piece_rows *rows_of(int piece, const llmprof_arrays *from) {
+  char name[NAME];
+  size_t count;
+  uint64_t before = 0;
+  name_rows(name, piece);
+  const piece_rows *p = records(from, name, sizeof *p, &count);
+  if (!p || count != 1 || p->rows >= UINT32_MAX) return NULL;
+  bool ok = p->first[0] == 0;
+  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++) {
+    ok = ok && p->first[kind] >= before;
+    before = p->first[kind];
+  }
+  return ok && (piece != LLMPROF_PART_OPS || before == p->rows) ? p : NULL;
+}
+
+bool llmprof_piece_is_there(int piece, const llmprof_arrays *from) {
+  return rows_of(piece, from) != NULL;
+}
+
+/* What values of a column are below; 0: they may be anything. */
+static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
+  const size_t limits[] = {
+      [ANY] = 0,
+      [STRINGS] = llmprof_strings_count(trace->strings),
+      [THREADS] = trace->thread_ids.count,
+      [CALLS] = trace->calls.count,
+      [RANGES] = trace->ranges.count,
+      [LINKS] = trace->attribution.link_count,
+      [PLACES] = trace->places.count,
+      [SHAPES] = trace->shapes.count,
+      [COPY_KINDS] = LLMPROF_COPY_KINDS,
+      [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
+      [FLAGS] = 2,
+      [LINKED] = trace->ranges.count,
+  };
+  return limits[kind];
+}
+
+static bool is_possible(const llmprof_trace *trace, const stored_column *column,
+                        const llmprof_values *values) {
+  llmprof_values_bounds bounds;
+  size_t limit = limit_of(trace, column->kind);
+  if (!llmprof_values_check(values)) return false;
+  if (column->kind == ANY) return true;
+  return llmprof_values_find_bounds(values, &bounds) &&
+         (bounds.low > bounds.high ||
+          (bounds.low >= 0 && (uint64_t)bounds.high < limit)) &&
+         (column->kind < PLACES || !bounds.nulls);
+}
+
+/* The column that lies there, of values that are possible; NULL: none does. */
+static llmprof_values *column_of(const llmprof_trace *trace,
+                                 const stored_column *column,
+                                 const llmprof_arrays *from) {
+  llmprof_values_snapshot lies;
+  char name[NAME];
+  name_codes(name, column);
+  lies.blocks = from->find(from->user, column->name, &lies.blocks_size);
+  lies.codes = from->find(from->user, name, &lies.codes_size);
+  if (!lies.blocks || !lies.codes ||
+      !from->is_sound(from->user, column->name) ||
+      !from->is_sound(from->user, name))
+    return NULL;
+  llmprof_values *values =
+      llmprof_values_take(&lies, *count_at(trace, column->rows));
+  if (values && is_possible(trace, column, values)) return values;
+  llmprof_values_free(values);
+  return NULL;
+}
+
+/* Columns of a piece, looked at on several threads. */
+typedef struct taking {
+  llmprof_trace *trace;
+  int piece;
+  const llmprof_arrays *from;
+  llmprof_values *columns[COLUMNS];
+  atomic_bool failed;
+} taking;
+
+static bool take_column(void *user, size_t worker, size_t number,
+                        llmprof_error *err) {
+  taking *t = user;
+  (void)worker, (void)err;
+  if (columns[number].piece != t->piece || t->failed) return true;
+  t->columns[number] = column_of(t->trace, &columns[number], t->from);
+  if (!t->columns[number]) t->failed = true;
+  return true;
+}
+
+/* All of them, or those that are there stay. */
+static bool take_columns(llmprof_trace *trace, int piece,
+                         const llmprof_arrays *from) {
+  taking t = {.trace = trace, .piece = piece, .from = from};
+  const llmprof_parallel_loop loop = {
+      .parts = COLUMNS, .work = take_column, .user = &t};
+  bool ok =
+      llmprof_parallel_for(&loop, llmprof_thread_pool_size(COLUMNS), NULL) &&
+      !t.failed;
+  for (size_t i = 0; i < COLUMNS; i++) {
+    if (columns[i].piece != piece) continue;
+    llmprof_values **to = column_at(trace, columns[i].at), *old = *to;
+    if (ok) *to = t.columns[i];
+    llmprof_values_free(ok ? old : t.columns[i]);
+  }
+  return ok;
+}
+
+static bool take_diagnostics(llmprof_trace *trace, const llmprof_arrays *from) {
+  size_t count;
+  const llmprof_diagnostic *all =
+      records(from, "diagnostics", sizeof *all, &count);
+  bool ok = all && count == trace->diagnostic_count;
+  trace->diagnostic_count = 0;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = (unsigned)all[i].severity <= LLMPROF_PROBLEM &&
+         are_strings(trace, &all[i].text, 1) &&
+         llmprof_builder_add_diagnostic(trace->builder, &all[i]);
+  return ok;
+}
+
+/* Outer links come before inner ones, so that there is an outermost; a range
+ * lies deeper than its parent; what has a chain has a call. */
+static bool attribution_agrees(const llmprof_trace *trace) {
+  const llmprof_attribution *a = &trace->attribution;
+  llmprof_cursor first, second;
+  bool ok = true;
+  llmprof_cursor_open(&first, a->outer);
+  for (size_t i = 0; i < a->link_count; i++)
+    ok &= llmprof_cursor_at(&first, i) < (int64_t)i;
+  llmprof_cursor_open(&first, a->parent);
+  llmprof_cursor_open(&second, a->level);
+  for (size_t i = 0; i < trace->ranges.count; i++) {
+    int64_t parent = llmprof_cursor_at(&first, i);
+    ok &= parent == LLMPROF_ABSENT ||
+          llmprof_values_get(a->level, (size_t)parent) + 1 ==
+              llmprof_cursor_at(&second, i);
+  }
+  llmprof_cursor_open(&first, a->link);
+  llmprof_cursor_open(&second, a->call);
+  for (size_t i = 0; i < trace->ops.count; i++)
+    ok &= llmprof_cursor_at(&first, i) == LLMPROF_ABSENT ||
+          llmprof_cursor_at(&second, i) != LLMPROF_ABSENT;
+  return ok;
+}
+
+bool llmprof_piece_take(llmprof_trace *trace, int piece,
+                        const llmprof_arrays *from) {
+  size_t *count = count_at(trace, counts[piece]);
+  const piece_rows *rows = rows_of(piece, from);
+  if (!rows) return false;
+  *count = (size_t)rows->rows;
+  bool ok =
+      take_columns(trace, piece, from) &&
+      (piece != LLMPROF_PART_DIAGNOSTICS || take_diagnostics(trace, from)) &&
+      (piece != LLMPROF_PIECE_ATTRIBUTION || attribution_agrees(trace));
+  if (!ok) {
+    *count = 0;
+    return false;
+  }
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    if (llmprof_part_of(table) == piece)
+      trace->timeless[table] = (size_t)rows->timeless[table];
+  if (piece != LLMPROF_PART_OPS) return true;
+  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++)
+    trace->ops.first[kind] = (uint32_t)rows->first[kind];
+  trace->builder->kind = LLMPROF_GRAPH; /* of the last that was added */
+  return true;
+}
