@@ -213,8 +213,10 @@ local plain_values = {
   end,
   cost = function(rep, _, _, run)
     local cost, ms = run.results.running_cost, 0
-    if not (cost and cost.per_million_tokens) then return nil end
-    for _, row in ipairs(cost.stages) do
+    if not (cost and cost.per_million_tokens and cost.tokens and cost.ns_per_token) then
+      return nil
+    end
+    for _, row in ipairs(cost.stages or {}) do
       local stage = rep.stages[row.stage]
       if not stage or not stage.ms then return nil end
       ms = ms + stage.ms

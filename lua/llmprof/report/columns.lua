@@ -87,7 +87,8 @@ end
 table.insert(columns.ranges, { key = "tensor_percent", title = "tensor %", digits = 1 })
 
 local of_stage = {
-  word("part", "part"), percent("stage_share", "of kernels"), percent("stage_cumulative", "cumulative"),
+  word("part", "part"), percent("stage_share", "of kernels"),
+  percent("stage_cumulative", "cumulative"),
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 

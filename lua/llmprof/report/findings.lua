@@ -158,7 +158,8 @@ end
 -- The first findings, `most` of them, in a line each.
 function findings.in_short(results, most)
   if #list_of(results) == 0 then return blocks.say(findings.nothing) end
-  return blocks.join(blocks.moves { list = moves_of(results, findings.first(results), most), brief = true },
+  local list = moves_of(results, findings.first(results), most)
+  return blocks.join(blocks.moves { list = list, brief = true },
     caution(results) and blocks.note "Gains of one stage share its time: they do not add up.")
 end
 

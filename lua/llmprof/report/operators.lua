@@ -124,7 +124,8 @@ local function all(results)
   if not operators then return parts.not_measured(results, "operators") end
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    memory(operators) or {}, on_timeline(results, MOST) or {}, largest(operators, "operators", MOST, layout.results),
+    memory(operators) or {}, on_timeline(results, MOST) or {},
+    largest(operators, "operators", MOST, layout.results),
     of_stages(operators) or {},
     launched(results, operators.operators) or nil }
 end

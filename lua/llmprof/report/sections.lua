@@ -318,7 +318,9 @@ local COLLECTIVES = "no collectives of several ranks"
 local STEPS = "no step is marked by ranges or an engine, and none could be inferred"
 local STAGES = "nothing ran in a stage"
 
-local empty = { devices = "the trace names no GPU", aggregates = STAGES, stages = STAGES,
+local empty = { devices = "the trace names no GPU",
+  running_cost = "neither a price (price.per_hour) nor energy is known",
+  aggregates = STAGES, stages = STAGES,
   latency = "no prefill and no step was timed", repeats = "no prefill and no step was timed",
   load = REQUESTS, load_times = REQUESTS, requests = REQUESTS, request_rows = REQUESTS,
   engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,

@@ -401,7 +401,7 @@ local function add_bound(summary)
   summary.bound, summary.bound_reason = class, reason
   summary.bound_percent = class ~= "unknown" and numbers.percent or nil
   if class == "unknown" then return end
-  for _, unit in ipairs(bound.units) do
+  for _, unit in ipairs(ncu.units) do
     local percent = summary[unit[1] .. "_percent"]
     if percent and unit[2] ~= numbers.unit and percent > (summary.second_percent or 0) then
       summary.second, summary.second_percent = unit[2], percent

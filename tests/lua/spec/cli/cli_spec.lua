@@ -95,7 +95,7 @@ describe("llmprof", function()
     local code, _, err = llmprof "stat"
     assert.equal(2, code)
     assert.matches("^llmprof: no command 'stat' %(did you mean 'stats'%?%)\n", err)
-    assert.equal(2, (llmprof("help", "stat")))
+    assert.equal(2, (llmprof("help", "qqqq")))
   end)
 
   it("says when its output cannot be written", function()

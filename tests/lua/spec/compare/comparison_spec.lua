@@ -118,7 +118,7 @@ describe("llmprof.compare.comparison", function()
     assert.same({ { what = "all GPU work", difference_ns = 2e5, share = 1 } },
       traces.pick(made.where, "what", "difference_ns", "share"))
     assert.equal("side traced CUDA graphs as one row: the kernels in them are not known "
-      .. "(nsys.cuda_graph_trace=node).", made.notes[3])
+      .. "(nsys.cuda_graph_trace=node).", made.notes[2])
   end)
 
   it("refuses sides without a stage in common", function()

@@ -239,7 +239,7 @@ describe("help", function()
     assert.equal("top(10), top(10, \"dur\")\n  the first rows, or those with the largest values\n"
       .. '  for example: kernels:top(3, "dur")\n', s.help "top")
     assert.equal("trace: the trace itself, as llmprof.trace opens it\n"
-      .. "  for example: trace:info()\n", s.help "trace")
+      .. "  for example: trace:info()\nmodule: help(require \"llmprof.trace\")\n", s.help "trace")
     assert.equal("column tid: thread\n  for example: api:group(\"tid\"):sum(\"dur\")\n",
       s.help "tid")
     assert.equal("column  type    unit  what it is\n"

@@ -137,7 +137,7 @@ a_very_…name       1      0.01  not measured
       return tables.render("csv", { { key = "a", title = "a" } }, { { a = value } })
     end
     assert.equal("a\n0.1\n", csv(0.1))
-    assert.equal("a\n0.30000000000000004\n", csv(0.1 + 0.2))
+    assert.equal("a\n0.3\n", csv(0.1 + 0.2))
     assert.equal("a\n9007199254740993\n", csv(9007199254740993))
   end)
 
