@@ -2444,6 +2444,13 @@ end
 ---@field runs integer Plain ones
 ---@field stages llmprof.results.inflation[]
 
+---@class llmprof.results.overlap
+---@field communication_ns? number A collective's kernel ran; ns
+---@field computation_ns number A kernel ran that is no collective's; ns
+---@field exposed_communication_ns? number Of that without computation; ns
+---@field exposed_transfers_ns number Of that without any kernel; ns
+---@field transfers_ns number A copy or memset ran; ns
+
 ---@class llmprof.results.padded
 ---@field as integer At least
 ---@field batch integer Requests
@@ -2956,6 +2963,7 @@ end
 ---@field graph_kernels? integer Kernels of graph nodes
 ---@field graphs integer Graphs traced as one row
 ---@field kernels integer Run
+---@field overlap? llmprof.results.overlap What ran beside what, each GPU by itself, added up; absent where graphs are whole
 ---@field sets integer Of memory to a value
 ---@field span_ns? number First start to last end; ns
 ---@field stage_share? number 0 to 1

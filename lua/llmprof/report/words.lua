@@ -347,14 +347,31 @@ function words.software(results)
 end
 
 
+-- What copies and collectives took beside kernels, and by themselves; "" without any.
+local function overlap(made)
+  if not made then return "" end
+  local said, between, alone = {}, made.communication_ns, made.exposed_communication_ns
+  if between and alone then
+    said[1] = ("collectives ran for %s, %s of it without computation"):format(words.ms(between),
+      words.ms(alone))
+  end
+  local moved, exposed = made.transfers_ns, made.exposed_transfers_ns
+  if moved and exposed and moved > 0 then
+    said[#said + 1] = ("copies and sets ran for %s, %s of it without any kernel"):format(
+      words.ms(moved), words.ms(exposed))
+  end
+  return #said > 0 and (" GPUs added up, %s."):format(table.concat(said, ", ")) or ""
+end
+
+
 function words.totals(results)
   local totals = results.totals
   if not totals or not totals.span_ns then return nil end
   return ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU worked %s of "
-    .. "%s.%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
+    .. "%s.%s%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
     totals.stage_share and (" %s of its GPU time lies inside a stage.")
-      :format(words.percent(totals.stage_share)) or "")
+      :format(words.percent(totals.stage_share)) or "", overlap(totals.overlap))
 end
 
 

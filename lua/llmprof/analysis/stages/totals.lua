@@ -1,8 +1,9 @@
 -- What of a trace belongs to its stages: repeats that count, and totals of operations.
+local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local trace_file = require "llmprof.trace.file"
 
-local totals = { reads = { "trace", "found", "metrics" },
+local totals = { reads = { "trace", "found", "metrics", "kernels" },
   gives = { repeats = "how many repeats there are, and which count",
     inferred = "how stages were told that no range marks",
     totals = "operations of the whole trace" } }
@@ -10,7 +11,42 @@ local totals = { reads = { "trace", "found", "metrics" },
 local check = errors.check
 
 
-local function totals_of(trace, found)
+-- Time in which operations ran, each GPU by itself, added up.
+local function busy_of(ops)
+  local sum = 0
+  for _, row in ipairs(ops:group { by = { "device" }, union = true }) do sum = sum + row.busy end
+  return sum
+end
+
+
+local function has_communication(kernels)
+  for _, kernel in ipairs(kernels or {}) do
+    if kernel.category == categories.COMMUNICATION then return true end
+  end
+  return false
+end
+
+
+-- What runs beside what: time of each class, and the part of it in which nothing of a class
+-- before it ran on that GPU: { computation_ns, communication_ns, exposed_communication_ns,
+-- transfers_ns (copies and sets), exposed_transfers_ns }. nil where graphs were traced whole.
+local function overlap_of(ops, kernels)
+  if #check(ops:where { kind = "graph" }) > 0 then return nil end
+  local launched = check(ops:where { kind = "kernel" })
+  local all, both = busy_of(ops), busy_of(launched)
+  local made = { computation_ns = both, transfers_ns = busy_of(check(ops:where {
+    kind = { "copy", "set" } })), exposed_transfers_ns = all - both }
+  if has_communication(kernels) then
+    categories.marker(nil, categories.COMMUNICATION)(launched, "name", "is_communication")
+    made.computation_ns = busy_of(check(launched:where { { "is_communication", "~=", 1 } }))
+    made.communication_ns = busy_of(check(launched:where { is_communication = 1 }))
+    made.exposed_communication_ns = both - made.computation_ns
+  end
+  return made
+end
+
+
+local function totals_of(trace, found, kernels)
   local ops = found.ops
   local all = ops:group { total = { "duration" }, union = true }[1]
   local result = all and trace_file.count_kinds(ops, { gpu_time_ns = all.duration.total,
@@ -23,6 +59,7 @@ local function totals_of(trace, found)
     end
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
   end
+  result.overlap = all and overlap_of(ops, kernels)
   result.api_calls = #check(trace:frame "api")
   result.graph_kernels = #check(trace:frame "kernels"):where { { "graph_node", "~=", false } }
   return result
@@ -34,7 +71,7 @@ function totals.run(state)
   if state.trace then
     state.repeats, state.inferred = found.repeats, found.inferred
     state.repeats.whole_run = found.whole
-    state.totals = totals_of(state.trace, found)
+    state.totals = totals_of(state.trace, found, state.kernels)
   elseif found then -- by the workload's own clock
     state.repeats = found.repeats
     state.repeats.whole_run = false

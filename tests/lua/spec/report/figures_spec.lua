@@ -75,6 +75,12 @@ for field in ([[launch_place.kernel launch_place.module launch_place.operator la
     "given.stages[1].name" }
 end
 
+-- No program here had the profiler of PyTorch record memory.
+for _, field in ipairs { "operators.memory", "memory.device", "memory.events",
+  "memory.allocated_bytes", "memory.reserved_bytes" } do
+  elsewhere[field] = { "tests/lua/spec/run/operators_spec.lua", "made.memory" }
+end
+
 -- Samples of power in the captures here have no wall clock.
 for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_per_token",
   ["running_cost.energy_source"] = "made.energy_source", ["running_cost.idle_w"] = "made.idle_w",

@@ -70,6 +70,10 @@ describe("TraceLens's tables", function()
       local times = read "kineto/mi300x_sglang_qwen3_8b_tracelens/gpu_timeline.csv"
       near(times.busy_time["time ms"] * 1e6, results.totals.busy_ns, "busy")
       near(times.total_time["time ms"] * 1e6, results.totals.span_ns, "total")
+      local overlap = results.totals.overlap
+      near(times.computation_time["time ms"] * 1e6, overlap.computation_ns, "computation")
+      near(times.total_memcpy_time["time ms"] * 1e6, overlap.transfers_ns, "copies")
+      near(times.exposed_memcpy_time["time ms"] * 1e6, overlap.exposed_transfers_ns, "exposed")
       local gemm = 0
       for _, kernel in ipairs(results.kernels) do
         gemm = gemm + (kernel.category == "gemm" and kernel.total_ns or 0)
