@@ -204,6 +204,11 @@ local function stage_times(results)
   for _, stage in ipairs(results.stages) do
     if stage.wall and not stage.parent then said[#said + 1] = stage_time(results, stage) end
   end
+  for _, stage in ipairs(words.is_without_gpu(results) and results.stages or {}) do
+    if stage.host_ns then
+      said[#said + 1] = ("%s takes %s on the CPU"):format(stage.name, words.ms(stage.host_ns))
+    end
+  end
   if #said == 0 then return "No stage was measured." end
   local file = words.one_of(results)
   return (file and ("In %s "):format(file) or "") .. table.concat(said, "; ") .. "."

@@ -40,7 +40,8 @@ function parts.not_measured(results, what) return say(words.not_measured(results
 function parts.environment(results)
   return join(parts.model(results),
     sections.either("devices", results.environment.devices or {},
-      "The trace does not name its GPU."),
+      words.is_without_gpu(results) and "No GPU operation is in the trace."
+        or "The trace does not name its GPU."),
     say(words.software(results)))
 end
 

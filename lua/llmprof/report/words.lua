@@ -55,6 +55,11 @@ end
 
 -- Why a table of the timeline has no rows: there is none, or the GPU did nothing.
 function words.no_rows(results)
+  local tool = ((results.source or {}).timeline or {}).tool or ""
+  if tool:find "%.profiler" and words.is_without_gpu(results) then
+    return "No GPU operation is in the trace: the program ran on the CPU, or the profiler was "
+      .. "not asked for its GPU."
+  end
   return words.reason(results, "the timeline")
     or "The GPU did nothing in the capture. To fill this: profile a workload that uses it, with "
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
@@ -123,10 +128,19 @@ function words.model_name(results)
 end
 
 
--- As the trace names it, else as NVML did.
+-- Is there a timeline in which no GPU did anything?
+function words.is_without_gpu(results)
+  local totals = results.totals
+  return totals ~= nil and totals.kernels == 0 and totals.copies == 0 and totals.sets == 0
+    and totals.graphs == 0
+end
+
+
+-- As the trace names it, else as NVML did; "the CPU" where no GPU is to be seen.
 function words.gpu_name(results)
   local environment = results.environment
   local device = (environment.devices or {})[1] or (environment.gpus or {})[1]
+  if not device and words.is_without_gpu(results) then return "the CPU" end
   return device and device.name or "an unknown GPU"
 end
 

@@ -297,6 +297,7 @@ end
 
 
 function breakdown.run(state)
+  if #state.found.ops == 0 then return end -- nothing that a stage could wait for
   breakdown.add(state.stages, state.trace, state.found, state.kernels or {})
   for _, stage in ipairs(state.stages) do stage_summary.refine_by_ranks(stage, state.ranks) end
 end

@@ -52,7 +52,10 @@ function gpus.run(state)
   local made = hardware.describe { device = state.environment.devices[1],
     count = count_devices(state.kernels or {}), cfg = state.gpu, launches = state.launches,
     samples = state.samples, format = state.arch and state.arch.formats.activations or "bf16" }
-  table.move(made.missing, 1, #made.missing, #state.missing + 1, state.missing)
+  -- nobody asks what a GPU could do that is nowhere to be seen
+  if made.name or #(state.kernels or {}) > 0 then
+    table.move(made.missing, 1, #made.missing, #state.missing + 1, state.missing)
+  end
   made.missing = nil
   state.hardware = made
 end

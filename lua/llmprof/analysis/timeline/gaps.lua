@@ -197,7 +197,7 @@ end
 
 
 function gaps.run(state)
-  if state.found.whole then return end
+  if state.found.whole or #state.found.ops == 0 then return end
   state.gaps = gaps.longest { trace = state.trace, found = state.found,
     kernels = state.kernels or {}, layers = layers.finder(state.trace, state.found) }
 end

@@ -338,8 +338,9 @@ local function tasks(list, origin)
   for i, span in ipairs(list) do
     local from = (span.from - origin) / scale
     local length = math.max((span.to - span.from) / scale, 1)
-    lines[i] = ("  section %s\n  %s, GPU busy %s :%s%.0f, %.0f"):format(label(span.stage.name),
-      text.duration(span.to - span.from), text.duration(span.busy),
+    lines[i] = ("  section %s\n  %s%s :%s%.0f, %.0f"):format(label(span.stage.name),
+      text.duration(span.to - span.from),
+      span.busy > 0 and ", GPU busy " .. text.duration(span.busy) or "",
       span.stage.parent and "" or "active, ", from, from + length)
   end
   return lines, unit

@@ -32,6 +32,8 @@ local function lack(ctx, why)
     why = "llmprof reads none of AMD's GPUs"
     ctx.lack("counters", why, "rocprofv3 takes them; its files are not read here")
     return "not measured: " .. why
+  elseif ctx.state.trace and #errors.check(ctx.state.trace:frame "gpu") == 0 then
+    return "not measured: no GPU operation is in the timeline"
   end
   ctx.lack("counters", why, (ctx.cfg.counters.by == "off" and "counters=on, " or "")
     .. "a GPU, Nsight Compute or llmprof's collector, and the right to read counters: every "

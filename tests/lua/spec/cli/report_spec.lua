@@ -56,6 +56,33 @@ describe("a trace without a recipe", function()
       { table.unpack(names(results.missing, "what"), 1, 2) })
   end)
 
+  it("reads a profile of JAX", function()
+    take("xplane/run.xplane.pb", "run.xplane.pb")
+    local code, said = llmprof("report", "run.xplane.pb", "--out", "a")
+    assert.equal(0, code)
+    assert.matches("^run on NVIDIA GPU · a\n", said)
+    assert.matches("\nabsent: counters: profiles of XLA have none", said)
+    local results = results_in "a"
+    assert.same({ "train" }, names(results.stages, "name"))
+    assert.same({ "loop_add_fusion", "dot.3" }, (function()
+      local list = names(results.operators.operators, "name")
+      table.sort(list, function(one, other) return one > other end)
+      return list
+    end)())
+  end)
+
+  it("speaks of no GPU where none is in a trace", function()
+    assert(fs.write(top() .. "/cpu.json", '{"schemaVersion":1,"traceEvents":['
+      .. '{"ph":"X","cat":"user_annotation","name":"forward","pid":1,"tid":1,"ts":10,"dur":90},'
+      .. '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":20,"dur":50}]}'))
+    local code, said = llmprof("report", "cpu.json", "--out", "a")
+    assert.equal(0, code)
+    assert.matches("^cpu on the CPU · a\n", said)
+    assert.matches("\nNo rule found anything to change. forward takes 0.09 ms on the CPU.\n", said)
+    assert.is_nil(said:find "absent: [^\n]*GPU")
+    assert.equal("aten::mm", results_in("a").operators.operators[1].name)
+  end)
+
   it("takes stages, a model and settings by options", function()
     assert.equal(0, (llmprof(FIXTURES .. "tiny_h200/run.sqlite", "--out", "a", "-q",
       "--stages", "decode", "--model", "llama3_8b", "top_n.kernels=1")))
