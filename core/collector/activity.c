@@ -65,7 +65,7 @@ static void set_attribute(CUpti_ActivityAttribute attribute, size_t size,
     (void)cupti.cuptiActivitySetAttribute(attribute, &size, value);
 }
 
-void activity_prepare(void) {
+void activity_prepare(bool early) {
   if (cupti.cuptiSetThreadIdType)
     (void)cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   if (cupti.cuptiActivityRegisterTimestampCallback)
@@ -75,6 +75,7 @@ void activity_prepare(void) {
                 &yes);
   set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof yes,
                 &yes);
+  calls_prepare(early);
   CUptiResult result =
       cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
   prepared = result == CUPTI_SUCCESS;
@@ -83,7 +84,11 @@ void activity_prepare(void) {
              cupti_result_name(result));
 }
 
+/* What the next client records would be in a buffer that is left, and lost. */
 void activity_release(void) {
+  if (!driver_alive()) return;
+  for (int tries = 0; tries < 10 && buffers_out() > 0; tries++)
+    (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   if (cupti.cuptiSetThreadIdType)
     (void)cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
 }

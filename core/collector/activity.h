@@ -5,10 +5,11 @@
 #include <stdbool.h>
 
 /* Before anything else of CUPTI's activity, and again where another client may
- * have had it since. */
-void activity_prepare(void);
+ * have had it since. early: before the first context. */
+void activity_prepare(bool early);
 
-/* Others have it: threads have their numbers again as CUPTI has them. */
+/* Others have it: CUPTI keeps none of our buffers, and numbers threads as it
+ * does by itself. */
 void activity_release(void);
 
 /* Record operations and calls from now on, or no more. Any thread; a stop

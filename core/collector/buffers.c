@@ -22,6 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static buffer *spare;
 static buffer *full, **full_end = &full; /* in the order in which they came */
 static atomic_uint_fast64_t missed;
+static atomic_int out;
 
 static uint8_t *bytes_of(buffer *b) {
   return (uint8_t *)b + HEAD;
@@ -37,7 +38,10 @@ uint8_t *buffers_give(void) {
   if (b) spare = b->next;
   pthread_mutex_unlock(&lock);
   if (!b) b = memory_take(HEAD + BUFFER_SIZE);
-  if (b) return bytes_of(b);
+  if (b) {
+    atomic_fetch_add(&out, 1);
+    return bytes_of(b);
+  }
   atomic_fetch_add(&missed, 1);
   return NULL;
 }
@@ -47,12 +51,14 @@ uint8_t *buffers_give_blind(void) {
   if (posix_memalign((void **)&b, HEAD, HEAD + BUFFER_SIZE) != 0) return NULL;
   memset(b, 0, HEAD + BUFFER_SIZE);
   b->blind = true;
+  atomic_fetch_add(&out, 1);
   return bytes_of(b);
 }
 
 void buffers_full(uint8_t *bytes, size_t valid) {
   buffer *b = buffer_of(bytes);
   b->valid = valid;
+  atomic_fetch_sub(&out, 1);
   b->next = NULL;
   pthread_mutex_lock(&lock);
   *full_end = b;
@@ -92,7 +98,13 @@ uint64_t buffers_missed(void) {
   return atomic_exchange(&missed, 0);
 }
 
+unsigned buffers_out(void) {
+  int count = atomic_load(&out);
+  return count > 0 ? (unsigned)count : 0;
+}
+
 void buffers_forget(void) {
+  atomic_store(&out, 0);
   pthread_mutex_init(&lock, NULL);
   spare = full = NULL;
   full_end = &full;

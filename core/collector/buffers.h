@@ -31,6 +31,9 @@ void buffers_drain(void (*visit)(uint8_t *bytes, size_t valid));
 /* How often none was free since the last call. */
 uint64_t buffers_missed(void);
 
+/* How many CUPTI has now. */
+unsigned buffers_out(void);
+
 void buffers_forget(void);
 
 #endif

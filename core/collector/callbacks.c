@@ -384,8 +384,9 @@ bool callbacks_begin(void) {
     subscriber_end(); /* nobody had it */
   else
     enable_rare();
-  activity_prepare();
-  if (!atomic_load(&driver_begins)) see_contexts();
+  bool early = atomic_load(&driver_begins);
+  activity_prepare(early);
+  if (!early) see_contexts();
   having = RUNNING;
   return true;
 }

@@ -78,23 +78,45 @@ static uint32_t last_cbid(bool is_driver) {
   return last;
 }
 
-static void leave_out(bool is_driver) {
+#define CHOOSES_LATE 130500 /* the version that does */
+
+static bool one_by_one;
+
+void calls_prepare(bool early) {
+  one_by_one = cupti.cuptiActivityEnableRuntimeApi &&
+               cupti.cuptiActivityEnableDriverApi &&
+               (one_by_one || early || cupti.version >= CHOOSES_LATE);
+  if (!one_by_one || !early) return;
+  /* One of each interface that hardly anybody calls. */
+  (void)cupti.cuptiActivityEnableRuntimeApi(
+      CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, 1);
+  (void)cupti.cuptiActivityEnableDriverApi(
+      CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, 1);
+}
+
+/* Of those that are chosen, or of the others. */
+static void set_calls(bool is_driver, bool those, bool on) {
   CUptiResult (*enable)(uint32_t cbid, uint8_t on) =
       is_driver ? cupti.cuptiActivityEnableDriverApi
                 : cupti.cuptiActivityEnableRuntimeApi;
   uint32_t last = enable ? last_cbid(is_driver) : 0;
   for (uint32_t cbid = 1; cbid <= last; cbid++) {
     const char *name = calls_name(is_driver, cbid);
-    if (name && !calls_is_chosen(name)) (void)enable(cbid, 0);
+    if (name && calls_is_chosen(name) == those) (void)enable(cbid, on);
   }
 }
 
 void calls_enable(bool on) {
+  if (one_by_one) {
+    set_calls(false, true, on);
+    set_calls(true, true, on);
+    return;
+  }
   CUptiResult (*set)(CUpti_ActivityKind) =
       on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable;
   (void)set(CUPTI_ACTIVITY_KIND_RUNTIME);
   (void)set(CUPTI_ACTIVITY_KIND_DRIVER);
   if (!on) return;
-  leave_out(false);
-  leave_out(true);
+  set_calls(false, false, false);
+  set_calls(true, false, false);
 }

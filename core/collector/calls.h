@@ -5,9 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Have the chosen calls recorded, or not: all calls, then without the others.
- * CUPTI 13.0 records none where calls are chosen one by one after the first
- * context. */
+/* Before anything is recorded. early: there is no context yet, and calls can
+ * be chosen one by one then and later. After the first context CUPTI before
+ * 13.5 records none of those: there all calls are switched on, and those off
+ * that are not chosen, which costs each call some time. */
+void calls_prepare(bool early);
+
+/* Have the chosen calls recorded, or not. */
 void calls_enable(bool on);
 
 /* Is a call of that name one of those? CUPTI before 12.6 records all. */

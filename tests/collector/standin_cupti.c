@@ -299,6 +299,9 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
   (void)subscriber;
   callback = NULL;
+  pthread_mutex_lock(&lock);
+  if (buffer) abort(); /* the next client's records would go there */
+  pthread_mutex_unlock(&lock);
   return CUPTI_SUCCESS;
 }
 
