@@ -225,8 +225,8 @@ static int f_union(lua_State *L) {
   return llmprof_lua_raise(L, &err);
 }
 
-/* frame:pauses(shortest) -> frame of the times of so many ns and more in which
- * no row ran, between those that did: start, end, duration */
+/* frame:idle_intervals(shortest) -> frame of the times of so many ns and more
+ * in which no row ran, between those that did: start, end, duration */
 static int f_idle_intervals(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   int64_t shortest = luaL_checkinteger(L, 2);
@@ -321,7 +321,7 @@ static const luaL_Reg methods[] = {
     {"where", f_where},
     {"union", f_union},
     {"extent", f_extent},
-    {"pauses", f_idle_intervals},
+    {"idle_intervals", f_idle_intervals},
     {"covered", f_covered},
     {"close", llmprof_lua_close_frame},
     {NULL, NULL},

@@ -1,6 +1,6 @@
 /* Columns that are made when they are first looked at:
  *
- *   frame:promise({ { name = "rep", type = "integer" } }, function(frame)
+ *   frame:lazy({ { name = "rep", type = "integer" } }, function(frame)
  *     return ... -- a frame of as many rows with a column "rep"
  *   end)
  *
@@ -56,7 +56,7 @@ static int call_maker(lua_State *T) {
   lua_call(T, 1, 1);
   llmprof_frame *made = llmprof_lua_check_frame(T, 2);
   if (llmprof_frame_rows(made) != llmprof_frame_rows(frame))
-    luaL_error(T, "a promise of another number of rows");
+    luaL_error(T, "lazy columns of another number of rows");
   return 1;
 }
 
@@ -147,7 +147,7 @@ static lua_State *new_thread(lua_State *L) {
   return thread;
 }
 
-/* frame:promise(columns, make) -> the frame, with columns { name, type, unit }
+/* frame:lazy(columns, make) -> the frame, with columns { name, type, unit }
  * that are those of make(frame), called when one of them is first looked at;
  * its frame has as many rows */
 static int f_lazy(lua_State *L) {
@@ -171,6 +171,6 @@ static int f_lazy(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_lazy_methods[] = {
-    {"promise", f_lazy},
+    {"lazy", f_lazy},
     {NULL, NULL},
 };

@@ -231,8 +231,8 @@ static double number_field(lua_State *L, const char *field) {
   return value;
 }
 
-/* frame:outline { x, y, low, high, bins } -> list of { least, most } of column
- * y, false where no row falls into a bin; without x over rows from 1 */
+/* frame:downsample { x, y, low, high, bins } -> list of { least, most } of
+ * column y, false where no row falls into a bin; without x over rows from 1 */
 static int r_downsample(lua_State *L) {
   enum {
     MOST = 1 << 20
@@ -265,7 +265,7 @@ static int r_downsample(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_relate_methods[] = {
-    {"outline", r_downsample},
+    {"downsample", r_downsample},
     {"gaps", r_gaps},
     {"overlap", r_overlap},
     {"lag", r_lag},

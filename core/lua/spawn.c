@@ -205,8 +205,8 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 
 static bool is_known(const char *name, size_t size) {
   static const char *const known[] = {
-      "cwd",         "env",  "grace",   "helper", "hold_signals", "kill_group",
-      "kill_strays", "mark", "on_line", "stderr", "stdout",       "timeout"};
+      "cwd",          "env",  "grace",   "helper", "hold_signals", "kill_group",
+      "kill_orphans", "mark", "on_line", "stderr", "stdout",       "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -234,7 +234,7 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
   options->cwd = opt_path(L, "cwd");
   options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
-  options->kill_strays = llmprof_lua_opt_bool(L, 2, "kill_strays", false);
+  options->kill_orphans = llmprof_lua_opt_bool(L, 2, "kill_orphans", false);
   options->mark = opt_path(L, "mark");
   options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
   options->helper = llmprof_lua_opt_bool(L, 2, "helper", false);
@@ -308,15 +308,15 @@ static void set_seconds(lua_State *L, const char *key, int64_t ns) {
   llmprof_lua_set_number(L, key, (double)ns / 1e9);
 }
 
-static void push_strays(lua_State *L, const llmprof_stray *strays,
-                        size_t count) {
+static void push_orphans(lua_State *L, const llmprof_orphan *orphans,
+                         size_t count) {
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
     lua_createtable(L, 0, 3);
-    llmprof_lua_set_integer(L, "pid", strays[i].pid);
-    lua_pushstring(L, strays[i].name);
+    llmprof_lua_set_integer(L, "pid", orphans[i].pid);
+    lua_pushstring(L, orphans[i].name);
     lua_setfield(L, -2, "name");
-    lua_pushboolean(L, strays[i].lives);
+    lua_pushboolean(L, orphans[i].lives);
     lua_setfield(L, -2, "lives");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -339,8 +339,8 @@ static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   if (result->max_rss >= 0)
     llmprof_lua_set_integer(L, "max_rss", result->max_rss);
   llmprof_lua_set_integer(L, "pid", result->pid);
-  push_strays(L, result->strays, result->stray_count);
-  lua_setfield(L, -2, "strays");
+  push_orphans(L, result->orphans, result->orphan_count);
+  lua_setfield(L, -2, "orphans");
 }
 
 typedef bool (*ending)(llmprof_spawn *child, llmprof_spawn_result *result,
@@ -378,7 +378,7 @@ static void close_process(process *p) {
  *   timeout         seconds; then SIGTERM to its process group
  *   grace           seconds from there to SIGKILL; 5
  *   kill_group      true: end what is left of the group when it exits
- *   kill_strays     true: the same for processes of it that left the group;
+ *   kill_orphans     true: the same for processes of it that left the group;
  *                   they have LLMPROF_RUN_MARK in their environment
  *   mark            its value, of spawn.mark; a new one unless given
  *   hold_signals    true: signals that we get are not sent on; who started
@@ -389,8 +389,8 @@ static void close_process(process *p) {
  * result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
  * 128 and the signal's number, as shells have it), timed_out, interrupted
  * ("SIGINT": a signal that we got and sent on), wall, user, system (seconds),
- * max_rss (bytes; nil when below our own, which hides it), pid, strays (list of
- * { pid, name, lives (could not be ended) }: what kill_strays found). */
+ * max_rss (bytes; nil when below our own, which hides it), pid, orphans (list
+ * of { pid, name, lives (could not be ended) }: what kill_orphans found). */
 static int spawn_run(lua_State *L) {
   llmprof_error err;
   process *p = start(L, &err);
@@ -418,12 +418,12 @@ static int spawn_mark(lua_State *L) {
   return 1;
 }
 
-/* spawn.end_left(mark) -> list as a result's strays: kill what a process that
+/* spawn.end_left(mark) -> list as a result's orphans: kill what a process that
  * is gone left of a child with this mark */
 static int spawn_end_left(lua_State *L) {
-  llmprof_stray strays[LLMPROF_STRAYS_MAX];
-  size_t count = llmprof_spawn_end_left(luaL_checkstring(L, 1), strays);
-  push_strays(L, strays, count);
+  llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
+  size_t count = llmprof_spawn_end_left(luaL_checkstring(L, 1), orphans);
+  push_orphans(L, orphans, count);
   return 1;
 }
 

@@ -45,7 +45,7 @@ struct llmprof_spawn {
   spawn_stream streams[LLMPROF_STREAMS];
   spawn_sink sink;
   bool kill_group;
-  spawn_strays strays;
+  spawn_orphans orphans;
 
   /* Monotonic times. */
   int64_t started, deadline, grace;
@@ -161,7 +161,7 @@ static void reap(llmprof_spawn *p) {
   llmprof_spawn_result *result = &p->result;
   pid_t got;
   llmprof_spawn_watch_reaped(&p->watch);
-  p->strays.child = 0;
+  p->orphans.child = 0;
   do {
     got = wait4(p->pid, &status, 0, &usage);
   } while (got < 0 && errno == EINTR);
@@ -253,16 +253,17 @@ static bool group_lives(const llmprof_spawn *p) {
 
 /* What has left the group gets its signals here, and so does what comes up
  * when its parent has ended. */
-static bool strays_live(llmprof_spawn *p) {
-  return llmprof_spawn_strays_signal(&p->strays, p->killed ? SIGKILL : SIGTERM);
+static bool orphans_live(llmprof_spawn *p) {
+  return llmprof_spawn_orphans_signal(&p->orphans,
+                                      p->killed ? SIGKILL : SIGTERM);
 }
 
 /* Must we wait for the group, or what left it, still? */
 static bool group_pending(llmprof_spawn *p) {
   if (!p->stopping) return false;
   bool given_up = p->killed && now() >= p->kill_at;
-  bool group = group_lives(p), strays = strays_live(p);
-  if (!given_up && (group || strays)) {
+  bool group = group_lives(p), orphans = orphans_live(p);
+  if (!given_up && (group || orphans)) {
     p->linger_to = later(now(), LINGER);
     p->tick = p->tick < LONGEST_TICK ? 2 * p->tick : p->tick;
     return true;
@@ -282,12 +283,12 @@ static bool output_pending(const llmprof_spawn *p) {
   return owed || (open && now() < p->linger_to);
 }
 
-static void keep_strays(llmprof_spawn *p) {
-  spawn_strays *strays = &p->strays;
-  for (size_t i = 0; i < strays->count; i++)
-    p->result.strays[i] = strays->list[i].told;
-  p->result.stray_count = strays->count;
-  llmprof_spawn_strays_end(strays);
+static void keep_orphans(llmprof_spawn *p) {
+  spawn_orphans *orphans = &p->orphans;
+  for (size_t i = 0; i < orphans->count; i++)
+    p->result.orphans[i] = orphans->list[i].told;
+  p->result.orphan_count = orphans->count;
+  llmprof_spawn_orphans_end(orphans);
 }
 
 static void close_own(llmprof_spawn *p) {
@@ -301,7 +302,7 @@ static void finish(llmprof_spawn *p) {
     llmprof_spawn_stream_flush(&p->streams[i], &p->sink);
     llmprof_spawn_stream_close(&p->streams[i]);
   }
-  keep_strays(p);
+  keep_orphans(p);
   int number = llmprof_spawn_watch_end(&p->watch);
   if (number && !p->result.interrupted) p->result.interrupted = number;
   close_own(p);
@@ -346,7 +347,7 @@ static void wait_for_events(llmprof_spawn *p, int64_t until) {
 static bool turn(llmprof_spawn *p, int64_t until) {
   bool happened = false;
   wait_for_events(p, until);
-  llmprof_spawn_strays_reap(&p->strays);
+  llmprof_spawn_orphans_reap(&p->orphans);
   see_to_signals(p);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
     if (p->streams[i].pipe >= 0)
@@ -392,7 +393,7 @@ bool llmprof_spawn_stop(llmprof_spawn *p, llmprof_spawn_result *result,
 
 /* The kernel, or a sandbox around it, may not have pidfds: then we look. */
 static void adopt(llmprof_spawn *p, pid_t pid) {
-  p->pid = p->result.pid = p->strays.child = p->strays.group = pid;
+  p->pid = p->result.pid = p->orphans.child = p->orphans.group = pid;
   p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   p->own_peak = own_peak();
 }
@@ -405,7 +406,7 @@ static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
   p->sink.on_line = options->on_line;
   p->sink.user = options->user;
-  p->kill_group = options->kill_group || options->kill_strays;
+  p->kill_group = options->kill_group || options->kill_orphans;
   p->grace = options->grace_ns == 0  ? LLMPROF_GRACE_NS
              : options->grace_ns < 0 ? 0
                                      : options->grace_ns;
@@ -426,10 +427,10 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
   pid_t pid;
   p->state = DONE; /* until there is a child */
   bool ok = prepare(p, options) || llmprof_fail_nomem(err);
-  if (ok && options->kill_strays)
-    ok = llmprof_spawn_strays_prepare(&p->strays, options->mark, err);
-  llmprof_spawn_strays_begin(&p->strays);
-  if (ok && llmprof_spawn_launch(argv, options, &p->strays, p->streams,
+  if (ok && options->kill_orphans)
+    ok = llmprof_spawn_orphans_prepare(&p->orphans, options->mark, err);
+  llmprof_spawn_orphans_begin(&p->orphans);
+  if (ok && llmprof_spawn_launch(argv, options, &p->orphans, p->streams,
                                  &p->watch, &p->life, &pid, err)) {
     p->state = RUNNING;
     adopt(p, pid);
@@ -460,7 +461,7 @@ bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
 }
 
 static void kill_everything(llmprof_spawn *p) {
-  llmprof_spawn_strays_signal(&p->strays, SIGKILL);
+  llmprof_spawn_orphans_signal(&p->orphans, SIGKILL);
   send_signal(p, SIGKILL);
 }
 
@@ -469,7 +470,7 @@ void llmprof_spawn_free(llmprof_spawn *p) {
   if (p->state == RUNNING || (p->state == LEAVING && p->stopping))
     kill_everything(p);
   if (p->state == RUNNING) reap(p);
-  llmprof_spawn_strays_end(&p->strays);
+  llmprof_spawn_orphans_end(&p->orphans);
   llmprof_spawn_watch_abandon(&p->watch);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++)
     llmprof_spawn_stream_close(&p->streams[i]);

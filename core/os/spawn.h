@@ -105,7 +105,7 @@ typedef struct llmprof_spawn_options {
    * become our children, and the child has the variable LLMPROF_RUN_MARK with
    * a value that cannot be guessed; by that they are known. An orphan of
    * another child that runs meanwhile counts as this one's. */
-  bool kill_strays;
+  bool kill_orphans;
   /* That value: of llmprof_spawn_mark, NULL for a new one. */
   const char *mark;
   /* A signal that we get is not sent on: the grace period begins, and the
@@ -126,16 +126,16 @@ typedef struct llmprof_spawn_options {
 
 enum {
   LLMPROF_MARK_SIZE = 33, /* of a mark, with its NUL */
-  LLMPROF_STRAYS_MAX = 32,
-  LLMPROF_STRAY_NAME = 32,
+  LLMPROF_ORPHANS_MAX = 32,
+  LLMPROF_ORPHAN_NAME = 32,
 };
 
 /* A process that had left the child's group and outlived the child. */
-typedef struct llmprof_stray {
+typedef struct llmprof_orphan {
   pid_t pid;
-  char name[LLMPROF_STRAY_NAME]; /* any bytes, as the system has it, cut */
-  bool lives;                    /* it could not be ended */
-} llmprof_stray;
+  char name[LLMPROF_ORPHAN_NAME]; /* any bytes, as the system has it, cut */
+  bool lives;                     /* it could not be ended */
+} llmprof_orphan;
 
 typedef struct llmprof_spawn_result {
   pid_t pid;
@@ -151,9 +151,9 @@ typedef struct llmprof_spawn_result {
    * bytes. -1, not known, when it stayed near or below our own: the kernel
    * then reports ours, which a new process starts from. */
   int64_t max_rss;
-  /* With kill_strays: the first of those that there were. */
-  llmprof_stray strays[LLMPROF_STRAYS_MAX];
-  size_t stray_count;
+  /* With kill_orphans: the first of those that there were. */
+  llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
+  size_t orphan_count;
 } llmprof_spawn_result;
 
 /* Start argv[0], which is looked up in the child's PATH unless it contains a
@@ -210,11 +210,11 @@ void llmprof_spawn_free(llmprof_spawn *child);
 bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err);
 
 /* Kill what an owner that is gone has left of a child with this mark, and of
- * children with cgroups in ours. Returns how many of them are in `strays`, of
+ * children with cgroups in ours. Returns how many of them are in `orphans`, of
  * those that had the mark. What we are below is not ours to end: with the mark
  * in our own environment nothing is done. */
 size_t llmprof_spawn_end_left(const char *mark,
-                              llmprof_stray strays[LLMPROF_STRAYS_MAX]);
+                              llmprof_orphan orphans[LLMPROF_ORPHANS_MAX]);
 
 /* Replace what `path` holds by the absolute path of the program that `name`
  * would start here; errors as llmprof_spawn_start. */

@@ -473,14 +473,14 @@ static void launch_free(launch *l) {
 
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          spawn_strays *strays,
+                          spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, int *life, pid_t *pid,
                           llmprof_error *err) {
-  bool wanted = *strays->mark;
+  bool wanted = *orphans->mark;
   launch l = {.options = options,
-              .mark = strays->mark,
-              .cgroup = wanted ? strays->cgroup.entry : -1,
+              .mark = orphans->mark,
+              .cgroup = wanted ? orphans->cgroup.entry : -1,
               .cwd = AT_FDCWD,
               .child = {-1, -1, -1}};
   if (!argv[0]) return llmprof_fail(err, LLMPROF_SYNTAX, "empty argv");
@@ -491,7 +491,7 @@ bool llmprof_spawn_launch(const char *const *argv,
                          &l.program, err) &&
             open_streams(&l, streams, life, err) &&
             start_watched(&l, argv, watch, pid, err);
-  if (wanted) llmprof_spawn_cgroup_started(&strays->cgroup);
+  if (wanted) llmprof_spawn_cgroup_started(&orphans->cgroup);
   launch_free(&l);
   return ok;
 }

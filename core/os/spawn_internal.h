@@ -121,53 +121,53 @@ void llmprof_spawn_cgroup_kill(const spawn_cgroup *cgroup);
 /* Remove it; what lives in it keeps it until the next one is made. */
 void llmprof_spawn_cgroup_end(spawn_cgroup *cgroup);
 
-/* ---- spawn_strays.c: processes that left the child's group ---- */
+/* ---- spawn_orphans.c: processes that left the child's group ---- */
 
-typedef struct spawn_stray {
-  llmprof_stray told;
+typedef struct spawn_orphan {
+  llmprof_orphan told;
   unsigned long long started; /* its number may be given again */
   int sent;                   /* the last signal that it got from us */
-} spawn_stray;
+} spawn_orphan;
 
 /* One child's part in it; zeroed at first. */
-typedef struct spawn_strays {
-  struct spawn_strays *next;
+typedef struct spawn_orphans {
+  struct spawn_orphans *next;
   pid_t child; /* until it is reaped */
   pid_t group;
   /* NAME=VALUE; "": not looked for */
   char mark[sizeof LLMPROF_RUN_MARK + LLMPROF_MARK_SIZE];
   spawn_cgroup cgroup;
   int was_reaper;
-  spawn_stray list[LLMPROF_STRAYS_MAX];
+  spawn_orphan list[LLMPROF_ORPHANS_MAX];
   size_t count;
-} spawn_strays;
+} spawn_orphans;
 
 /* They are to be looked for: make a mark for the child's environment, and a
  * cgroup where there can be one. */
-bool llmprof_spawn_strays_prepare(spawn_strays *strays, const char *mark,
-                                  llmprof_error *err);
+bool llmprof_spawn_orphans_prepare(spawn_orphans *orphans, const char *mark,
+                                   llmprof_error *err);
 
 /* From before the child's start until its handle is done with; every child,
  * also where they are not looked for, since it is none itself. */
-void llmprof_spawn_strays_begin(spawn_strays *strays);
-void llmprof_spawn_strays_end(spawn_strays *strays);
+void llmprof_spawn_orphans_begin(spawn_orphans *orphans);
+void llmprof_spawn_orphans_end(spawn_orphans *orphans);
 
 /* Send a signal, 0 for none, to those that have not had it. Does one live? */
-bool llmprof_spawn_strays_signal(spawn_strays *strays, int number);
+bool llmprof_spawn_orphans_signal(spawn_orphans *orphans, int number);
 
 /* Let go of those that have ended by themselves. */
-void llmprof_spawn_strays_reap(const spawn_strays *strays);
+void llmprof_spawn_orphans_reap(const spawn_orphans *orphans);
 
 /* ---- spawn_child.c: getting the program to run ---- */
 
-/* Open the outputs, find the program, start it, with the mark of the strays in
+/* Open the outputs, find the program, start it, with the mark of the orphans in
  * its environment, in their cgroup. On success the child's group
  * is registered in *watch, and *life, of a helper, is our end of the pipe that
  * it hears of our end by. On failure nothing runs, and the caller closes the
  * streams and *life and ends the watch. */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          spawn_strays *strays,
+                          spawn_orphans *orphans,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, int *life, pid_t *pid,
                           llmprof_error *err);

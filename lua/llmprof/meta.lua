@@ -589,10 +589,10 @@ function frame:where(conditions) end
 ---by the two columns named
 ---@return llmprof.frame.intervals?
 function frame:union(start, to) end
----frame:pauses(shortest) -> frame of the times of so many ns and more in which
----no row ran, between those that did: start, end, duration
+---frame:idle_intervals(shortest) -> frame of the times of so many ns and more
+---in which no row ran, between those that did: start, end, duration
 ---@return llmprof.frame.frame?
-function frame:pauses(shortest) end
+function frame:idle_intervals(shortest) end
 ---frame:extent() -> first start and last end of start..end of any row; nothing
 ---without an interval
 function frame:extent() end
@@ -626,10 +626,10 @@ function frame:group(options) end
 ---frame:count_groups(options) -> how many groups frame:group would make of the
 ---columns `by`, without making them
 function frame:count_groups(options) end
----frame:promise(columns, make) -> the frame, with columns { name, type, unit }
+---frame:lazy(columns, make) -> the frame, with columns { name, type, unit }
 ---that are those of make(frame), called when one of them is first looked at;
 ---its frame has as many rows
-function frame:promise(columns, make) end
+function frame:lazy(columns, make) end
 ---frame:take(rows) -> frame with the rows listed, counted from 1
 ---@return llmprof.frame.frame?
 function frame:take(rows) end
@@ -684,9 +684,9 @@ function frame:beside(options) end
 ---frame:pair { column, turn, other, key, name } -> the frame, with the row of
 ---another frame, from 0, that it pairs off with by order
 function frame:pair(options) end
----frame:outline { x, y, low, high, bins } -> list of { least, most } of column
----y, false where no row falls into a bin; without x over rows from 1
-function frame:outline(options) end
+---frame:downsample { x, y, low, high, bins } -> list of { least, most } of
+---column y, false where no row falls into a bin; without x over rows from 1
+function frame:downsample(options) end
 ---@class llmprof.frame.intervals
 local intervals = {}
 ---intervals:covered([from, to]) -> ns covered, within [from, to) if given
@@ -1288,7 +1288,7 @@ local spawn = {}
 ---  timeout         seconds; then SIGTERM to its process group
 ---  grace           seconds from there to SIGKILL; 5
 ---  kill_group      true: end what is left of the group when it exits
----  kill_strays     true: the same for processes of it that left the group;
+---  kill_orphans     true: the same for processes of it that left the group;
 ---                  they have LLMPROF_RUN_MARK in their environment
 ---  mark            its value, of spawn.mark; a new one unless given
 ---  hold_signals    true: signals that we get are not sent on; who started
@@ -1299,8 +1299,8 @@ local spawn = {}
 ---result: ok (exit code 0), code or signal ("SIGKILL"), status (the code, or
 ---128 and the signal's number, as shells have it), timed_out, interrupted
 ---("SIGINT": a signal that we got and sent on), wall, user, system (seconds),
----max_rss (bytes; nil when below our own, which hides it), pid, strays (list of
----{ pid, name, lives (could not be ended) }: what kill_strays found).
+---max_rss (bytes; nil when below our own, which hides it), pid, orphans (list
+---of { pid, name, lives (could not be ended) }: what kill_orphans found).
 function spawn.run(argv, options) end
 ---spawn.start(argv [, options]) -> process | nil, message, code: as run, in
 ---the background. Lines are delivered, and the time-out is seen to, by pump,
@@ -1310,7 +1310,7 @@ function spawn.start(argv, options) end
 ---spawn.mark() -> a value for `mark` that nobody can guess | nil, message, code
 ---
 function spawn.mark() end
----spawn.end_left(mark) -> list as a result's strays: kill what a process that
+---spawn.end_left(mark) -> list as a result's orphans: kill what a process that
 ---is gone left of a child with this mark
 function spawn.end_left(mark) end
 ---spawn.which(name) -> absolute path | nil, message, code

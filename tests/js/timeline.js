@@ -84,8 +84,8 @@ test("samples of less than a pixel are drawn as their mean", () => {
 });
 
 test("shares are those of the time in which no event is known", () => {
-  const scene = made();
-  assert.deepEqual(bins.shares(scene.lanes[2], scene),
+  const timeline = made();
+  assert.deepEqual(bins.shares(timeline.lanes[2], timeline),
     [{ start: 500, end: 750, share: 0.2 }, { start: 750, end: 1000, share: 0.4 }]);
 });
 
@@ -99,28 +99,28 @@ test("a search finds labels with every word, and nothing to find is no search", 
 });
 
 test("launches of a kernel are by start, with their places", () => {
-  const scene = made();
-  scene.gpu.kernel = [9, 9, 8];
-  assert.deepEqual(search.launchesOf(scene, 9).map(({ row, place }) => [row, place]),
+  const timeline = made();
+  timeline.gpu.kernel = [9, 9, 8];
+  assert.deepEqual(search.launchesOf(timeline, 9).map(({ row, place }) => [row, place]),
     [[1, 0], [0, 1]]);
 });
 
 test("a call leads to what it launched, and back", () => {
-  const scene = made();
-  const links = link(scene);
-  const [, , gpu, api] = scene.lanes;
+  const timeline = made();
+  const links = link(timeline);
+  const [, , gpu, api] = timeline.lanes;
   assert.deepEqual(links.of(1), [0]);
   assert.equal(links.of(7), undefined);
   assert.equal(links.counterpart({ lane: gpu, row: 0 }).row, 1);
   assert.equal(links.counterpart({ lane: api, row: 0 }).row, 1);
   assert.equal(links.counterpart({ lane: gpu, row: 2 }), null);
-  assert.equal(links.counterpart({ lane: scene.lanes[0], row: 0 }), null);
+  assert.equal(links.counterpart({ lane: timeline.lanes[0], row: 0 }), null);
 });
 
 test("what is known of an event", () => {
-  const scene = made();
-  const of = (lane, row, counters = "") => facts(scene, link(scene), { lane: scene.lanes[lane], row },
-    100, () => counters);
+  const timeline = made();
+  const of = (lane, row, counters = "") => facts(timeline, link(timeline),
+    { lane: timeline.lanes[lane], row }, 100, () => counters);
   assert.deepEqual(of(2, 1, "SM % 12"), [["on", "stream 7"], ["from", "100 ns"], ["took", "100 ns"],
     ["stage", "decode"], ["launched by", "cudaLaunchKernel (calls)"], ["counters", "SM % 12"],
     ["step", "step 1"], ["layer", "layer 1"]]);

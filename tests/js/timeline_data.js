@@ -10,12 +10,12 @@ const script = "tests/js/support/timeline_data.lua";
 const packed = execFileSync(process.argv[2], ["exec", script], { encoding: "utf-8" });
 
 test("numbers come through at the limits of 64 bits, and where there is none", async () => {
-  const scene = parse(await unpack(packed));
+  const timeline = parse(await unpack(packed));
   const large = 2 ** 63; // the nearest that JavaScript has
-  assert.deepEqual([...scene.mark.start],
+  assert.deepEqual([...timeline.mark.start],
     [0, -1, 63, -64, 2 ** 20, NaN, 7, large, -large, large, NaN, -large]);
-  assert.deepEqual(scene.busy, { rows: 0, start: new Float64Array(0) });
-  assert.equal(scene.span.last, 1);
+  assert.deepEqual(timeline.busy, { rows: 0, start: new Float64Array(0) });
+  assert.equal(timeline.span.last, 1);
 });
 
 test("bytes that end too early are complained of", async () => {

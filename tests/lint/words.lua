@@ -1,5 +1,5 @@
--- Does a file name or an identifier of C use a word that is gone? Run by llmprof exec, in the
--- source tree. docs/architecture.md has the terms to use instead.
+-- Does a file name or an identifier of C, Lua or JavaScript use a word that is gone? Run by
+-- llmprof exec, in the source tree. docs/architecture.md has the terms to use instead.
 local fs = require "llmprof.fs"
 
 local function set(words)
@@ -10,11 +10,13 @@ end
 
 -- What no part of an identifier, between underscores, may be.
 local IDENTIFIERS = set [[ crew aside shelf shelve gallop outline pile twins promise
-  promised pauses draft emptying ledger tally survey joint dealt scene gist ]]
+  promised pauses draft emptying ledger tally survey joint dealt scene scenes gist stray strays ]]
 
 -- What no file may be called: these alone, and the words above.
 local FILES = set [[ alone joint book survey tally pair following ends narrow met shares scene
   joined named shorter served closed bare stand asked dealt apart around ]]
+
+local CODE = set "c h lua js"
 
 local faults, seen = {}, 0
 
@@ -33,19 +35,29 @@ end
 
 
 -- Without comments and strings, whose lines stay.
-local function code_of(text)
+local function code_of(text, is_lua)
   local function lines(part) return (part:gsub("[^\n]", "")) end
-  text = text:gsub("/%*.-%*/", lines):gsub("//[^\n]*", "")
-  return (text:gsub('"[^"\n]*"', '""'))
+  if is_lua then
+    text = text:gsub("%[=*%[.-%]=*%]", lines):gsub("%-%-[^\n]*", "")
+  else
+    text = text:gsub("/%*.-%*/", lines):gsub("//[^\n]*", "")
+  end
+  return (text:gsub('"[^"\n]*"', '""'):gsub("'[^'\n]*'", "''"))
+end
+
+
+-- Words of a name: between underscores, and in camelCase.
+local function words_of(name)
+  return name:gsub("(%l)(%u)", "%1_%2"):lower():gmatch "[^_]+"
 end
 
 
 local function check_code(path, text)
   local number = 0
-  for line in (code_of(text) .. "\n"):gmatch "(.-)\n" do
+  for line in (code_of(text, path:find "%.lua$") .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     for name in line:gmatch "[%a_][%w_]*" do
-      for word in name:lower():gmatch "[^_]+" do
+      for word in words_of(name) do
         if IDENTIFIERS[word] then
           fault("%s:%d: %s: '%s' is a word that is gone", path, number, name, word)
         end
@@ -63,7 +75,7 @@ local function check(folder)
     else
       seen = seen + 1
       check_file(path, name)
-      if name:find "%.[ch]$" then check_code(path, assert(fs.read(path))) end
+      if CODE[name:match "%.(%a+)$"] then check_code(path, assert(fs.read(path))) end
     end
   end
 end

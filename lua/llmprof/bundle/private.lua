@@ -117,7 +117,7 @@ local function follow(noted, ended)
   local where = fs.read(noted .. "/" .. WHERE)
   if where then fs.sweep(where) end
   local mark = fs.read(noted .. "/" .. MARK)
-  for _, stray in ipairs(mark and spawn.end_left(mark) or {}) do ended[#ended + 1] = stray end
+  for _, orphan in ipairs(mark and spawn.end_left(mark) or {}) do ended[#ended + 1] = orphan end
   fs.remove_tree(noted)
 end
 

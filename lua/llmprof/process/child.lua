@@ -22,17 +22,17 @@ end
 -- Processes of a list of spawn's in words: "sleep (17), sh (18)".
 local function names_of(list)
   local words = {}
-  for i, stray in ipairs(list) do
-    words[i] = ("%s (%d)"):format(text.clean(stray.name), stray.pid)
+  for i, orphan in ipairs(list) do
+    words[i] = ("%s (%d)"):format(text.clean(orphan.name), orphan.pid)
   end
   return table.concat(words, ", ")
 end
 
 
--- Sentences about processes (spawn's strays) that somebody left running; none without any.
-function process.left(strays, who)
+-- Sentences about processes (spawn's orphans) that somebody left running; none without any.
+function process.left(orphans, who)
   local ended, living, lines = {}, {}, {}
-  for _, stray in ipairs(strays) do table.insert(stray.lives and living or ended, stray) end
+  for _, orphan in ipairs(orphans) do table.insert(orphan.lives and living or ended, orphan) end
   if #ended > 0 then
     lines[1] = ("%s left processes running, which were ended: %s"):format(who, names_of(ended))
   end

@@ -57,7 +57,7 @@ function combine.computed(rows, name, get, unit)
   end
   local declared = { name = name, type = type_of(values, name), unit = unit, values = values }
   local made = frame.new(#rows, { declared })
-  return room_for(rows, name):promise({ { name = name, type = declared.type, unit = unit } },
+  return room_for(rows, name):lazy({ { name = name, type = declared.type, unit = unit } },
     function() return made end)
 end
 
@@ -186,7 +186,7 @@ end
 -- Times between the rows in which none of them ran: start, end, duration.
 function combine.gaps(rows, shortest)
   combine.check_times(rows, "gaps")
-  return rows:pauses(whole_number("gaps", shortest == nil and 1 or shortest, 1))
+  return rows:idle_intervals(whole_number("gaps", shortest == nil and 1 or shortest, 1))
 end
 
 

@@ -307,7 +307,7 @@ function show.line(rows, y, x)
   local label = math.max(text.width(top), text.width(bottom))
   local width = width_of(label)
   local set, line = new_canvas(width, HEIGHT)
-  draw(set, rows:outline { x = x, y = y, low = from, high = to, bins = 2 * width }, low, high,
+  draw(set, rows:downsample { x = x, y = y, low = from, high = to, bins = 2 * width }, low, high,
     4 * HEIGHT)
   local lines = { ("%s over %s"):format(y, x or "rows") }
   for row = 0, HEIGHT - 1 do

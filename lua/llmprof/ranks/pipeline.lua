@@ -24,8 +24,8 @@ function pipeline.busy(kernels, moved, list)
     local worked = kernels:where { rank = member.rank, p2p = 0 }:union()
     local first, last = worked:span()
     if first then
-      local pauses = worked:gaps(first, last, SHORTEST)
-      worked = pauses:gaps(first, last)
+      local idle = worked:gaps(first, last, SHORTEST)
+      worked = idle:gaps(first, last)
     end
     frames[i] = rows.extend(worked:frame(), {}, { { name = "rank", type = "integer",
       get = function() return member.rank end } })

@@ -284,7 +284,7 @@ function chapters.title(name) return by_name[name].title end
 
 
 -- What a section comes to, in a few words, for where it is folded; nil where nothing is.
-function chapters.gist(results, name)
+function chapters.summary(results, name)
   return summaries[name] and summaries[name](results)
 end
 

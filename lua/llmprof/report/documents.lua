@@ -339,7 +339,7 @@ local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all 
   .. "tables. Debian's package is libjs-chart.js."
 
 
--- Those that are there: { name, title, gist, content } each.
+-- Those that are there: { name, title, summary, content } each.
 local function wanted(results, order)
   local configured, list = {}, {}
   for _, name in ipairs(order) do configured[name] = true end
@@ -347,7 +347,7 @@ local function wanted(results, order)
     local content = (not KEYS[name] or configured[name])
       and chapters.content(results, name, VIEW)
     list[#list + 1] = content and { name = name, title = chapters.title(name),
-      gist = chapters.gist(results, name), content = content } or nil
+      summary = chapters.summary(results, name), content = content } or nil
   end
   return list
 end
@@ -365,7 +365,7 @@ end
 local function folded(chapter)
   return ('<details class="chapter" id="%s">\n<summary><h2>%s</h2><span class="note">%s</span>'
     .. "</summary>\n%s</details>\n"):format(chapter.name, html.escape(chapter.title),
-    html.escape(chapter.gist or ""), writer.render(chapter.content))
+    html.escape(chapter.summary or ""), writer.render(chapter.content))
 end
 
 

@@ -187,14 +187,14 @@ end
 -- which the GPU works 24.0 ms".
 local function stage_time(results, stage)
   local time, profiled = overhead.time_of(results, stage)
-  local aside = {}
+  local details = {}
   if stage.ns_per_token and stage.wall.mean_ns > 0 then
-    aside[1] = ("%s per %s"):format(words.ms(per_token(results, stage, time)),
+    details[1] = ("%s per %s"):format(words.ms(per_token(results, stage, time)),
       range_name.step(stage.name))
   end
-  if profiled then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end
+  if profiled then details[#details + 1] = words.ms(profiled) .. " under the profiler" end
   return ("%s takes %s%s, of which the GPU works %s"):format(stage.name, words.ms(time),
-    #aside > 0 and (" (%s)"):format(table.concat(aside, "; ")) or "",
+    #details > 0 and (" (%s)"):format(table.concat(details, "; ")) or "",
     words.ms(stage.gpu_busy_ns))
 end
 

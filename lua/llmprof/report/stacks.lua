@@ -60,7 +60,7 @@ end
 
 -- The large functions of the tree, each under the one that called it. Of such as only
 -- call the next one, a line.
-function stacks.outline(block)
+function stacks.tree_lines(block)
   local lines, level, before = {}, {}, nil
   for _, frame in ipairs(block.tree) do
     if frame.total >= SHARE * block.samples and #lines < LINES then

@@ -249,7 +249,7 @@ function workload.run(ctx, given)
   local noted <close> = private.workload()
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    grace = given.grace, kill_group = true, kill_strays = true,
+    grace = given.grace, kill_group = true, kill_orphans = true,
     mark = noted.mark, hold_signals = given.guard ~= nil,
     on_line = function(line)
       output.line(line)
@@ -266,7 +266,7 @@ function workload.run(ctx, given)
   end)
   output.close()
   if not result then errors.raise("failed", message) end
-  for _, line in ipairs(process.left(result.strays, "the workload")) do ctx.note(line) end
+  for _, line in ipairs(process.left(result.orphans, "the workload")) do ctx.note(line) end
   if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
   if watch.why == "stalled" then
     result.ok, result.stalled_s, result.stuck = false, watch.stall_s, watch.stuck

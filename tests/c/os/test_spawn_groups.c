@@ -148,11 +148,11 @@ static void test_kill_group_in_a_container(void **state) {
 
 /* Run the helper that leaves a daemon behind; the result, its number checked.
  */
-static llmprof_spawn_result leave_daemon(const char *manner, bool kill_strays,
+static llmprof_spawn_result leave_daemon(const char *manner, bool kill_orphans,
                                          int64_t grace_ns, pid_t *pid) {
   llmprof_spawn_options options = {.on_line = read_pid,
                                    .user = pid,
-                                   .kill_strays = kill_strays,
+                                   .kill_orphans = kill_orphans,
                                    .grace_ns = grace_ns};
   *pid = 0;
   llmprof_spawn_result result =
@@ -163,9 +163,9 @@ static llmprof_spawn_result leave_daemon(const char *manner, bool kill_strays,
 }
 
 static void assert_ended(const llmprof_spawn_result *result, pid_t pid) {
-  assert_int_equal(result->stray_count, 1);
-  assert_int_equal(result->strays[0].pid, pid);
-  assert_false(result->strays[0].lives);
+  assert_int_equal(result->orphan_count, 1);
+  assert_int_equal(result->orphans[0].pid, pid);
+  assert_false(result->orphans[0].lives);
   assert_false(test_is_alive(pid));
 }
 
@@ -175,7 +175,7 @@ static void test_daemons_are_found_and_ended(void **state) {
   llmprof_spawn_result result;
   result = leave_daemon("meek", true, INT64_C(1000000000000), &pid);
   assert_ended(&result, pid);
-  assert_non_null(strstr(HELPER, result.strays[0].name));
+  assert_non_null(strstr(HELPER, result.orphans[0].name));
   result = leave_daemon("stubborn", true, 50000000, &pid);
   assert_ended(&result, pid);
   result = leave_daemon("bare", true, INT64_C(1000000000000), &pid);
@@ -186,7 +186,7 @@ static void test_daemons_are_left_alone_unasked(void **state) {
   (void)state;
   pid_t pid;
   llmprof_spawn_result result = leave_daemon("meek", false, 0, &pid);
-  assert_int_equal(result.stray_count, 0);
+  assert_int_equal(result.orphan_count, 0);
   assert_true(test_is_alive(pid));
   kill(pid, SIGKILL);
 }
@@ -197,7 +197,7 @@ static void test_other_children_are_no_daemons(void **state) {
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_spawn_options options = {
-      .on_line = read_pid, .user = &pid, .kill_strays = true};
+      .on_line = read_pid, .user = &pid, .kill_orphans = true};
   llmprof_spawn *other = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
   assert_non_null(other);
   llmprof_spawn *p =
@@ -215,7 +215,7 @@ static void test_daemons_end_with_a_time_limit(void **state) {
   llmprof_error err;
   pid_t pid = 0;
   llmprof_spawn_options options = {
-      .on_line = read_pid, .user = &pid, .kill_strays = true};
+      .on_line = read_pid, .user = &pid, .kill_orphans = true};
   llmprof_spawn *p =
       llmprof_spawn_start(ARGV(HELPER, "daemon", "wait"), &options, &err);
   assert_non_null(p);
@@ -231,7 +231,7 @@ static void test_the_mark_is_new_each_time(void **state) {
   (void)state;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {
-      .on_line = test_collect, .user = &text, .kill_strays = true};
+      .on_line = test_collect, .user = &text, .kill_orphans = true};
   char first[128];
   setenv(LLMPROF_RUN_MARK, "old", 1);
   test_run(ARGV("printenv", LLMPROF_RUN_MARK), &options);
@@ -259,7 +259,7 @@ static bool read_line(void *user, const llmprof_line *line) {
 /* The folder of the cgroup that children get; skips where they get none. */
 static void child_cgroup(char folder[512]) {
   llmprof_spawn_options options = {
-      .on_line = read_line, .user = folder, .kill_strays = true};
+      .on_line = read_line, .user = folder, .kill_orphans = true};
   folder[0] = '\0';
   test_run(ARGV("sh", "-c", SHOW_CGROUP), &options);
   if (strstr(folder, "/llmprof-")) return;
@@ -282,7 +282,7 @@ static void test_cgroups_inside_of_it_are_removed_too(void **state) {
   char folder[512], inner[1024];
   child_cgroup(folder);
   llmprof_spawn_options options = {
-      .on_line = read_line, .user = folder, .kill_strays = true};
+      .on_line = read_line, .user = folder, .kill_orphans = true};
   test_run(ARGV("sh", "-c",
                 SHOW_CGROUP "mkdir -p \"$mount$path/a/b\" &&"
                             "echo 0 > \"$mount$path/a/b/cgroup.procs\" &&"
@@ -301,7 +301,7 @@ static void test_what_is_never_the_same_process_is_ended(void **state) {
   const char *path = test_path("hop");
   llmprof_spawn_options options = {.on_line = read_line,
                                    .user = first,
-                                   .kill_strays = true,
+                                   .kill_orphans = true,
                                    .grace_ns = 50000000};
   test_run(ARGV(HELPER, "daemon", "hop", path), &options);
   int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -315,7 +315,7 @@ static void be_killed(int told) {
   char folder[512] = "";
   llmprof_error err;
   llmprof_spawn_options options = {
-      .on_line = read_line, .user = folder, .kill_strays = true};
+      .on_line = read_line, .user = folder, .kill_orphans = true};
   llmprof_spawn *p = llmprof_spawn_start(
       ARGV("sh", "-c", SHOW_CGROUP "exec sleep 1000"), &options, &err);
   while (p && !*folder) llmprof_spawn_pump(p, -1, &err);
@@ -340,7 +340,7 @@ static void test_what_a_killed_owner_left_is_swept(void **state) {
   assert_int_equal(waitpid(owner, NULL, 0), owner);
   assert_true(test_is_alive(pid));
   assert_int_equal(access(folder, F_OK), 0);
-  llmprof_spawn_options options = {.kill_strays = true};
+  llmprof_spawn_options options = {.kill_orphans = true};
   test_run(ARGV("true"), &options);
   assert_false(test_is_alive(pid));
   assert_int_not_equal(access(folder, F_OK), 0);
@@ -355,7 +355,7 @@ static void start_and_be_killed(const char *mark, int told) {
   llmprof_error err;
   pid_t pid = 0;
   llmprof_spawn_options options = {
-      .on_line = read_pid, .user = &pid, .kill_strays = true, .mark = mark};
+      .on_line = read_pid, .user = &pid, .kill_orphans = true, .mark = mark};
   llmprof_spawn *p =
       llmprof_spawn_start(ARGV(HELPER, "daemon", "wait"), &options, &err);
   while (p && !pid) llmprof_spawn_pump(p, -1, &err);
@@ -375,30 +375,30 @@ static void leave_two(const char *mark, pid_t pids[2]) {
   close(told[1]);
 }
 
-static void assert_one_of(const llmprof_stray *stray, const pid_t pids[2]) {
-  assert_true(stray->pid == pids[0] || stray->pid == pids[1]);
-  assert_false(stray->lives);
+static void assert_one_of(const llmprof_orphan *orphan, const pid_t pids[2]) {
+  assert_true(orphan->pid == pids[0] || orphan->pid == pids[1]);
+  assert_false(orphan->lives);
 }
 
 static void test_what_was_left_is_known_by_its_mark(void **state) {
   (void)state;
   char mark[LLMPROF_MARK_SIZE];
   llmprof_error err;
-  llmprof_stray strays[LLMPROF_STRAYS_MAX];
+  llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
   pid_t pids[2];
   assert_true(llmprof_spawn_mark(mark, &err));
   leave_two(mark, pids);
-  assert_int_equal(llmprof_spawn_end_left("", strays), 0);
+  assert_int_equal(llmprof_spawn_end_left("", orphans), 0);
   setenv(LLMPROF_RUN_MARK, mark, 1); /* as if it had started us */
-  assert_int_equal(llmprof_spawn_end_left(mark, strays), 0);
+  assert_int_equal(llmprof_spawn_end_left(mark, orphans), 0);
   unsetenv(LLMPROF_RUN_MARK);
   assert_true(test_is_alive(pids[0]) && test_is_alive(pids[1]));
-  assert_int_equal(llmprof_spawn_end_left(mark, strays), 2);
+  assert_int_equal(llmprof_spawn_end_left(mark, orphans), 2);
   for (int i = 0; i < 2; i++) {
-    assert_one_of(&strays[i], pids);
+    assert_one_of(&orphans[i], pids);
     assert_false(test_is_alive(pids[i]));
   }
-  assert_int_equal(llmprof_spawn_end_left(mark, strays), 0);
+  assert_int_equal(llmprof_spawn_end_left(mark, orphans), 0);
 }
 
 static void test_a_mark_that_is_none_is_refused(void **state) {
@@ -407,7 +407,7 @@ static void test_a_mark_that_is_none_is_refused(void **state) {
   char mark[LLMPROF_MARK_SIZE + 1];
   memset(mark, 'a', LLMPROF_MARK_SIZE);
   mark[LLMPROF_MARK_SIZE] = '\0';
-  llmprof_spawn_options options = {.kill_strays = true, .mark = mark};
+  llmprof_spawn_options options = {.kill_orphans = true, .mark = mark};
   assert_null(llmprof_spawn_start(ARGV("true"), &options, &err));
   assert_int_equal(err.code, LLMPROF_SYNTAX);
   options.mark = "";
@@ -520,7 +520,7 @@ static bool run_with_everything(void *arg, llmprof_error *err) {
                                    .user = text,
                                    .variables = &variable,
                                    .variable_count = 1,
-                                   .kill_strays = true,
+                                   .kill_orphans = true,
                                    .cwd = test_folder()};
   text->size = 0;
   llmprof_spawn *p = llmprof_spawn_start(

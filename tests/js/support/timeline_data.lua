@@ -3,14 +3,14 @@
 local digest = require "llmprof.digest"
 local frame = require "llmprof.frame"
 local pack = require "llmprof.pack"
-local scene = require "llmprof.analysis.timeline.encode"
+local encode = require "llmprof.analysis.timeline.encode"
 
 local function made(starts)
   return frame.new(#starts, { { name = "start", type = "integer", unit = "ns", values = starts } })
 end
 
 local LARGE, SMALL = math.maxinteger, math.mininteger + 1
-local bytes = scene.new():pack({ span = { first = 0, last = 1 } }, {
+local bytes = encode.new():pack({ span = { first = 0, last = 1 } }, {
   { "mark", made { 0, -1, 63, -64, 1 << 20, false, 7, LARGE, SMALL, LARGE, false, SMALL } },
   { "busy", made {} },
 })

@@ -32,13 +32,13 @@ describe("other rows", function()
     assert.same({ 0.2, 0.4, 0.2, 0.2 }, made:values "share")
   end)
 
-  it("are outlined", function()
+  it("are downsampled", function()
     assert.same({ { least = 10.0, most = 15.0 }, { least = 30.0, most = 31.0 } },
-      events():outline { x = "start", y = "end", low = 0, high = 30, bins = 2 })
-    assert.same({ false }, events():outline { x = "start", y = "end", low = 6, high = 19,
+      events():downsample { x = "start", y = "end", low = 0, high = 30, bins = 2 })
+    assert.same({ false }, events():downsample { x = "start", y = "end", low = 6, high = 19,
       bins = 1 })
-    assert.same({ { least = 30.0, most = 31.0 } }, events():outline { y = "end", low = 3, high = 4,
-      bins = 1 })
+    assert.same({ { least = 30.0, most = 31.0 } }, events():downsample { y = "end", low = 3,
+      high = 4, bins = 1 })
   end)
 
   it("are found in another frame", function()
@@ -82,7 +82,7 @@ describe("other rows", function()
     refused("no rolling 'mode'", "rolling",
       { column = "start", size = 2, statistic = "mode", name = "x" })
     refused("holds strings, not numbers", "part", { column = "name", name = "x" })
-    refused("option 'low' is a number", "outline", { y = "start" })
+    refused("option 'low' is a number", "downsample", { y = "start" })
     refused("columns of integers are expected", "less",
       { column = "name", by = "start", name = "x" })
     refused("columns of integers are expected", "pair",
@@ -92,9 +92,9 @@ describe("other rows", function()
 end)
 
 
-describe("a promise", function()
-  local function promised(make)
-    return events():promise({ { name = "twice", type = "integer", unit = "ns" } }, make)
+describe("a lazy column", function()
+  local function lazily(make)
+    return events():lazy({ { name = "twice", type = "integer", unit = "ns" } }, make)
   end
 
   local function doubled(of)
@@ -105,7 +105,7 @@ describe("a promise", function()
 
   it("is kept once, when it is first asked for", function()
     local calls = 0
-    local made = promised(function(of)
+    local made = lazily(function(of)
       calls = calls + 1
       return doubled(of)
     end)
@@ -119,7 +119,7 @@ describe("a promise", function()
   end)
 
   it("holds texts of another pool, in views too", function()
-    local made = events():promise({ { name = "word", type = "string" } }, function(of)
+    local made = events():lazy({ { name = "word", type = "string" } }, function(of)
       return frame.new(#of, { { name = "word", type = "string", values = { "x", "y", "x" } } })
     end)
     local view = made:slice(1, 4)
@@ -130,7 +130,7 @@ describe("a promise", function()
 
   it("may grow the frame while it is kept", function()
     local made
-    made = promised(function(of)
+    made = lazily(function(of)
       for i = 1, 40 do made:lag { column = "start", offset = i, name = "lag" .. i } end
       return doubled(of)
     end)
@@ -140,7 +140,7 @@ describe("a promise", function()
 
   it("that is broken says so, and may be kept later", function()
     local failing = true
-    local made = promised(function(of)
+    local made = lazily(function(of)
       if failing then error "no luck" end
       return doubled(of)
     end)
@@ -153,7 +153,7 @@ describe("a promise", function()
 
   it("needs its rows, its column and not itself", function()
     local function message(make)
-      local made = promised(make)
+      local made = lazily(make)
       local ok, err = pcall(made.values, made, "twice")
       assert.is_false(ok)
       return tostring(err)

@@ -107,10 +107,10 @@ describe("llmprof.spawn.run", function()
   it("ends daemons of the child, too, and names them, if asked", function()
     -- the substitution ends when sleep has been started
     local daemon = [[setsid sh -c 'sh -c "echo \$\$; exec sleep 1000 >/dev/null 2>&1" &']]
-    local got, result = lines_of(sh(("echo $(%s)"):format(daemon)), { kill_strays = true })
+    local got, result = lines_of(sh(("echo $(%s)"):format(daemon)), { kill_orphans = true })
     assert.is_false(is_alive(got[1][1]))
-    assert.same({ { pid = tonumber(got[1][1]), name = "sleep", lives = false } }, result.strays)
-    assert.same({}, assert(spawn.run { "true" }).strays)
+    assert.same({ { pid = tonumber(got[1][1]), name = "sleep", lives = false } }, result.orphans)
+    assert.same({}, assert(spawn.run { "true" }).orphans)
   end)
 
   it("stops the child when the callback returns false", function()

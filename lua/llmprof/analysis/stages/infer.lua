@@ -228,8 +228,8 @@ local function prefill_start(ops, from, to, pause)
   local covered = view:union()
   local first, last = covered:span()
   if not first then return nil end
-  local pauses = covered:gaps(first, last, pause)
-  if #pauses > 0 then first = select(2, pauses:get(#pauses)) end
+  local idle = covered:gaps(first, last, pause)
+  if #idle > 0 then first = select(2, idle:get(#idle)) end
   local launched = view:where { start = first }:get(1, "api_start")
   return launched and math.max(launched, from) or first
 end

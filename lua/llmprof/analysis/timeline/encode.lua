@@ -1,4 +1,4 @@
--- A scene: what the page's timeline draws, as bytes; the lanes, names and events of it are
+-- What the page's timeline draws, as bytes; the lanes, names and events of it are
 -- put together here, what they are of is llmprof.analysis.timeline.events (a trace) and
 -- llmprof.analysis.timeline.rank_events (parts of ranks).
 --
@@ -27,10 +27,10 @@ local rows = require "llmprof.ranks.rows"
 local text = require "llmprof.text"
 local tuple = require("llmprof.tables.keys").tuple
 
-local scene = {}
+local encode = {}
 
 -- Events in full; lanes of a kind; different names; columns of one.
-scene.MOST, scene.LANES = 100000, 48
+encode.MOST, encode.LANES = 100000, 48
 local LABELS, LABEL = 20000, 160
 
 -- Shares of a lane over the whole trace.
@@ -46,21 +46,21 @@ local check = errors.check
 -- ---- which part of the time ----
 
 -- Rows that overlap a stretch.
-function scene.between(view, first, last)
+function encode.between(view, first, last)
   return check(view:where { { "start", "<", last }, { "end", ">", first } })
 end
 
 
 -- The same of several frames, counted.
-function scene.count(views, first, last)
+function encode.count(views, first, last)
   local sum = 0
-  for _, view in ipairs(views) do sum = sum + #scene.between(view, first, last) end
+  for _, view in ipairs(views) do sum = sum + #encode.between(view, first, last) end
   return sum
 end
 
 
 -- First start and last end of GPU operations; nil without any.
-function scene.span_of(ops)
+function encode.span_of(ops)
   local first, last = ops:extent()
   if not first or last <= first then return nil end
   return { first = first, last = last }
@@ -68,19 +68,19 @@ end
 
 
 -- The longest stretch from `first` on, up to `last`, with no more events than fit.
-function scene.shortened(views, first, last)
+function encode.shortened(views, first, last)
   local fits, beyond = first, last
   for _ = 1, HALVINGS do
     local middle = fits + (beyond - fits) // 2
     if middle == fits then break end
-    if scene.count(views, first, middle) <= scene.MOST then fits = middle else beyond = middle end
+    if encode.count(views, first, middle) <= encode.MOST then fits = middle else beyond = middle end
   end
   return { first = first, last = math.max(fits, first + 1) }
 end
 
 
 -- From the first to the last event of all.
-function scene.extent_of(views, span)
+function encode.extent_of(views, span)
   local first, last = span.first, span.last
   for _, view in ipairs(views) do
     local from, to = view:extent()
@@ -107,13 +107,13 @@ local function numbering(most)
 end
 
 
-local Scene = {}
-Scene.__index = Scene
+local Timeline = {}
+Timeline.__index = Timeline
 
 
 -- One without lanes.
-function scene.new()
-  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0 }, Scene)
+function encode.new()
+  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0 }, Timeline)
   self.labels, self.label = numbering(LABELS)
   self.stages, self.stage = numbering(LABELS)
   return self
@@ -121,9 +121,9 @@ end
 
 
 -- A new lane's number; nil where there are too many of its kind.
-function Scene:lane(kind, title, rank)
+function Timeline:lane(kind, title, rank)
   self.per_kind[kind] = (self.per_kind[kind] or 0) + 1
-  if self.per_kind[kind] > scene.LANES then
+  if self.per_kind[kind] > encode.LANES then
     self.hidden = self.hidden + 1
     return nil
   end
@@ -136,7 +136,7 @@ end
 -- Lanes for the different keys of a frame, in the order of their values; adds "lane" and
 -- returns the rows that have one. title: a function of a row of keys, which may give the
 -- rank, too.
-function Scene:add_lanes(view, kind, by, title)
+function Timeline:add_lanes(view, kind, by, title)
   local keys, numbers = {}, {}
   for _, row in ipairs(view:group { by = by }) do keys[#keys + 1] = row end
   local function place(row)
@@ -164,7 +164,7 @@ end
 -- ---- events ----
 
 -- Events that say no more than what they are.
-function Scene:plain(view, name)
+function Timeline:plain(view, name)
   rows.extend(view, { name }, { { name = "label", type = "integer", get = function(row)
     return self.label(row[name] or "(unnamed)")
   end } })
@@ -173,7 +173,7 @@ end
 
 
 -- A frame of marks: list of { start, stop, lane, label }.
-function scene.marks(list)
+function encode.marks(list)
   local columns = {}
   for i, name in ipairs { "start", "duration", "lane", "label" } do
     columns[i] = { name = name, type = "integer", values = {} }
@@ -201,7 +201,7 @@ end
 
 -- How busy each lane of these views was in each part of the span; none where the window
 -- has all of it.
-function Scene:shares(views, span, window)
+function Timeline:shares(views, span, window)
   local lanes, shares = {}, {}
   local is_all = window.first <= span.first and window.last >= span.last
   local parts = is_all and {} or parts_of(span)
@@ -222,7 +222,7 @@ end
 -- ---- together ----
 
 -- The bytes. when: span, window and view; made: list of { name, frame }.
-function Scene:pack(when, made)
+function Timeline:pack(when, made)
   local list, bytes = json.list {}, {}
   for i, entry in ipairs(made) do
     bytes[i] = pack.encode(entry[2])
@@ -235,4 +235,4 @@ function Scene:pack(when, made)
 end
 
 
-return scene
+return encode

@@ -1,6 +1,6 @@
 -- The events that the page draws: one representative repeat, or as many steps, in full,
 -- and how busy each lane was in the rest.
--- The bytes are a scene: llmprof.analysis.timeline.encode.
+-- The bytes are a timeline: llmprof.analysis.timeline.encode.
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
 local layers = require "llmprof.analysis.stages.layers"
@@ -10,7 +10,7 @@ local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local rows = require "llmprof.ranks.rows"
-local scenes = require "llmprof.analysis.timeline.encode"
+local encode = require "llmprof.analysis.timeline.encode"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -51,9 +51,9 @@ local function window_of(views, span, found)
   local repeats, all = repeats_of(found), 0
   local wanted = repeats[(#repeats + 1) // 2] or span
   for _, view in ipairs(views) do all = all + #view end
-  if all <= scenes.MOST then return scenes.extent_of(views, span), wanted end
-  if scenes.count(views, wanted.first, wanted.last) <= scenes.MOST then return wanted, wanted end
-  local window = scenes.shortened(views, wanted.first, wanted.last)
+  if all <= encode.MOST then return encode.extent_of(views, span), wanted end
+  if encode.count(views, wanted.first, wanted.last) <= encode.MOST then return wanted, wanted end
+  local window = encode.shortened(views, wanted.first, wanted.last)
   return window, window
 end
 
@@ -121,18 +121,18 @@ end
 
 -- What the events of the GPU say, and where it is from: a column of keys, and a function
 -- of a row of these.
-local function gpu_columns(scene, given)
+local function gpu_columns(timeline, given)
   local names, id_of = labels_of(given.kernels), kernel_ids(given.kernels, given.whole)
   local waits = waits_of(given.collectives)
   local function column(name, get) return { { name = name, type = "integer", get = get } } end
   return {
     { { "name", "kind" }, column("label", function(row)
-      return scene.label(names[row.name] or row.name or kind_names[row.kind] or "(unnamed)")
+      return timeline.label(names[row.name] or row.name or kind_names[row.kind] or "(unnamed)")
     end) },
     { { "name", "stage", "part" }, column("kernel", id_of) },
     { { "stage", "part" }, column("place", function(row)
       local stage = row.part or row.stage
-      return stage and scene.stage(stage)
+      return stage and timeline.stage(stage)
     end) },
     { next(waits) and { "start" } or {}, column("waiting", function(row)
       return waits[row.start]
@@ -141,8 +141,8 @@ local function gpu_columns(scene, given)
 end
 
 
-local function gpu_frame(scene, view, given)
-  for _, made in ipairs(gpu_columns(scene, given)) do rows.extend(view, made[1], made[2]) end
+local function gpu_frame(timeline, view, given)
+  for _, made in ipairs(gpu_columns(timeline, given)) do rows.extend(view, made[1], made[2]) end
   return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
     "queue_time", "waiting" })
 end
@@ -166,10 +166,10 @@ end
 
 
 -- Lanes of stages by rank, of parts, and of steps by rank.
-local function stage_marks(scene, found, add)
+local function stage_marks(timeline, found, add)
   local lanes = {}
   local function lane(kind, title)
-    if lanes[title] == nil then lanes[title] = scene:lane(kind, title) or false end
+    if lanes[title] == nil then lanes[title] = timeline:lane(kind, title) or false end
     return lanes[title]
   end
   for _, instance in ipairs(found.instances) do
@@ -184,19 +184,19 @@ end
 
 
 -- Marks of a window, as a frame.
-local function marks_frame(scene, given, window)
+local function marks_frame(timeline, given, window)
   local list = {}
   local function add(stretch, lane, label)
-    if lane and is_seen(stretch, window) and #list < scenes.MOST then
+    if lane and is_seen(stretch, window) and #list < encode.MOST then
       list[#list + 1] = { start = stretch.start, stop = stretch.stop, lane = lane,
-        label = scene.label(label) }
+        label = timeline.label(label) }
     end
   end
-  stage_marks(scene, given.found, add)
+  stage_marks(timeline, given.found, add)
   local stretches = given.layers(window)
-  local lane = #stretches > 0 and scene:lane("layer", "layers") or nil
+  local lane = #stretches > 0 and timeline:lane("layer", "layers") or nil
   for _, layer in ipairs(stretches) do add(layer, lane, ("layer %d"):format(layer.index)) end
-  return scenes.marks(list)
+  return encode.marks(list)
 end
 
 
@@ -208,33 +208,33 @@ local SAMPLES = { { "gpu", "front end" }, { "sm", "SMs" }, { "tensor", "tensor p
 
 
 -- The samples of one column that are there, with their lanes; nil without any.
-local function sampled_column(scene, samples, name, title)
+local function sampled_column(timeline, samples, name, title)
   local there = check(samples:where { { name, ">=", 0 } })
   if #there == 0 then return nil end
   local view = check(there:select { "device", "start", "duration", name })
   rows.extend(view, { name }, { { name = "percent", type = "integer",
     get = function(row) return math.floor(row[name] + 0.5) end } })
-  view = scene:add_lanes(view, "sample", { "device" }, function(row)
+  view = timeline:add_lanes(view, "sample", { "device" }, function(row)
     return ("GPU %s, %s %%"):format(row.device or "?", title)
   end)
   rows.extend(view, { "lane" }, { { name = "label", type = "integer",
-    get = function() return scene.label(title) end } })
+    get = function() return timeline.label(title) end } })
   return pack.join { check(view:select { "start", "duration", "lane", "label", "percent" }) }
 end
 
 
 -- Samples of a window as one frame, as many as fit; nil without any.
-local function samples_of(scene, trace, window)
-  local samples = scenes.between(check(trace:frame "samples"), window.first, window.last)
-  if #samples * #SAMPLES > scenes.MOST then
-    local fits = scenes.shortened({ samples, samples, samples, samples, samples }, window.first,
+local function samples_of(timeline, trace, window)
+  local samples = encode.between(check(trace:frame "samples"), window.first, window.last)
+  if #samples * #SAMPLES > encode.MOST then
+    local fits = encode.shortened({ samples, samples, samples, samples, samples }, window.first,
       window.last)
-    samples = scenes.between(samples, fits.first, fits.last)
-    scene.samples_until = fits.last
+    samples = encode.between(samples, fits.first, fits.last)
+    timeline.samples_until = fits.last
   end
   local list = {}
   for _, column in ipairs(SAMPLES) do
-    list[#list + 1] = sampled_column(scene, samples, column[1], column[2])
+    list[#list + 1] = sampled_column(timeline, samples, column[1], column[2])
   end
   return #list > 0 and pack.join(list) or nil
 end
@@ -243,23 +243,23 @@ end
 -- ---- together ----
 
 -- The frames by name, of a window. ranks: views of all ranks with their lanes; marks: frame.
-local function frames_of(scene, given, views, span, window, ranks, marks)
-  local rank_marks, rank_gpu = rank_events.frames(scene, ranks, window)
-  local ops = scene:add_lanes(views[1], "gpu", { "device", "stream", "pid" },
+local function frames_of(timeline, given, views, span, window, ranks, marks)
+  local rank_marks, rank_gpu = rank_events.frames(timeline, ranks, window)
+  local ops = timeline:add_lanes(views[1], "gpu", { "device", "stream", "pid" },
     gpu_title(views[1], given.found))
   local amd = hardware.is_amd(given.trace:devices())
-  local api = scene:add_lanes(views[2], "api", { "pid", "tid" },
+  local api = timeline:add_lanes(views[2], "api", { "pid", "tid" },
     thread_title(amd and "HIP calls" or "CUDA calls"))
-  local ranges = scene:add_lanes(scenes.between(views[3], window.first, window.last), "range",
+  local ranges = timeline:add_lanes(encode.between(views[3], window.first, window.last), "range",
     { "pid", "tid", "level" }, thread_title(amd and "ranges" or "NVTX"))
-  local samples = samples_of(scene, given.trace, window)
-  local own = gpu_frame(scene, scenes.between(ops, window.first, window.last), given)
+  local samples = samples_of(timeline, given.trace, window)
+  local own = gpu_frame(timeline, encode.between(ops, window.first, window.last), given)
   local made = {
     { "mark", pack.join { marks, rank_marks } },
     { "gpu", pack.join { own, rank_gpu } },
-    { "api", scene:plain(scenes.between(api, window.first, window.last), "name") },
-    { "range", scene:plain(ranges, "text") },
-    { "busy", scene:shares({ ops, api, table.unpack(rank_events.list(ranks)) }, span, window) },
+    { "api", timeline:plain(encode.between(api, window.first, window.last), "name") },
+    { "range", timeline:plain(ranges, "text") },
+    { "busy", timeline:shares({ ops, api, table.unpack(rank_events.list(ranks)) }, span, window) },
   }
   if samples then made[#made + 1] = { "sample", samples } end
   return made
@@ -274,16 +274,16 @@ end
 function events.encode(given)
   local views = { check(given.found.ops:where {}), check(given.trace:frame "api"),
     check(given.trace:frame "ranges") }
-  local span = scenes.span_of(views[1])
+  local span = encode.span_of(views[1])
   if not span then return nil end
-  local scene, others = scenes.new(), rank_events.list(given.ranks or {})
-  span = scenes.extent_of(others, span)
+  local timeline, others = encode.new(), rank_events.list(given.ranks or {})
+  span = encode.extent_of(others, span)
   table.move(others, 1, #others, #views + 1, views)
   local window, view = window_of(views, span, given.found)
-  local ranks = rank_events.with_lanes(scene, given.ranks or {})
-  local marks = marks_frame(scene, given, window)
-  return scene:pack({ span = span, window = window, view = view },
-    frames_of(scene, given, views, span, window, ranks, marks))
+  local ranks = rank_events.with_lanes(timeline, given.ranks or {})
+  local marks = marks_frame(timeline, given, window)
+  return timeline:pack({ span = span, window = window, view = view },
+    frames_of(timeline, given, views, span, window, ranks, marks))
 end
 
 

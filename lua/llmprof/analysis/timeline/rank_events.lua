@@ -1,11 +1,11 @@
 -- The events of several ranks that a page draws: the steps and the collectives of each, all
--- on one clock, of what llmprof.ranks put together. The bytes are a scene
+-- on one clock, of what llmprof.ranks put together. The bytes are a timeline
 -- (llmprof.analysis.timeline.encode).
 local errors = require "llmprof.process.errors"
 local labels = require "llmprof.analysis.kernels.labels"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
-local scenes = require "llmprof.analysis.timeline.encode"
+local encode = require "llmprof.analysis.timeline.encode"
 
 local rank_events = {}
 
@@ -30,9 +30,9 @@ end
 
 -- The frame of marks; they are called by their place among those of their phase, from 0, as
 -- the tables call them.
-local function marks_of(scene, view)
+local function marks_of(timeline, view)
   rows.extend(view, { "phase", "turn" }, { { name = "label", type = "integer", get = function(row)
-    return scene.label(row.turn and ("%s, step %d"):format(row.phase or "step", row.turn)
+    return timeline.label(row.turn and ("%s, step %d"):format(row.phase or "step", row.turn)
       or row.phase or "step")
   end } })
   return check(view:select { "start", "duration", "lane", "label" })
@@ -66,16 +66,16 @@ local function labels_of(view)
 end
 
 
-local function gpu_of(scene, view)
+local function gpu_of(timeline, view)
   local function nothing() return nil end
   local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
   view = check(view:select { "start", "duration", "lane", "name", "waiting", phase })
   rows.extend(view, { "name" }, {
-    column("label", function(row) return scene.label(read[row.name] or "(unnamed)") end),
+    column("label", function(row) return timeline.label(read[row.name] or "(unnamed)") end),
     column("kernel", nothing), column("queue_time", nothing), column("api_start", nothing),
   })
   rows.extend(view, { phase or "name" }, {
-    column("place", function(row) return row.phase and scene.stage(row.phase) end) })
+    column("place", function(row) return row.phase and timeline.stage(row.phase) end) })
   return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
     "queue_time", "waiting" })
 end
@@ -85,8 +85,8 @@ end
 
 -- All of the time, or from its middle on as much as fits.
 local function window_of(views, all)
-  if scenes.count(views, all.first, all.last) <= scenes.MOST then return all end
-  return scenes.shortened(views, all.first + (all.last - all.first) // 2, all.last)
+  if encode.count(views, all.first, all.last) <= encode.MOST then return all end
+  return encode.shortened(views, all.first + (all.last - all.first) // 2, all.last)
 end
 
 
@@ -122,9 +122,9 @@ end
 
 
 -- The same with lanes for each rank.
-function rank_events.with_lanes(scene, views)
+function rank_events.with_lanes(timeline, views)
   local function lanes(view, kind, what)
-    return view and scene:add_lanes(view, kind, { "world" }, function(row)
+    return view and timeline:add_lanes(view, kind, { "world" }, function(row)
       return ("rank %d, %s"):format(row.world, what), row.world
     end)
   end
@@ -133,30 +133,30 @@ function rank_events.with_lanes(scene, views)
 end
 
 
--- What there is in a window, as the scene's frames of marks and of the GPU.
-function rank_events.frames(scene, views, window)
-  local function seen(view) return scenes.between(view, window.first, window.last) end
-  return views.steps and marks_of(scene, seen(views.steps)) or scenes.marks {},
-    views.found and gpu_of(scene, seen(views.found)) or scenes.marks {}
+-- What there is in a window, as the timeline's frames of marks and of the GPU.
+function rank_events.frames(timeline, views, window)
+  local function seen(view) return encode.between(view, window.first, window.last) end
+  return views.steps and marks_of(timeline, seen(views.steps)) or encode.marks {},
+    views.found and gpu_of(timeline, seen(views.found)) or encode.marks {}
 end
 
 
 -- What the file packs; nil where neither steps nor collectives are known. made: the second
 -- value of llmprof.ranks.examine.
 function rank_events.encode(made)
-  local scene, views = scenes.new(), rank_events.views(made)
-  views = rank_events.with_lanes(scene, views)
+  local timeline, views = encode.new(), rank_events.views(made)
+  views = rank_events.with_lanes(timeline, views)
   local list = rank_events.list(views)
-  local span = list[1] and scenes.span_of(list[1])
+  local span = list[1] and encode.span_of(list[1])
   if not span then return nil end
-  local all = scenes.extent_of(list, span)
+  local all = encode.extent_of(list, span)
   local window = window_of(list, all)
-  local marks, gpu = rank_events.frames(scene, views, window)
-  local steps = views.steps and scenes.between(views.steps, window.first, window.last)
-  return scene:pack({ span = all, window = window,
+  local marks, gpu = rank_events.frames(timeline, views, window)
+  local steps = views.steps and encode.between(views.steps, window.first, window.last)
+  return timeline:pack({ span = all, window = window,
     view = steps and view_of(steps, window) or window }, {
-    { "mark", marks }, { "gpu", gpu }, { "api", scenes.marks {} }, { "range", scenes.marks {} },
-    { "busy", scene:shares(list, all, window) } })
+    { "mark", marks }, { "gpu", gpu }, { "api", encode.marks {} }, { "range", encode.marks {} },
+    { "busy", timeline:shares(list, all, window) } })
 end
 
 

@@ -99,9 +99,9 @@ local KINDS = { notfound = "no_program", denied = "not_executable",
 local function run(words, env)
   local noted <close> = private.workload()
   local result, message, code = process.run(words, { env = env, stdout = "inherit",
-    stderr = "inherit", kill_group = true, kill_strays = true, mark = noted.mark })
+    stderr = "inherit", kill_group = true, kill_orphans = true, mark = noted.mark })
   if not result then errors.raise(KINDS[code] or "failed", message) end
-  for _, line in ipairs(process.left(result.strays, "the program")) do out.complain(line) end
+  for _, line in ipairs(process.left(result.orphans, "the program")) do out.complain(line) end
   return result
 end
 

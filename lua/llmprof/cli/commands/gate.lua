@@ -118,7 +118,7 @@ local function run_once(words, folder, id, given, cwd)
   argv[#argv + 1] = "--quiet"
   if given["trust-config"] then argv[#argv + 1] = "--trust-config" end
   local result, message = process.run(argv, { cwd = cwd, stdout = "inherit", stderr = "inherit",
-    kill_strays = true })
+    kill_orphans = true })
   if not result then errors.raise("failed", message) end
   if result.interrupted then errors.raise("interrupted", "interrupted") end
   if not result.ok then

@@ -14,7 +14,7 @@ local documents = lazy "llmprof.report.documents"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
-local scene = lazy "llmprof.analysis.timeline.encode"
+local encode = lazy "llmprof.analysis.timeline.encode"
 local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
@@ -206,7 +206,7 @@ local function examine_in_job(own, given, words, knowledge)
   local patience = given.patience and tonumber(given.patience)
   local function use(list, ask)
     local read = examine(list, knowledge, ask and { ask = ask,
-      drawn = given.out and scene.LANES or nil })
+      drawn = given.out and encode.LANES or nil })
     local results, made = read.results "ranks"
     function read.results(id)
       results.run.id = id

@@ -68,7 +68,7 @@ local function repeats_of(found)
 end
 
 
--- ---- promises ----
+-- ---- lazy columns ----
 
 local function declare(names, type, unit)
   local list = {}
@@ -126,20 +126,20 @@ end
 
 -- Promise a frame of operations its columns. source: with trace, found, by_stream, by_gpu,
 -- beside, places and joined.
-function positions.promise(source, frame)
+function positions.add_to(source, frame)
   for _, made in ipairs { "by_stream", "by_gpu", "beside" } do
-    frame:promise(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
+    frame:lazy(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
   end
   if not rows.has(frame, "rank") then
-    frame:promise(declare({ "rank" }, "integer"),
+    frame:lazy(declare({ "rank" }, "integer"),
       placed(source, places.add_rank, "pid", "device"))
   end
-  frame:promise(declare({ "rep" }, "integer"), repeats(source))
-  frame:promise(declare({ "step" }, "integer"), steps(source))
-  frame:promise(declare({ "layer" }, "integer"),
+  frame:lazy(declare({ "rep" }, "integer"), repeats(source))
+  frame:lazy(declare({ "step" }, "integer"), steps(source))
+  frame:lazy(declare({ "layer" }, "integer"),
     placed(source, places.add_layer, "op", "pid", "device", "start", "api_start"))
-  frame:promise(declare({ "module" }, "string"), named(source, "module"))
-  frame:promise(declare({ "operator" }, "string"), named(source, "operator"))
+  frame:lazy(declare({ "module" }, "string"), named(source, "module"))
+  frame:lazy(declare({ "operator" }, "string"), named(source, "operator"))
   return frame
 end
 

@@ -208,10 +208,10 @@ local function labelled(self, name)
 end
 
 
--- A frame of operations, which is promised stage, part and where each operation stands.
-local function promised(self, name)
-  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
-  return positions.promise(self, made)
+-- A frame of operations, which has as lazy columns stage, part and where each operation stands.
+local function with_lazy(self, name)
+  local made = check(self.trace:frame(name)):lazy(LABELLED, labelled(self, name))
+  return positions.add_to(self, made)
 end
 
 
@@ -250,7 +250,7 @@ end
 
 local function operations(self, name)
   trace_file.check(self.trace)
-  return promised(self, name)
+  return with_lazy(self, name)
 end
 
 
@@ -274,8 +274,8 @@ end
 
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
-    :promise(occupancy.columns, with_occupancy(self))
+  local made = operations(self, "kernels"):lazy(DESCRIBED, described(self))
+    :lazy(occupancy.columns, with_occupancy(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end

@@ -76,7 +76,7 @@ end
 
 
 function kinds.flame(block)
-  return block.label .. "\n" .. table.concat(stacks.outline(block), "\n")
+  return block.label .. "\n" .. table.concat(stacks.tree_lines(block), "\n")
 end
 
 

@@ -153,7 +153,7 @@ end
 
 -- A function that is told of each launch's name and says when each of the plan's has
 -- been measured as often as planned.
-local function tally(plan)
+local function pass_counter(plan)
   local open, left = {}, 0
   for name, launches in pairs(plan and plan.names or {}) do
     open[name], left = launches, left + 1
@@ -171,7 +171,7 @@ end
 -- times gets when each launch was through, in seconds.
 local function follow(ctx, watch, times)
   local plan = ctx.state.plan
-  local is_all = tally(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
+  local is_all = pass_counter(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
   local wanted, what = plan and plan.expected,
     ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
   return function(line)

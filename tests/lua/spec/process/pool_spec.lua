@@ -40,41 +40,41 @@ describe("llmprof.process.pool", function()
 
   it("has functions called elsewhere", function()
     bounds.set("limits.threads", 6)
-    local crew <close> = process_pool.begin {
+    local pool <close> = process_pool.begin {
       { function() return { 1, threads = bounds.get "limits.threads" } end },
       { function() return "two" end, function() return nil, "no" end,
         function() return "four" end } }
     assert.equal(6, bounds.get "limits.threads")
-    assert.same({ true, "two" }, { crew:take(2) })
-    assert.same({ true, { 1, threads = 2 } }, { crew:take(1) })
-    assert.is_false(crew:take(1))
-    assert.is_false(crew:take(2))
-    assert.same({ true, "four" }, { crew:take(2) })
-    assert.is_false(crew:take(2))
+    assert.same({ true, "two" }, { pool:take(2) })
+    assert.same({ true, { 1, threads = 2 } }, { pool:take(1) })
+    assert.is_false(pool:take(1))
+    assert.is_false(pool:take(2))
+    assert.same({ true, "four" }, { pool:take(2) })
+    assert.is_false(pool:take(2))
   end)
 
   it("leaves to the caller what fails there", function()
-    local crew <close> = process_pool.begin { { function() error "no" end },
+    local pool <close> = process_pool.begin { { function() error "no" end },
       { function() return print end }, { function() errors.raise("failed", "no") end } }
-    for i = 1, 4 do assert.is_false(crew:take(i)) end
+    for i = 1, 4 do assert.is_false(pool:take(i)) end
   end)
 
   it("leaves it all where there are no processes", function()
     local start = fork.start
     fork.start = function() return nil, "none", "unsupported" end
-    local crew <close> = process_pool.begin { { function() return 1 end } }
+    local pool <close> = process_pool.begin { { function() return 1 end } }
     fork.start = start
-    assert.is_false(crew:take(1))
-    assert.is_false(crew:is_busy())
-    crew:wait()
+    assert.is_false(pool:take(1))
+    assert.is_false(pool:is_busy())
+    pool:wait()
   end)
 
   it("ends what is not waited for", function()
-    local crew = process_pool.begin { { function() while true do end end } }
-    local pid = crew.others[1]:pid()
-    assert.is_true(crew:is_busy() and is_there(pid))
+    local pool = process_pool.begin { { function() while true do end end } }
+    local pid = pool.others[1]:pid()
+    assert.is_true(pool:is_busy() and is_there(pid))
     local ok = pcall(function()
-      local held <close> = crew -- luacheck: ignore 211
+      local held <close> = pool -- luacheck: ignore 211
       error "no"
     end)
     assert.is_false(ok)
@@ -89,21 +89,21 @@ describe("llmprof.process.pool", function()
       return "done"
     end
     local gate = assert(fs.temp_dir "llmprof-test-")
-    local crew <close> = process_pool.begin { { function()
+    local pool <close> = process_pool.begin { { function()
       while fs.stat(gate) do end
       return 1
     end } }
-    local ok, message = pcall(crew.call, crew, function() errors.raise("failed", "else") end)
+    local ok, message = pcall(pool.call, pool, function() errors.raise("failed", "else") end)
     assert.is_false(ok)
     assert.equal("else", message.message)
-    assert.equal("done", crew:call(function()
+    assert.equal("done", pool:call(function()
       fs.remove_tree(gate)
       return lack()
     end))
     assert.equal(2, calls)
-    assert.is_false(crew:is_busy())
+    assert.is_false(pool:is_busy())
     calls = 0
-    assert.is_false((pcall(crew.call, crew, lack)))
+    assert.is_false((pcall(pool.call, pool, lack)))
   end)
 
   describe("when a signal ends this process", function()
@@ -116,9 +116,9 @@ describe("llmprof.process.pool", function()
     local function struck_by(signal)
       local script, other = top .. "/script.lua", nil
       assert(fs.write(script, [[
-        local crew <close> = require("llmprof.process.pool").begin {
+        local pool <close> = require("llmprof.process.pool").begin {
           { function() while true do end end } }
-        io.stdout:write(crew.others[1]:pid(), "\n")
+        io.stdout:write(pool.others[1]:pid(), "\n")
         io.stdout:flush()
         while true do end]]))
       local child = assert(spawn.start({ assert(sys.executable()), "exec", script }, {

@@ -41,9 +41,9 @@ describe("transfers of the KV cache", function()
   end)
 
   it("are of the first rank of each kind", function()
-    local twins = {}
-    for i, step in ipairs(DECODE) do twins[i] = { 2, table.unpack(step, 2) } end
-    assert.equal(1, of(PREFILL, twins, DECODE).to_rank)
+    local equals = {}
+    for i, step in ipairs(DECODE) do equals[i] = { 2, table.unpack(step, 2) } end
+    assert.equal(1, of(PREFILL, equals, DECODE).to_rank)
   end)
 
   it("are not attributed where counts or order forbid it", function()

@@ -1,6 +1,6 @@
 -- Which process of a job reads which files, who sends to whom, what a launcher says; and a
 -- job whose processes are coroutines.
-local dealt = require "llmprof.run.rank_workers"
+local rank_workers = require "llmprof.run.rank_workers"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local job = require "llmprof.run.mpi_job"
@@ -8,7 +8,7 @@ local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.serving.ranks"
-local scene = require "llmprof.analysis.timeline.encode"
+local encode = require "llmprof.analysis.timeline.encode"
 local support = require "tests.lua.support.ranks"
 
 
@@ -17,19 +17,19 @@ describe("the tree", function()
     for size = 1, 20 do
       local told = {}
       for rank = 0, size - 1 do
-        local to, from = dealt.tree(rank, size)
+        local to, from = rank_workers.tree(rank, size)
         assert.equal(rank == 0, to == nil)
         assert.truthy(not to or to < rank)
         for _, process in ipairs(from) do told[process] = rank end
       end
-      for rank = 1, size - 1 do assert.equal(told[rank], (dealt.tree(rank, size))) end
+      for rank = 1, size - 1 do assert.equal(told[rank], (rank_workers.tree(rank, size))) end
     end
   end)
 
   it("is no deeper than a number has digits", function()
     local rank, steps = 511, 0
     while rank do
-      rank, steps = dealt.tree(rank, 512), steps + 1
+      rank, steps = rank_workers.tree(rank, 512), steps + 1
     end
     assert.equal(10, steps)
   end)
@@ -85,13 +85,13 @@ local function line_of(rank, boxes)
   }
 end
 
--- What dealt.run returns in each of so many processes.
+-- What rank_workers.run returns in each of so many processes.
 local function run(size, list_files, use)
   local boxes, routines, results, open = {}, {}, {}, size
   for rank = 0, size - 1 do
     local own = { rank = rank, size = size, line = line_of(rank, boxes) }
     routines[rank] = coroutine.create(function()
-      results[rank] = table.pack(dealt.run(own, list_files, rank_view.knowledge(), nil, use))
+      results[rank] = table.pack(rank_workers.run(own, list_files, rank_view.knowledge(), nil, use))
       open = open - 1
     end)
   end
@@ -146,12 +146,12 @@ end)
 
 -- ---- collectives matched by all ----
 
--- The record and what a page draws, of files that were read. ask: of dealt.run.
+-- The record and what a page draws, of files that were read. ask: of rank_workers.run.
 local function made_of(list, ask)
   local left_out = {}
   local parts, unread = rank_files.keep(list, left_out)
   local results, made = rank_view.results(parts, rank_view.knowledge(), "ranks", left_out, unread,
-    ask and { ask = ask, drawn = scene.LANES } or nil)
+    ask and { ask = ask, drawn = encode.LANES } or nil)
   results.run.created = nil
   local events = rank_view.events(made)
   return { json = assert(json.encode(results)), events = events or "none", ask = ask }
@@ -159,8 +159,8 @@ end
 
 
 describe("the exchange of collectives", function()
-  local read, lanes = rank_files.read, scene.LANES
-  after_each(function() rank_files.read, scene.LANES = read, lanes end)
+  local read, lanes = rank_files.read, encode.LANES
+  after_each(function() rank_files.read, encode.LANES = read, lanes end)
 
   -- Files of four ranks, each changed by a function of its part and its number, from 0; what one
   -- process makes of them and what several do is the same.
@@ -267,7 +267,7 @@ describe("the exchange of collectives", function()
   end)
 
   it("does so where a page draws fewer ranks than there are", function()
-    scene.LANES = 2
+    encode.LANES = 2
     check()
   end)
 

@@ -25,13 +25,13 @@ const element = (tag, content) => {
 };
 
 // Writes about an event into an element; null: nothing.
-const describe = (detail, scene, links, event, first) => {
+const describe = (detail, timeline, links, event, first) => {
   detail.replaceChildren();
   if (!event) return;
   const { lane, row } = event;
-  const list = facts(scene, links, event, first, counters).map(([name, text]) =>
+  const list = facts(timeline, links, event, first, counters).map(([name, text]) =>
     element("div", [element("dt", [name]), element("dd", [text])]));
-  detail.append(element("b", [scene.labels[lane.frame.label[row]]]), element("dl", list));
+  detail.append(element("b", [timeline.labels[lane.frame.label[row]]]), element("dl", list));
   const id = lane.kind === "gpu" ? lane.frame.kernel[row] : -1;
   if (id > 0 && rowOf(id)) {
     const link = element("a", [`kernel ${id} in the table`]);

@@ -10,8 +10,8 @@ const around = ({ lanes, labels }, kind, time, rank) => [...new Set(lanes
   .map(({ lane, row }) => labels[lane.frame.label[row]]))].join("; ");
 
 // Of an operation of the GPU; counters: a text of a kernel's number, "" without.
-const ofOperation = (scene, links, { lane, row }, counters) => {
-  const { labels, stages, api } = scene;
+const ofOperation = (timeline, links, { lane, row }, counters) => {
+  const { labels, stages, api } = timeline;
   const { frame } = lane;
   const list = [];
   if (frame.place[row] >= 0) list.push(["stage", stages[frame.place[row]]]);
@@ -30,20 +30,20 @@ const ofOperation = (scene, links, { lane, row }, counters) => {
 };
 
 // `first`: when the timeline begins, ns.
-const facts = (scene, links, { lane, row }, first, counters) => {
+const facts = (timeline, links, { lane, row }, first, counters) => {
   const { frame } = lane;
   const start = frame.start[row];
   const list = [["on", lane.title], ["from", duration(start - first)],
     ["took", duration(lengthOf(frame, row))]];
   if (lane.kind === "sample") list.push(["sampled", `${frame.percent[row]} %`]);
-  if (lane.kind === "gpu") list.push(...ofOperation(scene, links, { lane, row }, counters));
+  if (lane.kind === "gpu") list.push(...ofOperation(timeline, links, { lane, row }, counters));
   const launched = lane.kind === "api" && links.of(row);
   if (launched) {
     list.push(["launched", `${launched.length} operation${launched.length > 1 ? "s" : ""}: ${
-      scene.labels[scene.gpu.label[launched[0]]]}`]);
+      timeline.labels[timeline.gpu.label[launched[0]]]}`]);
   }
   for (const kind of ["step", "layer"]) {
-    const said = lane.kind !== kind && around(scene, kind, start, lane.rank);
+    const said = lane.kind !== kind && around(timeline, kind, start, lane.rank);
     if (said) list.push([kind, said]);
   }
   return list;

@@ -15,12 +15,12 @@ const makeJump = (row, title, action) => {
 const rowsOf = (table) => document.querySelectorAll(
   `#table-${table}s tbody tr[id^='${table}-']`);
 
-const create = ({ figure, canvas, scene, view, select, search }) => {
+const create = ({ figure, canvas, timeline, view, select, search }) => {
   const toTimeline = () => {
     figure.scrollIntoView({ block: "start" });
     canvas.focus({ preventScroll: true });
   };
-  const known = new Set(scene.gpu.kernel);
+  const known = new Set(timeline.gpu.kernel);
   for (const row of rowsOf("kernel")) {
     const id = Number(row.id.slice("kernel-".length));
     if (!known.has(id)) continue;

@@ -1,13 +1,13 @@
 // Keys of the canvas, and the buttons that do the same.
 "use strict";
 
-const create = ({ figure, canvas, scene, view, marked, selection, search }) => {
+const create = ({ figure, canvas, timeline, view, marked, selection, search }) => {
   const neighbour = (by) => (marked.event ? selection.neighbour(by) : search.step(by));
   const actions = {
     w: () => view.zoomBy(1.5), s: () => view.zoomBy(1 / 1.5),
     a: () => view.moveBy(0.2), d: () => view.moveBy(-0.2),
     0: () => view.lookAt(view.first, view.last),
-    1: () => view.lookAt(scene.view.first, scene.view.last),
+    1: () => view.lookAt(timeline.view.first, timeline.view.last),
     ArrowLeft: () => neighbour(-1), ArrowRight: () => neighbour(1),
     n: () => search.step(1), p: () => search.step(-1),
     Escape: () => { search.clear(); selection.select(null); },

@@ -1,4 +1,4 @@
-// The lanes of a scene: the rows of the frames that lie on each, by start, and what of a
+// The lanes of a timeline: the rows of the frames that lie on each, by start, and what of a
 // lane is at a time. Times are ns.
 "use strict";
 
@@ -12,10 +12,10 @@ const lengthOf = (frame, row) => {
 };
 
 // Rows of each lane, in the order of their frames; those without a start are left out.
-const rowsOf = (scene) => {
-  const rows = scene.lanes.map(() => []);
+const rowsOf = (timeline) => {
+  const rows = timeline.lanes.map(() => []);
   for (const name of new Set(Object.values(KINDS))) {
-    const frame = scene[name] || { rows: 0 };
+    const frame = timeline[name] || { rows: 0 };
     for (let row = 0; row < frame.rows; row += 1) {
       const lane = rows[frame.lane[row]];
       if (lane && !Number.isNaN(frame.start[row])) lane.push(row);
@@ -26,10 +26,10 @@ const rowsOf = (scene) => {
 
 // Gives each lane its index, frame, rows by start, for each of them the latest end so far
 // (`until`, to find what is in view), and its shares of 255 that were busy.
-const arrange = (scene) => {
-  const rows = rowsOf(scene);
-  scene.lanes.forEach((lane, index) => {
-    const frame = scene[KINDS[lane.kind]];
+const arrange = (timeline) => {
+  const rows = rowsOf(timeline);
+  timeline.lanes.forEach((lane, index) => {
+    const frame = timeline[KINDS[lane.kind]];
     const sorted = rows[index].sort((a, b) => frame.start[a] - frame.start[b]);
     let latest = -Infinity;
     lane.index = index;
@@ -41,10 +41,10 @@ const arrange = (scene) => {
     });
     lane.shares = [];
   });
-  const { lane, share } = scene.busy;
-  lane.forEach((number, row) => scene.lanes[number] && scene.lanes[number].shares
+  const { lane, share } = timeline.busy;
+  lane.forEach((number, row) => timeline.lanes[number] && timeline.lanes[number].shares
     .push(share[row]));
-  return scene;
+  return timeline;
 };
 
 // The first place whose value is not below.

@@ -12,24 +12,24 @@ const searching = require("./search");
 const selecting = require("./select");
 const views = require("./view");
 
-const show = (figure, scene) => {
+const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
-  const links = link(scene);
+  const links = link(timeline);
   const marked = { event: null, labels: null }; // selected; looked for, null: all
-  let colour = colours.read(scene);
+  let colour = colours.read(timeline);
 
-  const view = views.create(canvas, scene, () => paint(canvas, { colours: colour, scene, view,
+  const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
     marked, counterpart: links.counterpart }));
-  const selection = selecting.create({ canvas, detail: find(".detail"), scene, view, marked,
+  const selection = selecting.create({ canvas, detail: find(".detail"), timeline, view, marked,
     links });
   const { select } = selection;
-  const search = searching.create({ input: find("input"), status: find(".status"), scene, view,
+  const search = searching.create({ input: find("input"), status: find(".status"), timeline, view,
     marked, select });
-  jumps.create({ figure, canvas, scene, view, select, search });
-  keys.create({ figure, canvas, scene, view, marked, selection, search });
+  jumps.create({ figure, canvas, timeline, view, select, search });
+  keys.create({ figure, canvas, timeline, view, marked, selection, search });
 
-  find(".extent").textContent = extent(scene, view.first, view.last);
+  find(".extent").textContent = extent(timeline, view.first, view.last);
   canvas.style.height = `${view.height}px`;
   figure.hidden = false;
   view.resize();
@@ -37,7 +37,7 @@ const show = (figure, scene) => {
     if (canvas.parentElement.clientWidth !== view.width) view.resize();
   }).observe(canvas.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    colour = colours.read(scene);
+    colour = colours.read(timeline);
     view.redraw();
   });
   document.documentElement.classList.add("has-timeline");

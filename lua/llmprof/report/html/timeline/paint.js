@@ -23,11 +23,11 @@ const paintAxis = ({ pen, colours, view, to }) => {
   pen.stroke();
 };
 
-const paintNames = ({ pen, colours, scene, view }) => {
+const paintNames = ({ pen, colours, timeline, view }) => {
   const room = Math.floor((view.gutter - 8) / 6);
   pen.fillStyle = colours.paper;
   pen.fillRect(0, 0, view.gutter, view.height);
-  for (const lane of scene.lanes) {
+  for (const lane of timeline.lanes) {
     pen.fillStyle = lane.kind === "gpu" ? colours.ink : colours.soft;
     pen.fillText(cut(lane.title, room), 2, topOf(lane.index) + 12.5);
   }
@@ -54,18 +54,18 @@ const paintSelected = ({ pen, colours, view, marked, to }, counterpart) => {
 };
 
 // All of it; how long that took and what was in view is left at the canvas for tests.
-const paint = (canvas, { colours, scene, view, marked, counterpart }) => {
+const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
   const began = performance.now();
   const pen = canvas.getContext("2d");
   const to = view.to();
   const [from, until] = view.seen();
-  const brush = { pen, colours, scene, view, marked, to, from, until };
+  const brush = { pen, colours, timeline, view, marked, to, from, until };
   pen.font = "11px system-ui, sans-serif";
   pen.clearRect(0, 0, view.width, view.height);
   pen.fillStyle = colours.paper;
   pen.fillRect(0, 0, view.width, view.height);
   paintAxis(brush);
-  for (const lane of scene.lanes) paintLane(brush, lane, topOf(lane.index));
+  for (const lane of timeline.lanes) paintLane(brush, lane, topOf(lane.index));
   paintSelected(brush, counterpart);
   paintNames(brush);
   canvas.dataset.paint = (performance.now() - began).toFixed(2);

@@ -1,5 +1,5 @@
 // A lane on the canvas. A brush is what the frame of the screen is drawn with:
-// { pen, colours, scene, view, marked, to, from, until }.
+// { pen, colours, timeline, view, marked, to, from, until }.
 "use strict";
 const bins = require("./bins");
 const { cut } = require("./format");
@@ -10,19 +10,19 @@ const { ROW } = require("./scale");
 const NAMED = 24;
 const LETTER = 6.2;
 
-const fill = ({ colours, scene }, lane, row) => {
+const fill = ({ colours, timeline }, lane, row) => {
   const label = lane.frame.label[row];
   if (lane.kind === "stage" || lane.kind === "gpu") return colours.of[label];
-  return /Synchronize/.test(scene.labels[label]) ? colours.c4 : colours.other;
+  return /Synchronize/.test(timeline.labels[label]) ? colours.c4 : colours.other;
 };
 
 // From the foot of a lane upwards, by a share of its height.
 const bar = (pen, left, wide, top, tall) => pen.fillRect(left, top + ROW - 2 - tall, wide, tall);
 
 // Where nothing is known one by one: how busy the lane was.
-const paintShares = ({ pen, colours, scene, view, to }, lane, top) => {
+const paintShares = ({ pen, colours, timeline, view, to }, lane, top) => {
   pen.fillStyle = colours.other;
-  for (const { start, end, share } of bins.shares(lane, scene)) {
+  for (const { start, end, share } of bins.shares(lane, timeline)) {
     const left = Math.max(to(start), view.gutter);
     const right = Math.min(to(end), view.width);
     if (right > left) bar(pen, left, right - left, top, Math.max(1, (ROW - 4) * share));
@@ -38,7 +38,7 @@ const paintText = ({ pen, colours, view }, text, left, right, top) => {
 };
 
 const paintEvent = (brush, lane, row, left, right, top) => {
-  const { pen, colours, scene } = brush;
+  const { pen, colours, timeline } = brush;
   const { frame } = lane;
   pen.fillStyle = fill(brush, lane, row);
   pen.fillRect(left, top + 1, right - left, ROW - 3);
@@ -49,7 +49,7 @@ const paintEvent = (brush, lane, row, left, right, top) => {
       frame.waiting[row] / lengthOf(frame, row)), ROW - 3);
   }
   if (right - left > NAMED) {
-    paintText(brush, scene.labels[frame.label[row]], left, right, top);
+    paintText(brush, timeline.labels[frame.label[row]], left, right, top);
   }
 };
 

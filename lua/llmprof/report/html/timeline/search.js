@@ -25,7 +25,7 @@ const launchesOf = ({ lanes, gpu }, id) => [...gpu.kernel.keys()]
   .map((row) => placed(lanes, gpu, row)).sort(byStart);
 
 // { step(by), launches(id), clear(), focus() } of the field of a search and its status.
-const create = ({ input, status, scene, view, marked, select }) => {
+const create = ({ input, status, timeline, view, marked, select }) => {
   let matches = [];
   let current = -1;
 
@@ -35,8 +35,8 @@ const create = ({ input, status, scene, view, marked, select }) => {
     view.redraw();
   };
   const lookFor = (text) => {
-    const wanted = labelsWith(scene.labels, text);
-    const events = wanted ? eventsOf(scene.lanes, wanted) : [];
+    const wanted = labelsWith(timeline.labels, text);
+    const events = wanted ? eventsOf(timeline.lanes, wanted) : [];
     keep(wanted, events, wanted ? `${count(events.length)} events` : "");
   };
   const step = (by) => {
@@ -51,8 +51,8 @@ const create = ({ input, status, scene, view, marked, select }) => {
   };
   const launches = (id) => {
     input.value = "";
-    const events = launchesOf(scene, id);
-    keep(new Set(events.map(({ row }) => scene.gpu.label[row])), events, "");
+    const events = launchesOf(timeline, id);
+    keep(new Set(events.map(({ row }) => timeline.gpu.label[row])), events, "");
     step(1);
   };
   input.addEventListener("input", () => lookFor(input.value));

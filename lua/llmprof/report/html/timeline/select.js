@@ -12,18 +12,18 @@ const bringIntoView = (canvas, view, { lane, row }) => {
 };
 
 // The event at a place of the canvas, or within two pixels of it.
-const eventNear = (scene, view, x, y) => {
-  const lane = scene.lanes[laneAt(y)];
+const eventNear = (timeline, view, x, y) => {
+  const lane = timeline.lanes[laneAt(y)];
   if (!lane || x < view.gutter) return null;
   const to = view.to();
   return [x, x + 2, x - 2].map((at) => eventAt(lane, to.invert(at))).find(Boolean) || null;
 };
 
 // { select(event or null, isSought), neighbour(by): the next event of the lane }
-const create = ({ canvas, detail, scene, view, marked, links }) => {
+const create = ({ canvas, detail, timeline, view, marked, links }) => {
   const select = (event, isSought) => {
     marked.event = event;
-    describe(detail, scene, links, event, view.first);
+    describe(detail, timeline, links, event, view.first);
     if (event && isSought) bringIntoView(canvas, view, event);
     view.redraw();
   };
@@ -35,7 +35,7 @@ const create = ({ canvas, detail, scene, view, marked, links }) => {
   canvas.addEventListener("click", (given) => {
     const box = canvas.getBoundingClientRect();
     canvas.focus();
-    select(eventNear(scene, view, given.clientX - box.left, given.clientY - box.top));
+    select(eventNear(timeline, view, given.clientX - box.left, given.clientY - box.top));
   });
   return { select, neighbour };
 };

@@ -13,13 +13,13 @@ const unpack = async (text) => {
 // A line of JSON, then its frames one after the other; each is put in by its name.
 const parse = (bytes) => {
   const end = bytes.indexOf(10);
-  const scene = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
+  const timeline = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
   let at = end + 1;
-  for (const { name, bytes: size } of scene.frames) {
-    scene[name] = frameOf(bytes.subarray(at, at + size));
+  for (const { name, bytes: size } of timeline.frames) {
+    timeline[name] = frameOf(bytes.subarray(at, at + size));
     at += size;
   }
-  return scene;
+  return timeline;
 };
 
 module.exports = { unpack, parse };

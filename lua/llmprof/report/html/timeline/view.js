@@ -21,9 +21,9 @@ const sizeCanvas = (canvas, width, height) => {
 
 // { first, last: ns, width, gutter, height: pixels, and what changes it }; `draw` is called
 // once for all changes before the next frame of the screen.
-const create = (canvas, scene, draw) => {
-  const { first, last } = scale.reach(scene);
-  const view = { first, last, width: 0, gutter: 0, height: scale.heightOf(scene.lanes.length) };
+const create = (canvas, timeline, draw) => {
+  const { first, last } = scale.reach(timeline);
+  const view = { first, last, width: 0, gutter: 0, height: scale.heightOf(timeline.lanes.length) };
   const whole = d3.scaleLinear().domain([first, last]);
   let isScheduled = false;
 
@@ -55,7 +55,7 @@ const create = (canvas, scene, draw) => {
 
   // To the width of what holds the canvas; what was in view stays there.
   view.resize = () => {
-    const seen = view.width ? view.seen() : [scene.view.first, scene.view.last];
+    const seen = view.width ? view.seen() : [timeline.view.first, timeline.view.last];
     view.width = Math.max(canvas.parentElement.clientWidth, 200);
     view.gutter = scale.gutterOf(view.width);
     const { width, gutter, height } = view;

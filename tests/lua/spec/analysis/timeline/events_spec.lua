@@ -1,7 +1,7 @@
 -- What the page's timeline draws.
 local events = require "llmprof.analysis.timeline.events"
 local read = require "tests.lua.support.timeline_data"
-local scenes = require "llmprof.analysis.timeline.encode"
+local encode = require "llmprof.analysis.timeline.encode"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
 
@@ -30,8 +30,8 @@ local function repeats()
 end
 
 
--- The scene of a trace, or of lines that are one: its head, and each frame as columns by name.
-local function scene_of(lines, given)
+-- The timeline of a trace, or of lines that are one: its head, and each frame as columns by name.
+local function timeline_of(lines, given)
   local trace = type(lines) == "string" and timeline.of(lines) or lines
   local made = { trace = trace, found = stages.find(trace, DECLARED, { skip_first = false }),
     kernels = {}, layers = function() return {} end }
@@ -42,56 +42,56 @@ end
 
 
 local function with_most(most, f)
-  local before = scenes.MOST
-  scenes.MOST = most
+  local before = encode.MOST
+  encode.MOST = most
   local ok, message = pcall(f)
-  scenes.MOST = before
+  encode.MOST = before
   assert(ok, message)
 end
 
 
 describe("the events of a timeline", function()
   it("are all of a short run, with lane, name, stage, kernel and launch", function()
-    local scene = scene_of(repeats(), { kernels = {
+    local page = timeline_of(repeats(), { kernels = {
       { id = 4, stage = "decode", name = "decode_1<int>", label = "decode_1" } } })
-    assert.same({ first = 10000, last = 30930 }, scene.window)
-    assert.same({ first = 20000, last = 20920 }, scene.view)
-    assert.equal(0, scene.busy.count)
-    assert.same({ 12, 12, 6, 6 }, { scene.gpu.count, scene.api.count, scene.range.count,
-      scene.mark.count })
-    local gpu = scene.gpu
+    assert.same({ first = 10000, last = 30930 }, page.window)
+    assert.same({ first = 20000, last = 20920 }, page.view)
+    assert.equal(0, page.busy.count)
+    assert.same({ 12, 12, 6, 6 }, { page.gpu.count, page.api.count, page.range.count,
+      page.mark.count })
+    local gpu = page.gpu
     local last = 12
-    assert.same({ "gpu", "GPU 0, stream 8" }, { scene.lanes[gpu.lane[last] + 1].kind,
-      scene.lanes[gpu.lane[last] + 1].title })
-    assert.equal("decode_1", scene.labels[gpu.label[last] + 1])
-    assert.equal("decode", scene.stages[gpu.place[last] + 1])
+    assert.same({ "gpu", "GPU 0, stream 8" }, { page.lanes[gpu.lane[last] + 1].kind,
+      page.lanes[gpu.lane[last] + 1].title })
+    assert.equal("decode_1", page.labels[gpu.label[last] + 1])
+    assert.equal("decode", page.stages[gpu.place[last] + 1])
     assert.same({ 4, false }, { gpu.kernel[last], gpu.kernel[1] })
     assert.same({ 30700, 50, 30520, 170 }, { gpu.start[last], gpu.duration[last],
       gpu.api_start[last], gpu.queue_time[last] })
-    assert.equal("cudaLaunchKernel", scene.labels[scene.api.label[1] + 1])
+    assert.equal("cudaLaunchKernel", page.labels[page.api.label[1] + 1])
   end)
 
   it("are those of the repeat of middle length where not all fit", function()
     with_most(15, function()
-      local scene = scene_of(repeats())
-      assert.same({ first = 20000, last = 20920 }, scene.window)
-      assert.same({ 4, 4, 2 }, { scene.gpu.count, scene.api.count, scene.range.count })
+      local page = timeline_of(repeats())
+      assert.same({ first = 20000, last = 20920 }, page.window)
+      assert.same({ 4, 4, 2 }, { page.gpu.count, page.api.count, page.range.count })
     end)
   end)
 
   it("are as many from its start as fit, and shares of the rest", function()
     with_most(4, function()
-      local scene = scene_of(repeats())
-      assert.equal(20000, scene.window.first)
-      local count = scene.gpu.count + scene.api.count + scene.range.count
+      local page = timeline_of(repeats())
+      assert.equal(20000, page.window.first)
+      local count = page.gpu.count + page.api.count + page.range.count
       assert.is_true(count > 0 and count <= 4, count)
       -- of both streams and of the thread, 1024 each; busy 6 * 50 of 20,600 ns
-      assert.equal(3 * 1024, scene.busy.count)
+      assert.equal(3 * 1024, page.busy.count)
       local sum = 0
-      for row, lane in ipairs(scene.busy.lane) do
-        if lane == scene.busy.lane[1] then sum = sum + scene.busy.share[row] end
+      for row, lane in ipairs(page.busy.lane) do
+        if lane == page.busy.lane[1] then sum = sum + page.busy.share[row] end
       end
-      assert.near(300 / (scene.span.last - scene.span.first), sum / 255 / 1024, 0.002)
+      assert.near(300 / (page.span.last - page.span.first), sum / 255 / 1024, 0.002)
     end)
   end)
 
@@ -100,34 +100,34 @@ describe("the events of a timeline", function()
     local collectives = frame.new(2, {
       { name = "start", type = "integer", values = { 10100, 10200 } },
       { name = "waiting", type = "integer", values = { 30, false } } })
-    local scene = scene_of(repeats(), { collectives = collectives,
+    local page = timeline_of(repeats(), { collectives = collectives,
       layers = function() return { { start = 10600, stop = 10700, index = 0 } } end })
-    assert.same({ 30, false }, { scene.gpu.waiting[1], scene.gpu.waiting[2] })
-    assert.equal("layer 0", scene.labels[scene.mark.label[scene.mark.count] + 1])
+    assert.same({ 30, false }, { page.gpu.waiting[1], page.gpu.waiting[2] })
+    assert.equal("layer 0", page.labels[page.mark.label[page.mark.count] + 1])
   end)
 
   it("have what hardware samples say, as whole percents of lanes of their own", function()
     local trace_file = require "llmprof.trace.file"
-    local scene = scene_of(trace_file.open "tests/fixtures/small/run.sqlite")
-    assert.equal("sample", scene.frames[#scene.frames].name)
-    local first = scene.sample
-    local lane = scene.lanes[first.lane[1] + 1]
+    local page = timeline_of(trace_file.open "tests/fixtures/small/run.sqlite")
+    assert.equal("sample", page.frames[#page.frames].name)
+    local first = page.sample
+    local lane = page.lanes[first.lane[1] + 1]
     assert.same({ "sample", "GPU 0, front end %" }, { lane.kind, lane.title })
-    assert.equal("front end", scene.labels[first.label[1] + 1])
+    assert.equal("front end", page.labels[first.label[1] + 1])
     assert.same({ 10000, 1000, 80 }, { first.start[1], first.duration[1], first.percent[1] })
-    assert.is_nil(scene.samples_until)
-    assert.is_nil(scene_of(repeats()).sample)
+    assert.is_nil(page.samples_until)
+    assert.is_nil(timeline_of(repeats()).sample)
   end)
 
   it("say until when hardware samples are there, where they are too many", function()
     local trace_file = require "llmprof.trace.file"
     with_most(50, function()
-      local scene = scene_of(trace_file.open "tests/fixtures/small/run.sqlite")
-      local sample, last = scene.sample, 0
+      local page = timeline_of(trace_file.open "tests/fixtures/small/run.sqlite")
+      local sample, last = page.sample, 0
       for row = 1, sample.count do last = math.max(last, sample.start[row]) end
       assert.equal(50, sample.count)
-      assert.equal(20000, scene.samples_until)
-      assert.is_true(last < scene.samples_until)
+      assert.equal(20000, page.samples_until)
+      assert.is_true(last < page.samples_until)
     end)
   end)
 
@@ -136,20 +136,20 @@ describe("the events of a timeline", function()
     for stream = 1, 50 do
       lines[stream] = ("kernel %d %d stream=%d one\n"):format(stream * 10, stream * 10 + 5, stream)
     end
-    local scene = scene_of(table.concat(lines), { whole = stages.WHOLE_RUN })
-    assert.same({ 2, 48 }, { scene.hidden, scene.gpu.count })
-    assert.equal(0, scene_of(repeats()).hidden)
+    local page = timeline_of(table.concat(lines), { whole = stages.WHOLE_RUN })
+    assert.same({ 2, 48 }, { page.hidden, page.gpu.count })
+    assert.equal(0, timeline_of(repeats()).hidden)
   end)
 
   it("are none where the GPU did nothing, and one of one", function()
-    assert.is_nil(scene_of "range 0 10 thread=1 decode\nthread 1 pid=1 main\n")
-    assert.equal(1, scene_of("kernel 5 9 one\n", { whole = stages.WHOLE_RUN }).gpu.count)
+    assert.is_nil(timeline_of "range 0 10 thread=1 decode\nthread 1 pid=1 main\n")
+    assert.equal(1, timeline_of("kernel 5 9 one\n", { whole = stages.WHOLE_RUN }).gpu.count)
   end)
 
   it("stay small, whatever names are like", function()
-    local scene = scene_of(("kernel 5 9 %s\nkernel 10 11 </script>\n"):format(
+    local page = timeline_of(("kernel 5 9 %s\nkernel 10 11 </script>\n"):format(
       ("x"):rep(1000000)), { whole = stages.WHOLE_RUN })
-    assert.equal(2, scene.gpu.count)
-    for _, label in ipairs(scene.labels) do assert.is_true(#label < 200, #label) end
+    assert.equal(2, page.gpu.count)
+    for _, label in ipairs(page.labels) do assert.is_true(#label < 200, #label) end
   end)
 end)

@@ -27,12 +27,12 @@ enum {
 };
 
 /* Of all children that we have, wanted or not. */
-static spawn_strays *all;
+static spawn_orphans *all;
 
 typedef struct process_stat {
   pid_t pid, parent, group;
   char state;
-  char name[LLMPROF_STRAY_NAME];
+  char name[LLMPROF_ORPHAN_NAME];
   unsigned long long started; /* clock ticks since boot */
 } process_stat;
 
@@ -91,13 +91,13 @@ static bool has_mark(const char *number, const char *mark) {
 /* ---- telling them apart ---- */
 
 static bool is_child(pid_t pid) {
-  const spawn_strays *s = all;
+  const spawn_orphans *s = all;
   while (s && s->child != pid) s = s->next;
   return s != NULL;
 }
 
-static bool is_stray(const spawn_strays *s, const char *number,
-                     const process_stat *stat) {
+static bool is_orphan(const spawn_orphans *s, const char *number,
+                      const process_stat *stat) {
   if (stat->pid == getpid() || stat->group == s->group || is_child(stat->pid))
     return false;
   return stat->parent == getpid() || has_mark(number, s->mark) ||
@@ -105,22 +105,22 @@ static bool is_stray(const spawn_strays *s, const char *number,
 }
 
 /* Its entry, made if it is new and there is room; NULL without. */
-static spawn_stray *note(spawn_strays *s, const process_stat *stat) {
+static spawn_orphan *note(spawn_orphans *s, const process_stat *stat) {
   for (size_t i = 0; i < s->count; i++) {
-    spawn_stray *known = &s->list[i];
+    spawn_orphan *known = &s->list[i];
     if (known->told.pid == stat->pid && known->started == stat->started)
       return known;
   }
-  if (s->count == LLMPROF_STRAYS_MAX) return NULL;
-  spawn_stray *made = &s->list[s->count++];
-  *made = (spawn_stray){.told = {.pid = stat->pid}, .started = stat->started};
+  if (s->count == LLMPROF_ORPHANS_MAX) return NULL;
+  spawn_orphan *made = &s->list[s->count++];
+  *made = (spawn_orphan){.told = {.pid = stat->pid}, .started = stat->started};
   memcpy(made->told.name, stat->name, sizeof made->told.name);
   return made;
 }
 
 /* Each gets a signal once, those that there is no room to note always. */
-static void tell(spawn_strays *s, const process_stat *stat, int number) {
-  spawn_stray *known = note(s, stat);
+static void tell(spawn_orphans *s, const process_stat *stat, int number) {
+  spawn_orphan *known = note(s, stat);
   if (known) known->told.lives = true;
   if (!number || (known && known->sent == number)) return;
   if (known) known->sent = number;
@@ -139,15 +139,15 @@ bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err) {
   return true;
 }
 
-static bool set_mark(spawn_strays *s, const char *mark) {
+static bool set_mark(spawn_orphans *s, const char *mark) {
   int size = snprintf(s->mark, sizeof s->mark, "%s=%s", LLMPROF_RUN_MARK, mark);
   bool ok = *mark && size > 0 && (size_t)size < sizeof s->mark;
   if (!ok) s->mark[0] = '\0';
   return ok;
 }
 
-bool llmprof_spawn_strays_prepare(spawn_strays *s, const char *mark,
-                                  llmprof_error *err) {
+bool llmprof_spawn_orphans_prepare(spawn_orphans *s, const char *mark,
+                                   llmprof_error *err) {
   char made[LLMPROF_MARK_SIZE];
   if (!mark && !llmprof_spawn_mark(made, err)) return false;
   if (!set_mark(s, mark ? mark : made))
@@ -156,7 +156,7 @@ bool llmprof_spawn_strays_prepare(spawn_strays *s, const char *mark,
   return true;
 }
 
-void llmprof_spawn_strays_begin(spawn_strays *s) {
+void llmprof_spawn_orphans_begin(spawn_orphans *s) {
   s->next = all;
   all = s;
   if (!s->mark[0]) return;
@@ -166,7 +166,7 @@ void llmprof_spawn_strays_begin(spawn_strays *s) {
 }
 
 /* Kill all with the mark; does one live? */
-static bool kill_marked(spawn_strays *s) {
+static bool kill_marked(spawn_orphans *s) {
   bool lives = false;
   DIR *dir = opendir("/proc");
   struct dirent *entry;
@@ -184,8 +184,8 @@ static bool kill_marked(spawn_strays *s) {
 }
 
 size_t llmprof_spawn_end_left(const char *mark,
-                              llmprof_stray strays[LLMPROF_STRAYS_MAX]) {
-  spawn_strays s = {.next = NULL};
+                              llmprof_orphan orphans[LLMPROF_ORPHANS_MAX]) {
+  spawn_orphans s = {.next = NULL};
   const char *own = getenv(LLMPROF_RUN_MARK);
   if ((own && strcmp(own, mark) == 0) || !set_mark(&s, mark)) return 0;
   bool lives = kill_marked(&s);
@@ -195,11 +195,11 @@ size_t llmprof_spawn_end_left(const char *mark,
     for (size_t i = 0; i < s.count; i++) s.list[i].told.lives = false;
     lives = kill_marked(&s);
   }
-  for (size_t i = 0; i < s.count; i++) strays[i] = s.list[i].told;
+  for (size_t i = 0; i < s.count; i++) orphans[i] = s.list[i].told;
   return s.count;
 }
 
-bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
+bool llmprof_spawn_orphans_signal(spawn_orphans *s, int number) {
   bool lives = false;
   DIR *dir = s->mark[0] ? opendir("/proc") : NULL;
   if (!dir) return false;
@@ -209,7 +209,7 @@ bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
   while ((entry = readdir(dir))) {
     process_stat stat;
     if (*entry->d_name < '1' || *entry->d_name > '9' ||
-        !read_stat(entry->d_name, &stat) || !is_stray(s, entry->d_name, &stat))
+        !read_stat(entry->d_name, &stat) || !is_orphan(s, entry->d_name, &stat))
       continue;
     if (is_dead(&stat)) {
       waitpid(stat.pid, NULL, WNOHANG);
@@ -223,7 +223,7 @@ bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
   return lives || llmprof_spawn_cgroup_lives(&s->cgroup);
 }
 
-void llmprof_spawn_strays_reap(const spawn_strays *s) {
+void llmprof_spawn_orphans_reap(const spawn_orphans *s) {
   siginfo_t info = {0};
   while (s->mark[0] &&
          waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -235,18 +235,18 @@ void llmprof_spawn_strays_reap(const spawn_strays *s) {
 
 /* What was killed a moment ago is not dead yet. Where children run we cannot
  * tell whether there is more to come. */
-static void reap_the_last(const spawn_strays *s) {
+static void reap_the_last(const spawn_orphans *s) {
   for (int waited = 0; waited < LAST_MS; waited++) {
     siginfo_t info = {0};
-    llmprof_spawn_strays_reap(s);
+    llmprof_spawn_orphans_reap(s);
     if (all || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
       return;
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
 }
 
-void llmprof_spawn_strays_end(spawn_strays *s) {
-  spawn_strays **at = &all;
+void llmprof_spawn_orphans_end(spawn_orphans *s) {
+  spawn_orphans **at = &all;
   while (*at && *at != s) at = &(*at)->next;
   if (!*at) return;
   *at = s->next;
