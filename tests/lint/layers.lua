@@ -2,7 +2,7 @@
 -- llmprof exec, in the source tree or for the one named. A module is a folder of
 -- core/ or lua/llmprof/ and says "May use: a b c." of modules beside it. A public
 -- header belongs to the module that has a C file of its name. Are the main parts that it
--- names there?
+-- names there, and the answers to the questions of tests/lint/finding.md?
 local fs = require "llmprof.fs"
 
 local root = arg and arg[1] or "."
@@ -242,10 +242,23 @@ local function check_all_parts()
 end
 
 
+local function check_answers()
+  local path, count = root .. "/tests/lint/finding.md", 0
+  for answer in (fs.read(path) or ""):gmatch "| `([^`]+)` |\n" do
+    count = count + 1
+    if not fs.stat(root .. "/" .. answer) then fault("%s: no %s", path, answer) end
+  end
+  if count == 0 then fault("%s: no answer", path) end
+end
+
+
 check_c()
 check_lua()
 check_page()
-if seen > 0 then check_all_parts() end
+if seen > 0 then
+  check_all_parts()
+  check_answers()
+end
 if seen == 0 then fault("%s: no file of a module found", root) end
 table.sort(faults)
 for _, line in ipairs(faults) do io.stderr:write(line, "\n") end

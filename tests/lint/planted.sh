@@ -7,8 +7,9 @@ folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 
 
-mkdir -- "$folder/copy"
-cp -r -- core lua docs "$folder/copy"
+mkdir -p -- "$folder/copy/tests/lint"
+cp -r -- core lua docs conf "$folder/copy"
+cp -- tests/lint/finding.md "$folder/copy/tests/lint"
 
 
 # lint NAME says LINE first.
@@ -55,6 +56,10 @@ cp -- core/base/README.md "$folder/copy/core/base/README.md"
 sed -i 's/^Main parts: /&artifacts, /' "$folder/copy/lua/llmprof/run/README.md"
 expect layers "./lua/llmprof/run/README.md: no main part 'artifacts'"
 cp -- lua/llmprof/run/README.md "$folder/copy/lua/llmprof/run/README.md"
+
+sed -i 's|advice/rank_late|advice/late_rank|' "$folder/copy/tests/lint/finding.md"
+expect layers "./tests/lint/finding.md: no lua/llmprof/advice/late_rank.lua"
+cp -- tests/lint/finding.md "$folder/copy/tests/lint/finding.md"
 
 sed -i '/^May use:/d' "$folder/copy/lua/llmprof/engines/README.md"
 expect layers "./lua/llmprof/engines/README.md: no line 'May use: ...'"
