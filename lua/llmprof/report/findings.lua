@@ -157,9 +157,11 @@ end
 
 -- The first findings, `most` of them, in a line each.
 function findings.in_short(results, most)
-  if #list_of(results) == 0 then return blocks.say(findings.nothing) end
-  local list = moves_of(results, findings.first(results), most)
-  return blocks.join(blocks.moves { list = list, brief = true },
+  local list, small = findings.first(results)
+  if #list == 0 then
+    return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
+  end
+  return blocks.join(blocks.moves { list = moves_of(results, list, most), brief = true },
     caution(results) and blocks.note "Gains of one stage share its time: they do not add up.")
 end
 
