@@ -2139,6 +2139,11 @@ end
 ---@field plain_ms number Mean of the runs; ms
 ---@field profiled_ms number ms
 
+---@class llmprof.results.input
+---@field calls integer
+---@field sequences? integer The batch; absent where sequences follow each other in one row
+---@field tokens integer Of each sequence, or of all
+
 ---@class llmprof.results.instance
 ---@field copies integer Launched by it
 ---@field gpu_busy_ns number Nanoseconds
@@ -2422,6 +2427,7 @@ end
 ---@class llmprof.results.operators
 ---@field device_ns? integer GPU time of all kernels and copies
 ---@field doubtful_events? integer GPU operations that end after the next two on their stream
+---@field inputs? llmprof.results.input[] What the model was given, by the shapes of lookups of tokens, longest first
 ---@field joined? llmprof.results.joined The operators on the timeline, in the repeats that count; added by llmprof
 ---@field launches? llmprof.results.launches What was launched, in order; joins the operators to a timeline
 ---@field left_out_events? integer Events of a trace that had no start, or no valid duration

@@ -16,6 +16,9 @@ local report = {}
 -- further; results.json has them all.
 local MOST, WITH_KERNELS, KERNELS_EACH, OF_STAGE = 300, 40, 5, 15
 
+-- Batches that are told.
+local INPUTS = 8
+
 local IN_REPORT = 30 -- of report.md
 
 
@@ -29,6 +32,23 @@ local function unattributed(operators)
   if not whole or not rest or rest == 0 then return nil end
   return blocks.note(("No operator launched %s of the device time (%s): replays of CUDA graphs "
     .. "do not say which."):format(text.duration(rest), words.percent(rest / whole)))
+end
+
+
+local function input(one)
+  local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
+  return ("%s (%s)"):format(one.sequences and ("%s of %s"):format(text.count(one.sequences), tokens)
+    or tokens, one.calls == 1 and "once" or text.count(one.calls) .. " times")
+end
+
+
+-- Batches and lengths that shapes tell, the first of them; nil where none do.
+local function inputs(operators)
+  local said, list = {}, operators.inputs or {}
+  for i = 1, math.min(#list, INPUTS) do said[i] = input(list[i]) end
+  if #list > INPUTS then said[#said + 1] = ("%d others"):format(#list - INPUTS) end
+  return #said > 0 and blocks.note(("Batches by the shapes of embeddings: %s."):format(
+    table.concat(said, ", "))) or nil
 end
 
 
@@ -98,10 +118,11 @@ function report.top(results, view)
       sections.blocks(results, "operators", { filter = true, bare = true }),
       unattributed(operators), sections.blocks(results, "operator_stages",
         { filter = true, note = SLOWED }), sections.blocks(results, "operator_kernels"),
-      memory(operators))
+      inputs(operators), memory(operators))
   end
   return blocks.join(on_timeline(results, IN_REPORT),
-    largest(operators, "top_operators", IN_REPORT, layout.reports.operators), memory(operators))
+    largest(operators, "top_operators", IN_REPORT, layout.reports.operators),
+    inputs(operators), memory(operators))
 end
 
 
@@ -124,7 +145,7 @@ local function all(results)
   if not operators then return parts.not_measured(results, "operators") end
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    memory(operators) or {}, on_timeline(results, MOST) or {},
+    inputs(operators) or {}, memory(operators) or {}, on_timeline(results, MOST) or {},
     largest(operators, "operators", MOST, layout.results),
     of_stages(operators) or {},
     launched(results, operators.operators) or nil }

@@ -219,6 +219,16 @@ local function by_time(key)
 end
 
 
+-- What the model was given, by the shapes of its lookups.
+local function inputs_of(rows)
+  local row, lookups = rows.by_name["aten::embedding"], {}
+  for text, count in pairs(row and row.shapes or {}) do
+    lookups[#lookups + 1] = { shapes = json.decode(text), count = count }
+  end
+  return operators.inputs(lookups)
+end
+
+
 local function finished(rows)
   for _, row in ipairs(rows.list) do
     row.input_shapes = most_frequent(row.shapes)
@@ -281,7 +291,9 @@ local function made_of(of, declared, source)
     end
   end
   add_totals(rows, placed)
-  return { schema_version = 1, source = source, wall_ms = span_ms(of), device_ns = all,
+  local inputs = inputs_of(rows)
+  return { inputs = inputs,
+    schema_version = 1, source = source, wall_ms = span_ms(of), device_ns = all,
     unattributed_device_ns = lost, operators = finished(rows),
     launches = operators.launch_list(list) }
 end

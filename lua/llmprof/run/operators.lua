@@ -184,6 +184,52 @@ local function frequent_shapes(host)
 end
 
 
+-- The table of tokens is the largest that is looked up; those of positions are smaller.
+local LOOKUP = "aten::embedding"
+
+-- What went into a lookup by its shapes, { sequences, tokens }: [4, 512] are 4 sequences of 512
+-- tokens, [2048] so many tokens of sequences that nobody tells apart; and rows of the table.
+local function lookup_of(shapes)
+  local rows, ids = shapes and shapes[1], shapes and shapes[2]
+  if type(rows) ~= "table" or #rows ~= 2 or type(ids) ~= "table" then return nil end
+  if #ids == 2 then return { sequences = ids[1], tokens = ids[2] }, rows[1] end
+  return #ids == 1 and { tokens = ids[1] } or nil, rows[1]
+end
+
+
+-- Batches and lengths of what the model was given, the longest first, by list of { shapes,
+-- count } of lookups: list of { sequences, tokens, calls }; nil where no shape tells.
+function operators.inputs(lookups)
+  local list, by_key, largest = json.list {}, {}, 0
+  for _, one in ipairs(lookups) do
+    local made, rows = lookup_of(one.shapes)
+    if made and rows > largest then list, by_key, largest = json.list {}, {}, rows end
+    if made and rows == largest then
+      local key = tuple(made.sequences, made.tokens)
+      if not by_key[key] then
+        made.calls, by_key[key], list[#list + 1] = 0, made, made
+      end
+      by_key[key].calls = by_key[key].calls + one.count
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.tokens ~= b.tokens then return a.tokens > b.tokens end
+    return (a.sequences or 0) > (b.sequences or 0)
+  end)
+  return #list > 0 and list or nil
+end
+
+
+local function inputs_of(host)
+  local lookups = {}
+  for _, group in ipairs(host:where { name = LOOKUP }:group { by = { "shapes" } }) do
+    lookups[#lookups + 1] = { shapes = group.shapes and json.decode(group.shapes),
+      count = group.count }
+  end
+  return operators.inputs(lookups)
+end
+
+
 -- Operator name -> list of { name, calls, device_ns } of the kernels, copies
 -- and sets that it launched itself, largest first.
 local function launched(gpu)
@@ -277,7 +323,7 @@ local function from_trace(recorded, path)
     left_out_events = info.left_out > 0 and info.left_out or nil,
     doubtful_events = doubtful(gpu),
     operators = rows_of(host, gpu),
-    memory = memory_of(recorded),
+    memory = memory_of(recorded), inputs = inputs_of(host),
     launches = launch_order(gpu, frame(recorded, "marks")),
   }
 end

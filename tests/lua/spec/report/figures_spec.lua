@@ -81,6 +81,11 @@ for _, field in ipairs { "operators.memory", "memory.device", "memory.events",
   elsewhere[field] = { "tests/lua/spec/run/operators_spec.lua", "made.memory" }
 end
 
+for _, field in ipairs { "operators.inputs", "input.sequences", "input.tokens",
+  "input.calls" } do
+  elsewhere[field] = { "tests/lua/spec/run/operators_spec.lua", "sequences = 4" }
+end
+
 -- Samples of power in the captures here have no wall clock.
 for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_per_token",
   ["running_cost.energy_source"] = "made.energy_source", ["running_cost.idle_w"] = "made.idle_w",

@@ -90,6 +90,25 @@ describe("llmprof.run.operators", function()
     assert.is_nil(doubted(5))
   end)
 
+  it("gives batches and lengths by the shapes of lookups", function()
+    local function lookup(ts, dims)
+      return event("cpu_op", "aten::embedding", ts, "1", '"Input Dims":' .. dims)
+    end
+    local function inputs(...)
+      return assert(operators.load(write("t.json", "[" .. table.concat({ ... }, ",") .. "]"))).inputs
+    end
+    local long, short = "[[32000,64],[4,512],[],[],[]]", "[[32000,64],[4,1],[],[],[]]"
+    assert.same({ { sequences = 4, tokens = 512, calls = 1 },
+      { sequences = 4, tokens = 1, calls = 2 } }, inputs(lookup("1", long), lookup("3", short),
+      lookup("5", "[[1024,64],[1,512],[],[],[]]"), lookup("7", short)))
+    assert.same({ { tokens = 2048, calls = 1 } }, inputs(lookup("1", "[[32000,64],[2048],[]]")))
+    assert.is_nil(inputs(lookup("1", "[[],[]]"), event("cpu_op", "aten::mm", "3", "1")))
+    local said = report.render { run = { recipe = "r" }, environment = {}, missing = {},
+      operators = { operators = {}, inputs = { { sequences = 4, tokens = 512, calls = 1 },
+        { tokens = 1, calls = 2 } } } }
+    assert.matches("embeddings: 4 of 512 tokens %(once%), 1 token %(2 times%)%.", said)
+  end)
+
   it("gives the most memory that allocators told of, by device", function()
     local function told(type, device, allocated, reserved)
       return ('{"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":1,'
