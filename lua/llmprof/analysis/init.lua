@@ -27,6 +27,7 @@ analysis.inputs = {
   launches = "those that were measured: llmprof.nvidia.ncu.launches",
   counters = "how they met the kernels: llmprof.analysis.counters.join",
   operators = "of the framework", workload = "facts about a recorded run",
+  engine_log = "what lines of the server's log say of its load",
   metrics = "metrics.json", plain = "the same of runs without the profiler, a list",
   overhead = "what profiling costs: llmprof.analysis.latency.overhead",
   arch = "the model's description", arch_complaint = "what is wrong with it",

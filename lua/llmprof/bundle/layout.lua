@@ -38,8 +38,8 @@ layout.collector = { folder = "collector", command = "collector/cmd.txt",
 -- What the workload wrote: under the timeline's tool, in its runs without any
 -- profiler, and in the operators pass.
 layout.workload = { folder = "workload", metrics = "workload/metrics.json",
-  operators = "workload/operators.json", before = "workload/before", after = "workload/after",
-  operators_pass = "workload/operators" }
+  operators = "workload/operators.json", server_log = "workload/server.log",
+  before = "workload/before", after = "workload/after", operators_pass = "workload/operators" }
 
 -- Ranks: what was found out of them, and what is kept of each one's file.
 layout.ranks = { folder = "ranks", record = "ranks/ranks.json" }

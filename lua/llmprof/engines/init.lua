@@ -16,12 +16,15 @@
 --   figures        what the page at endpoints.metrics calls the engine's own numbers:
 --                  figure -> names, the first that is there counts; figures are those of
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
+--   log(line)      what a line of its server's log says of such figures: { running, waiting,
+--                  kv_use, prefix_hit_share }, each where it does; nil of other lines (optional)
 --   knobs          what to set where the GPU waits for the CPU: { graphs, where decode launches
 --                  kernel by kernel; ahead, where it replays graphs }, with what is on by
 --                  itself (optional)
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
 local files = require "llmprof.io.files"
+local fs = require "llmprof.fs"
 
 local engines = {}
 
@@ -33,6 +36,23 @@ function engines.all()
     list[i] = require("llmprof.engines." .. name)
   end
   return list
+end
+
+
+-- The most of a log that is read.
+local LOG_BYTES = 1 << 28
+
+-- What a server's log says of its load, line by line, a list of what an engine's `log` gives; nil
+-- where the file cannot be read or no engine knows a line of it.
+function engines.read_log(path)
+  local info, list = fs.stat(path), {}
+  local said = info and info.size <= LOG_BYTES and fs.read(path)
+  for line in (said or ""):gmatch "[^\n]+" do
+    for _, engine in ipairs(engines.all()) do
+      list[#list + 1] = engine.log and engine.log(line)
+    end
+  end
+  return #list > 0 and list or nil
 end
 
 

@@ -58,4 +58,12 @@ sglang.figures = { running = { "sglang:num_running_reqs" }, waiting = { "sglang:
   kv_use = { "sglang:token_usage" }, prefix_hit_share = { "sglang:cache_hit_rate" },
   preemptions = { "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total" } }
 
+-- Decode batch. #running-req: 8, #token: 512, token usage: 0.01, ..., #queue-req: 0
+function sglang.log(line)
+  local running = line:match "Decode batch.*#running%-req: (%d+)"
+  if not running then return nil end
+  return { running = tonumber(running), waiting = tonumber(line:match "#queue%-req: (%d+)"),
+    kv_use = tonumber(line:match "token usage: ([%d.]+)") }
+end
+
 return sglang

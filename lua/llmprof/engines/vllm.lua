@@ -60,4 +60,16 @@ vllm.figures = { running = { "vllm:num_requests_running" },
   drafted = { "vllm:spec_decode_num_draft_tokens_total" },
   accepted = { "vllm:spec_decode_num_accepted_tokens_total" } }
 
+-- Engine 000: Avg prompt throughput: 10.0 tokens/s, ..., Running: 8 reqs, Waiting: 0 reqs,
+-- GPU KV cache usage: 3.2%, Prefix cache hit rate: 0.0%
+function vllm.log(line)
+  local running, waiting = line:match "Running: (%d+) reqs, Waiting: (%d+) reqs"
+  if not running then return nil end
+  local used = line:match "KV cache usage: ([%d.]+)%%"
+  local hits = line:match "refix cache hit rate: ([%d.]+)%%"
+    or line:match "refix cache hit rate: GPU: ([%d.]+)%%"
+  return { running = tonumber(running), waiting = tonumber(waiting),
+    kv_use = used and tonumber(used) / 100, prefix_hit_share = hits and tonumber(hits) / 100 }
+end
+
 return vllm

@@ -1,6 +1,5 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
-local hardware = require "llmprof.model.hardware"
 local shorter = require "llmprof.analysis.counters.shorten"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
@@ -331,7 +330,8 @@ end
 
 -- Are its GPUs AMD's?
 function words.is_amd(results)
-  return hardware.is_amd(results.environment.devices)
+  local devices = results.environment.devices or {}
+  return devices[1] ~= nil and (devices[1].name or ""):find "^AMD " ~= nil
 end
 
 

@@ -10,6 +10,7 @@ local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local load = require "llmprof.analysis.serving.load"
 local private = require "llmprof.bundle.private"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
@@ -101,12 +102,14 @@ local function key_of(paths)
     said[#said + 1] = ("%s %d %d"):format(errors.check(fs.realpath(path)), info.size,
       info.mtime_ns)
   end
-  local found = handed.look(paths, exported.of)
+  local found = handed.look(paths, exported.of, load.read_log)
   for _, path in ipairs(found.traces) do add(path) end
   for _, file in ipairs(layout.recorded) do
     if found.files[file.target] then add(found.files[file.target]) end
   end
   for _, path in ipairs(found.stacks) do add(path) end
+  local log = found.files[layout.workload.server_log]
+  if log then add(log) end
   return digest.base64(digest.sha256(table.concat(said, "\n"))):gsub("[^%w]", "_")
 end
 

@@ -72,6 +72,9 @@ function Handed:add(path)
   if DOCUMENTS[base(path)] then
     self:take(DOCUMENTS[base(path)], path)
     return true
+  elseif self.is_log and path:find "%.log$" and self.is_log(path) then
+    self:take(layout.workload.server_log, path)
+    return true
   elseif path:find "%.ncu%-rep$" then
     self:take(layout.ncu.report, path)
     return true
@@ -173,6 +176,7 @@ function Handed:add_beside(path)
   local stem = stem_of(name)
   for _, other in ipairs(folders.names(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
+      or self.is_log and other:find "%.log$" and self.is_log(folder .. other)
     if type_of(folder .. other) == "file" and (DOCUMENTS[other] or is_like) then
       self:add(folder .. other)
     end
@@ -206,10 +210,11 @@ end
 -- format), format ("nsys", "spool", "torch" or "xplane"), files (path by its place in a bundle:
 -- counters, documents), stacks (paths of collapsed stacks), left_out (a line for each file
 -- that is not used, and why) }. export(path) gives the export of a report of nsys, nil: none
--- is made. Raises where there is no trace.
-function handed.look(words, export)
+-- is made; is_log(path) tells whether a log is an engine's, nil: none is taken. Raises where
+-- there is no trace.
+function handed.look(words, export, is_log)
   local self = setmetatable({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
-    traces = {}, export = export }, Handed)
+    traces = {}, export = export, is_log = is_log }, Handed)
   local wrong, hint, kind
   for _, word in ipairs(words) do
     if type_of(word) == "directory" then

@@ -1,10 +1,11 @@
 -- A load on a serving engine: what its clients saw, whether the rate was held, how many
 -- requests were good ones; and the engine's own numbers meanwhile. Of metrics.json.
 local json = require "llmprof.json"
+local engines = require "llmprof.engines"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
 
-local served = { reads = { "metrics" },
+local served = { reads = { "metrics", "engine_log" },
   gives = { load = "what the clients of a server saw",
     engine_metrics = "the engine's own numbers meanwhile" } }
 
@@ -129,9 +130,14 @@ function served.engine(metrics)
 end
 
 
+-- What a server's log says of its load; nil where it is none of an engine's.
+served.read_log = engines.read_log
+
+
 function served.run(state)
   state.load = served.load(state.metrics)
   state.engine_metrics = served.engine(state.metrics)
+    or served.engine { engine_metrics = state.engine_log and { samples = state.engine_log } }
 end
 
 

@@ -11,6 +11,7 @@ local graph_operators = require "llmprof.run.graph_operators"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
+local load = require "llmprof.analysis.serving.load"
 local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
@@ -98,7 +99,7 @@ end
 -- of the capture of graphs.
 local function given(ctx)
   if ctx.handed then return ctx.handed end
-  local found = handed.look(ctx.cfg.files or {}, exported.of)
+  local found = handed.look(ctx.cfg.files or {}, exported.of, load.read_log)
   found.captures = {}
   if #found.traces > 1 then divide(found) end
   found.timeline = found.timeline or found.traces[1]
@@ -134,7 +135,8 @@ function files.inputs(ctx)
   for _, file in ipairs(layout.recorded) do
     if used.files[file.target] then add(used.files[file.target]) end
   end
-  for _, list in ipairs { used.stacks, used.captures } do
+  for _, list in ipairs { used.stacks, used.captures,
+    { used.files[layout.workload.server_log] } } do
     for _, path in ipairs(list) do add(path) end
   end
   return { source = "files", files = made }
@@ -148,7 +150,8 @@ function files.note(ctx)
     local path = used.files[file.target]
     beside[#beside + 1] = path and path:match "[^/]*$"
   end
-  for _, list in ipairs { used.stacks, used.captures } do
+  for _, list in ipairs { used.stacks, used.captures,
+    { used.files[layout.workload.server_log] } } do
     for _, path in ipairs(list) do beside[#beside + 1] = path:match "[^/]*$" end
   end
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
@@ -223,6 +226,8 @@ function files.timeline(ctx)
     local from = used.files[file.target]
     if file.step == "timeline" and from then ctx.run:take(from, file.target) end
   end
+  local log = used.files[layout.workload.server_log]
+  if log then ctx.run:take(log, layout.workload.server_log) end
   for _, stacks in ipairs(used.stacks) do
     ctx.run:take(stacks, layout.stacks .. "/" .. stacks:match "[^/]*$")
   end

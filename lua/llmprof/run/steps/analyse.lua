@@ -26,8 +26,8 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after),
     layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
-    "plain", "own", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
-    "ran", "operators", "ranks", "merged", "missing" },
+    "engine_log", "plain", "own", "samples", "kernels", "selection", "plan", "launches",
+    "counters", "measured", "ran", "operators", "ranks", "merged", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -263,7 +263,8 @@ local function given_of(ctx)
     kernels = state.kernels or state.measured, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,
     workload = state.about.workload, metrics = state.metrics or state.own, missing = state.missing,
-    samples = state.samples, complaints = state.taken and state.taken.complaints,
+    samples = state.samples, engine_log = state.engine_log,
+    complaints = state.taken and state.taken.complaints,
     recorder = recorder_of(state.about),
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,

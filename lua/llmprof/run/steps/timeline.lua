@@ -3,6 +3,7 @@ local errors = require "llmprof.process.errors"
 local document = require "llmprof.io.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
+local load = require "llmprof.analysis.serving.load"
 local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
@@ -18,6 +19,7 @@ local step = { name = "timeline", summary = "capture the timeline and read it",
     found = "the stages in it: llmprof.analysis.stages.find",
     taken = "how it was taken: { command, date, complaints }, as far as known",
     metrics = "the workload's own numbers; nil without",
+    engine_log = "what lines of the server's log say of its load; nil without",
     plain = "list of the same of its runs without any profiler; nil without",
     samples = "how the GPU did meanwhile; nil without",
   } }
@@ -70,6 +72,7 @@ function step.restore(ctx)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
   read_metrics(ctx)
+  ctx.state.engine_log = load.read_log(ctx.run:path(layout.workload.server_log))
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
     own_times.requests_overlap(ctx.state.metrics))
   ctx.state.taken = ctx.state.capture.recall(ctx)

@@ -101,6 +101,26 @@ describe("a trace without a recipe", function()
     assert.is_true(fs.stat(top() .. "/a/workload/metrics.json") ~= nil)
   end)
 
+  it("joins the log of an engine's server, and no other log", function()
+    take("torch/run.json", "run.json")
+    assert(fs.write(top() .. "/a.log", "Running: many reqs\n"))
+    assert(fs.write(top() .. "/b.log", "INFO Engine 000: Avg prompt throughput: 1.0 tokens/s, "
+      .. "Running: 8 reqs, Waiting: 0 reqs, GPU KV cache usage: 25.0%, Prefix cache hit rate: "
+      .. "0.0%\nother\nRunning: 6 reqs, Waiting: 2 reqs, GPU KV cache usage: 50.0%, Prefix cache "
+      .. "hit rate: 12.5%\n"))
+    assert.equal(0, (llmprof("report", "run.json", "--out", "a")))
+    local expected = { looks = 2, running = { mean = 7, min = 6, max = 8 },
+      waiting = { mean = 1, min = 0, max = 2 }, kv_use = { mean = 0.375, min = 0.25, max = 0.5 },
+      prefix_hit_share = 0.125 }
+    assert.same(expected, results_in("a").engine_metrics)
+    assert(fs.write(top() .. "/b.log", "[2026-11-27 10:00:00] Decode batch. #running-req: 4, "
+      .. "#token: 20, token usage: 0.25, cuda graph: True, #queue-req: 1\n"))
+    assert.equal(0, (llmprof("report", "run.json", "b.log", "--out", "b")))
+    assert.same({ looks = 1, running = { mean = 4, min = 4, max = 4 },
+      waiting = { mean = 1, min = 1, max = 1 }, kv_use = { mean = 0.25, min = 0.25, max = 0.25 } },
+      results_in("b").engine_metrics)
+  end)
+
   it("takes a folder of ranks, and says which files are no use", function()
     for i = 0, 3 do take(("ranks4/rank%d.sqlite"):format(i), ("in/rank%d.sqlite"):format(i)) end
     local whole = assert(fs.read(top() .. "/in/rank3.sqlite"))
