@@ -2245,6 +2245,7 @@ end
 ---@field shape_share? number 0 to 1
 ---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
+---@field stalls? llmprof.results.stall[] What warps wait for most, the two largest
 ---@field tensor_flop_per_launch? number FLOP
 ---@field tensor_format? string Number format of most of them
 ---@field tensor_percent? number 0 to 100, as ncu gives it
@@ -2872,6 +2873,11 @@ end
 ---@field stage string
 ---@field time_ns number Without the profiler where that was timed
 ---@field tokens? number That it makes, of prefill that it takes, of all sequences
+
+---@class llmprof.results.stall
+---@field reason string As NVIDIA's metrics call it: long_scoreboard
+---@field share number Of the cycles of all warps, those that issue too
+---@field waits_for string The same in words
 
 ---@class llmprof.results.step_group
 ---@field batch? integer Requests

@@ -92,9 +92,9 @@ for _, row in ipairs {
     lacks = row[3] }
 end
 
--- What warps wait for: cycles that a warp spends so per instruction issued. The share of a
--- reason is its number over the sum of all.
-for _, row in ipairs {
+-- What warps wait for, in words: cycles that a warp spends so per instruction issued. The share
+-- of a reason is its number over the sum of all. Third: the chips that lack it.
+metrics.stalls = {
   { "long_scoreboard", "memory loads (L1 miss, L2, DRAM)" },
   { "short_scoreboard", "shared memory, special functions" }, { "barrier", "__syncthreads" },
   { "membar", "a memory fence" }, { "lg_throttle", "the queue of loads and stores" },
@@ -105,10 +105,16 @@ for _, row in ipairs {
   { "branch_resolving", "a branch" }, { "dispatch_stall", "the dispatcher" },
   { "drain", "stores at its end" }, { "imc_miss", "constants", "10.0 12.0" },
   { "sleeping", "nanosleep" },
-  { "misc", "other" }, { "gmma", "tensor cores' operands", "8.0 8.6 8.9 10.0 12.0" } } do
+  { "misc", "other" }, { "gmma", "tensor cores' operands", "8.0 8.6 8.9 10.0 12.0" } }
+
+for _, row in ipairs(metrics.stalls) do
   FULL[#FULL + 1] = { { STALL:format(row[1]) }, "cycles", "a warp waits for " .. row[2],
     lacks = row[3] }
 end
+
+-- The metric of a reason.
+function metrics.stall(name) return STALL:format(name) end
+
 
 metrics.list = { light = LIGHT, roofline = ROOFLINE, full = FULL }
 

@@ -47,6 +47,7 @@ local kernel = {
   { key = "dram_percent", title = "DRAM %", digits = 1 },
   { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "second", title = "second", type = "text", optional = true },
+  { key = "stalls", title = "warps wait for", type = "text", optional = true },
   { key = "theoretical_percent", title = "theoretical %", digits = 0, optional = true },
   { key = "limiter", title = "limited by", type = "text", optional = true },
   { key = "waves", title = "waves", digits = 2, optional = true },
@@ -67,9 +68,9 @@ columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "cou
 
 -- Of the page, which has room for more, and sorts.
 columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls", "total_ns",
-  "mean_ns", "share", "counted", "bound", "bound_percent", "second", "sm_percent", "dram_percent",
-  "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share", "intensity",
-  "padding", "name")
+  "mean_ns", "share", "counted", "bound", "bound_percent", "second", "stalls", "sm_percent",
+  "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share",
+  "intensity", "padding", "name")
 
 local function gflop(key, kind)
   return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
@@ -94,8 +95,8 @@ table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
 columns.kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
   "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "second",
-  "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves",
-  "tail_share", "intensity", "padding", "name")
+  "stalls", "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter",
+  "waves", "tail_share", "intensity", "padding", "name")
 
 columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
   "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "name")

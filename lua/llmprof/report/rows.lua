@@ -76,6 +76,7 @@ function rows.kernels(results, wanted, limit)
       row.waves, row.tail_share = counters.waves or launch.waves, launch.tail_share
       row.second = counters.second and counters.second_percent
         and ("%s %.0f %%"):format(counters.second, counters.second_percent)
+      row.stalls = words.stalls(counters.stalls)
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
       list[#list + 1] = row

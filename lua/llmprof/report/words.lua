@@ -557,6 +557,17 @@ words.ranges = "Each row is all that ran in a range, idle time included, while i
   .. "launch of a CUDA graph is the program's own, and says nothing of single kernels."
 
 
+-- "long scoreboard 61 % (memory loads), wait 20 % (a fixed latency)".
+function words.stalls(list)
+  local pieces = {}
+  for i, stall in ipairs(list or {}) do
+    local reason = stall.reason:gsub("_", " ")
+    pieces[i] = ("%s %.0f %% (%s)"):format(reason, 100 * stall.share, stall.waits_for)
+  end
+  return #pieces > 0 and table.concat(pieces, ", ") or nil
+end
+
+
 -- What bounds a kernel, by its counters (which may be nil); where that is not known, why.
 function words.bound(counters)
   local bound = counters and counters.bound

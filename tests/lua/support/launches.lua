@@ -4,7 +4,8 @@
 local frame = require "llmprof.frame"
 local launches = require "llmprof.nvidia.ncu.launches"
 
-local GROUPS = { "throughput", "occupancy", "flop", "bytes", "tensor", "shared", "peak" }
+local GROUPS = { "throughput", "occupancy", "flop", "bytes", "tensor", "shared", "peak",
+  "stall" }
 
 
 local function ranges_of(stages)

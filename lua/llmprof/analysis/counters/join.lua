@@ -17,6 +17,7 @@ local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
+local metrics = require "llmprof.nvidia.metrics"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.counters.ranges"
@@ -158,6 +159,9 @@ for _, unit in ipairs(ncu.units) do
 end
 PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
 PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
+for _, reason in ipairs(metrics.stalls) do
+  PERCENTS[#PERCENTS + 1] = { "stall." .. reason[1], "stall." .. reason[1] }
+end
 
 -- FLOP, bytes, ns of a launch:
 local AMOUNTS = {
@@ -392,6 +396,33 @@ local function percents(summary)
 end
 
 
+-- An instruction that is issued is no reason to wait, though its cycle is one of the sum.
+local ISSUED = "selected"
+
+-- The two reasons for which warps wait most, of all their cycles; the means of all reasons go.
+local function add_stalls(summary)
+  local sum, list = 0, {}
+  for _, reason in ipairs(metrics.stalls) do
+    local key = "stall." .. reason[1]
+    local cycles = summary[key]
+    summary[key], sum = nil, sum + (cycles or 0)
+    if cycles and reason[1] ~= ISSUED then
+      list[#list + 1] = { reason = reason[1], waits_for = reason[2], cycles = cycles }
+    end
+  end
+  if sum <= 0 then return end
+  table.sort(list, function(a, b)
+    if a.cycles ~= b.cycles then return a.cycles > b.cycles end
+    return a.reason < b.reason
+  end)
+  summary.stalls = json.list {}
+  for i, stall in ipairs(table.move(list, 1, 2, 1, {})) do
+    summary.stalls[i] = { reason = stall.reason, waits_for = stall.waits_for,
+      share = stall.cycles / sum }
+  end
+end
+
+
 -- ncu.bound of means.
 local function add_bound(summary)
   local timed = summary.measured_ns or summary.timeline_ns or summary.total_ns
@@ -438,6 +469,7 @@ local function counters_of(kernel, launches, chosen, confidence)
     made.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
     made.shapes = shape_records(rows)
   end
+  add_stalls(made)
   add_bound(made)
   return made
 end

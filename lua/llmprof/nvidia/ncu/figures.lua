@@ -1,6 +1,7 @@
 -- The numbers of a launch: where each is put ("flop.fp32"), its unit, and the formula
 -- that it is made by. Later ones are built on earlier ones by path.
 local formula = require "llmprof.nvidia.ncu.formula"
+local metrics = require "llmprof.nvidia.metrics"
 local tensor = require "llmprof.nvidia.ncu.tensor"
 
 local figures = {}
@@ -247,6 +248,15 @@ local function add_units(put, plan)
 end
 
 
+-- Cycles that a warp waits for each reason, per instruction.
+local function add_stalls(put, names)
+  for _, reason in ipairs(metrics.stalls) do
+    local name = metrics.stall(reason[1])
+    if names[name] then put("stall." .. reason[1], "cycles", metric(name)) end
+  end
+end
+
+
 local function add_intensity(put)
   for _, level in ipairs { "dram", "l2", "l1" } do
     put("intensity." .. level, "FLOP/byte",
@@ -265,6 +275,7 @@ function figures.of(names)
   add_flop(put, plan)
   add_peaks(put, plan)
   add_units(put, plan)
+  add_stalls(put, names)
   add_intensity(put)
   return list
 end

@@ -150,6 +150,18 @@ describe("llmprof.analysis.counters.join", function()
         rows[2].flop_per_launch, rows[2].dram_percent } })
   end)
 
+  it("says what warps wait for, of the cycles of all", function()
+    local list = { kernel("f()", "prefill") }
+    join(list, { launch("f()", 4, { duration = 1e-6, stall = { long_scoreboard = 6, wait = 2,
+      barrier = 1, selected = 1 } }) }, found)
+    local said = list[1].counters.stalls
+    for _, stall in ipairs(said) do stall.share = ("%.3f"):format(stall.share) end
+    assert.same({ { reason = "long_scoreboard", share = "0.600",
+      waits_for = "memory loads (L1 miss, L2, DRAM)" },
+      { reason = "wait", share = "0.200", waits_for = "a fixed latency" } }, said)
+    for key in pairs(list[1].counters) do assert.is_nil(key:find "^stall%.", key) end
+  end)
+
   it("takes shapes that differ in shared memory for one", function()
     local one = kernel("f()", "prefill")
     one.shapes[3] = { grid = { 4, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 9, calls = 5,
