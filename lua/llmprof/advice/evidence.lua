@@ -127,11 +127,11 @@ end
 
 -- ---- stages ----
 
--- The measured stages without a parent.
+-- The measured stages without a parent in which the GPU did something, as far as is known.
 function evidence.stages(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
-    if not stage.parent and stage.wall then list[#list + 1] = stage end
+    if not stage.parent and stage.wall and stage.gpu_time_ns > 0 then list[#list + 1] = stage end
   end
   return list
 end

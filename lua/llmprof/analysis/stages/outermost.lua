@@ -50,17 +50,16 @@ local function by_domain(ranges, style)
 end
 
 
--- Tags of the default domain right inside of the steps of torch.profiler's schedule, which
--- are around all that a program does.
-local function inside_steps(ranges)
-  local steps, children = {}, ranges:where { style = PUSH_POP, domain = false }
-  for _, row in ipairs(ranges:where { tag = STEP }:values "range") do steps[row] = true end
+-- Tags right inside of ranges with this tag, of a domain: list of { tag, first }.
+local function inside_tag(ranges, tag, domain)
+  local steps, children = {}, ranges:where { style = PUSH_POP, domain = domain or false }
+  for _, row in ipairs(ranges:where { tag = tag }:values "range") do steps[row] = true end
   local tags, seen = {}, {}
   local names, starts = children:values "tag", children:values "start"
   for i, parent in ipairs(children:values "parent") do
-    local tag = names[i]
-    if parent and steps[parent] and tag and not seen[tag] then
-      seen[tag], tags[#tags + 1] = true, { tag = tag, first = starts[i] }
+    local own = names[i]
+    if parent and steps[parent] and own and own ~= tag and not seen[own] then
+      seen[own], tags[#tags + 1] = true, { tag = own, first = starts[i] }
     end
   end
   return tags
@@ -124,7 +123,7 @@ end
 -- The same where the steps of torch.profiler's schedule are around them: what lies in these,
 -- else the steps themselves (true behind the list).
 local function within_steps(ranges, tags)
-  local all, step = inside_steps(ranges), nil
+  local all, step = inside_tag(ranges, STEP), nil
   for _, entry in ipairs(tags) do
     if entry.tag == STEP then step = entry else all[#all + 1] = entry end
   end
@@ -138,6 +137,25 @@ local function within_steps(ranges, tags)
 end
 
 
+-- What is in the one range around all that is measured, where that is a prefill or a decode; else
+-- the tags as they are.
+local function within_one(ranges, tags, domain)
+  local inside = #tags == 1 and without_steps(inside_tag(ranges, tags[1].tag, domain)) or {}
+  for _, entry in ipairs(inside) do
+    local role = range_name.role(entry.tag)
+    if role == "prefill" or role == "decode" then return inside end
+  end
+  return tags
+end
+
+
+-- The tag of the ranges that mark a decode's steps, in its domain, where there are such.
+local function step_of(ranges, tag)
+  local wanted = range_name.role(tag) == "decode" and tag:gsub("decode$", "decode_step")
+  return wanted and wanted ~= tag and #ranges:where { tag = wanted } > 0 and wanted or nil
+end
+
+
 -- Stages as a recipe would declare them, in the order in which they first begin;
 -- empty where there are no such ranges, or more texts than stages could have. True behind
 -- them where they are no more than the steps of torch.profiler's schedule.
@@ -146,6 +164,9 @@ function outermost.stages(trace)
   local domain = main_domain(by_domain(ranges, PUSH_POP))
     or main_domain(by_domain(ranges, START_END))
   local tags, only_steps = within_steps(ranges, domain and domain.tags or {})
+  if domain and not only_steps then
+    tags = within_one(ranges, tags, domain.name ~= "" and domain.name or nil)
+  end
   if #tags > MOST_STAGES then return {} end
   if #tags == 0 then return xla_modules.stages(trace) end
   table.sort(tags, function(a, b)
@@ -153,7 +174,9 @@ function outermost.stages(trace)
     return a.tag < b.tag
   end)
   local declared = {}
-  for i, entry in ipairs(tags) do declared[i] = { name = entry.tag } end
+  for i, entry in ipairs(tags) do
+    declared[i] = { name = entry.tag, step = step_of(ranges, entry.tag) }
+  end
   return declared, only_steps
 end
 

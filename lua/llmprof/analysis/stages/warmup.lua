@@ -115,18 +115,18 @@ local function walls_by_stage(instances)
 end
 
 
--- Do repeats of a stage differ in how many steps they have?
+-- Do repeats of a stage, which all have steps, differ in how many?
 local function differ_in_steps(own, count)
-  local first
+  local first, differ = nil, false
   for rep = 1, count do
     local entry = own[rep]
     if entry then
       if not entry.steps or entry.steps == 0 then return false end
       first = first or entry.steps
-      if entry.steps ~= first then return true end
+      differ = differ or entry.steps ~= first
     end
   end
-  return false
+  return differ
 end
 
 

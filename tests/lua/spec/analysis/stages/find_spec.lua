@@ -1,4 +1,5 @@
 local stages = require "llmprof.analysis.stages.find"
+local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
 
 describe("llmprof.analysis.stages.find", function()
@@ -48,6 +49,23 @@ describe("llmprof.analysis.stages.find", function()
         { stage = "prefill", rep = 1, ns = 4000, usual_ns = 1000 },
         { stage = "decode", rep = 1, ns = 4000, usual_ns = 2130 } } }, found.repeats)
     assert.same({ 3, 5, 8, 10 }, stages.used_ranges(found))
+  end)
+
+  it("compares repeats by their times where one of them lost its steps", function()
+    local lines = {}
+    for number, steps in ipairs { 2, 3, 0 } do
+      local from = number * 1000
+      lines[#lines + 1] = ("range %d %d decode"):format(from, from + 900)
+      for step = 1, steps do
+        local at = from + 100 * step
+        lines[#lines + 1] = ("range %d %d decode_step"):format(at, at + 90)
+        lines[#lines + 1] = ("call %d %d id=%d cudaLaunchKernel"):format(at + 10, at + 20, at)
+        lines[#lines + 1] = ("kernel %d %d call=%d gemm"):format(at + 30, at + 80, at)
+      end
+    end
+    local found = stages.find(timeline.of("knows calls\ndevice 0 H200\n"
+      .. table.concat(lines, "\n") .. "\n"), { { name = "decode", step = "decode_step" } }, "auto")
+    assert.same({ 3, 3 }, { #found.instances, found.repeats.count })
   end)
 
   it("does as the policy says", function()

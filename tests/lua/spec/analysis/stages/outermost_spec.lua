@@ -134,6 +134,20 @@ kernel 1640 2140 call=4 step()
       assert.same({}, outermost.stages(timeline.of("range 0 9 ncclAllReduce\n")))
     end)
 
+  it("takes what is in the one range around all, and the ranges of its decode's steps", function()
+    local lines = [[
+range 0 900 measured
+range 0 900 measured
+range 10 90 prefill
+range 100 400 decode
+range 110 190 decode_step
+]]
+    assert.same({ { name = "prefill" }, { name = "decode", step = "decode_step" } },
+      outermost.stages(timeline.of(lines)))
+    assert.same({ { name = "measured" } }, outermost.stages(timeline.of(
+      (lines:gsub("prefill", "load"):gsub("decode", "train")))))
+  end)
+
   it("finds none where there are no ranges", function()
     assert.same({}, stages_of "odd/no_nvtx.sqlite")
   end)

@@ -58,6 +58,7 @@ describe("llmprof.analysis.stages.breakdown", function()
       between_steps = { count = 2, between_ns = 50, idle_ns = 50, launch_ns = 0, sync_ns = 0,
         memory_ns = 0, other_ns = 0, host_ns = 50 },
       waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1440 },
+      host_copies_alone_ns = 30,
       api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
         memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
       waits = { { before = "elementwise", after = "copy", calls = 1, ns = 300 } },
