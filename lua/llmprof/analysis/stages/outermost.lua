@@ -52,7 +52,7 @@ end
 
 -- Tags right inside of ranges with this tag, of a domain: list of { tag, first }.
 local function inside_tag(ranges, tag, domain)
-  local steps, children = {}, ranges:where { style = PUSH_POP, domain = domain or false }
+  local steps, children = {}, ranges:where { domain = domain or false }
   for _, row in ipairs(ranges:where { tag = tag }:values "range") do steps[row] = true end
   local tags, seen = {}, {}
   local names, starts = children:values "tag", children:values "start"
