@@ -265,10 +265,26 @@ local function with_kernels(stages)
 end
 
 
--- CUDA graphs that were traced as one row each hide their kernels.
+-- What is wrong with a capture that cannot be taken at face value; nil of others.
+local function poor(results)
+  if not results.integrity or results.integrity.verdict ~= "poor" then return nil end
+  for _, seen in ipairs(results.integrity.checks) do
+    if seen.level == "problem" then return seen.text end
+  end
+  return "see its integrity"
+end
+
+
+-- CUDA graphs that were traced as one row each hide their kernels; and captures that lost
+-- something are compared for what they are.
 local function notes_of(before, after)
   local notes = differences.unknown(before, after)
   for _, side in ipairs { before, after } do
+    local wrong = poor(side.results)
+    if wrong then
+      notes[#notes + 1] = ("%s cannot be taken at face value, and no change in it: %s."):format(
+        side.name, wrong)
+    end
     local totals = side.results.totals
     if totals and (totals.graphs or 0) > 0 then
       notes[#notes + 1] = ("%s traced CUDA graphs as one row: the kernels in them are not known "

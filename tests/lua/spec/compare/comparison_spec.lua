@@ -101,6 +101,14 @@ describe("llmprof.compare.comparison", function()
         "verdict", "why"))
   end)
 
+  it("says that a side cannot be taken at face value", function()
+    local before, after = sides.decode(1), sides.decode(1)
+    after.results.integrity = { verdict = "poor", checks = { { level = "ok", text = "fine" },
+      { level = "problem", text = "5 of 9 launches are without a kernel" } } }
+    assert.equal("side cannot be taken at face value, and no change in it: 5 of 9 launches are "
+      .. "without a kernel.", comparison.make(before, after).notes[2])
+  end)
+
   it("compares no kernels that a graph hides", function()
     local before, after = sides.decode(1), sides.decode(1)
     for _, one in ipairs { before, after } do one.results.kernels = { sides.kernel {} } end
