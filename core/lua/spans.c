@@ -132,7 +132,8 @@ static int spans_rest(lua_State *L) {
 }
 
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
- * launched, graphed }): adds the columns of ranks/step_table.h to steps */
+ * launched, graphed, rank }): adds the columns of ranks/step_table.h to steps
+ */
 static int spans_measure(lua_State *L) {
   llmprof_frame *steps = llmprof_lua_check_frame(L, 1);
   llmprof_frame *ops = llmprof_lua_check_frame(L, 3);
@@ -146,6 +147,7 @@ static int spans_measure(lua_State *L) {
       .work = llmprof_lua_column_field(L, 4, ops, "work"),
       .launched = llmprof_lua_opt_column_field(L, 4, ops, "launched"),
       .graphed = llmprof_lua_opt_column_field(L, 4, ops, "graphed"),
+      .rank = llmprof_lua_opt_column_field(L, 4, ops, "rank"),
   };
   llmprof_error err;
   return llmprof_lua_changed(

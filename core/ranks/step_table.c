@@ -2,10 +2,10 @@
  * gathered and merged at a time. */
 #include "ranks/step_table.h"
 
+#include "base/alloc.h"
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/interval.h"
-#include "llmprof/alloc.h"
 #include "ranks/timeline.h"
 
 /* ---- what is measured ---- */
@@ -18,6 +18,7 @@ enum {
   BEGIN,
   LENGTH,
   INTERVAL,
+  FREE,
   IDLE,
   BUSY,
   GPU_TIME,
@@ -43,6 +44,7 @@ static const struct measure {
     [BEGIN] = {"begin", "ns", false},
     [LENGTH] = {"length", "ns", false},
     [INTERVAL] = {"interval", "ns", false},
+    [FREE] = {"free", "ns", false},
     [IDLE] = {"idle", "ns", false},
     [BUSY] = {"busy", "ns", true},
     [GPU_TIME] = {"gpu_time", "ns", true},
@@ -124,6 +126,7 @@ enum {
   OP_WORK,
   OP_LAUNCHED,
   OP_GRAPHED,
+  OP_RANK,
   OP_COLUMNS,
 };
 
@@ -132,6 +135,8 @@ typedef struct source {
   const llmprof_column *columns[OP_COLUMNS];
   size_t *first;  /* by step, and one more: the first of its places in rows */
   uint32_t *rows; /* those of a step, by step and start */
+  const uint32_t *order; /* all, by start; NULL: as they are */
+  size_t count;          /* all */
 } source;
 
 static bool flag(const llmprof_column *column, size_t row) {
@@ -224,6 +229,66 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
   return ok;
 }
 
+/* The step of an operation; `steps` where it has none, or no start. */
+static size_t step_of(const source *from, size_t row, size_t steps) {
+  int64_t step = llmprof_cell(from->columns[OP_STEP], row);
+  bool known = step >= 0 && (uint64_t)step < steps &&
+               llmprof_cell(from->columns[OP_START], row) != LLMPROF_ABSENT;
+  return known ? (size_t)step : steps;
+}
+
+/* ---- what ran before a step and is of none ---- */
+
+enum {
+  MOST_RANKS = 1 << 16
+};
+
+/* Until when the operations of each rank so far ran. */
+typedef struct ended {
+  int64_t *at;
+  size_t count, cap;
+} ended;
+
+/* NULL: out of memory. */
+static int64_t *ended_of(ended *e, int64_t rank) {
+  size_t place = (size_t)rank;
+  if (place >= e->count &&
+      !llmprof_grow(&e->at, &e->cap, place + 1, sizeof *e->at))
+    return NULL;
+  while (e->count <= place) e->at[e->count++] = LLMPROF_ABSENT;
+  return &e->at[place];
+}
+
+static bool note_ended(table *t, const source *from, ended *e, bool *seen,
+                       size_t row) {
+  int64_t rank = llmprof_cell(from->columns[OP_RANK], row);
+  int64_t end = llmprof_cell(from->columns[OP_END], row);
+  size_t step = step_of(from, row, t->count);
+  if (rank < 0 || rank >= MOST_RANKS) return true;
+  int64_t *last = ended_of(e, rank);
+  if (!last) return false;
+  if (step < t->count && !seen[step]) {
+    seen[step] = true;
+    t->values[FREE][step] = *last;
+  }
+  if (end > *last) *last = end;
+  return true;
+}
+
+/* Operations that are of no step keep a GPU from being idle between two. */
+static bool find_ended(table *t, const source *from, llmprof_error *err) {
+  if (!from->columns[OP_RANK] || from->first[t->count] == from->count)
+    return true;
+  ended e = {0};
+  bool *seen = llmprof_zalloc(t->count + 1, sizeof *seen);
+  bool ok = seen != NULL;
+  for (size_t i = 0; ok && i < from->count; i++)
+    ok = note_ended(t, from, &e, seen, from->order ? from->order[i] : i);
+  llmprof_free(seen);
+  llmprof_free(e.at);
+  return ok || llmprof_fail_nomem(err);
+}
+
 /* ---- one after the other ---- */
 
 /* `before`: the last of the steps before on the same rank, or LLMPROF_ABSENT.
@@ -238,9 +303,13 @@ static void chain_step(table *t, size_t step, int64_t before) {
   t->values[BEGIN][step] = begin;
   t->values[BEFORE][step] = before;
   t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
+  int64_t *free = &t->values[FREE][step];
+  if (before > *free) *free = before;
+  if (*free > first) *free = first;
+  if (before == LLMPROF_ABSENT) *free = LLMPROF_ABSENT;
   if (before == LLMPROF_ABSENT) return;
   t->values[INTERVAL][step] = last > before ? timeline_length(before, last) : 0;
-  t->values[IDLE][step] = overlap ? 0 : timeline_length(before, first);
+  t->values[IDLE][step] = timeline_length(*free, first);
 }
 
 static void chain(table *t, const timeline *line) {
@@ -260,14 +329,6 @@ static void chain(table *t, const timeline *line) {
 static void source_free(source *from) {
   llmprof_free(from->first);
   llmprof_free(from->rows);
-}
-
-/* The step of an operation; `steps` where it has none, or no start. */
-static size_t step_of(const source *from, size_t row, size_t steps) {
-  int64_t step = llmprof_cell(from->columns[OP_STEP], row);
-  bool known = step >= 0 && (uint64_t)step < steps &&
-               llmprof_cell(from->columns[OP_START], row) != LLMPROF_ABSENT;
-  return known ? (size_t)step : steps;
 }
 
 /* Where the rows of each step begin, in first[step + 1], from how many there
@@ -307,15 +368,16 @@ static bool source_make(source *from, llmprof_frame *ops, size_t steps,
                         llmprof_error *err) {
   size_t rows = llmprof_frame_rows(ops);
   size_t numbers[] = {columns->start, columns->end,      columns->step,
-                      columns->work,  columns->launched, columns->graphed};
-  const uint32_t *order;
+                      columns->work,  columns->launched, columns->graphed,
+                      columns->rank};
   if (!timeline_columns(ops, numbers, OP_COLUMNS, from->columns, err) ||
-      !llmprof_frame_order(ops, columns->start, &order, err))
+      !llmprof_frame_order(ops, columns->start, &from->order, err))
     return false;
+  from->count = rows;
   from->first = llmprof_zalloc(steps + 2, sizeof *from->first);
   if (!from->first) return llmprof_fail_nomem(err);
   return count_rows(from, rows, steps, err) &&
-         place_rows(from, order, rows, steps, err);
+         place_rows(from, from->order, rows, steps, err);
 }
 
 bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
@@ -329,7 +391,7 @@ bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
       timeline_make(&order, steps, columns->step_start, columns->step_rank,
                     err) &&
       source_make(&from, ops, t.count, columns, err) &&
-      measure_all(&t, &from, err);
+      measure_all(&t, &from, err) && find_ended(&t, &from, err);
   if (ok) chain(&t, &order);
   ok = ok && table_hand_over(&t, steps, err);
   table_free(&t);

@@ -27,6 +27,8 @@ typedef struct llmprof_step_columns {
   size_t start, end, work;
   size_t launched; /* of operations: when it was launched, or SIZE_MAX */
   size_t graphed;  /* of operations: 1 for those of a CUDA graph */
+  size_t rank;     /* of operations: whose they are, as step_rank has it, or
+                      SIZE_MAX: none but those of steps count */
 } llmprof_step_columns;
 
 /* Add columns to steps. Times are ns; of a step without operations all but
@@ -42,8 +44,10 @@ typedef struct llmprof_step_columns {
  *   length         last - begin
  *   interval       from the last of the steps before it to its own; absent
  *                  for the first of a rank
- *   idle           from the last of the steps before it to its first, 0 when
- *                  they overlap; absent for the first of a rank
+ *   free           when the last operation of its rank ended that began before
+ *                  its first one, of a step or of none, but no later than that
+ *                  begins; absent for the first of a rank
+ *   idle           from then to its first; absent for the first of a rank
  *   busy           any operation of it ran
  *   gpu_time       sum of its operations
  *   kernels, moves, collectives   operations of each kind; collectives are

@@ -109,7 +109,7 @@ local function cover_idle(made, api, list)
     calls[member.rank + 1] = classes.of(api:where { rank = member.rank }, "class", words)
   end
   for i = 1, #list do calls[i] = calls[i] or false end
-  classes.cover(made, { start = "before", ["end"] = "first", key = "rank" }, calls, names)
+  classes.cover(made, { start = "free", ["end"] = "first", key = "rank" }, calls, names)
 end
 
 
@@ -159,7 +159,7 @@ end
 function steps.measure(made, given)
   spans.measure(made, { rank = "rank", start = "start" }, given.ops,
     { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
-      graphed = "graphed" })
+      graphed = "graphed", rank = "rank" })
   cover_idle(made, given.api, given.members)
   measure_cpu(made, given)
   return made

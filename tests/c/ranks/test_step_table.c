@@ -42,7 +42,8 @@ static llmprof_frame *ops_frame(void) {
   return test_frame(OPS, NULL, columns, 6);
 }
 
-static const llmprof_step_columns by_number = {0, 1, 0, 1, 2, 3, 5, 4};
+static const llmprof_step_columns by_number = {0, 1, 0, 1,       2,
+                                               3, 5, 4, SIZE_MAX};
 
 static void expect(llmprof_frame *steps, const char *name,
                    const int64_t *expected) {
@@ -103,6 +104,32 @@ static void test_idle_between(void **state) {
   expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
   expect(steps, "length", (int64_t[]){10, ABSENT, 50, ABSENT});
   expect(steps, "graphed", (int64_t[]){0, 0, 0, 0});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+/* A GPU that ran what is of no step was not idle, on its own rank alone. */
+static void test_outside(void **state) {
+  (void)state;
+  static const uint32_t later[] = {0, UINT32_MAX, UINT32_MAX, 2};
+  static const uint32_t work[] = {0, 0, 0, 0}, whose[] = {0, 0, 1, 0};
+  static const int64_t from[] = {10, 30, 40, 100}, to[] = {20, 70, 99, 150};
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, whose, NULL, NULL, NULL},
+  };
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = test_frame(4, NULL, columns, 5);
+  llmprof_step_columns ranked = by_number;
+  ranked.graphed = ranked.launched = SIZE_MAX;
+  ranked.rank = 4;
+  assert_true(llmprof_steps_measure(steps, ops, &ranked, &err));
+  expect(steps, "free", (int64_t[]){ABSENT, ABSENT, 70, ABSENT});
+  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 30, ABSENT});
+  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -173,9 +200,9 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_measures),      cmocka_unit_test(test_idle_between),
-      cmocka_unit_test(test_queued),        cmocka_unit_test(test_extremes),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_measures), cmocka_unit_test(test_idle_between),
+      cmocka_unit_test(test_outside),  cmocka_unit_test(test_queued),
+      cmocka_unit_test(test_extremes), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
