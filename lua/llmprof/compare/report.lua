@@ -259,8 +259,17 @@ end
 -- Rows of limits, and differences, of the short text.
 local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
 
-local function differences_line(list)
-  local said = {}
+-- What explains most comes first: other work, another model, another machine.
+local weight = { work = 1, model = 2, run = 3, machine = 4, workload = 5, configuration = 6 }
+
+local function differences_line(differences)
+  local said, list, place = {}, table.move(differences, 1, #differences, 1, {}), {}
+  for i, row in ipairs(differences) do place[row] = i end
+  table.sort(list, function(a, b)
+    local left, right = weight[a.group] or 7, weight[b.group] or 7
+    if left ~= right then return left < right end
+    return place[a] < place[b]
+  end)
   for i = 1, math.min(#list, BRIEF_DIFFERENCES) do
     local row = list[i]
     said[i] = ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
