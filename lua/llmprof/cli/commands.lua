@@ -1,6 +1,8 @@
 -- The subcommands: files of lua/llmprof/cli/commands, which llmprof.cli explains.
 local files = require "llmprof.io.files"
 local options = require "llmprof.cli.options"
+local sys = require "llmprof.sys"
+local term = require "llmprof.io.terminal"
 
 local commands = {}
 
@@ -34,13 +36,19 @@ function commands.options_of(command)
 end
 
 
+-- Text for standard output, at the width of a terminal if that is one.
+function commands.fit(said)
+  return term.wrap(said, sys.isatty(1) and sys.columns() or nil)
+end
+
+
 -- What a command does and takes; words: those of its command line.
 function commands.help_of(command, words)
-  if command.help then return command.help(words) end
+  if command.help then return commands.fit(command.help(words)) end
   local about = "usage: llmprof " .. command.usage .. "\n"
   if command.summary then about = about .. "\n" .. command.summary .. "\n" end
   if command.details then about = about .. "\n" .. command.details .. "\n" end
-  return about .. "\noptions:\n" .. options.help(commands.options_of(command))
+  return commands.fit(about .. "\noptions:\n" .. options.help(commands.options_of(command)))
 end
 
 

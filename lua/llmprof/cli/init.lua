@@ -13,6 +13,8 @@ local out = require "llmprof.io.output"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local recipe = lazy "llmprof.recipe"
+local sys = require "llmprof.sys"
+local term = lazy "llmprof.io.terminal"
 local text = require "llmprof.text"
 local user = lazy "llmprof.recipe.user"
 
@@ -108,19 +110,23 @@ local function report_json(err, status)
 end
 
 
+-- An error and its hint, at the width of a terminal.
+local function complain(message, hint)
+  local columns = sys.isatty(2) and sys.columns() or nil
+  out.warn(term.wrap("llmprof: " .. text.clean(message), columns), "\n")
+  if hint then out.warn(term.wrap("  " .. text.clean_lines(hint), columns), "\n") end
+end
+
+
 local function report(err)
   if err.detail then out.warn((tostring(err.detail):gsub("\n*$", "\n"))) end
-  out.complain(err.message)
   if err.bug then
+    complain(err.message)
     out.warn "this is a bug in llmprof; the lines above say where\n"
     return
   end
-  local hint = err.hint or next_step(err)
-  if hint then out.warn("  ", hint, "\n") end
-  for _, other in ipairs(err.more or {}) do
-    out.complain(other.message)
-    if other.hint then out.warn("  ", other.hint, "\n") end
-  end
+  complain(err.message, err.hint or next_step(err))
+  for _, other in ipairs(err.more or {}) do complain(other.message, other.hint) end
 end
 
 

@@ -24,6 +24,12 @@ local function bar(key, title)
   return column
 end
 local function word(key, title) return { key = key, title = title, type = "text" } end
+-- Of a terminal that is too narrow left out first.
+local function lesser(column)
+  column.lesser = true
+  return column
+end
+
 -- What is said of some rows, which need not be there.
 local note = { key = "note", title = "", type = "text", optional = true }
 
@@ -487,15 +493,16 @@ columns.compare_differences = {
 columns.compare_times = {
   word("label", "time of"), value("before", "before"), value("after", "after"),
   word("unit", "unit"), value("difference", "change"), percent("share", "change"),
-  percent("low", "from"), percent("high", "to"), word("verdict", "verdict"),
-  percent("of_change", "of the change"), word("basis", "times"), word("why", "because"),
+  lesser(percent("low", "from")), lesser(percent("high", "to")), word("verdict", "verdict"),
+  lesser(percent("of_change", "of the change")), lesser(word("basis", "times")),
+  lesser(word("why", "because")),
 }
 
 columns.compare_work = {
   word("label", "stage"), count("kernels_before", "kernels before"),
-  count("kernels_after", "after"), count("launches_before", "launches before"),
-  count("launches_after", "after"), count("copies_before", "copies before"),
-  count("copies_after", "after"), ms("gpu_busy_ns_before", "GPU busy before"),
+  count("kernels_after", "after"), lesser(count("launches_before", "launches before")),
+  lesser(count("launches_after", "after")), lesser(count("copies_before", "copies before")),
+  lesser(count("copies_after", "after")), ms("gpu_busy_ns_before", "GPU busy before"),
   ms("gpu_busy_ns_after", "after"), percent("busy_share", "change"),
   word("busy_verdict", "busy is"), ms("gpu_idle_ns_before", "GPU idle before"),
   ms("gpu_idle_ns_after", "after"),
@@ -508,17 +515,18 @@ columns.compare_where = {
 
 columns.compare_kernels = {
   name("label", "kernel", 72), word("where", "stage"), word("status", ""),
-  count("calls_before", "calls before"), count("calls_after", "after"),
+  lesser(count("calls_before", "calls before")), lesser(count("calls_after", "after")),
   ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
-  percent("share", "of the change"), word("verdict", "verdict"), word("category", "category"),
+  lesser(percent("share", "of the change")), word("verdict", "verdict"),
+  lesser(word("category", "category")),
   name("was", "was", 48),
 }
 
 columns.compare_limits = {
   word("limit", "limit"), value("before", "before"), value("after", "after"),
-  word("unit", "unit"), percent("share", "change"), percent("low", "from"),
-  percent("high", "to"), word("verdict", "verdict"), word("outcome", "limit is"),
-  word("basis", "times"), word("why", "because"),
+  word("unit", "unit"), percent("share", "change"), lesser(percent("low", "from")),
+  lesser(percent("high", "to")), word("verdict", "verdict"), word("outcome", "limit is"),
+  lesser(word("basis", "times")), lesser(word("why", "because")),
 }
 
 columns.baselines = {

@@ -25,14 +25,14 @@ local text = require "llmprof.text"
 local command = {
   name = "gate",
   summary = "run a recipe until limits against a baseline are decided, for CI",
-  usage = "gate [OPTION...] RECIPE.lua --baseline NAME --fail-on LIMITS [KEY=VALUE...]",
+  usage = "gate --baseline NAME --fail-on LIMITS [OPTION...] RECIPE.lua [KEY=VALUE...]",
   details = [[
-Runs the recipe up to --runs times, and stops before where more runs would change
-nothing. The baseline (llmprof baseline save) is run again, in turn with the new side, with
-its own settings: in --before DIR, a checkout of the earlier code, or here, where this is
-the commit that it was made of. Else its stored runs are what is compared with.
-Prints ten lines of Markdown, the verdict first, and writes them with gate.xml (JUnit) and
-gate.json beside the runs.
+Runs the recipe up to --runs times, and stops before where more runs would
+change nothing. The baseline (llmprof baseline save) is run again, in turn with
+the new side, with its own settings: in --before DIR, a checkout of the earlier
+code, or here, where this is the commit that it was made of. Else its stored
+runs are what is compared with. Prints ten lines of Markdown, the verdict first,
+and writes them with gate.xml (JUnit) and gate.json to the folder of the runs.
 Exit status 0 when the limits are kept, 5 when one is broken, 6 when one may be.]],
   completes = "recipe",
   options = {
@@ -44,7 +44,7 @@ Exit status 0 when the limits are kept, 5 when one is broken, 6 when one may be.
     table_options.allow_undecided,
     { "out", arg = "DIR", help = "folder for runs and results; <run.root>/gate-<recipe>" },
     { "config", arg = "FILE.yaml", help = "take values from a file" },
-    { "trust-config", help = "run programs that it, the baseline or a preset names, too" },
+    { "trust-config", help = "run programs that it, the baseline or a preset names" },
   },
 }
 

@@ -68,7 +68,7 @@ function command.general()
     local summary = commands.load(name).summary
     if summary then lines[#lines + 1] = ("  %-10s  %s\n"):format(name, summary) end
   end
-  return GENERAL:format(table.concat(lines), topic_list())
+  return commands.fit(GENERAL:format(table.concat(lines), topic_list()))
 end
 
 

@@ -22,14 +22,15 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ls",
-  summary = "the runs with model, TTFT, TPOT, status and age, or one figure of all",
+  summary = "the runs with TTFT, TPOT, status and age, or one figure of all",
   usage = "ls [OPTION...]",
   details = [[
 The newest run is first. A number that was not measured is empty; times are those
 without the profiler where they were measured, else those under it. `llmprof artifacts`
 lists files and sizes, `llmprof show RUN` the tables of a run.
---metric tpot shows that figure of the runs of each recipe, the oldest first, and where it
-changed by more than noise, with what else did; figures are those of compare --fail-on.]],
+--metric tpot shows that figure of the runs of each recipe, the oldest first,
+and where it changed by more than noise, with what else did; figures are those
+of compare --fail-on.]],
   options = {
     user.root_option,
     { "metric", arg = "FIGURE", help = "its history: tpot, decode.ms, prefill.kernels, cost" },
