@@ -203,16 +203,18 @@ static bool bound_stored(const llmprof_values *values,
   return true;
 }
 
-static const llmprof_values_way by_block = {read_stored, pick_stored,
-                                            bound_stored};
+static int64_t get_stored(const llmprof_values *values, size_t row) {
+  return get(to_stored(values), row);
+}
+
+static const llmprof_values_way by_block = {get_stored, read_stored,
+                                            pick_stored, bound_stored};
 
 /* ---- reading, of any kind ---- */
 
 int64_t llmprof_values_get(const llmprof_values *values, size_t row) {
-  if (values->way == &by_block) return get(to_stored(values), row);
-  int64_t value = (int64_t)row;
-  values->way->pick(values, &value, 1);
-  return value;
+  return values->way == &by_block ? get(to_stored(values), row)
+                                  : values->way->get(values, row);
 }
 
 void llmprof_values_read(const llmprof_values *values, size_t first,

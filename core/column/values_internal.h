@@ -4,8 +4,9 @@
 
 #include "column/values.h"
 
-/* How values are read. */
+/* How values are read: one, some that follow each other, any. */
 typedef struct llmprof_values_way {
+  int64_t (*get)(const llmprof_values *values, size_t row);
   void (*read)(const llmprof_values *values, size_t first, size_t count,
                int64_t *out);
   /* In place of row numbers, or LLMPROF_ABSENT, their values. */

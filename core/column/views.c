@@ -14,6 +14,11 @@ typedef struct stretch {
   size_t first;
 } stretch;
 
+static int64_t get_stretch(const llmprof_values *values, size_t row) {
+  const stretch *s = (const stretch *)values;
+  return llmprof_values_get(s->of, s->first + row);
+}
+
 static void read_stretch(const llmprof_values *values, size_t first,
                          size_t count, int64_t *out) {
   const stretch *s = (const stretch *)values;
@@ -33,8 +38,8 @@ static bool bound_stretch(const llmprof_values *values,
   return llmprof_values_find_bounds(((const stretch *)values)->of, bounds);
 }
 
-static const llmprof_values_way by_stretch = {read_stretch, pick_stretch,
-                                              bound_stretch};
+static const llmprof_values_way by_stretch = {get_stretch, read_stretch,
+                                              pick_stretch, bound_stretch};
 
 llmprof_values *llmprof_values_from(const llmprof_values *of, size_t first) {
   const stretch view = {{.way = &by_stretch}, of, first};
@@ -47,6 +52,12 @@ typedef struct lookup {
   llmprof_values values;
   const llmprof_values *key, *of;
 } lookup;
+
+static int64_t get_lookup(const llmprof_values *values, size_t row) {
+  const lookup *l = (const lookup *)values;
+  int64_t key = llmprof_values_get(l->key, row);
+  return key == LLMPROF_ABSENT ? key : llmprof_values_get(l->of, (size_t)key);
+}
 
 static void read_lookup(const llmprof_values *values, size_t first,
                         size_t count, int64_t *out) {
@@ -94,8 +105,8 @@ static bool bound_lookup(const llmprof_values *values,
   return true;
 }
 
-static const llmprof_values_way by_lookup = {read_lookup, pick_lookup,
-                                             bound_lookup};
+static const llmprof_values_way by_lookup = {get_lookup, read_lookup,
+                                             pick_lookup, bound_lookup};
 
 llmprof_values *llmprof_values_lookup(const llmprof_values *key,
                                       const llmprof_values *of) {
@@ -111,6 +122,18 @@ typedef struct computed {
   const llmprof_values *in[LLMPROF_VALUES_IN];
   size_t count;
 } computed;
+
+static int64_t get_computed(const llmprof_values *values, size_t row) {
+  const computed *c = (const computed *)values;
+  int64_t cells[LLMPROF_VALUES_IN], made_of;
+  const int64_t *in[LLMPROF_VALUES_IN] = {NULL};
+  for (size_t i = 0; i < c->count; i++) {
+    cells[i] = llmprof_values_get(c->in[i], row);
+    in[i] = &cells[i];
+  }
+  c->function(in, 1, &made_of);
+  return made_of;
+}
 
 static void read_computed(const llmprof_values *values, size_t first,
                           size_t count, int64_t *out) {
@@ -140,8 +163,8 @@ static void pick_computed(const llmprof_values *values, int64_t *rows,
     if (rows[k] != LLMPROF_ABSENT) rows[k] = made_of[k];
 }
 
-static const llmprof_values_way by_function = {read_computed, pick_computed,
-                                               NULL};
+static const llmprof_values_way by_function = {get_computed, read_computed,
+                                               pick_computed, NULL};
 
 llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         const llmprof_values *const *in,
@@ -162,6 +185,10 @@ static inline int64_t id_at(const uint32_t *of, size_t row) {
   return of[row] == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)of[row];
 }
 
+static int64_t get_id(const llmprof_values *values, size_t row) {
+  return id_at(((const ids *)values)->of, row);
+}
+
 static void read_ids(const llmprof_values *values, size_t first, size_t count,
                      int64_t *out) {
   const uint32_t *of = ((const ids *)values)->of + first;
@@ -175,7 +202,7 @@ static void pick_ids(const llmprof_values *values, int64_t *rows,
     if (rows[i] != LLMPROF_ABSENT) rows[i] = id_at(of, (size_t)rows[i]);
 }
 
-static const llmprof_values_way by_id = {read_ids, pick_ids, NULL};
+static const llmprof_values_way by_id = {get_id, read_ids, pick_ids, NULL};
 
 llmprof_values *llmprof_values_ids(const uint32_t *of) {
   const ids view = {{.way = &by_id}, of};
@@ -190,6 +217,11 @@ typedef struct asked {
   const void *user;
 } asked;
 
+static int64_t get_asked(const llmprof_values *values, size_t row) {
+  const asked *a = (const asked *)values;
+  return a->get(a->user, row);
+}
+
 static void read_asked(const llmprof_values *values, size_t first, size_t count,
                        int64_t *out) {
   const asked *a = (const asked *)values;
@@ -203,7 +235,8 @@ static void pick_asked(const llmprof_values *values, int64_t *rows,
     if (rows[i] != LLMPROF_ABSENT) rows[i] = a->get(a->user, (size_t)rows[i]);
 }
 
-static const llmprof_values_way by_asking = {read_asked, pick_asked, NULL};
+static const llmprof_values_way by_asking = {get_asked, read_asked, pick_asked,
+                                             NULL};
 
 llmprof_values *llmprof_values_of(llmprof_values_getter get, const void *user) {
   const asked view = {{.way = &by_asking}, get, user};

@@ -42,32 +42,44 @@ static void pick_reals(const double *data, const uint32_t *index, size_t count,
 
 /* ---- any ---- */
 
+static void read(const llmprof_column *column, size_t first, size_t count,
+                 int64_t *cells) {
+  if (column->values)
+    llmprof_values_read(column->values, first, count, cells);
+  else if (column->type == LLMPROF_F64)
+    read_reals((const double *)column->data + first, count, cells);
+  else if (column->type == LLMPROF_I64)
+    memcpy(cells, (const int64_t *)column->data + first, count * sizeof *cells);
+  else
+    read_shorts((const uint32_t *)column->data + first, count, cells);
+}
+
+static void pick(const llmprof_column *column, const uint32_t *index,
+                 size_t count, int64_t *cells) {
+  if (column->values)
+    llmprof_values_gather(column->values, index, count, cells);
+  else if (column->type == LLMPROF_F64)
+    pick_reals(column->data, index, count, cells);
+  else if (column->type == LLMPROF_I64)
+    pick_longs(column->data, index, count, cells);
+  else
+    pick_shorts(column->data, index, count, cells);
+}
+
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
                    int64_t *cells) {
-  const uint32_t *index = column->index ? column->index + first : NULL;
-  if (column->values && index) {
-    llmprof_values_gather(column->values, index, count, cells);
-  } else if (column->values) {
-    llmprof_values_read(column->values, first, count, cells);
-  } else if (column->type == LLMPROF_F64) {
-    const double *data = column->data;
-    if (index)
-      pick_reals(data, index, count, cells);
-    else
-      read_reals(data + first, count, cells);
-  } else if (column->type == LLMPROF_I64) {
-    const int64_t *data = column->data;
-    if (index)
-      pick_longs(data, index, count, cells);
-    else
-      memcpy(cells, data + first, count * sizeof *cells);
-  } else {
-    const uint32_t *data = column->data;
-    if (index)
-      pick_shorts(data, index, count, cells);
-    else
-      read_shorts(data + first, count, cells);
-  }
+  if (column->index)
+    pick(column, column->index + first, count, cells);
+  else
+    read(column, first, count, cells);
+}
+
+void llmprof_cells_at(const llmprof_column *column, const uint32_t *rows,
+                      size_t count, int64_t *cells) {
+  uint32_t items[LLMPROF_BLOCK];
+  for (size_t i = 0; column->index && i < count; i++)
+    items[i] = column->index[rows[i]];
+  pick(column, column->index ? items : rows, count, cells);
 }
 
 /* Absent is the greatest number, and the least of those one higher. Compared as

@@ -13,6 +13,10 @@
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
                    int64_t *cells);
 
+/* The same of these rows. */
+void llmprof_cells_at(const llmprof_column *column, const uint32_t *rows,
+                      size_t count, int64_t *cells);
+
 /* A cell of a column of numbers as a real; NaN where it is absent. */
 static inline double llmprof_real_at(const llmprof_column *column, size_t row) {
   int64_t cell = llmprof_cell(column, row);

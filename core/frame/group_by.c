@@ -263,6 +263,11 @@ static bool count_rows(llmprof_groups *groups, size_t rows,
   groups->first_row = llmprof_alloc(groups->count, sizeof *groups->first_row);
   groups->rows = llmprof_zalloc(groups->count, sizeof *groups->rows);
   if (!groups->first_row || !groups->rows) return llmprof_fail_nomem(err);
+  if (groups->count == 1) {
+    groups->first_row[0] = 0;
+    groups->rows[0] = (uint32_t)rows;
+    return true;
+  }
   for (size_t row = 0; row < rows; row++) {
     uint32_t group = groups->of_row[row];
     if (!groups->rows[group]++) groups->first_row[group] = (uint32_t)row;

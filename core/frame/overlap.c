@@ -38,12 +38,6 @@ static uint32_t at(const uint32_t *order, size_t place) {
   return order ? order[place] : (uint32_t)place;
 }
 
-/* Does the row cover any time? */
-static bool runs(const sweep *s, uint32_t row) {
-  int64_t start = llmprof_cell(s->start, row), end = llmprof_cell(s->end, row);
-  return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT && start < end;
-}
-
 /* A row begins or ends; times are no further apart than one row is long. */
 static void change(sweep *s, running *of, uint32_t row, int64_t time,
                    bool begins) {
@@ -57,21 +51,31 @@ static void change(sweep *s, running *of, uint32_t row, int64_t time,
   of->since = time;
 }
 
-/* All starts and ends in order, an end before a start of the same time. */
+/* A cell at a place of an order; INT64_MAX behind all. */
+static int64_t time_at(const sweep *s, const llmprof_column *column,
+                       const uint32_t *order, size_t place) {
+  return place < s->rows ? llmprof_cell(column, at(order, place)) : INT64_MAX;
+}
+
+/* All starts and ends in order, an end before a start of the same time. Rows
+ * that cover no time are none. */
 static bool walk(sweep *s, const llmprof_groups *groups, llmprof_error *err) {
   size_t started = 0, ended = 0;
+  int64_t start = time_at(s, s->start, s->by_start, 0);
+  int64_t end = time_at(s, s->end, s->by_end, 0);
   while (ended < s->rows) {
     if (llmprof_interrupted_at(started + ended))
       return llmprof_fail_interrupted(err);
-    uint32_t next = started < s->rows ? at(s->by_start, started) : 0;
-    uint32_t done = at(s->by_end, ended);
-    bool begins = started < s->rows &&
-                  llmprof_cell(s->start, next) < llmprof_cell(s->end, done);
-    uint32_t row = begins ? next : done;
-    begins ? started++ : ended++;
-    if (!runs(s, row)) continue;
-    int64_t time = llmprof_cell(begins ? s->start : s->end, row);
-    change(s, &s->of[groups->of_row[row]], row, time, begins);
+    bool begins = started < s->rows && start < end;
+    uint32_t row = begins ? at(s->by_start, started) : at(s->by_end, ended);
+    int64_t from = begins ? start : llmprof_cell(s->start, row);
+    int64_t to = begins ? llmprof_cell(s->end, row) : end;
+    if (from != LLMPROF_ABSENT && from < to)
+      change(s, &s->of[groups->of_row[row]], row, begins ? from : to, begins);
+    if (begins)
+      start = time_at(s, s->start, s->by_start, ++started);
+    else
+      end = time_at(s, s->end, s->by_end, ++ended);
   }
   return true;
 }

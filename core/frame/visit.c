@@ -18,8 +18,6 @@ void llmprof_visit_read(const llmprof_visit *v, size_t place,
     llmprof_cells(v->end, place, block->count, block->ends);
     return;
   }
-  for (size_t i = 0; i < block->count; i++) {
-    block->starts[i] = llmprof_cell(v->start, v->order[place + i]);
-    block->ends[i] = llmprof_cell(v->end, v->order[place + i]);
-  }
+  llmprof_cells_at(v->start, v->order + place, block->count, block->starts);
+  llmprof_cells_at(v->end, v->order + place, block->count, block->ends);
 }

@@ -115,6 +115,17 @@ static int by_start(const void *left, const void *right) {
   return 0;
 }
 
+/* By operation; NULL when out of memory. */
+static int64_t *ends_of(const llmprof_trace *trace) {
+  operations o;
+  open_operations(&o, trace);
+  int64_t *end = llmprof_alloc(trace->ops.count, sizeof *end);
+  for (size_t op = 0; end && op < trace->ops.count; op++)
+    end[op] = llmprof_end_of(llmprof_cursor_at(&o.start, op),
+                             llmprof_cursor_at(&o.duration, op));
+  return end;
+}
+
 /* Rows of the operations that have an end, by it; NULL when out of memory. */
 static uint32_t *sort_ops(const int64_t *end, size_t ops, size_t *count) {
   uint32_t *rows = llmprof_alloc(ops, sizeof *rows);
@@ -127,28 +138,16 @@ static uint32_t *sort_ops(const int64_t *end, size_t ops, size_t *count) {
   return NULL;
 }
 
-static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
-  int64_t *end = llmprof_alloc(trace->ops.count, sizeof *end);
-  for (size_t op = 0; end && op < trace->ops.count; op++)
-    end[op] = llmprof_end_at(trace->ops.start, trace->ops.duration, op);
-  uint32_t *rows = end ? sort_ops(end, trace->ops.count, count) : NULL;
-  llmprof_free(end);
-  return rows;
-}
-
 /* Steps and operations in order of time: `before` of a step is when the last
- * operation ended that had ended on its device when it started. */
-static void look_back(const llmprof_trace *trace, const uint32_t *rows,
-                      size_t count, step **order, size_t step_count,
-                      int64_t *ended) {
+ * operation ended that had ended on its device when it started. ended: by
+ * place. */
+static void look_back(const llmprof_trace *trace, const int64_t *end,
+                      const uint32_t *rows, size_t count, step **order,
+                      size_t step_count, int64_t *ended) {
   size_t next = 0;
   for (size_t i = 0; i < step_count; i++) {
-    for (; next < count; next++) {
-      int64_t end =
-          llmprof_end_at(trace->ops.start, trace->ops.duration, rows[next]);
-      if (end > order[i]->start) break;
-      ended[llmprof_values_get(trace->ops.place, rows[next])] = end;
-    }
+    for (; next < count && end[rows[next]] <= order[i]->start; next++)
+      ended[llmprof_values_get(trace->ops.place, rows[next])] = end[rows[next]];
     order[i]->before = LLMPROF_ABSENT;
     for (size_t p = 0; p < trace->places.count; p++) {
       const llmprof_place *place =
@@ -162,7 +161,8 @@ static void look_back(const llmprof_trace *trace, const uint32_t *rows,
 
 static bool find_before(const llmprof_trace *trace, steps *s) {
   size_t places = trace->places.count, count = 0;
-  uint32_t *rows = ops_by_end(trace, &count);
+  int64_t *end = ends_of(trace);
+  uint32_t *rows = end ? sort_ops(end, trace->ops.count, &count) : NULL;
   step **order = llmprof_alloc(s->keys.count, sizeof *order);
   int64_t *ended = llmprof_alloc(places, sizeof *ended);
   bool ok = rows && order && ended;
@@ -170,8 +170,9 @@ static bool find_before(const llmprof_trace *trace, steps *s) {
     for (size_t p = 0; p < places; p++) ended[p] = LLMPROF_ABSENT;
     for (size_t i = 0; i < s->keys.count; i++) order[i] = &s->list[i];
     qsort(order, s->keys.count, sizeof *order, by_start);
-    look_back(trace, rows, count, order, s->keys.count, ended);
+    look_back(trace, end, rows, count, order, s->keys.count, ended);
   }
+  llmprof_free(end);
   llmprof_free(rows);
   llmprof_free(order);
   llmprof_free(ended);
