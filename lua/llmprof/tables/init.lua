@@ -14,6 +14,7 @@
 -- measured; named by title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
 local fitted = require "llmprof.tables.fit"
+local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
@@ -54,22 +55,6 @@ end
 
 -- ---- for programs ----
 
--- RFC 4180: quoted where a comma, a quote or a line end asks for it.
-local function csv_field(value)
-  if not value:find "[^%w._+-]" then return value end
-  if value:find "[\0-\31\127-\255]" then value = text.clean_lines(value) end
-  if value:find '[,"\n]' then return '"' .. value:gsub('"', '""') .. '"' end
-  return value
-end
-
-
--- The same for a spreadsheet: no text is a formula.
-local function guarded_field(value)
-  if not tonumber(value) and value:find "^[=+@\t\r-]" then value = "'" .. value end
-  return csv_field(value)
-end
-
-
 -- What programs get: a row may have it in `raw`, where people are shown something else.
 local function raw_value(column, row)
   local raw = type(row) == "table" and rawget(row, "raw")
@@ -86,18 +71,20 @@ local function raw_cell(column, row)
 end
 
 
+-- Cells are texts of a frame, of which llmprof.sheet makes rows.
 local function csv(columns, rows, options)
-  local lines, fields = {}, {}
   local get = options.keys == "key" and raw_cell or cell
-  local field = options.safe and guarded_field or csv_field
-  for i, column in ipairs(columns) do fields[i] = csv_field(column[options.keys]) end
-  lines[1] = table.concat(fields, ",")
-  for r, row in ipairs(rows) do
-    for i, column in ipairs(columns) do fields[i] = field(get(column, row)) end
-    lines[r + 1] = table.concat(fields, ",")
+  local made, list, pieces = {}, {}, {}
+  for i, column in ipairs(columns) do
+    local name, values = tostring(i), {}
+    for r, row in ipairs(rows) do values[r] = get(column, row) end
+    made[i] = { name = name, type = "string", values = values }
+    list[i] = { key = name, title = column[options.keys] }
   end
-  lines[#lines + 1] = ""
-  return table.concat(lines, "\n")
+  local opened = sheet.open(frames.new(#rows, made), list,
+    { format = "csv", guard = options.safe })
+  for piece in sheet.next, opened do pieces[#pieces + 1] = piece end
+  return table.concat(pieces)
 end
 
 
