@@ -13,8 +13,6 @@ local out = require "llmprof.io.output"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local recipe = lazy "llmprof.recipe"
-local sys = require "llmprof.sys"
-local term = lazy "llmprof.io.terminal"
 local text = require "llmprof.text"
 local user = lazy "llmprof.recipe.user"
 
@@ -55,7 +53,13 @@ local function no_command(name)
   end
   local known, recipes = commands.names(), files.names("recipes", ".lua")
   table.move(recipes, 1, #recipes, #known + 1, known)
-  errors.raise("usage", ("no command '%s'%s"):format(name, nearest.suggestion(name, known)),
+  local begun = {}
+  for _, other in ipairs(#name > 2 and known or {}) do
+    if other:sub(1, #name) == name then begun[#begun + 1] = "'" .. other .. "'" end
+  end
+  errors.raise("usage", ("no command '%s'%s"):format(name, #begun > 0
+      and (" (did you mean %s?)"):format(table.concat(begun, " or "))
+      or nearest.suggestion(name, known)),
     { hint = "llmprof --help lists the commands; a recipe of your own ends in .lua" })
 end
 
@@ -110,23 +114,19 @@ local function report_json(err, status)
 end
 
 
--- An error and its hint, at the width of a terminal.
-local function complain(message, hint)
-  local columns = sys.isatty(2) and sys.columns() or nil
-  out.warn(term.wrap("llmprof: " .. text.clean(message), columns), "\n")
-  if hint then out.warn(term.wrap("  " .. text.clean_lines(hint), columns), "\n") end
-end
-
-
 local function report(err)
   if err.detail then out.warn((tostring(err.detail):gsub("\n*$", "\n"))) end
+  out.complain(err.message)
   if err.bug then
-    complain(err.message)
     out.warn "this is a bug in llmprof; the lines above say where\n"
     return
   end
-  complain(err.message, err.hint or next_step(err))
-  for _, other in ipairs(err.more or {}) do complain(other.message, other.hint) end
+  local hint = err.hint or next_step(err)
+  if hint then out.warn("  ", hint, "\n") end
+  for _, other in ipairs(err.more or {}) do
+    out.complain(other.message)
+    if other.hint then out.warn("  ", other.hint, "\n") end
+  end
 end
 
 
