@@ -18,6 +18,7 @@ local words_of = {
   ls = { "--root", "ROOT" }, operators = { "tests/fixtures/small/operators.json" },
   ranks = { "tests/fixtures/ranks4" }, show = { "ROOT/run", "kernels" },
   stats = { "-r", "cuda_gpu_kern_sum", TRACE },
+  whatif = { "tests/fixtures/ranks4/rank0.sqlite" },
 }
 
 
@@ -56,7 +57,7 @@ describe("an output format", function()
     assert.is_nil((select(2, bundle.run_small(top(), 'stages = { "decode" }'))))
     for command, choices in pairs(commands()) do
       assert.is_truthy(words_of[command], command .. ": how is it called?")
-      local documents = command == "compare"
+      local documents = command == "compare" or command == "whatif"
       assert.same(documents and table_options.document_format.choices
         or table_options.format.choices, choices, command)
       local seen = {}
