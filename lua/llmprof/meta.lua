@@ -1258,7 +1258,8 @@ function spans.cover(spans, columns, sets, name) end
 ---span that the column `covered` leaves
 function spans.rest(spans, columns, covered, name) end
 ---spans.measure(steps, { rank, start }, ops, { step, start, end, work,
----launched, graphed }): adds the columns of ranks/step_table.h to steps
+---launched, graphed, rank }): adds the columns of ranks/step_table.h to steps
+---
 function spans.measure(steps, columns, ops) end
 end
 
