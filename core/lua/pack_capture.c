@@ -55,7 +55,7 @@ static void put_text(bytes *to, const void *text, size_t size) {
 /* ---- databases ---- */
 
 static sqlite3_stmt *prepare(sqlite3 *db, char *sql) {
-  sqlite3_stmt *query;
+  sqlite3_stmt *query = NULL;
   if (!sql || sqlite3_prepare_v2(db, sql, -1, &query, NULL) != SQLITE_OK)
     stop(sql ? sql : "sqlite3_mprintf", sqlite3_errmsg(db));
   sqlite3_free(sql);
