@@ -6,11 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* No padding. A change that leaves size and time of the last change as they
- * were still sets the time of the status, which nobody can set at will; but
- * for one through a mapping, which may set no time until it is on the disk. Of
- * such a change names are noticed, of events those of the pages in the sample.
- */
+/* No padding. A write that keeps size and mtime still sets ctime, which no
+ * program can choose. The exception is a write through a mapping, which may set
+ * no time until it is flushed: then a change of any name is noticed, a change
+ * of an event only on one of the sampled pages. */
 typedef struct llmprof_cache_key {
   uint64_t device, inode, size;
   int64_t changed, status_changed; /* ns since 1970 */

@@ -8,8 +8,8 @@
  * have had it since. early: before the first context. */
 void activity_prepare(bool early);
 
-/* Others have it: CUPTI keeps none of our buffers, and numbers threads as it
- * does by itself. */
+/* Another client of CUPTI takes over: it keeps none of our buffers, and numbers
+ * threads as it does by itself. */
 void activity_release(void);
 
 /* Record operations and calls from now on, or no more. Any thread; a stop

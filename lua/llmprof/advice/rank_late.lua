@@ -3,7 +3,7 @@ local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "rank_late", of_ranks = true, in_waiting = true }
 
--- Of more ranks only those are told that say what limits the gain.
+-- With more ranks than this, CPU times are listed for the late rank and the next one only.
 local FEW = 8
 
 

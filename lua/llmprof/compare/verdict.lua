@@ -334,8 +334,8 @@ end
 -- neither good nor bad), exact (the figure does not vary from run to run: where it
 -- does not, one sample is enough), noise ({ before, after, df, from }: standard
 -- deviations of processes on each side where the samples have one process each, from
--- what and with how many degrees of freedom; or nil), level (how often by chance a change seems
--- to be there that is none, 0.05 unless given: intervals of 95 %), assumed (the share that
+-- what and with how many degrees of freedom; or nil), level (the rate of false positives, 0.05
+-- unless given: intervals of 95 %), assumed (the share that
 -- single runs of the same thing are taken to differ by where nothing tells; ASSUMED unless
 -- given). Returns
 -- before, after and difference in the unit of the samples, share (difference over before; nil
@@ -371,8 +371,8 @@ end
 
 -- ---- many at once ----
 
--- Holm's correction: of `rows` with a p, those whose change may be one that many tests
--- find by chance get the verdict "can't tell". Adds holm_p, p for all of them together.
+-- Holm's correction for many tests at once: every row with a p gets holm_p, its adjusted p. A
+-- row that is significant alone but not after that gets the verdict "can't tell".
 function verdict.correct(rows)
   local tested = {}
   for _, row in ipairs(rows) do

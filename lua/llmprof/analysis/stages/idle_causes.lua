@@ -8,8 +8,8 @@
 --   other   any other CUDA call (module loading, attributes, cudaEventQuery and the like, which
 --           ask whether the GPU is done and return at once)
 --   host    no CUDA call at all: the framework, the interpreter
--- Idle time within the replay of a CUDA graph, between its kernels, is the graph's, and so is
--- what passes before it once its launch is done: the CPU may be many replays ahead.
+-- Idle time between the kernels of a graph's replay is the graph's. So is idle time before a
+-- replay whose launch has returned: the CPU may be many replays ahead.
 -- Time in several at once (several threads) counts for the first of these.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
@@ -110,8 +110,8 @@ local function replayed(ops)
 end
 
 
--- When these operations of replays and what was before them, once they were launched, kept the
--- GPU: from the end of the launching call, or the first operation, to the last.
+-- The intervals in which graph replays hold the GPU: from a replay's first operation to its
+-- last, and before that from the return of the call that launched it.
 local function replays(ops)
   local calls = check(ops:group { by = { "call" }, columns = { { "start", "min", "start" },
     { "end", "max", "end" }, { "launched", "min", "api_end" } } })

@@ -2,11 +2,11 @@
 -- graphs. They are judged by stage and by step, so that a first prefill that is
 -- three times as long as the others does not hide behind a decode that is not.
 --
--- Of a stage, all that ran of it in the first repeats, of half of them at most, is left out
--- where each took OUTLIER times the median of the repeats behind; by its steps, where repeats
--- have more or fewer of them. Of the first decode that counts,
--- the steps that it begins with are left out where each took OUTLIER times the
--- median of the steps behind them, and of the steps at its place in other decodes.
+-- Leading repeats of a stage are left out while each takes OUTLIER times the median of the
+-- repeats after it, but never more than half of them. Repeats with different numbers of steps
+-- are compared by the time of a step. The leading steps of the first decode that counts are left
+-- out while each takes OUTLIER times the median of the steps after it, and of the steps at the
+-- same place in other decodes.
 --
 -- The first step of any decode does what the prefill left. Where it took OUTLIER times the
 -- median of those behind it, and of the next few, it is no usual one either, whichever decode
