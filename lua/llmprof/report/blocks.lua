@@ -11,7 +11,7 @@
 --   table      name, columns, rows, filter (a field to search in where there can be one)
 --   chart      name, label, data (a page draws it), picture (a function that gives
 --              Mermaid), otherwise (what stands there without data)
---   multiples  label, what ("step"), panels: small pictures of llmprof.report.small_multiples
+--   multiples  label, what ("step"), panels: small pictures of llmprof.report.pictures
 --   flame      name, label, samples, tree: sampled stacks as results.json has them
 --   timeline   results, picture, events (is there a place for single ones)
 --   code       text

@@ -7,7 +7,7 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local sections = require "llmprof.report.sections"
-local stacks = require "llmprof.report.stacks"
+local pictures = require "llmprof.report.pictures"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -230,7 +230,7 @@ local list = {
     when = function(results) return results.layers end },
   { "modules", "Modules and Operators", parts.modules, after = "stages",
     when = function(results) return results.modules end },
-  { "cpu_samples", "CPU Samples", stacks.blocks, after = "stages",
+  { "cpu_samples", "CPU Samples", pictures.blocks, after = "stages",
     when = function(results) return results.cpu_samples end },
   { "gaps", "Longest Gaps", parts.gaps, after = "stages",
     when = function(results) return results.gaps and #results.gaps > 0 end },

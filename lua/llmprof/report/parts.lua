@@ -4,7 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local command_line = require "llmprof.process.command_line"
 local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
-local small_multiples = require "llmprof.report.small_multiples"
+local pictures = require "llmprof.report.pictures"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
@@ -283,7 +283,7 @@ function parts.layers(results)
     .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
     made.ends and "A layer ends with it; the first one begins with the step,"
       or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
-    small_multiples.layers(results) or {}, sections.table("step_layers", made.rows) }
+    pictures.layers(results) or {}, sections.table("step_layers", made.rows) }
 end
 
 

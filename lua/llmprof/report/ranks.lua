@@ -1,6 +1,6 @@
 -- Steps, ranks and collectives, from results.ranks and nothing else.
 local blocks = require "llmprof.report.blocks"
-local small_multiples = require "llmprof.report.small_multiples"
+local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
 
@@ -122,7 +122,7 @@ function ranks.blocks(results, view)
   end
   return blocks.join(said and blocks.say { { strong = said } }, blocks.note(ranks.basis(results)),
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
-    small_multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
+    pictures.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
     of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
     of("request_rows", MOST), blocks.note(ranks.kv_transfers(results)),
     of("kv_transfers", MOST), of("engine_looks", MOST), of "collectives",

@@ -13,7 +13,7 @@ local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local results_file = lazy "llmprof.bundle.results_file"
 local side = lazy "llmprof.compare.side"
-local small_multiples = lazy "llmprof.report.small_multiples"
+local pictures = lazy "llmprof.report.pictures"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.tables"
@@ -164,7 +164,7 @@ local function history_line(metric, recipe, rows)
     if row.verdict then changes = changes + 1 end
   end
   return ("%s, %s%s: %s %s to %s, %d change%s"):format(recipe, metric.path,
-    metric.unit and " " .. metric.unit or "", small_multiples.spark(values, least, most),
+    metric.unit and " " .. metric.unit or "", pictures.spark(values, least, most),
     text.number(least, 3), text.number(most, 3), changes, changes == 1 and "" or "s")
 end
 

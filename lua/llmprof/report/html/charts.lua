@@ -4,7 +4,7 @@ local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
 local rows = require "llmprof.report.rows"
-local stacks = require "llmprof.report.stacks"
+local pictures = require "llmprof.report.pictures"
 local text = require "llmprof.text"
 
 local charts = {}
@@ -184,9 +184,9 @@ end
 
 local function said(frame, all)
   return ("%s: %s sample%s, %s; in itself %s"):format(
-    text.truncate(stacks.name(frame), NAME, "middle"), text.count(frame.total),
-    frame.total == 1 and "" or "s", stacks.percent(frame.total, all),
-    stacks.percent(frame.self, all))
+    text.truncate(pictures.name(frame), NAME, "middle"), text.count(frame.total),
+    frame.total == 1 and "" or "s", pictures.percent(frame.total, all),
+    pictures.percent(frame.self, all))
 end
 
 
@@ -201,7 +201,7 @@ local function element(frame, at, all, first)
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
     .. "</text></svg>\n"):format(colour(frame), figure(100 * at / all), frame.depth * ROW,
     figure(100 * frame.total / all), ROW - 1, first and 0 or -1, html.escape(said(frame, all)),
-    BASE, html.escape(text.truncate(stacks.name(frame), NAME, "middle")))
+    BASE, html.escape(text.truncate(pictures.name(frame), NAME, "middle")))
 end
 
 

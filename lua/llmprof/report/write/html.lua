@@ -4,7 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
 local html = require "llmprof.tables.html"
-local small_multiples = require "llmprof.report.small_multiples"
+local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -211,11 +211,11 @@ end
 
 
 local function small(block, made)
-  local most, bars = small_multiples.scale_of(block, made), {}
+  local most, bars = pictures.scale_of(block, made), {}
   for i, value in ipairs(made.bars) do bars[i] = bar(i, value, most, made.split) end
   return ('<figure><figcaption>%s <span class="note">%s</span></figcaption>'
     .. '<svg viewBox="0 0 %d 100" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>'
-    .. "</figure>\n"):format(escape(made.title), escape(small_multiples.extent(block, made)),
+    .. "</figure>\n"):format(escape(made.title), escape(pictures.extent(block, made)),
     10 * #made.bars, escape(("%s: %s"):format(made.title, block.label)), table.concat(bars))
 end
 

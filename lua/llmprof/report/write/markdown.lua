@@ -1,8 +1,7 @@
 -- Blocks as Markdown.
 local blocks = require "llmprof.report.blocks"
 local markdown = require "llmprof.markdown"
-local small_multiples = require "llmprof.report.small_multiples"
-local stacks = require "llmprof.report.stacks"
+local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
 
 local kinds = {}
@@ -112,7 +111,7 @@ function kinds.multiples(block)
   local lines = { escape(block.label) .. ".\n" }
   for _, made in ipairs(block.panels) do
     lines[#lines + 1] = ("- %s: %s (%s)"):format(escape(made.title),
-      markdown.code(small_multiples.line(block, made)), escape(small_multiples.extent(block, made)))
+      markdown.code(pictures.line(block, made)), escape(pictures.extent(block, made)))
   end
   return table.concat(lines, "\n") .. "\n"
 end
@@ -120,7 +119,7 @@ end
 
 -- The stack that most samples were taken in, the innermost function last.
 function kinds.flame(block)
-  local hottest = stacks.hottest(block)
+  local hottest = pictures.hottest(block)
   if not hottest then return "" end
   local lines = { escape(hottest.text) .. "\n" }
   for _, name in ipairs(hottest.lines) do lines[#lines + 1] = "- " .. markdown.code(name) end

@@ -1,7 +1,6 @@
 -- Blocks as text for a terminal.
 local blocks = require "llmprof.report.blocks"
-local small_multiples = require "llmprof.report.small_multiples"
-local stacks = require "llmprof.report.stacks"
+local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
 local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
@@ -68,15 +67,15 @@ end
 function kinds.multiples(block)
   local lines = { block.label }
   for _, made in ipairs(block.panels) do
-    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, small_multiples.line(block, made),
-      small_multiples.extent(block, made))
+    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, pictures.line(block, made),
+      pictures.extent(block, made))
   end
   return table.concat(lines, "\n")
 end
 
 
 function kinds.flame(block)
-  return block.label .. "\n" .. table.concat(stacks.tree_lines(block), "\n")
+  return block.label .. "\n" .. table.concat(pictures.tree_lines(block), "\n")
 end
 
 

@@ -1,7 +1,7 @@
 -- Small pictures of steps and layers.
 local html = require "llmprof.report.write.html"
 local markdown = require "llmprof.report.write.markdown"
-local multiples = require "llmprof.report.small_multiples"
+local multiples = require "llmprof.report.pictures"
 
 
 local function step(phase, rank, length, busy, waiting)

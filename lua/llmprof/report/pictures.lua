@@ -1,0 +1,303 @@
+-- Pictures that every format can show: small multiples (the steps of each stage and rank in
+-- their order, the layers of a step) and sampled stacks. As blocks.
+local blocks = require "llmprof.report.blocks"
+local columns = require "llmprof.report.columns"
+local sections = require "llmprof.report.sections"
+local text = require "llmprof.text"
+local tuple = require("llmprof.tables.keys").tuple
+
+local pictures = {}
+
+-- ---- small multiples ----
+
+-- Bars of a panel: where there are more values, each is the mean of several; panels.
+local BARS, PANELS = 120, 24
+
+
+-- A few values as one: the means of their fields.
+local function mean_of(list, first, last)
+  local made, count = { whole = 0, work = 0, wait = 0 }, last - first + 1
+  for i = first, last do
+    for key in pairs(made) do made[key] = made[key] + list[i][key] / count end
+  end
+  return made
+end
+
+
+-- At most BARS bars of a list of values in their order.
+local function bars_of(list)
+  local made, size = {}, math.ceil(#list / BARS)
+  for first = 1, #list, size do
+    made[#made + 1] = mean_of(list, first, math.min(first + size - 1, #list))
+  end
+  return made
+end
+
+
+-- A panel of values, each { whole, work, wait } in ns, the last two 0 where they are not
+-- known of all, and split is false; one: what a value is.
+local function panel(title, list, one)
+  local least, most, split = math.huge, 0, true
+  for _, value in ipairs(list) do
+    least, most = math.min(least, value.whole), math.max(most, value.whole)
+    split = split and value.work ~= nil
+  end
+  for _, value in ipairs(split and {} or list) do value.work, value.wait = 0, 0 end
+  return { title = title, bars = bars_of(list), count = #list, least = least, most = most,
+    split = split,
+    each = #list > BARS and ("each bar %d %ss"):format(math.ceil(#list / BARS), one) or nil }
+end
+
+
+-- nil where nobody knows how long the step took.
+local function value_of(step)
+  local whole = step.length_ns or step.start_ns and step.end_ns and step.end_ns - step.start_ns
+  if not whole then return nil end
+  if not step.busy_ns then return { whole = whole } end
+  local busy = math.min(step.busy_ns, whole)
+  local wait = math.min(step.waiting_ns or 0, busy)
+  return { whole = whole, work = busy - wait, wait = wait }
+end
+
+
+-- Steps by stage and rank, in the order of their first.
+local function groups_of(results)
+  local list, by_key = {}, {}
+  for _, step in ipairs(results.ranks and results.ranks.step_rows or {}) do
+    local key, value = tuple(step.phase, step.rank), value_of(step)
+    if value and not by_key[key] then
+      by_key[key] = { phase = step.phase or "", rank = step.rank, values = {}, place = #list }
+      list[#list + 1] = by_key[key]
+    end
+    if value then table.insert(by_key[key].values, value) end
+  end
+  local first = {}
+  for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end
+  table.sort(list, function(a, b)
+    if a.phase ~= b.phase then return first[a.phase] < first[b.phase] end
+    return (a.rank or -1) < (b.rank or -1)
+  end)
+  return list
+end
+
+
+-- Steps of each stage and rank, one scale for a stage; nil without more than one of any.
+function pictures.steps(results)
+  local panels, ranks = {}, results.ranks and #results.ranks.ranks or 0
+  for _, group in ipairs(groups_of(results)) do
+    if #group.values > 1 and #panels < PANELS then
+      local made = panel(ranks > 1 and ("%s, rank %d"):format(group.phase, group.rank)
+        or group.phase, group.values, "step")
+      made.scale = group.phase
+      panels[#panels + 1] = made
+    end
+  end
+  return #panels > 0 and blocks.multiples { what = "step", panels = panels,
+    label = "Steps in their order: how long each took, and what the GPU did" } or nil
+end
+
+
+-- The layers of a decode step; nil without.
+function pictures.layers(results)
+  local values = {}
+  for i, row in ipairs(results.layers and results.layers.rows or {}) do
+    values[i] = { whole = row.mean_ns }
+  end
+  return #values > 1 and blocks.multiples { what = "layer", panels = { panel("decode", values,
+    "layer") }, label = "Layers of a decode step in their order: how long each took" } or nil
+end
+
+
+-- ---- for every writer ----
+
+local LEVELS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
+
+-- The longest value of the panels that share a scale.
+function pictures.scale_of(block, made)
+  local most = 0
+  for _, other in ipairs(block.panels) do
+    if other.scale == made.scale then most = math.max(most, other.most) end
+  end
+  return most
+end
+
+
+-- The bars of a panel as text.
+function pictures.line(block, made)
+  local values = {}
+  for i, bar in ipairs(made.bars) do values[i] = bar.whole end
+  return pictures.spark(values, 0, pictures.scale_of(block, made))
+end
+
+
+-- Values as blocks of eight heights, from `least` to `most`.
+function pictures.spark(values, least, most)
+  local out = {}
+  for i, value in ipairs(values) do
+    local level = most > least and math.ceil((value - least) / (most - least) * #LEVELS) or 1
+    out[i] = LEVELS[math.max(1, math.min(level, #LEVELS))]
+  end
+  return table.concat(out)
+end
+
+
+-- "94 steps, 3.12 ms to 5.46 ms".
+function pictures.extent(block, made)
+  return ("%s %ss, %s to %s%s"):format(text.count(made.count), block.what,
+    text.duration(made.least), text.duration(made.most), made.each and ", " .. made.each or "")
+end
+
+
+-- ---- stacks ----
+
+-- Sampled stacks as blocks, and as lines.
+
+-- Functions of a stage in a report, and on the page; of the hottest stack; columns of a name.
+local FUNCTIONS, ON_PAGE, INNERMOST, NAME = 10, 20, 24, 100
+
+-- Of the tree on a terminal: lines, and the share of the samples that one has to have.
+local LINES, SHARE = 24, 0.05
+
+
+-- "leaf (work.py)"
+function pictures.name(frame)
+  local name = text.clean(frame.name)
+  if not frame.module or frame.name == ("[%s]"):format(frame.module) then return name end
+  return ("%s (%s)"):format(name, text.clean(frame.module))
+end
+
+
+function pictures.percent(samples, all)
+  return text.number(100 * samples / all, 1) .. " %"
+end
+
+
+local function short(frame) return text.truncate(pictures.name(frame), NAME, "middle") end
+
+
+-- ---- as lines ----
+
+-- The functions around the one with most samples of its own, outermost first; nil where
+-- no function has any.
+local function hottest_path(tree)
+  local path, found, most = {}, nil, 0
+  for _, frame in ipairs(tree) do
+    path[frame.depth + 1] = frame
+    if frame.self > most then
+      most, found = frame.self, table.move(path, 1, frame.depth + 1, 1, {})
+    end
+  end
+  return found
+end
+
+
+-- The stack that most samples were taken in: { text, lines }; nil without.
+function pictures.hottest(block)
+  local path = hottest_path(block.tree)
+  if not path then return nil end
+  local first, lines = math.max(1, #path - INNERMOST + 1), {}
+  if first > 1 then lines[1] = ("(%d more functions around these)"):format(first - 1) end
+  for i = first, #path do lines[#lines + 1] = short(path[i]) end
+  return { lines = lines, text = ("The stack with most samples, %s of %s (%s), the innermost "
+    .. "function last:"):format(text.count(path[#path].self), text.count(block.samples),
+    pictures.percent(path[#path].self, block.samples)) }
+end
+
+
+-- The large functions of the tree, each under the one that called it. Of such as only
+-- call the next one, a line.
+function pictures.tree_lines(block)
+  local lines, level, before = {}, {}, nil
+  for _, frame in ipairs(block.tree) do
+    if frame.total >= SHARE * block.samples and #lines < LINES then
+      local outer = level[frame.depth - 1] or -1
+      local same = before and before.depth == frame.depth - 1 and before.total == frame.total
+      level[frame.depth] = same and outer or outer + 1
+      local line = ("%8s  %s%s"):format(pictures.percent(frame.total, block.samples),
+        ("  "):rep(level[frame.depth]), short(frame))
+      lines[same and #lines or #lines + 1] = line
+      before = frame
+    end
+  end
+  return lines
+end
+
+
+-- ---- in sentences ----
+
+local scopes = {
+  thread = "%s samples of the threads that its ranges are on.",
+  process = "%s samples, of all threads of its process: none was taken on the thread of its "
+    .. "ranges.",
+  time = "%s samples, of all threads while the GPU ran it, which the CPU had launched before.",
+  run = "%s samples of the whole run.",
+  stage = "%s samples, of the file that was named for this stage.",
+}
+
+
+local function plural(count) return count == 1 and "" or "s" end
+
+
+-- Whose samples they are, and what they lack.
+local function basis(stage)
+  local said = { scopes[stage.scope]:format(text.count(stage.samples)) }
+  if stage.file then
+    said[#said + 1] = ("From %s: collapsed stacks have no times, so nothing but its name says "
+      .. "what they are of%s."):format(stage.file, stage.scope == "run"
+      and "; what came before and after the stages is among them" or "")
+  end
+  if (stage.other_threads or 0) > 0 then
+    said[#said + 1] = ("%s of other threads of the process meanwhile are left out."):format(
+      text.count(stage.other_threads))
+  end
+  if stage.without_stack > 0 then
+    said[#said + 1] = ("%s without a stack."):format(text.count(stage.without_stack))
+  end
+  if stage.cut > 0 then
+    said[#said + 1] = ("%s stack%s without the outermost functions, which could not be followed.")
+      :format(text.count(stage.cut), plural(stage.cut))
+  end
+  return table.concat(said, " ")
+end
+
+
+local function title_of(stage)
+  return stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
+end
+
+
+-- ---- the section ----
+
+local function functions(stage, most)
+  local rows = sections.stack_rows(stage, "functions")
+  local shown = table.move(rows, 1, math.min(#rows, most), 1, {})
+  return blocks.join(
+    blocks.table { name = "stage_functions", columns = columns.stage_functions, rows = shown },
+    stage.different > #shown and blocks.note(("%d of %s functions on these stacks, by the samples "
+      .. "in themselves: llmprof show RUN cpu_samples has more."):format(#shown,
+      text.count(stage.different))))
+end
+
+
+local function of_stage(number, stage, view)
+  return { blocks.title(title_of(stage)), blocks.note(basis(stage)),
+    blocks.flame { name = tostring(number), samples = stage.samples, tree = stage.tree,
+      label = ("Stacks of %s: the outermost functions on top, as wide as they have samples")
+        :format(title_of(stage)) },
+    functions(stage, view.page and ON_PAGE or FUNCTIONS) }
+end
+
+
+function pictures.blocks(results, view)
+  local made, list = results.cpu_samples, {}
+  local outside = (made.outside or 0) > 0 and (" Of %s samples of the timeline %s are of no stage "
+    .. "that counts."):format(text.count(made.timeline), text.count(made.outside)) or ""
+  list[1] = blocks.note("Stacks that a sampler saw at regular times, so that a share of the "
+    .. "samples is a share of the time on a CPU; a thread that waits is not sampled as a rule."
+    .. outside)
+  for i, stage in ipairs(made.stages) do list[#list + 1] = of_stage(i, stage, view) end
+  return list
+end
+
+
+return pictures
