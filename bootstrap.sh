@@ -190,7 +190,7 @@ build() {
       exit 1
     }
     if lacks_headers "$tree" && fetch_headers; then
-      quietly cmake -S "$root" --preset "$preset"
+      quietly cmake "$tree"
     fi
   fi
   cmake --build "$tree" --target "$target" 2>&1 | progress "$preset" || {
