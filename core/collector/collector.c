@@ -194,14 +194,15 @@ static void register_once(void) {
 
 /* Without a folder: whoever attaches names one. */
 static bool begin_on_demand(void) {
-  char socket[64], hello[64];
+  char own[64], hello[64];
+  const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
   if (!plan_on_demand() || !files_begin()) return false;
   memory_limit(the_plan.memory);
   nvtx_tool_keep();
   writer_take_rank();
-  snprintf(socket, sizeof socket, "@llmprof-attach-%u", (unsigned)geteuid());
+  snprintf(own, sizeof own, "@llmprof-attach-%u", (unsigned)geteuid());
   snprintf(hello, sizeof hello, "hello pid=%d", (int)getpid());
-  (void)control_open(socket, hello);
+  (void)control_open(socket && *socket ? socket : own, hello);
   if (!writer_begin_on_demand()) return false;
   register_once();
   catch_signals();

@@ -81,6 +81,21 @@ static int f_poll(lua_State *L) {
   return ok ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* listener:peer(peer) -> pid, uid, as the system says | nil */
+static int f_peer(lua_State *L) {
+  const llmprof_listener *listener = llmprof_lua_unbox(L, 1, LISTENER);
+  lua_Integer peer = luaL_checkinteger(L, 2);
+  uint32_t pid, uid;
+  if (peer <= 0 || peer > UINT32_MAX ||
+      !llmprof_listener_peer(listener, (uint32_t)peer, &pid, &uid)) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_pushinteger(L, pid);
+  lua_pushinteger(L, uid);
+  return 2;
+}
+
 /* listener:send(peer, text) -> true | nil, message, code */
 static int f_send(lua_State *L) {
   llmprof_listener *listener = llmprof_lua_unbox(L, 1, LISTENER);
@@ -96,10 +111,8 @@ static int f_send(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"poll", f_poll},
-    {"send", f_send},
-    {"close", f_close},
-    {NULL, NULL},
+    {"poll", f_poll},   {"peer", f_peer}, {"send", f_send},
+    {"close", f_close}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

@@ -162,6 +162,18 @@ static const peer *find_peer(const llmprof_listener *l, uint32_t number) {
   return NULL;
 }
 
+bool llmprof_listener_peer(const llmprof_listener *l, uint32_t number,
+                           uint32_t *pid, uint32_t *uid) {
+  struct ucred is;
+  socklen_t size = sizeof is;
+  const peer *p = find_peer(l, number);
+  if (!p || getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &is, &size) != 0)
+    return false;
+  *pid = (uint32_t)is.pid;
+  *uid = (uint32_t)is.uid;
+  return true;
+}
+
 bool llmprof_listener_send(llmprof_listener *l, uint32_t number,
                            const char *bytes, size_t size, llmprof_error *err) {
   enum {

@@ -33,6 +33,11 @@ typedef bool (*llmprof_heard)(void *user, uint32_t peer, const char *bytes,
 bool llmprof_listener_poll(llmprof_listener *listener, llmprof_heard heard,
                            void *user, llmprof_error *err);
 
+/* Which process connected, and its user: what it says of itself need not be
+ * true. False: it is gone, or the system does not say. */
+bool llmprof_listener_peer(const llmprof_listener *listener, uint32_t peer,
+                           uint32_t *pid, uint32_t *uid);
+
 /* Send bytes to a peer, which are few: what does not fit into its buffer within
  * a second fails (LIMIT). NOTFOUND: it is gone. */
 bool llmprof_listener_send(llmprof_listener *listener, uint32_t peer,

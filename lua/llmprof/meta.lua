@@ -937,6 +937,8 @@ local listener = {}
 ---listener:poll() -> list of { peer (a number), line }, without line where the
 ---peer is gone | nil, message, code
 function listener:poll() end
+---listener:peer(peer) -> pid, uid, as the system says | nil
+function listener:peer(peer) end
 ---listener:send(peer, text) -> true | nil, message, code
 function listener:send(peer, text) end
 end

@@ -1185,17 +1185,18 @@ static void test_on_demand(void **state) {
   (void)state;
   char name[64], until[108];
   int status = -1, output;
-  snprintf(name, sizeof name, "llmprof-attach-%u", (unsigned)geteuid());
+  snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
   snprintf(until, sizeof until, "/tmp/llmprof-until-%d", (int)getpid());
   unlink(until);
   make_folder();
   pid_t parent = fork();
-  if (parent == 0) attach_thrice(name, until);
+  if (parent == 0) attach_thrice(name + 1, until);
   setting s = {.how = "exit",
                .launches = "10",
                .threads = "1",
                .variable = "VICTIM_UNTIL",
                .value = until,
+               .socket = name,
                .on_demand = true};
   outcome out = {0};
   setenv("VICTIM_UNSEEN", "1", 1);

@@ -41,6 +41,8 @@ is 4 where nothing was recorded, and 1 where the recording failed or is not whol
     { "plan", short = "p", arg = "KEY=VALUE", many = true,
       help = "a line of the collector's plan; may be repeated" },
     { "library", arg = "FILE", help = "the collector's library; found by itself unless given" },
+    { "print-env", help = "print the variables that put the collector into a program, for "
+      .. "`llmprof attach`" },
     { "report", help = "report what was recorded, as `llmprof report` does" },
     { "strict", help = "exit status 4 without a recording, 1 where it is not whole" },
   },
@@ -183,7 +185,17 @@ local function tell_more(given)
 end
 
 
+-- As words of env: a program that is told no more is idle until somebody attaches.
+local function print_env(given)
+  for name, value in pairs(library.environment(library.ensure(given.library), {})) do
+    out.write(name, "=", command_line.show { value }, "\n")
+  end
+  return 0
+end
+
+
 function command.run(given, words)
+  if given["print-env"] then return print_env(given) end
   if #words == 0 then
     errors.raise("usage", "which program?", { hint = "llmprof collect -- python3 serve.py" })
   end

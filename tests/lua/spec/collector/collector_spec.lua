@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local library = require "llmprof.collector.library"
 local plan = require "llmprof.collector.plan"
 local spawn = require "llmprof.spawn"
+local spool = require "llmprof.spool"
 local spools = require "llmprof.collector.spools"
 local sys = require "llmprof.sys"
 
@@ -43,6 +44,36 @@ describe("llmprof.collector", function()
     local target = top() .. "/run"
     assert.equal(3, spools.gather(top(), target))
     assert.equal("abc", fs.read(target))
+  end)
+
+  it("records a program that runs, and leaves it as it was", function()
+    local bin = sys.executable():match "^(.*)/[^/]*$"
+    local standin, until_there = bin .. "/../tests/collector/", top() .. "/until"
+    if not fs.stat(standin .. "collector_victim") then pending "built without a collector" end
+    local env = library.environment(library.ensure(), { socket = top() .. "/socket" })
+    env.VICTIM_UNTIL, env.VICTIM_UNSEEN = until_there, "1"
+    local child = assert(spawn.start({ standin .. "collector_victim", "exit", "10", "1" },
+      { env = env }))
+    local function attach(...)
+      local lines = {}
+      local result = assert(spawn.run({ sys.executable(), "attach", ... }, { env = env,
+        on_line = function(line) lines[#lines + 1] = line end }))
+      return result.code, table.concat(lines, "\n")
+    end
+    local file = top() .. "/w.spool"
+    for _ = 1, 2 do
+      local code, said = attach(tostring(child:pid()), "--seconds", "0.1", "--counters",
+        "--no-report", "-o", file, "-p", "cupti=" .. standin .. "standin/libcupti.so")
+      assert.equal(0, code, said)
+      local found = assert(spool.open(file))
+      assert.equal(2, #assert(found:frame "units"))
+      assert.is_true(#assert(found:frame "counters") > 0)
+    end
+    local code, said = attach(tostring(sys.pid()), "-o", file)
+    assert.equal(2, code)
+    assert.matches("was started without the collector", said, 1, true)
+    assert(fs.write(until_there, ""))
+    assert.equal(4, child:wait().code)
   end)
 
   -- Processes that cannot write their spools, and tell who has this key.

@@ -1,0 +1,389 @@
+-- llmprof attach PID|NAME: a window into programs that run, which were started with nothing
+-- but the two variables of `llmprof collect --print-env`.
+local command_line = require "llmprof.process.command_line"
+local digest = require "llmprof.report.digest"
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
+local library = require "llmprof.collector.library"
+local listen = require "llmprof.listen"
+local out = require "llmprof.io.output"
+local plan = require "llmprof.collector.plan"
+local process = require "llmprof.process.child"
+local reports = require "llmprof.run.reports"
+local spools = require "llmprof.collector.spools"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
+local tools = require "llmprof.nvidia.tools"
+local trace_file = require "llmprof.trace.file"
+local user = require "llmprof.recipe.user"
+
+-- Seconds for processes to call, which they try four times a second, and for an answer.
+local CALLING, ANSWERING = 2, 30
+
+-- Kernels whose counters are measured, those with the most time, and launches of each.
+local KERNELS, LAUNCHES = 10, 5
+
+-- Of libcupti 13.0 and 13.5, on H100s.
+local COST = "a launch takes 2 to 4 us longer in the window, a kernel of a graph 0.3; CUDA "
+  .. "graphs stay 4 to 8 % slower until the program ends"
+
+local command = {
+  name = "attach",
+  summary = "record a program that runs, for some seconds",
+  usage = "attach PID|NAME [OPTION...]",
+  details = [[
+The program was started with the collector inside and is idle until now:
+
+    env $(llmprof collect --print-env) vllm serve MODEL
+    llmprof attach vllm --seconds 2
+
+PID is a process and all below it, NAME a text in command lines of processes. A window is
+opened in each of them that uses CUDA or NVTX; what they do in it goes into one recording, of
+which a report is made. Nothing of CUPTI is in the program before its first window.
+
+--when 'ttft_p99>500ms' opens windows one after the other until one breaks that limit by the
+engine's own /metrics, and keeps this one: ttft, tpot or e2e, p50 to p99, ms or s.]],
+  options = {
+    { "seconds", arg = "S", default = "2", help = "how long a window is" },
+    { "output", short = "o", arg = "FILE", default = "attach.spool",
+      help = "write the recording here: NAME.spool" },
+    { "plan", short = "p", arg = "KEY=VALUE", many = true,
+      help = "a line of the collector's plan; may be repeated" },
+    { "counters", help = "measure the kernels with the most time in a second window" },
+    { "when", arg = "LIMIT", help = "keep the first window in which this is true" },
+    { "url", arg = "URL", default = "http://127.0.0.1:8000/metrics",
+      help = "where the engine has its metrics" },
+    { "windows", arg = "N", type = "integer", default = 100,
+      help = "of --when, the most that are opened" },
+    { "no-report", help = "write the recording alone" },
+  },
+}
+
+local START = "start it with the collector inside: env $(llmprof collect --print-env) COMMAND"
+
+
+-- ---- who ----
+
+local function field(pid, name)
+  local status = fs.read(("/proc/%s/status"):format(pid)) or ""
+  return status:match("\n" .. name .. ":%s*(.-)\n")
+end
+
+
+local function user_of(pid)
+  local uids = field(pid, "Uid")
+  return uids and tonumber(uids:match "^%d+%s+(%d+)")
+end
+
+
+-- Raise where that process cannot answer.
+local function check_process(pid)
+  local uid, own = user_of(pid), user_of "self"
+  if not uid then errors.raise("usage", ("no process %d"):format(pid)) end
+  if own ~= 0 and uid ~= own then
+    errors.raise("usage", ("process %d is user %d's"):format(pid, uid),
+      { hint = "attach as that user" })
+  end
+  local environment = "\0" .. (fs.read(("/proc/%d/environ"):format(pid)) or "")
+  if not environment:find "\0CUDA_INJECTION64_PATH=[^\0]*libllmprof_collector" then
+    errors.raise("usage", ("process %d was started without the collector"):format(pid),
+      { hint = START })
+  end
+  local folder = environment:match "\0LLMPROF_COLLECTOR_DIR=([^\0]+)"
+  if folder then
+    errors.raise("usage", ("process %d records into %s already"):format(pid, text.clean(folder)),
+      { hint = START })
+  end
+end
+
+
+-- wanted(pid): is it one of those that the word names?
+local function wanted_by(word)
+  local pid = math.tointeger(tonumber(word))
+  if not pid then
+    return function(of)
+      local words = fs.read(("/proc/%d/cmdline"):format(of)) or ""
+      return words:gsub("\0", " "):find(word, 1, true) ~= nil
+    end
+  end
+  check_process(pid)
+  return function(of)
+    for _, one in ipairs(process.of(pid)) do
+      if one.pid == of then return true end
+    end
+    return false
+  end
+end
+
+
+-- ---- their lines ----
+
+local Callers = {}
+Callers.__index = Callers
+
+
+local function call(word)
+  local wanted = wanted_by(word)
+  local name = os.getenv "LLMPROF_COLLECTOR_SOCKET"
+    or ("@llmprof-attach-%d"):format(user_of "self")
+  local listener, message = listen.open(name)
+  if not listener then
+    errors.raise("failed", "another llmprof attach runs, or " .. message)
+  end
+  return setmetatable({ listener = listener, wanted = wanted, by = {}, count = 0 }, Callers)
+end
+
+
+-- Take what has come. A process is known by what the system says of it, since anybody may
+-- connect.
+function Callers:hear()
+  local own = user_of "self"
+  for _, heard in ipairs(errors.check(self.listener:poll())) do
+    local caller = self.by[heard.peer]
+    if caller and heard.line then
+      caller.said[#caller.said + 1] = heard.line
+    elseif caller then
+      caller.gone = true
+    elseif heard.line and heard.line:find "^hello pid=" then
+      local pid, uid = self.listener:peer(heard.peer)
+      if pid and (own == 0 or uid == own) and self.wanted(pid) then
+        self.by[heard.peer] = { peer = heard.peer, pid = pid, said = {} }
+        self.count = self.count + 1
+      end
+    end
+  end
+end
+
+
+-- Until done() or so many seconds are over; returns whether it was done.
+function Callers:wait(seconds, done)
+  local limit = sys.monotonic() + seconds * 1e9
+  repeat
+    self:hear()
+    if done() then return true end
+    tools.pause(0.05)
+  until sys.monotonic() > limit
+  return false
+end
+
+
+-- Tell all, and wait until each has answered by a line that fits, or is gone.
+function Callers:ask(lines, pattern)
+  for _, caller in pairs(self.by) do
+    caller.said = {}
+    if not caller.gone then self.listener:send(caller.peer, lines) end
+  end
+  local answered = self:wait(ANSWERING, function()
+    for _, caller in pairs(self.by) do
+      local found = caller.gone
+      for _, line in ipairs(caller.said) do
+        local why = line:match "^refused (.*)"
+        if why then
+          errors.raise("failed", ("process %d cannot write its recording: %s"):format(caller.pid,
+            text.clean(why)))
+        end
+        found = found or line:find(pattern) ~= nil
+      end
+      if not found then return false end
+    end
+    return true
+  end)
+  if not answered then
+    errors.raise("failed", ("no answer within %d s"):format(ANSWERING))
+  end
+end
+
+
+function Callers:__close() self.listener:close() end
+
+
+local told = false -- what a window costs
+
+-- The processes that the word names, all that call.
+local function reach(word)
+  local callers = call(word)
+  local found = callers:wait(CALLING, function() return callers.count > 0 end)
+  if found then callers:wait(0.5, function() return false end) end
+  if callers.count > 0 then
+    if not told then out.warn(COST, "\n") end
+    told = true
+    return callers
+  end
+  callers:__close()
+  local is_pid = word:find "^%d+$"
+  return errors.raise("nothing", is_pid
+    and ("process %s has used neither CUDA nor NVTX yet"):format(word)
+    or ("no process with '%s' in its command line answers"):format(text.clean(word)),
+    { hint = not is_pid and START or nil })
+end
+
+
+-- ---- a window ----
+
+-- The kernels with the most time in what was recorded so far, as lines of a plan.
+local function launch_lines(folder)
+  local so_far = folder .. "/so_far"
+  if spools.gather(folder, so_far) == 0 then return "" end
+  local trace = trace_file.open(so_far)
+  local times = errors.check(errors.check(trace:frame "kernels"):group {
+    by = { "mangled_name" }, columns = { { "time", "sum", "duration" } } })
+  local list = {}
+  local spent = times:values "time"
+  for i, name in ipairs(times:values "mangled_name") do
+    if name then list[#list + 1] = { name = name, time = spent[i] } end
+  end
+  trace:close()
+  table.sort(list, function(a, b)
+    if a.time ~= b.time then return a.time > b.time end
+    return a.name < b.name
+  end)
+  local lines = { plan.line("units", "counters"), plan.line("graph", "*|*|0-2") }
+  for i = 1, math.min(#list, KERNELS) do
+    lines[#lines + 1] = plan.line("launch", ("%s|*|*|*|*|0-%d"):format(list[i].name, LAUNCHES - 1))
+  end
+  return table.concat(lines)
+end
+
+
+local function window(callers, seconds, lines)
+  callers:ask(lines .. "begin\n", "^unit %d+ %a+ begin$")
+  tools.pause(seconds)
+  callers:ask("end\n", "^unit %d+ %a+ end$")
+end
+
+
+-- One recording of all of them, in the folder.
+local function record(callers, given, folder)
+  local seconds = tonumber(given.seconds)
+  callers:ask(("record %s\n"):format(folder), "^spool ")
+  window(callers, seconds, given.plan and plan.of_words(given.plan) or "")
+  if given.counters then window(callers, seconds, launch_lines(folder)) end
+  callers:ask("stop\n", "^bye$")
+end
+
+
+-- ---- limits ----
+
+-- Of the engines' histograms, the ends of their names.
+local HISTOGRAMS = { ttft = { "time_to_first_token_seconds" },
+  tpot = { "time_per_output_token_seconds", "inter_token_latency_seconds" },
+  e2e = { "e2e_request_latency_seconds" } }
+
+
+local function limit_of(word)
+  local what, percent, value, unit = word:match "^(%w+)_p(%d+)>([%d.]+)(m?s)$"
+  if not HISTOGRAMS[what] or not tonumber(value) or tonumber(percent) >= 100 then
+    errors.raise("usage", ("--when: '%s' is no limit"):format(word),
+      { hint = "such as 'ttft_p99>500ms', of ttft, tpot and e2e" })
+  end
+  return { names = HISTOGRAMS[what], share = tonumber(percent) / 100, text = word,
+    seconds = tonumber(value) / (unit == "ms" and 1000 or 1) }
+end
+
+
+-- Observations up to each bound of one of these histograms, all its series together.
+local function buckets_of(url, names)
+  local page, result = tools.capture { "curl", "-fsS", "--max-time", "5", url }
+  if not page then errors.raise("failed", result) end
+  if result.code ~= 0 then
+    errors.raise("failed", ("no metrics at %s: %s"):format(url, text.clean(page)),
+      { hint = "--url names the engine's /metrics" })
+  end
+  for _, name in ipairs(names) do
+    local found, any = {}, false
+    for labels, value in page:gmatch("%f[^\n\0][%w_:]*" .. name .. "_bucket{([^}]*)} ([%d.e+]+)") do
+      local bound = tonumber((labels:match 'le="([^"]+)"' or ""):gsub("%+Inf", "1e999") .. "")
+      if bound then
+        found[bound], any = (found[bound] or 0) + tonumber(value), true
+      end
+    end
+    if any then return found end
+  end
+  return errors.raise("failed", ("%s has no histogram %s"):format(url, names[1]))
+end
+
+
+-- The quantile of what was observed between two looks, in seconds, between the bounds of its
+-- bucket; nil without an observation.
+local function quantile(before, after, share)
+  local bounds = {}
+  for bound in pairs(after) do bounds[#bounds + 1] = bound end
+  table.sort(bounds)
+  local function count(bound) return after[bound] - (before[bound] or 0) end
+  local total = count(bounds[#bounds])
+  if total <= 0 then return nil end
+  local low, below = 0, 0
+  for _, bound in ipairs(bounds) do
+    local up_to = count(bound)
+    if up_to >= share * total then
+      if bound == math.huge then return low end
+      return low + (bound - low) * (share * total - below) / math.max(up_to - below, 1e-9)
+    end
+    low, below = bound, up_to
+  end
+  return low
+end
+
+
+-- Windows until one breaks the limit; its folder, or nil. parent: where folders are made.
+local function watch(word, given, folder)
+  local limit = limit_of(given.when)
+  for number = 1, given.windows do
+    for _, name in ipairs(fs.list(folder) or {}) do fs.remove(folder .. "/" .. name) end
+    local before = buckets_of(given.url, limit.names)
+    local callers <close> = reach(word)
+    record(callers, given, folder)
+    local seen = quantile(before, buckets_of(given.url, limit.names), limit.share)
+    out.warn(("window %d: %s\n"):format(number, seen and ("%.1f ms"):format(1000 * seen)
+      or "no request"))
+    if seen and seen > limit.seconds then return true end
+  end
+  return errors.raise("nothing", ("%s in none of %d windows"):format(limit.text, given.windows))
+end
+
+
+-- ---- the command ----
+
+local function report(path)
+  local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
+    quiet = true }
+  local name = command_line.show { made.root and made.id or made.dir }
+  out.write((digest.render("text", results, { id = made.id, dir = made.dir, name = name },
+    1 << 20)))
+  out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")
+end
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })
+  end
+  if not given.output:find "%.spool$" then
+    errors.raise("usage", given.output .. ": not .spool")
+  end
+  local seconds = tonumber(given.seconds)
+  if not seconds or seconds <= 0 or seconds > 3600 then
+    errors.raise("usage", ("--seconds: '%s' is not a number up to 3600"):format(given.seconds))
+  end
+  library.ensure()
+  local parent = given.output:match "^(.*)/[^/]*$" or "."
+  local folder <close> = spools.scratch(errors.check_as("usage", fs.realpath(parent),
+    parent .. ": no such folder"))
+  if given.when then
+    watch(words[1], given, folder.path)
+  else
+    local callers <close> = reach(words[1])
+    out.warn(("%d process%s, %g s\n"):format(callers.count, callers.count == 1 and "" or "es",
+      seconds))
+    record(callers, given, folder.path)
+  end
+  local all = folder.path .. "/all"
+  if spools.gather(folder.path, all) == 0 then errors.raise("nothing", "nothing was recorded") end
+  errors.check(fs.rename(all, given.output))
+  if not given["no-report"] then report(given.output) end
+  return 0
+end
+
+
+return command
