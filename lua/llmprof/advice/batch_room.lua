@@ -4,7 +4,7 @@ local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "batch_room" }
 
--- From so many times the batch on it is worth saying.
+-- From this many times the batch on it is worth saying.
 local WORTH = 2
 
 -- No batch is looked at beyond this.

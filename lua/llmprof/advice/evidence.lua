@@ -51,7 +51,7 @@ function evidence.count(value)
 end
 
 
--- So many of something: "1 waiting call", "0.9 waiting calls".
+-- This many of something: "1 waiting call", "0.9 waiting calls".
 function evidence.things(value, noun)
   local count = evidence.count(value)
   if count == "1" then return count .. " " .. noun end

@@ -8,7 +8,7 @@ local rule = { name = "large_elementwise", own_code = true, children = true }
 -- From this share of the stage's GPU time on.
 local WORTH = 0.2
 
--- A launch that takes this share of the stage's GPU time, and at least so many ns,
+-- A launch that takes this share of the stage's GPU time, and at least this many ns,
 -- is a long one.
 local LONG, LONG_NS = 0.01, 20e3
 

@@ -6,7 +6,7 @@ local rule = { name = "small_all_reduces", of_ranks = true }
 -- A transfer this short is all latency: a few steps of a ring on NVLink.
 local SHORT_NS = 50000
 
--- So many of a rank in decode are worth a word.
+-- This many of a rank in decode are worth a word.
 local LEAST = 100
 
 

@@ -4,10 +4,10 @@ local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_elementwise", own_code = true }
 
--- From this share of the stage's kernels on, and so many, it is worth a finding.
+-- From this share of the stage's kernels on, and this many, it is worth a finding.
 local WORTH, FEWEST = 0.2, 50
 
--- A chain of so many becomes one: scale, add, normalise, activate.
+-- A chain of this many becomes one: scale, add, normalise, activate.
 local CHAIN = 3
 
 local fusible = { elementwise = true, norm = true, reduce = true }

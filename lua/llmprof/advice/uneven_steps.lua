@@ -1,4 +1,4 @@
--- Steps that are longer than the others again and again: every so many of them, or several in
+-- Steps that are longer than the others again and again: every n-th of them, or several in
 -- a row. Something runs beside the model.
 local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"

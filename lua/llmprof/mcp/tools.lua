@@ -106,7 +106,7 @@ local function asking(server, name, ...)
 end
 
 
--- A comparison with no more than so many kernels of each, those that took as long as
+-- A comparison with no more than this many kernels of each, those that took as long as
 -- before none of them; it says how many are left out.
 local function compared(said, most)
   local made = errors.check(json.decode(said))

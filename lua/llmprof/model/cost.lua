@@ -7,7 +7,7 @@
 --                      height * width * channels
 --   bias               whether it has one
 --   copies             layers that have one of these
---   experts            { total, active }: so many matrices, of which a token
+--   experts            { total, active }: this many matrices, of which a token
 --                      uses some
 --   vectors            weights beside products (norms): inputs * outputs
 --                      numbers, and no product
@@ -86,7 +86,7 @@ function Cost:add_activations(count)
 end
 
 
--- So many tokens go through a product, `times` times over (decode steps: the
+-- This many tokens go through a product, `times` times over (decode steps: the
 -- weights are read anew in each).
 function Cost:product(product, tokens, times)
   if product.unused then return end

@@ -11,7 +11,7 @@ local quantisation = {}
 
 -- ---- quantisation ----
 
--- Methods whose weights are integers of so many `bits`.
+-- Methods whose weights are integers of this many `bits`.
 local INTEGER_METHODS = { gptq = true, awq = true, auto_gptq = true, ["auto-round"] = true }
 
 -- Methods with one format.

@@ -282,8 +282,8 @@ nsys.complaints = {
 }
 
 
--- What the workload prints may look like a complaint, too, and without end: so many are
--- kept, each once, and so many names of reports.
+-- What the workload prints may look like a complaint, too, and without end: this many are
+-- kept, each once, and this many names of reports.
 local MOST_COMPLAINTS, MOST_REPORTS = 100, 10000
 
 

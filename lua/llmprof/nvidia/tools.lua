@@ -79,7 +79,7 @@ function tools.capture(argv, options, on_idle)
 end
 
 
--- Does nothing for so many seconds; it can be interrupted.
+-- Does nothing for this many seconds; it can be interrupted.
 function tools.pause(seconds, on_idle)
   local said, message = tools.capture({ "sleep", tostring(seconds) }, nil, on_idle)
   if not said then errors.raise("failed", message) end

@@ -19,7 +19,7 @@ errors.status = {
   not_executable = 126, -- that program is there but cannot be started
   no_program = 127, -- it is not there
   interrupted = 130,
-  closed = 141, -- whoever read the output went away: as after SIGPIPE
+  closed = 141, -- the reader of the output went away: as after SIGPIPE
 }
 
 -- Raise an error of a kind above. fields may hold hint (what to do next, one

@@ -1,6 +1,6 @@
 -- Several processes of this machine that share out work: each begins with all that this one has,
 -- and hands its values back as bytes. What fails there is for the caller to do, who then sees what
--- is wrong with it, so that the outcome is the same whoever does the work.
+-- is wrong with it, so that the outcome does not depend on who does the work.
 local bounds = require "llmprof.bounds"
 local errors = require "llmprof.process.errors"
 local fork = require "llmprof.fork"
@@ -112,7 +112,7 @@ function process_pool.threads()
 end
 
 
--- How many processes work on `count` things that take so many bytes of memory each, at the
+-- How many processes work on `count` things that take this many bytes of memory each, at the
 -- most: as many as threads may, and as memory holds; 1: this one alone.
 function process_pool.count(count, bytes)
   local most, memory = math.min(process_pool.threads(), count), bounds.get "limits.bytes"

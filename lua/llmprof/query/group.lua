@@ -75,7 +75,7 @@ function Group:__index(name)
 end
 
 
--- By group: { frame, keys, wrap }. Not fields, which whoever asks could reach.
+-- By group: { frame, keys, wrap }. Not fields, which a question could reach.
 local inner = setmetatable({}, { __mode = "k" })
 
 

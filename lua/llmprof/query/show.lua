@@ -110,7 +110,7 @@ local function note(total, shown)
 end
 
 
--- Tables as tostring() gives them: whoever prints them ends the line.
+-- Tables as tostring() gives them: the caller ends the line.
 function show.without_newline(text_of)
   return (text_of:gsub("\n$", ""))
 end

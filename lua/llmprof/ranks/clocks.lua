@@ -15,7 +15,7 @@ local NEAR = 10000
 -- A fit whose pairs lie further from it than this says nothing. ns.
 clocks.TRUSTED = 20000
 
--- So many shifts of the order are tried where a rank has fewer collectives.
+-- This many shifts of the order are tried where a rank has fewer collectives.
 local MOST_LAGS = 64
 
 local at = { rank = "world", start = "start", ["end"] = "end", key = "key", ordinal = "ordinal" }

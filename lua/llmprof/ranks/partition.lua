@@ -258,7 +258,7 @@ local function add_keys(self, all, told)
 end
 
 
--- What of a row is read by whoever owns it.
+-- What its owner reads of a row.
 local SENT = { "world", "key", "ordinal", "lag", "short_name", "name", "phase", "turn", "place",
   "number", "message", "start", "end", "duration", "previous", "hidden", "work_before", "before" }
 

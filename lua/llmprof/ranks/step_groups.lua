@@ -60,7 +60,7 @@ local function record(group)
 end
 
 
--- Leave out percentiles that so many steps do not support: ranks make a step together, so
+-- Leave out percentiles that this many steps do not support: ranks make a step together, so
 -- their lengths of it are no more than one.
 local function keep_supported(made)
   if not statistics.supports(made.count, 50) then made.p50_ns = nil end

@@ -28,7 +28,7 @@ function verdict.is_waiting(waiting, collective, gpu_time)
 end
 
 
--- Is it one rank of so many that the others wait for?
+-- Is it one rank of this many that the others wait for?
 function verdict.is_one(caused, waiting, ranks)
   return caused >= math.max(ONE_RANK, STANDS_OUT / ranks) * waiting
 end

@@ -6,7 +6,7 @@ local text = require "llmprof.text"
 
 local words = {}
 
--- The CPU is ahead of the GPU when a token is there so many of its steps later.
+-- The CPU is ahead of the GPU when a token is there this many of its steps later.
 local AHEAD = 0.5
 
 

@@ -19,7 +19,7 @@ local rank_files = {}
 -- Files that hold the same, found before they are read: by a link, or by size and a sample and
 -- then byte by byte.
 
--- Of a file so many pieces are its sample, of so many bytes.
+-- Of a file this many pieces are its sample, of this many bytes.
 local PIECES, PIECE = 16, 4096
 
 -- Files with one sample that a further one is held against.

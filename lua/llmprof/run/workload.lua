@@ -46,7 +46,7 @@ local function launched_argv(cfg, program, logs, argv)
 end
 
 
--- What a line of launch.py's output has for whoever reads the run, or nil.
+-- What a line of launch.py's output has for readers of the run, or nil.
 local function launch_note(line) return line:match "^launch%.py: note: (.+)" end
 
 
@@ -289,7 +289,7 @@ function workload.complaint(result)
 end
 
 
--- The last lines of an output, for an error; all that were kept, or so many.
+-- The last lines of an output, for an error; all that were kept, or this many.
 function workload.tail(lines, count)
   local from = math.max(1, #lines - (count or LAST_LINES) + 1)
   return table.concat(table.move(lines, from, #lines, 1, {}), "\n")

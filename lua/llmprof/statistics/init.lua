@@ -60,7 +60,7 @@ end
 local LEAST = { [50] = 2, [90] = 10, [99] = 100 }
 
 
--- Are so many values enough for a percentile: 50, 90 or 99?
+-- Are this many values enough for a percentile: 50, 90 or 99?
 function statistics.supports(count, wanted)
   return count >= LEAST[wanted]
 end
@@ -77,7 +77,7 @@ function statistics.add_percentiles(record, values)
 end
 
 
--- More values than this of one sequence are taken together, so many at a time.
+-- More values than this of one sequence are taken together, this many at a time.
 local MOST_POINTS = 256
 
 -- A sequence as medians of neighbours: list of { x, y }, x from 1.
@@ -92,7 +92,7 @@ local function points_of(values)
 end
 
 
--- So many percent of values are off by a standard deviation or less.
+-- This many percent of values are off by a standard deviation or less.
 local WITHIN = 68
 
 -- Points of one sequence that are enough to tell its warm-up and its outliers from the others;

@@ -26,7 +26,7 @@ local limits = { where = { "trace" },
 -- of the pass and every number in it. A product that issues PADDED times as many
 -- FLOP per byte fills the rest of its tiles with nothing. Parts of a stage have the tokens
 -- of their own description, experts those that are routed to each. Bytes are read more than
--- once, so that tiles are filled at least so many times over.
+-- once, so that tiles are filled at least this many times over.
 
 -- Several tokens of a prefill, and numbers of fewer bits than are multiplied, are not
 -- known kernel by kernel: less than this says nothing.

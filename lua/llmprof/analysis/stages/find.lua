@@ -201,7 +201,7 @@ end
 
 
 -- A function from a process, or nil for all, to when the GPU did something for it; and one
--- that forgets and closes it, for whoever was the last to ask for a while: of large traces it
+-- that forgets and closes it, for the last one that asked, for a while: of large traces it
 -- is large.
 local function busy_of(ops)
   local sets = {}

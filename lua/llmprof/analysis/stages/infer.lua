@@ -18,7 +18,7 @@ local infer = {}
 -- Steps of the shortest generation.
 local LEAST_STEPS = 4
 
--- Without a kernel that picks tokens: so many in the longest one, and regular
+-- Without a kernel that picks tokens: this many in the longest one, and regular
 -- for this share of the time of what is regular for longest.
 local UNNAMED_STEPS, UNNAMED_SPAN = 8, 0.5
 
@@ -32,7 +32,7 @@ local LEAST_KERNELS, LEAST_NS = 5, 100e3
 local ALIKE = 0.6
 
 -- Idle time of the GPU that separates a prefill from what came before: at least
--- so many periods, and so many ns.
+-- this many periods, and this many ns.
 local PAUSE_PERIODS, PAUSE_NS = 2, 20e6
 
 -- Less confidence than this is none.

@@ -27,7 +27,7 @@ local OUTLIER = 1.5
 local LEAST_STEPS = 4
 
 -- The most steps that an engine's stage begins cold with; where one single step is behind,
--- it has to be so many times as long.
+-- it has to be this many times as long.
 local MOST_FIRST, ALONE = 3, 4
 
 
@@ -337,7 +337,7 @@ local function all_count(list)
 end
 
 
--- Did the first so many each take far longer than all behind them?
+-- Did the first this many each take far longer than all behind them?
 local function begins_cold(list, count, value_of)
   local least = extremes(list, 1, count, value_of)
   local _, most = extremes(list, count + 1, #list, value_of)

@@ -19,7 +19,7 @@ local trace_file = require "llmprof.trace.file"
 
 local invariants = {}
 
--- An operation under which so many others of its stream begin is too long: those
+-- An operation under which this many others of its stream begin is too long: those
 -- that launch their successors early overlap with one or two.
 local OVERTAKEN = 8
 
@@ -154,7 +154,7 @@ local function begun_under(ops, long, row)
 end
 
 
--- So many times as long as the longest other launch of the same kernel and shape
+-- This many times as long as the longest other launch of the same kernel and shape
 -- nothing takes, from this time on (ns).
 local FAR_LONGER, LONG = 10, 1000000
 

@@ -1,4 +1,4 @@
--- Counters of launches, whoever took them: a row for each launch, with its figures by path
+-- Counters of launches, of any tool: a row for each launch, with its figures by path
 -- ("flop.fp32", see llmprof.nvidia.ncu) as numbers. Which launch it is differs little: rows
 -- that are alike in it are a class, which is looked at once.
 --

@@ -51,7 +51,7 @@ local function find(list, name)
 end
 
 
--- What is said of a column of a global, or of any frame.
+-- Help on a column of a global, or of any frame.
 local function field(name, global)
   return global and find(fields, global .. "." .. name) or find(fields, name)
 end

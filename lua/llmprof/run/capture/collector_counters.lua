@@ -16,7 +16,7 @@ local trace_file = require "llmprof.trace.file"
 local collector_counters = {}
 
 -- Of a kernel that is launched in many shapes the most frequent ones, until they are this
--- part of its launches, and no more than so many: each costs as much as a kernel.
+-- part of its launches, and no more than this many: each costs as much as a kernel.
 local SHAPES_COVER, MOST_SHAPES = 0.95, 8
 
 -- The range around a repeat of the workload without its CUDA graphs.

@@ -29,7 +29,7 @@ local files = { name = "files" }
 local TOOLS = { spool = collector.product, torch = "torch.profiler", xplane = "jax.profiler" }
 
 
--- Ranks of a run were recorded with less than so many ns between them.
+-- Ranks of a run were recorded with less than this many ns between them.
 local SAME_RUN = 60 * 1000000000
 
 

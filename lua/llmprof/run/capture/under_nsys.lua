@@ -18,7 +18,7 @@ local under_nsys = { vendor = nsys }
 
 -- ---- reports ----
 
--- What nsys leaves, whoever began its session: reports settled in the run, exported,
+-- What nsys leaves, of any session: reports settled in the run, exported,
 -- scrubbed and made one timeline.
 
 -- Permission bits of what only its owner may read.

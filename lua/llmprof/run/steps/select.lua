@@ -22,7 +22,7 @@ local step = { name = "select", summary = "choose the kernels to measure",
 -- Which kernels of a timeline are to be measured, by the recipe or by the policy of the
 -- configuration.
 
--- So many times as many kernels of each stage where they cost little.
+-- This many times as many kernels of each stage where they cost little.
 local CHEAP = 2
 
 

@@ -2,7 +2,7 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice cat_cache", function()
-  -- 12 layers in 10 steps, with so many joins in all
+  -- 12 layers in 10 steps, with this many joins in all
   local function results_of(joins)
     local stage = support.decode { cost = { kv_read_bytes = 20e6 } }
     return support.results { stages = { stage }, kernels = {

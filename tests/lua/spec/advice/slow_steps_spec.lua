@@ -2,7 +2,7 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice slow_steps", function()
-  -- What is said of an engine's stage whose steps take so many ms, the GPU idle in half of each.
+  -- What is said of an engine's stage whose steps take this many ms, the GPU idle in half of each.
   local function said(list, changes, idle_unknown)
     local stage, instances = support.decode(), {}
     for i, ms in ipairs(list) do

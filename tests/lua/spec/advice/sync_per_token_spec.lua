@@ -2,7 +2,7 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice sync_per_token", function()
-  -- results with a decode in which so many calls wait
+  -- results with a decode in which this many calls wait
   local function results_of(make, calls, waits)
     local stage = make()
     stage.api.sync = { calls = calls, ns = 6e6 }

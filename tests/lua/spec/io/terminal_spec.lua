@@ -15,7 +15,7 @@ local function stream()
 end
 
 
--- Call f as if standard output were a terminal of so many columns (nil: none)
+-- Call f as if standard output were a terminal of this many columns (nil: none)
 -- and the environment held these variables only.
 local function with_terminal(columns, variables, f)
   local isatty, real_columns, getenv = sys.isatty, sys.columns, os.getenv
@@ -68,7 +68,7 @@ end)
 
 
 describe("llmprof.run.progress", function()
-  -- What use(ui) prints, on a terminal of so many columns or elsewhere. given: of
+  -- What use(ui) prints, on a terminal of this many columns or elsewhere. given: of
   -- progress.new.
   local function printed(use, given, columns)
     local out, text = stream()

@@ -1,5 +1,5 @@
 -- Every report in every format, and what commands say, of results in which any of the
--- fields that may be absent is. LLMPROF_MADE=N: so many documents.
+-- fields that may be absent is. LLMPROF_MADE=N: this many documents.
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"

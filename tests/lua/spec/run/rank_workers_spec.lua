@@ -85,7 +85,7 @@ local function line_of(rank, boxes)
   }
 end
 
--- What rank_workers.run returns in each of so many processes.
+-- What rank_workers.run returns in each of this many processes.
 local function run(size, list_files, use)
   local boxes, routines, results, open = {}, {}, {}, size
   for rank = 0, size - 1 do

@@ -238,7 +238,7 @@ end)
 
 
 describe("llmprof.analysis.kernels.limits", function()
-  -- A product of 4 MB from L2 in bf16 that issues so many FLOP, of a stage.
+  -- A product of 4 MB from L2 in bf16 that issues this many FLOP, of a stage.
   local function padding_of(flop, stage, run, more)
     local kernel = { category = "gemm", stage = stage, counters = { l2_bytes_per_launch = 4e6,
       tensor_flop_per_launch = flop, tensor_format = "bf16" } }

@@ -1,6 +1,6 @@
 local limits = require "llmprof.analysis.kernels.limits"
 
--- A kernel that issues so many FLOP per byte of L2.
+-- A kernel that issues this many FLOP per byte of L2.
 local function kernel(stage, category, intensity, part)
   return { stage = stage, part = part, category = category, counters = { tensor_format = "bf16",
     tensor_flop_per_launch = 1000 * intensity, l2_bytes_per_launch = 1000 } }

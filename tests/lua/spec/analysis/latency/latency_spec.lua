@@ -358,7 +358,7 @@ end)
 
 
 describe("the first steps of an engine", function()
-  -- Steps of one stage that took so many ms, on so many tokens each.
+  -- Steps of one stage that took this many ms, on this many tokens each.
   local function steps_of(stage, lengths, tokens, rank)
     local list = {}
     for i, length in ipairs(lengths) do

@@ -16,7 +16,7 @@ local function gpu(more)
 end
 
 
--- A stage that took so many seconds, with a cost.
+-- A stage that took this many seconds, with a cost.
 local function stage(name, seconds, cost, more)
   local made = { name = name, cost = cost, gpu_time_ns = seconds * 1e9,
     wall = { count = 1, mean_ns = seconds * 1e9 } }
