@@ -159,44 +159,45 @@ static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
 
 /* ---- pairs of a kernel and a range around its launch ---- */
 
-static size_t count_pairs(const llmprof_trace *trace) {
-  const llmprof_attribution *a = &trace->attribution;
+/* Ranges around operations, and the way from each outwards, by link. */
+typedef struct chains {
+  const llmprof_values *links; /* by operation */
+  int64_t *range, *outer;
+  size_t kernels;
+} chains;
+
+static size_t count_pairs(const chains *c) {
   llmprof_cursor links;
   size_t count = 0;
-  llmprof_cursor_open(&links, a->link);
-  for (size_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
+  llmprof_cursor_open(&links, c->links);
+  for (size_t op = 0; op < c->kernels; op++) {
     int64_t link = llmprof_cursor_at(&links, op);
     do {
       count++;
-      if (link != LLMPROF_ABSENT)
-        link = llmprof_values_get(a->outer, (size_t)link);
+      if (link != LLMPROF_ABSENT) link = c->outer[link];
     } while (link != LLMPROF_ABSENT);
   }
   return count;
 }
 
 /* A kernel in no range makes one pair, with none. */
-static void fill_pairs(const llmprof_trace *trace, uint32_t *ops,
-                       uint32_t *ranges) {
-  const llmprof_attribution *a = &trace->attribution;
+static void fill_pairs(const chains *c, uint32_t *ops, uint32_t *ranges) {
   llmprof_cursor links;
   size_t at = 0;
-  llmprof_cursor_open(&links, a->link);
-  for (uint32_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
+  llmprof_cursor_open(&links, c->links);
+  for (size_t op = 0; op < c->kernels; op++) {
     int64_t link = llmprof_cursor_at(&links, op);
     do {
-      ops[at] = op;
-      ranges[at++] = link == LLMPROF_ABSENT
-                         ? LLMPROF_NONE
-                         : llmprof_id_at(a->range, (size_t)link);
-      if (link != LLMPROF_ABSENT)
-        link = llmprof_values_get(a->outer, (size_t)link);
+      ops[at] = (uint32_t)op;
+      ranges[at++] =
+          link == LLMPROF_ABSENT ? LLMPROF_NONE : (uint32_t)c->range[link];
+      if (link != LLMPROF_ABSENT) link = c->outer[link];
     } while (link != LLMPROF_ABSENT);
   }
 }
 
-static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
-                                llmprof_error *err) {
+static llmprof_frame *all_pairs(llmprof_trace *trace, const chains *c,
+                                size_t count, llmprof_error *err) {
   llmprof_frame *frame = llmprof_frame_new(count, trace->strings);
   uint32_t *ops = llmprof_alloc(count, sizeof *ops);
   uint32_t *ranges = llmprof_alloc(count, sizeof *ranges);
@@ -206,7 +207,7 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
     llmprof_frame_free(frame);
     return llmprof_fail_nomem(err), NULL;
   }
-  fill_pairs(trace, ops, ranges);
+  fill_pairs(c, ops, ranges);
   bool owns_ops = llmprof_frame_own(frame, ops);
   bool owns_ranges = llmprof_frame_own(frame, ranges);
   llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], ops,
@@ -220,12 +221,26 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
   return llmprof_fail_nomem(err), NULL;
 }
 
-static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
-  if (!llmprof_trace_attribution(trace, err)) return NULL;
-  size_t count = count_pairs(trace), kernels = trace->ops.first[LLMPROF_COPY];
-  if (count > kernels) return all_pairs(trace, count, err);
+static llmprof_frame *pairs_of(llmprof_trace *trace, const chains *c,
+                               llmprof_error *err) {
+  if (!c->range || !c->outer) return llmprof_fail_nomem(err), NULL;
+  size_t count = count_pairs(c);
+  if (count > c->kernels) return all_pairs(trace, c, count, err);
   return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY,
                    llmprof_single_pair_columns, err);
+}
+
+static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
+  const llmprof_attribution *a = llmprof_trace_attribution(trace, err);
+  if (!a) return NULL;
+  const chains c = {.links = a->link,
+                    .range = llmprof_values_all(a->range),
+                    .outer = llmprof_values_all(a->outer),
+                    .kernels = trace->ops.first[LLMPROF_COPY]};
+  llmprof_frame *frame = pairs_of(trace, &c, err);
+  llmprof_free(c.range);
+  llmprof_free(c.outer);
+  return frame;
 }
 
 /* ---- by name ---- */
