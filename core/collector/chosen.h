@@ -32,10 +32,10 @@ bool chosen_is(const launch *l, uint32_t *ordinal);
 /* The same of a launch of a graph. */
 bool chosen_graph_is(const launch *l, uint32_t *ordinal);
 
-/* In the child of a fork: its plan is another. */
-/* The plan begins anew; nothing is measured meanwhile. */
+/* Start the plan over. Nothing may be measured meanwhile. */
 void chosen_anew(void);
 
+/* After fork(), in the child, which has a plan of its own. */
 void chosen_forget(void);
 
 #endif

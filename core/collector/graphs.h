@@ -10,8 +10,8 @@
  * same; graph 0: it was launched alone. */
 void graphs_saw(uint32_t graph, const char *kernel);
 
-/* May it wait for others? One that was never seen may, where any kernel does.
- */
+/* May this graph hold a kernel that waits for another GPU, process or the host?
+ * One whose kernels were not seen may, once any kernel of the program did. */
 bool graphs_may_wait(uint32_t graph);
 
 void graphs_forget(void);

@@ -110,9 +110,9 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 /* Do units begin and end while nothing happens in the program? */
 bool plan_ticks(void);
 
-/* Must CUPTI be there before the first context? For the profiler's calls, which
- * it tells of; and for whole graphs: recording them ends a program that has
- * graphs of before. */
+/* Must CUPTI be there before the first context? Yes if units follow
+ * cudaProfilerStart and Stop, since CUPTI reports those calls; and for whole
+ * graphs: recording them kills a program that created graphs before. */
 bool plan_early(void);
 
 /* Is this a range of that name, in which '*' stands for any text? domain "":

@@ -64,9 +64,9 @@ void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 /* How many, once it is loaded; 0 where that is not known. */
 size_t llmprof_frame_items(const llmprof_frame *frame, size_t column);
 
-/* What a column's loader is going to be given, where that is `load` and has not
- * run yet; else NULL. A stretch of another frame's rows has its loader, which
- * is for rows of which these begin at *first. */
+/* The user pointer that the column's loader will get, if that loader is `load`
+ * and has not run yet; else NULL. A contiguous slice of another frame has that
+ * frame's loader, and begins at its row *first. */
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first);
 

@@ -134,8 +134,8 @@ end
 
 
 -- Rows with a phase and `uncounted`, which is absent in those that count. time: their column of
--- it; windows: of uncounted.windows, or nil; names: the columns that are kept, nil for all. The
--- frame is another one.
+-- it; windows: of uncounted.windows, or nil; names: the columns that are kept, nil for all.
+-- Returns a new frame.
 function uncounted.mark(of, time, windows, names)
   names = names or {}
   if #names == 0 then

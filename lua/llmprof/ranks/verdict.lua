@@ -5,20 +5,20 @@ local text = require "llmprof.text"
 
 local verdict = {}
 
--- Of the time in collectives: from this share on it is mostly waiting.
+-- Collectives are mostly waiting from this share of their time on.
 local WAITING = 0.5
 
--- Of the waiting: from this share on it is one rank's, and of all from it on it is one group's.
--- One of two has half of it anyway: there it is STANDS_OUT times that.
+-- One rank is blamed if it causes this share of its group's waiting, and its group has this share
+-- of all waiting. Of two ranks one causes half anyway: there it must be STANDS_OUT times half.
 local ONE_RANK = 0.5
 
--- Of what the next place has: with less a place is one among many.
+-- A place stands out if it has this many times what the next one has.
 local STANDS_OUT = 1.5
 
--- Of the GPU time: below this share collectives matter little.
+-- Collectives below this share of the GPU time matter little.
 local LITTLE = 0.1
 
--- Of the collectives: with fewer matched nothing is said.
+-- Nothing is said where fewer of the collectives than this were matched.
 local MATCHED = 0.9
 
 
@@ -73,8 +73,8 @@ function verdict.worst(ranks)
 end
 
 
--- What the ranks wait that meet a rank in its collectives, itself among them; and how many they
--- are. Ranks of other groups cannot wait for it.
+-- The total waiting of the ranks that share this rank's collectives, itself included, and how many
+-- they are. Ranks of other groups cannot wait for it.
 local function group_of(ranks, of)
   local made = { waiting_ns = 0, ranks = 0 }
   for _, rank in ipairs(ranks) do

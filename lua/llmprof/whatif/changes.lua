@@ -3,8 +3,8 @@
 --   graphs("decode")   scale(kernels:where { category = "norm" }, 0.5)   remove(syncs "decode")
 --
 -- A change is { words, apply }: apply(model, part, change, most) overrides what it changes in
--- one part of a llmprof.whatif.model and returns how much that was. Of what goes away with an
--- operation nobody knows how much; most: all that may, else as little as can be.
+-- one part of a llmprof.whatif.model and returns how much that was. Removing an operation also
+-- removes some CPU time, but how much is not known: `most` takes the upper bound, else the lower.
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local query = require "llmprof.query"
