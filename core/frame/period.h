@@ -46,8 +46,8 @@ typedef struct llmprof_cycle {
   double likeness;    /* 0..1, to the neighbour that is more alike; the last
                          cycle ends with the frame, not with a row of the group,
                          and is nobody's neighbour */
-  double head;        /* 0..1: of the first rows, as many as the cycle before
-                         has, to that cycle; 0 when there are not as many */
+  double head;        /* 0..1: likeness to the cycle before of as many rows as
+                         that one has; 0 when this one is shorter */
   uint32_t head_last; /* row of the frame: the last of those, or UINT32_MAX */
 } llmprof_cycle;
 

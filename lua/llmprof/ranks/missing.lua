@@ -90,9 +90,9 @@ local function quickest(transfers, first)
 end
 
 
--- How long transfers of one kind take beyond what they can: they are far longer than those about
--- them, of the same step, and than those at the same place of other steps, as of different sizes
--- one of these is as long; or longer than `most`, which may be nil. own: their rows.
+-- The excess of transfers of one kind, in ns. A transfer is held against the quickest of those
+-- around it and against the fastest at its place in other steps, whichever is longer, since sizes
+-- differ; what is far above counts. Else what exceeds `most` counts, which may be nil. own: rows.
 local function beyond_of(own, most)
   local sorted = own:sort { { "start" } }
   local transfers, places = sorted:values "transfer", sorted:values "place"

@@ -1,9 +1,9 @@
 -- The step table: one row for each pass of the model on each rank.
 --
--- Steps are what an engine's labels, the recipe's ranges or inference say. An
--- operation is of the step that launched it: of an engine's, which mark only part of
--- what a pass launches, the last one to begin on its rank; of others the one whose
--- range encloses the launch. docs/ranks.md has the definitions.
+-- Steps are what an engine's labels, the recipe's ranges or inference say. An operation belongs
+-- to the step whose range encloses its launch. An engine's label covers only part of what a pass
+-- launches: there it is the last step that began on that rank before the launch. docs/ranks.md
+-- has the definitions.
 local classes = require "llmprof.classes"
 local errors = require "llmprof.process.errors"
 local pack = require "llmprof.pack"

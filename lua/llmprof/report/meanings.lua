@@ -270,7 +270,8 @@ return {
     { "second", "", "the unit that is busiest after that one, and its percent",
       "`counters.second`" },
     { "warps wait for", "", "the two largest reasons, of the cycles of all warps, by NVIDIA's "
-      .. "names and in words; with `counters.set=full`, or ncu's WarpStateStats", "`counters.stalls`" },
+      .. "names and in words; with `counters.set=full`, or ncu's WarpStateStats",
+      "`counters.stalls`" },
     { "occupancy %", "%", "warps that an SM held, of those it could", "ncu, Occupancy" },
     { "theoretical %", "%", "warps that the blocks of the shape with the most time fill at most: "
       .. "from its registers, shared memory and threads, and the chip's limits; no counter",
