@@ -95,7 +95,8 @@ describe("llmprof.run.operators", function()
       return event("cpu_op", "aten::embedding", ts, "1", '"Input Dims":' .. dims)
     end
     local function inputs(...)
-      return assert(operators.load(write("t.json", "[" .. table.concat({ ... }, ",") .. "]"))).inputs
+      local path = write("t.json", "[" .. table.concat({ ... }, ",") .. "]")
+      return assert(operators.load(path)).inputs
     end
     local long, short = "[[32000,64],[4,512],[],[],[]]", "[[32000,64],[4,1],[],[],[]]"
     assert.same({ { sequences = 4, tokens = 512, calls = 1 },
