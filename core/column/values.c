@@ -411,8 +411,16 @@ static bool make_room(stored *s, size_t number, size_t size) {
   return true;
 }
 
+/* The block for the first value: columns that get none cost nothing. */
+static bool begin(llmprof_values *values) {
+  values->open = llmprof_alloc(LLMPROF_BLOCK, sizeof *values->open);
+  if (values->open) values->opened = 0;
+  return values->open != NULL;
+}
+
 bool llmprof_values_seal(llmprof_values *values) {
   stored *s = as_stored(values);
+  if (!values->open) return begin(values);
   words w;
   size_t number = s->count / LLMPROF_BLOCK, count = values->opened;
   block b = choose(values->open, count, &w);
@@ -433,10 +441,8 @@ llmprof_values *llmprof_values_new(void) {
   stored *s = llmprof_zalloc(1, sizeof *s);
   if (!s) return NULL;
   s->values.way = &by_block;
-  s->values.open = llmprof_alloc(LLMPROF_BLOCK, sizeof(int64_t));
-  if (s->values.open) return &s->values;
-  llmprof_free(s);
-  return NULL;
+  s->values.opened = LLMPROF_BLOCK;
+  return &s->values;
 }
 
 void llmprof_values_free(llmprof_values *values) {

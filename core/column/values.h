@@ -24,7 +24,8 @@ enum {
 struct llmprof_values {
   const struct llmprof_values_way *way; /* how they are read */
   int64_t *open; /* while values are added: room for those of the last block, */
-  size_t opened; /* and how many of them there are */
+  size_t opened; /* and how many of them there are; before the first one there
+                    is no room, and this is LLMPROF_BLOCK */
 };
 
 /* Of the block that begins at `row` of `rows`: how many. */
@@ -91,7 +92,8 @@ static inline void llmprof_cursor_open(llmprof_cursor *cursor,
 llmprof_values *llmprof_values_new(void);
 void llmprof_values_free(llmprof_values *values); /* NULL is fine */
 
-/* The open block is encoded. False when out of memory: it is as it was. */
+/* The open block is encoded, or the first one opened. False when out of memory:
+ * it is as it was. */
 bool llmprof_values_seal(llmprof_values *values);
 
 /* A value more; false when out of memory. Nothing is read before the end. */
