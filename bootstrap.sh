@@ -9,9 +9,9 @@ usage() {
   cat <<'TXT'
 usage: ./bootstrap.sh [build]     install missing packages, build llmprof and its collector
        ./bootstrap.sh run ARG...  the same, then `llmprof ARG...`
-       ./bootstrap.sh test        run every test, also under sanitizers; with clang,
-                             those of core and bindings under valgrind; those of
-                             threads under ThreadSanitizer
+       ./bootstrap.sh test        run every test: what C may not bear under sanitizers,
+                             core and bindings under valgrind as well, threads
+                             under ThreadSanitizer
        ./bootstrap.sh help        this text
 
 Packages (third_party/packages.txt) are installed with apt, as root or through
@@ -220,7 +220,7 @@ run_tests() {
   local preset failed='' jobs=$(($(nproc) * 3 / 2))
   need build test
   need_python_tools
-  for preset in ci asan clang tsan; do
+  for preset in ci asan tsan; do
     if [[ $preset == tsan ]]; then build tsan threaded_tests; else build "$preset" all; fi
     (cd -- "$root" && ctest --preset "$preset" -j "$jobs") ||
       failed+=" $preset"

@@ -13,12 +13,16 @@ if ! python3 -m venv "$venv" >/dev/null 2>&1; then
 fi
 
 for component in runtime data; do
-  cmake --install "$build" --prefix "$stage" --component "$component" >/dev/null
+  cmake --install "$build" --prefix "$stage" --component "$component" --strip >/dev/null
 done
 python3 packaging/notices.py "$build" "$stage/share/doc/llmprof"
 wheel=$(python3 packaging/wheel.py "$stage" "$scratch" "$arch" "${floor#glibc }")
 same 'name of the wheel' "llmprof_gpu-$version-py3-none-manylinux_2_${floor#glibc 2.}_$arch.whl" \
   "${wheel##*/}"
+
+# The one to hand on has the libraries as well: a million bytes at most.
+largest=$(sed -nE 's/^LARGEST=([0-9]+).*/\1/p' packaging/wheel.sh)
+(($(stat -c %s -- "$wheel") + 1000000 <= largest)) || fail "the wheel has $(stat -c %s -- "$wheel") bytes"
 
 pip() { "$venv/bin/pip" -q --disable-pip-version-check "$@"; }
 pip install --no-index "$wheel"

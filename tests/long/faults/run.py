@@ -397,10 +397,10 @@ class Campaign:
 # Kinds, commands and the step between two N of the sample.
 SAMPLE = [
     ("write_enospc,write_short,rename,sync", "export,scrub", 1),
-    ("write_eio,open,kill", "export,scrub", 5),
+    ("write_eio,open,kill", "export,scrub", 9),
     ("open", "clean", 41),
-    ("kill", "run,record,baseline,clean", 29),
-    ("kill", "ranks_out,collect,mcp", 13),
+    ("kill", "run,record,baseline,clean", 61),
+    ("kill", "ranks_out,collect,mcp", 29),
     ("full", "export,scrub,run", 60000),
     ("alloc,alloc_on", "version,export", 401),
 ]
