@@ -154,7 +154,7 @@ static void connect_control(void) {
 static void *tick(void *unused) {
   (void)unused;
   while (!atomic_load(&ended) && !wake_is_over()) {
-    bool asleep = the_plan.by == UNIT_BY_SOCKET && !control_connected();
+    bool asleep = plan_by() == UNIT_BY_SOCKET && !control_connected();
     nanosleep(&(struct timespec){.tv_nsec = asleep ? 10 * TICK_NS : TICK_NS},
               NULL);
     units_tick();

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define MOST 4294967295.0
 
 plan the_plan;
+static atomic_int by_now;
 
 static void forget_names(char **names, size_t count) {
   for (size_t i = 0; i < count; i++) free(names[i]);
@@ -28,7 +30,12 @@ static void forget(void) {
   free(the_plan.cupti);
 }
 
+unit_by plan_by(void) {
+  return (unit_by)atomic_load(&by_now);
+}
+
 bool plan_init(void) {
+  atomic_store(&by_now, UNIT_BY_PROCESS);
   forget();
   the_plan = (plan){
       .memory = (size_t)256 << 20,
@@ -50,6 +57,7 @@ bool plan_on_demand(void) {
   if (!plan_init()) return false;
   the_plan.begun = true;
   the_plan.by = UNIT_BY_SOCKET;
+  atomic_store(&by_now, UNIT_BY_SOCKET);
   return true;
 }
 
@@ -171,6 +179,7 @@ static const char *set_by(const char *value) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(value, words[i]) == 0) {
       the_plan.by = (unit_by)i;
+      atomic_store(&by_now, (int)i);
       return NULL;
     }
   return "process, range, profiler, time or socket";

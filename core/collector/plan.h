@@ -110,6 +110,9 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 /* Do units begin and end while nothing happens in the program? */
 bool plan_ticks(void);
 
+/* What a unit is, for the thread that ticks: the plan may begin anew. */
+unit_by plan_by(void);
+
 /* Must CUPTI be there before the first context? Yes if units follow
  * cudaProfilerStart and Stop, since CUPTI reports those calls; and for whole
  * graphs: recording them kills a program that created graphs before. */

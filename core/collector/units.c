@@ -290,8 +290,8 @@ static void as_wished(void) {
 }
 
 void units_tick(void) {
-  if (the_plan.by == UNIT_BY_SOCKET) as_wished();
-  if (the_plan.by != UNIT_BY_TIME || !atomic_load(&open)) return;
+  if (plan_by() == UNIT_BY_SOCKET) as_wished();
+  if (plan_by() != UNIT_BY_TIME || !atomic_load(&open)) return;
   if ((double)(clock_now() - opened_at) / 1e9 >= the_plan.unit_seconds)
     next_unit();
 }
