@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 enum {
-  ACCOUNTS = 64, /* the first is that of whoever forked the others */
+  ACCOUNTS = 64, /* the first is that of the process that forked the others */
   CACHE_LINE = 64,
 };
 

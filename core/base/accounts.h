@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So many bytes more; what is freed is a negative number of them. */
+/* Bytes more than before; negative where they are freed. */
 void llmprof_account_count(size_t more);
 
 /* Of all processes. */

@@ -71,7 +71,7 @@ static void counted_free(void *ptr) {
     free(ptr);
 }
 
-/* ---- whoever allocates ---- */
+/* ---- the allocator ---- */
 
 static llmprof_allocator current = {counted_realloc, counted_free};
 

@@ -49,8 +49,8 @@ typedef struct llmprof_watch {
   size_t work;     /* units since the clock was last looked at */
 } llmprof_watch;
 
-/* So many units were done (a unit takes some ns to us). False when that is to
- * end: INTERRUPTED, or LIMIT for LLMPROF_BOUND_SECONDS. */
+/* Units of work that were done (a unit takes some ns to us). False when that is
+ * to end: INTERRUPTED, or LIMIT for LLMPROF_BOUND_SECONDS. */
 bool llmprof_watch_go_on(llmprof_watch *watch, size_t units, const char *name,
                          llmprof_error *err);
 

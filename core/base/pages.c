@@ -8,7 +8,7 @@
 
 enum {
   LEAST = 4096,      /* bytes of a page, on any machine, */
-  PAGES = 64 * 1024, /* and so many are whole ones */
+  PAGES = 64 * 1024, /* of them whole ones */
   MOST = 1024        /* runs; more blocks there cannot be */
 };
 

@@ -1,6 +1,6 @@
 /* Large blocks in pages of their own. What is freed is kept for the next, and
- * given back to the system as soon as that takes new pages: so many are in use
- * at most as blocks were at once, wherever these lay. Private to the core. */
+ * given back to the system as soon as that takes new pages. No more are in use
+ * than blocks were at once, wherever these lay. Private to the core. */
 #ifndef LLMPROF_PAGES_H
 #define LLMPROF_PAGES_H
 

@@ -113,8 +113,8 @@ static void open_file(cache *c) {
   llmprof_free(path);
 }
 
-/* NULL: the file is no regular one, too small, or memory is out; whoever opens
- * the trace will say. */
+/* NULL: the file is no regular one, too small, or memory is out: opening the
+ * trace will say. */
 static cache *cache_new(const char *path,
                         const llmprof_cache_options *options) {
   llmprof_fs_info info;
@@ -153,9 +153,8 @@ static const llmprof_reader *reader_before(const cache *c, const char *path) {
                                                                  : NULL;
 }
 
-/* anew: without columns. NULL: there are none, or it cannot be, as whoever
- * opens the trace without a cache will say. What reads all at once is not worth
- * one.
+/* anew: without columns. NULL: there are none, or it cannot be: opening the
+ * trace without a cache will say why. What reads all at once is not worth one.
  */
 static llmprof_trace *
 open_cached(const char *path, const llmprof_cache_options *options, bool anew) {

@@ -35,8 +35,9 @@ static void put_status(llmprof_cache_key *key, const struct stat *info) {
   };
 }
 
-/* Whoever writes within one tick of the clock that files get their times from
- * leaves the times as they were. File systems that count seconds tick by two.
+/* A program that writes within one tick of the clock that files get their times
+ * from leaves the times as they were. File systems that count seconds tick by
+ * two.
  */
 static bool has_settled(const struct stat *info) {
   struct timespec now;
@@ -122,8 +123,8 @@ static bool sum_schema(llmprof_sqlite *db, uint64_t *sum) {
   return got == 0;
 }
 
-/* Whoever has the file mapped can change it without a trace of that in its
- * times: of a database, what everything is called by is read as a whole. */
+/* A program that has the file mapped can change it without a trace of that in
+ * its times: of a database, what everything is called by is read as a whole. */
 static bool sum_names(const char *path, llmprof_cache_key *key) {
   llmprof_sqlite *db = llmprof_sqlite_open(path, NULL);
   bool ok = db && sum_schema(db, &key->names) && sum_strings(db, &key->names);

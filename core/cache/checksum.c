@@ -6,7 +6,7 @@
 #define PRIME_2 0xc2b2ae3d27d4eb4fu
 
 enum {
-  LANES = 4 /* so many multiplications are under way at once */
+  LANES = 4 /* multiplications under way at once */
 };
 
 static inline uint64_t turn(uint64_t value, int bits) {

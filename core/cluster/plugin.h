@@ -25,7 +25,7 @@ typedef struct llmprof_mpi_plugin {
   const char *library; /* which MPI it was compiled for */
   /* Begin, once in a process. */
   bool (*start)(int *rank, int *size);
-  /* Exactly so many bytes, to or from another process. */
+  /* Exactly `size` bytes, to or from another process. */
   llmprof_mpi_result (*send)(int to, const void *bytes, size_t size,
                              llmprof_mpi_go_on go_on, void *user);
   llmprof_mpi_result (*receive)(int from, void *bytes, size_t size,

@@ -137,7 +137,7 @@ static void in_child(void) {
 
 /* ---- the socket ---- */
 
-/* Whoever opens windows may come, and come back, later. */
+/* A program that opens windows may come, and come back, later. */
 static void connect_control(void) {
   const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
   char hello[PATH_MAX + 64];
@@ -192,7 +192,7 @@ static void register_once(void) {
   (void)pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Without a folder: whoever attaches names one. */
+/* Without a folder: the program that attaches names one. */
 static bool begin_on_demand(void) {
   char own[64], hello[64];
   const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");

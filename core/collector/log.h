@@ -40,7 +40,7 @@ typedef struct log_entry {
   uint32_t value; /* as the type has it */
 } log_entry;
 
-/* Space for an entry of so many bytes, its log_entry filled in but for
+/* Space for an entry of this size in bytes, its log_entry filled in but for
  * `value`; NULL when there is none, which is counted. Visible to the writer
  * after log_commit; nothing else may be reserved before that. */
 void *log_reserve(log_type type, size_t size);

@@ -20,7 +20,7 @@ typedef enum unit_by {
   UNIT_BY_RANGE,
   UNIT_BY_PROFILER,
   UNIT_BY_TIME,
-  UNIT_BY_SOCKET, /* `begin` and `end` of whoever listens */
+  UNIT_BY_SOCKET, /* `begin` and `end` of the program that listens */
 } unit_by;
 
 typedef enum plan_step {

@@ -96,7 +96,7 @@ static void turn_to(plan_step step) {
 
 static bool untold; /* that the last unit has ended */
 
-/* Whoever hears of an end may take it that CUPTI is free. */
+/* Who hears of an end may take CUPTI for free. */
 static void switch_to(plan_step step) {
   turn_to(step);
   if (untold) control_say("unit %u %s end", (unsigned)number, word_of(current));

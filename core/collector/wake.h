@@ -17,8 +17,8 @@ void wake_init(void);
 /* From any thread, and from a signal's handler. */
 void wake_writer(void);
 
-/* Ask the writer, and wait for so many seconds until it has done it. The
- * reason stands at the file's end. From a signal's handler, too. */
+/* Ask the writer, and wait up to this number of seconds until it has done it.
+ * The reason stands at the file's end. From a signal's handler, too. */
 bool wake_ask(wake_task task, const char *reason, double seconds);
 
 /* Wait without asking: false once the time is over or `stop` is true. */

@@ -32,7 +32,7 @@
 #include "collector/units.h"
 #include "collector/wake.h"
 
-#define PERIOD_S    0.1 /* how often it looks, unasked */
+#define PERIOD_S    0.1 /* how often it looks by itself */
 #define RANK_DIGITS 9   /* of a rank's number at most */
 
 static char path[PATH_MAX];

@@ -400,7 +400,8 @@ static block choose(const int64_t *values, size_t count, words *w) {
   return b;
 }
 
-/* So many bytes of codes; what lies between them and the next is zero. */
+/* Room for this number of bytes of codes; what lies between them and the next
+ * is zero. */
 static bool make_room(stored *s, size_t number, size_t size) {
   if (!llmprof_grow(&s->blocks, &s->block_cap, number + 1, sizeof *s->blocks) ||
       !llmprof_grow(&s->codes, &s->code_cap, s->code_count + size, 1))

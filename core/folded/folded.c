@@ -69,7 +69,7 @@ static bool add_name(reader *r, const folded_name *name,
   return ok;
 }
 
-/* Where the innermost frames begin, of which so many are kept. */
+/* Where the innermost frames begin, of which this number is kept. */
 static const char *kept_frames(const char *stack, const char *end) {
   size_t frames = 1;
   for (const char *at = end; at > stack; at--) {

@@ -40,7 +40,7 @@ llmprof_value *llmprof_yaml_made(const llmprof_yaml_reader *r,
 /* The next event, which the caller deletes. */
 bool llmprof_yaml_next(llmprof_yaml_reader *r, yaml_event_t *event);
 
-/* One more node, with so many bytes of text. */
+/* One more node, with room for its bytes of text. */
 bool llmprof_yaml_count(llmprof_yaml_reader *r, const yaml_event_t *event,
                         size_t text);
 bool llmprof_yaml_check_depth(const llmprof_yaml_reader *r,

@@ -58,7 +58,7 @@ typedef struct llmprof_cell_facts {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts);
 
-/* Say that the data of a column with an index has so many items. */
+/* Say how many items the data of a column with an index has. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
 /* How many, once it is loaded; 0 where that is not known. */

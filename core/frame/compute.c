@@ -237,7 +237,7 @@ static double value_of(const total *t) {
  * and nothing was added, where it is none. */
 static bool add_block(total *t, const llmprof_column *column, size_t first,
                       size_t count) {
-  const int64_t most = INT64_C(1) << 52; /* so many of a block fit */
+  const int64_t most = INT64_C(1) << 52; /* the most of a block that fit */
   int64_t cells[LLMPROF_BLOCK], sum;
   uint64_t all = 0;
   bool fits = !t->is_real && column->type != LLMPROF_F64;

@@ -312,7 +312,7 @@ static bool bound_values(const llmprof_values *values, size_t rows,
 bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
                           llmprof_cell_span *bounds, llmprof_error *err) {
   enum {
-    FEW = 4 /* items in so many rows */
+    FEW = 4 /* rows to an item */
   };
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   llmprof_slot *s = &frame->slots[number];

@@ -58,7 +58,7 @@ static void keep_digit(left *l, uint32_t digit) {
   if (l->high - l->low > width) l->high = l->low + width;
 }
 
-/* As few digits as pay for so many values. */
+/* As few digits as pay for this number of values. */
 static int shift_for(const left *l) {
   uint32_t digits = l->count < MANY ? FEW_DIGITS : DIGITS;
   int shift = 0;

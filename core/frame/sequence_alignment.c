@@ -34,7 +34,7 @@ static bool agree(const pairing *p, size_t left, size_t right) {
   return p->left[left] == p->right[right] && p->left[left] != LLMPROF_ABSENT;
 }
 
-/* How many cells agree from here, at most so many. */
+/* How many cells agree from here, at most `most`. */
 static size_t agreeing(const pairing *p, size_t left, size_t right,
                        size_t most) {
   size_t count = 0;
@@ -180,7 +180,8 @@ static void pair_between(pairing *p, size_t left, size_t left_end, size_t right,
   }
 }
 
-/* Do so many cells suffice to go on there: enough, or all that are left? */
+/* Does this number of cells suffice to go on there: enough, or all that are
+ * left? */
 static bool is_enough(const pairing *p, size_t left, size_t right,
                       size_t count) {
   return count && (count >= ENOUGH || left + count == p->stop ||

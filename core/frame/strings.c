@@ -44,10 +44,10 @@ struct llmprof_strings {
 };
 
 enum {
-  FEW_LAID = 1 << 16, /* so many are hashed at once */
+  FEW_LAID = 1 << 16, /* hashed at once */
   FEW_SEARCHES = 4,   /* so often what was laid is searched through */
   SLAB = 1 << 10,     /* bytes of the first slab; each is twice as large, */
-  GROWS = 5           /* so many times */
+  GROWS = 5           /* times as large */
 };
 
 llmprof_strings *llmprof_strings_new(void) {
@@ -147,7 +147,7 @@ static bool is_full(const llmprof_strings *pool, size_t slot_count) {
   return pool->count >= slot_count / 4 * 3;
 }
 
-/* So many slots have room for one string more. */
+/* This number of slots has room for one string more. */
 static size_t slots_wanted(const llmprof_strings *pool) {
   size_t wanted = pool->table->slots ? pool->table->count : 256;
   while (is_full(pool, wanted)) wanted *= 2;

@@ -32,7 +32,7 @@ bool llmprof_strings_keep_ranks(const llmprof_strings *pool,
  * Each that is appended gets the next id; until they are settled nothing else
  * is asked of the pool. False when out of memory. */
 
-/* Room for so many more, where they may be as many. */
+/* Room for this number more, where there may be as many. */
 bool llmprof_strings_expect(llmprof_strings *pool, size_t more);
 
 uint32_t llmprof_strings_hash(const char *bytes, size_t size);

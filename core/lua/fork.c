@@ -33,10 +33,10 @@ static void work(lua_State *L, llmprof_fork *own) {
 }
 
 /* fork.start(threads, f) -> process | nil, message, code. There f is called,
- * which has everything as it is here now, and so many threads of ours; what it
- * returns is handed over if it is a string, and before that whatever it calls
- * its argument with. What it raises is lost, and what it prints may be. It
- * hears of no signal. */
+ * which has everything as it is here now, and `threads` threads of ours; what
+ * it returns is handed over if it is a string, and before that whatever it
+ * calls its argument with. What it raises is lost, and what it prints may be.
+ * It hears of no signal. */
 static int fork_start(lua_State *L) {
   lua_Integer threads = luaL_checkinteger(L, 1);
   luaL_argcheck(L, threads > 0, 1, "a number of threads is expected");

@@ -225,8 +225,8 @@ static int f_union(lua_State *L) {
   return llmprof_lua_raise(L, &err);
 }
 
-/* frame:idle_intervals(shortest) -> frame of the times of so many ns and more
- * in which no row ran, between those that did: start, end, duration */
+/* frame:idle_intervals(shortest) -> frame of the times of this number of ns and
+ * more in which no row ran, between those that did: start, end, duration */
 static int f_idle_intervals(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   int64_t shortest = luaL_checkinteger(L, 2);

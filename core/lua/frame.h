@@ -11,8 +11,8 @@
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
-/* Free frames that nobody refers to, where so many bytes were asked for since
- * this was done last. */
+/* Free frames that nobody refers to, where this number of bytes was asked for
+ * since this was done last. */
 void llmprof_lua_collect_frames(lua_State *L, size_t asked);
 
 /* Push an empty pool of strings, to own a frame. */

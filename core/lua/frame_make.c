@@ -148,7 +148,7 @@ const luaL_Reg llmprof_lua_make_methods[] = {
 };
 
 /* frame.tidy(): frees the frames that nobody refers to, if they may be large.
- * For whoever is done with many of them before others ask for memory. */
+ * For callers that are done with many of them before others ask for memory. */
 static int frame_tidy(lua_State *L) {
   enum {
     SOME = 32 << 20

@@ -69,7 +69,7 @@ void llmprof_lua_clear_interrupt(lua_State *L) {
   llmprof_interrupt(false);
 }
 
-/* Runs at the next Lua instruction: unwinds to whoever handles it. Under
+/* Runs at the next Lua instruction: unwinds to the handler. Under
  * protect() it stays, so that a loop which catches errors ends, too. */
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;

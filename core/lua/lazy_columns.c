@@ -4,7 +4,7 @@
  *     return ... -- a frame of as many rows with a column "rep"
  *   end)
  *
- * The function runs on a thread of its own, since whoever looks is in C. */
+ * The function runs on a thread of its own, since the caller is in C. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -121,7 +121,7 @@ static int r_lag(lua_State *L) {
 }
 
 /* frame:rolling { column, size, statistic ("sum", "mean", "median", "min",
- * "max"), by, name } -> the frame, with that of so many rows up to each */
+ * "max"), by, name } -> the frame, with that of the last rows up to each */
 static int r_rolling(lua_State *L) {
   static const char *const names[] = {"sum", "mean", "median",
                                       "min", "max",  NULL};

@@ -305,8 +305,8 @@ static shape check_keys(lua_State *L, const llmprof_path *path) {
   return s;
 }
 
-/* Whether the table on top of the stack is a list of so many, or so many names;
- * raises on a mixture. */
+/* Whether the table on top of the stack is a list of this length, or this
+ * number of names; raises on a mixture. */
 static bool is_list(lua_State *L, const llmprof_path *path, size_t *count) {
   shape s = check_keys(L, path);
   *count = s.items ? (size_t)s.items : s.names;

@@ -18,7 +18,7 @@ enum {
 };
 
 /* nsys has a row for each value of a sample. Ours has one for all of them, in
- * so many parts of a percent; GPU_METRICS is a view of it, for others who read
+ * fractions of a percent; GPU_METRICS is a view of it, for others who read
  * the file. */
 #define NSYS_SAMPLES_TABLE "LLMPROF_GPU_SAMPLES"
 

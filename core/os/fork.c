@@ -156,7 +156,8 @@ static void reap(llmprof_fork *f) {
   do {
     got = waitpid(f->pid, &f->status, 0);
   } while (got < 0 && errno == EINTR);
-  if (got < 0) f->status = -1; /* whoever ignores SIGCHLD learns nothing */
+  if (got < 0)
+    f->status = -1; /* a program that ignores SIGCHLD learns nothing */
   f->is_gone = true;
   llmprof_account_close(f->account);
 }

@@ -31,12 +31,12 @@
 typedef struct llmprof_fork llmprof_fork;
 
 /* 1 in the first process, 0 in the second, which has to end by
- * llmprof_fork_end and may have so many threads; -1 where there is none:
+ * llmprof_fork_end and may have `threads` threads; -1 where there is none:
  * UNSUPPORTED in a second process, or where the system has no files in memory;
  * LIMIT, NOMEM. */
 int llmprof_fork_start(size_t threads, llmprof_fork **made, llmprof_error *err);
 
-/* In the second process: hand over so many bytes, as often as wanted. */
+/* In the second process: hand over bytes, as often as wanted. */
 bool llmprof_fork_hand_over(llmprof_fork *own, const void *bytes, size_t size);
 
 /* In the second process: end it. */
@@ -48,7 +48,7 @@ _Noreturn
 void llmprof_fork_end(llmprof_fork *own);
 
 /* Wait for the next that is handed over, which replaces what `bytes` holds.
- * INTERRUPTED: none came yet. IO: it has ended, whoever ended it, and there is
+ * INTERRUPTED: none came yet. IO: it has ended, by itself or not, and there is
  * no more. */
 bool llmprof_fork_take(llmprof_fork *other, llmprof_buffer *bytes,
                        llmprof_error *err);

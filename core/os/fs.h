@@ -128,7 +128,7 @@ bool llmprof_fs_sweep(const char *folder, size_t *count, llmprof_error *err);
 bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
                      llmprof_error *err);
 
-/* Make or replace the file atomically: whoever opens path sees the old
+/* Make or replace the file atomically: who opens path sees the old
  * contents or all of the new ones, also after a crash. The bytes go to a
  * file of the same folder that has no name yet, or one that cannot be guessed,
  * are synced, and put in place; on failure nothing is left behind. A replaced

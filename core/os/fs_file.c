@@ -226,8 +226,8 @@ static bool settle(int fd, const char *path, llmprof_error *err) {
   return fsync(fd) == 0 || llmprof_fail_errno(err, errno, "%s", path);
 }
 
-/* The disk begins with what is long at once, so that whoever settles it does
- * not wait long; a file system that cannot do so is asked in vain. */
+/* The disk begins with what is long at once, so that the call that settles it
+ * does not wait long; a file system that cannot do so is asked in vain. */
 static void begin(const fs_temp_file *d) {
   struct stat info;
   if (fstat(d->fd, &info) == 0 && info.st_size >= COPY_SIZE)
@@ -330,8 +330,8 @@ static size_t next_bytes(int from, const fs_temp_file *d, off64_t *at) {
 /* In the kernel as far as that goes, the rest by hand: between some file
  * systems it cannot, and some (/proc) claim to be at the end at once. Both
  * descriptors' offsets move along. A failure by hand names its side. The disk
- * begins with each piece at once, so that whoever waits for it does not wait
- * long; a file system that cannot do so is asked in vain. */
+ * begins with each piece at once, so that the call that waits for it does not
+ * wait long; a file system that cannot do so is asked in vain. */
 static bool copy_bytes(int from, const char *from_path, const fs_temp_file *d,
                        llmprof_error *err) {
   off64_t done = 0;

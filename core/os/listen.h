@@ -1,5 +1,5 @@
 /* A Unix stream socket that others connect to and send lines through. Nothing
- * waits: whoever listens asks now and then. */
+ * waits: the listener asks now and then. */
 #ifndef LLMPROF_LISTEN_H
 #define LLMPROF_LISTEN_H
 

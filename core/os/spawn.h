@@ -98,7 +98,7 @@ typedef struct llmprof_spawn_options {
   int64_t grace_ns;
   /* When the child has exited, end what is left of its group the same way, in
    * LLMPROF_GRACE_NS at most.
-   * Also done, unasked, after a time-out, a forwarded signal or a stop. */
+   * Also done by itself after a time-out, a forwarded signal or a stop. */
   bool kill_group;
   /* The same for what has left the group: processes of the child with a
    * session of their own, daemons. Until the child's end orphans below us

@@ -2,7 +2,7 @@
  * process, and so does this state: a table of the groups to forward to, and
  * per signal a count. The handler forwards at once and counts; each child
  * compares the counts with those it has seen, so that all learn of a signal
- * whoever is pumped first. */
+ * the one that is pumped first. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -79,7 +79,7 @@ static void take(shared_signal *sig) {
   if (sig->taken) sigaction(sig->number, &ours, NULL);
 }
 
-/* Whoever has replaced our handler meanwhile keeps theirs. */
+/* A handler that replaced ours meanwhile stays. */
 static void give_back(shared_signal *sig) {
   struct sigaction now;
   if (!sig->taken) return;

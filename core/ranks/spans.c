@@ -144,7 +144,7 @@ static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
 }
 
 enum {
-  EACH = 4 /* items are few if there are so many rows for each */
+  EACH = 4 /* items are few if there are this number of rows for each */
 };
 
 /* Item i of new data is a cell of a column; SIZE_MAX as a row: none. */

@@ -188,7 +188,7 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column) {
   return scan->has[column];
 }
 
-/* May there be so many more rows? */
+/* May there be this number of rows more? */
 static bool goes_on(llmprof_scan *scan, size_t rows, llmprof_error *err) {
   const char *path = llmprof_sqlite_path(scan->db);
   uint64_t most = llmprof_bound_get(LLMPROF_BOUND_ROWS);

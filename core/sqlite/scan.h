@@ -39,7 +39,7 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column);
  * -1. */
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);
 
-/* Gives all rows to `take`, in their order, so many at a time, the values of a
+/* Gives all rows to `take`, in their order, a batch at a time, the values of a
  * row behind those of the one before; instead of llmprof_scan_next, for a spec
  * without texts. They are decoded on several threads; take is called by one at
  * a time, and fills err when it fails. */
@@ -78,7 +78,7 @@ typedef struct llmprof_scan_texts_taker {
   bool (*expect)(void *user, size_t rows);
   /* On any thread, before they are taken; false: their rows come one by one. */
   bool (*look)(llmprof_scan_texts *texts);
-  /* Whoever sets bytes to NULL has these, to be freed. */
+  /* A caller that sets bytes to NULL owns these, and frees them. */
   bool (*take)(void *user, llmprof_scan_texts *texts);
   llmprof_scan_take take_row; /* of what does not lie in its leaf as it is */
   void *user;

@@ -63,7 +63,7 @@ struct llmprof_scan_pages {
   int lacking_count;
   int ints, texts;
   int rowid_slot;        /* -1: none */
-  uint8_t within[KINDS]; /* wanted columns that a record of so many has */
+  uint8_t within[KINDS]; /* wanted columns in a record of this number */
   int64_t beyond[LLMPROF_SCAN_INTS]; /* by slot: in a record that lacks it */
   int last_place;
   int type_words; /* that the types up to it are in; 0: no shapes */
@@ -197,7 +197,7 @@ static inline uint64_t types_at(const llmprof_scan_pages *scan,
   return llmprof_get8(record + 8 * i) & scan->masks[record[0] % KINDS][i];
 }
 
-/* Of so many words of types. */
+/* Of this number of words of types. */
 static inline size_t hash_types(const llmprof_scan_pages *scan, int words,
                                 const uint8_t *record) {
   uint64_t hash = 0;
@@ -603,7 +603,7 @@ static void plan_short_records(llmprof_scan_pages *scan) {
   }
 }
 
-/* The first so many bytes of a word; none or all of them, too. */
+/* The first bytes of a word, this number of them; none or all of them, too. */
 static uint64_t first_bytes(int count) {
   if (count <= 0) return 0;
   return count >= 8 ? UINT64_MAX : UINT64_MAX << (64 - 8 * count);

@@ -7,7 +7,7 @@
 
 #include "llmprof/error.h"
 
-/* Links live on the stack of whoever descends. */
+/* Links live on the stack of the function that descends. */
 typedef struct llmprof_path {
   const struct llmprof_path *up; /* NULL: directly below the root */
   const char *key;               /* NULL: an item of a list */

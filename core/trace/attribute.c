@@ -64,7 +64,7 @@ static bool buckets_fill(buckets *b, size_t count, const llmprof_sweep *s,
 /* ---- calls meet ranges ---- */
 
 /* Ranges that overlap without nesting make a chain of all of them around each
- * call: quadratic in the end. So many links are never too many. */
+ * call: quadratic in the end. This number of links is never too large. */
 enum {
   MANY_LINKS = 4 << 20
 };

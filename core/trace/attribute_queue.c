@@ -83,7 +83,7 @@ llmprof_queue llmprof_queue_cut(const llmprof_trace *trace, llmprof_queue *q,
   return before;
 }
 
-/* A start that so many of the longest stretch are before. */
+/* A start that this number of the longest stretch lies before. */
 int64_t llmprof_queue_cut_time(const llmprof_trace *trace,
                                const llmprof_queue *q, size_t k, size_t count) {
   size_t longest = 0;

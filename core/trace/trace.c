@@ -11,24 +11,6 @@ static void forget_facts(llmprof_trace *trace) {
     *trace->facts[i].facts = (llmprof_cell_facts){0};
 }
 
-void llmprof_builder_forget_shapes(llmprof_builder *b) {
-  llmprof_free(b->latest_shape);
-  b->latest_shape = NULL;
-  b->latest_count = 0;
-}
-
-void llmprof_builder_forget_ranges(llmprof_builder *b) {
-  llmprof_free(b->late);
-  b->late = NULL;
-  b->late_cap = 0;
-}
-
-void llmprof_builder_forget_cpu_samples(llmprof_builder *b) {
-  llmprof_free(b->cpu_samples);
-  b->cpu_samples = NULL;
-  b->cpu_sample_cap = 0;
-}
-
 /* Details come with operations, and so go. */
 void llmprof_trace_clear(llmprof_trace *trace, int piece) {
   llmprof_builder *b = trace->builder;

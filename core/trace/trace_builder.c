@@ -93,6 +93,24 @@ void llmprof_builder_forget_devices(llmprof_builder *builder) {
   builder->trace->device_count = 0;
 }
 
+void llmprof_builder_forget_shapes(llmprof_builder *b) {
+  llmprof_free(b->latest_shape);
+  b->latest_shape = NULL;
+  b->latest_count = 0;
+}
+
+void llmprof_builder_forget_ranges(llmprof_builder *b) {
+  llmprof_free(b->late);
+  b->late = NULL;
+  b->late_cap = 0;
+}
+
+void llmprof_builder_forget_cpu_samples(llmprof_builder *b) {
+  llmprof_free(b->cpu_samples);
+  b->cpu_samples = NULL;
+  b->cpu_sample_cap = 0;
+}
+
 bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row) {
   llmprof_trace *trace = builder->trace;

@@ -91,7 +91,7 @@ static bool count_samples(tree *t, llmprof_trace *trace, llmprof_frame *frame,
 
 /* ---- order ---- */
 
-/* So many samples that no more than `most` rows have as many. */
+/* The number of samples that at most `most` rows reach. */
 static bool raise_bar(const tree *t, size_t most, int64_t *least) {
   size_t count = 0;
   for (size_t i = 0; i < t->count; i++) count += t->total[i] >= *least;
@@ -111,7 +111,7 @@ static bool raise_bar(const tree *t, size_t most, int64_t *least) {
   return ok;
 }
 
-/* Rows that have so many, the smallest first. */
+/* Rows that reach it, the smallest first. */
 static bool list_by_size(tree *t, int64_t least) {
   size_t count = 0;
   for (uint32_t i = (uint32_t)t->count; i-- > 0;)

@@ -522,10 +522,10 @@ do
 ---@class llmprof.fork
 local fork = {}
 ---fork.start(threads, f) -> process | nil, message, code. There f is called,
----which has everything as it is here now, and so many threads of ours; what it
----returns is handed over if it is a string, and before that whatever it calls
----its argument with. What it raises is lost, and what it prints may be. It
----hears of no signal.
+---which has everything as it is here now, and `threads` threads of ours; what
+---it returns is handed over if it is a string, and before that whatever it
+---calls its argument with. What it raises is lost, and what it prints may be.
+---It hears of no signal.
 ---@return llmprof.fork.process?
 function fork.start(threads, f) end
 ---@class llmprof.fork.process
@@ -557,7 +557,7 @@ local frame = {}
 ---@return llmprof.frame.frame?
 function frame.new(rows, columns) end
 ---frame.tidy(): frees the frames that nobody refers to, if they may be large.
----For whoever is done with many of them before others ask for memory.
+---For callers that are done with many of them before others ask for memory.
 function frame.tidy() end
 ---@class llmprof.frame.frame
 local frame = {}
@@ -589,8 +589,8 @@ function frame:where(conditions) end
 ---by the two columns named
 ---@return llmprof.frame.intervals?
 function frame:union(start, to) end
----frame:idle_intervals(shortest) -> frame of the times of so many ns and more
----in which no row ran, between those that did: start, end, duration
+---frame:idle_intervals(shortest) -> frame of the times of this number of ns and
+---more in which no row ran, between those that did: start, end, duration
 ---@return llmprof.frame.frame?
 function frame:idle_intervals(shortest) end
 ---frame:extent() -> first start and last end of start..end of any row; nothing
@@ -667,7 +667,7 @@ function frame:overlap(options) end
 ---before (below 0: after)
 function frame:lag(options) end
 ---frame:rolling { column, size, statistic ("sum", "mean", "median", "min",
----"max"), by, name } -> the frame, with that of so many rows up to each
+---"max"), by, name } -> the frame, with that of the last rows up to each
 function frame:rolling(options) end
 ---frame:part { column, name } -> the frame, with each cell's part of the sum
 function frame:part(options) end
@@ -1685,8 +1685,8 @@ end
 ---@class llmprof.Config.launch
 ---@field args string[] More arguments for what starts them, word by word
 ---@field gpus "all"|"one" Each rank sees all GPUs and LOCAL_RANK says which is its own, or that one alone
----@field grace_s integer When a rank has failed the others have so many seconds
----@field ranks integer Start the workload as so many ranks, with a capture of each
+---@field grace_s integer Seconds that the others have when a rank has failed
+---@field ranks integer Ranks to start the workload as, with a capture of each
 ---@field with "local"|"torchrun"|"mpirun"|"srun" What starts them
 
 ---@class llmprof.Config.limits
@@ -1720,7 +1720,7 @@ end
 ---@field sections? string[] More sections, by identifier
 ---@field set? string Section set
 ---@field target_processes "all"|"application-only" Which processes
----@field timeout_s integer End a counter run after so many seconds
+---@field timeout_s integer Seconds after which a counter run is ended
 
 ---@class llmprof.Config.nsys
 ---@field capture_range "none"|"nvtx"|"cudaProfilerApi" What starts and ends the capture
@@ -1728,7 +1728,7 @@ end
 ---@field cpuctxsw "none"|"process-tree"|"system-wide" Context switch tracing
 ---@field cuda_graph_trace "node"|"graph" CUDA graphs as one row, or a row per node
 ---@field cuda_memory_usage? boolean Record memory allocation events
----@field export_timeout_s integer Give up exporting after so many seconds
+---@field export_timeout_s integer Seconds after which exporting is given up
 ---@field extra_args? string[] More options for nsys profile, word by word
 ---@field gpu_metrics "on"|"off" Sample hardware counters of all GPUs over time
 ---@field keep_report boolean Keep run.nsys-rep, which holds the environment of the workload
@@ -1769,8 +1769,8 @@ end
 
 ---@class llmprof.Config.workload
 ---@field operators_trace? string Chrome trace of torch.profiler to take the operators from, instead of a run under it
----@field stall_s integer End a program that has made no progress for so many seconds: no line printed, no file written where it may, and no processor time used but under ncu
----@field timeout_s? integer End the workload after so many seconds
+---@field stall_s integer Seconds without progress after which a program is ended: no line printed, no file written where it may, and no processor time used but under ncu
+---@field timeout_s? integer Seconds after which the workload is ended
 
 ---@class llmprof.Results
 ---@field advice llmprof.results.advice
@@ -2242,7 +2242,7 @@ end
 ---@field mio_percent? number 0 to 100, as ncu gives it
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
----@field padding? number FLOP and intensity are those of whole tiles: at least so many times what the tokens need
+---@field padding? number FLOP and intensity are those of whole tiles: at least this many times what the tokens need
 ---@field second? string Of the units that were measured the busiest after the one that decided
 ---@field second_percent? number 0 to 100, as ncu gives it
 ---@field shape_share? number 0 to 1
@@ -2341,9 +2341,9 @@ end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
----@field first? integer So many steps that an engine's stage begins with
+---@field first? integer How many steps at the beginning of an engine's stage
 ---@field ns number Nanoseconds
----@field openings? integer First steps of so many decodes, which count in the stage, not in TPOT
+---@field openings? integer How many decodes have a first step that counts in the stage, not in TPOT
 ---@field per_step? boolean The times are of one step, as repeats differ in how many they have
 ---@field rank? integer Whose, of steps of several ranks
 ---@field rep integer From 1
@@ -2813,7 +2813,7 @@ end
 
 ---@class llmprof.results.slow_steps
 ---@field count integer That are longer
----@field every? integer Of so many steps one is; absent where they lie in groups
+---@field every? integer One step of this many is; absent where they lie in groups
 ---@field excess_ns number How much longer than usual, by the median; ns
 ---@field first integer The first of them, from 1
 ---@field groups? integer Of steps that follow each other

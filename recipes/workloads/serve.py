@@ -191,7 +191,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 # ---- the window ----
 
 class Capture:
-    """Whoever captures a server that is not ours: the commands in the environment that open
+    """The one who captures a server that is not ours: the commands in the environment that open
     and close its window. Without them it does nothing."""
 
     def __init__(self, patience: float) -> None:

@@ -258,7 +258,7 @@ def on_cpu(row: Any) -> bool:
 
 
 def device_total(rows: Sequence[Any], ranges: Set[str]) -> int:
-    """Nanoseconds of all kernels and copies, whoever launched them."""
+    """Nanoseconds of all kernels and copies, by any process."""
     return sum(round(device_time(row, "self_") * 1000) for row in rows
                if not on_cpu(row) and row.key not in ranges)
 

@@ -203,7 +203,7 @@ class Attached:
             raise WorkloadError(how)
 
     def show_last_lines(self) -> None:
-        """Whoever started it has its output."""
+        """The process that started it has its output."""
 
     def end(self, patience: float) -> None:
         """It is not ours to end."""

@@ -385,7 +385,7 @@ function verdict.correct(rows)
     row.holm_p = least
     if least >= LEVEL and row.p < LEVEL then
       row.verdict = verdict.UNKNOWN
-      row.why = ("%d were tested, and one in so many looks like this by chance"):format(#tested)
+      row.why = ("%d were tested: with as many, one looks like this by chance"):format(#tested)
     end
   end
 end

@@ -65,7 +65,7 @@ function engines.named(name)
 end
 
 
--- "prefill", "decode", "mixed", "empty", or nil where a step does not say.
+-- "prefill", "decode", "mixed", "draft", "empty", or nil where a step does not say.
 function engines.phase_of(step)
   if step.phase then return step.phase end
   local context, generation = step.context, step.generation

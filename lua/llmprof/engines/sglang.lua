@@ -25,6 +25,13 @@ local kinds = {
 }
 kinds.TARGET_VERIFY = kinds.VERIFY
 
+-- Speculative decoding: the small model that proposes tokens, and its prefill.
+for _, name in ipairs { "DRAFT", "DRAFT_LOOP", "DRAFT_EXTEND" } do
+  kinds[name] = function(batch)
+    return { phase = "draft", context = 0, context_tokens = 0, generation = batch }
+  end
+end
+
 
 function sglang.step(tag)
   tag = bare(tag)

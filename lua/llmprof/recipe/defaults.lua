@@ -20,15 +20,16 @@ return {
   ["run.representative_max_new_tokens"] = { "Tokens generated in every capture of the run, in "
     .. "place of infer.max_new_tokens", type = "integer", min = 1,
     instead_of = "infer.max_new_tokens" },
-  ["launch.ranks"] = { "Start the workload as so many ranks, with a capture of each", 1, min = 1 },
+  ["launch.ranks"] = { "Ranks to start the workload as, with a capture of each", 1, min = 1 },
   ["launch.with"] = { "What starts them", "local",
     choices = { "local", "torchrun", "mpirun", "srun" } },
   ["launch.gpus"] = { "Each rank sees all GPUs and LOCAL_RANK says which is its own, or that one "
     .. "alone", "all", choices = { "all", "one" } },
-  ["launch.grace_s"] = { "When a rank has failed the others have so many seconds", 30, min = 0 },
+  ["launch.grace_s"] = { "Seconds that the others have when a rank has failed", 30, min = 0 },
   ["launch.args"] = { "More arguments for what starts them, word by word", {}, runs = true },
-  ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
-  ["workload.stall_s"] = { "End a program that has made no progress for so many seconds: no line "
+  ["workload.timeout_s"] = { "Seconds after which the workload is ended", type = "integer",
+    min = 1 },
+  ["workload.stall_s"] = { "Seconds without progress after which a program is ended: no line "
     .. "printed, no file written where it may, and no processor time used but under ncu", 300,
     min = 1 },
   ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
@@ -126,7 +127,7 @@ return {
   ["nsys.trace_fork_before_exec"] = { "Trace children before they exec", type = "boolean" },
   ["nsys.keep_report"] = { "Keep run.nsys-rep, which holds the environment of the workload", true },
   ["nsys.scrub"] = { "Keep the export without environment, command lines and paths", true },
-  ["nsys.export_timeout_s"] = { "Give up exporting after so many seconds", 1800, min = 1 },
+  ["nsys.export_timeout_s"] = { "Seconds after which exporting is given up", 1800, min = 1 },
   ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list",
     runs = true },
 
@@ -149,7 +150,7 @@ return {
   ["ncu.max_new_tokens"] = { "Tokens generated while counters are measured; as many as for the "
     .. "timeline unless set", type = "integer", min = 1, instead_of = "infer.max_new_tokens" },
   ["ncu.budget_s"] = { "Seconds that measuring counters may take, as predicted", 120, min = 1 },
-  ["ncu.timeout_s"] = { "End a counter run after so many seconds", 3600, min = 1 },
+  ["ncu.timeout_s"] = { "Seconds after which a counter run is ended", 3600, min = 1 },
   ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list", runs = true },
 
   ["top_n.kernels"] = { "Kernels to select, at most", 20, min = 1 },

@@ -29,7 +29,7 @@ local function server_options(engine)
       .. "it was started", "" },
     ["server.spools"] = { "Of that one, the folder of its collector, with capture=builtin", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
-    ["server.ready_timeout_s"] = { "Give up when it is not ready after so many seconds", 900,
+    ["server.ready_timeout_s"] = { "Seconds to wait until it is ready", 900,
       min = 1 },
     ["server.stop_timeout_s"] = { "From SIGTERM to SIGKILL, for its workers to end", 60, min = 0 },
     ["server.metrics"] = { "Look at its Prometheus page before, in and after the window", "on",
@@ -58,7 +58,7 @@ local function load_options()
     ["load.slo.tpot_ms"] = { "And each token after it; 0: any", 0.0, min = 0 },
     ["load.command"] = { "Another load generator instead, word by word, with {url}, {host}, "
       .. "{port}, {model} and {result}", {}, runs = true },
-    ["load.timeout_s"] = { "End that after so many seconds", 3600, min = 1 },
+    ["load.timeout_s"] = { "Seconds after which that is ended", 3600, min = 1 },
     ["load.vocabulary"] = { "Prompts are drawn from the token ids below it", 32000, min = 257 },
     ["infer.prompt_tokens"] = { "Tokens of each prompt", 512, min = 1 },
     ["infer.max_new_tokens"] = { "Tokens of each answer", 64, min = 1 },

@@ -30,7 +30,7 @@ local function lesser(column)
   return column
 end
 
--- What is said of some rows, which need not be there.
+-- Optional columns.
 local note = { key = "note", title = "", type = "text", optional = true }
 
 

@@ -265,7 +265,7 @@ return {
       "ncu, SpeedOfLight, or rates over the GPU's peaks" },
     { "at %", "%", "how busy that unit is; with `latency`, the busiest one; nothing with `unknown`",
       "`counters.bound_percent`" },
-    { "tiles x", "", "a product that fills its tiles: its FLOP and AI are at least so many "
+    { "tiles x", "", "a product that fills its tiles: its FLOP and AI are at least this many "
       .. "times what its tokens need", "`counters.padding`" },
     { "second", "", "the unit that is busiest after that one, and its percent",
       "`counters.second`" },

@@ -627,7 +627,7 @@ function words.padding(results)
   for _, kernel in ipairs(results.kernels) do
     if kernel.counters and kernel.counters.padding then
       return "\"tiles x\": FLOP and intensity of these products are those of whole tiles, at least "
-        .. "so many times what their tokens need."
+        .. "this many times what their tokens need."
     end
   end
   return nil

@@ -188,7 +188,7 @@ end
 local LOOKUP = "aten::embedding"
 
 -- What went into a lookup by its shapes, { sequences, tokens }: [4, 512] are 4 sequences of 512
--- tokens, [2048] so many tokens of sequences that nobody tells apart; and rows of the table.
+-- tokens, [2048] are 2,048 tokens of sequences that nobody tells apart; and rows of the table.
 local function lookup_of(shapes)
   local rows, ids = shapes and shapes[1], shapes and shapes[2]
   if type(rows) ~= "table" or #rows ~= 2 or type(ids) ~= "table" then return nil end

@@ -14,7 +14,7 @@ local text = require "llmprof.text"
 local progress = {}
 
 local INDENT = (" "):rep(13) -- below the names of steps
-local NOTES = 24 -- columns before what is said of a step
+local NOTES = 24 -- columns before the note of a step
 
 local silent = setmetatable({}, { __index = function() return function() end end })
 

@@ -45,7 +45,7 @@ local PARTS = { { key = "tools.nsys", program = "nsys" }, { key = "tools.ncu", p
 local SHIPPED = "tests/standin/"
 local CAPTURE = "recipes/recorded/alt_llm"
 
--- What is said of a run that they took part in.
+-- The record of a run that they took part in.
 local STANDINS = "stand-ins played nsys, ncu and Python: no figure is of this workload"
 
 

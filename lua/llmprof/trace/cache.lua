@@ -27,7 +27,7 @@ function cache.folder()
 end
 
 
--- From now on keep so many bytes at most, 0: nothing; nil leaves it as it is.
+-- From now on keep at most this many bytes, 0: nothing; nil leaves it as it is.
 function cache.keep(bytes) limit = bytes or limit end
 
 

@@ -10,7 +10,7 @@ local steps = require "llmprof.ranks.steps"
 
 local engine_stages = {}
 
-local PHASES = { "prefill", "mixed", "decode" }
+local PHASES = { "prefill", "mixed", "draft", "decode" }
 
 local COLUMNS = { "rank", "phase", "begin", "before", "last", "length", "context", "generation",
   "context_tokens", "generation_tokens" }

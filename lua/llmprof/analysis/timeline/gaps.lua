@@ -112,7 +112,7 @@ function gaps.frame(found, ops, least)
 end
 
 
--- ---- what is said of one ----
+-- ---- one interval ----
 
 -- The call in which the CPU was longest within a gap, and for how long.
 local function longest_call(api, gap)

@@ -157,7 +157,7 @@ function Callers:hear()
 end
 
 
--- Until done() or so many seconds are over; returns whether it was done.
+-- Until done(), or for this many seconds at most; returns whether it was done.
 function Callers:wait(seconds, done)
   local limit = sys.monotonic() + seconds * 1e9
   repeat

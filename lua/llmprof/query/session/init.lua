@@ -94,15 +94,15 @@ session.methods = {
       .. "differ; a column that is there already comes as other_NAME",
     'kernels:group("step"):sum("dur"):join(steps:select("step", "phase", "interval"), "step")' },
   { "lag", 'lag("start", 1, "stream")',
-    "one more column, lag_NAME: its value so many rows before, among rows with equal columns; "
+    "one more column, lag_NAME: its value N rows before, among rows with equal columns; "
       .. "lag(c, -1) is that after, lead_NAME",
     'kernels:sort("start"):lag("short", 1, "stream")'
       .. ':group("lag_short_name", "short"):count():top(3)' },
   { "rolling", 'rolling("dur", 10, "mean", "stream")',
-    "one more column, rolling_mean_NAME: mean, median, sum, min or max of so many rows up to each, "
+    "one more column, rolling_mean_NAME: mean, median, sum, min or max of the last N rows, "
       .. "among rows with equal columns",
     'steps:where { phase = "decode" }:rolling("interval", 4, "max"):head(5)' },
-  { "gaps", "gaps(1e4)", "times of so many ns at least in which none of the rows ran",
+  { "gaps", "gaps(1e4)", "times of at least this many ns in which none of the rows ran",
     'kernels:where { stage = "decode" }:gaps(1e5)' },
   { "sum", 'sum("dur")', "the sum of a column: a number", 'kernels:sum("dur")' },
   { "mean", 'mean("dur")', "the mean of a column", 'kernels:mean("dur")' },

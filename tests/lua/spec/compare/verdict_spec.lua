@@ -108,7 +108,7 @@ describe("llmprof.compare.verdict", function()
     for i, row in ipairs(rows) do found[i] = { row.verdict, row.holm_p } end
     assert.same({ { "can't tell", 0.08 }, { "slower", 0.004 }, { "can't tell", 0.06 },
       { "slower", 0.5 }, { "can't tell" } }, found)
-    assert.equal("4 were tested, and one in so many looks like this by chance", rows[1].why)
+    assert.equal("4 were tested: with as many, one looks like this by chance", rows[1].why)
   end)
 
   it("has no share of nothing", function()

@@ -28,6 +28,8 @@ describe("llmprof.engines", function()
     assert.same({ context = 2, context_tokens = 4096, generation = 0, generation_tokens = 0 },
       step("sglang", "step[EXTEND bs=2 toks=4096 c_sqsq=80]"))
     assert.same({ phase = "mixed" }, step("sglang", "step[MIXED bs=3]"))
+    assert.same({ phase = "draft", context = 0, context_tokens = 0, generation = 4 },
+      step("sglang", "step[DRAFT_LOOP bs=4]"))
     assert.same({}, step("sglang", "NVTX:scheduler.run_batch"))
     assert.is_nil(step("sglang", "NVTX:scheduler.recv_requests"))
     assert.is_nil(step("sglang", "step[UNHEARD bs=3]"))
