@@ -1,6 +1,6 @@
 /* A reader that wraps the one of a trace's file: parts come from a file of
  * columns where they are there and whole, else from the other reader. That file
- * is written anew when much was loaded that is not in it. Columns are a quarter
+ * is rewritten when much was loaded that is not in it. Columns are a quarter
  * of what they were read from: they are written from the second time on that a
  * trace is opened. */
 #include "cache/cache.h"
@@ -153,15 +153,15 @@ static const llmprof_reader *reader_before(const cache *c, const char *path) {
                                                                  : NULL;
 }
 
-/* anew: without columns. NULL: there are none, or it cannot be: opening the
- * trace without a cache will say why. What reads all at once is not worth one.
- */
+/* From the columns that were kept, or from the file alone. NULL: there are
+ * none, or it cannot be: opening the trace without a cache will say why. A
+ * reader that reads all at once is not worth a cache. */
 static llmprof_trace *
-open_cached(const char *path, const llmprof_cache_options *options, bool anew) {
+open_cached(const char *path, const llmprof_cache_options *options, bool kept) {
   cache *c = cache_new(path, options);
   if (!c) return NULL;
-  if (anew) llmprof_cache_file_close(&c->columns);
-  c->inner = anew ? llmprof_reader_of(path, NULL) : reader_before(c, path);
+  if (!kept) llmprof_cache_file_close(&c->columns);
+  c->inner = kept ? reader_before(c, path) : llmprof_reader_of(path, NULL);
   if (!c->inner || !c->inner->open || !c->inner->load) {
     cache_close(c);
     return NULL;
@@ -171,15 +171,14 @@ open_cached(const char *path, const llmprof_cache_options *options, bool anew) {
                                .open = cache_open,
                                .load = cache_load,
                                .close = cache_close};
-  return llmprof_reader_open_with(&c->reader, c, take, !anew, path, NULL);
+  return llmprof_reader_open_with(&c->reader, c, take, kept, path, NULL);
 }
 
 llmprof_trace *llmprof_cache_open(const char *path,
                                   const llmprof_cache_options *options,
                                   llmprof_error *err) {
-  llmprof_trace *trace = NULL;
-  for (int anew = 0; options && !trace && anew < 2; anew++)
-    trace = open_cached(path, options, anew);
+  llmprof_trace *trace = options ? open_cached(path, options, true) : NULL;
+  if (options && !trace) trace = open_cached(path, options, false);
   return trace ? trace : llmprof_trace_open(path, err);
 }
 
@@ -232,7 +231,7 @@ static bool save_columns(const cache *c, llmprof_trace *trace, const char *path,
   return false;
 }
 
-/* A little more is read again each time, rather than all written anew. */
+/* A little more is read again each time, rather than all rewritten. */
 static bool is_worth_it(const cache *c, size_t bytes) {
   return !c->opened_before || bytes > c->columns.size / SHARE;
 }

@@ -375,7 +375,7 @@ void activity_write(void) {
     diagnose_drops(SPOOL_LOST_ACTIVITY, dropped);
 }
 
-void activity_anew(void) {
+void activity_reset(void) {
   memset(call_names, 0, sizeof call_names);
 }
 
@@ -383,6 +383,6 @@ void activity_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&running, false);
   prepared = false;
-  activity_anew();
+  activity_reset();
   without_time = not_known = 0;
 }

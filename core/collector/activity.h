@@ -28,7 +28,7 @@ void activity_flush(bool all);
 void activity_write(void);
 
 /* Another file begins: names of calls have other numbers. */
-void activity_anew(void);
+void activity_reset(void);
 
 void activity_forget(void);
 

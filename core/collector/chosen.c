@@ -99,7 +99,7 @@ static bool is_read(void) {
   return groups && grouped == the_plan.launch_count;
 }
 
-static void count_anew(void) {
+static void count_again(void) {
   for (size_t i = 0; i < group_count; i++) atomic_store(&groups[i].seen, 0);
   pthread_mutex_lock(&graphs_lock);
   graphs_used = 0;
@@ -112,7 +112,7 @@ static bool wants_any(void) {
 
 bool chosen_begin(bool anew) {
   if (is_read()) {
-    if (anew) count_anew();
+    if (anew) count_again();
     return wants_any();
   }
   for (size_t i = 0; i < KERNEL_SLOTS; i++) atomic_store(&kernels[i], NULL);
@@ -127,7 +127,7 @@ bool chosen_begin(bool anew) {
     else
       want(group_for(l), l);
   }
-  count_anew();
+  count_again();
   return wants_any();
 }
 
@@ -227,11 +227,11 @@ bool chosen_graph_is(const launch *l, uint32_t *ordinal) {
   return found;
 }
 
-void chosen_anew(void) {
+void chosen_reset(void) {
   grouped = SIZE_MAX;
 }
 
 void chosen_forget(void) {
   pthread_mutex_init(&graphs_lock, NULL);
-  chosen_anew();
+  chosen_reset();
 }

@@ -33,7 +33,7 @@ bool chosen_is(const launch *l, uint32_t *ordinal);
 bool chosen_graph_is(const launch *l, uint32_t *ordinal);
 
 /* Start the plan over. Nothing may be measured meanwhile. */
-void chosen_anew(void);
+void chosen_reset(void);
 
 /* After fork(), in the child, which has a plan of its own. */
 void chosen_forget(void);

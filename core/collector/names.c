@@ -96,7 +96,7 @@ uint32_t names_id(const char *text) {
 }
 
 /* The last piece of text is used again; a piece is large. */
-void names_anew(void) {
+void names_reset(void) {
   if (slots) memset(slots, 0, slot_count * sizeof *slots);
   slots_used = 0;
   if (piece) piece_used = 0;

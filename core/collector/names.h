@@ -12,7 +12,7 @@ uint32_t names_id(const char *text);
 uint32_t names_id_of(const char *bytes, size_t size);
 
 /* Another file begins, which has none of them. */
-void names_anew(void);
+void names_reset(void);
 
 void names_forget(void);
 

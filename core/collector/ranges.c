@@ -19,7 +19,7 @@ static _Thread_local int depth;
 static _Thread_local unsigned mine;
 static atomic_uint generation;
 
-/* What is open of before the last ranges_anew is not. */
+/* What is open of before the last ranges_reset is not. */
 static void look(void) {
   unsigned now = atomic_load_explicit(&generation, memory_order_relaxed);
   if (mine == now) return;
@@ -27,7 +27,7 @@ static void look(void) {
   depth = 0;
 }
 
-void ranges_anew(void) {
+void ranges_reset(void) {
   atomic_fetch_add(&generation, 1);
 }
 

@@ -19,7 +19,7 @@ int ranges_push(uint32_t domain, const char *domain_name, const char *text,
 int ranges_pop(uint32_t domain, plan_range *what);
 
 /* On all threads none is open. */
-void ranges_anew(void);
+void ranges_reset(void);
 
 /* Is a range of that name open on this thread? */
 bool ranges_inside(const plan_range *range);

@@ -304,7 +304,7 @@ void units_end(void) {
   pthread_mutex_unlock(&lock);
 }
 
-bool units_anew(void) {
+bool units_reset(void) {
   if (pthread_mutex_trylock(&lock) != 0) return false;
   close_unit();
   switch_to(STEP_END);

@@ -35,7 +35,7 @@ void units_stop(void);
 
 /* End the unit that is open, and begin the plan's list anew at the next one.
  * False: a unit is just beginning or ending; try again. */
-bool units_anew(void);
+bool units_reset(void);
 
 /* Is the current unit one of counters? */
 bool units_counting(void);

@@ -184,9 +184,9 @@ static void begin_file(void) {
   if (recording) return;
   log_drain(ignore); /* of before */
   output_forget();
-  names_anew();
+  names_reset();
   places_forget();
-  activity_anew();
+  activity_reset();
   rest_told = 0;
   if (!open_in(control_folder())) {
     control_say("refused %s", strerror(errno));
@@ -205,14 +205,14 @@ static void begin_file(void) {
 
 /* False: not yet. */
 static bool end_file(void) {
-  if (!units_anew()) return false;
+  if (!units_reset()) return false;
   nvtx_tool_on(false);
   write_all();
   write_end("asked");
   output_close();
   recording = false;
-  chosen_anew();
-  ranges_anew();
+  chosen_reset();
+  ranges_reset();
   (void)plan_on_demand(); /* else the one of before */
   control_send("bye");
   control_close();

@@ -87,7 +87,7 @@ static void test_outside(void **state) {
   expect_broken("\2/a\0\2hi\0", 8);
 }
 
-static bool unpack_anew(void *arg, llmprof_error *err) {
+static bool unpack_again(void *arg, llmprof_error *err) {
   unpacked given = *(const unpacked *)arg;
   given.folder = fresh_folder();
   return unpack(&given, err);
@@ -96,7 +96,7 @@ static bool unpack_anew(void *arg, llmprof_error *err) {
 static void test_memory(void **state) {
   (void)state;
   unpacked given = {packed, NULL, PACKED};
-  test_every_allocation(unpack_anew, &given);
+  test_every_allocation(unpack_again, &given);
 }
 
 int main(void) {
