@@ -107,18 +107,15 @@ local function change_lines(made)
 end
 
 
--- By kind of change, what came of predictions that were made before: docs/ledger.md.
-local RECORD = {
-  graphs = "Of 5 predictions of graphs 5 came out inside their interval",
-  remove = "Of 3 predictions of waits that go none came out inside its interval: on a slower host",
-  grouped = "Of 3 predictions of grouped kernels none came out inside its interval",
-}
+-- Kinds of changes that docs/ledger.md holds against runs.
+local HELD = { graphs = true, remove = true, grouped = true }
 
 local function record_lines(made)
   local lines = { "Times are those under the profiler, if the host stays as fast." }
   for _, change in ipairs(made.changes) do
-    lines[#lines + 1] = (RECORD[change.kind] or "No prediction of this kind was held against a run")
-      .. " (docs/ledger.md)."
+    lines[#lines + 1] = HELD[change.kind]
+      and "What came of predictions of this kind: llmprof help ledger."
+      or "No prediction of this kind was held against a run yet."
   end
   return lines
 end
