@@ -26,8 +26,8 @@ local check = errors.check
 local function sync_rows(trace, name)
   local info = trace:info()
   if info.reader ~= "nsys" then return nil end
-  local database = sqlite.open(info.path)
-  if not database or not database:has(name) then return nil end
+  local database <close> = check(sqlite.open(info.path))
+  if not database:has(name) then return nil end
   local event = database:has(name, "eventId") and "eventId" or "NULL"
   local columns, count = database:columns("SELECT (globalPid >> 24) & 16777215 AS pid, "
     .. "correlationId AS correlation, streamId AS stream, " .. event .. " AS event FROM " .. name)
