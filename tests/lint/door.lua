@@ -4,7 +4,7 @@ local fs = require "llmprof.fs"
 
 local ROOT = "lua/llmprof"
 
--- The door itself. A terminal's writer (llmprof.io.terminal) is given the stream, and keeps
+-- The door itself. A terminal's writer (llmprof.io.output) is given the stream, and keeps
 -- its rules.
 local exempt = { [ROOT .. "/io/output.lua"] = true }
 

@@ -2,7 +2,6 @@
 -- "warning" | "problem", text, fix }, and how they are shown.
 local out = require "llmprof.io.output"
 local tables = require "llmprof.tables"
-local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local checks = {}
@@ -41,7 +40,7 @@ end
 
 
 local function print_lines(list)
-  local screen = term.new(io.stdout, 1)
+  local screen = out.terminal(io.stdout, 1)
   for _, check in ipairs(list) do
     screen.line(screen.style(colors[check.level], ("%-8s"):format(check.level))
       .. (" %-12s %s"):format(check.name, text.clean(check.text)))

@@ -2,7 +2,7 @@
 local files = require "llmprof.io.files"
 local options = require "llmprof.cli.options"
 local sys = require "llmprof.sys"
-local term = require "llmprof.io.terminal"
+local out = require "llmprof.io.output"
 
 local commands = {}
 
@@ -38,7 +38,7 @@ end
 
 -- Text for standard output, at the width of a terminal if that is one.
 function commands.fit(said)
-  return term.wrap(said, sys.isatty(1) and sys.columns() or nil)
+  return out.wrap(said, sys.isatty(1) and sys.columns() or nil)
 end
 
 

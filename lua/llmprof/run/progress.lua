@@ -8,7 +8,6 @@ local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
-local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local progress = {}
@@ -101,7 +100,7 @@ end
 -- terminal), name (of a file), verbose (show commands and what they print), watch_gpu (show how
 -- the GPUs are doing).
 local function writer(given)
-  local out = term.new(given.stream, given.fd, given.name)
+  local out = output.terminal(given.stream, given.fd, given.name)
   local ui, what = {}, nil
 
   local function detail(value)
@@ -114,7 +113,7 @@ local function writer(given)
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
-    local said = term.wrap((" "):rep(NOTES) .. (note or ""), out.columns):sub(NOTES + 1)
+    local said = output.wrap((" "):rep(NOTES) .. (note or ""), out.columns):sub(NOTES + 1)
     out.line("  " .. (color and out.style(color, label) or label)
       .. (" %s   %s"):format(took and seconds(took) or "        ", said))
     gpus.finish()
@@ -198,7 +197,7 @@ function warnings.flush() return true end
 
 -- Tells on a terminal which step is done, and leaves nothing.
 local function passing()
-  local out = term.new(warnings, 2, "standard error")
+  local out = output.terminal(warnings, 2, "standard error")
   local ui = {}
 
   function ui.begin(name) out.status(("  %s ..."):format(name)) end

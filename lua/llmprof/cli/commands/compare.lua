@@ -11,7 +11,6 @@ local report = lazy "llmprof.compare.report"
 local session = lazy "llmprof.query.session"
 local side = lazy "llmprof.compare.side"
 local table_options = lazy "llmprof.cli.table_options"
-local term = require "llmprof.io.terminal"
 local user = require "llmprof.recipe.user"
 
 local command = {
@@ -87,7 +86,7 @@ end
 
 local function print_text(list, given)
   local options = { format = given.format, rows = given.rows,
-    columns = term.new(io.stdout, 1).columns }
+    columns = out.terminal(io.stdout, 1).columns }
   for i, made in ipairs(list) do
     if i > 1 then out.write "\n" end
     out.write(report.text(made, options))

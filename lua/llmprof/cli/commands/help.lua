@@ -9,7 +9,6 @@ local plain = lazy "llmprof.report.plain"
 local reference = lazy "llmprof.query.reference"
 local sections = lazy "llmprof.report.sections"
 local sorted_keys = require("llmprof.tables.keys").sorted
-local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local GENERAL = [[
@@ -210,7 +209,7 @@ end
 
 
 local function print_page(page)
-  local screen = term.new(io.stdout, 1)
+  local screen = out.terminal(io.stdout, 1)
   local function bold(line) return out.bytes(screen.style("bold", line)) end
   out.write(out.trusted(plain.render(page, bold)))
 end

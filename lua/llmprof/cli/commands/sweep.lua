@@ -12,7 +12,6 @@ local recipe_argument = lazy "llmprof.cli.arguments"
 local recorded = lazy "llmprof.run.capture.recorded"
 local report = lazy "llmprof.compare.sweep.report"
 local start = lazy "llmprof.run.start"
-local term = require "llmprof.io.terminal"
 local text = require "llmprof.text"
 
 local command = {
@@ -112,7 +111,7 @@ end
 
 
 local function run_all(list, made, given, folder)
-  local screen, failed = term.new(io.stdout, 1), 0
+  local screen, failed = out.terminal(io.stdout, 1), 0
   for i, entry in ipairs(list) do
     local mark = ("%d/%d %s"):format(i, #list, text.clean(entry.label))
     screen.status(mark .. " ...")
@@ -135,7 +134,7 @@ end
 
 local function finish(list, made, folder, argv)
   local found = report.rows(list)
-  out.write("\n", report.text(found, term.new(io.stdout, 1).columns))
+  out.write("\n", report.text(found, out.terminal(io.stdout, 1).columns))
   write(folder, "sweep.md", report.markdown(found, made.name, command_line.show(argv)))
   write(folder, "sweep.json", report.json(found))
   out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")

@@ -2,7 +2,7 @@
 local blocks = require "llmprof.report.blocks"
 local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
-local term = require "llmprof.io.terminal"
+local output = require "llmprof.io.output"
 local text = require "llmprof.text"
 
 local kinds = {}
@@ -24,14 +24,14 @@ end
 
 
 function kinds.paragraph(block, document)
-  return term.wrap(inline(block.text), document.columns)
+  return output.wrap(inline(block.text), document.columns)
 end
 
 
 function kinds.verdict(block, document)
   local lines = {}
   for i, line in ipairs(block.lines) do lines[i] = line.head .. " " .. line.text end
-  return term.wrap(table.concat(lines, "\n"), document.columns)
+  return output.wrap(table.concat(lines, "\n"), document.columns)
 end
 
 
@@ -53,7 +53,7 @@ end
 function kinds.moves(block, document)
   local lines = {}
   for i, move in ipairs(block.list) do lines[i] = move_lines(i, move) end
-  return term.wrap(table.concat(lines, "\n"), document.columns)
+  return output.wrap(table.concat(lines, "\n"), document.columns)
 end
 
 

@@ -1,7 +1,7 @@
 -- What a run prints, on a terminal and elsewhere.
 local progress = require "llmprof.run.progress"
 local sys = require "llmprof.sys"
-local term = require "llmprof.io.terminal"
+local output = require "llmprof.io.output"
 
 -- A stream that remembers, and a function that gives what was written to it.
 local function stream()
@@ -29,12 +29,12 @@ local function with_terminal(columns, variables, f)
 end
 
 
-describe("llmprof.io.terminal", function()
+describe("llmprof.io.output", function()
   -- What is written for a styled line between two statuses.
   local function written(columns, variables)
     local out, text = stream()
     with_terminal(columns, variables, function()
-      local writer = term.new(out, 1)
+      local writer = output.terminal(out, 1)
       writer.status "a status that is long"
       writer.clear()
       writer.line(writer.style("red", "x") .. writer.style("bold", "y"))
@@ -50,7 +50,7 @@ describe("llmprof.io.terminal", function()
   it("shows what a text would do to the terminal", function()
     local out, text = stream()
     with_terminal(80, {}, function()
-      local writer = term.new(out, 1)
+      local writer = output.terminal(out, 1)
       writer.status "a\27[2Jb"
       writer.line("\27]0;x\7" .. writer.style("red", "a\27[mb") .. "\n\u{202e}c")
     end)
@@ -154,7 +154,7 @@ bundle: tmp/x
 end)
 
 
-describe("term.wrap", function()
+describe("output.wrap", function()
   it("wraps lines at words, behind their indentation and number", function()
     local said = "1. a line that is wider than forty columns of a terminal\n"
       .. "   try: another line that is wider than forty columns\nshort"
@@ -163,7 +163,7 @@ describe("term.wrap", function()
    columns of a terminal
    try: another line that is wider than
    forty columns
-short]], term.wrap(said, 40))
-    assert.equal(said, term.wrap(said, nil))
+short]], output.wrap(said, 40))
+    assert.equal(said, output.wrap(said, nil))
   end)
 end)
