@@ -2732,7 +2732,7 @@ end
 ---@field per_million_tokens? number Money for all stages, of output tokens
 ---@field price? { currency?: string, example?: true, per_hour?: number, source?: string } Of one GPU; absent where nothing tells
 ---@field stages llmprof.results.stage_cost[]
----@field tokens? number Output tokens of a repeat
+---@field tokens? number Output tokens of a repeat: the first of each sequence, and decode's
 
 ---@class llmprof.results.sampled
 ---@field counted_bytes? number What counters say that its measured kernels moved, of one instance

@@ -1,9 +1,10 @@
 -- What stages cost to run: money by the time that GPUs are taken, and energy by NVML's counter of
--- the GPUs that ran them, else by the power that was sampled. Output tokens are those that
--- decoding makes, of all sequences.
+-- the GPUs that ran them, else by the power that was sampled. Output tokens are those of all
+-- sequences: one of each prefill, and those of its decode.
 local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
+local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
 local running_cost = { reads = { "stages", "repeats", "overhead", "hardware", "environment",
@@ -146,10 +147,43 @@ end
 
 -- ---- together ----
 
--- Does the stage make the output's tokens? The stages of an engine count those alone.
-local function makes_output(state, stage)
-  return stage.tokens ~= nil and stage.tokens > 0
-    and (stage.steps ~= nil or state.found ~= nil and state.found.by_engine == true)
+-- First tokens that an engine's prefills make, by stage: one for each request whose prompt ends
+-- in the step. A prompt goes on in the next one where a step is as full as any, and the next one of
+-- its rank prefills, too.
+local function first_tokens(found)
+  local fullest, next_of, by_rank, made = {}, {}, {}, {}
+  for _, step in ipairs(found.instances) do
+    local before, rank = by_rank[step.rank], step.rank
+    if before then next_of[before] = step end
+    by_rank[rank], fullest[rank] = step, math.max(fullest[rank] or 0, step.work or 0)
+  end
+  for _, step in ipairs(found.instances) do
+    local after, context = next_of[step], step.used and step.context or 0
+    local goes_on = step.work == fullest[step.rank] and after and (after.context or 0) > 0
+    made[step.stage] = (made[step.stage] or 0) + math.max(context - (goes_on and 1 or 0), 0)
+  end
+  return made
+end
+
+
+-- Output tokens that an instance of each stage makes, by stage: those of decoding, and the first
+-- token of each sequence, which its prefill makes. What a small model proposes is no output.
+local function output_tokens(state)
+  local by_engine = state.found and state.found.by_engine
+  local first = by_engine and first_tokens(state.found) or {}
+  local batch = state.metrics and state.metrics.batch or state.workload and state.workload.batch
+  local made, decoded = {}, 0
+  for _, stage in ipairs(state.stages) do
+    local tokens = stage.name ~= "draft" and (by_engine or stage.steps) and stage.tokens or 0
+    local prefills = 0
+    if by_engine and stage.wall then
+      prefills = (first[stage.name] or 0) / stage.wall.count
+    elseif not stage.parent and range_name.role(stage.name) == "prefill" then
+      prefills = batch or 0
+    end
+    made[stage.name], decoded = tokens + prefills, decoded + tokens
+  end
+  return decoded > 0 and made or {}
 end
 
 
@@ -172,14 +206,14 @@ end
 
 
 -- What everything that counts took, from the first instance to the last: J, and tokens in it.
-local function whole_energy(state, list)
+local function whole_energy(state, list, output)
   local from, to, tokens = math.huge, -math.huge, 0
   for _, stage in ipairs(state.stages) do
     for _, instance in ipairs(stage.parent and {} or stage.instances) do
       if instance.used and instance.start_ns then
         from = math.min(from, instance.start_ns)
         to = math.max(to, instance.start_ns + instance.wall_ns)
-        tokens = tokens + (makes_output(state, stage) and stage.tokens or 0)
+        tokens = tokens + (output[stage.name] or 0)
       end
     end
   end
@@ -194,14 +228,14 @@ function running_cost.run(state)
   if not price and not list then return end
   local money = price and price.per_hour * gpus / HOUR -- of a ns
   local rows, all_ns, all_tokens, is_told = json.list {}, 0, 0, false
+  local output = output_tokens(state)
   for _, stage in ipairs(state.stages) do
     local ns = not stage.parent and overhead.time_of(state, stage)
     if ns then
       local row = stage_row(stage, ns, money, list)
       rows[#rows + 1], is_told = row, is_told or (row.per_million_tokens or row.energy_j) ~= nil
       all_ns = all_ns + ns * per_repeat(stage)
-      local tokens = makes_output(state, stage) and stage.tokens or 0
-      all_tokens = all_tokens + tokens * per_repeat(stage)
+      all_tokens = all_tokens + (output[stage.name] or 0) * per_repeat(stage)
     end
   end
   if not is_told then return end
@@ -213,7 +247,7 @@ function running_cost.run(state)
   end
   if list then
     made.energy_source, made.idle_w = list.source, list.idle_w
-    made.energy_j_per_token = whole_energy(state, list)
+    made.energy_j_per_token = whole_energy(state, list, output)
     if not made.energy_j_per_token then
       why = ("it ran shorter than %.1f s, which is what samples of its %s tell apart"):format(
         list.least_ns / 1e9, list.source == "power" and "power" or "energy")

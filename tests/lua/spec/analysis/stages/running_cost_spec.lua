@@ -53,6 +53,22 @@ describe("llmprof.analysis.stages.running_cost", function()
     assert.near(2 * 12e-3 / 50 * 1e6, made.per_million_tokens, 1e-9)
   end)
 
+  it("counts the first token of each sequence, which its prefill makes", function()
+    assert.equal(52, cost({ metrics = { batch = 2 } }).tokens)
+    assert.is_nil(cost({ metrics = { batch = 2 }, stages = { stage("prefill", 2, 4) } }))
+  end)
+
+  it("counts a prompt of an engine that is prefilled in two steps once", function()
+    local function step(name, context, work)
+      return { stage = name, rank = 0, used = true, context = context, work = work }
+    end
+    local made = cost { stages = { stage("prefill", 2, 4, { tokens = 0 }),
+        stage("mixed", 4, 6, { tokens = 3 }), stage("decode", 6, 7, { tokens = 5 }) },
+      found = { by_engine = {}, instances = { step("prefill", 3, 2048), step("mixed", 2, 700),
+        step("decode", 0, 5) } } }
+    assert.equal(2 + 3 + 2 + 5, made.tokens)
+  end)
+
   it("takes stages that do not say how many repeats they had", function()
     local own = stage("decode", 4, 14, { tokens = 50, steps = 50 })
     own.repeats = nil
