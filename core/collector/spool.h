@@ -85,6 +85,8 @@ typedef enum spool_kind {
   SPOOL_DEVICE = 5,
   SPOOL_CONTEXT = 6,
   SPOOL_STREAM = 7,
+  SPOOL_MODULE = 8,
+  SPOOL_SOURCE_FRAME = 9,
   SPOOL_KERNEL = 10,
   SPOOL_MEMCPY = 11,
   SPOOL_MEMSET = 12,
@@ -93,6 +95,7 @@ typedef enum spool_kind {
   SPOOL_CALL = 15,
   SPOOL_OVERHEAD = 16,
   SPOOL_GRAPH_NODE = 17,
+  SPOOL_SOURCE_STACK = 18,
   SPOOL_NVTX_DOMAIN = 20,
   SPOOL_NVTX_CATEGORY = 21,
   SPOOL_NVTX_EVENT = 22,
@@ -184,6 +187,37 @@ typedef struct spool_stream {
   uint32_t flags; /* 1 default, 2 non-blocking, 3 null; 0 not known */
 } spool_stream;
 
+/* ---- where in the source ---- */
+
+/* A torch.nn.Module; comes again when its name becomes known. */
+typedef struct spool_module {
+  spool_record record;
+  uint32_t module; /* from 1 */
+  uint32_t path;   /* string: names below the outermost module that was seen,
+                      "layers.7.mlp"; 0 of that one, and where none is known */
+  uint32_t root;   /* string: class of the outermost module */
+  uint32_t known;  /* 1: it was found below that module, or is it */
+} spool_module;
+
+/* A line of a function that was on a stack. */
+typedef struct spool_source_frame {
+  spool_record record;
+  uint32_t frame;    /* from 1 */
+  uint32_t file;     /* string: as Python has it */
+  uint32_t function; /* string, with its class: "MLP.forward" */
+  uint32_t line;     /* from 1; 0: not known */
+  uint32_t module;   /* whose code it runs for, 0: none */
+  uint32_t reserved;
+} spool_source_frame;
+
+typedef struct spool_source_stack {
+  spool_record record;
+  uint32_t stack;  /* from 1 */
+  uint32_t parent; /* stack of the caller, 0: it is the outermost */
+  uint32_t frame;
+  uint32_t reserved;
+} spool_source_stack;
+
 /* ---- operations of the GPU ---- */
 
 typedef struct spool_kernel {
@@ -208,7 +242,9 @@ typedef struct spool_kernel {
   uint8_t shared_limit; /* CUPTI's sharedMemoryCarveoutRequested as far as
                            known */
   uint8_t replayed;     /* 1: launched again for counters, time is no use */
-  uint64_t reserved;
+  uint32_t stack;       /* that launched it, or made the node of the graph; 0:
+                           not known */
+  uint32_t reserved;
 } spool_kernel;
 
 typedef struct spool_memcpy {
@@ -224,6 +260,8 @@ typedef struct spool_memcpy {
   uint32_t src_device, src_context; /* of peer to peer, else SPOOL_NO_ID */
   uint32_t dst_device, dst_context;
   uint32_t graph;
+  uint32_t stack; /* as of kernels, here and below */
+  uint32_t reserved;
 } spool_memcpy;
 
 typedef struct spool_memset {
@@ -236,7 +274,7 @@ typedef struct spool_memset {
   uint32_t value;
   uint32_t memory_kind; /* CUpti_ActivityMemoryKind */
   uint32_t graph;
-  uint32_t reserved;
+  uint32_t stack;
 } spool_memset;
 
 /* Of the host's waiting. */
@@ -256,6 +294,8 @@ typedef struct spool_graph {
   uint32_t device, context, stream;
   uint32_t correlation;
   uint32_t graph, graph_exec; /* 0: not known */
+  uint32_t stack;             /* that launched the graph */
+  uint32_t reserved;
 } spool_graph;
 
 /* A call of the runtime's or the driver's interface. Where one is inside of
@@ -505,11 +545,14 @@ _Static_assert(sizeof(spool_thread) == 16, "layout");
 _Static_assert(sizeof(spool_device) == 96, "layout");
 _Static_assert(sizeof(spool_context) == 24, "layout");
 _Static_assert(sizeof(spool_stream) == 24, "layout");
+_Static_assert(sizeof(spool_module) == 24, "layout");
+_Static_assert(sizeof(spool_source_frame) == 32, "layout");
+_Static_assert(sizeof(spool_source_stack) == 24, "layout");
 _Static_assert(sizeof(spool_kernel) == 144, "layout");
-_Static_assert(sizeof(spool_memcpy) == 80, "layout");
+_Static_assert(sizeof(spool_memcpy) == 88, "layout");
 _Static_assert(sizeof(spool_memset) == 72, "layout");
 _Static_assert(sizeof(spool_sync) == 48, "layout");
-_Static_assert(sizeof(spool_graph) == 48, "layout");
+_Static_assert(sizeof(spool_graph) == 56, "layout");
 _Static_assert(sizeof(spool_call) == 48, "layout");
 _Static_assert(sizeof(spool_overhead) == 32, "layout");
 _Static_assert(sizeof(spool_graph_node) == 40, "layout");

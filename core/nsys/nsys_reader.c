@@ -445,7 +445,7 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
       [LLMPROF_PART_CPU_SAMPLES] = llmprof_nsys_load_cpu_samples,
       [LLMPROF_PART_DIAGNOSTICS] = llmprof_nsys_load_diagnostics,
   };
-  return loaders[part](state, builder, err);
+  return !loaders[part] || loaders[part](state, builder, err);
 }
 
 static const llmprof_reader_hint hints[] = {

@@ -1,4 +1,4 @@
-/* GPU operations, details of kernels and API calls of a spool. */
+/* GPU operations, details of kernels, API calls and stacks of a spool. */
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "spool/spool_internal.h"
@@ -316,5 +316,177 @@ bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
   bool ok = find_inside(&l, err) && each_call(&l, take_call, err);
   llmprof_intern_free(&l.drivers);
   llmprof_free(l.inside);
+  return ok;
+}
+
+/* ---- lines of source that launched operations ---- */
+
+/* Numbers that mean something in a section. */
+typedef struct numbers {
+  llmprof_intern keys; /* of {section, number} */
+  uint32_t *of;        /* by key */
+  size_t cap;
+} numbers;
+
+static bool set_number(numbers *n, const uint32_t key[2], uint32_t value) {
+  uint32_t id;
+  if (!llmprof_intern_add(&n->keys, key, &id) ||
+      !llmprof_grow(&n->of, &n->cap, id + (size_t)1, sizeof *n->of))
+    return false;
+  n->of[id] = value;
+  return true;
+}
+
+/* LLMPROF_NONE: it means nothing. */
+static uint32_t get_number(const numbers *n, uint32_t section,
+                           uint32_t number) {
+  const uint32_t key[2] = {section, number};
+  uint32_t id = number ? llmprof_intern_find(&n->keys, key) : UINT32_MAX;
+  return id == UINT32_MAX ? LLMPROF_NONE : n->of[id];
+}
+
+typedef struct stacks_loader {
+  loader base;
+  numbers paths, roots, frames, stacks; /* strings, strings, rows, rows */
+  uint32_t root;                        /* string: of a module */
+  bool several;                         /* modules have more than one */
+} stacks_loader;
+
+static const spool_file *file_of(const stacks_loader *l) {
+  return &l->base.trace->sections.file;
+}
+
+static bool take_module(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  stacks_loader *l = user;
+  spool_module module;
+  spool_item_get(item, &module, sizeof module);
+  const uint32_t key[2] = {item->section, module.module};
+  uint32_t root = spool_file_string(file_of(l), item->section, module.root);
+  if (!module.known || root == LLMPROF_NO_STRING) return true;
+  l->several |= l->root != LLMPROF_NO_STRING && l->root != root;
+  l->root = root;
+  return (set_number(
+              &l->paths, key,
+              spool_file_string(file_of(l), item->section, module.path)) &&
+          set_number(&l->roots, key, root)) ||
+         llmprof_fail_nomem(err);
+}
+
+/* "layers.7.mlp"; with its class in front where there are several models; that
+ * alone of the outermost module. */
+static bool module_name(const stacks_loader *l, uint32_t section,
+                        uint32_t module, uint32_t *string) {
+  const llmprof_strings *pool = llmprof_builder_strings(l->base.builder);
+  uint32_t path = get_number(&l->paths, section, module);
+  uint32_t root = get_number(&l->roots, section, module);
+  *string = path == LLMPROF_NONE ? root : path;
+  if (path == LLMPROF_NONE || !l->several) return true;
+  llmprof_buffer name = {0};
+  llmprof_buffer_printf(&name, "%s.%s", llmprof_strings_get(pool, root, NULL),
+                        llmprof_strings_get(pool, path, NULL));
+  bool ok = !name.failed && llmprof_builder_text(l->base.builder, name.bytes,
+                                                 name.size, string);
+  llmprof_buffer_free(&name);
+  return ok;
+}
+
+static bool take_source_frame(void *user, const spool_item *item,
+                              llmprof_error *err) {
+  stacks_loader *l = user;
+  spool_source_frame frame;
+  spool_item_get(item, &frame, sizeof frame);
+  const uint32_t key[2] = {item->section, frame.frame};
+  llmprof_source_frame row = {
+      .file = spool_file_string(file_of(l), item->section, frame.file),
+      .function = spool_file_string(file_of(l), item->section, frame.function),
+      .line = frame.line ? frame.line : LLMPROF_NONE};
+  uint32_t id;
+  return row.file == LLMPROF_NO_STRING ||
+         (module_name(l, item->section, frame.module, &row.module) &&
+          llmprof_builder_add_source_frame(l->base.builder, &row, &id) &&
+          set_number(&l->frames, key, id)) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool take_source_stack(void *user, const spool_item *item,
+                              llmprof_error *err) {
+  stacks_loader *l = user;
+  spool_source_stack stack;
+  spool_item_get(item, &stack, sizeof stack);
+  const uint32_t key[2] = {item->section, stack.stack};
+  llmprof_source_stack row = {
+      .parent = get_number(&l->stacks, item->section, stack.parent),
+      .frame = get_number(&l->frames, item->section, stack.frame)};
+  uint32_t id;
+  return row.frame == LLMPROF_NONE ||
+         (llmprof_builder_add_source_stack(l->base.builder, &row, &id) &&
+          set_number(&l->stacks, key, id)) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool take_op_stack(stacks_loader *l, const spool_item *item,
+                          int64_t start, int64_t end, uint32_t stack,
+                          llmprof_error *err) {
+  const spool_section *section = &l->base.trace->sections.all[item->section];
+  return !spool_shows(section, &start, &end) ||
+         llmprof_builder_add_op_stack(
+             l->base.builder, get_number(&l->stacks, item->section, stack),
+             err);
+}
+
+#define TAKE_STACK(name, type)                                         \
+  static bool take_##name##_stack(void *user, const spool_item *item,  \
+                                  llmprof_error *err) {                \
+    type op;                                                           \
+    spool_item_get(item, &op, sizeof op);                              \
+    return take_op_stack(user, item, op.start, op.end, op.stack, err); \
+  }
+TAKE_STACK(copy, spool_memcpy)
+TAKE_STACK(set, spool_memset)
+TAKE_STACK(graph, spool_graph)
+
+static bool take_kernel_stack(void *user, const spool_item *item,
+                              llmprof_error *err) {
+  stacks_loader *l = user;
+  spool_kernel kernel;
+  return !get_kernel(&l->base, item, &kernel) ||
+         take_op_stack(l, item, kernel.start, kernel.end, kernel.stack, err);
+}
+
+/* A file without any says nothing of operations either. */
+static bool load_stacks(stacks_loader *l, llmprof_error *err) {
+  static const struct {
+    spool_kind kind;
+    spool_take take;
+  } passes[] = {
+      {SPOOL_MODULE, take_module},
+      {SPOOL_SOURCE_FRAME, take_source_frame},
+      {SPOOL_SOURCE_STACK, take_source_stack},
+      {SPOOL_KERNEL, take_kernel_stack},
+      {SPOOL_MEMCPY, take_copy_stack},
+      {SPOOL_MEMSET, take_set_stack},
+      {SPOOL_GRAPH, take_graph_stack},
+  };
+  spool_sections *s = &l->base.trace->sections;
+  if (!(s->recorded & SPOOL_BIT(SPOOL_SOURCE_STACK))) return true;
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof passes / sizeof *passes; i++)
+    ok = spool_file_each(&s->file, SPOOL_BIT(passes[i].kind), passes[i].take, l,
+                         err);
+  return ok;
+}
+
+bool spool_load_stacks(spool_trace *trace, llmprof_builder *builder,
+                       llmprof_error *err) {
+  stacks_loader l = {.base = {trace, builder}, .root = LLMPROF_NO_STRING};
+  numbers *const all[] = {&l.paths, &l.roots, &l.frames, &l.stacks};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    llmprof_intern_init(&all[i]->keys, 2 * sizeof(uint32_t));
+  bool ok = load_stacks(&l, err);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    llmprof_intern_free(&all[i]->keys);
+    llmprof_free(all[i]->of);
+  }
   return ok;
 }

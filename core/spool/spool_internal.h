@@ -31,6 +31,8 @@ bool spool_load_details(spool_trace *trace, llmprof_builder *builder,
                         llmprof_error *err);
 bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
                       llmprof_error *err);
+bool spool_load_stacks(spool_trace *trace, llmprof_builder *builder,
+                       llmprof_error *err);
 bool spool_load_ranges(spool_trace *trace, llmprof_builder *builder,
                        llmprof_error *err);
 bool spool_load_samples(spool_trace *trace, llmprof_builder *builder,

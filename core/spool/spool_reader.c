@@ -339,6 +339,8 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
     return spool_load_samples(state, builder, err);
   case LLMPROF_PART_DIAGNOSTICS:
     return load_diagnostics(&o, err);
+  case LLMPROF_PART_STACKS:
+    return spool_load_stacks(state, builder, err);
   case LLMPROF_PART_CPU_SAMPLES: /* the collector takes none */
   case LLMPROF_PARTS:
     break;

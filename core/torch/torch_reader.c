@@ -543,6 +543,7 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
     return load_diagnostics(t, err);
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_CPU_SAMPLES:
+  case LLMPROF_PART_STACKS:
   case LLMPROF_PARTS:
     break;
   }

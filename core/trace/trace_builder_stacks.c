@@ -1,5 +1,6 @@
 /* The builder's samples of the CPU: stacks as frames that share what they have
- * in common; rows are put in order when all are there. */
+ * in common; rows are put in order when all are there. And stacks of launches.
+ */
 
 #include "base/alloc.h"
 #include "frame/sort.h"
@@ -57,4 +58,38 @@ bool llmprof_builder_end_cpu_samples(llmprof_builder *b, llmprof_error *err) {
   llmprof_free(rows);
   llmprof_builder_forget_cpu_samples(b);
   return ok || llmprof_fail_nomem(err);
+}
+
+/* ---- stacks of launches ---- */
+
+bool llmprof_builder_add_source_frame(llmprof_builder *builder,
+                                      const llmprof_source_frame *frame,
+                                      uint32_t *row) {
+  return llmprof_intern_add(&builder->trace->source_frames, frame, row);
+}
+
+bool llmprof_builder_add_source_stack(llmprof_builder *builder,
+                                      const llmprof_source_stack *stack,
+                                      uint32_t *row) {
+  return llmprof_intern_add(&builder->trace->source_stacks, stack, row);
+}
+
+bool llmprof_builder_add_op_stack(llmprof_builder *b, uint32_t stack,
+                                  llmprof_error *err) {
+  llmprof_op_stacks *s = &b->trace->op_stacks;
+  if (!llmprof_builder_may_add(b, s->count, "stacks", err)) return false;
+  s->count++;
+  return llmprof_values_append(s->stack, llmprof_widen(stack)) ||
+         llmprof_fail_nomem(err);
+}
+
+/* Without any, none is known. */
+bool llmprof_builder_end_stacks(llmprof_builder *b, llmprof_error *err) {
+  size_t count = b->trace->op_stacks.count, ops = b->trace->ops.count;
+  bool ok = true;
+  for (size_t i = 0; ok && !count && i < ops; i++)
+    ok = llmprof_builder_add_op_stack(b, LLMPROF_NONE, err);
+  return ok && (b->trace->op_stacks.count == ops ||
+                llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
+                             b->trace->path));
 }

@@ -107,6 +107,13 @@ typedef struct llmprof_cpu_samples {
                              else 0 */
 } llmprof_cpu_samples;
 
+/* Lines of source that launched operations, or made the nodes of graphs that
+ * they are. */
+typedef struct llmprof_op_stacks {
+  size_t count;
+  llmprof_values *stack; /* by operation: row in source stacks, or absent */
+} llmprof_op_stacks;
+
 /* ---- attribution: which ranges launched which GPU operations ----
  *
  * NVIDIA's rule: an operation belongs to every range, push/pop or start/end,
@@ -176,6 +183,16 @@ const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
 const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
                                                       size_t *count,
                                                       llmprof_error *err);
+const llmprof_op_stacks *llmprof_trace_op_stacks(llmprof_trace *trace,
+                                                 llmprof_error *err);
+
+/* What those are rows of, never NULL but on failure. Borrowed. */
+const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
+                                                        size_t *count,
+                                                        llmprof_error *err);
+const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
+                                                        size_t *count,
+                                                        llmprof_error *err);
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err);
 const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,

@@ -64,6 +64,9 @@ struct llmprof_trace {
   llmprof_samples samples;
   llmprof_cpu_samples cpu_samples;
   llmprof_intern stack_frames; /* of llmprof_stack_frame */
+  llmprof_op_stacks op_stacks;
+  llmprof_intern source_frames; /* of llmprof_source_frame */
+  llmprof_intern source_stacks; /* of llmprof_source_stack */
   llmprof_attribution attribution;
   llmprof_projections projections;
 
@@ -146,6 +149,7 @@ bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);
+bool llmprof_builder_end_stacks(llmprof_builder *builder, llmprof_error *err);
 
 /* ---- loading ---- */
 

@@ -14,6 +14,8 @@ static bool end_rows(llmprof_builder *builder, llmprof_part part,
     return llmprof_builder_end_ranges(builder, err);
   case LLMPROF_PART_CPU_SAMPLES:
     return llmprof_builder_end_cpu_samples(builder, err);
+  case LLMPROF_PART_STACKS:
+    return llmprof_builder_end_stacks(builder, err);
   case LLMPROF_PART_CALLS:
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_DIAGNOSTICS:
@@ -94,11 +96,11 @@ static bool load_piece(llmprof_trace *trace, int piece, llmprof_error *err) {
            llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) &&
            llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) &&
            derive(trace, piece, err);
-  if (piece != LLMPROF_PART_DETAILS)
+  if (piece != LLMPROF_PART_DETAILS && piece != LLMPROF_PART_STACKS)
     return fill(trace, (llmprof_part)piece, err) &&
            (piece != LLMPROF_PART_OPS || end_details(trace, err));
   return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) &&
-         (trace->loaded[piece] || fill(trace, LLMPROF_PART_DETAILS, err));
+         (trace->loaded[piece] || fill(trace, (llmprof_part)piece, err));
 }
 
 bool llmprof_trace_load(llmprof_trace *trace, int piece, llmprof_error *err) {
@@ -233,6 +235,30 @@ const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
   if (!llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)) return NULL;
   *count = trace->stack_frames.count;
   return *count ? llmprof_intern_get(&trace->stack_frames, 0) : &none;
+}
+
+const llmprof_op_stacks *llmprof_trace_op_stacks(llmprof_trace *trace,
+                                                 llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_STACKS, err) ? &trace->op_stacks
+                                                             : NULL;
+}
+
+const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
+                                                        size_t *count,
+                                                        llmprof_error *err) {
+  static const llmprof_source_stack none;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_STACKS, err)) return NULL;
+  *count = trace->source_stacks.count;
+  return *count ? llmprof_intern_get(&trace->source_stacks, 0) : &none;
+}
+
+const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
+                                                        size_t *count,
+                                                        llmprof_error *err) {
+  static const llmprof_source_frame none;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_STACKS, err)) return NULL;
+  *count = trace->source_frames.count;
+  return *count ? llmprof_intern_get(&trace->source_frames, 0) : &none;
 }
 
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,

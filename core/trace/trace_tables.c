@@ -15,8 +15,9 @@
 /* What a column's values are. */
 typedef enum value_kind {
   ANY,
-  STRINGS, /* or absent, as in the next five */
+  STRINGS, /* or absent, as in the next six */
   THREADS,
+  STACKS,
   CALLS,
   RANGES,
   LINKS,
@@ -99,6 +100,7 @@ static const stored_column columns[] = {
     CPU_SAMPLE(stack),
     CPU_SAMPLE(weight),
     CPU_SAMPLE(cut),
+    COLUMN(LLMPROF_PART_STACKS, op_stacks.stack, op_stacks.count, STACKS),
     ATTRIBUTED(call, ops.count, CALLS),
     ATTRIBUTED(link, ops.count, LINKS),
     ATTRIBUTED(range, attribution.link_count, LINKED),
@@ -126,6 +128,7 @@ static const size_t counts[LLMPROF_PIECES] = {
     [LLMPROF_PART_DIAGNOSTICS] = AT(diagnostic_count),
     [LLMPROF_PART_SAMPLES] = AT(samples.count),
     [LLMPROF_PART_CPU_SAMPLES] = AT(cpu_samples.count),
+    [LLMPROF_PART_STACKS] = AT(op_stacks.count),
     [LLMPROF_PIECE_ATTRIBUTION] = AT(attribution.link_count),
     [LLMPROF_PIECE_PROJECTIONS] = AT(projections.count),
 };
@@ -257,6 +260,8 @@ bool llmprof_trace_put(const llmprof_trace *trace, llmprof_array_put put_one,
          put_threads(&to, trace) &&
          put_interned(&to, "places", &trace->places) &&
          put_interned(&to, "shapes", &trace->shapes) &&
+         put_interned(&to, "source.frames", &trace->source_frames) &&
+         put_interned(&to, "source.stacks", &trace->source_stacks) &&
          put(&to, "devices", trace->devices,
              trace->device_count * sizeof *trace->devices);
 }
@@ -412,6 +417,35 @@ static bool take_places(llmprof_trace *trace, const llmprof_arrays *from) {
   return ok;
 }
 
+static bool take_source_frames(llmprof_trace *trace,
+                               const llmprof_arrays *from) {
+  if (!take_interned(from, "source.frames", &trace->source_frames))
+    return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < trace->source_frames.count; i++) {
+    const llmprof_source_frame *f =
+        llmprof_intern_get(&trace->source_frames, i);
+    ok &= are_strings(trace, &f->file, 1) &&
+          are_strings(trace, &f->function, 1) &&
+          are_strings(trace, &f->module, 1);
+  }
+  return ok;
+}
+
+static bool take_source_stacks(llmprof_trace *trace,
+                               const llmprof_arrays *from) {
+  if (!take_interned(from, "source.stacks", &trace->source_stacks))
+    return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < trace->source_stacks.count; i++) {
+    const llmprof_source_stack *s =
+        llmprof_intern_get(&trace->source_stacks, i);
+    ok &= (s->parent == LLMPROF_NONE || s->parent < i) &&
+          s->frame < trace->source_frames.count;
+  }
+  return ok;
+}
+
 static bool take_devices(llmprof_trace *trace, const llmprof_arrays *from) {
   size_t count;
   const llmprof_device *all = records(from, "devices", sizeof *all, &count);
@@ -450,6 +484,7 @@ bool llmprof_trace_take(llmprof_builder *builder, const llmprof_arrays *from) {
          take_processes(trace, from) && take_threads(trace, from) &&
          take_places(trace, from) &&
          take_interned(from, "shapes", &trace->shapes) &&
+         take_source_frames(trace, from) && take_source_stacks(trace, from) &&
          take_devices(trace, from) &&
          take_text(from, "schema", &trace->schema) &&
          take_text(from, "product", &trace->product);
@@ -482,6 +517,7 @@ static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
       [ANY] = 0,
       [STRINGS] = llmprof_strings_count(trace->strings),
       [THREADS] = trace->thread_ids.count,
+      [STACKS] = trace->source_stacks.count,
       [CALLS] = trace->calls.count,
       [RANGES] = trace->ranges.count,
       [LINKS] = trace->attribution.link_count,

@@ -26,6 +26,7 @@ typedef enum llmprof_part {
   LLMPROF_PART_DIAGNOSTICS,
   LLMPROF_PART_SAMPLES,
   LLMPROF_PART_CPU_SAMPLES,
+  LLMPROF_PART_STACKS, /* of operations; loaded after these */
   LLMPROF_PARTS,
 } llmprof_part;
 
@@ -325,6 +326,35 @@ typedef struct llmprof_cpu_sample_row {
 bool llmprof_builder_add_cpu_sample(llmprof_builder *builder,
                                     const llmprof_cpu_sample_row *sample,
                                     llmprof_error *err);
+
+/* A line of source that was on the stack of a launch. */
+typedef struct llmprof_source_frame {
+  uint32_t file;     /* string */
+  uint32_t function; /* string or LLMPROF_NO_STRING, with its class */
+  uint32_t line;     /* from 1, LLMPROF_NONE: not known */
+  uint32_t module;   /* string: path of the torch.nn.Module whose code it runs
+                        for, "model.layers.7.mlp", or LLMPROF_NO_STRING */
+} llmprof_source_frame;
+
+/* A stack of such lines. What has the same frame and parent is one; parents
+ * have lower numbers. */
+typedef struct llmprof_source_stack {
+  uint32_t parent; /* row: of the caller; LLMPROF_NONE: outermost */
+  uint32_t frame;  /* row in source frames: the innermost */
+} llmprof_source_stack;
+
+/* The row, which is new when none is like it. */
+bool llmprof_builder_add_source_frame(llmprof_builder *builder,
+                                      const llmprof_source_frame *frame,
+                                      uint32_t *row);
+bool llmprof_builder_add_source_stack(llmprof_builder *builder,
+                                      const llmprof_source_stack *stack,
+                                      uint32_t *row);
+
+/* Of the next operation: what launched it, or made the node of the graph that
+ * it is; LLMPROF_NONE: not known. Of all of them, or of none. */
+bool llmprof_builder_add_op_stack(llmprof_builder *builder, uint32_t stack,
+                                  llmprof_error *err);
 
 /* Where domains and categories get their names last: add ranges with numbers
  * of your own instead of strings, and have each pair turned into strings when

@@ -169,6 +169,127 @@ static void test_other_records(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* ---- lines of source ---- */
+
+static void put_line(spool_maker *m, uint32_t number, const char *file,
+                     const char *function, uint32_t line, uint32_t module) {
+  spool_source_frame frame = {.frame = number,
+                              .file = spool_put_string(m, file),
+                              .function = spool_put_string(m, function),
+                              .line = line,
+                              .module = module};
+  SPOOL_PUT(m, SPOOL_SOURCE_FRAME, frame);
+}
+
+static void put_stack(spool_maker *m, uint32_t number, uint32_t parent,
+                      uint32_t frame) {
+  spool_source_stack stack = {
+      .stack = number, .parent = parent, .frame = frame};
+  SPOOL_PUT(m, SPOOL_SOURCE_STACK, stack);
+}
+
+static void put_module(spool_maker *m, uint32_t number, const char *path,
+                       const char *root) {
+  spool_module module = {.module = number,
+                         .path = path ? spool_put_string(m, path) : 0,
+                         .root = root ? spool_put_string(m, root) : 0,
+                         .known = root != NULL};
+  SPOOL_PUT(m, SPOOL_MODULE, module);
+}
+
+/* Kernels, and what they launched; a stack that is not in the file is none. */
+static void put_sources(spool_maker *m) {
+  static const uint32_t stacks[] = {3, 0, 2, 77};
+  for (uint32_t i = 0; i < 4; i++) {
+    spool_kernel kernel = {.start = 2000000 + i * 100,
+                           .end = 2000050 + i * 100,
+                           .stack = stacks[i],
+                           .replayed = i == 1};
+    SPOOL_PUT(m, SPOOL_KERNEL, kernel);
+  }
+  spool_memcpy copy = {.start = 2001000, .end = 2001100, .stack = 1};
+  SPOOL_PUT(m, SPOOL_MEMCPY, copy);
+  put_line(m, 1, "run.py", "<module>", 12, 0);
+  put_line(m, 2, "model.py", "Model.forward", 40, 1);
+  put_line(m, 3, "model.py", "MLP.forward", 7, 2);
+  put_stack(m, 1, 0, 1);
+  put_stack(m, 2, 1, 2);
+  put_stack(m, 3, 2, 3);
+  put_module(m, 2, NULL, NULL);
+  put_module(m, 1, NULL, "Model");
+  put_module(m, 2, "layers.0.mlp", "Model");
+}
+
+static void assert_line(llmprof_trace *trace, uint32_t stack, const char *file,
+                        uint32_t line, const char *module) {
+  llmprof_error err;
+  size_t count;
+  const llmprof_source_stack *stacks =
+      llmprof_trace_source_stacks(trace, &count, &err);
+  assert_in_range(stack, 0, count - 1);
+  const llmprof_source_frame *frame =
+      llmprof_trace_source_frames(trace, &count, &err) + stacks[stack].frame;
+  assert_string_equal(text(trace, frame->file), file);
+  assert_int_equal(frame->line, line);
+  assert_string_equal(text(trace, frame->module), module);
+}
+
+static void test_sources(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  llmprof_error err;
+  size_t count;
+  spool_put_process(&m, &here);
+  put_sources(&m);
+  llmprof_trace *trace = open_made(&m);
+  const llmprof_op_stacks *of = llmprof_trace_op_stacks(trace, &err);
+  assert_non_null(of);
+  assert_int_equal(of->count, 4);
+  uint32_t mlp = llmprof_id_at(of->stack, 0);
+  assert_line(trace, mlp, "model.py", 7, "layers.0.mlp");
+  assert_line(trace, llmprof_id_at(of->stack, 1), "model.py", 40, "Model");
+  assert_int_equal(llmprof_id_at(of->stack, 2), LLMPROF_NONE);
+  assert_line(trace, llmprof_id_at(of->stack, 3), "run.py", 12, "(none)");
+  const llmprof_source_stack *stacks =
+      llmprof_trace_source_stacks(trace, &count, &err);
+  assert_int_equal(count, 3);
+  assert_int_equal(stacks[mlp].parent, llmprof_id_at(of->stack, 1));
+  llmprof_trace_close(trace);
+}
+
+/* Two models may have modules of the same names. */
+static void test_two_models(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  llmprof_error err;
+  spool_put_process(&m, &here);
+  put_sources(&m);
+  put_module(&m, 3, "layers.0.mlp", "Vision");
+  llmprof_trace *trace = open_made(&m);
+  const llmprof_op_stacks *of = llmprof_trace_op_stacks(trace, &err);
+  assert_line(trace, llmprof_id_at(of->stack, 0), "model.py", 7,
+              "Model.layers.0.mlp");
+  llmprof_trace_close(trace);
+}
+
+/* No stacks: each operation is without one. */
+static void test_no_sources(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  llmprof_error err;
+  size_t count;
+  spool_put_process(&m, &here);
+  put_others(&m);
+  llmprof_trace *trace = open_made(&m);
+  const llmprof_op_stacks *of = llmprof_trace_op_stacks(trace, &err);
+  assert_int_equal(of->count, 4);
+  for (size_t i = 0; i < of->count; i++)
+    assert_int_equal(llmprof_id_at(of->stack, i), LLMPROF_NONE);
+  assert_non_null(llmprof_trace_source_frames(trace, &count, &err));
+  assert_int_equal(count, 0);
+  llmprof_trace_close(trace);
+}
+
 /* ---- NVTX ---- */
 
 static void put_nccl(spool_maker *m) {
@@ -795,6 +916,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_two_models),
+      cmocka_unit_test(test_no_sources),
       cmocka_unit_test(test_ranges),
       cmocka_unit_test(test_payloads),
       cmocka_unit_test(test_units_of_two_threads),
