@@ -18,7 +18,7 @@ runs() {
   rm -rf tmp
   "$1" recipes/deepseek_ocr.lua capture=recorded run.id=first --quiet
   same "is there a report" yes "$([[ -s tmp/stage2/first/report.html ]] && echo yes)"
-  same "the collector" yes "$("$1" -e 'return (require "llmprof.collector.library").find() and "yes"')"
+  same "the collector" yes "$("$1" -e 'return (require "llmprof.collector").find() and "yes"')"
   rm -rf tmp
 }
 

@@ -1,18 +1,15 @@
 -- Is this machine ready to profile? A list of llmprof.checks. None changes
 -- anything.
 local checks = require "llmprof.cli.checks"
-local collector = require("llmprof.collector.library").vendor
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
-local library = require "llmprof.collector.library"
 local ncu = require "llmprof.nvidia.ncu.command"
 local nsys = require "llmprof.nvidia.nsys"
-local plan = require "llmprof.collector.plan"
 local process = require "llmprof.process.child"
 local spawn = require "llmprof.spawn"
 local spool = require "llmprof.spool"
-local spools = require "llmprof.collector.spools"
+local collector = require "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
@@ -42,16 +39,16 @@ end
 
 -- Runs it with a plan: read(trace, path) of what was recorded, or nil and why not.
 local function try(path, words, read)
-  local folder <close> = spools.scratch(os.getenv "TMPDIR" or "/tmp")
-  local environment = library.environment(path, { folder = folder.path,
+  local folder <close> = collector.scratch(os.getenv "TMPDIR" or "/tmp")
+  local environment = collector.environment(path, { folder = folder.path,
     plan = folder.path .. "/plan" })
-  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, plan.of_words(words)))
+  errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(words)))
   local result, message = process.run({ sys.executable(), "probe" }, { env = environment,
     on_line = function() end, kill_group = true, helper = true,
     timeout = PATIENCE })
   if not result then return nil, message end
   local all = folder.path .. "/all"
-  if spools.gather(folder.path, all) == 0 then
+  if collector.gather(folder.path, all) == 0 then
     return nil, "it was not loaded into a program that uses CUDA"
   end
   local trace = trace_file.open(all)
@@ -209,10 +206,10 @@ end
 
 -- What capture=builtin takes in place of nsys and ncu.
 local function check_collector(state)
-  local found, tried = tools.find(collector, state.cfg.tools.collector)
+  local found, tried = tools.find(collector.vendor, state.cfg.tools.collector)
   state.collector = found
   if found then return ok("collector", found.path .. ", for capture=builtin") end
-  return warn("collector", tried[1], "for capture=builtin: " .. collector.install)
+  return warn("collector", tried[1], "for capture=builtin: " .. collector.vendor.install)
 end
 
 

@@ -6,13 +6,11 @@ local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
-local library = lazy "llmprof.collector.library"
 local listen = require "llmprof.listen"
 local out = require "llmprof.io.output"
-local plan = lazy "llmprof.collector.plan"
 local process = lazy "llmprof.process.child"
 local reports = lazy "llmprof.run.reports"
-local spools = lazy "llmprof.collector.spools"
+local collector = lazy "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = lazy "llmprof.nvidia.tools"
@@ -225,7 +223,7 @@ end
 -- The kernels with the most time in what was recorded so far, as lines of a plan.
 local function launch_lines(folder)
   local so_far = folder .. "/so_far"
-  if spools.gather(folder, so_far) == 0 then return "" end
+  if collector.gather(folder, so_far) == 0 then return "" end
   local trace = trace_file.open(so_far)
   local times = errors.check(errors.check(trace:frame "kernels"):group {
     by = { "mangled_name" }, columns = { { "time", "sum", "duration" } } })
@@ -239,9 +237,11 @@ local function launch_lines(folder)
     if a.time ~= b.time then return a.time > b.time end
     return a.name < b.name
   end)
-  local lines = { plan.line("units", "counters"), plan.line("graph", "*|*|0-2") }
+  local lines = { collector.plan_line("units", "counters"),
+    collector.plan_line("graph", "*|*|0-2") }
   for i = 1, math.min(#list, KERNELS) do
-    lines[#lines + 1] = plan.line("launch", ("%s|*|*|*|*|0-%d"):format(list[i].name, LAUNCHES - 1))
+    lines[#lines + 1] = collector.plan_line("launch",
+      ("%s|*|*|*|*|0-%d"):format(list[i].name, LAUNCHES - 1))
   end
   return table.concat(lines)
 end
@@ -258,7 +258,7 @@ end
 local function record(callers, given, folder)
   local seconds = tonumber(given.seconds)
   callers:ask(("record %s\n"):format(folder), "^spool ")
-  window(callers, seconds, given.plan and plan.of_words(given.plan) or "")
+  window(callers, seconds, given.plan and collector.plan_of_words(given.plan) or "")
   if given.counters then window(callers, seconds, launch_lines(folder)) end
   callers:ask("stop\n", "^bye$")
 end
@@ -367,9 +367,9 @@ function command.run(given, words)
   if not seconds or seconds <= 0 or seconds > 3600 then
     errors.raise("usage", ("--seconds: '%s' is not a number up to 3600"):format(given.seconds))
   end
-  library.ensure()
+  collector.ensure()
   local parent = given.output:match "^(.*)/[^/]*$" or "."
-  local folder <close> = spools.scratch(errors.check_as("usage", fs.realpath(parent),
+  local folder <close> = collector.scratch(errors.check_as("usage", fs.realpath(parent),
     parent .. ": no such folder"))
   if given.when then
     watch(words[1], given, folder.path)
@@ -380,7 +380,9 @@ function command.run(given, words)
     record(callers, given, folder.path)
   end
   local all = folder.path .. "/all"
-  if spools.gather(folder.path, all) == 0 then errors.raise("nothing", "nothing was recorded") end
+  if collector.gather(folder.path, all) == 0 then
+    errors.raise("nothing", "nothing was recorded")
+  end
   errors.check(fs.rename(all, given.output))
   if not given["no-report"] then report(given.output) end
   return 0

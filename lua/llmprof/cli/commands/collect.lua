@@ -6,12 +6,10 @@ local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
-local library = lazy "llmprof.collector.library"
 local out = require "llmprof.io.output"
-local plan = lazy "llmprof.collector.plan"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
-local spools = lazy "llmprof.collector.spools"
+local collector = lazy "llmprof.collector"
 local reports = lazy "llmprof.run.reports"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -136,11 +134,11 @@ end
 local function keep(target, write, folder, refused)
   local said, all = refused:said(folder.path), folder.path .. "/all"
   for _, line in ipairs(said) do out.complain(line) end
-  local count = spools.gather(folder.path, all)
+  local count = collector.gather(folder.path, all)
   if count == 0 then
     out.complain("nothing was recorded"
       .. (#said == 0 and ": no process loaded the collector" or ""))
-    if #said == 0 then out.warn("  ", library.NOT_LOADED, "\n") end
+    if #said == 0 then out.warn("  ", collector.NOT_LOADED, "\n") end
     return errors.status.nothing
   end
   local trace = write(all, target)
@@ -187,7 +185,7 @@ end
 
 -- As words of env: a program that is told no more is idle until somebody attaches.
 local function print_env(given)
-  for name, value in pairs(library.environment(library.ensure(given.library), {})) do
+  for name, value in pairs(collector.environment(collector.ensure(given.library), {})) do
     out.write(name, "=", command_line.show { value }, "\n")
   end
   return 0
@@ -200,13 +198,13 @@ function command.run(given, words)
     errors.raise("usage", "which program?", { hint = "llmprof collect -- python3 serve.py" })
   end
   local write = writer_for(given.output)
-  local path = library.ensure(given.library)
-  local folder <close> = spools.scratch(folder_of(given.output))
-  local refused <close> = spools.open()
-  local env = library.environment(path, { folder = folder.path, refusals = refused.key,
+  local path = collector.ensure(given.library)
+  local folder <close> = collector.scratch(folder_of(given.output))
+  local refused <close> = collector.refusals()
+  local env = collector.environment(path, { folder = folder.path, refusals = refused.key,
     plan = given.plan and folder.path .. "/plan" })
   if given.plan then
-    errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
+    errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(given.plan)))
   end
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)

@@ -7,7 +7,7 @@ local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local workload = require "llmprof.run.workload"
 local layout = require "llmprof.bundle.layout"
-local library = require "llmprof.collector.library"
+local collector = require "llmprof.collector"
 local live = require "llmprof.run.capture.live"
 local trace_file = require "llmprof.trace.file"
 local under_ncu = require "llmprof.run.capture.under_ncu"
@@ -76,7 +76,7 @@ end
 -- Why the collector is not what takes the timeline; nil when it is.
 function automatic.why_nsys(cfg)
   if cfg.timeline == "off" then return "timeline=off" end
-  local found, why = library.find(cfg.tools.collector)
+  local found, why = collector.find(cfg.tools.collector)
   if not found then return why end
   if workload.has_ranks(cfg) then return "there are several ranks" end
   local key = theirs(cfg)

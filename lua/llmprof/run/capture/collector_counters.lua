@@ -7,7 +7,7 @@ local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
 local metrics = require "llmprof.nvidia.metrics"
-local plan = require "llmprof.collector.plan"
+local collector = require "llmprof.collector"
 local step = require "llmprof.run.steps.select"
 local spool = require "llmprof.spool"
 local stages = require "llmprof.analysis.stages.find"
@@ -36,7 +36,7 @@ end
 function collector_counters.metric_lines(cfg)
   local set, lines = cfg.counters.set, {}
   for i, names in ipairs(set and set ~= "light" and metrics.of(set) or {}) do
-    lines[i] = plan.line("metric", table.concat(names, "|"))
+    lines[i] = collector.plan_line("metric", table.concat(names, "|"))
   end
   return table.concat(lines)
 end
@@ -78,7 +78,8 @@ local function add_launches(lines, kernel, found, count)
   for _, shape in ipairs(shapes_of(kernel)) do
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
-      lines[#lines + 1] = plan.line("launch", ("%s|%s|%s|*|%s|%d"):format(kernel.mangled_name,
+      lines[#lines + 1] = collector.plan_line("launch",
+        ("%s|%s|%s|*|%s|%d"):format(kernel.mangled_name,
         three(shape.grid), three(shape.block), stage_of(kernel, found), ordinal))
     end
   end
@@ -108,7 +109,7 @@ end
 local function add_graphs(lines, trace, found, count)
   if not collector_counters.has_graphs(trace) then return end
   for _, stage in ipairs(marked_stages(found)) do
-    lines[#lines + 1] = plan.line("graph", ("*|%s|0-%d"):format(stage, count - 1))
+    lines[#lines + 1] = collector.plan_line("graph", ("*|%s|0-%d"):format(stage, count - 1))
   end
 end
 
@@ -157,7 +158,8 @@ end
 
 -- Why nothing was left to measure, by what begins a unit.
 local function why_none_left(run)
-  if plan.value(fs.read(run:path(layout.collector.plan)) or "", "unit.by") == "process" then
+  local plan = fs.read(run:path(layout.collector.plan)) or ""
+  if collector.plan_value(plan, "unit.by") == "process" then
     return "the process is one unit, for the timeline: no profiling window and no range of the "
       .. "first stage divides it"
   end

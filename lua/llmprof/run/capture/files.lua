@@ -2,7 +2,7 @@
 -- and what belongs to it. llmprof.trace.handed says which; llmprof.run.capture says what a
 -- source of captures is.
 local collector_counters = require "llmprof.run.capture.collector_counters"
-local collector = require("llmprof.collector.library").vendor
+local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"

@@ -8,14 +8,11 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
-local library = require "llmprof.collector.library"
 local marked_operators = require "llmprof.run.marked_operators"
-local plan = require "llmprof.collector.plan"
 local under_spools = require "llmprof.run.capture.under_spools"
-local spools = require "llmprof.collector.spools"
+local collector = require "llmprof.collector"
 local text = require "llmprof.text"
 local live = require "llmprof.run.capture.live"
-local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
 local files = layout.collector
@@ -104,11 +101,11 @@ end
 local function units_by(ctx)
   local stage = first_stage(ctx)
   if by_window(ctx) then
-    return plan.line("unit.by", "profiler")
+    return collector.plan_line("unit.by", "profiler")
   elseif stage then
-    return plan.line("unit.by", "range") .. plan.line("unit.range", stage)
+    return collector.plan_line("unit.by", "range") .. collector.plan_line("unit.range", stage)
   end
-  return plan.line("unit.by", "process")
+  return collector.plan_line("unit.by", "process")
 end
 
 
@@ -124,21 +121,22 @@ end
 
 local function plan_text(ctx)
   local cfg = ctx.cfg.collector
-  local lines = { plan.line("memory", cfg.memory), plan.line("graphs", cfg.graphs),
-    units_by(ctx), plan.line("units", units_of(ctx)),
-    plan.line("samples.hz", cfg.samples_hz),
-    plan.line("counters.budget_s", ctx.cfg.ncu.budget_s),
-    plan.line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
+  local lines = { collector.plan_line("memory", cfg.memory),
+    collector.plan_line("graphs", cfg.graphs), units_by(ctx),
+    collector.plan_line("units", units_of(ctx)),
+    collector.plan_line("samples.hz", cfg.samples_hz),
+    collector.plan_line("counters.budget_s", ctx.cfg.ncu.budget_s),
+    collector.plan_line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
   if marks_operators(ctx) then
-    lines[#lines + 1] = plan.line("unit.operators", marked_operators.RANGE)
+    lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)
   end
   if repeats_eagerly(ctx) then
-    lines[#lines + 1] = plan.line("unit.eager", collector_counters.EAGER)
+    lines[#lines + 1] = collector.plan_line("unit.eager", collector_counters.EAGER)
   end
   if collector_counters.wanted(ctx.cfg) then
     lines[#lines + 1] = collector_counters.metric_lines(ctx.cfg)
   end
-  for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
+  for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = collector.plan_of_words { word } end
   return table.concat(lines)
 end
 
@@ -150,7 +148,7 @@ end
 local function select_now(ctx, folder)
   local so_far = folder .. "/so_far"
   local ok, lines = errors.call(function()
-    spools.gather(folder, so_far)
+    collector.gather(folder, so_far)
     return collector_counters.launch_lines(ctx, so_far)
   end)
   if ok then return lines end
@@ -161,8 +159,8 @@ end
 
 local function environment(ctx, folder)
   local named = ctx.run:absolute(files.plan)
-  local made = library.environment(live.tool(ctx, vendor).path, { folder = folder.path,
-    plan = named, socket = folder.socket, refusals = folder.refusals })
+  local made = collector.environment(live.tool(ctx, collector.vendor).path, {
+    folder = folder.path, plan = named, socket = folder.socket, refusals = folder.refusals })
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
@@ -173,7 +171,7 @@ end
 
 local function run(ctx, spec, folder)
   local watch, chosen, stuck = supervise.watch_gpus(), nil, nil
-  local listener <close> = plan.open(folder.socket, function()
+  local listener <close> = collector.steer(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
   end, function(line) stuck = stuck or line == "stalled" end)
@@ -200,7 +198,7 @@ local function check_spools(ctx, count, said, result, lines)
   errors.raise(ended and "failed" or "nothing", ended
     and "the workload recorded nothing: " .. ended
     or "nothing was captured: " .. (said[1] or "no process loaded the collector"),
-    { detail = workload.tail(lines), hint = #said == 0 and not ended and library.NOT_LOADED
+    { detail = workload.tail(lines), hint = #said == 0 and not ended and collector.NOT_LOADED
       or "the whole output is in " .. files.log })
 end
 
@@ -249,12 +247,12 @@ end
 -- A folder for spools and, where paths are short enough, for the socket.
 local function scratch(ctx)
   errors.check(fs.mkdirs(ctx.run:path(files.folder)))
-  local made = spools.scratch(ctx.run:absolute(files.folder))
+  local made = collector.scratch(ctx.run:absolute(files.folder))
   return made
 end
 
 
-local under_collector = { vendor = vendor, marks_operators = marks_operators }
+local under_collector = { vendor = collector.vendor, marks_operators = marks_operators }
 
 
 -- Puts the timeline into the run, and the spool; raises when there is none.
@@ -266,13 +264,13 @@ function under_collector.capture(ctx)
     live.before(ctx, spec)
   end
   local folder <close> = scratch(ctx)
-  local sockets <close> = spools.scratch(SOCKETS)
-  local refused <close> = spools.open()
+  local sockets <close> = collector.scratch(SOCKETS)
+  local refused <close> = collector.refusals()
   folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
   ctx.run:write(files.plan, plan_text(ctx))
   local result, lines = run(ctx, spec, folder)
   workload.keep_inputs(ctx, layout.workload.folder)
-  check_spools(ctx, spools.gather(folder.path, ctx.run:path(files.spool)),
+  check_spools(ctx, collector.gather(folder.path, ctx.run:path(files.spool)),
     refused:said(folder.path), result, lines)
   under_spools.keep_timeline(ctx)
   keep_metrics(ctx)
@@ -287,8 +285,8 @@ under_collector.recall = under_spools.recall_spool
 
 function under_collector.preview(ctx)
   local spec, list = describe(ctx), {}
-  local words = { ("CUDA_INJECTION64_PATH=%s"):format(library.NAME),
-    ("NVTX_INJECTION64_PATH=%s"):format(library.NAME) }
+  local words = { ("CUDA_INJECTION64_PATH=%s"):format(collector.NAME),
+    ("NVTX_INJECTION64_PATH=%s"):format(collector.NAME) }
   list[1] = table.move(spec.argv, 1, #spec.argv, #words + 1, words)
   local alone = workload.describe(ctx.recipe, ctx.cfg).argv
   if live.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end

@@ -8,12 +8,11 @@ local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
 local spool = require "llmprof.spool"
-local spools = require "llmprof.collector.spools"
+local collector = require "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
 local trace_file = require "llmprof.trace.file"
-local vendor = require("llmprof.collector.library").vendor
 local workload = require "llmprof.run.workload"
 
 local files = layout.collector
@@ -22,7 +21,7 @@ local files = layout.collector
 -- it), and how long an end that is not there is waited for, in seconds.
 local SETTLE, PATIENCE = 1, 30
 
-local under_spools = { vendor = vendor }
+local under_spools = { vendor = collector.vendor }
 
 
 -- ---- the recording as a timeline ----
@@ -61,11 +60,11 @@ end
 -- How many windows the spools of the folder have, and how many have not ended.
 local function windows_in(ctx)
   errors.check(fs.mkdirs(ctx.run:path(files.folder)))
-  local scratch <close> = spools.scratch(ctx.run:absolute(files.folder))
+  local scratch <close> = collector.scratch(ctx.run:absolute(files.folder))
   local so_far = scratch.path .. "/so_far"
   local folder = under_spools.wanted(ctx.cfg)
-  local count = #spools.list(folder)
-  if spools.gather(folder, so_far) == 0 then return 0, 0, count end
+  local count = #collector.list(folder)
+  if collector.gather(folder, so_far) == 0 then return 0, 0, count end
   local opened = errors.check(spool.open(so_far))
   local units = errors.check(opened:frame "units"):where { type = "timeline" }
   return #units, #units:where { ["end"] = false }, count
@@ -129,8 +128,8 @@ function under_spools.capture(ctx)
   local result, lines = run(ctx, spec)
   workload.keep_inputs(ctx, layout.workload.folder)
   await_window(ctx, result, lines)
-  spools.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
-  for _, line in ipairs(spools.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
+  collector.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
+  for _, line in ipairs(collector.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
   under_spools.keep_timeline(ctx)
   local ended = workload.complaint(result)
   if ended then

@@ -2,11 +2,9 @@
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
-local library = require "llmprof.collector.library"
-local plan = require "llmprof.collector.plan"
 local spawn = require "llmprof.spawn"
 local spool = require "llmprof.spool"
-local spools = require "llmprof.collector.spools"
+local collector = require "llmprof.collector"
 local sys = require "llmprof.sys"
 
 describe("llmprof.collector", function()
@@ -15,25 +13,25 @@ describe("llmprof.collector", function()
   it("finds a library that is named, and nothing else then", function()
     local path = top() .. "/lib.so"
     assert(fs.write(path, ""))
-    assert.equal(fs.realpath(path), library.find(path))
-    local found, why = library.find(top() .. "/none.so")
+    assert.equal(fs.realpath(path), collector.find(path))
+    local found, why = collector.find(top() .. "/none.so")
     assert.is_nil(found)
     assert.equal(top() .. "/none.so: not there", why)
-    assert.equal("tool", failure(library.ensure, top() .. "/none.so")[1])
+    assert.equal("tool", failure(collector.ensure, top() .. "/none.so")[1])
   end)
 
   it("tells a program where all is", function()
     assert.same({ CUDA_INJECTION64_PATH = "/l.so", NVTX_INJECTION64_PATH = "/l.so",
       LLMPROF_COLLECTOR_DIR = "/d", LLMPROF_COLLECTOR_SOCKET = "/s" },
-      library.environment("/l.so", { folder = "/d", socket = "/s" }))
+      collector.environment("/l.so", { folder = "/d", socket = "/s" }))
   end)
 
   it("writes lines of a plan, one each", function()
     assert.equal("units = plain:1 timeline\nsamples.hz = 10000\n",
-      plan.of_words { "units=plain:1 timeline", "samples.hz=10000" })
-    assert.equal("usage", failure(plan.of_words, { "units" })[1])
-    assert.equal("usage", failure(plan.of_words, { "a b=c" })[1])
-    assert.equal("usage", failure(plan.line, "launch", "k\nunits = skip")[1])
+      collector.plan_of_words { "units=plain:1 timeline", "samples.hz=10000" })
+    assert.equal("usage", failure(collector.plan_of_words, { "units" })[1])
+    assert.equal("usage", failure(collector.plan_of_words, { "a b=c" })[1])
+    assert.equal("usage", failure(collector.plan_line, "launch", "k\nunits = skip")[1])
   end)
 
   it("puts spools together in the order in which processes began", function()
@@ -42,7 +40,7 @@ describe("llmprof.collector", function()
       assert(fs.write(top() .. "/" .. name, text))
     end
     local target = top() .. "/run"
-    assert.equal(3, spools.gather(top(), target))
+    assert.equal(3, collector.gather(top(), target))
     assert.equal("abc", fs.read(target))
   end)
 
@@ -50,7 +48,7 @@ describe("llmprof.collector", function()
     local bin = sys.executable():match "^(.*)/[^/]*$"
     local standin, until_there = bin .. "/../tests/collector/", top() .. "/until"
     if not fs.stat(standin .. "collector_victim") then pending "built without a collector" end
-    local env = library.environment(library.ensure(), { socket = top() .. "/socket" })
+    local env = collector.environment(collector.ensure(), { socket = top() .. "/socket" })
     env.VICTIM_UNTIL, env.VICTIM_UNSEEN = until_there, "1"
     local child = assert(spawn.start({ standin .. "collector_victim", "exit", "10", "1" },
       { env = env }))
@@ -86,7 +84,7 @@ describe("llmprof.collector", function()
   end
 
   it("hears from processes that could write no spool", function()
-    local heard <close> = spools.open()
+    local heard <close> = collector.refusals()
     assert.same({}, heard:said(top()))
     refused(heard.key, 1)
     assert.matches("^process %d+ of user %d+ could not write its recording: No such file or "
@@ -99,7 +97,7 @@ describe("llmprof.collector", function()
   end)
 
   it("reads why a process could not write all of its spool", function()
-    local heard <close> = spools.open()
+    local heard <close> = collector.refusals()
     assert(fs.symlink("File too large", top() .. "/12-900.spool.lost"))
     assert(fs.symlink("not one of ours", top() .. "/x.spool.lost"))
     assert.same({ "process 12 could not write all of its recording: File too large" },
@@ -110,18 +108,18 @@ describe("llmprof.collector", function()
     assert(fs.write(top() .. "/1-2.spool", "one"))
     assert(fs.write(top() .. "/3-4.spool", ""))
     assert(fs.mkdir(top() .. "/5-6.spool"))
-    assert.equal(1, spools.gather(top(), top() .. "/all"))
+    assert.equal(1, collector.gather(top(), top() .. "/all"))
     assert.equal("one", assert(fs.read(top() .. "/all")))
   end)
 
   it("believes only those who have the whole key", function()
-    local heard <close> = spools.open()
+    local heard <close> = collector.refusals()
     refused(heard.key:sub(1, 16) .. ("0"):rep(16), 2)
     assert.same({}, heard:said(top()))
   end)
 
   it("makes no file of no spool", function()
-    assert.equal(0, spools.gather(top(), top() .. "/run"))
+    assert.equal(0, collector.gather(top(), top() .. "/run"))
     assert.is_nil(fs.stat(top() .. "/run"))
   end)
 end)

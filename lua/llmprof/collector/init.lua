@@ -1,4 +1,5 @@
--- The spools that processes left in a folder, put together.
+-- Our own collector seen from outside: its library, the plan that a program is given, and the
+-- spools that its processes leave.
 local errors = require "llmprof.process.errors"
 local listen = require "llmprof.listen"
 local paths = require "llmprof.io.paths"
@@ -6,8 +7,12 @@ local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
+local version = require "llmprof.version"
 
-local spools = {}
+local collector = {}
+
+
+-- ---- spools ----
 
 local SUFFIX = ".spool"
 
@@ -17,7 +22,7 @@ local PIECE = 1 << 20
 
 -- A folder of llmprof.bundle.private in `parent` (an absolute path) for spools and what
 -- goes with them.
-function spools.scratch(parent)
+function collector.scratch(parent)
   fs.sweep(parent) -- of a process that was killed and had no place for notes
   return private.folder(parent)
 end
@@ -25,7 +30,7 @@ end
 
 -- Their names, by the time at which each process began, which is in them:
 -- PID-STARTTIME.spool.
-function spools.list(folder)
+function collector.list(folder)
   local list = {}
   for _, name in ipairs(paths.names(folder)) do
     local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
@@ -69,8 +74,8 @@ end
 
 -- Write the spools of a folder into one file, whole or not at all. Returns how many of
 -- them hold something; with none there is no file.
-function spools.gather(folder, target)
-  local names = spools.list(folder)
+function collector.gather(folder, target)
+  local names = collector.list(folder)
   if #names == 0 then return 0 end
   local part = target .. ".part"
   fs.remove(part) -- the recorded program may have put a link there
@@ -106,7 +111,7 @@ Refusals.__index = Refusals
 
 -- key: what a process is told (LLMPROF_COLLECTOR_REFUSALS); one half of it is the name of
 -- the socket, which anybody may look up, all of it is in a line that counts.
-function spools.open()
+function collector.refusals()
   local key = errors.check(spawn.mark())
   local listener = errors.check(listen.open("@llmprof-" .. key:sub(1, #key // 2)))
   return setmetatable({ key = key, listener = listener }, Refusals)
@@ -139,7 +144,7 @@ end
 
 
 -- What the links in a folder say, as sentences.
-function spools.lost(folder)
+function collector.lost(folder)
   local lines = {}
   add_links(folder, lines)
   return lines
@@ -162,4 +167,136 @@ end
 function Refusals:__close() self.listener:close() end
 
 
-return spools
+-- ---- the library ----
+
+collector.NAME = "libllmprof_collector.so"
+
+local INSTALL = "./bootstrap.sh builds it in a clone, packages of llmprof have it, "
+  .. "tools.collector=PATH names one"
+
+
+-- Its absolute path, or nil and what was looked for. given: a path that the user named.
+function collector.find(given)
+  return paths.library(collector.NAME, given)
+end
+
+
+-- The same; raises without it.
+function collector.ensure(given)
+  local path, why = collector.find(given)
+  if path then return path end
+  return errors.raise("tool", "the collector is not there: " .. why,
+    { hint = INSTALL .. "; " .. collector.vendor.without })
+end
+
+
+-- What may be the reason where no process of a program loaded it, none of which we see.
+collector.NOT_LOADED = "CUDA and NVTX load it when they are first used; the program used neither, "
+  .. "or could not reach the library's file (after a change of its root folder or user)"
+
+
+-- What a program is told, as a table of variables: to load the library, where to put its
+-- spools, where its plan is, which socket to call, and the key of whom to tell that it cannot
+-- write one (these three are optional).
+function collector.environment(path, given)
+  return { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
+    LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
+    LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
+end
+
+
+-- The collector as the tools of a run are: found, named, said what to do without.
+collector.vendor = {
+  name = "collector",
+  product = "llmprof's collector",
+  measures = "timeline",
+  install = INSTALL,
+  without = "capture=nsys uses Nsight Systems",
+
+  -- As llmprof.nvidia.tools finds programs: { name, path, version }, or nil and a list of
+  -- what was tried.
+  find = function(given)
+    local path, why = collector.find(given)
+    if not path then return nil, { why } end
+    return { name = "collector", path = path, version = version.version }
+  end,
+}
+
+
+-- ---- the plan ----
+
+-- The plan of a collector: lines of KEY = VALUE, as docs/collector.md has them.
+
+-- One line; a value that would be two is refused.
+function collector.plan_line(key, value)
+  local written = tostring(value)
+  if not key:find "^[%w_.]+$" or written:find "[\r\n]" then
+    errors.raise("usage", ("plan: '%s' cannot be a line of the plan"):format(key))
+  end
+  return ("%s = %s\n"):format(key, written)
+end
+
+
+-- Of words KEY=VALUE, in their order.
+function collector.plan_of_words(words)
+  local lines = {}
+  for i, word in ipairs(words) do
+    local key, value = word:match "^([^=]+)=(.*)$"
+    if not key then
+      errors.raise("usage", ("plan: '%s' is not KEY=VALUE"):format(word),
+        { hint = "llmprof help collector lists the keys" })
+    end
+    lines[i] = collector.plan_line(key, value)
+  end
+  return table.concat(lines)
+end
+
+
+-- What a plan says of a key: its last line of it; nil without one.
+function collector.plan_value(lines, key)
+  local value
+  for name, written in lines:gmatch "([^\n=]-)[ \t]*=[ \t]*([^\n]*)" do
+    if name == key then value = written end
+  end
+  return value
+end
+
+
+-- ---- steering ----
+
+local Steer = {}
+Steer.__index = Steer
+
+
+-- A socket at `path`. on_pause() is called when a process is held and gives more lines of
+-- the plan for it, as one text; on_line(line) is told everything else (optional).
+function collector.steer(path, on_pause, on_line)
+  local listener = errors.check(listen.open(path))
+  return setmetatable({ listener = listener, on_pause = on_pause, on_line = on_line }, Steer)
+end
+
+
+-- A process that is gone needs no answer.
+local function answer(self, peer)
+  local sent, message, code = self.listener:send(peer, self.on_pause() .. "go\n")
+  if sent or code == "notfound" then return end
+  if self.on_line then self.on_line(message) end
+end
+
+
+-- Hear and answer what has come; from time to time.
+function Steer:poll()
+  for _, heard in ipairs(errors.check(self.listener:poll())) do
+    if heard.line == "pause" then
+      answer(self, heard.peer)
+    elseif heard.line and self.on_line then
+      self.on_line(heard.line)
+    end
+  end
+end
+
+
+function Steer:__close() self.listener:close() end
+
+
+return collector
