@@ -12,7 +12,7 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local manual = require "llmprof.query.manual"
+local reference = require "llmprof.query.reference"
 local recipe = require "llmprof.recipe"
 local sections = require "llmprof.report.sections"
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -166,7 +166,7 @@ end
 
 
 local function add_topics(add)
-  for _, topic in ipairs(manual.topics()) do add(topic.name, topic.title) end
+  for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
   for _, name in ipairs(commands.names()) do add(name, commands.load(name).summary) end
 end
 

@@ -5,7 +5,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local manual = require "llmprof.query.manual"
+local reference = require "llmprof.query.reference"
 
 local tools = {}
 
@@ -268,7 +268,7 @@ function tools.list_resources(root)
       end
     end
   end
-  for _, topic in ipairs(manual.topics()) do
+  for _, topic in ipairs(reference.topics()) do
     local name = topic.path and topic.path:match "[^/]+$" or topic.name
     made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown")
   end
@@ -307,7 +307,7 @@ function tools.read_resource(root, uri)
   local id, file = uri:match "^llmprof://runs/([^/]+)/([^/]+)$"
   if id then return report(root, id, file) end
   local page = uri:match "^llmprof://docs/([%w_.-]+)$"
-  return page and manual.page((page:gsub("%.md$", "")))
+  return page and reference.page((page:gsub("%.md$", "")))
 end
 
 

@@ -1,10 +1,10 @@
--- Pages of the manual that are made when they are asked for: the fields of a JSON file, from
--- its schema in docs/, the configuration keys, the columns of tables, the sets of counters, and
--- the modules that are written in C, from the annotations for editors.
-local defaults = require "llmprof.recipe.defaults"
+-- The manual by topic: the pages of docs/, built in, and those that are made when they are asked
+-- for: the fields of a JSON file, from its schema in docs/, the configuration keys, the columns
+-- of tables, the sets of counters, and the modules that are written in C, from the annotations
+-- for editors.
+local lazy = require "llmprof.io.lazy"
 local json = require "llmprof.json"
-local meanings = require "llmprof.report.meanings"
-local metrics = require "llmprof.nvidia.metrics"
+local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
 
 local reference = {}
@@ -145,6 +145,7 @@ end
 
 -- The Markdown page of llmprof's own configuration keys.
 function reference.keys()
+  local defaults = require "llmprof.recipe.defaults"
   local keys, lines = {}, { "# Configuration keys", "",
     "A type without a default means that the key has no value unless one is set.", "",
      "| key | type | default | meaning |", "|---|---|---|---|" }
@@ -165,7 +166,7 @@ end
 function reference.columns()
   local lines = { "# Columns of tables", "",
     "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured." }
-  for _, part in ipairs(meanings) do
+  for _, part in ipairs(require "llmprof.report.meanings") do
     lines[#lines + 1] = ("\n## %s\n"):format(part.title)
     if part.about then lines[#lines + 1] = part.about .. "\n" end
     lines[#lines + 1] = "| column | unit | meaning | field |\n|---|---|---|---|"
@@ -332,6 +333,45 @@ raises its failures. Times are ns and sizes bytes unless a name says otherwise. 
     out[#out + 1] = (module_page(name, modules[name]):gsub("^#", "##"))
   end
   return table.concat(out, "\n")
+end
+
+
+-- ---- topics ----
+
+local FOLDER = "docs/"
+
+
+-- All topics, sorted: { name, title, path }, or in place of path kind and schema: which
+-- function here makes the page, of which JSON file.
+function reference.topics()
+  local topics = { { name = "keys", title = "Configuration keys", kind = "keys" },
+    { name = "modules", title = "Lua modules written in C", kind = "modules" },
+    { name = "columns", title = "Columns of tables", kind = "columns" },
+    { name = "counters", title = "Sets of counters", kind = "counters" } }
+  for _, path in ipairs(resources.list(FOLDER)) do
+    local name, schema = path:match "([^/]+)%.md$", path:match "([^/]+)%.schema%.json$"
+    if name then
+      topics[#topics + 1] = { name = name:lower(), path = path,
+        title = resources.get(path):match "^# ([^\n]*)" or name }
+    elseif schema then
+      topics[#topics + 1] = { name = schema .. ".json", kind = "fields", schema = schema,
+        title = ("Fields of %s.json"):format(schema) }
+    end
+  end
+  table.sort(topics, function(a, b) return a.name < b.name end)
+  return topics
+end
+
+
+-- The Markdown of a topic, or of a module that is written in C, or nil.
+function reference.page(name)
+  for _, topic in ipairs(reference.topics()) do
+    if topic.name == name:lower() then
+      return topic.path and resources.get(topic.path)
+        or reference[topic.kind](topic.schema)
+    end
+  end
+  return reference.module(name)
 end
 
 

@@ -2,7 +2,6 @@
 local lazy = require "llmprof.io.lazy"
 local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
-local manual = lazy "llmprof.query.manual"
 local nearest = require "llmprof.tables.suggest"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
@@ -47,7 +46,7 @@ local command = {
 -- Topics in lines that a terminal holds, those after the first indented.
 local function topic_list()
   local lines, width = { "" }, 31
-  for i, topic in ipairs(manual.topics()) do
+  for i, topic in ipairs(reference.topics()) do
     local word = (i > 1 and ", " or "") .. topic.name
     if width + #word > 78 then
       lines[#lines] = lines[#lines] .. ","
@@ -116,9 +115,9 @@ end
 -- first. Those that are tables of what is listed by itself are left out.
 local function topics_with(word)
   local list = {}
-  for _, topic in ipairs(manual.topics()) do
+  for _, topic in ipairs(reference.topics()) do
     local count, heading, first = 0, topic.title, nil
-    for line in (topic.path and manual.page(topic.name) or ""):gmatch "[^\n]+" do
+    for line in (topic.path and reference.page(topic.name) or ""):gmatch "[^\n]+" do
       heading = line:match "^#+ (.*)" or heading
       if holds(word, line) then count, first = count + 1, first or heading end
     end
@@ -201,7 +200,7 @@ end
 
 local function unknown(name)
   local known = commands.names()
-  for _, topic in ipairs(manual.topics()) do known[#known + 1] = topic.name end
+  for _, topic in ipairs(reference.topics()) do known[#known + 1] = topic.name end
   for _, module in ipairs(reference.module_names()) do known[#known + 1] = module end
   errors.raise("usage", ("no command or topic '%s'%s"):format(name,
     nearest.suggestion(name, known)), { hint = "llmprof help lists them" })
@@ -223,7 +222,7 @@ function command.run(given, words)
     out.write(command.general())
     return 0
   end
-  local page, known = manual.page(name), commands.has(name)
+  local page, known = reference.page(name), commands.has(name)
   if not page and (given.markdown or not known) then
     local found = not given.markdown and search(name)
     if not found then unknown(name) end

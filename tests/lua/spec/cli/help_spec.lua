@@ -2,7 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local completion = require "llmprof.cli.completion"
 local fs = require "llmprof.fs"
-local manual = require "llmprof.query.manual"
+local reference = require "llmprof.query.reference"
 local plain = require "llmprof.report.plain"
 
 
@@ -47,8 +47,8 @@ a
   end)
 
   it("leaves no mark on any page of the manual", function()
-    for _, topic in ipairs(manual.topics()) do
-      local rendered = plain.render(manual.page(topic.name))
+    for _, topic in ipairs(reference.topics()) do
+      local rendered = plain.render(reference.page(topic.name))
       for _, mark in ipairs { "\n```", "\n|%-%-", "%]%([%a_]+%.md%)", "\n# " } do
         assert.is_nil(rendered:find(mark), topic.name .. ": " .. mark)
       end

@@ -1,7 +1,7 @@
 -- Help: everything there is has a line and an example, and every example runs.
 local bundle = require "tests.lua.support.bundle"
 local evaluate = require "llmprof.cli.repl.evaluate"
-local fields = require "llmprof.query.session.fields"
+local fields = require("llmprof.query.session.help").fields
 local fs = require "llmprof.fs"
 local globals = require("llmprof.query.session").globals
 local group = require "llmprof.query.group"

@@ -2,7 +2,6 @@
 -- is, and its examples run and print what they say.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
-local manual = require "llmprof.query.manual"
 local reference = require "llmprof.query.reference"
 local session = require "llmprof.query.session"
 local spawn = require "llmprof.spawn"
@@ -91,7 +90,7 @@ describe("the page of modules", function()
     assert.matches("^llmprof.spawn\n\nChild processes.\n", s.help "spawn")
     assert.equal(s.help "csv", s.help(require "llmprof.csv"))
     assert.matches('\nmodule: help%(require "llmprof.trace"%)\n$', s.help "trace")
-    assert.equal(reference.module "sqlite", manual.page "llmprof.sqlite")
-    assert.matches("\n## llmprof.yaml\n", manual.page "modules", 1, true)
+    assert.equal(reference.module "sqlite", reference.page "llmprof.sqlite")
+    assert.matches("\n## llmprof.yaml\n", reference.page "modules", 1, true)
   end)
 end)
