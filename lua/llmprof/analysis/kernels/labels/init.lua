@@ -1,10 +1,9 @@
 -- Names of kernels that a person can read: "add<bf16>", "gemm nvjet 64x8x64 TNT",
 -- "flash-attn fwd sm90 d128", "rms_norm (triton, fused with add)".
 --
--- A family of kernels is a file here: a function of what cpp.read says of a name, which
--- gives a label and a list of details for those that share it, or nil when the kernel is
--- not of the family.
+-- Which family a kernel is of, llmprof.analysis.kernels.labels.families says.
 local cpp = require "llmprof.analysis.kernels.labels.cpp"
+local families = require "llmprof.analysis.kernels.labels.families"
 local text = require "llmprof.text"
 
 local labels = {}
@@ -70,13 +69,7 @@ end
 
 -- ---- labels ----
 
-local families = {
-  require "llmprof.analysis.kernels.labels.engines",
-  require "llmprof.analysis.kernels.labels.gemm",
-  require "llmprof.analysis.kernels.labels.triton",
-  (require "llmprof.analysis.kernels.labels.aten"), -- its path stays out
-  plain,
-}
+local tried = { families.engines, families.gemm, families.triton, families.aten, plain }
 
 -- Characters of a label and of a detail; places in the lists of details, where nil is one
 -- that a kernel does not have.
@@ -85,7 +78,7 @@ local LONGEST, DETAIL, DETAILS = 72, 24, 4
 
 local function read_name(name)
   local read = cpp.read(name)
-  for _, family in ipairs(families) do
+  for _, family in ipairs(tried) do
     local label, details = family(read)
     if label and label ~= "" then
       return { label = text.truncate(text.clean(label), LONGEST, "middle"), details = details }
