@@ -10,8 +10,6 @@ local communication = require "llmprof.ranks.communication"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local kv_transfers = require "llmprof.ranks.kv_transfers"
-local late = require "llmprof.ranks.late"
 local merged = require "llmprof.ranks.merged"
 local partition = require "llmprof.ranks.partition"
 local missing = require "llmprof.ranks.missing"
@@ -347,7 +345,7 @@ local function judge(record, made, absent)
   end
   record.verdict = verdict.of(seen, met, absent)
   if met and made.steps and #record.ranks > 1 then
-    record.late = late.phases(made, met.last, record.ranks, { source = record.source,
+    record.late = verdict.phases(made, met.last, record.ranks, { source = record.source,
       lacks = record.doubt ~= nil or #absent > 0 })
   end
 end
@@ -416,7 +414,7 @@ function ranks.examine(parts, given)
     add_steps(record, made)
   end
   record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
-  record.kv_transfers = kv_transfers.of(made.steps)
+  record.kv_transfers = requests.kv_transfers(made.steps)
   record.engine_looks = requests.engine_looks(given.metrics, made.steps, made.epoch)
   for _, rank in ipairs(made.ranks) do
     rank.leader = made.groups[rank.rank] and made.groups[rank.rank].leader

@@ -1,7 +1,7 @@
 -- The KV cache on its way from ranks that prefill to ranks that decode.
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
-local kv_transfers = require "llmprof.ranks.kv_transfers"
+local requests = require "llmprof.ranks.requests"
 local sections = require "llmprof.report.sections"
 local ranks = require "tests.lua.support.ranks"
 local report = require "llmprof.report.ranks"
@@ -24,7 +24,7 @@ local DECODE = { { 1, 26, 30, 1, 0 }, { 1, 30, 34, 0, 1 }, { 1, 58, 60, 1, 1 },
 local function of(...)
   local all = {}
   for _, list in ipairs { ... } do table.move(list, 1, #list, #all + 1, all) end
-  return kv_transfers.of(steps_of(all))
+  return requests.kv_transfers(steps_of(all))
 end
 
 
