@@ -14,22 +14,126 @@
 -- all ran on the GPUs of the trace.
 --
 -- Of a serving engine that marks its steps these are the stages prefill, mixed and
--- decode (llmprof.analysis.stages.engine_stages). Of several ranks each has instances and
--- repeats of its own, and idle is when its own GPU was.
+-- decode. Of several ranks each has instances and repeats of its own, and idle is when its
+-- own GPU was.
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.stages.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.stages.warmup"
 local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
-local engine_stages = require "llmprof.analysis.stages.engine_stages"
 local infer = require "llmprof.analysis.stages.infer"
 local members = require "llmprof.ranks.members"
-local thread_of = require("llmprof.ranks.rows").thread_of
 local steps = require "llmprof.analysis.stages.steps"
 local xla_modules = require "llmprof.analysis.stages.xla_modules"
+local part = require "llmprof.ranks.part"
+local rank_view = require "llmprof.analysis.serving.ranks"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local rank_steps = require "llmprof.ranks.steps"
 
 local stages = {}
+
+
+-- ---- steps of a serving engine ----
+
+-- Its stages: prefill, mixed and decode are its steps, as its labels
+-- mark them in each rank. A step's work counts for it wherever it runs; its length is
+-- that of core/ranks/step_table.h.
+
+local PHASES = { "prefill", "mixed", "draft", "decode" }
+
+local COLUMNS = { "rank", "phase", "begin", "before", "last", "length", "context", "generation",
+  "context_tokens", "generation_tokens" }
+
+
+-- Is there a stage among them that is no label of a step?
+local function names_others(declared, found)
+  for _, stage in ipairs(declared) do
+    if not found.steps[stage.name] then return true end
+  end
+  return false
+end
+
+
+-- Tokens that a step works on; nil where its label does not say.
+local function work_of(row)
+  local read = row.context == 0 and 0 or row.context_tokens
+  local made = row.generation_tokens or row.generation
+  return read and made and read + made
+end
+
+
+-- A step as an instance of its stage; nil for one that ran nothing.
+local function instance_of(row, number, list)
+  if not row.begin or not row.phase or row.last <= row.begin then return nil end
+  local own = list[row.rank + 1]
+  local made = { stage = row.phase, range = number, rank = row.rank, pid = own.pid,
+    start = row.begin, stop = row.last, requests = row.generation, context = row.context,
+    tokens = row.generation_tokens or row.generation, work = work_of(row) }
+  if row.phase == "decode" then
+    made.steps = { { start = math.min(row.before or row.begin, row.begin), begin = row.begin,
+      stop = row.last } }
+  end
+  return made
+end
+
+
+-- Instances of stages by start, of those that start together by range; sorts the list.
+local function in_order(instances)
+  table.sort(instances, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    return a.range < b.range
+  end)
+  return instances
+end
+
+
+local function instances_of(frame, list)
+  local made = {}
+  for row = 1, #frame do
+    made[#made + 1] = instance_of(rows.get(frame, row, COLUMNS), row - 1, list)
+  end
+  return in_order(made)
+end
+
+
+local function declared_in(instances)
+  local seen, list = {}, {}
+  for _, instance in ipairs(instances) do seen[instance.stage] = true end
+  for _, name in ipairs(PHASES) do
+    if seen[name] then list[#list + 1] = { name = name } end
+  end
+  return list
+end
+
+
+-- { instances (with rank, pid, requests, tokens), declared (the stages that there are),
+-- engine (its name), members, steps (their frame) } where an engine's labels mark the
+-- steps; nil where they do not, or where a stage that is asked for is a range.
+-- declared: the stages asked for; any: has one of them a range?
+local function find_steps(trace, declared, any)
+  local found = members.find_labels(trace)
+  if not found or found.source ~= "labels" then return nil end
+  if any and names_others(declared, found) then return nil end
+  local list, known = part.steps(trace, rank_view.knowledge())
+  local instances = instances_of(known.frame, list)
+  if #instances == 0 then return nil end
+  return { instances = instances, declared = declared_in(instances), engine = known.engine,
+    members = list, steps = known.frame }
+end
+
+
+-- Add stage and stage_range, the number of the step, to a frame of operations. made: of
+-- find_steps.
+local function label_steps(frame, made)
+  members.label_ops(made.members, frame)
+  spans.assign(frame, { time = "api_start", key = "rank" }, made.steps, rank_steps.at,
+    "stage_range")
+  spans.look_up(frame, "stage_range", made.steps, "phase", "stage")
+  return frame
+end
+
 
 stages.WHOLE_RUN = "whole run"
 
@@ -94,11 +198,11 @@ local function find_instances(trace, declared)
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
       tid = found:get(row, "tid"), process = found:get(row, "pid"), style = found:get(row, "style"),
-      thread = thread_of(found:get(row, "pid"), found:get(row, "tid")),
+      thread = rows.thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
-  return engine_stages.in_order(merge_nested(instances))
+  return in_order(merge_nested(instances))
 end
 
 
@@ -126,11 +230,11 @@ end
 
 -- The instances of inferred stages, as trace:label_spans takes them.
 local function spans_of(instances)
-  local spans = {}
+  local made = {}
   for i, instance in ipairs(instances) do
-    spans[i] = { name = instance.stage, start = instance.start, stop = instance.stop }
+    made[i] = { name = instance.stage, start = instance.start, stop = instance.stop }
   end
-  return spans
+  return made
 end
 
 
@@ -139,7 +243,7 @@ end
 function stages.label(trace, frame, found)
   local declared = found.whole and {} or found.declared
   if found.by_engine then
-    engine_stages.label(frame, found.by_engine)
+    label_steps(frame, found.by_engine)
     check(trace:label_spans(frame, "part", {}))
   elseif found.inferred then
     check(trace:label_spans(frame, "stage", spans_of(found.instances)))
@@ -245,7 +349,7 @@ end
 -- Do ranges mark the declared stages, and no engine its steps?
 function stages.are_marked(trace, declared)
   local instances = find_instances(trace, declared)
-  return #instances > 0 and not engine_stages.find(trace, declared, true)
+  return #instances > 0 and not find_steps(trace, declared, true)
 end
 
 
@@ -269,14 +373,14 @@ end
 -- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
 -- the last of their operations ended), rep, used and steps
 -- (of llmprof.analysis.stages.steps), of several ranks rank and pid, too; by_engine is that
--- of llmprof.analysis.stages.engine_stages, where labels mark the stages; missing names the
+-- of find_steps, where labels mark the stages; missing names the
 -- declared stages that the trace does not have; inferred is that of
 -- llmprof.analysis.stages.infer, where no range marked a stage.
 function stages.find(trace, declared, policy, overlap)
   trace_file.check(trace)
   declared = xla_modules.resolve(trace, declared)
   local instances, inferred = find_instances(trace, declared), nil
-  local by_engine = engine_stages.find(trace, declared, #instances > 0)
+  local by_engine = find_steps(trace, declared, #instances > 0)
   if by_engine then
     instances, declared = by_engine.instances, by_engine.declared
   elseif #instances == 0 and not overlap then
@@ -315,14 +419,14 @@ end
 -- The range rows, or the numbers of inferred stretches, of the used instances of
 -- stages without a parent.
 function stages.used_ranges(found)
-  local rows = {}
+  local used = {}
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then
       local own = instance.ranges or { instance.range }
-      table.move(own, 1, #own, #rows + 1, rows)
+      table.move(own, 1, #own, #used + 1, used)
     end
   end
-  return rows
+  return used
 end
 
 
