@@ -37,7 +37,6 @@
 --
 -- When a run is resumed, a step is kept if it was done, its files are there and none
 -- of what it reads is newer or was made again; else it runs.
-local background = require "llmprof.run.background"
 local clock = require "llmprof.io.clock"
 local dataflow = require "llmprof.process.dataflow"
 local errors = require "llmprof.process.errors"
@@ -45,8 +44,98 @@ local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local sys = require "llmprof.sys"
+local layout = require "llmprof.bundle.layout"
+local process_pool = require "llmprof.process.pool"
 
 local pipeline = {}
+
+
+-- ---- steps in another process ----
+
+-- Steps whose work(ctx) is done in another process while later ones run in this. They are seen
+-- through here, in their order, when a later step reads what they give, and the others at the
+-- end.
+
+-- Bytes of a timeline below which a process costs more than it saves. Tests change this.
+pipeline.LEAST = 64 << 20
+
+-- Memory that looking at a timeline twice at once takes, of each look, as a multiple of its size.
+local WEIGHT = 1.25
+
+local Others = {}
+Others.__index = Others
+
+
+-- May some of a run's work be done beside it?
+local function is_worth(ctx)
+  local info = fs.stat(ctx.run:path(layout.timeline))
+  return info ~= nil and info.size >= pipeline.LEAST
+    and process_pool.count(2, WEIGHT * info.size) == 2
+end
+
+
+-- Nothing yet.
+local function no_others()
+  return setmetatable({ steps = {}, waiting = {} }, Others)
+end
+
+
+-- Begin with these steps. work(step) is called there, and its value is handed to
+-- see_through(step, value) here; nil: it came to nothing, and is to be done here.
+function Others:begin(steps, work, see_through)
+  local works = {}
+  for i, step in ipairs(steps) do
+    works[i] = function() return work(step) end
+    self.steps[i], self.waiting[step.name] = step, true
+  end
+  self.see_through, self.pool = see_through, process_pool.begin { works }
+end
+
+
+-- Was it begun?
+function Others:has_begun() return self.pool ~= nil end
+
+
+-- Is the step among those that are not seen through yet?
+function Others:has(name) return self.waiting[name] == true end
+
+
+local function settle_next(self)
+  local step = table.remove(self.steps, 1)
+  self.waiting[step.name] = nil
+  local ok, value = self.pool:take(1)
+  self.see_through(step, ok and value or nil)
+end
+
+
+-- See through the step of this name and those before it, if it is among them.
+function Others:await(name)
+  while self.waiting[name] do settle_next(self) end
+end
+
+
+-- See through what is left.
+function Others:settle()
+  while self.steps[1] do settle_next(self) end
+end
+
+
+-- Call f; once more when memory does not hold what it does beside the others.
+function Others:call(f)
+  if self.pool then return self.pool:call(f) end
+  return f()
+end
+
+
+-- End what still runs. What is not seen through yet never is.
+function Others:close()
+  if self.pool then self.pool:close() end
+  self.steps, self.waiting = {}, {}
+end
+
+
+Others.__close = Others.close
+
 
 -- In this order.
 pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
@@ -366,7 +455,7 @@ end
 
 -- Begin elsewhere with what can be, once. note(err) is told how each came out.
 local function begin_apart(ctx, steps, place, course, ui, note)
-  if not steps[place].work or ctx.others:has_begun() or not background.is_worth(ctx) then return end
+  if not steps[place].work or ctx.others:has_begun() or not is_worth(ctx) then return end
   local list = separable(ctx, steps, place, course)
   if #list == 0 then return end
   ctx.others:begin(list, function(step) return work_on(ctx, step) end,
@@ -389,7 +478,7 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  local others <close> = background.new()
+  local others <close> = no_others()
   ctx.others = others
   local function note(err, step)
     if err then course.unmade[step.name] = "failed" end

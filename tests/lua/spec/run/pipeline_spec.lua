@@ -1,4 +1,3 @@
-local background = require "llmprof.run.background"
 local artifacts = require "llmprof.bundle.artifacts"
 local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
@@ -206,13 +205,13 @@ describe("llmprof.run.pipeline", function()
     local least, had
 
     before_each(function()
-      least, had = background.LEAST, bounds.get "limits.threads"
-      background.LEAST = 0
+      least, had = pipeline.LEAST, bounds.get "limits.threads"
+      pipeline.LEAST = 0
       bounds.set("limits.threads", 2)
     end)
 
     after_each(function()
-      background.LEAST = least
+      pipeline.LEAST = least
       bounds.set("limits.threads", had)
     end)
 
@@ -278,12 +277,12 @@ describe("llmprof.run.pipeline", function()
 
     it("are none where there is one thread, little to read, or no memory", function()
       for _, change in ipairs { function() bounds.set("limits.threads", 1) end,
-        function() background.LEAST = 100 end } do
+        function() pipeline.LEAST = 100 end } do
         use_five()
         change()
         assert.same(IN_TURN, (run()))
         assert(fs.remove_tree(top() .. "/run"))
-        background.LEAST = 0
+        pipeline.LEAST = 0
         bounds.set("limits.threads", 2)
       end
     end)
