@@ -31,7 +31,7 @@ analysis.inputs = {
   metrics = "metrics.json", plain = "the same of runs without the profiler, a list",
   overhead = "what profiling costs: llmprof.analysis.latency.overhead",
   arch = "the model's description", arch_complaint = "what is wrong with it",
-  run = "what the run did with it: llmprof.model.choice",
+  run = "what the run did with it: llmprof.model",
   flops = "the recipe's: a function of a stage and metrics",
   gpu = "the configuration's table of the hardware", price = "that of the price of a GPU",
   samples = "of the GPUs: llmprof.gpu", stacks = "of the CPU: list of { stage, file, trace }",

@@ -2,7 +2,7 @@
 -- started, no tool is looked for and nothing is written.
 local categories = require "llmprof.analysis.kernels.categories"
 local checks = require "llmprof.cli.checks"
-local choice = require "llmprof.model.choice"
+local models = require "llmprof.model"
 local compiled = require "llmprof.run.compiled"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
@@ -173,7 +173,7 @@ end
 
 
 local function check_model(state)
-  local arch = choice.description { cfg = state.cfg.model }
+  local arch = models.description { cfg = state.cfg.model }
   if not arch and state.made.flops then
     return ok("model", "the recipe's flops()")
   elseif not arch then

@@ -1,6 +1,5 @@
 -- Which model a run is of: what the configuration says, over it what the workload says
 -- it ran. It stands in results.json, and in short in manifest.json and env.json.
-local choice = require "llmprof.model.choice"
 local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -60,14 +59,14 @@ end
 -- What is known before anything ran: identity.brief of the configuration.
 function identity.planned(cfg)
   return identity.brief(identity.full { cfg = cfg.model,
-    arch = choice.description { cfg = cfg.model } })
+    arch = model.description { cfg = cfg.model } })
 end
 
 
 -- Into manifest.json and env.json, once the workload has said what it ran.
 function identity.keep(ctx, metrics)
   local state = ctx.state
-  local arch = choice.description { cfg = ctx.cfg.model, metrics = metrics, about = state.about,
+  local arch = model.description { cfg = ctx.cfg.model, metrics = metrics, about = state.about,
     folder = state.folder }
   local said = identity.brief(identity.full { cfg = ctx.cfg.model, metrics = metrics,
     workload = state.about.workload, arch = arch })

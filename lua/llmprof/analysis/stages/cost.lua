@@ -214,7 +214,7 @@ end
 
 -- Give each stage its cost. given: arch
 -- (of llmprof.model), arch_complaint, run (of
--- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
+-- llmprof.model), metrics, flops (the recipe's, of stage and metrics).
 -- Returns a missing entry { what, why, how } when no stage has one, or nil.
 function work.add(stages, given)
   local wrong = contradiction(given)

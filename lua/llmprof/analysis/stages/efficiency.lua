@@ -256,7 +256,7 @@ end
 
 
 -- Give groups of steps mfu and mbu, as far as they can be known. arch, run: of
--- llmprof.model.choice, or nil.
+-- llmprof.model, or nil.
 function efficiency.add_to_steps(results, arch, run)
   local ranks, gpu = results.ranks, results.hardware
   if not (ranks and ranks.steps and arch and arch.decoder and run and run.prompt_tokens) then

@@ -1,7 +1,7 @@
 -- Everything that was found out, as one file: results.json.
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
-local choice = require "llmprof.model.choice"
+local models = require "llmprof.model"
 local cold = require "llmprof.analysis.stages.warmup"
 local collector = require("llmprof.collector").vendor
 local errors = require "llmprof.process.errors"
@@ -182,10 +182,10 @@ end
 -- what is wrong with the one that there is.
 local function describe(ctx)
   local state = ctx.state
-  local arch, complaint = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+  local arch, complaint = models.description { cfg = ctx.cfg.model, metrics = state.metrics,
     chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
     folder = state.folder }
-  return arch, arch and choice.run(arch, state.metrics, state.about), complaint
+  return arch, arch and models.of_run(arch, state.metrics, state.about), complaint
 end
 
 

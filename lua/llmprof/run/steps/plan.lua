@@ -1,6 +1,6 @@
 -- Writes down what is going to happen: the composed configuration, the inputs.
 local captures = require "llmprof.run.capture"
-local choice = require "llmprof.model.choice"
+local models = require "llmprof.model"
 local config = require "llmprof.recipe.config"
 local counter_plan = require "llmprof.analysis.counters.plan"
 local errors = require "llmprof.process.errors"
@@ -30,7 +30,7 @@ local function check(composed, cfg)
     errors.raise("usage", "timeline=off counters=off operators=off: nothing is left to measure")
   end
   if cfg.counters.set then metrics.of(cfg.counters.set) end
-  choice.description { cfg = cfg.model }
+  models.description { cfg = cfg.model }
   if cfg.hardware and cfg.hardware.name then hardware.load(cfg.hardware.name) end
   local manifest = cfg.inputs and cfg.inputs.manifest
   if manifest and manifest ~= "" then recipe.inputs(manifest) end

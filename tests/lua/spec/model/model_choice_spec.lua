@@ -1,6 +1,5 @@
 -- Which description of the model counts, and what the run did.
 local bundle = require "tests.lua.support.bundle"
-local choice = require "llmprof.model.choice"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -15,7 +14,7 @@ local FOLDER = "tests/fixtures/deepseek_ocr"
 -- Where the description comes from.
 local function source_of(given)
   given.cfg = given.cfg or {}
-  local arch = choice.description(given)
+  local arch = model.description(given)
   return arch and arch.source
 end
 
@@ -50,7 +49,7 @@ describe("the description of the model", function()
     assert.equal(path .. "/config.json", source_of { cfg = { path = path } })
     assert.equal(ARCH, source_of { cfg = { path = path, arch = ARCH } })
     assert(fs.write(path .. "/config.json", '{ "model_type": "unheard-of" }'))
-    local none, complaint = choice.description { cfg = { path = path } }
+    local none, complaint = model.description { cfg = { path = path } }
     assert.is_nil(none)
     assert.equal(path .. "/config.json: model_type: 'unheard-of' is not known", complaint)
   end)
@@ -63,22 +62,22 @@ describe("the description of the model", function()
 
   it("comes from a config.json's values in metrics.json, too", function()
     local config = assert(json.load(CONFIG))
-    local arch = choice.description { cfg = {}, metrics = { model = { architecture = config } } }
+    local arch = model.description { cfg = {}, metrics = { model = { architecture = config } } }
     assert.equal(8030261248, model.parameters(arch).total)
     config.model_type = "unheard-of"
-    local none, complaint = choice.description { cfg = {},
+    local none, complaint = model.description { cfg = {},
       metrics = { model = { architecture = config } } }
     assert.is_nil(none)
     assert.equal("metrics.json: model_type: 'unheard-of' is not known", complaint)
   end)
 
   it("may be broken in metrics.json", function()
-    local arch, complaint = choice.description { cfg = {},
+    local arch, complaint = model.description { cfg = {},
       metrics = { model = { architecture = tiny.decoder { vocab_size = "ten" } } } }
     assert.is_nil(arch)
     assert.equal("metrics.json: decoder.vocab_size: a whole number of at least 1 is expected, "
       .. "not 'ten'", complaint)
-    arch, complaint = choice.description { cfg = { arch = ARCH },
+    arch, complaint = model.description { cfg = { arch = ARCH },
       metrics = { model = { dtype = "mixed" } } }
     assert.is_nil(arch)
     assert.matches("^metrics.json: model.dtype: no number format 'mixed'", complaint)
@@ -87,13 +86,13 @@ describe("the description of the model", function()
   it("is stored as the run and the configuration say", function()
     local function formats(given)
       given.cfg.arch = ARCH
-      local made = choice.description(given).formats
+      local made = model.description(given).formats
       return { made.weights, made.kv, made.activations }
     end
     assert.same({ "bf16", "bf16", "bf16" }, formats { cfg = {} })
     assert.same({ "fp32", "fp32", "fp32" }, formats { cfg = {},
       metrics = { model = { dtype = "fp32" } } })
-    local quantised = choice.description {
+    local quantised = model.description {
       cfg = { config = "tests/fixtures/model/deepseek_v3.json" },
       metrics = { model = { dtype = "bf16" } } }
     assert.same({ "fp8", "fp8", "bf16" }, { quantised.formats.weights, quantised.formats.experts,
@@ -114,36 +113,36 @@ describe("what the run did", function()
     image_tokens = 257 } }
 
   it("is what the workload measured", function()
-    local run = choice.run(arch, { batch = 4, prompt_tokens = 10, new_tokens = 3,
+    local run = model.of_run(arch, { batch = 4, prompt_tokens = 10, new_tokens = 3,
       images = { { count = 1, size = 8 } } }, about)
     assert.same({ source = "metrics.json", batch = 4, prompt_tokens = 10, new_tokens = 3,
       images = { { count = 1, size = 8 } }, images_source = "given" }, run)
   end)
 
   it("is else the mean of the load's requests", function()
-    local run = choice.run({ image_size = 0 }, { repeats = {
+    local run = model.of_run({ image_size = 0 }, { repeats = {
       { requests = { { prompt_tokens = 100, tokens = 10 }, { prompt_tokens = 201, tokens = 21 } } },
       { requests = { { ttft_ms = 3 } } }, {} } })
     assert.equal("metrics.json: the mean of its requests", run.source)
     assert.same({ 151, 16, 1 }, { run.prompt_tokens, run.new_tokens, run.batch })
-    assert.is_nil(choice.run({ image_size = 0 }, { repeats = { { requests = { {} } } } }))
+    assert.is_nil(model.of_run({ image_size = 0 }, { repeats = { { requests = { {} } } } }))
   end)
 
   it("is else what is known of the capture", function()
     assert.same({ source = "capture.json", batch = 1, prompt_tokens = 357, new_tokens = 16,
       images = { { count = 1, size = 8 } }, images_source = "the description's image_size" },
-      choice.run(arch, { repeats = {} }, about))
+      model.of_run(arch, { repeats = {} }, about))
   end)
 
   it("has no images without image tokens", function()
-    assert.same({}, choice.run(arch, { prompt_tokens = 3, image_tokens = 0 }).images)
+    assert.same({}, model.of_run(arch, { prompt_tokens = 3, image_tokens = 0 }).images)
   end)
 
   it("is not known", function()
-    assert.is_nil(choice.run(arch, nil, nil))
-    assert.is_nil(choice.run(arch, { prompt_tokens = 0 }, {}))
-    assert.is_nil(choice.run(arch, { prompt_tokens = 0 / 0 }, { workload = {} }))
-    assert.is_nil(choice.run(arch, { prompt_tokens = "many" }, nil))
+    assert.is_nil(model.of_run(arch, nil, nil))
+    assert.is_nil(model.of_run(arch, { prompt_tokens = 0 }, {}))
+    assert.is_nil(model.of_run(arch, { prompt_tokens = 0 / 0 }, { workload = {} }))
+    assert.is_nil(model.of_run(arch, { prompt_tokens = "many" }, nil))
   end)
 end)
 
