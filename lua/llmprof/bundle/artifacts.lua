@@ -6,7 +6,7 @@ local command_line = require "llmprof.process.command_line"
 local clock = require "llmprof.io.clock"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -263,7 +263,7 @@ end
 -- All runs below a root, oldest first: { id, dir, manifest or message and code }.
 function artifacts.list(root)
   local runs = {}
-  for _, name in ipairs(paths.names(root, OTHERS)) do
+  for _, name in ipairs(folders.list(root, OTHERS)) do
     local dir = root .. "/" .. name
     local info, said = fs.lstat(dir), fs.stat(dir .. "/" .. MANIFEST)
     if info and info.type == "directory" and said and said.type ~= "directory" then
@@ -295,7 +295,7 @@ end
 -- Folders below a root in which a run began and ended before it wrote its manifest.
 function artifacts.orphans(root)
   local list = {}
-  for _, name in ipairs(paths.names(root)) do
+  for _, name in ipairs(folders.list(root)) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. layout.nsys.folder)
@@ -412,7 +412,7 @@ end
 function artifacts.files(dir)
   local found = {}
   local function visit(prefix)
-    for _, name in ipairs(paths.names(dir .. "/" .. prefix)) do
+    for _, name in ipairs(folders.list(dir .. "/" .. prefix)) do
       local relative = prefix == "" and name or prefix .. "/" .. name
       local info = fs.lstat(dir .. "/" .. relative)
       if info and info.type == "directory" then

@@ -1,7 +1,7 @@
 -- Where everything lies in the folder of a run. No other module knows: lint.layout
 -- finds those that do. Names are of files below the folder; docs/bundle.md says
 -- what they hold.
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 
 local layout = {
@@ -165,12 +165,12 @@ end
 -- tools made, or will write over.
 local function found_names(folder)
   local names = {}
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
   for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
     layout.stacks } do
-    for _, name in ipairs(paths.names(folder .. "/" .. inside)) do
+    for _, name in ipairs(files.list(folder .. "/" .. inside)) do
       names[#names + 1] = ("%s/%s"):format(inside, name)
     end
   end

@@ -6,7 +6,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 
 local private = {}
 
@@ -25,7 +25,7 @@ local WHERE, MARK = "where", "mark"
 
 -- Where notes are kept; nil without a home.
 local function notes()
-  local cache = paths.folder "cache"
+  local cache = files.folder "cache"
   return cache and cache .. "/private"
 end
 

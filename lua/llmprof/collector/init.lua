@@ -2,7 +2,7 @@
 -- spools that its processes leave.
 local errors = require "llmprof.process.errors"
 local listen = require "llmprof.listen"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local spawn = require "llmprof.spawn"
@@ -32,7 +32,7 @@ end
 -- PID-STARTTIME.spool.
 function collector.list(folder)
   local list = {}
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     local info = name:sub(-#SUFFIX) == SUFFIX and fs.stat(folder .. "/" .. name)
     if info and info.type == "file" then
       local pid, start = name:match "^(%d+)-(%d+)"
@@ -132,7 +132,7 @@ end
 
 
 local function add_links(folder, lines)
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     local pid = name:match "^(%d+)%-%d+%.spool%.lost$"
     local why = pid and fs.readlink(folder .. "/" .. name)
     if why then
@@ -177,7 +177,7 @@ local INSTALL = "./bootstrap.sh builds it in a clone, packages of llmprof have i
 
 -- Its absolute path, or nil and what was looked for. given: a path that the user named.
 function collector.find(given)
-  return paths.library(collector.NAME, given)
+  return files.library(collector.NAME, given)
 end
 
 

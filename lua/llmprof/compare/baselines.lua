@@ -5,7 +5,7 @@
 local clock = require "llmprof.io.clock"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
@@ -77,7 +77,7 @@ end
 -- The folders of a baseline's runs, that of the first first.
 function baselines.folders(path)
   local list = { path }
-  for _, id in ipairs(paths.names(inside(path, MORE))) do
+  for _, id in ipairs(files.list(inside(path, MORE))) do
     local folder = inside(path, ("%s/%s"):format(MORE, id))
     if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then list[#list + 1] = folder end
   end
@@ -97,7 +97,7 @@ end
 -- (UTC), current }.
 function baselines.list(root)
   local list, current = {}, baselines.current(root)
-  for _, name in ipairs(paths.names(folder_of(root))) do
+  for _, name in ipairs(files.list(folder_of(root))) do
     local path = baselines.find(name, root)
     if path then
       local about = read_about(path)

@@ -18,7 +18,6 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
 local sys = require "llmprof.sys"
-local paths = require "llmprof.io.paths"
 
 local files = {}
 
@@ -57,7 +56,7 @@ end
 -- All but the recipe's folders.
 local function trusted_places()
   local list = { home() }
-  list[#list + 1] = paths.folder "config"
+  list[#list + 1] = files.folder "config"
   list[#list + 1] = BUILT_IN
   local program = sys.executable()
   local folder = program and program:match "^(.*)/[^/]*$"
@@ -81,7 +80,7 @@ local function is_untrusted(place)
   for _, folder in ipairs(project) do is_project = is_project or folder == place end
   if not is_project then return false end
   local real = fs.realpath(place)
-  for _, own in ipairs { home() or false, paths.folder "config" or false } do
+  for _, own in ipairs { home() or false, files.folder "config" or false } do
     if own and real and fs.realpath(own) == real then return false end
   end
   return true
@@ -180,7 +179,7 @@ end
 
 -- Where folders that are built in are written to; nil without a home.
 local function unpacked_folder()
-  local cache = paths.folder "cache"
+  local cache = files.folder "cache"
   return cache and cache .. "/captures"
 end
 
@@ -214,7 +213,7 @@ local function unpacked(name)
   if exists(folder, "directory") then return folder end
   errors.check(fs.mkdirs(parent))
   fs.sweep(parent)
-  for _, other in ipairs(paths.names(parent)) do
+  for _, other in ipairs(files.list(parent)) do
     if other:sub(1, #own) == own then fs.remove_tree(parent .. "/" .. other) end
   end
   unpack(name .. ".packed", parent, folder)
@@ -225,7 +224,7 @@ end
 -- The folders that were written so, sorted.
 function files.unpacked()
   local parent, list = unpacked_folder(), {}
-  for i, name in ipairs(parent and paths.names(parent) or {}) do
+  for i, name in ipairs(parent and files.list(parent) or {}) do
     list[i] = parent .. "/" .. name
   end
   return list
@@ -302,6 +301,63 @@ function files.module_names(folder)
     if name ~= "init" and name:find "^[%w_]+$" then names[#names + 1] = name end
   end
   return names
+end
+
+
+-- ---- a person's folders, what is in one, libraries ----
+
+local kinds = {
+  config = { variable = "XDG_CONFIG_HOME", below_home = "/.config" },
+  cache = { variable = "XDG_CACHE_HOME", below_home = "/.cache" },
+  state = { variable = "XDG_STATE_HOME", below_home = "/.local/state" },
+}
+
+
+local function absolute(path)
+  return path and path:sub(1, 1) == "/" and path or nil
+end
+
+
+-- llmprof's folder for "config", "cache" or "state", which need not exist: in that of the
+-- variable, which counts if it is absolute, or of the home; nil without either.
+function files.folder(kind)
+  local place = kinds[kind]
+  local own = absolute(os.getenv "HOME")
+  local base = absolute(os.getenv(place.variable)) or (own and own .. place.below_home)
+  return base and base .. "/llmprof"
+end
+
+
+-- ---- what is in a folder ----
+
+-- What is in a folder, sorted; nothing where there is no folder. One that is there and
+-- cannot be looked into raises, so that nothing is taken for absent. hint: optional.
+function files.list(path, hint)
+  local names, message, code = fs.list(path)
+  if names then return names end
+  if code == "notfound" then return {} end
+  return errors.raise("failed", message, { hint = hint })
+end
+
+
+-- ---- libraries ----
+
+local FOLDERS = { "/../lib/llmprof/", "/../lib/", "/" }
+
+
+-- The absolute path of a library, or nil and what was looked for. given: a path that the
+-- user named; then nothing else is tried.
+function files.library(name, given)
+  if given then
+    local path = fs.realpath(given)
+    return path, not path and given .. ": not there" or nil
+  end
+  local folder = (sys.executable() or ""):match "^(.*)/[^/]*$" or "."
+  for _, place in ipairs(FOLDERS) do
+    local path = fs.realpath(folder .. place .. name)
+    if path then return path end
+  end
+  return nil, name .. " was not found beside the program"
 end
 
 

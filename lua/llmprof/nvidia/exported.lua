@@ -8,7 +8,7 @@ local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local tools = require "llmprof.nvidia.tools"
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 
 local exported = {}
 
@@ -53,7 +53,7 @@ end
 
 -- llmprof's folder for exports; nil without a home.
 function exported.folder()
-  local folder = paths.folder "cache"
+  local folder = folders.folder "cache"
   return folder and folder .. "/exports"
 end
 
@@ -61,7 +61,7 @@ end
 -- The exports that are kept: { path, bytes, mtime_ns }, the newest first.
 function exported.files()
   local folder, list = exported.folder(), {}
-  for _, name in ipairs(folder and paths.names(folder) or {}) do
+  for _, name in ipairs(folder and folders.list(folder) or {}) do
     local info = fs.lstat(folder .. "/" .. name)
     if info and info.type == "file" and name:find "%.sqlite$" then
       list[#list + 1] = { path = folder .. "/" .. name, bytes = info.size,

@@ -6,7 +6,7 @@ local fs = require "llmprof.fs"
 local lazy = require "llmprof.io.lazy"
 local nearest = require "llmprof.tables.suggest"
 local sorted_keys = require("llmprof.tables.keys").sorted
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local yaml = lazy "llmprof.yaml"
 
 local user = {}
@@ -20,7 +20,7 @@ user.root_option = { "root", arg = "DIR", default = function() return user.root(
 
 -- Where it lies or would lie; nil without a home.
 local function file()
-  local folder = paths.folder "config"
+  local folder = files.folder "config"
   return folder and folder .. "/" .. FILE
 end
 

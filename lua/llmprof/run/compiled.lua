@@ -6,7 +6,6 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local tools = require "llmprof.nvidia.tools"
-local paths = require "llmprof.io.paths"
 
 local compiled = {}
 
@@ -40,7 +39,7 @@ end
 function compiled.path(source)
   local stem = source:match "([^/]+)%.[^./]+$" or source:match "[^/]+$"
   local key = hexadecimal(digest.sha256(read(source) .. "\0" .. architecture())):sub(1, 16)
-  return ("%s/programs/%s-%s"):format(paths.folder "cache" or "/nonexistent", stem, key)
+  return ("%s/programs/%s-%s"):format(files.folder "cache" or "/nonexistent", stem, key)
 end
 
 

@@ -3,7 +3,7 @@
 --
 --   local own = job.open()  -- nil: one process like any other
 --   if own and own.rank == 0 then own.line:receive(1) end
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local cluster = require "llmprof.cluster"
 local errors = require "llmprof.process.errors"
 
@@ -56,7 +56,7 @@ end
 local function plugin_of(launcher)
   local given, first = os.getenv(job.VARIABLE), nil
   for _, mpi in ipairs(given and { "given" } or launcher.mpis) do
-    local path, why = paths.library(("libllmprof_mpi_%s.so"):format(mpi), given)
+    local path, why = files.library(("libllmprof_mpi_%s.so"):format(mpi), given)
     if path then return path end
     first = first or why
   end

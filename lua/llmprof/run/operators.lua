@@ -5,7 +5,7 @@ local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local range_name = require "llmprof.trace.nvtx_names"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local joined = require "llmprof.analysis.kernels.operators"
 local json = require "llmprof.json"
@@ -386,7 +386,7 @@ end
 function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
       return folder .. "/" .. name
     end

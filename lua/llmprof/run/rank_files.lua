@@ -1,7 +1,7 @@
 -- Files of ranks: which there are, and their parts, one file in memory at a time.
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
@@ -126,7 +126,7 @@ function rank_files.list(words, pick)
   end
   for _, word in ipairs(words) do
     if is_folder(word) then
-      local paths = folders.names(word)
+      local paths = folders.list(word)
       for i, name in ipairs(paths) do paths[i] = word:gsub("/+$", "") .. "/" .. name end
       for _, path in ipairs(pick(paths)) do add(path) end
     else

@@ -5,7 +5,7 @@ local cache = require "llmprof.trace.cache"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
 local exported = require "llmprof.nvidia.exported"
-local folders = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local json = require "llmprof.json"
@@ -117,7 +117,7 @@ end
 -- Remove the oldest of the reports that are kept.
 local function make_room(folder)
   local list = {}
-  for _, name in ipairs(folders.names(folder)) do
+  for _, name in ipairs(folders.list(folder)) do
     local info = fs.stat(folder .. "/" .. name .. "/" .. layout.manifest)
     if info then list[#list + 1] = { dir = folder .. "/" .. name, time = info.mtime_ns } end
   end
@@ -129,7 +129,7 @@ end
 -- The folders of the reports that are kept.
 function reports.kept()
   local folder, list = folder_of_cache(), {}
-  for _, name in ipairs(folder and folders.names(folder) or {}) do
+  for _, name in ipairs(folder and folders.list(folder) or {}) do
     if fs.stat(folder .. "/" .. name .. "/" .. layout.manifest) then
       list[#list + 1] = folder .. "/" .. name
     end

@@ -3,7 +3,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local limits = require "llmprof.process.limits"
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 
 local cache = {}
 
@@ -22,7 +22,7 @@ local is_off = false
 
 -- llmprof's folder for it; nil without a home.
 function cache.folder()
-  local folder = paths.folder "cache"
+  local folder = folders.folder "cache"
   return folder and folder .. "/traces"
 end
 

@@ -2,7 +2,7 @@
 -- rank, and what belongs to these, such as counters and the workload's own numbers.
 local artifacts = require "llmprof.bundle.artifacts"
 local errors = require "llmprof.process.errors"
-local folders = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"
@@ -155,12 +155,12 @@ function Handed:add_folder(folder)
   if layout.find(folder, "manifest") then artifacts.check_links(folder) end
   self:add_captured(folder)
   if layout.find(folder, "manifest") then return end
-  local names = folders.names(folder)
+  local names = folders.list(folder)
   self:add_all(folder, names)
   if self:has_traces() then return end
   for _, name in ipairs(names) do
     local inside = folder .. "/" .. name
-    if type_of(inside) == "directory" then self:add_all(inside, folders.names(inside)) end
+    if type_of(inside) == "directory" then self:add_all(inside, folders.list(inside)) end
   end
 end
 
@@ -174,7 +174,7 @@ local function stem_of(name) return name:match "^[^.]+" or name end
 function Handed:add_beside(path)
   local folder, name = path:match "^(.*/)" or "./", base(path)
   local stem = stem_of(name)
-  for _, other in ipairs(folders.names(folder)) do
+  for _, other in ipairs(folders.list(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
       or self.is_log and other:find "%.log$" and self.is_log(folder .. other)
     if type_of(folder .. other) == "file" and (DOCUMENTS[other] or is_like) then

@@ -11,7 +11,7 @@ local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
 local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.io.output"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local process = require "llmprof.process.child"
 local recipe_argument = lazy "llmprof.cli.arguments"
 local recorded = lazy "llmprof.run.capture.recorded"
@@ -165,7 +165,7 @@ end
 
 -- What an earlier gate left in the folder.
 local function clear(folder)
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     if name:find "^before%-%d+$" or name:find "^after%-%d+$" then
       artifacts.remove(folder .. "/" .. name)
     end

@@ -1,5 +1,5 @@
 -- llmprof ranks FILE...: steps, ranks and collectives of many files as one.
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local lazy = require "llmprof.io.lazy"
 local advice = lazy "llmprof.advice"
 local artifacts = lazy "llmprof.bundle.artifacts"
@@ -128,7 +128,7 @@ end
 local function write_bundle(given, words, parts, bytes, results_of)
   local run = artifacts.create { out = given.out, recipe = "ranks", whole = true,
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
-  for _, name in ipairs(paths.names(run:path(layout.ranks.folder))) do
+  for _, name in ipairs(folders.list(run:path(layout.ranks.folder))) do
     fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
   end
   write_parts(parts, bytes, function(name) return run:path(layout.rank_part(name)) end)

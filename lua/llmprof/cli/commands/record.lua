@@ -1,5 +1,5 @@
 -- llmprof record RUN FOLDER: keep what a run captured, or traces, as a recorded capture.
-local folders = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
@@ -207,7 +207,7 @@ end
 
 
 local function check_empty(folder)
-  if #folders.names(folder) > 0 then
+  if #files.list(folder) > 0 then
     errors.raise("usage", ("%s: the folder is not empty"):format(folder),
       { hint = "choose another, or remove it first" })
   end

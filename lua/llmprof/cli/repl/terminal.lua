@@ -5,7 +5,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local group = require "llmprof.query.group"
 local out = require "llmprof.io.output"
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local query = require "llmprof.query"
 local session_globals = require("llmprof.query.session").globals
 local sorted_keys = require("llmprof.tables.keys").sorted
@@ -17,7 +17,7 @@ local terminal = {}
 
 
 function terminal.path()
-  local folder = paths.folder "state"
+  local folder = folders.folder "state"
   return folder and folder .. "/history"
 end
 

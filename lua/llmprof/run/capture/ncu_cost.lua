@@ -6,7 +6,7 @@ local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local live = require "llmprof.run.capture.live"
 local ncu = require "llmprof.nvidia.ncu.command"
-local paths = require "llmprof.io.paths"
+local folders = require "llmprof.io.files"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local shorter = require "llmprof.analysis.counters.shorten"
@@ -24,7 +24,7 @@ local ncu_cost = {}
 
 -- The file of a version and a chip; nil where there is no folder to keep it in.
 local function path_of(version, chip)
-  local folder = paths.folder "cache"
+  local folder = folders.folder "cache"
   local name = ("ncu-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
   return folder and folder .. "/" .. name
 end
@@ -78,7 +78,7 @@ local MOST = 5
 
 
 local function cost_path_of(version, chip)
-  local folder = paths.folder "cache"
+  local folder = folders.folder "cache"
   local name = ("ncu-cost-%s-%s.json"):format(version, chip):gsub("[^%w._-]", "_")
   return folder and folder .. "/" .. name
 end

@@ -7,7 +7,6 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local paths = require "llmprof.io.paths"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local document = require "llmprof.io.document"
@@ -231,7 +230,7 @@ end
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
   local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(paths.names(folder)) do
+  for _, name in ipairs(files.list(folder)) do
     if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
   end
   table.sort(list)

@@ -1,17 +1,17 @@
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local fs = require "llmprof.fs"
-local paths = require "llmprof.io.paths"
+local files = require "llmprof.io.files"
 
 describe("llmprof.run.capture.ncu_cost", function()
   local top
-  local real = paths.folder
+  local real = files.folder
 
   before_each(function()
     top = assert(fs.temp_dir "llmprof-cost-")
-    paths.folder = function() return top .. "/cache" end -- luacheck: ignore 122
+    files.folder = function() return top .. "/cache" end -- luacheck: ignore 122
   end)
   after_each(function()
-    paths.folder = real -- luacheck: ignore 122
+    files.folder = real -- luacheck: ignore 122
     assert(fs.remove_tree(top))
   end)
 
