@@ -1,6 +1,5 @@
 -- The server: lines of JSON in, lines of JSON out, until the input ends. One request is
 -- answered at a time; while a tool runs the input is looked at for its cancellation.
-local commands = require "llmprof.mcp.commands"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local out = require "llmprof.io.output"
@@ -147,7 +146,7 @@ methods["tools/call"] = function(params, given)
   local arguments = params.arguments
   if arguments == nil or arguments == json.null then arguments = {} end
   local ok, said = errors.call(tools.call, tool, arguments, given, function(words, seconds)
-    return commands.run(words, { seconds = seconds or given.seconds, is_cancelled = function()
+    return tools.run(words, { seconds = seconds or given.seconds, is_cancelled = function()
       return look() or (incoming.ended and tool.capture) -- nobody waits for what takes long
     end })
   end)
@@ -158,7 +157,7 @@ end
 
 
 methods["resources/list"] = function(_, given)
-  return { resources = tools.list_resources(commands.root_of(given.root)) }
+  return { resources = tools.list_resources(tools.root_of(given.root)) }
 end
 
 
@@ -169,7 +168,7 @@ end
 
 methods["resources/read"] = function(params, given)
   local uri = params.uri
-  local text = type(uri) == "string" and tools.read_resource(commands.root_of(given.root), uri)
+  local text = type(uri) == "string" and tools.read_resource(tools.root_of(given.root), uri)
   if not text then return nil, "params", ("no resource '%s'"):format(protocol.said(uri)) end
   return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = text } } }
 end
@@ -227,7 +226,7 @@ end
 
 
 -- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
--- seconds (that an answer may take; nil: those of llmprof.mcp.commands).
+-- seconds (that an answer may take; nil: as its tools have it).
 function server.run(given)
   incoming, agreed = server.open(), nil
   while true do

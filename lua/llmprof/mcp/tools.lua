@@ -1,11 +1,14 @@
 -- The tools of the server: what each is called, takes (a JSON schema), and gives.
 local artifacts = require "llmprof.bundle.artifacts"
-local commands = require "llmprof.mcp.commands"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local reference = require "llmprof.query.reference"
+local spawn = require "llmprof.spawn"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local tools = {}
 
@@ -133,7 +136,7 @@ local list = {
     schema = object({ run = RUN, bytes = whole("Answer at most so long (4000)", 600) }, { "run" }),
     call = function(given, server, run)
       return run(asking(server, "digest", "--bytes", tostring(given.bytes or 4000),
-        commands.check_word(given.run, "run")))
+        tools.check_word(given.run, "run")))
     end },
   { name = "table", description = "A table of a run's results, unrounded: ns, bytes, shares from "
     .. "0 to 1. Without a section: which there are (stages, kernels, findings, operators, "
@@ -143,9 +146,9 @@ local list = {
         .. "for texts", additionalProperties = { type = json.list { "string", "number" } } },
       top = whole("Rows at most (50)", 1) }, { "run" }),
     call = function(given, server, run)
-      local words = asking(server, "show", commands.check_word(given.run, "run"))
+      local words = asking(server, "show", tools.check_word(given.run, "run"))
       if given.section then
-        words[#words + 1] = commands.check_word(given.section, "section")
+        words[#words + 1] = tools.check_word(given.section, "section")
       end
       local rows, kept = rows_of(run(words)), {}
       check_filter(rows, given.filter or {})
@@ -163,16 +166,16 @@ local list = {
     schema = object({ run = RUN, code = text_of "One expression or chunk of Lua" },
       { "run", "code" }),
     call = function(given, server, run)
-      local name = commands.check_word(given.run, "run")
-      return cut(run { "ask", given.code, commands.folder(name, server.root) })
+      local name = tools.check_word(given.run, "run")
+      return cut(run { "ask", given.code, tools.folder(name, server.root) })
     end },
   { name = "compare", description = "What changed from one run to another, with 95 % intervals; "
     .. "several runs of one side with commas between them. Kernels: those that changed most.",
     schema = object({ before = RUN, after = RUN, top = whole("Kernels at most (20)", 1) },
       { "before", "after" }),
     call = function(given, server, run)
-      return compared(run(asking(server, "compare", commands.check_word(given.before, "before"),
-        commands.check_word(given.after, "after"))), given.top or 20)
+      return compared(run(asking(server, "compare", tools.check_word(given.before, "before"),
+        tools.check_word(given.after, "after"))), given.top or 20)
     end },
   { name = "capture", capture = true, description = "Run a recipe: profile its workload on this "
     .. "machine, write a bundle, tell its digest. Takes minutes.",
@@ -180,9 +183,9 @@ local list = {
       items = { type = "string", pattern = "^[%w_.]+=" }, description = "KEY=VALUE" },
       seconds = whole("End it after so long (1800)", 1) }, { "recipe" }),
     call = function(given, server, run)
-      local words = { "run", "-q", commands.check_word(given.recipe, "recipe") }
+      local words = { "run", "-q", tools.check_word(given.recipe, "recipe") }
       for _, setting in ipairs(given.settings or {}) do
-        words[#words + 1] = commands.check_word(setting, "settings")
+        words[#words + 1] = tools.check_word(setting, "settings")
       end
       if server.root then words[#words + 1] = "run.root=" .. server.root end
       run(words, given.seconds or 1800)
@@ -308,6 +311,105 @@ function tools.read_resource(root, uri)
   if id then return report(root, id, file) end
   local page = uri:match "^llmprof://docs/([%w_.-]+)$"
   return page and reference.page((page:gsub("%.md$", "")))
+end
+
+
+-- ---- llmprof as a child ----
+
+-- How tools get their answers.
+
+-- What a question may cost: seconds, bytes of memory, bytes of answer that are read.
+local SECONDS, MEMORY, MOST_READ = 60, 4 << 30, 32 << 20
+
+-- Between two looks at what the client says meanwhile, in seconds.
+local PERIOD = 0.1
+
+
+-- A signal that we got went to the child: it is ours as well.
+local function raise_signal(result)
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+end
+
+
+local function wait(child, is_cancelled)
+  while child:pump(PERIOD) do
+    if is_cancelled(child) then
+      raise_signal(child:stop())
+      child:close()
+      errors.raise("closed", "cancelled")
+    end
+  end
+  local result = errors.check(child:wait())
+  raise_signal(result)
+  return result
+end
+
+
+-- The lines of standard output and error, as two lists; reading ends where it is too much.
+local function gatherer()
+  local said, bytes = { stdout = {}, stderr = {} }, 0
+  return said, function(line, stream)
+    bytes = bytes + #line + 1
+    said.too_long = bytes > MOST_READ
+    if said.too_long then return false end
+    table.insert(said[stream], line)
+    return true
+  end
+end
+
+
+-- Why a child gave no answer, where it does not say so itself.
+local function why_not(said, result)
+  if said.too_long then
+    return ("the answer is longer than %s; ask for less"):format(text.bytes(MOST_READ))
+  elseif result.timed_out then
+    return "no answer within its time; ask for less"
+  end
+  local why = table.concat(said.stderr, "\n")
+  if why ~= "" then return why end
+  if result.signal then
+    return ("the answer was ended by %s, as the system does when memory is short; ask for less")
+      :format(result.signal)
+  end
+  return ("llmprof ended without a word (status %s)"):format(result.code)
+end
+
+
+-- Standard output of llmprof with these words. What it complains about raises, in its
+-- words. options: seconds and memory (nil: SECONDS, MEMORY), is_cancelled(child) (asked
+-- while it runs; when true, an error of kind "closed").
+function tools.run(words, options)
+  local said, on_line = gatherer()
+  local seconds, memory = options.seconds or SECONDS, options.memory or MEMORY
+  local child = errors.check(spawn.start(
+    { errors.check(sys.executable()), table.unpack(words) },
+    { on_line = on_line, timeout = seconds, helper = true,
+      env = { NO_COLOR = "1", LLMPROF_LIMITS = ("bytes=%d,seconds=%d"):format(memory, seconds) } }))
+  local result = wait(child, options.is_cancelled or function() return false end)
+  if result.ok and not said.too_long then return table.concat(said.stdout, "\n") .. "\n" end
+  errors.raise("failed", text.clean_lines(why_not(said, result)))
+end
+
+
+-- Is a path there, or the name of a run? Words that begin like options are neither.
+function tools.check_word(word, what)
+  if type(word) ~= "string" or word == "" or word:find "^[-~+]" or word:find "[%z\n]" then
+    errors.raise("usage", ("%s: the id of a run, a folder or a file is expected"):format(what))
+  end
+  return word
+end
+
+
+-- Where runs are kept.
+function tools.root_of(root)
+  return root or user.root()
+end
+
+
+-- The folder of a run, or a word as it is where it is a path.
+function tools.folder(word, root)
+  if fs.stat(word) then return word end
+  return artifacts.open(word, tools.root_of(root)).dir
 end
 
 

@@ -1,6 +1,6 @@
 -- A client of `mcp` that means it ill: lines from the bytes, or requests that the bytes
 -- change. Every line is answered or needs no answer, and the answers are lines of JSON.
-local commands = require "llmprof.mcp.commands"
+local tools = require "llmprof.mcp.tools"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
@@ -97,13 +97,13 @@ end
 
 local function serve()
   local said = {}
-  local write, flush, plain_run, plain_read, readable = out.write, out.flush, commands.run,
+  local write, flush, plain_run, plain_read, readable = out.write, out.flush, tools.run,
     sys.read, sys.readable
   out.write = function(line) said[#said + 1] = line end
   out.flush = function() end
-  commands.run, sys.read, sys.readable = run, read, function() return at <= #coming end
+  tools.run, sys.read, sys.readable = run, read, function() return at <= #coming end
   server.run { root = ROOT, seconds = 1 }
-  out.write, out.flush, commands.run, sys.read, sys.readable = write, flush, plain_run, plain_read,
+  out.write, out.flush, tools.run, sys.read, sys.readable = write, flush, plain_run, plain_read,
     readable
   for _, line in ipairs(said) do check_answer(line) end
 end

@@ -1,5 +1,5 @@
 -- Questions that mean harm: what `query` asks reaches no file, no process, and ends.
-local commands = require "llmprof.mcp.commands"
+local tools = require "llmprof.mcp.tools"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 
@@ -42,7 +42,7 @@ local endless = { "local function f() return f() end f()", "string.rep('', 1 << 
 
 -- What a question says; nil and why not.
 local function ask(code, seconds, memory)
-  local ok, said = errors.call(commands.run, { "ask", code, RUN },
+  local ok, said = errors.call(tools.run, { "ask", code, RUN },
     { seconds = seconds, memory = memory or MEMORY })
   if ok then return said end
   return nil, said.message
@@ -90,7 +90,7 @@ describe("a question", function()
   end)
 
   it("is told what ended it", function()
-    local ok, said = errors.call(commands.run, { "ask", "while true do end", RUN },
+    local ok, said = errors.call(tools.run, { "ask", "while true do end", RUN },
       { seconds = 30, is_cancelled = function(child)
         child:signal "SIGKILL"
         return false
