@@ -1,27 +1,317 @@
 -- Captures by llmprof's own collector: timeline and counters from one run of the
 -- workload; the counters from ncu where that is asked for.
+--
+-- The workload is one process, which loads its model once.
+-- Units are repeats, told by the range of the recipe's first stage: some for the
+-- timeline, then, where counters are wanted of it, a pause in which kernels are selected
+-- from what was recorded so far, and units for the counters of these. Of a serving engine
+-- they are its windows, which the load opens twice.
 local collector_counters = require "llmprof.run.capture.collector_counters"
+local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
-local live = require "llmprof.run.capture.live"
 local marked_operators = require "llmprof.run.marked_operators"
-local under_collector = require "llmprof.run.capture.under_collector"
 local under_ncu = require "llmprof.run.capture.under_ncu"
+local under_spools = require "llmprof.run.capture.under_spools"
+local collector = require "llmprof.collector"
+local text = require "llmprof.text"
+local live = require "llmprof.run.capture.live"
+local workload = require "llmprof.run.workload"
 
-local builtin = live.new(under_collector, under_ncu)
+local files = layout.collector
+
+-- Repeats for the timeline where others are for counters, and those: the first repeat
+-- may be a cold one, but there may be no more than two.
+local WITH_COUNTERS = "timeline:%d pause counters:1"
+
+-- The same of windows.
+local WINDOWS = "timeline:1 pause counters:1"
+
+-- Repeats before these where plain times come from the same process, the first of
+-- which may be a cold one; and how many they are.
+local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
+
+-- Why a workload is ended whose collector says that it is stalled.
+local STUCK = "a measurement did not come to its end (stall_s of the collector's plan)"
+
+-- Paths of sockets are short, so it lies here.
+local SOCKETS = "/tmp"
+
+
+-- ---- the plan ----
+
+-- The stages of a served load are told by the engine's steps, and no range is called so.
+local function first_stage(ctx)
+  if ctx.cfg.server then return nil end
+  for _, stage in ipairs(ctx.recipe.stages) do
+    if not stage.parent then return stage.name end
+  end
+  return nil
+end
+
+
+-- Is the profiler's window a unit?
+local function by_window(ctx) return ctx.cfg.nsys.capture_range == "cudaProfilerApi" end
+
+
+-- Are repeats of the workload units?
+local function again(ctx) return not by_window(ctx) and first_stage(ctx) ~= nil end
+
+
+-- Does the load open a second window, for counters?
+local function two_windows(ctx)
+  local rounds = ctx.cfg.load and ctx.cfg.load.counter_rounds
+  return by_window(ctx) and collector_counters.wanted(ctx.cfg) and not ctx.cfg.collector.units
+    and rounds ~= nil and rounds > 0
+end
+
+
+local function repeats(ctx)
+  return ctx.cfg.infer and math.tointeger(ctx.cfg.infer.repeats)
+end
+
+
+-- Do plain times come from repeats of the same process? Where it can be told to make
+-- more of them, and nobody said what units are.
+local function plain_inside(ctx)
+  return live.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
+    and repeats(ctx) ~= nil
+end
+
+
+-- Is the workload asked to mark its operators, in a unit of their own?
+local function marks_operators(ctx)
+  return ctx.cfg.operators ~= "off" and ctx.cfg.timeline ~= "off" and again(ctx)
+    and not ctx.cfg.workload.operators_trace
+end
+
+
+-- Is the workload asked for a repeat without CUDA graphs, of whose kernels nothing else
+-- has counters?
+local function repeats_eagerly(ctx) return collector_counters.wanted(ctx.cfg) and again(ctx) end
+
+
+-- The workload, with the repeats that plain times take, and told of the second window.
+local function describe(ctx, run)
+  local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
+  local spec = workload.describe(ctx.recipe, ctx.cfg, run, more or nil)
+  if two_windows(ctx) then spec.env[workload.COUNTERS] = "1" end
+  return spec
+end
+
+
+-- What begins units, as lines.
+local function units_by(ctx)
+  local stage = first_stage(ctx)
+  if by_window(ctx) then
+    return collector.plan_line("unit.by", "profiler")
+  elseif stage then
+    return collector.plan_line("unit.by", "range") .. collector.plan_line("unit.range", stage)
+  end
+  return collector.plan_line("unit.by", "process")
+end
+
+
+-- Without units that come again there are none for counters.
+local function units_of(ctx)
+  if ctx.cfg.collector.units then return ctx.cfg.collector.units end
+  if two_windows(ctx) then return WINDOWS end
+  return (plain_inside(ctx) and PLAIN or "")
+    .. (collector_counters.wanted(ctx.cfg) and again(ctx)
+      and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2) or "timeline")
+end
+
+
+local function plan_text(ctx)
+  local cfg = ctx.cfg.collector
+  local lines = { collector.plan_line("memory", cfg.memory),
+    collector.plan_line("graphs", cfg.graphs), units_by(ctx),
+    collector.plan_line("units", units_of(ctx)),
+    collector.plan_line("samples.hz", cfg.samples_hz),
+    collector.plan_line("counters.budget_s", ctx.cfg.ncu.budget_s),
+    collector.plan_line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
+  if marks_operators(ctx) then
+    lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)
+  end
+  if repeats_eagerly(ctx) then
+    lines[#lines + 1] = collector.plan_line("unit.eager", collector_counters.EAGER)
+  end
+  if collector_counters.wanted(ctx.cfg) then
+    lines[#lines + 1] = collector_counters.metric_lines(ctx.cfg)
+  end
+  for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = collector.plan_of_words { word } end
+  return table.concat(lines)
+end
+
+
+-- ---- the run ----
+
+-- Launches to measure, from what all processes have written so far; none when that
+-- cannot be told, which is no reason to end the workload.
+local function select_now(ctx, folder)
+  local so_far = folder .. "/so_far"
+  local ok, lines = errors.call(function()
+    collector.gather(folder, so_far)
+    return collector_counters.launch_lines(ctx, so_far)
+  end)
+  if ok then return lines end
+  ctx.note("no kernel was selected: " .. text.clean(lines.message))
+  return ""
+end
+
+
+local function environment(ctx, folder)
+  local named = ctx.run:absolute(files.plan)
+  local made = collector.environment(live.tool(ctx, collector.vendor).path, {
+    folder = folder.path, plan = named, socket = folder.socket, refusals = folder.refusals })
+  for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
+    made[name] = value
+  end
+  made[workload.EAGER] = repeats_eagerly(ctx) and "1" or nil
+  return made
+end
+
+
+local function run(ctx, spec, folder)
+  local watch, chosen, stuck = supervise.watch_gpus(), nil, nil
+  local listener <close> = collector.steer(folder.socket, function()
+    chosen = chosen or select_now(ctx, folder.path)
+    return chosen
+  end, function(line) stuck = stuck or line == "stalled" end)
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
+    env = environment(ctx, folder), folder = layout.workload.folder, log = files.log,
+    command = files.command, on_line = watch.sample,
+    on_idle = function(guard)
+      watch.sample()
+      listener:poll()
+      if stuck then guard:stall(STUCK) end
+    end })
+  live.keep_samples(ctx, watch.stop())
+  return result, lines
+end
+
+
+-- ---- what it left ----
+
+-- said: of processes that could not write theirs.
+local function check_spools(ctx, count, said, result, lines)
+  for _, line in ipairs(said) do ctx.note("collector: " .. line) end
+  if count > 0 then return end
+  local ended = workload.complaint(result)
+  errors.raise(ended and "failed" or "nothing", ended
+    and "the workload recorded nothing: " .. ended
+    or "nothing was captured: " .. (said[1] or "no process loaded the collector"),
+    { detail = workload.tail(lines), hint = #said == 0 and not ended and collector.NOT_LOADED
+      or "the whole output is in " .. files.log })
+end
+
+
+-- The workload's numbers with these repeats alone, as a file of the run.
+local function write_metrics(ctx, name, metrics, chosen)
+  metrics.repeats = chosen
+  ctx.run:write_document(name, "metrics", metrics)
+end
+
+
+-- Of the workload's own numbers only those of repeats that are in the timeline: the
+-- others were slowed down by what was measured in them. Those of plain units are those of
+-- a run without a profiler. A window has many repeats, and the load numbers none of the
+-- second one's.
+local function keep_metrics(ctx)
+  if by_window(ctx) then return end
+  local metrics = workload.metrics(ctx.run, layout.workload.folder)
+  local all = metrics and metrics.repeats
+  local types = all and collector_counters.unit_types(ctx.run:path(files.spool)) or {}
+  local of = { timeline = {}, plain = {} }
+  for i, type in ipairs(types) do
+    if of[type] and all[i] then table.insert(of[type], all[i]) end
+  end
+  if #of.timeline == 0 or #of.timeline == #all then return end
+  ctx.note(("the workload's numbers are of %d of its %d repeats: those in the timeline"):format(
+    #of.timeline, #all))
+  local plain = layout.metrics_in(layout.workload.before)
+  if #of.plain > 0 then
+    errors.check(fs.mkdirs(ctx.run:path(layout.workload.before)))
+    write_metrics(ctx, plain, metrics, of.plain)
+    ctx.outputs[#ctx.outputs + 1] = plain
+  end
+  write_metrics(ctx, layout.workload.metrics, metrics, of.timeline)
+end
+
+
+local function judge_end(ctx, result, lines)
+  local ended = workload.complaint(result)
+  if not ended then return end
+  ctx.fail_later("failed", "the workload under the collector: " .. ended,
+    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
+end
+
+
+-- A folder for spools and, where paths are short enough, for the socket.
+local function scratch(ctx)
+  errors.check(fs.mkdirs(ctx.run:path(files.folder)))
+  local made = collector.scratch(ctx.run:absolute(files.folder))
+  return made
+end
+
+
+local timeline = { vendor = collector.vendor, recall = under_spools.recall_spool }
+
+
+-- Puts the timeline into the run, and the spool; raises when there is none.
+function timeline.capture(ctx)
+  local spec = describe(ctx, ctx.run)
+  if plain_inside(ctx) then
+    fs.remove(ctx.run:path(layout.metrics_in(layout.workload.before))) -- of an earlier attempt
+  else
+    live.before(ctx, spec)
+  end
+  local folder <close> = scratch(ctx)
+  local sockets <close> = collector.scratch(SOCKETS)
+  local refused <close> = collector.refusals()
+  folder.socket, folder.refusals = sockets.path .. "/socket", refused.key
+  ctx.run:write(files.plan, plan_text(ctx))
+  local result, lines = run(ctx, spec, folder)
+  workload.keep_inputs(ctx, layout.workload.folder)
+  check_spools(ctx, collector.gather(folder.path, ctx.run:path(files.spool)),
+    refused:said(folder.path), result, lines)
+  under_spools.keep_timeline(ctx)
+  keep_metrics(ctx)
+  judge_end(ctx, result, lines)
+  live.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
+  return true
+end
+
+
+function timeline.preview(ctx)
+  local spec, list = describe(ctx), {}
+  local words = { ("CUDA_INJECTION64_PATH=%s"):format(collector.NAME),
+    ("NVTX_INJECTION64_PATH=%s"):format(collector.NAME) }
+  list[1] = table.move(spec.argv, 1, #spec.argv, #words + 1, words)
+  local alone = workload.describe(ctx.recipe, ctx.cfg).argv
+  if live.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end
+  if live.runs_after(ctx) then table.insert(list, alone) end
+  return list
+end
+
+
+-- ---- the source ----
+
+local builtin = live.new(timeline, under_ncu)
 
 
 local function by_ncu(ctx) return ctx.cfg.counters.by == "ncu" end
 
 
 function builtin.find(ctx)
-  if not builtin.untimed(ctx) then live.tool(ctx, under_collector.vendor) end
+  if not builtin.untimed(ctx) then live.tool(ctx, collector.vendor) end
   if by_ncu(ctx) or ctx.cfg.timeline == "off" then live.tool(ctx, under_ncu.vendor) end
 end
 
 
 function builtin.note(ctx)
-  local found = ctx.state.tools[under_collector.vendor.name]
+  local found = ctx.state.tools[collector.vendor.name]
   return found and "collector " .. found.version or "no collector"
 end
 
@@ -48,7 +338,7 @@ local in_a_run_of_its_own = builtin.operators
 
 -- From the run of the timeline where its workload marked them, else in one of its own.
 function builtin.operators(ctx)
-  if not under_collector.marks_operators(ctx) then return in_a_run_of_its_own(ctx) end
+  if not marks_operators(ctx) then return in_a_run_of_its_own(ctx) end
   local spool = ctx.run:path(layout.collector.spool)
   local made = fs.stat(spool) and marked_operators.read(spool, ctx.recipe.stages)
   if not made then
@@ -77,7 +367,7 @@ function builtin.preview(ctx)
   if collector_counters.wanted(ctx.cfg) then
     list.counters = { "in the same run of the workload" }
   end
-  if under_collector.marks_operators(ctx) then
+  if marks_operators(ctx) then
     table.insert(list.operators, 1, "in the same run of the workload, where it marks them; else")
   end
   return list
