@@ -23,8 +23,7 @@ RULE = """local rule = { name = "planted" }
 function rule.examine(_, report) return report.abstain "planted" end
 return rule
 """
-COMMAND = """return { name = "planted", summary = "Do nothing",
-  run = function() return 0 end }
+COMMAND = """return { name = "planted", run = function() return 0 end }
 """
 
 
@@ -127,6 +126,8 @@ ROWS = {
     "a command, an option, a choice": (
         write("lua/llmprof/cli/commands/planted.lua", COMMAND),
         [(insert("docs/llmprof.1", ".It Cm new Oo", ".It Cm planted\nDo nothing."),
+          "lint.man"),
+         (insert("lua/llmprof/cli/commands.lua", "  new = ", '  planted = "do nothing",'),
           "lint.man")]),
     "an exit status": (
         insert("lua/llmprof/process/errors.lua", "launcher = 125", "planted = 77,"),

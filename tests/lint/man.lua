@@ -2,7 +2,7 @@
 -- every exit status? Run by llmprof exec, in the source tree.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local files = require "llmprof.io.files"
+local known = require "llmprof.cli.commands"
 
 local PAGE = "docs/llmprof.1"
 
@@ -48,22 +48,23 @@ end
 
 
 local function check_options(name, declared, shown)
-  local known = {}
+  local own = {}
   for _, option in ipairs(declared or {}) do
-    known[option[1]] = true
+    own[option[1]] = true
     expect(shown[option[1]], "%s lacks --%s", name, option[1])
     check_choices(name, option, shown[option[1]] or "")
   end
   for option in pairs(shown) do
-    expect(known[option], "%s has --%s, which the program has not", name, option)
+    expect(own[option], "%s has --%s, which the program has not", name, option)
   end
 end
 
 
 local commands, statuses = read_page(assert(fs.read(PAGE)))
-for _, name in ipairs(files.module_names "cli/commands") do
-  local command = require("llmprof.cli.commands." .. name)
-  if command.summary then
+for _, name in ipairs(known.names()) do
+  local command = known.load(name)
+  expect(known.is_listed(name), "cli/commands.lua has no line of '%s'", name)
+  if known.summary(name) then
     expect(commands[command.name], "no command '%s'", command.name)
     check_options(command.name, command.options, commands[command.name] or {})
     commands[command.name] = nil

@@ -6,10 +6,48 @@ local out = require "llmprof.io.output"
 
 local commands = {}
 
+-- What each is for, in a line: help lists them without loading any. false: not for people.
+local summaries = {
+  artifacts = "list the runs, or the files of one",
+  ask = false,
+  attach = "record a program that runs, for some seconds",
+  baseline = "names for runs that others are compared with",
+  check = "look a recipe over without running it, and say how to mend it",
+  clean = "remove old runs, after asking",
+  collect = "run a program under llmprof's own collector, without a recipe",
+  compare = "what changed from one run to others, and is it more than noise",
+  complete = false,
+  completion = "print a script that makes bash, fish or zsh complete llmprof",
+  digest = "a run in a few lines: speed, verdict, what to do",
+  doctor = "check tools, GPU, permissions and Python, and say how to mend them",
+  eval = false,
+  exec = "run a Lua script with llmprof's modules",
+  export = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
+  gate = "run a recipe until limits against a baseline are decided, for CI",
+  help = "what a command does, or a page of the manual",
+  ls = "the runs with TTFT, TPOT, status and age, or one figure of all",
+  mcp = "answer agents: a Model Context Protocol server",
+  new = "write a recipe and a workload to start from",
+  open = "the best report of a run: its path, or the browser",
+  operators = "the framework's operators, from a torch.profiler trace",
+  probe = false,
+  ranks = "steps, ranks and collectives of many files as one",
+  record = "keep what a run captured as a recorded capture",
+  repl = "ask questions of a run or a trace, at a prompt",
+  report = "page, summary, digest and results of any trace",
+  run = "profile a workload by a recipe, write the bundle",
+  scrub = "copy an export without what it tells about the machine and its user",
+  show = "a table of a run's results, or which there are",
+  stats = "NVIDIA's summary tables, from any trace",
+  sweep = "run the combinations of several settings, and show the trend",
+  version = "print the version",
+  whatif = "what a change would gain, by replaying the trace",
+}
+
 local HELP_OPTION = { "help", short = "h", help = "this text" }
 
 
--- Their names, sorted; those without a summary are not for people.
+-- Their names, sorted.
 function commands.names()
   return files.module_names "cli/commands"
 end
@@ -20,6 +58,16 @@ function commands.has(name)
     if known == name then return true end
   end
   return false
+end
+
+
+-- Is there a line of it above?
+function commands.is_listed(name) return summaries[name] ~= nil end
+
+
+-- What a command is for; nil where help does not list it.
+function commands.summary(name)
+  return summaries[name] or nil
 end
 
 
@@ -46,7 +94,8 @@ end
 function commands.help_of(command, words)
   if command.help then return commands.fit(command.help(words)) end
   local about = "usage: llmprof " .. command.usage .. "\n"
-  if command.summary then about = about .. "\n" .. command.summary .. "\n" end
+  local summary = commands.summary(command.name)
+  if summary then about = about .. "\n" .. summary .. "\n" end
   if command.details then about = about .. "\n" .. command.details .. "\n" end
   return commands.fit(about .. "\noptions:\n" .. options.help(commands.options_of(command)))
 end

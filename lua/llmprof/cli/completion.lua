@@ -167,7 +167,7 @@ end
 
 local function add_topics(add)
   for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
-  for _, name in ipairs(commands.names()) do add(name, commands.load(name).summary) end
+  for _, name in ipairs(commands.names()) do add(name, commands.summary(name)) end
 end
 
 
@@ -255,7 +255,7 @@ end
 
 local function add_first(add, typed)
   for _, name in ipairs(commands.names()) do
-    local summary = commands.load(name).summary
+    local summary = commands.summary(name)
     if summary then add(name, summary) end
   end
   add_recipes(add, typed)

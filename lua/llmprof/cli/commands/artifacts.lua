@@ -9,7 +9,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "artifacts",
-  summary = "list the runs, or the files of one",
   usage = "artifacts [OPTION...] [RUN_ID | FOLDER | latest]",
   options = {
     user.root_option,

@@ -1,5 +1,5 @@
--- llmprof ask CODE RUN: a question in the language of the prompt that can only read. No
--- summary: `llmprof mcp` asks, people have -e.
+-- llmprof ask CODE RUN: a question in the language of the prompt that can only read, for
+-- `llmprof mcp`; people have -e.
 local lazy = require "llmprof.io.lazy"
 local read_only = lazy "llmprof.mcp.read_only"
 local errors = require "llmprof.process.errors"

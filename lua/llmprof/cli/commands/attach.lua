@@ -29,7 +29,6 @@ local COST = "a launch takes 2 to 4 us longer in the window, a kernel of a graph
 
 local command = {
   name = "attach",
-  summary = "record a program that runs, for some seconds",
   usage = "attach PID|NAME [OPTION...]",
   details = [[
 The program was started with the collector inside and is idle until now:

@@ -13,7 +13,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "baseline",
-  summary = "names for runs that others are compared with",
   usage = "baseline [OPTION...] save RUN NAME | add RUN NAME | list | use NAME | remove NAME",
   details = [[
 save keeps what a comparison needs of a run under a name; it stays when the run is

@@ -7,7 +7,6 @@ local table_options = require "llmprof.cli.table_options"
 
 local command = {
   name = "check",
-  summary = "look a recipe over without running it, and say how to mend it",
   usage = "check [OPTION...] RECIPE.lua [KEY=VALUE...]",
   details = [[
 Looks at the recipe, its configuration and presets, the program and its files, the

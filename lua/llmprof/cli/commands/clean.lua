@@ -14,7 +14,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "clean",
-  summary = "remove old runs, after asking",
   usage = "clean [OPTION...] [RUN_ID | latest]...",
   details = [[
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,

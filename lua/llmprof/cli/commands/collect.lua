@@ -19,7 +19,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "collect",
-  summary = "run a program under llmprof's own collector, without a recipe",
   usage = "collect [OPTION...] -- COMMAND [ARG...]",
   launches = true,
   details = [[

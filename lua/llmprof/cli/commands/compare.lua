@@ -15,7 +15,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "compare",
-  summary = "what changed from one run to others, and is it more than noise",
   usage = "compare [OPTION...] BEFORE AFTER...",
   details = [[
 Each is a run (its id, its folder or latest), the folder of a bundle, a baseline

@@ -1,6 +1,5 @@
 -- llmprof complete -- WORD...: what the last word could become, a line each with
--- a tab before what it is about. What the shells' completion asks; no summary, so
--- that help does not list it.
+-- a tab before what it is about. What the shells' completion asks.
 local lazy = require "llmprof.io.lazy"
 local completion = lazy "llmprof.cli.completion"
 local out = require "llmprof.io.output"

@@ -11,7 +11,6 @@ local shells = { "bash", "fish", "zsh" }
 
 local command = {
   name = "completion",
-  summary = "print a script that makes bash, fish or zsh complete llmprof",
   usage = "completion bash | fish | zsh",
   details = [[
 bash: llmprof completion bash >~/.local/share/bash-completion/completions/llmprof

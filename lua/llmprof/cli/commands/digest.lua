@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "digest",
-  summary = "a run in a few lines: speed, verdict, what to do",
   usage = "digest [OPTION...] RUN_ID | FOLDER | latest | TRACE",
   details = [[
 What ran, how fast, what limits it, the moves with most to gain, how far to trust it, and

@@ -8,7 +8,6 @@ local table_options = require "llmprof.cli.table_options"
 
 local command = {
   name = "doctor",
-  summary = "check tools, GPU, permissions and Python, and say how to mend them",
   usage = "doctor [OPTION...] [KEY=VALUE...]",
   details = "Exit status 3 when something that profiling needs is missing.",
   options = { table_options.format, table_options.json },

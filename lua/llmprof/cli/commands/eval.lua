@@ -1,5 +1,5 @@
--- llmprof -e CODE [FILE...]: one line for the prompt, unattended. No summary:
--- help shows it as -e.
+-- llmprof -e CODE [FILE...]: one line for the prompt, unattended; help shows
+-- it as -e.
 local errors = require "llmprof.process.errors"
 
 local command = {

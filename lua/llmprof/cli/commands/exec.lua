@@ -6,7 +6,6 @@ local out = require "llmprof.io.output"
 
 local command = {
   name = "exec",
-  summary = "run a Lua script with llmprof's modules",
   usage = "exec SCRIPT.lua [ARG...]",
   raw = true, -- every word after the script is the script's
   completes = "script",

@@ -13,7 +13,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "export",
-  summary = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
   usage = "export [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per

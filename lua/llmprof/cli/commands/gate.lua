@@ -24,7 +24,6 @@ local text = require "llmprof.text"
 
 local command = {
   name = "gate",
-  summary = "run a recipe until limits against a baseline are decided, for CI",
   usage = "gate --baseline NAME --fail-on LIMITS [OPTION...] RECIPE.lua [KEY=VALUE...]",
   details = [[
 Runs the recipe up to --runs times, and stops before where more runs would

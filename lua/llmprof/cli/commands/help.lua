@@ -35,7 +35,6 @@ neither used nor added to.
 
 local command = {
   name = "help",
-  summary = "what a command does, or a page of the manual",
   usage = "help [OPTION] [COMMAND | TOPIC | WORD]",
   details = "Without a word it lists commands and topics; any other is looked for in all of it.",
   options = { { "markdown", help = "print a page of the manual as it is written" } },
@@ -63,7 +62,7 @@ end
 function command.general()
   local lines = {}
   for _, name in ipairs(commands.names()) do
-    local summary = commands.load(name).summary
+    local summary = commands.summary(name)
     if summary then lines[#lines + 1] = ("  %-10s  %s\n"):format(name, summary) end
   end
   return commands.fit(GENERAL:format(table.concat(lines), topic_list()))
@@ -96,12 +95,13 @@ end
 local function commands_with(word)
   local list = {}
   for _, name in ipairs(commands.names()) do
-    local found = commands.load(name)
-    if found.summary then
+    local summary = commands.summary(name)
+    if summary then
+      local found = commands.load(name)
       local option = option_with(word, found)
       local said = found.details or ""
-      if holds(word, name, found.summary) or not option and holds(word, said) then
-        list[#list + 1] = { name, found.summary }
+      if holds(word, name, summary) or not option and holds(word, said) then
+        list[#list + 1] = { name, summary }
       elseif option then
         list[#list + 1] = { name, option }
       end

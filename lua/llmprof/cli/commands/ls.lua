@@ -22,7 +22,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ls",
-  summary = "the runs with TTFT, TPOT, status and age, or one figure of all",
   usage = "ls [OPTION...]",
   details = [[
 The newest run is first. A number that was not measured is empty; times are those

@@ -5,7 +5,6 @@ local server = lazy "llmprof.mcp.server"
 
 local command = {
   name = "mcp",
-  summary = "answer agents: a Model Context Protocol server",
   usage = "mcp [OPTION...]",
   details = [[
 Messages come in on standard input and go out on standard output, one a line. Its tools

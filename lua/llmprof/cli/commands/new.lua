@@ -15,7 +15,6 @@ local KINDS = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }
 
 local command = {
   name = "new",
-  summary = "write a recipe and a workload to start from",
   usage = "new [OPTION...] NAME",
   details = [[
 Writes NAME.lua and workloads/NAME.py (or .cu), which run as they stand. NAME may

@@ -10,7 +10,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "open",
-  summary = "the best report of a run: its path, or the browser",
   usage = "open [OPTION...] RUN_ID | FOLDER | latest | TRACE",
   details = "Prints the path; where there is a desktop xdg-open shows it.",
   options = {

@@ -16,7 +16,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "operators",
-  summary = "the framework's operators, from a torch.profiler trace",
   usage = "operators [OPTION...] FILE | RUN_ID | FOLDER | latest",
   details = [[
 FILE is a Chrome trace of torch.profiler (Kineto), plain or gzip, or a workload's

@@ -1,5 +1,4 @@
--- llmprof probe: launch one empty kernel. What doctor runs under ncu; no summary,
--- so that help does not list it.
+-- llmprof probe: launch one empty kernel. What doctor runs under ncu.
 local cuda = require "llmprof.cuda"
 local errors = require "llmprof.process.errors"
 

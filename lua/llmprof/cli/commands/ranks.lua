@@ -22,7 +22,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ranks",
-  summary = "steps, ranks and collectives of many files as one",
   usage = "ranks [OPTION...] FILE... | FOLDER | RUN_ID | latest",
   details = [[
 Traces, one for each rank or one for several: who waits for whom, in which

@@ -23,7 +23,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "record",
-  summary = "keep what a run captured as a recorded capture",
   usage = "record [OPTION...] RUN | TRACE FOLDER",
   details = [[
 Copies the timeline (scrubbed), counters, operators, collapsed stacks (without

@@ -1,7 +1,6 @@
 -- llmprof repl [FILE...]: ask questions of a run, a trace or counters.
 local command = {
   name = "repl",
-  summary = "ask questions of a run or a trace, at a prompt",
   usage = "repl [RUN_ID | FOLDER | latest | TRACE | NCU.csv]...",
   details = [[
 A prompt for Lua with the globals kernels, ops, ranges, stages, results and more;

@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "report",
-  summary = "page, summary, digest and results of any trace",
   usage = "[report] [OPTION...] FILE | FOLDER... [KEY=VALUE...]",
   details = [[
 FILE is an export of Nsight Systems (.sqlite, or .nsys-rep where nsys is installed), a

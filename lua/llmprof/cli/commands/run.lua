@@ -13,7 +13,6 @@ local start = lazy "llmprof.run.start"
 
 local command = {
   name = "run",
-  summary = "profile a workload by a recipe, write the bundle",
   usage = "[run] RECIPE.lua [OPTION...] [KEY=VALUE...]",
   details = [[
 KEY=VALUE sets a configuration key, +KEY=VALUE adds one, ~KEY removes a value,

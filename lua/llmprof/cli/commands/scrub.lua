@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "scrub",
-  summary = "copy an export without what it tells about the machine and its user",
   usage = "scrub [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
 Events, kernel names and NVTX texts stay; environment variables, command lines,

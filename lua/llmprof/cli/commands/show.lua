@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "show",
-  summary = "a table of a run's results, or which there are",
   usage = "show [OPTION...] RUN_ID | FOLDER | latest | TRACE [SECTION]",
   details = [[
 Sections are the tables of the reports: stages, kernels, operators and so on. CSV and

@@ -12,7 +12,6 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "stats",
-  summary = "NVIDIA's summary tables, from any trace",
   usage = "stats [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = "Reports: " .. table.concat(stats.names, " ") .. [[.
 A name may be followed by :base (short kernel names), and the names from before

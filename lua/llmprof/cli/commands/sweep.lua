@@ -16,7 +16,6 @@ local text = require "llmprof.text"
 
 local command = {
   name = "sweep",
-  summary = "run the combinations of several settings, and show the trend",
   usage = "sweep [OPTION...] RECIPE.lua KEY=A,B,... [KEY=VALUE...]",
   details = [[
 infer.batch=1,4,16 are three runs, with nsys=light,deep beside it six; [a,b] is one

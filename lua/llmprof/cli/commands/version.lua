@@ -4,7 +4,6 @@ local out = require "llmprof.io.output"
 
 local command = {
   name = "version",
-  summary = "print the version",
   usage = "version",
   options = {},
   completes = {},

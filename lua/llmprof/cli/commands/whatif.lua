@@ -9,7 +9,6 @@ local whatif = lazy "llmprof.whatif"
 
 local command = {
   name = "whatif",
-  summary = "what a change would gain, by replaying the trace",
   usage = "whatif [OPTION...] RUN_ID | FOLDER | latest | TRACE... 'CHANGE'...",
   details = [[
 The trace is replayed with and without the changes, which are made together; without one, it
