@@ -1,9 +1,21 @@
 -- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
-local lazy = require "llmprof.io.lazy"
-local checks = lazy "llmprof.cli.checks"
+local checks = require "llmprof.cli.checks"
 local errors = require "llmprof.process.errors"
-local recipe_check = lazy "llmprof.cli.recipe_check"
 local table_options = require "llmprof.cli.table_options"
+local categories = require "llmprof.analysis.kernels.categories"
+local models = require "llmprof.model"
+local compiled = require "llmprof.run.compiled"
+local config = require "llmprof.recipe.config"
+local dry_run = require "llmprof.run.dry_run"
+local files = require "llmprof.io.files"
+local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
+local recipe = require "llmprof.recipe"
+local plan = require "llmprof.run.steps.plan"
+local recorded = require "llmprof.run.capture.recorded"
+local spawn = require "llmprof.spawn"
+local vendors = require "llmprof.nvidia.vendors"
+local workload = require "llmprof.run.workload"
 
 local command = {
   name = "check",
@@ -23,9 +35,230 @@ function command.run(given, words)
   if #words == 0 then
     errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
   end
-  local list = recipe_check.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
+  local list = command.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
   checks.print(list, given)
   return checks.has_problem(list) and errors.status.usage or 0
+end
+
+
+-- ---- the checks ----
+
+-- A list of llmprof.cli.checks. The workload is not
+-- started, no tool is looked for and nothing is written.
+
+local ok, warn, problem = checks.ok, checks.warning, checks.problem
+
+local HOOKS = { "select_kernels", "flops", "advise", "render" }
+
+-- How source files and what they compile to are told apart.
+local SOURCES = { ".cu", ".cpp", ".c" }
+local SCRIPTS = { py = true, lua = true, sh = true, js = true }
+
+
+-- ---- the recipe ----
+
+local function check_recipe(state)
+  state.made = recipe.load(state.name)
+  local hooks = {}
+  for _, name in ipairs(HOOKS) do
+    if state.made[name] then hooks[#hooks + 1] = name end
+  end
+  return ok("recipe", ("%s: %s%s"):format(state.made.name,
+    #hooks > 0 and "hooks " .. table.concat(hooks, ", ") or "no hooks",
+    state.made.note and "; " .. state.made.note or ""))
+end
+
+
+-- One check, or a list of what is wrong, each said by itself.
+local function problems_of(name, errs)
+  local list = {}
+  for i, err in ipairs(errs) do list[i] = problem(name, err.message, err.hint) end
+  return list
+end
+
+
+local function check_configuration(state)
+  local wrong, said = {}, {}
+  local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
+  state.cfg = composed.tree
+  if #wrong > 0 then return problems_of("config", wrong) end
+  recorded.check(state.made, composed)
+  for i, vendor in ipairs(vendors) do
+    said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
+  end
+  return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode))
+end
+
+
+local function check_stages(state)
+  local names = {}
+  for i, stage in ipairs(state.made.stages) do names[i] = stage.name end
+  if #names == 0 then
+    return warn("stages", "none: the whole run is one stage",
+      "name the NVTX ranges of the program: stages = { { \"prefill\" }, { \"decode\" } }")
+  end
+  local list = {}
+  for i, doubt in ipairs(plan.doubts(state.made.stages, state.cfg)) do
+    list[i] = warn("stages", doubt.text, doubt.fix)
+  end
+  return #list > 0 and list or ok("stages", table.concat(names, ", "))
+end
+
+
+local function check_categories(state)
+  categories.classifier(state.made.categories)
+  local count = #(state.made.categories or {})
+  if count == 0 then return nil end
+  return ok("categories", ("%d rule%s of its own"):format(count, count == 1 and "" or "s"))
+end
+
+
+-- ---- the workload ----
+
+-- Where a relative path of the workload's leads.
+local function placed(path, cwd)
+  return cwd and path:sub(1, 1) ~= "/" and cwd .. "/" .. path or path
+end
+
+
+local function source_of(program)
+  for _, suffix in ipairs(SOURCES) do
+    if fs.stat(program .. suffix) then return program .. suffix end
+  end
+  return nil
+end
+
+
+local function check_program(name, path, from_path)
+  if from_path or fs.access(path, "x") then return nil end
+  if not name:find "/" then
+    return problem("workload", ("no program '%s' on PATH"):format(name),
+      "install it, or name it by its path")
+  elseif fs.stat(path) then
+    return problem("workload", path .. ": not executable", "chmod +x, or name its interpreter")
+  end
+  local source = source_of(path)
+  if source then
+    return warn("workload", ("%s is not compiled yet"):format(path),
+      ("%s %s -o %s"):format(source:find "%.cu$" and "nvcc -O2" or "cc -O2", source, path))
+  end
+  return problem("workload", path .. ": no such program", "build it, or correct the path")
+end
+
+
+-- Words that cannot be anything but files that the workload reads.
+local function check_file(word, cwd)
+  local suffix = word:match "^[^-].*%.(%w+)$"
+  local is_script = suffix and SCRIPTS[suffix]
+  local is_path = word:find "^%.?%.?/" ~= nil
+  if not is_script and not is_path then return nil end
+  if fs.stat(placed(word, cwd)) or files.built_in(word) then return nil end
+  if is_script then
+    return problem("workload", word .. ": no such file", "write it, or correct the path")
+  end
+  return warn("workload", word .. " is not there", "does the program make it?")
+end
+
+
+-- A program that is compiled when a run first needs it.
+local function check_source(source)
+  local state = compiled.state(source)
+  if state == "source" then
+    return warn("workload", source .. " is not compiled yet", "a run compiles it, with nvcc")
+  elseif not state then
+    return problem("workload", compiled.lack(source), compiled.NO_NVCC)
+  end
+  return nil
+end
+
+
+local function check_workload(state)
+  local spec = workload.describe(state.made, state.cfg)
+  local cwd = spec.cwd and fs.stat(spec.cwd)
+  local list = {}
+  if spec.cwd and not (cwd and cwd.type == "directory") then
+    list[1] = problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
+  end
+  local program, found = spec.argv[1], nil
+  if not program:find "/" then found = spawn.which(program) end
+  if spec.source then
+    list[#list + 1] = check_source(spec.source)
+  else
+    list[#list + 1] = check_program(program, placed(program, spec.cwd), found)
+  end
+  for i = 2, #spec.argv do list[#list + 1] = check_file(spec.argv[i], spec.cwd) end
+  return #list > 0 and list or ok("workload", ("%s, %d words"):format(found or program, #spec.argv))
+end
+
+
+-- ---- how it is measured ----
+
+local function check_capture(state)
+  dry_run.commands(state.made, state.cfg)
+  return ok("capture", "capture=" .. state.cfg.capture)
+end
+
+
+local function check_model(state)
+  local arch = models.description { cfg = state.cfg.model }
+  if not arch and state.made.flops then
+    return ok("model", "the recipe's flops()")
+  elseif not arch then
+    return warn("model", "no description: no MFU and MBU, unless the workload says what it runs",
+      "model.config=config.json, or model.arch=NAME of conf/model")
+  end
+  return ok("model", arch.source)
+end
+
+
+local function check_hardware(state)
+  local name = state.cfg.hardware.name
+  if not name then return nil end
+  hardware.load(name)
+  return ok("hardware", name)
+end
+
+
+-- ---- all of them ----
+
+-- In order; the others need the recipe and a configuration.
+local every = {
+  { "recipe", check_recipe }, { "config", check_configuration },
+  { "stages", check_stages }, { "categories", check_categories },
+  { "workload", check_workload }, { "capture", check_capture },
+  { "model", check_model }, { "hardware", check_hardware },
+}
+
+
+-- Is a check's text one that the list has already? Several checks call the
+-- workload function, which may refuse.
+local function is_listed(list, check)
+  for _, listed in ipairs(list) do
+    if listed.level == check.level and listed.text == check.text then return true end
+  end
+  return false
+end
+
+
+-- What a check found, as a list. What the user can mend is for the list; other errors pass.
+local function run_check(entry, state)
+  local done, result = errors.call(entry[2], state)
+  if done then return (result == nil or result.name) and { result } or result end
+  if result.kind ~= "usage" and result.kind ~= "tool" then error(result, 0) end
+  return problems_of(entry[1], errors.each(result))
+end
+
+
+-- Look at a recipe: its file, a file of values or nil, settings as words.
+function command.examine(name, file, words)
+  local state, list = { name = name, file = file, words = words }, {}
+  for _, entry in ipairs(every) do
+    for _, result in ipairs(run_check(entry, state)) do
+      if not is_listed(list, result) then list[#list + 1] = result end
+    end
+    if not state.made or entry[1] == "config" and not state.cfg then break end
+  end
+  return list
 end
 
 

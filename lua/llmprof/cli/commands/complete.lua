@@ -1,18 +1,321 @@
 -- llmprof complete -- WORD...: what the last word could become, a line each with
 -- a tab before what it is about. What the shells' completion asks.
-local lazy = require "llmprof.io.lazy"
-local completion = lazy "llmprof.cli.completion"
 local out = require "llmprof.io.output"
 local text = require "llmprof.text"
+local artifacts = require "llmprof.bundle.artifacts"
+local baselines = require "llmprof.compare.baselines"
+local commands = require "llmprof.cli.commands"
+local config = require "llmprof.recipe.config"
+local defaults = require "llmprof.recipe.defaults"
+local files = require "llmprof.io.files"
+local fs = require "llmprof.fs"
+local reference = require "llmprof.query.reference"
+local recipe = require "llmprof.recipe"
+local sections = require "llmprof.report.sections"
+local user = require "llmprof.recipe.user"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local command = { name = "complete", usage = "complete -- WORD...", options = {} }
 
 
 function command.run(_, words)
-  for _, candidate in ipairs(completion.candidates(words)) do
+  for _, candidate in ipairs(command.candidates(words)) do
     out.write(text.clean(candidate[1]), "\t", text.clean(candidate[2] or ""), "\n")
   end
   return 0
+end
+
+
+-- ---- candidates ----
+
+-- What could come next on a command line: commands, recipes, options and their
+-- choices, configuration keys with theirs, runs, files. It follows from what
+-- commands, options and recipes declare. A command says what its words are with
+-- `completes`: "recipe" (one, then settings), "settings", "run", "section" (a run, then a
+-- section), "side" (runs and baselines), "baseline" (an action, then what it takes),
+-- "trace", "script", "topic" or a list of words; else they are files. An option's `values`
+-- is a function that lists what its value, or each in a list, can be.
+
+-- Keys whose values are names of files below conf/.
+local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model" }
+
+for _, group in ipairs(config.preset_groups) do NAMED[group] = group end
+
+local function starts(word, prefix)
+  return word:sub(1, #prefix) == prefix
+end
+
+
+-- A list of { text, about } that gathers what begins with the typed word.
+local function gatherer(typed)
+  local list, seen = {}, {}
+  return list, function(word, about)
+    if starts(word, typed) and not seen[word] then
+      seen[word], list[#list + 1] = true, { word, about }
+    end
+  end
+end
+
+
+-- ---- files ----
+
+local function is_folder(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "directory"
+end
+
+
+-- Folders, and files with this ending: any without, none when it is false.
+local function add_files(add, typed, ending)
+  local folder, start = typed:match "^(.*/)", typed:match "[^/]*$"
+  for _, name in ipairs(fs.list(folder or ".") or {}) do
+    local path = (folder or "") .. name
+    local hidden = starts(name, ".") and not starts(start, ".")
+    if not hidden and is_folder(path) then
+      add(path .. "/")
+    elseif not hidden and ending ~= false and (not ending or path:sub(-#ending) == ending) then
+      add(path)
+    end
+  end
+end
+
+
+local function add_recipes(add, typed)
+  for _, name in ipairs(files.names("recipes", ".lua")) do add(name, "recipe") end
+  add_files(add, typed, ".lua")
+end
+
+
+-- ---- settings ----
+
+-- Keys of the recipe and llmprof's own; the latter alone where no recipe of that name is
+-- built in: nothing on disk is run.
+local function declared_by(word)
+  local name = word:match "([^/]+)%.lua$" or word
+  local known, made = pcall(recipe.load, ("%srecipes/%s.lua"):format(files.BUILT_IN, name))
+  if not known then return defaults end
+  local fits, declared = pcall(config.declare, made.options)
+  return fits and declared or defaults
+end
+
+
+local function values_of(key, declaration)
+  if NAMED[key] then return files.names("conf/" .. NAMED[key], ".yaml") end
+  if not declaration then return {} end
+  if type(declaration[2]) == "boolean" or declaration.type == "boolean" then
+    return { "true", "false" }
+  end
+  return declaration.choices or {}
+end
+
+
+local function is_list(declaration)
+  return declaration ~= nil and (declaration.type == "list" or type(declaration[2]) == "table")
+end
+
+
+local function add_values(add, declared, key, value)
+  local declaration = declared[key]
+  local before = is_list(declaration) and (value:match "^(.*[%[,])" or "[") or ""
+  for _, choice in ipairs(values_of(key, declaration)) do add(key .. "=" .. before .. choice) end
+end
+
+
+local function add_settings(add, typed, declared)
+  local key, value = typed:match "^([%w_.]+)=(.*)$"
+  if key then return add_values(add, declared, key, value) end
+  local removing = starts(typed, "~")
+  for _, name in ipairs(sorted_keys(declared)) do
+    add(removing and "~" .. name or name .. "=", declared[name][1])
+  end
+  for _, group in ipairs(config.preset_groups) do add(group .. "=", "preset") end
+end
+
+
+-- ---- other words ----
+
+local TRACES = { ".sqlite", ".nsys-rep", ".spool", ".json", ".json.gz" }
+
+local function add_traces(add, typed)
+  for _, ending in ipairs(TRACES) do add_files(add, typed, ending) end
+end
+
+
+local function add_runs(add, typed)
+  local root = user.root()
+  local runs = artifacts.list(root)
+  for i = #runs, 1, -1 do add(runs[i].id, runs[i].manifest and runs[i].manifest.recipe) end
+  if #runs > 0 then add("latest", "the newest") end
+  add_traces(add, typed)
+end
+
+
+local function add_sections(add, typed, before)
+  if #before == 0 then return add_runs(add, typed) end
+  if #before > 1 then return end
+  for _, section in ipairs(sections.all()) do add(section.name, section.title) end
+end
+
+
+local function add_baselines(add)
+  for _, entry in ipairs(baselines.list(user.root())) do
+    add(entry.name, "baseline of " .. entry.run)
+  end
+end
+
+
+local function add_sides(add, typed)
+  add_runs(add, typed)
+  add_baselines(add)
+end
+
+
+local function add_baseline_words(add, typed, before)
+  if #before == 0 then
+    for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
+  elseif before[1] == "save" then
+    if #before == 1 then add_runs(add, typed) end
+  else
+    add_baselines(add)
+  end
+end
+
+
+local function add_topics(add)
+  for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
+  for _, name in ipairs(commands.names()) do add(name, commands.summary(name)) end
+end
+
+
+-- Words of a command; before: those already there.
+local kinds = {
+  recipe = function(add, typed, before)
+    if #before == 0 then return add_recipes(add, typed) end
+    add_settings(add, typed, declared_by(before[1]))
+  end,
+  settings = function(add, typed) add_settings(add, typed, defaults) end,
+  run = add_runs,
+  section = add_sections,
+  side = add_sides,
+  baseline = add_baseline_words,
+  trace = add_traces,
+  script = function(add, typed) add_files(add, typed, ".lua") end,
+  topic = add_topics,
+}
+
+
+local function add_words(add, typed, asked, before)
+  local what = asked.completes
+  if type(what) == "table" then
+    for _, word in ipairs(what) do add(word) end
+  elseif kinds[what] then
+    kinds[what](add, typed, before)
+  else
+    add_files(add, typed)
+  end
+end
+
+
+-- ---- options ----
+
+local function find_option(spec, word)
+  for _, option in ipairs(spec) do
+    if word == "--" .. option[1] or option.short and word == "-" .. option.short then
+      return option
+    end
+  end
+  return nil
+end
+
+
+-- before: what of the typed word is the option itself ("--format=").
+local function add_option_values(add, typed, option, before)
+  local known = option.choices or option.values and option.values()
+  local items = option.type == "list" and typed:sub(#before + 1):match "^.*," or ""
+  for _, value in ipairs(known or {}) do add(before .. items .. value) end
+  if option.arg == "RUN" then
+    add_runs(add, typed)
+  elseif not known and before == "" then
+    add_files(add, typed)
+  end
+end
+
+
+local function add_options(add, spec)
+  for _, option in ipairs(spec) do
+    add("--" .. option[1], option.help)
+    if option.short then add("-" .. option.short, option.help) end
+  end
+end
+
+
+-- The words of a command line that are no options and no values of options, and
+-- the option whose value comes next, if one does.
+local function split_words(spec, words)
+  local plain, pending = {}, nil
+  for _, word in ipairs(words) do
+    if pending then
+      pending = nil
+    elseif starts(word, "-") and word ~= "-" then
+      local option = find_option(spec, word)
+      pending = option and option.arg and option or nil
+    else
+      plain[#plain + 1] = word
+    end
+  end
+  return plain, pending
+end
+
+
+-- ---- all ----
+
+local function add_first(add, typed)
+  for _, name in ipairs(commands.names()) do
+    local summary = commands.summary(name)
+    if summary then add(name, summary) end
+  end
+  add_recipes(add, typed)
+  add("--help", "commands and exit statuses")
+  add("--version", "the version")
+end
+
+
+-- The command that a first word means, and how many words it takes.
+local function command_of(first)
+  if commands.has(first) then return commands.load(first), 1 end
+  if first:find "%.lua$" or starts(first, "-") or recipe.has(first) then
+    return commands.load "run", 0
+  end
+  return nil
+end
+
+
+-- What the last of the words (typed so far, perhaps empty) could become: list
+-- of { text, about }. words: those after the program's name.
+function command.candidates(words)
+  local typed = words[#words] or ""
+  local list, add = gatherer(typed)
+  if #words <= 1 then
+    add_first(add, typed)
+    return list
+  end
+  local asked, taken = command_of(words[1])
+  if not asked then return list end
+  local spec = commands.options_of(asked)
+  local before = table.move(words, taken + 1, #words - 1, 1, {})
+  local plain, pending = split_words(spec, before)
+  local name = typed:match "^(%-%-[^=]+)="
+  local joined = name and find_option(spec, name)
+  if pending then
+    add_option_values(add, typed, pending, "")
+  elseif joined then
+    add_option_values(add, typed, joined, name .. "=")
+  elseif starts(typed, "-") then
+    add_options(add, spec)
+  else
+    add_words(add, typed, asked, plain)
+  end
+  return list
 end
 
 

@@ -1,7 +1,7 @@
 -- Every check of llmprof doctor: ok, warning and problem, with its fix. The
 -- tools are stand-ins; the GPU is the one of the fake NVML of the C tests.
 local config = require "llmprof.recipe.config"
-local doctor = require "llmprof.cli.doctor"
+local doctor = require "llmprof.cli.commands.doctor"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local live = require "tests.lua.support.live"

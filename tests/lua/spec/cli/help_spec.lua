@@ -1,6 +1,6 @@
 -- The manual as text, and what completion offers beyond its transcript.
 local bundle = require "tests.lua.support.bundle"
-local completion = require "llmprof.cli.completion"
+local completion = require "llmprof.cli.commands.complete"
 local fs = require "llmprof.fs"
 local reference = require "llmprof.query.reference"
 local plain = require "llmprof.report.plain"

@@ -6,7 +6,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
-local recipe_check = require "llmprof.cli.recipe_check"
+local recipe_check = require "llmprof.cli.commands.check"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 

@@ -1,7 +1,7 @@
 -- What llmprof check finds wrong with a recipe.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
-local recipe_check = require "llmprof.cli.recipe_check"
+local recipe_check = require "llmprof.cli.commands.check"
 
 describe("recipe_check", function()
   local top = bundle.scratch(before_each, after_each)
