@@ -26,18 +26,18 @@ double *llmprof_row_table_add(llmprof_row_table *table, const int64_t *cells) {
 static bool give_cells(llmprof_frame *frame, const llmprof_row_table *table,
                        size_t number, llmprof_error *err) {
   const llmprof_row_column *column = &table->columns[number];
-  const int64_t *cells = table->cells + number;
+  const int64_t *cells = table->cells; /* NULL without a row */
   size_t step = table->column_count;
   if (!column->is_text) {
     int64_t *data = llmprof_alloc(table->rows, sizeof *data);
     for (size_t row = 0; data && row < table->rows; row++)
-      data[row] = cells[row * step];
+      data[row] = cells[row * step + number];
     return llmprof_frame_give(frame, column->name, column->unit, LLMPROF_I64,
                               data, err);
   }
   uint32_t *ids = llmprof_alloc(table->rows, sizeof *ids);
   for (size_t row = 0; ids && row < table->rows; row++) {
-    int64_t cell = cells[row * step];
+    int64_t cell = cells[row * step + number];
     ids[row] = cell == LLMPROF_ABSENT ? LLMPROF_NO_STRING : (uint32_t)cell;
   }
   return llmprof_frame_give(frame, column->name, column->unit,
