@@ -50,13 +50,15 @@ uint64_t llmprof_hash(const void *bytes, size_t size) {
 }
 
 void llmprof_intern_init(llmprof_intern *table, size_t record_size) {
-  *table = (llmprof_intern){.record_size = record_size};
+  *table =
+      (llmprof_intern){.record_size = record_size, .key_size = record_size};
 }
 
 void llmprof_intern_free(llmprof_intern *table) {
   llmprof_free(table->records);
   llmprof_free(table->slots);
-  llmprof_intern_init(table, table->record_size);
+  *table = (llmprof_intern){.record_size = table->record_size,
+                            .key_size = table->key_size};
 }
 
 const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id) {
@@ -66,10 +68,10 @@ const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id) {
 /* The slot that holds the record, or the free one where it belongs. */
 static size_t probe(const llmprof_intern *table, const void *record) {
   size_t mask = table->slot_count - 1;
-  size_t at = (size_t)llmprof_hash(record, table->record_size) & mask;
+  size_t at = (size_t)llmprof_hash(record, table->key_size) & mask;
   while (table->slots[at]) {
     const void *there = llmprof_intern_get(table, table->slots[at] - 1);
-    if (memcmp(there, record, table->record_size) == 0) break;
+    if (memcmp(there, record, table->key_size) == 0) break;
     at = (at + 1) & mask;
   }
   return at;

@@ -1,5 +1,6 @@
-/* Interning fixed-size records: equal bytes get the same small id, ids count
- * up from 0. Records must have no padding. Private to the core. */
+/* Interning fixed-size records: those whose keys, their first bytes, are equal
+ * get the same small id; ids count up from 0. Keys must have no padding.
+ * Private to the core. */
 #ifndef LLMPROF_INTERN_H
 #define LLMPROF_INTERN_H
 
@@ -8,17 +9,19 @@
 #include <stdint.h>
 
 typedef struct llmprof_intern {
-  size_t record_size;
+  size_t record_size, key_size;
   size_t count, cap;
   unsigned char *records; /* record i at records + i * record_size */
   uint32_t *slots;        /* id + 1, or 0; a power of two of them */
   size_t slot_count;
 } llmprof_intern;
 
+/* The key is the whole record. */
 void llmprof_intern_init(llmprof_intern *table, size_t record_size);
 void llmprof_intern_free(llmprof_intern *table);
 
-/* The record's id in *id; false when out of memory (or of ids). */
+/* The id of the record, or of the one with its key that was added before, in
+ * *id; false when out of memory (or of ids). */
 bool llmprof_intern_add(llmprof_intern *table, const void *record,
                         uint32_t *id);
 

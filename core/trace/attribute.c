@@ -38,7 +38,7 @@ static void buckets_free(buckets *b) {
 static bool buckets_fill(buckets *b, size_t count, const llmprof_sweep *s,
                          key_function key) {
   uint32_t k[LLMPROF_BLOCK];
-  size_t keys = s->trace->thread_ids.count;
+  size_t keys = s->trace->threads.count;
   *b = (buckets){.keys = keys};
   b->start = llmprof_zalloc(keys + 2, sizeof *b->start);
   if (!b->start) return false;

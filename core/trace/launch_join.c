@@ -44,9 +44,9 @@ static bool calls_ascend(join *j) {
       !llmprof_values_find_bounds(trace->calls.correlation, &ids) ||
       threads.nulls || threads.low > threads.high || !ids.ascend)
     return false;
-  uint32_t process = trace->threads[threads.low].process;
+  uint32_t process = llmprof_thread_at(trace, (size_t)threads.low)->process;
   for (int64_t t = threads.low; t <= threads.high; t++)
-    if (trace->threads[t].process != process) return false;
+    if (llmprof_thread_at(trace, (size_t)t)->process != process) return false;
   j->process = key_of(process, 0);
   return true;
 }
@@ -63,7 +63,7 @@ static bool sort_calls(join *j) {
     int64_t by = llmprof_cursor_at(&thread, call);
     j->keys[call] = by == LLMPROF_ABSENT
                         ? LLMPROF_ABSENT
-                        : key_of(trace->threads[by].process,
+                        : key_of(llmprof_thread_at(trace, (size_t)by)->process,
                                  llmprof_cursor_at(&j->call_id, call));
     if (j->keys[call] != LLMPROF_ABSENT) j->rows[j->count++] = (uint32_t)call;
   }

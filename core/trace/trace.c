@@ -36,8 +36,10 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
   if (!trace) return llmprof_fail_nomem(err), NULL;
   trace->epoch = LLMPROF_ABSENT;
-  llmprof_intern_init(&trace->process_ids, sizeof(int64_t));
-  llmprof_intern_init(&trace->thread_ids, sizeof(int64_t));
+  trace->processes = (llmprof_intern){.record_size = sizeof(llmprof_process),
+                                      .key_size = sizeof(int64_t)};
+  trace->threads = (llmprof_intern){.record_size = sizeof(llmprof_thread),
+                                    .key_size = sizeof(int64_t)};
   llmprof_intern_init(&trace->places, sizeof(llmprof_place));
   llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
   llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
@@ -72,8 +74,8 @@ void llmprof_trace_close(llmprof_trace *trace) {
   for (int piece = 0; piece < LLMPROF_PIECES; piece++)
     llmprof_columns_free(trace, piece);
   llmprof_strings_free(trace->strings);
-  llmprof_intern_free(&trace->process_ids);
-  llmprof_intern_free(&trace->thread_ids);
+  llmprof_intern_free(&trace->processes);
+  llmprof_intern_free(&trace->threads);
   llmprof_intern_free(&trace->places);
   llmprof_intern_free(&trace->shapes);
   llmprof_intern_free(&trace->stack_frames);
@@ -86,8 +88,6 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
   llmprof_free(trace->devices);
-  llmprof_free(trace->processes);
-  llmprof_free(trace->threads);
   llmprof_free(trace->path);
   if (trace->builder) {
     llmprof_builder_forget_shapes(trace->builder);
@@ -134,14 +134,14 @@ const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
 
 const llmprof_process *llmprof_trace_processes(const llmprof_trace *trace,
                                                size_t *count) {
-  *count = trace->process_ids.count;
-  return trace->processes;
+  *count = trace->processes.count;
+  return (const void *)trace->processes.records;
 }
 
 const llmprof_thread *llmprof_trace_threads(const llmprof_trace *trace,
                                             size_t *count) {
-  *count = trace->thread_ids.count;
-  return trace->threads;
+  *count = trace->threads.count;
+  return (const void *)trace->threads.records;
 }
 
 const llmprof_place *llmprof_trace_places(const llmprof_trace *trace,

@@ -113,39 +113,24 @@ void llmprof_builder_forget_cpu_samples(llmprof_builder *b) {
 
 bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row) {
-  llmprof_trace *trace = builder->trace;
-  size_t before = trace->process_ids.count;
-  if (!llmprof_grow(&trace->processes, &trace->process_cap, before + 1,
-                    sizeof *trace->processes) ||
-      !llmprof_intern_add(&trace->process_ids, &id, row))
-    return false;
-  if (trace->process_ids.count > before)
-    trace->processes[*row] = (llmprof_process){id, pid, LLMPROF_NO_STRING};
-  return true;
+  const llmprof_process process = {id, pid, LLMPROF_NO_STRING};
+  return llmprof_intern_add(&builder->trace->processes, &process, row);
 }
 
 bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
                                 uint32_t tid, uint32_t process, uint32_t *row) {
-  llmprof_trace *trace = builder->trace;
-  size_t before = trace->thread_ids.count;
-  if (!llmprof_grow(&trace->threads, &trace->thread_cap, before + 1,
-                    sizeof *trace->threads) ||
-      !llmprof_intern_add(&trace->thread_ids, &id, row))
-    return false;
-  if (trace->thread_ids.count > before)
-    trace->threads[*row] =
-        (llmprof_thread){id, tid, process, LLMPROF_NO_STRING};
-  return true;
+  const llmprof_thread thread = {id, tid, process, LLMPROF_NO_STRING, 0};
+  return llmprof_intern_add(&builder->trace->threads, &thread, row);
 }
 
 void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
                                   uint32_t name) {
-  builder->trace->processes[row].name = name;
+  llmprof_process_at(builder->trace, row)->name = name;
 }
 
 void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,
                                  uint32_t name) {
-  builder->trace->threads[row].name = name;
+  llmprof_thread_at(builder->trace, row)->name = name;
 }
 
 bool llmprof_builder_add_place(llmprof_builder *builder,

@@ -45,7 +45,7 @@ void llmprof_builder_name_scopes(llmprof_builder *b, llmprof_scope_namer name,
     llmprof_late_range *late = &b->late[row];
     uint32_t process = late->thread == LLMPROF_NONE
                            ? LLMPROF_NONE
-                           : b->trace->threads[late->thread].process;
+                           : llmprof_thread_at(b->trace, late->thread)->process;
     name(user, process, &late->domain, &late->category);
   }
 }

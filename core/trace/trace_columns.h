@@ -77,12 +77,14 @@ int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);
 static inline int64_t llmprof_thread_pid(const llmprof_trace *trace,
                                          size_t thread) {
   if (thread == LLMPROF_NONE) return LLMPROF_ABSENT;
-  return trace->processes[trace->threads[thread].process].pid;
+  return llmprof_process_at(trace, llmprof_thread_at(trace, thread)->process)
+      ->pid;
 }
 
 static inline int64_t llmprof_thread_tid(const llmprof_trace *trace,
                                          size_t thread) {
-  return thread == LLMPROF_NONE ? LLMPROF_ABSENT : trace->threads[thread].tid;
+  return thread == LLMPROF_NONE ? LLMPROF_ABSENT
+                                : llmprof_thread_at(trace, thread)->tid;
 }
 
 #endif

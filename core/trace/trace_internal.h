@@ -45,14 +45,10 @@ struct llmprof_trace {
   llmprof_diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_cap;
 
-  llmprof_intern process_ids; /* the reader's ids -> row */
-  llmprof_process *processes;
-  size_t process_cap;
-  llmprof_intern thread_ids; /* the reader's ids -> row */
-  llmprof_thread *threads;
-  size_t thread_cap;
-  llmprof_intern places; /* of llmprof_place */
-  llmprof_intern shapes; /* of llmprof_shape */
+  llmprof_intern processes; /* of llmprof_process, by the reader's id */
+  llmprof_intern threads;   /* of llmprof_thread, by the reader's id */
+  llmprof_intern places;    /* of llmprof_place */
+  llmprof_intern shapes;    /* of llmprof_shape */
 
   bool has[LLMPROF_TABLES];
   bool knows[LLMPROF_FACTS];
@@ -73,6 +69,17 @@ struct llmprof_trace {
   llmprof_kept_facts *facts;
   size_t facts_count, facts_cap;
 };
+
+/* Rows of what events refer to; borrowed until one is added. */
+static inline llmprof_process *llmprof_process_at(const llmprof_trace *trace,
+                                                  size_t row) {
+  return (llmprof_process *)(void *)trace->processes.records + row;
+}
+
+static inline llmprof_thread *llmprof_thread_at(const llmprof_trace *trace,
+                                                size_t row) {
+  return (llmprof_thread *)(void *)trace->threads.records + row;
+}
 
 /* The part that loads a table. */
 static inline int llmprof_part_of(int table) {

@@ -44,7 +44,8 @@ static void sides_free(sides *s) {
 }
 
 static uint32_t process_of(const llmprof_trace *trace, uint32_t thread) {
-  return thread == LLMPROF_NONE ? LLMPROF_NONE : trace->threads[thread].process;
+  return thread == LLMPROF_NONE ? LLMPROF_NONE
+                                : llmprof_thread_at(trace, thread)->process;
 }
 
 /* By row: its thread, or the process of that. */

@@ -40,7 +40,7 @@ static int64_t place_stream(const llmprof_trace *t, size_t number) {
 static int64_t place_pid(const llmprof_trace *t, size_t number) {
   uint32_t process = place(t, number)->process;
   return process == LLMPROF_NONE ? LLMPROF_ABSENT
-                                 : (int64_t)t->processes[process].pid;
+                                 : (int64_t)llmprof_process_at(t, process)->pid;
 }
 
 /* ---- the shapes of launches ---- */

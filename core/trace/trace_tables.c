@@ -179,6 +179,65 @@ int llmprof_column_piece(size_t at) {
   return i < COLUMNS ? columns[i].piece : -1;
 }
 
+/* ---- what their rows refer to ---- */
+
+static bool is_string(const llmprof_trace *trace, uint32_t id) {
+  return id == LLMPROF_NO_STRING || id < llmprof_strings_count(trace->strings);
+}
+
+static bool process_is_possible(const llmprof_trace *trace, uint32_t row) {
+  return is_string(trace, llmprof_process_at(trace, row)->name);
+}
+
+static bool thread_is_possible(const llmprof_trace *trace, uint32_t row) {
+  const llmprof_thread *thread = llmprof_thread_at(trace, row);
+  return is_string(trace, thread->name) &&
+         thread->process < trace->processes.count;
+}
+
+static bool place_is_possible(const llmprof_trace *trace, uint32_t row) {
+  const llmprof_place *place = llmprof_intern_get(&trace->places, row);
+  return place->process == LLMPROF_NONE ||
+         place->process < trace->processes.count;
+}
+
+static bool frame_is_possible(const llmprof_trace *trace, uint32_t row) {
+  const llmprof_source_frame *frame =
+      llmprof_intern_get(&trace->source_frames, row);
+  return is_string(trace, frame->file) && is_string(trace, frame->function) &&
+         is_string(trace, frame->module);
+}
+
+static bool stack_is_possible(const llmprof_trace *trace, uint32_t row) {
+  const llmprof_source_stack *stack =
+      llmprof_intern_get(&trace->source_stacks, row);
+  return (stack->parent == LLMPROF_NONE || stack->parent < row) &&
+         stack->frame < trace->source_frames.count;
+}
+
+/* A table of records, each of which may refer to those before it. */
+static const struct dimension {
+  const char *name;
+  size_t at; /* AT() the records */
+  bool (*is_possible)(const llmprof_trace *trace, uint32_t row);
+} dimensions[] = {
+    {"processes", AT(processes), process_is_possible},
+    {"threads", AT(threads), thread_is_possible},
+    {"places", AT(places), place_is_possible},
+    {"shapes", AT(shapes), NULL},
+    {"source.frames", AT(source_frames), frame_is_possible},
+    {"source.stacks", AT(source_stacks), stack_is_possible},
+};
+
+enum {
+  DIMENSIONS = sizeof dimensions / sizeof *dimensions
+};
+
+static llmprof_intern *dimension_at(const llmprof_trace *trace,
+                                    const struct dimension *of) {
+  return (llmprof_intern *)(void *)((char *)(uintptr_t)trace + of->at);
+}
+
 /* ---- putting ---- */
 
 /* Where arrays go. */
@@ -213,28 +272,14 @@ static bool put_strings(const putting *to, const llmprof_strings *pool) {
   return ok;
 }
 
-/* A list of them, under "threads". */
-typedef struct thread_record {
-  int64_t id;
-  uint32_t tid, process, name, unused;
-} thread_record;
-
-static bool put_threads(const putting *to, const llmprof_trace *trace) {
-  size_t count = trace->thread_ids.count;
-  thread_record *all = llmprof_alloc(count, sizeof *all);
-  if (!all) return false;
-  for (size_t i = 0; i < count; i++) {
-    const llmprof_thread *t = &trace->threads[i];
-    all[i] = (thread_record){t->id, t->tid, t->process, t->name, 0};
+static bool put_dimensions(const putting *to, const llmprof_trace *trace) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < DIMENSIONS; i++) {
+    const llmprof_intern *rows = dimension_at(trace, &dimensions[i]);
+    ok = put(to, dimensions[i].name, rows->records,
+             rows->count * rows->record_size);
   }
-  bool ok = put(to, "threads", all, count * sizeof *all);
-  llmprof_free(all);
   return ok;
-}
-
-static bool put_interned(const putting *to, const char *name,
-                         const llmprof_intern *table) {
-  return put(to, name, table->records, table->count * table->record_size);
 }
 
 /* One, under "facts"; nothing lies between its fields. */
@@ -255,13 +300,7 @@ bool llmprof_trace_put(const llmprof_trace *trace, llmprof_array_put put_one,
          put_text(&to, "reader", trace->reader->name) &&
          put_text(&to, "schema", trace->schema) &&
          put_text(&to, "product", trace->product) &&
-         put(&to, "processes", trace->processes,
-             trace->process_ids.count * sizeof *trace->processes) &&
-         put_threads(&to, trace) &&
-         put_interned(&to, "places", &trace->places) &&
-         put_interned(&to, "shapes", &trace->shapes) &&
-         put_interned(&to, "source.frames", &trace->source_frames) &&
-         put_interned(&to, "source.stacks", &trace->source_stacks) &&
+         put_dimensions(&to, trace) &&
          put(&to, "devices", trace->devices,
              trace->device_count * sizeof *trace->devices);
 }
@@ -339,15 +378,6 @@ static const void *records(const llmprof_arrays *from, const char *name,
   return data;
 }
 
-static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
-                        size_t count) {
-  size_t strings = llmprof_strings_count(trace->strings);
-  bool ok = true;
-  for (size_t i = 0; i < count; i++)
-    ok &= cells[i] == LLMPROF_NO_STRING || cells[i] < strings;
-  return ok;
-}
-
 static bool take_strings(llmprof_trace *trace, const llmprof_arrays *from) {
   size_t size = 0, count = 0;
   const char *bytes = records(from, "strings", 1, &size);
@@ -362,87 +392,24 @@ static bool take_strings(llmprof_trace *trace, const llmprof_arrays *from) {
          llmprof_words_add(&trace->words, trace->strings);
 }
 
-static bool take_processes(llmprof_trace *trace, const llmprof_arrays *from) {
+static bool take_dimension(llmprof_trace *trace, const struct dimension *of,
+                           const llmprof_arrays *from) {
   size_t count;
-  uint32_t row;
-  const llmprof_process *all = records(from, "processes", sizeof *all, &count);
-  bool ok = all != NULL;
-  for (size_t i = 0; ok && i < count; i++) {
-    ok = are_strings(trace, &all[i].name, 1) &&
-         llmprof_builder_add_process(trace->builder, all[i].id, all[i].pid,
-                                     &row) &&
-         row == i;
-    if (ok) trace->processes[row].name = all[i].name;
-  }
-  return ok;
-}
-
-static bool take_threads(llmprof_trace *trace, const llmprof_arrays *from) {
-  size_t count;
-  uint32_t row;
-  const thread_record *all = records(from, "threads", sizeof *all, &count);
-  bool ok = all != NULL;
-  for (size_t i = 0; ok && i < count; i++) {
-    ok = are_strings(trace, &all[i].name, 1) &&
-         all[i].process < trace->process_ids.count &&
-         llmprof_builder_add_thread(trace->builder, all[i].id, all[i].tid,
-                                    all[i].process, &row) &&
-         row == i;
-    if (ok) trace->threads[row].name = all[i].name;
-  }
-  return ok;
-}
-
-static bool take_interned(const llmprof_arrays *from, const char *name,
-                          llmprof_intern *table) {
-  size_t count;
-  const unsigned char *all = records(from, name, table->record_size, &count);
+  llmprof_intern *rows = dimension_at(trace, of);
+  const unsigned char *all = records(from, of->name, rows->record_size, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t row;
-    ok = llmprof_intern_add(table, all + i * table->record_size, &row) &&
-         row == i;
+    ok = llmprof_intern_add(rows, all + i * rows->record_size, &row) &&
+         row == i && (!of->is_possible || of->is_possible(trace, row));
   }
   return ok;
 }
 
-static bool take_places(llmprof_trace *trace, const llmprof_arrays *from) {
-  if (!take_interned(from, "places", &trace->places)) return false;
+static bool take_dimensions(llmprof_trace *trace, const llmprof_arrays *from) {
   bool ok = true;
-  for (uint32_t i = 0; i < trace->places.count; i++) {
-    const llmprof_place *place = llmprof_intern_get(&trace->places, i);
-    ok &= place->process == LLMPROF_NONE ||
-          place->process < trace->process_ids.count;
-  }
-  return ok;
-}
-
-static bool take_source_frames(llmprof_trace *trace,
-                               const llmprof_arrays *from) {
-  if (!take_interned(from, "source.frames", &trace->source_frames))
-    return false;
-  bool ok = true;
-  for (uint32_t i = 0; i < trace->source_frames.count; i++) {
-    const llmprof_source_frame *f =
-        llmprof_intern_get(&trace->source_frames, i);
-    ok &= are_strings(trace, &f->file, 1) &&
-          are_strings(trace, &f->function, 1) &&
-          are_strings(trace, &f->module, 1);
-  }
-  return ok;
-}
-
-static bool take_source_stacks(llmprof_trace *trace,
-                               const llmprof_arrays *from) {
-  if (!take_interned(from, "source.stacks", &trace->source_stacks))
-    return false;
-  bool ok = true;
-  for (uint32_t i = 0; i < trace->source_stacks.count; i++) {
-    const llmprof_source_stack *s =
-        llmprof_intern_get(&trace->source_stacks, i);
-    ok &= (s->parent == LLMPROF_NONE || s->parent < i) &&
-          s->frame < trace->source_frames.count;
-  }
+  for (size_t i = 0; ok && i < DIMENSIONS; i++)
+    ok = take_dimension(trace, &dimensions[i], from);
   return ok;
 }
 
@@ -451,7 +418,8 @@ static bool take_devices(llmprof_trace *trace, const llmprof_arrays *from) {
   const llmprof_device *all = records(from, "devices", sizeof *all, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++)
-    ok = are_strings(trace, &all[i].name, 4) &&
+    ok = is_string(trace, all[i].name) && is_string(trace, all[i].chip) &&
+         is_string(trace, all[i].uuid) && is_string(trace, all[i].bus) &&
          llmprof_builder_add_device(trace->builder, &all[i]);
   return ok;
 }
@@ -481,11 +449,7 @@ static bool take_facts(llmprof_trace *trace, const llmprof_arrays *from) {
 bool llmprof_trace_take(llmprof_builder *builder, const llmprof_arrays *from) {
   llmprof_trace *trace = builder->trace;
   return take_facts(trace, from) && take_strings(trace, from) &&
-         take_processes(trace, from) && take_threads(trace, from) &&
-         take_places(trace, from) &&
-         take_interned(from, "shapes", &trace->shapes) &&
-         take_source_frames(trace, from) && take_source_stacks(trace, from) &&
-         take_devices(trace, from) &&
+         take_dimensions(trace, from) && take_devices(trace, from) &&
          take_text(from, "schema", &trace->schema) &&
          take_text(from, "product", &trace->product);
 }
@@ -516,7 +480,7 @@ static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
   const size_t limits[] = {
       [ANY] = 0,
       [STRINGS] = llmprof_strings_count(trace->strings),
-      [THREADS] = trace->thread_ids.count,
+      [THREADS] = trace->threads.count,
       [STACKS] = trace->source_stacks.count,
       [CALLS] = trace->calls.count,
       [RANGES] = trace->ranges.count,
@@ -608,7 +572,7 @@ static bool take_diagnostics(llmprof_trace *trace, const llmprof_arrays *from) {
   trace->diagnostic_count = 0;
   for (size_t i = 0; ok && i < count; i++)
     ok = (unsigned)all[i].severity <= LLMPROF_PROBLEM &&
-         are_strings(trace, &all[i].text, 1) &&
+         is_string(trace, all[i].text) &&
          llmprof_builder_add_diagnostic(trace->builder, &all[i]);
   return ok;
 }

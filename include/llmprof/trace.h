@@ -40,6 +40,7 @@ typedef struct llmprof_thread {
   uint32_t tid;
   uint32_t process; /* row in processes */
   uint32_t name;    /* string or LLMPROF_NO_STRING */
+  uint32_t unused;  /* 0: nothing lies between threads */
 } llmprof_thread;
 
 /* A GPU. Numbers are LLMPROF_ABSENT when not recorded. */
