@@ -72,6 +72,7 @@ typedef struct range_loader {
   llmprof_intern used;   /* of scope, domains of ranges */
   uint32_t *scope_names; /* by scope id */
   size_t scope_names_cap;
+  bool left_open; /* a range has no end */
 } range_loader;
 
 /* ---- events ---- */
@@ -167,6 +168,7 @@ static bool add_range(range_loader *l, const llmprof_scan *scan,
       !event_text(l, scan, values, &row.text) || !use_domain(l, values))
     return llmprof_fail_nomem(err);
   read_payload(l, scan, &row);
+  if (row.end == LLMPROF_ABSENT) l->left_open = true;
   return llmprof_builder_add_range(l->builder, &row, err);
 }
 
@@ -198,6 +200,24 @@ static bool scan_events(range_loader *l, llmprof_scan *scan,
     if (!take_event(l, scan, values, err)) return false;
   }
   return got == 0;
+}
+
+/* Ranges that are left open last as long as the program calls CUDA. */
+static bool last_call(range_loader *l, llmprof_error *err) {
+  int has = l->left_open
+                ? llmprof_sqlite_has_table(l->export->db,
+                                           "CUPTI_ACTIVITY_KIND_RUNTIME", err)
+                : 0;
+  if (has != 1) return has == 0;
+  llmprof_query *query = llmprof_sqlite_query(
+      l->export->db, "SELECT max(\"end\") FROM CUPTI_ACTIVITY_KIND_RUNTIME",
+      err);
+  int got = query ? llmprof_query_step(query, err) : -1;
+  int64_t last = LLMPROF_ABSENT;
+  if (got == 1) llmprof_query_ints(query, &last, 1);
+  llmprof_query_free(query);
+  if (last != LLMPROF_ABSENT) llmprof_builder_range_time(l->builder, last);
+  return got >= 0;
 }
 
 /* ---- names ---- */
@@ -247,7 +267,7 @@ static bool load(range_loader *l, llmprof_error *err) {
     return false;
   bool ok = !scan || scan_events(l, scan, err);
   llmprof_scan_close(scan);
-  if (!ok) return false;
+  if (!ok || !last_call(l, err)) return false;
   if (!name_unnamed(l)) return llmprof_fail_nomem(err);
   llmprof_builder_name_scopes(l->builder, name_range, l);
   return true;

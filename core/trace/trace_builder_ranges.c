@@ -1,5 +1,7 @@
 /* The builder's ranges: columns as rows come; tags, and ends of those left
  * open, when all are there. */
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "trace/trace_events.h"
@@ -35,7 +37,8 @@ bool llmprof_builder_add_range(llmprof_builder *b,
   llmprof_builder_range_time(b, range->start);
   llmprof_builder_range_time(b, range->end);
   b->late[r->count++] = (llmprof_late_range){
-      range->end, range->thread, range->text, range->domain, range->category};
+      range->start,  range->end,      range->thread, range->text,
+      range->domain, range->category, range->style};
   return put(r, range) || llmprof_fail_nomem(err);
 }
 
@@ -106,11 +109,104 @@ static bool end_range(const llmprof_builder *b, tag_table *t,
          llmprof_values_append(r->category, llmprof_widen(late->category));
 }
 
+/* ---- ranges left open ---- */
+
+typedef struct push {
+  int64_t start;
+  uint32_t thread, row;
+} push;
+
+static int in_order(const void *a, const void *b) {
+  const push *x = a, *y = b;
+  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return (x->row > y->row) - (x->row < y->row);
+}
+
+static bool any_open(const llmprof_builder *b) {
+  for (size_t row = 0; b->late && row < b->trace->ranges.count; row++) {
+    if (b->late[row].end == LLMPROF_ABSENT) return true;
+  }
+  return false;
+}
+
+/* Rows of pushed ranges by thread and start; how many. */
+static size_t list_pushes(const llmprof_builder *b, push *list) {
+  size_t count = 0;
+  for (size_t row = 0; row < b->trace->ranges.count; row++) {
+    const llmprof_late_range *late = &b->late[row];
+    if (late->style == LLMPROF_PUSH_POP)
+      list[count++] = (push){late->start, late->thread, (uint32_t)row};
+  }
+  qsort(list, count, sizeof *list, in_order);
+  return count;
+}
+
+/* What is around a push, and the last one of each name that is open. */
+typedef struct nesting {
+  int64_t *ends; /* of what is around, the innermost last */
+  size_t depth;
+  llmprof_intern names; /* of {thread, domain, text} */
+  uint32_t *pending;    /* by name: row + 1 */
+  size_t pending_cap;
+} nesting;
+
+/* The end of one that is open, of a name: where the next of that name begins.
+ */
+static bool end_pending(llmprof_builder *b, nesting *n, const push *at) {
+  llmprof_late_range *late = &b->late[at->row];
+  const uint32_t name[3] = {at->thread, late->domain, late->text};
+  size_t before = n->names.count;
+  uint32_t id;
+  if (!llmprof_intern_add(&n->names, name, &id) ||
+      !llmprof_grow(&n->pending, &n->pending_cap, id + (size_t)1,
+                    sizeof *n->pending))
+    return false;
+  uint32_t last = n->names.count == before ? n->pending[id] : 0;
+  if (last && b->late[last - 1].start < at->start &&
+      b->late[last - 1].end > at->start)
+    b->late[last - 1].end = at->start;
+  n->pending[id] = late->end == LLMPROF_ABSENT ? at->row + 1 : 0;
+  return true;
+}
+
+/* What was pushed is popped before what is around it, and a loop pops a step
+ * before it pushes the next: ranges without an end have that of what is around
+ * them, or end where the next of their name begins; else with the trace. */
+static bool end_open(llmprof_builder *b, nesting *n, const push *list,
+                     size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const push *at = &list[i];
+    if (i && at->thread != list[i - 1].thread) n->depth = 0;
+    while (n->depth && n->ends[n->depth - 1] < at->start) n->depth--;
+    if (!end_pending(b, n, at)) return false;
+    int64_t *end = &b->late[at->row].end;
+    if (*end == LLMPROF_ABSENT)
+      *end = n->depth ? n->ends[n->depth - 1] : b->last_time;
+    n->ends[n->depth++] = *end;
+  }
+  return true;
+}
+
+static bool end_pushes(llmprof_builder *b) {
+  if (!any_open(b)) return true;
+  size_t rows = b->trace->ranges.count;
+  push *list = llmprof_alloc(rows, sizeof *list);
+  nesting n = {.ends = llmprof_alloc(rows, sizeof *n.ends)};
+  llmprof_intern_init(&n.names, 3 * sizeof(uint32_t));
+  bool ok = list && n.ends && end_open(b, &n, list, list_pushes(b, list));
+  llmprof_intern_free(&n.names);
+  llmprof_free(n.pending);
+  llmprof_free(n.ends);
+  llmprof_free(list);
+  return ok;
+}
+
 /* Ranges that were taken as they are kept have nothing that is late. */
 bool llmprof_builder_end_ranges(llmprof_builder *b, llmprof_error *err) {
   tag_table tags = {.pool = b->trace->strings};
   llmprof_intern_init(&tags.pairs, 2 * sizeof(uint32_t));
-  bool ok = true;
+  bool ok = end_pushes(b);
   for (size_t row = 0; ok && b->late && row < b->trace->ranges.count; row++)
     ok = end_range(b, &tags, &b->late[row]);
   llmprof_intern_free(&tags.pairs);

@@ -70,8 +70,9 @@ typedef struct llmprof_calls {
 /* NVTX ranges. */
 typedef struct llmprof_ranges {
   size_t count;
-  llmprof_values *start, *end; /* ns; one left open ends with the last NVTX
-                                  event, as in NVIDIA's reports */
+  llmprof_values *start, *end; /* ns; one left open ends with what is around
+                                  it, where the next of its name begins on its
+                                  thread, or with the last event */
   llmprof_values *thread;      /* row in threads: where it started */
   llmprof_values *end_thread;  /* absent unless it ended on another one */
   llmprof_values *text;        /* string */

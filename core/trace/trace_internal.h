@@ -90,10 +90,11 @@ static inline int llmprof_part_of(int table) {
   return LLMPROF_PART_OPS;
 }
 
-/* What of a range may change until all are there. */
+/* What of a range may change until all are there, and what that takes. */
 typedef struct llmprof_late_range {
-  int64_t end;
+  int64_t start, end;
   uint32_t thread, text, domain, category;
+  llmprof_range_style style;
 } llmprof_late_range;
 
 /* Rows that are being added; belongs to its trace. */

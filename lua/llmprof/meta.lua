@@ -2341,6 +2341,7 @@ end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
+---@field cut? true The capture ended in it
 ---@field first? integer How many steps at the beginning of an engine's stage
 ---@field ns number Nanoseconds
 ---@field openings? integer How many decodes have a first step that counts in the stage, not in TPOT
@@ -2676,6 +2677,7 @@ end
 
 ---@class llmprof.results.repeats
 ---@field count integer In the capture
+---@field cut? string[] Stages of which nothing was recorded but one in which the capture ended
 ---@field first_excess_ns? number Time of the first less that median; ns
 ---@field first_is_outlier? boolean It took far longer than the others
 ---@field left_out? llmprof.results.left_out[]

@@ -238,6 +238,21 @@ local function sentence(title)
 end
 
 
+-- "fair: 1 of 12 NVTX ranges were still open at the end, and 1 check more": the first problem, else
+-- the first warning.
+local function trust_words(integrity)
+  local doubts = {}
+  for _, level in ipairs { "problem", "warning" } do
+    for _, check in ipairs(integrity.checks) do
+      if check.level == level then doubts[#doubts + 1] = check.text end
+    end
+  end
+  if #doubts == 0 then return integrity.verdict end
+  return ("%s: %s%s"):format(integrity.verdict, text.truncate(doubts[1], 200, "end"),
+    #doubts > 1 and (", and %d more to check"):format(#doubts - 1) or "")
+end
+
+
 -- Three lines, plain text: what is wrong and what the stages take, what to do
 -- first, how far to trust it; before them, of several ranks, who waits for whom. Each
 -- { head, text }.
@@ -251,7 +266,7 @@ function findings.verdict(results)
     { head = sentence(title), text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
-      results.integrity and results.integrity.verdict .. ". " or "",
+      results.integrity and trust_words(results.integrity) .. ". " or "",
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
       words.repeats(results) or words.ranks_trust(results)
         or "Without a timeline there are no times.") },

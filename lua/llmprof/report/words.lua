@@ -213,6 +213,9 @@ local function left_out(entry)
     return ("the first %s of %s%s (%s, usually %s%s)"):format(entry.first == 1 and "step"
       or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
       or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
+  elseif entry.cut then
+    return ("%s of repeat %d (%s until the capture ended in it)"):format(entry.stage, entry.rep,
+      words.ms(entry.ns))
   end
   return ("%s%s of repeat %d (%s, usually %s%s)"):format(entry.step
     and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
@@ -248,6 +251,10 @@ function words.repeats(results)
       repeats.count, without == 1 and "" or " " .. without)
   elseif repeats.count == 1 then
     said = "Figures are from one repeat."
+  end
+  if repeats.cut then
+    said = ("%s The capture ended in %s: the whole of it takes longer."):format(said,
+      table.concat(repeats.cut, " and "))
   end
   return said .. all_left_out(repeats)
 end

@@ -219,7 +219,27 @@ static void test_range_left_open(void **state) {
              CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) CALL(70, 90, T11, 3)
                  KERNEL(100, 101, P1, 1) KERNEL(101, 102, P1, 2)
                      KERNEL(102, 103, P1, 3),
-         describe_ops, "open, in<open, -");
+         describe_ops, "open, in<open, open");
+}
+
+/* A step without an end is over when the next one begins, or what is around
+ * it is; of another thread, or of ranges by start and end, that says nothing.
+ */
+static void test_step_left_open(void **state) {
+  (void)state;
+#define LEFT_OPEN                                                             \
+  EXPORT_TABLES RANGE(0, 50, T11, "decode") RANGE(10, null, T11, "step")      \
+      RANGE(20, 30, T11, "step") RANGE(40, null, T11, "step")                 \
+          RANGE(60, 70, T11, "step") RANGE_OF(60, 10, null, T12, "b", "NULL") \
+              RANGE_OF(60, 20, 30, T12, "b", "NULL") CALL(15, 16, T11, 1)     \
+                  CALL(22, 23, T11, 2) CALL(35, 36, T11, 3)                   \
+                      CALL(45, 46, T11, 4) CALL(80, 81, T11, 5)               \
+                          CALL(85, 86, T12, 6) KERNEL(90, 91, P1, 1)          \
+                              KERNEL(91, 92, P1, 2) KERNEL(92, 93, P1, 3)     \
+                                  KERNEL(93, 94, P1, 4) KERNEL(94, 95, P1, 5) \
+                                      KERNEL(95, 96, P1, 6)
+  expect(LEFT_OPEN, describe_ops,
+         "step<decode, step<decode, decode, step<decode, -, b");
 }
 
 /* Times are absent in no file of nsys's; SQL's comparisons would be NULL. */
@@ -661,6 +681,7 @@ int main(void) {
       cmocka_unit_test(test_graph_launches),
       cmocka_unit_test(test_whole_graphs),
       cmocka_unit_test(test_range_left_open),
+      cmocka_unit_test(test_step_left_open),
       cmocka_unit_test(test_what_lacks_ids_or_times),
       cmocka_unit_test(test_missing_tables),
       cmocka_unit_test(test_random_traces),

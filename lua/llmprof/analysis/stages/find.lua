@@ -176,6 +176,24 @@ local function merge_nested(instances)
 end
 
 
+-- A stage whose range has no end is over when another one of its thread begins that is no part of
+-- it; one that nothing follows was cut: it went on when the capture ended. Sorted by start.
+local function end_open(instances)
+  for i, instance in ipairs(instances) do
+    for j = i + 1, instance.open and #instances or i do
+      local other = instances[j]
+      if other.thread == instance.thread and other.parent ~= instance.stage
+        and not (instance.parent and other.stage == instance.parent)
+        and other.start > instance.start and other.start < instance.stop then
+        instance.stop, instance.open = other.start, false
+        break
+      end
+    end
+    instance.cut = instance.open or nil
+  end
+end
+
+
 -- Tags of the ranges that are a stage.
 local function tags_of(stage) return stage.tags or { stage.name } end
 
@@ -188,7 +206,9 @@ local function find_instances(trace, declared)
   for _, stage in ipairs(declared) do
     for _, tag in ipairs(tags_of(stage)) do tags[#tags + 1], of_tag[tag] = tag, stage end
   end
-  local found = check(check(trace:frame "ranges"):where { tag = tags })
+  local ranges = check(trace:frame "ranges")
+  local found = check(ranges:where { tag = tags })
+  local last = #found > 0 and ranges:group({ total = { "end" } })[1]["end"].max
   local ranks = members.find(trace)
   if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
@@ -197,12 +217,15 @@ local function find_instances(trace, declared)
     instances[row] = { stage = stage.name, parent = stage.parent,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
+      open = found:get(row, "open") == 1 and found:get(row, "end") == last,
       tid = found:get(row, "tid"), process = found:get(row, "pid"), style = found:get(row, "style"),
       thread = rows.thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
-  return in_order(merge_nested(instances))
+  local list = in_order(merge_nested(instances))
+  end_open(list)
+  return list
 end
 
 

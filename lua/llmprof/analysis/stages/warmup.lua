@@ -15,6 +15,9 @@
 -- Of a serving engine each step is an instance of its stage, and all are in one repeat.
 -- There the first steps of a stage, on each rank, are left out where each took OUTLIER
 -- times the longest of those behind, also per token: steps are not alike.
+--
+-- What was still running when the capture ended says nothing of how long it takes: it counts only
+-- where nothing else of its stage was recorded.
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
@@ -98,7 +101,7 @@ end
 local function walls_by_stage(instances)
   local walls, names = {}, {}
   for _, instance in ipairs(instances) do
-    if not instance.parent then
+    if not (instance.parent or instance.cut) then
       local own = walls[instance.stage]
       if not own then
         own = {}
@@ -187,6 +190,35 @@ local function skipped(left_out, stage_count)
   for _, entry in ipairs(left_out) do counts[entry.rep] = (counts[entry.rep] or 0) + 1 end
   while stage_count > 0 and counts[rep + 1] == stage_count do rep = rep + 1 end
   return rep
+end
+
+
+-- The stages that were cut by the end of the capture and of which others were not, as entries of
+-- repeats.left_out.
+local function cut_stages(instances)
+  local whole, list, seen = {}, {}, {}
+  for _, instance in ipairs(instances) do
+    whole[instance.stage] = whole[instance.stage] or {}
+    if not instance.cut then table.insert(whole[instance.stage], instance.wall) end
+  end
+  for _, instance in ipairs(instances) do
+    local key = ("%s %d"):format(instance.stage, instance.rep)
+    if instance.cut and #whole[instance.stage] > 0 and not seen[key] then
+      seen[key], list[#list + 1] = true, { stage = instance.stage, rep = instance.rep, cut = true,
+        ns = instance.wall, usual_ns = statistics.median(whole[instance.stage]) }
+    end
+  end
+  return list
+end
+
+
+-- Stages of which nothing but one that was cut was recorded; nil for none.
+local function only_cut(instances)
+  local names = {}
+  for _, instance in ipairs(instances) do
+    if instance.cut and instance.used then names[#names + 1] = instance.stage end
+  end
+  return #names > 0 and names or nil
 end
 
 
@@ -434,14 +466,17 @@ end
 -- How many times as long as the median of the others the whole first repeat
 -- took, and by how much in ns; nil for one repeat.
 local function slowdown_of(instances, count)
-  local walls = {}
+  local walls, cut = {}, {}
   for rep = 1, count do walls[rep] = {} end
   for _, instance in ipairs(instances) do
     if not instance.parent then add_to_lane(walls[instance.rep], instance) end
+    cut[instance.rep] = cut[instance.rep] or instance.cut
   end
-  for rep, of_repeat in ipairs(walls) do walls[rep] = (longest(of_repeat) or { ns = 0 }).ns end
+  for rep = 1, count do
+    walls[rep] = not cut[rep] and (longest(walls[rep]) or { ns = 0 }).ns or nil
+  end
   local usual = usual_wall(walls, 1, count)
-  if not usual or usual <= 0 then return nil end
+  if not usual or usual <= 0 or not walls[1] then return nil end
   return walls[1] / usual, walls[1] - usual
 end
 
@@ -466,7 +501,7 @@ function cold.judge(instances, count, policy)
   local judged = type(policy) == "table" and as_before(policy) or nil
   local left_out, stage_count = cold_stages(instances, count,
     type(policy) == "table" and policy.skipped_first and "yes" or policy)
-  left_out = judged or left_out
+  left_out = judged or table.move(cut_stages(instances), 1, #instances, #left_out + 1, left_out)
   local slowdown, excess = slowdown_of(instances, count)
   local without = skipped(left_out, stage_count)
   local repeats = { count = count, used = count - without, skipped_first = without > 0,
@@ -475,6 +510,7 @@ function cold.judge(instances, count, policy)
   for _, instance in ipairs(instances) do
     instance.used = not cold.left_out(repeats, instance.rep, instance.stage, instance.parent)
   end
+  repeats.cut = only_cut(instances)
   if policy == "auto" then cold_steps(instances, left_out) end
   if #left_out == 0 then repeats.left_out = nil end
   return repeats

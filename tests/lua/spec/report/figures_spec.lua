@@ -90,6 +90,11 @@ for _, field in ipairs { "operators.inputs", "input.sequences", "input.tokens",
   elsewhere[field] = { "tests/lua/spec/run/operators_spec.lua", "sequences = 4" }
 end
 
+-- No capture here ends in a stage.
+for field, said in pairs { ["left_out.cut"] = "cut = true", ["repeats.cut"] = "repeats.cut" } do
+  elsewhere[field] = { "tests/lua/spec/analysis/stages/find_spec.lua", said }
+end
+
 -- Samples of power in the captures here have no wall clock.
 for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_per_token",
   ["running_cost.energy_source"] = "made.energy_source", ["running_cost.idle_w"] = "made.idle_w",

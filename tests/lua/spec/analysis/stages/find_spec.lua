@@ -78,9 +78,39 @@ describe("llmprof.analysis.stages.find", function()
     assert.same({ 3, true }, { found.repeats.used, found.repeats.skipped_first })
   end)
 
+  it("leaves out what the capture ended in where another one of its stage is whole", function()
+    local lines = "range %d %s prefill\ncall %d %d id=%d cudaLaunchKernel\nkernel %d %d call=%d k\n"
+    local text = "knows calls\ndevice 0 H200\n"
+    for i, stop in ipairs { "1900", "2900", "-" } do
+      local at = i * 1000
+      text = text .. lines:format(at, stop, at + 10, at + 20, i, at + 30, at + 300, i)
+    end
+    text = text .. "range 3400 3500 other\n"
+    local found = stages.find(timeline.of(text), { { name = "prefill" } }, "auto")
+    assert.same({ { stage = "prefill", rep = 3, cut = true, ns = 500, usual_ns = 900 } },
+      found.repeats.left_out)
+    assert.is_false(found.instances[3].used)
+  end)
+
+  it("ends a stage without an end where the next one begins", function()
+    local found = stages.find(timeline.of [[
+knows calls
+device 0 H200
+range 1000 - prefill
+range 1100 1200 encode
+call 1010 1020 id=1 cudaLaunchKernel
+kernel 1030 1300 call=1 k
+range 2000 2900 decode
+call 2010 2020 id=2 cudaLaunchKernel
+kernel 2030 2300 call=2 k
+]], { { name = "prefill" }, { name = "encode", parent = "prefill" }, { name = "decode" } }, "auto")
+    assert.equal(2000, found.instances[1].stop)
+    assert.is_nil(found.repeats.cut)
+  end)
+
   it("keeps the only repeat", function()
     local _, found = traces.open("broken", nil, "yes")
-    assert.same({ count = 1, used = 1, skipped_first = false }, found.repeats)
+    assert.same({ count = 1, used = 1, skipped_first = false, cut = { "decode" } }, found.repeats)
   end)
 
   it("names stages that are not there", function()
