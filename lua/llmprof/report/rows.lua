@@ -409,9 +409,14 @@ end
 local function tpot_note(results, tpot)
   local note = tpot_sources[tpot.source]
   if not tpot.trend or results.load then return note end
-  if tpot.trend == "none" then return note .. "; no trend over the steps" end
-  return ("%s; each %s %s than the one before"):format(note,
-    text.duration(math.abs(tpot.slope_ns_per_token)), tpot.trend)
+  local slope = text.duration(math.abs(tpot.slope_ns_per_token))
+    .. (tpot.slope_error_ns and " ± " .. text.duration(tpot.slope_error_ns) or "")
+  if tpot.trend == "none" then
+    local differ = math.abs(tpot.slope_ns_per_token) > 3 * (tpot.slope_error_ns or math.huge)
+    return ("%s; %s (%s%s each)"):format(note, differ and "decodes disagree on a trend"
+      or "no trend over the steps", tpot.slope_ns_per_token < 0 and "-" or "", slope)
+  end
+  return ("%s; each %s %s than the one before"):format(note, slope, tpot.trend)
 end
 
 

@@ -5,13 +5,13 @@ describe("advice kv_growth", function()
   local function said(slope, given, trend)
     return support.said("kv_growth", support.results { stages = { support.decode(given) },
       latency = { tpot = { count = 10, mean_ns = 10e6, source = "ranges",
-        slope_ns_per_token = slope, trend = trend } } })
+        slope_ns_per_token = slope, slope_error_ns = 2000, trend = trend } } })
   end
 
   it("finds steps that get longer", function()
     assert.equal([[
 decode slows down as the context grows (decode, confidence low)
-- each step takes 100.00 µs longer than the one before, 1.00 ms over 10 steps of 10.00 ms (timeline)
+- each step takes 100.00 µs ± 2.00 µs longer than the one before, 1.00 ms over 10 steps of 10.00 ms (timeline)
 - a step would take 110.50 ms after 1,000 more tokens (extrapolated)
 try: a KV cache of 8 bits, grouped-query or latent attention, paged attention with split-K; a cache that is concatenated at each step copies itself: preallocate it
 gain: 2250000 of 100000000 ns, gpu, if the growth is halved, as by a cache of half the bytes
