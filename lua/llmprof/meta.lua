@@ -2839,7 +2839,7 @@ end
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not
 ---@field between_steps? llmprof.results.between_steps What lies between the marked steps of one instance
----@field bound? "launch"|"host"|"gpu"|"ranks" What holds the stage up: launching calls, the program between them, the GPU, waiting for other ranks in collectives
+---@field bound? "launch"|"host"|"gpu"|"ranks"|"communication" What holds the stage up: launching calls, the program between them, the GPU, waiting for other ranks in collectives, collectives that move data or of which nobody can tell
 ---@field bound_reason? string
 ---@field categories? llmprof.results.category[]
 ---@field copies? number Copies and sets

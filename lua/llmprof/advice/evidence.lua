@@ -429,6 +429,14 @@ function evidence.with_kernels(notes, group, stage, more)
 end
 
 
+-- Do the ranks get their steps from a process that is not in the trace, as the workers of an engine
+-- do? What of the CPU's time is its is not known then.
+function evidence.is_scheduled_elsewhere(results)
+  local record = results.ranks
+  return results.engine ~= nil and record ~= nil and #record.ranks > 1 and record.source == "labels"
+end
+
+
 -- What the CPU's side of a stage holds back, in ns, and what that takes for
 -- granted. Against a plain time, all that the GPU does not work; else what the
 -- profile says the CPU did meanwhile, less the calls that wait for the GPU or
@@ -441,7 +449,9 @@ function evidence.launching(results, stage)
   local waiting = stage.waiting
   return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
     "the GPU's own work stays as it is, and the profiler did not slow the launches "
-      .. "(overhead=before tells)"
+      .. "(overhead=before tells)" .. (evidence.is_scheduled_elsewhere(results)
+      and ", and the process that hands the ranks their steps, which is not in the trace, keeps up"
+      or "")
 end
 
 

@@ -25,8 +25,12 @@ local function what_was_seen(results, stage)
       evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
   }
   if stage.kernels_per_token then
-    notes[4] = evidence.note(evidence.TIMELINE, "%s per step",
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s per step",
       evidence.things(stage.kernels_per_token, "kernel"))
+  end
+  if evidence.is_scheduled_elsewhere(results) then
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "the process that hands the ranks their "
+      .. "steps is not in the trace: how much of that they wait for it cannot be told")
   end
   return notes
 end
@@ -106,7 +110,7 @@ function rule.examine_stage(results, stage, report)
     gain_ns = gain,
     spends = gain and "waiting",
     assumption = gain and assumption,
-    confidence = "high",
+    confidence = evidence.is_scheduled_elsewhere(results) and "medium" or "high",
   }
 end
 

@@ -300,10 +300,12 @@ function findings.in_plain_words(results)
     what = "Python"
   end
   local of = (results.repeats or {}).whole_run and "the run" or longest.name
-  if not what then
-    return ("The GPU works %s of %s: it is what limits."):format(words.percent(1 - idle), of)
-  elseif longest.bound == "ranks" then
+  if longest.bound == "ranks" then
     return ("The GPUs wait for each other in %s."):format(of)
+  elseif longest.bound == "communication" then
+    return ("The GPUs spend most of %s in collectives."):format(of)
+  elseif not what then
+    return ("The GPU works %s of %s: it is what limits."):format(words.percent(1 - idle), of)
   end
   return ("The GPU waits for %s %s of %s."):format(what, words.percent(idle), of)
 end

@@ -105,13 +105,23 @@ end
 
 -- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
 -- the last of them. With that part, too, half of the time may pass without work: what
--- takes more of it then bounds the stage. ranks: results.ranks.
+-- takes more of it then bounds the stage. Where that cannot be told, or collectives move data for
+-- half of the time, communication does. ranks: results.ranks.
 function stage_summary.refine_by_ranks(stage, ranks)
   local group = stage.bound == "gpu" and ranks and stage_summary.steps_of(ranks, stage.name)
   if not group or (group.mean_ns or 0) == 0 then return end
-  local waits = math.min(group.waiting_ns or 0, group.exposed_ns or 0) / group.mean_ns
+  local exposed = (group.exposed_ns or 0) / group.mean_ns
+  local waits = math.min((group.waiting_ns or 0) / group.mean_ns, exposed)
   local idle = cpu_idle_share(stage)
-  if waits + idle < stage_summary.LAUNCH_BOUND then return end
+  if waits + idle < stage_summary.LAUNCH_BOUND then
+    if exposed < stage_summary.LAUNCH_BOUND then return end
+    stage.bound = "communication"
+    stage.bound_reason = ("the GPU is in collectives %.0f %% of the time, and computes nothing "
+      .. "meanwhile%s"):format(exposed * 100, group.waiting_ns
+        and (", %.0f %% waiting for other ranks"):format(waits * 100)
+        or "; how much of that is waiting cannot be told")
+    return
+  end
   stage.bound = waits > idle and "ranks" or "launch"
   stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, is idle %.0f %% of it")
     :format(waits * 100, stage.idle_share * 100)

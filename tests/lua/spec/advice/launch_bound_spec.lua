@@ -30,6 +30,15 @@ gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
         inflation = 0.4286 } } } })
   end)
 
+  it("says that an engine's scheduler is not in the trace", function()
+    local text = said { stages = { support.slow_decode() },
+      engine = { name = "vllm", title = "vLLM" },
+      ranks = { source = "labels", ranks = { { rank = 0 }, { rank = 1 } } } }
+    assert.matches("confidence medium", text, 1, true)
+    assert.matches("how much of that they wait for it cannot be told", text, 1, true)
+    assert.matches("which is not in the trace, keeps up", text, 1, true)
+  end)
+
   it("leaves out what slow steps of an engine wait for", function()
     local stage, instances = support.slow_decode(), {}
     for i = 1, 40 do

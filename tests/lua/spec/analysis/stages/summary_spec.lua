@@ -25,6 +25,14 @@ describe("llmprof.analysis.stages.summary", function()
     assert.equal("gpu", (bound(10, 80, 0, 39)))
   end)
 
+  it("is bound by communication where collectives fill half of the time, or one rank is alone",
+    function()
+      assert.same({ "communication", "the GPU is in collectives 80 % of the time, and computes "
+        .. "nothing meanwhile, 20 % waiting for other ranks" }, { bound(10, 20, 0, 80) })
+      local reason = select(2, bound(10, nil, 0, 80))
+      assert.truthy(reason:find("how much of that is waiting cannot be told", 1, true))
+    end)
+
   it("asks the first of several files alone, which the timeline is of", function()
     local function of_first(waiting)
       local stage = { name = "decode", idle_share = 0.1, bound = "gpu" }
