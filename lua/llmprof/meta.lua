@@ -2935,6 +2935,7 @@ end
 ---@field ends? boolean A layer ends with it, as it is a collective
 ---@field kernel string What comes once in each
 ---@field named boolean Its name says that it is attention
+---@field networks? { count?: number, ns?: number, operations?: number } Where a layer runs several networks one after the other, as experts in a loop
 ---@field rows llmprof.results.step_layer[]
 
 ---@class llmprof.results.step_row

@@ -318,6 +318,7 @@ function evidence.decoder_of(results)
   local layers = shape.num_hidden_layers
   if math.type(layers) ~= "integer" then return nil end
   local routed = shape.n_routed_experts or shape.num_local_experts or shape.num_experts
+  if routed == 0 then routed = nil end -- a dense model
   return { layers = layers, routed = routed, active = shape.num_experts_per_tok,
     dense = routed and (shape.first_k_dense_replace or 0) or layers,
     shared = shape.n_shared_experts or 0 }

@@ -9,8 +9,6 @@ local PER_EXPERT = 3
 
 local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
 
-local is_multiplication = evidence.named { "mulfunctor" }
-
 
 -- Products of one step that the experts of every layer make, in a loop, for one token.
 local function per_step_of(experts)
@@ -27,22 +25,16 @@ local function runs_of(stage, experts, activations)
 end
 
 
--- The kernels of the loop: of each expert its products, its activation and, where that has a
--- kernel of its own, the multiplication by what it activates.
+-- The loop: all that runs from one expert to the next, where that is known, else their matmuls.
 local function loop_of(results, stage, experts, products)
-  local activations = evidence.kernels(results, stage, is_activation)
-  local multiplications = evidence.kernels(results, stage, is_multiplication)
-  local runs = runs_of(stage, experts, activations)
-  local loop = { runs = runs, kernels = PER_EXPERT,
-    ns = products.ns * math.min(PER_EXPERT * runs * stage.steps / products.calls, 1) }
-  for _, group in ipairs { activations, multiplications } do
-    if group.calls >= runs * stage.steps then
-      loop.kernels = loop.kernels + 1
-      loop.ns = loop.ns + group.ns * runs * stage.steps / group.calls
-    end
+  local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
+  local networks = results.layers and results.layers.networks
+  if networks and networks.count >= experts.active then
+    return { runs = runs, kernels = networks.operations, ns = networks.ns * runs * stage.steps,
+      calls = networks.operations * runs * stage.steps }
   end
-  loop.calls = loop.kernels * runs * stage.steps
-  return loop
+  return { runs = runs, kernels = PER_EXPERT, calls = PER_EXPERT * runs * stage.steps,
+    ns = products.ns * math.min(PER_EXPERT * runs * stage.steps / products.calls, 1) }
 end
 
 
@@ -56,8 +48,8 @@ local function found(results, stage, experts, products)
     evidence = {
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
         evidence.count(products.calls / stage.steps)),
-      evidence.note("timeline, model.architecture", "%s experts run per step in %d layers, %d "
-        .. "kernels each", evidence.count(loop.runs), layers, loop.kernels),
+      evidence.note("timeline, model.architecture", "%s experts run per step in %d layers, %s "
+        .. "operations each", evidence.count(loop.runs), layers, evidence.count(loop.kernels)),
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
@@ -66,7 +58,7 @@ local function found(results, stage, experts, products)
     kernels = products.ids,
     confidence = "medium",
   }, evidence.saving(results, stage, loop, 1 - layers / loop.runs,
-    ("%d kernels per layer replace those of each expert"):format(loop.kernels)))
+    ("%s operations per layer replace those of each expert"):format(evidence.count(loop.kernels))))
 end
 
 

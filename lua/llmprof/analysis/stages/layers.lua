@@ -190,11 +190,74 @@ function layers.describe(frame, steps)
 end
 
 
+-- ---- networks of a layer ----
+
+-- Kernels that only the middle of a network runs, once.
+local ACTIVATIONS = { "silu", "gelu", "swiglu", "act_and_mul" }
+
+local function is_activation(name)
+  for _, word in ipairs(ACTIVATIONS) do
+    if name:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+
+-- Add what lies from each activation of a layer to the next, but for the longest such stretch of
+-- three or more, as a network that is not of the loop lies apart. places: rows; ns: by row, what
+-- the operations up to it took.
+local function add_layer(sum, places, ns)
+  local gaps = {}
+  for i = 2, #places do
+    gaps[i - 1] = { count = places[i] - places[i - 1], ns = ns[places[i]] - ns[places[i - 1]] }
+  end
+  table.sort(gaps, function(a, b)
+    if a.count ~= b.count then return a.count < b.count end
+    return a.ns < b.ns
+  end)
+  if #gaps > 1 then gaps[#gaps] = nil end
+  for _, gap in ipairs(gaps) do
+    sum.gaps, sum.count, sum.ns = sum.gaps + 1, sum.count + gap.count, sum.ns + gap.ns
+  end
+  if #gaps > 0 then table.insert(sum.networks, #places) end
+end
+
+
+local function add_networks(sum, view, classify)
+  local names, durations, places, ns, all = view:values "name", view:values "duration", {}, {}, 0
+  for row, name in ipairs(names) do
+    all = all + (durations[row] or 0)
+    ns[row] = all
+    if name and classify(name) == "attention" then
+      add_layer(sum, places, ns)
+      places = {}
+    elseif name and is_activation(name:lower()) then
+      places[#places + 1] = row
+    end
+  end
+  add_layer(sum, places, ns)
+end
+
+
+-- Networks of a layer that run one after the other, as experts in a loop: { count (of a layer,
+-- the median), operations (from one to the next, all that run), ns (what these take) }, means; nil
+-- where no layer has two. frame: operations of one GPU; steps: as of layers.describe.
+function layers.networks(frame, steps)
+  local sum, classify = { gaps = 0, count = 0, ns = 0, networks = {} }, categories.classifier()
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
+    add_networks(sum, check(within(frame, steps[i]):sort { { "start", false } }), classify)
+  end
+  if sum.gaps == 0 then return nil end
+  return { count = statistics.median(sum.networks), operations = sum.count / sum.gaps,
+    ns = sum.ns / sum.gaps }
+end
+
+
 -- ---- of a trace ----
 
--- The kernels of the process and GPU that ran most of them.
-local function busiest(trace)
-  local kernels, most = check(trace:frame "kernels"), nil
+-- The kernels, or all operations, of the process and GPU that ran most of them.
+local function busiest(trace, of)
+  local kernels, most = check(trace:frame(of or "kernels")), nil
   for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
     if not most or row.count > most.count then most = row end
   end
@@ -233,6 +296,9 @@ function layers.run(state)
   local known = decode_steps(state.found)
   local frame = #known > 0 and busiest(state.trace)
   local made = frame and layers.describe(frame, known)
+  if made and made.named then
+    made.networks = layers.networks(busiest(state.trace, "gpu"), known)
+  end
   for _, kernel in ipairs(made and state.kernels or {}) do
     if kernel.name == made.kernel then made.kernel = kernel.label end
   end

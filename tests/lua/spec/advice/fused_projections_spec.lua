@@ -34,6 +34,10 @@ kernels: 4
       support.reasons("fused_projections", results_of(support.decode, 124, sparse)))
     assert.equal(1, #support.examined("fused_projections",
       results_of(support.decode, 125, sparse)).findings)
+    local none = { num_hidden_layers = 10, n_routed_experts = 0, num_experts_per_tok = 0,
+      first_k_dense_replace = 0 }
+    assert.same({ "41 products per step, 71 without fused projections" },
+      support.reasons("fused_projections", results_of(support.decode, 41, none)))
     assert.same({ "41 products per step, 71 without fused projections" },
       support.reasons("fused_projections", results_of(support.decode, 41, dense,
         support.kernel { name = "splitKreduce_kernel", category = "gemm", calls = 1000 })))

@@ -1,6 +1,7 @@
 local infer = require "llmprof.analysis.stages.infer"
 local layers = require "llmprof.analysis.stages.layers"
 local trace_file = require "llmprof.trace.file"
+local traces = require "tests.lua.support.traces"
 
 local RECORDED = "tests/fixtures/deepseek_ocr/run.sqlite"
 
@@ -59,6 +60,16 @@ describe("layers of a step", function()
     end
     return require("llmprof.frame").new(#columns.name, given), #columns.name
   end
+
+  it("run several networks in a loop, of which a shared one lies apart", function()
+    local frame, steps = recorded()
+    -- 6 of 64 experts, each with three matmuls, silu and a multiplication
+    assert.same({ count = 7, operations = 5 }, traces.pick({ layers.networks(frame, steps) },
+      "count", "operations")[1])
+    local plain, count = kernels_with "flash_fwd_kernel"
+    assert.same({ count = 3, operations = 1 }, traces.pick({ layers.networks(plain, { { start = 0,
+      stop = 10 * count + 10 } }) }, "count", "operations")[1])
+  end)
 
   it("end with what comes once in each where that is a collective", function()
     local frame, count = kernels_with "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)"
