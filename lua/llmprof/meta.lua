@@ -18,6 +18,7 @@
 ---@field choices? string[]
 ---@field min? number
 ---@field max? number
+---@field runs? boolean It names a program: files say so with --trust-config alone
 
 ---Kernels by Lua patterns, which see names in lower case and without parameters.
 ---@class llmprof.Category

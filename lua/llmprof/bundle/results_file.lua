@@ -132,6 +132,22 @@ function results_file.load(path, hint)
 end
 
 
+-- Tables that results may lack, and that a comparison reads without asking.
+local compared = { "model", "repeats" }
+
+-- The same for what a comparison is of.
+function results_file.load_comparable(path, hint)
+  local results = results_file.load(path, hint)
+  for _, name in ipairs(compared) do
+    if not results[name] then
+      errors.raise("failed", ("%s: no '%s': it has no times"):format(path, name),
+        { hint = "a run whose timeline was not read cannot be compared" })
+    end
+  end
+  return results
+end
+
+
 -- Those of a run (llmprof.bundle.artifacts), which has to be analysed.
 function results_file.of_run(run)
   if not run:has(layout.results) then

@@ -153,7 +153,7 @@ local function check_has_results(run)
       { hint = ("the run is '%s'; --resume %s finishes it"):format(
         tostring(run.manifest.status), run.id) })
   end
-  results_file.load(run:path(kept[1]))
+  results_file.load_comparable(run:path(kept[1]))
 end
 
 

@@ -121,21 +121,6 @@ local function unfinished(folder, root)
 end
 
 
--- Tables that results may lack, and that a comparison reads without asking.
-local needed = { "model", "repeats" }
-
-local function load_results(path, hint)
-  local results = results_file.load(path, hint)
-  for _, name in ipairs(needed) do
-    if not results[name] then
-      errors.raise("failed", ("%s: $: no '%s'"):format(path, name),
-        { hint = "a run whose timeline was not read cannot be compared" })
-    end
-  end
-  return results
-end
-
-
 -- Of a tree, what wanted(key, value) holds for, by dotted key; nil when it holds for
 -- nothing.
 local function filtered(tree, wanted, prefix)
@@ -184,7 +169,7 @@ end
 local function run_in(folder, name, hint, root)
   artifacts.check_links(folder)
   local path = layout.find(folder, "results") or unfinished(folder, root)
-  local results, plain = load_results(path, hint), {}
+  local results, plain = results_file.load_comparable(path, hint), {}
   for _, ran in ipairs { layout.workload.before, layout.workload.after } do
     plain[#plain + 1] = load_metrics(folder, ran)
   end

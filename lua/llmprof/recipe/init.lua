@@ -120,6 +120,9 @@ local function flatten_stages(declared, try)
 end
 
 
+local option_fields = { [1] = true, [2] = true, type = true, choices = true, min = true,
+  max = true, runs = true, one = true }
+
 local function check_option(key, declaration)
   if type(key) ~= "string" or not key:find "^[%a_][%w_.]*$" then
     bad({ "options", key },
@@ -127,6 +130,12 @@ local function check_option(key, declaration)
   elseif type(declaration) ~= "table" or type(declaration[1]) ~= "string"
     or (declaration[2] == nil and not declaration.type) then
     bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
+  end
+  for _, name in ipairs(sorted_keys(declaration)) do
+    if not option_fields[name] then
+      bad({ "options", key, name }, ("option '%s' has no field '%s'%s"):format(key, tostring(name),
+        nearest.suggestion(tostring(name), sorted_keys(option_fields))))
+    end
   end
 end
 

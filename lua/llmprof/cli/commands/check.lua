@@ -187,7 +187,8 @@ local function check_workload(state)
     list[#list + 1] = check_program(program, placed(program, spec.cwd), found)
   end
   for i = 2, #spec.argv do list[#list + 1] = check_file(spec.argv[i], spec.cwd) end
-  return #list > 0 and list or ok("workload", ("%s, %d words"):format(found or program, #spec.argv))
+  return #list > 0 and list or ok("workload", ("%s with %d argument%s"):format(
+    found or program, #spec.argv - 1, #spec.argv == 2 and "" or "s"))
 end
 
 

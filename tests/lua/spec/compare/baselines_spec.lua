@@ -17,7 +17,7 @@ describe("llmprof.compare.baselines", function()
   local function run(id, mark)
     local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
       command = json.list { "llmprof", "r.lua" } }
-    local given = mark and results.empty { totals = totals(mark) }
+    local given = mark and results.empty { model = {}, totals = totals(mark) }
     if given then made:write("results.json", json.encode(given)) end
     return made
   end
@@ -107,6 +107,14 @@ describe("llmprof.compare.baselines", function()
     assert.same({ "usage", "TOP/one: no results.json: there is nothing to compare with",
       "the run is 'running'; --resume one finishes it" },
       refusal(baselines.save, run "one", "a", top()))
+  end)
+
+  it("refuses a run without times", function()
+    local failed = run "one"
+    failed:write("results.json", json.encode(results.empty()))
+    assert.same({ "failed", "TOP/one/results.json: no 'model': it has no times",
+      "a run whose timeline was not read cannot be compared" },
+      refusal(baselines.save, failed, "a", top()))
   end)
 
   for _, name in ipairs { "current", "latest", "", ".hidden", "a/b", "a b" } do

@@ -137,7 +137,7 @@ describe("llmprof.compare.side", function()
 
   it("refuses a run whose timeline was not read", function()
     run("one"):write("results.json", json.encode(results.empty()))
-    assert.same({ "failed", "TOP/one/results.json: $: no 'model'",
+    assert.same({ "failed", "TOP/one/results.json: no 'model': it has no times",
       "a run whose timeline was not read cannot be compared" }, refusal "one")
   end)
 

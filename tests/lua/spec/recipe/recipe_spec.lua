@@ -84,6 +84,8 @@ describe("llmprof.recipe declarations", function()
       refusal { options = { ["2a"] = { "text", 1 } } })
     assert.equal("option '1': a key like infer.max_new_tokens is expected",
       refusal { options = { { "text", 1 } } })
+    assert.equal("option 'a' has no field 'minn' (did you mean 'min'?)",
+      refusal { options = { a = { "text", 1, minn = 1 } } })
     assert.same({ a = { "text", type = "string" } },
       declare { options = { a = { "text", type = "string" } } }.options)
   end)
