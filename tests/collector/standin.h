@@ -5,6 +5,10 @@
 #include <cuda.h>
 #include <stdbool.h>
 
+/* cudaProfiler.h, which not every set of headers has. */
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
+
 /* A kernel of the stand-in: what a CUfunction points to. */
 typedef struct standin_kernel {
   const char *name;

@@ -1,7 +1,6 @@
 /* A stand-in for libcuda.so.1: two devices with a context each, kernels that do
  * nothing. The second context is made when it is first set. cuInit loads the
  * library of CUDA_INJECTION64_PATH, as the driver does. */
-#include <cudaProfiler.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,7 +8,6 @@
  * is recorded. VICTIM_UNLOADED: that library is not there in its first two
  * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself. */
 #include <cuda.h>
-#include <cudaProfiler.h>
 #include <cupti.h>
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
