@@ -40,8 +40,9 @@ PID is a process and all below it, NAME a text in command lines of processes. A 
 opened in each of them that uses CUDA or NVTX; what they do in it goes into one recording, of
 which a report is made. Nothing of CUPTI is in the program before its first window.
 
---when 'ttft_p99>500ms' opens windows one after the other until one breaks that limit by the
-engine's own /metrics, and keeps this one: ttft, tpot or e2e, p50 to p99, ms or s.]],
+--when 'ttft_p99>500ms' opens --windows one after the other, or until Ctrl-C, and keeps the
+last that broke that limit by the engine's own /metrics: ttft, tpot or e2e, p50 to p99, ms or
+s.]],
   options = {
     { "seconds", arg = "S", default = "2", help = "how long a window is" },
     { "output", short = "o", arg = "FILE", default = "attach.spool",
@@ -49,11 +50,11 @@ engine's own /metrics, and keeps this one: ttft, tpot or e2e, p50 to p99, ms or 
     { "plan", short = "p", arg = "KEY=VALUE", many = true,
       help = "a line of the collector's plan; may be repeated" },
     { "counters", help = "measure the kernels with the most time in a second window" },
-    { "when", arg = "LIMIT", help = "keep the first window in which this is true" },
+    { "when", arg = "LIMIT", help = "keep the last window in which this is true" },
     { "url", arg = "URL", default = "http://127.0.0.1:8000/metrics",
       help = "where the engine has its metrics" },
-    { "windows", arg = "N", type = "integer", default = 100,
-      help = "of --when, the most that are opened" },
+    { "windows", arg = "N", type = "integer", default = 20,
+      help = "how many --when opens" },
     { "no-report", help = "write the recording alone" },
   },
 }
@@ -326,19 +327,36 @@ local function quantile(before, after, share)
 end
 
 
--- Windows until one breaks the limit; its folder, or nil. parent: where folders are made.
+-- Windows one after the other, each in a folder of its own; the last that broke the limit
+-- stays in folder/kept. Once there is one, Ctrl-C and what goes wrong only end them.
 local function watch(word, given, folder)
   local limit = limit_of(given.when)
-  for number = 1, given.windows do
-    for _, name in ipairs(fs.list(folder) or {}) do fs.remove(folder .. "/" .. name) end
+  local made, kept = folder .. "/window", folder .. "/kept"
+  local function look(number)
+    errors.check(fs.mkdirs(made))
     local before = buckets_of(given.url, limit.names)
     local callers <close> = reach(word)
-    record(callers, given, folder)
+    record(callers, given, made)
     local seen = quantile(before, buckets_of(given.url, limit.names), limit.share)
-    out.warn(("window %d: %s\n"):format(number, seen and ("%.1f ms"):format(1000 * seen)
-      or "no request"))
-    if seen and seen > limit.seconds then return true end
+    local breaks = seen ~= nil and seen > limit.seconds
+    out.warn(("window %d: %s%s\n"):format(number, seen and ("%.1f ms"):format(1000 * seen)
+      or "no request", breaks and ", kept" or ""))
+    if breaks then
+      if fs.stat(kept) then errors.check(fs.remove_tree(kept)) end
+      errors.check(fs.rename(made, kept))
+    else
+      errors.check(fs.remove_tree(made))
+    end
   end
+  for number = 1, given.windows do
+    local done, problem = pcall(look, number)
+    if not done then
+      if not errors.is(problem) or not fs.stat(kept) then error(problem, 0) end
+      if not errors.is_interrupt(problem) then out.complain(problem.message) end
+      break
+    end
+  end
+  if fs.stat(kept) then return kept end
   return errors.raise("nothing", ("%s in none of %d windows"):format(limit.text, given.windows))
 end
 
@@ -370,18 +388,17 @@ function command.run(given, words)
   local parent = given.output:match "^(.*)/[^/]*$" or "."
   local folder <close> = collector.scratch(errors.check_as("usage", fs.realpath(parent),
     parent .. ": no such folder"))
+  local recorded = folder.path
   if given.when then
-    watch(words[1], given, folder.path)
+    recorded = watch(words[1], given, folder.path)
   else
     local callers <close> = reach(words[1])
     out.warn(("%d process%s, %g s\n"):format(callers.count, callers.count == 1 and "" or "es",
       seconds))
-    record(callers, given, folder.path)
+    record(callers, given, recorded)
   end
   local all = folder.path .. "/all"
-  if collector.gather(folder.path, all) == 0 then
-    errors.raise("nothing", "nothing was recorded")
-  end
+  if collector.gather(recorded, all) == 0 then errors.raise("nothing", "nothing was recorded") end
   errors.check(fs.rename(all, given.output))
   if not given["no-report"] then report(given.output) end
   return 0

@@ -67,6 +67,29 @@ describe("llmprof.collector", function()
       assert.equal(2, #assert(found:frame "units"))
       assert.is_true(#assert(found:frame "counters") > 0)
     end
+    -- windows of 0.4, 0.3 and 0.1 s to the first token; what was in them is copied aside
+    assert(fs.mkdir(top() .. "/bin"))
+    assert(fs.write(top() .. "/bin/curl", ([[#!/bin/sh
+cd TOP || exit 1
+n=$(($(cat asked 2>/dev/null) + 1)); echo $n >asked
+[ $((n % 2)) = 1 ] || cp $(find . -path '*/window/*.spool') window-$((n / 2))
+low=0 high=0
+[ $n -lt 2 ] || high=1
+[ $n -lt 4 ] || high=2
+[ $n -lt 6 ] || low=1
+name=vllm:time_to_first_token_seconds_bucket
+echo "$name{le=\"0.2\"} $low"; echo "$name{le=\"0.4\"} $((low + high))"
+echo "$name{le=\"+Inf\"} $((low + high))"
+]]):gsub("TOP", top())))
+    assert(spawn.run { "chmod", "+x", top() .. "/bin/curl" })
+    env.PATH = top() .. "/bin:" .. os.getenv "PATH"
+    local watched, told = attach(tostring(child:pid()), "--seconds", "0.1", "--no-report", "-o",
+      file, "-p", "cupti=" .. standin .. "standin/libcupti.so", "--when", "ttft_p50>200ms",
+      "--windows", "3")
+    assert.equal(0, watched, told)
+    assert.matches("window 2: 300.0 ms, kept\nwindow 3: 100.0 ms$", told)
+    assert.equal(fs.read(top() .. "/window-2"), assert(fs.read(file)))
+    assert.not_equal(assert(fs.read(top() .. "/window-1")), fs.read(file))
     local code, said = attach(tostring(sys.pid()), "-o", file)
     assert.equal(2, code)
     assert.matches("was started without the collector", said, 1, true)
