@@ -76,6 +76,13 @@ local function user_of(pid)
 end
 
 
+-- A variable that a process was started with, or nil.
+local function variable(pid, name)
+  local environment = "\0" .. (fs.read(("/proc/%d/environ"):format(pid)) or "")
+  return environment:match("\0" .. name .. "=([^\0]+)")
+end
+
+
 -- Raise where that process cannot answer.
 local function check_process(pid)
   local uid, own = user_of(pid), user_of "self"
@@ -84,12 +91,7 @@ local function check_process(pid)
     errors.raise("usage", ("process %d is user %d's"):format(pid, uid),
       { hint = "attach as that user" })
   end
-  local environment = "\0" .. (fs.read(("/proc/%d/environ"):format(pid)) or "")
-  if not environment:find "\0CUDA_INJECTION64_PATH=[^\0]*libllmprof_collector" then
-    errors.raise("usage", ("process %d was started without the collector"):format(pid),
-      { hint = START })
-  end
-  local folder = environment:match "\0LLMPROF_COLLECTOR_DIR=([^\0]+)"
+  local folder = variable(pid, "LLMPROF_COLLECTOR_DIR")
   if folder then
     errors.raise("usage", ("process %d records into %s already"):format(pid, text.clean(folder)),
       { hint = START })
@@ -210,11 +212,15 @@ local function reach(word)
     return callers
   end
   callers:__close()
-  local is_pid = word:find "^%d+$"
-  return errors.raise("nothing", is_pid
-    and ("process %s has used neither CUDA nor NVTX yet"):format(word)
-    or ("no process with '%s' in its command line answers"):format(text.clean(word)),
-    { hint = not is_pid and START or nil })
+  local pid = math.tointeger(tonumber(word))
+  if not pid then
+    errors.raise("nothing", ("no process with '%s' in its command line answers"):format(
+      text.clean(word)), { hint = START })
+  elseif not (variable(pid, "CUDA_INJECTION64_PATH") or ""):find(library.NAME, 1, true) then
+    errors.raise("usage", ("process %d was started without the collector"):format(pid),
+      { hint = START })
+  end
+  return errors.raise("nothing", ("process %d has used neither CUDA nor NVTX yet"):format(pid))
 end
 
 

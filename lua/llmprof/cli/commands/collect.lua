@@ -5,12 +5,14 @@ local lazy = require "llmprof.io.lazy"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local collector = lazy "llmprof.collector"
 local reports = lazy "llmprof.run.reports"
+local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
@@ -40,6 +42,8 @@ is 4 where nothing was recorded, and 1 where the recording failed or is not whol
     { "library", arg = "FILE", help = "the collector's library; found by itself unless given" },
     { "print-env", help = "print the variables that put the collector into a program, for "
       .. "`llmprof attach`" },
+    { "print-pth", help = "print the same for site-packages/llmprof.pth, of an engine that starts "
+      .. "its workers without these variables" },
     { "report", help = "report what was recorded, as `llmprof report` does" },
     { "strict", help = "exit status 4 without a recording, 1 where it is not whole" },
   },
@@ -191,7 +195,20 @@ local function print_env(given)
 end
 
 
+-- As the line of a .pth file, which Python runs at its start.
+local function print_pth(given)
+  local path = errors.check(json.encode(library.ensure(given.library)))
+  out.write("import os")
+  for _, name in ipairs(sorted_keys(library.environment(path, {}))) do
+    out.write(('; os.environ.setdefault("%s", %s)'):format(name, path))
+  end
+  out.write("\n")
+  return 0
+end
+
+
 function command.run(given, words)
+  if given["print-pth"] then return print_pth(given) end
   if given["print-env"] then return print_env(given) end
   if #words == 0 then
     errors.raise("usage", "which program?", { hint = "llmprof collect -- python3 serve.py" })

@@ -26,6 +26,20 @@ describe("llmprof.collector", function()
       collector.environment("/l.so", { folder = "/d", socket = "/s" }))
   end)
 
+  it("tells Python the same, for engines that start their workers without our variables", function()
+    local path = top() .. '/a "b".so'
+    assert(fs.write(path, ""))
+    local lines = {}
+    local function said(argv)
+      assert(spawn.run(argv, { on_line = function(line) lines[#lines + 1] = line end }))
+      return table.remove(lines)
+    end
+    assert(fs.write(top() .. "/llmprof.pth",
+      said { sys.executable(), "collect", "--print-pth", "--library", path } .. "\n"))
+    assert.equal(fs.realpath(path), said { "env", "-i", "python3", "-c", "import os, site, sys; "
+      .. "site.addsitedir(sys.argv[1]); print(os.environ['NVTX_INJECTION64_PATH'])", top() })
+  end)
+
   it("writes lines of a plan, one each", function()
     assert.equal("units = plain:1 timeline\nsamples.hz = 10000\n",
       collector.plan_of_words { "units=plain:1 timeline", "samples.hz=10000" })
@@ -90,7 +104,8 @@ echo "$name{le=\"+Inf\"} $((low + high))"
     assert.matches("window 2: 300.0 ms, kept\nwindow 3: 100.0 ms$", told)
     assert.equal(fs.read(top() .. "/window-2"), assert(fs.read(file)))
     assert.not_equal(assert(fs.read(top() .. "/window-1")), fs.read(file))
-    local code, said = attach(tostring(sys.pid()), "-o", file)
+    local other <close> = assert(spawn.start { "sleep", "60" })
+    local code, said = attach(tostring(other:pid()), "-o", file)
     assert.equal(2, code)
     assert.matches("was started without the collector", said, 1, true)
     assert(fs.write(until_there, ""))
