@@ -1670,6 +1670,7 @@ end
 ---@field plan? string[] More lines of the collector's plan, KEY=VALUE each
 ---@field samples_hz integer Hardware samples per second in the timeline; 0: none
 ---@field units? string What units of the workload are, as docs/collector.md has it; as the counters ask for unless set
+---@field yield "on"|"off" A torch.profiler of the workload's own gets CUPTI when it starts, and the timeline ends there; no waits, samples and counters
 
 ---@class llmprof.Config.compare
 ---@field assumed integer Two single runs of the same thing are assumed to differ by this many percent, where nothing tells by how much

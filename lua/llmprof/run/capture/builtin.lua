@@ -330,6 +330,9 @@ function builtin.cheap(ctx) return collector_counters.wanted(ctx.cfg) end
 function builtin.counters(ctx)
   if ctx.cfg.counters.by == "off" then return false, "counters=off" end
   if collector_counters.wanted(ctx.cfg) then return collector_counters.keep(ctx) end
+  if not by_ncu(ctx) and ctx.cfg.timeline ~= "off" then
+    return false, "collector.yield=on leaves CUPTI to others; counters=ncu takes a run of its own"
+  end
   return under_ncu.capture(ctx)
 end
 

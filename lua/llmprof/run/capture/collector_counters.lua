@@ -29,6 +29,7 @@ local MOST_LAUNCHES = 4000
 -- Are the counters to come from the collector, where the timeline does?
 function collector_counters.wanted(cfg)
   return cfg.counters.by ~= "off" and cfg.counters.by ~= "ncu" and cfg.timeline ~= "off"
+    and cfg.collector.yield == "off"
 end
 
 

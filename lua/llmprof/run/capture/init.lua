@@ -134,6 +134,11 @@ function capture.of(cfg)
     errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run",
       { hint = why and "capture=auto would use nsys: " .. why })
   end
+  if is_ours and cfg.collector.yield == "on"
+    and (cfg.counters.by == "builtin" or cfg.collector.samples_hz > 0) then
+    errors.raise("usage", "collector.yield=on leaves no counters and samples to the collector",
+      { hint = "counters=ncu measures them; collector.samples_hz=0" })
+  end
   if cfg.capture == "auto" and not why then return automatic.collector end
   return for_engines(why and "nsys" or cfg.capture, cfg) or capture.sources[cfg.capture]()
 end

@@ -262,6 +262,15 @@ describe("capture=builtin", function()
     assert.matches("samples.hz = 1000\n", plan)
   end)
 
+  it("leaves CUPTI to a profiler of the workload's own, and takes no counters", function()
+    local ctx, failure = run { "collector.yield=on" }
+    assert.is_nil(failure)
+    local plan = assert(fs.read(ctx.run:path "collector/plan.txt"))
+    assert.matches("yield = on\n", plan)
+    assert.is_nil(plan:find("counters:", 1, true))
+    assert.is_false(ctx.run:has "ncu/raw.csv")
+  end)
+
   it("says so where nothing was recorded", function()
     local _, failure = run({}, "/bin/true")
     assert.same({ "nothing", "nothing was captured: no process loaded the collector" },

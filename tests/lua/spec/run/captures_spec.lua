@@ -28,6 +28,12 @@ describe("llmprof.run.capture", function()
       "counters=builtin needs capture=builtin: they are taken in one run" },
       failure(captures.of, { capture = "nsys", counters = { by = "builtin" } }))
     assert.equal(captures.sources.builtin(),
-      captures.of { capture = "builtin", counters = { by = "builtin" } })
+      captures.of { capture = "builtin", counters = { by = "builtin" },
+        collector = { yield = "off" } })
+    assert.same({ "usage",
+      "collector.yield=on leaves no counters and samples to the collector",
+      "counters=ncu measures them; collector.samples_hz=0" },
+      failure(captures.of, { capture = "builtin", counters = { by = "builtin" },
+        collector = { yield = "on" } }))
   end)
 end)
