@@ -2015,6 +2015,7 @@ end
 ---@field preemptions? number Requests that lost their KV cache to others, from the first look to the last
 ---@field prefix_hit_share? number Tokens found in the prefix cache over those looked for
 ---@field running? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
+---@field tokens_per_verification? number Tokens that a request gets from one verification of speculated ones
 ---@field waiting? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
 
 ---@class llmprof.results.environment

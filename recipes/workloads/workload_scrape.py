@@ -6,6 +6,7 @@ import http.client
 import math
 import re
 import socket
+import statistics
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -20,8 +21,9 @@ LINE = re.compile(r"([A-Za-z_:][A-Za-z0-9_:]*)(?:\{.*\})?\s+(\S+)(?:\s+-?\d+)?\s
 # What each number is called, and how those of several workers are one.
 FIGURES: Dict[str, Callable[[List[float]], float]] = {
     "running": sum, "waiting": sum, "preemptions": sum, "prefix_queries": sum,
-    "prefix_hits": sum, "drafted": sum, "accepted": sum,
-    "kv_use": max, "prefix_hit_share": max,
+    "prefix_hits": sum, "verifications": sum, "drafted": sum, "accepted": sum,
+    "kv_use": max, "prefix_hit_share": max, "acceptance": statistics.fmean,
+    "accept_length": statistics.fmean,
 }
 
 

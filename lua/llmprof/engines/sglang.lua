@@ -24,9 +24,11 @@ local kinds = {
   IDLE = function() return { phase = "empty" } end,
 }
 kinds.TARGET_VERIFY = kinds.VERIFY
+kinds.SPLIT_PREFILL = kinds.EXTEND
+kinds.DLLM_EXTEND = function() return {} end -- of a diffusion model: neither phase
 
 -- Speculative decoding: the small model that proposes tokens, and its prefill.
-for _, name in ipairs { "DRAFT", "DRAFT_LOOP", "DRAFT_EXTEND" } do
+for _, name in ipairs { "DRAFT", "DRAFT_LOOP", "DRAFT_EXTEND", "DRAFT_EXTEND_V2" } do
   kinds[name] = function(batch)
     return { phase = "draft", context = 0, context_tokens = 0, generation = batch }
   end
@@ -36,7 +38,7 @@ end
 function sglang.step(tag)
   tag = bare(tag)
   if tag == RUN_BATCH then return {} end
-  local kind, rest = tag:match "^step%[([%u_]+)(.-)%]"
+  local kind, rest = tag:match "^step%[([%u_]+%d?)(.-)%]"
   if not kind or not kinds[kind] then return nil end
   return kinds[kind](tonumber(rest:match "bs=(%d+)"), tonumber(rest:match "toks=(%d+)"))
 end
@@ -60,9 +62,10 @@ sglang.switches = {
 sglang.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
--- With --enable-metrics; the page of SGLang 0.5.
+-- With --enable-metrics; the page of SGLang 0.5.23.
 sglang.figures = { running = { "sglang:num_running_reqs" }, waiting = { "sglang:num_queue_reqs" },
-  kv_use = { "sglang:token_usage" }, prefix_hit_share = { "sglang:cache_hit_rate" },
+  kv_use = { "sglang:token_usage" }, acceptance = { "sglang:spec_accept_rate" },
+  accept_length = { "sglang:spec_accept_length" }, prefix_hit_share = { "sglang:cache_hit_rate" },
   preemptions = { "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total" } }
 
 -- Decode batch. #running-req: 8, #token: 512, token usage: 0.01, ..., #queue-req: 0

@@ -3,6 +3,8 @@
 --   execute_context_1(888_788544)_generation_0(0)   with the sum of squares behind them
 --   execute_12_context_3(sq128sk256...)_generation_2(sq1sk300...)   with details
 --   execute_new_2_cached_6                        before 0.13: no tokens
+--   gpu_model_runner: draft                   the small model of speculative decoding, where
+--                                              VLLM_NVTX_SCOPES_FOR_PROFILING=1 (first runner)
 -- The range is the CPU's: with asynchronous scheduling the GPU runs it later.
 local vllm = { name = "vllm", title = "vLLM",
   framework = "pytorch" }
@@ -14,6 +16,7 @@ end
 
 
 function vllm.step(tag)
+  if tag:find "^gpu_model_runner: draft%f[\0]" then return { phase = "draft" } end
   local number, context, inside, generation, made =
     tag:match "^execute_?(%d*)_context_(%d+)%(([%w_]*)%)_generation_(%d+)%(([%w_]*)%)"
   if context then
@@ -30,7 +33,7 @@ end
 
 
 -- Ranges of VLLM_NVTX_SCOPES_FOR_PROFILING.
-vllm.marks = { "^gpu_model_runner: ", "^EngineCore" }
+vllm.marks = { "^gpu_model_runner: ", "^schedule: ", "^llm_engine step: ", "^EngineCore" }
 
 vllm.knobs = {
   graphs = "CUDA graphs, which --enforce-eager turns off, of the batches that are served "
@@ -50,13 +53,14 @@ vllm.switches = {
 vllm.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
--- As vLLM 0.24 names them; gpu_cache_usage_perc before 0.10.
+-- As vLLM 0.24 to 0.33 name them; gpu_cache_usage_perc before 0.10.
 vllm.figures = { running = { "vllm:num_requests_running" },
   waiting = { "vllm:num_requests_waiting" },
   kv_use = { "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc" },
   preemptions = { "vllm:num_preemptions_total" },
   prefix_queries = { "vllm:prefix_cache_queries_total" },
   prefix_hits = { "vllm:prefix_cache_hits_total" },
+  verifications = { "vllm:spec_decode_num_drafts_total" },
   drafted = { "vllm:spec_decode_num_draft_tokens_total" },
   accepted = { "vllm:spec_decode_num_accepted_tokens_total" } }
 

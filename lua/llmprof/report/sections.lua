@@ -167,6 +167,7 @@ local FIGURES = {
   { "kv_use", "KV cache in use %", 100 }, { "preemptions", "preemptions" },
   { "prefix_hit_share", "prefix cache hits %", 100 },
   { "acceptance", "speculated tokens accepted %", 100 },
+  { "tokens_per_verification", "tokens of a verification" },
 }
 
 local function scaled(value, scale) return value and value * scale end

@@ -111,8 +111,26 @@ local function share(part, whole)
 end
 
 
+-- The mean of a figure over the looks after a verification.
+local function verified(samples, name)
+  local list = {}
+  for _, sample in ipairs(samples) do
+    local length = sample.accept_length
+    if is_number(length) and length > 0 then list[#list + 1] = sample end
+  end
+  local made = level(list, name)
+  return made and made.mean
+end
+
+
+local function per_verification(samples)
+  local accepted = share(growth(samples, "accepted"), growth(samples, "verifications"))
+  return accepted and 1 + accepted or verified(samples, "accept_length")
+end
+
+
 -- { looks, failed, complaint, running, waiting, kv_use, preemptions, prefix_hit_share,
--- acceptance } of results.json; nil where nobody looked.
+-- acceptance, tokens_per_verification } of results.json; nil where nobody looked.
 function served.engine(metrics)
   local given = metrics and metrics.engine_metrics
   if not given then return nil end
@@ -126,6 +144,8 @@ function served.engine(metrics)
   made.prefix_hit_share = share(growth(samples, "prefix_hits"), growth(samples, "prefix_queries"))
     or number(samples[#samples].prefix_hit_share)
   made.acceptance = share(growth(samples, "accepted"), growth(samples, "drafted"))
+    or verified(samples, "acceptance")
+  made.tokens_per_verification = per_verification(samples)
   return made
 end
 

@@ -45,6 +45,19 @@ describe("llmprof.analysis.serving.load", function()
     assert.same({ 3, 1, "/metrics does not end" }, { made.looks, made.failed, made.complaint })
   end)
 
+  it("tells the tokens of a verification from counters, else from what was last", function()
+    local function read(...)
+      local made = served.engine { engine_metrics = { path = "/m", samples = { ... } } }
+      return made.acceptance, made.tokens_per_verification
+    end
+    assert.same({ 0.4, 2.2 }, { read({ utc_ns = 1, drafted = 5, accepted = 2, verifications = 1 },
+      { utc_ns = 2, drafted = 35, accepted = 14, verifications = 11 }) })
+    assert.same({ 0.5, 2 }, { read({ utc_ns = 1, acceptance = 0, accept_length = 0 },
+      { utc_ns = 2, acceptance = 0.25, accept_length = 1.5 },
+      { utc_ns = 3, acceptance = 0.75, accept_length = 2.5 }) })
+    assert.same({}, { read({ utc_ns = 1, acceptance = 0, accept_length = 0 }) })
+  end)
+
   it("has no growth of a counter that began again, and no figure that is not there", function()
     local page = { path = "/m", samples = { { utc_ns = 1, preemptions = 9 },
       { utc_ns = 2, preemptions = 1, prefix_hit_share = 0.25 } } }
