@@ -51,6 +51,20 @@ local function as_sentence(said)
 end
 
 
+-- What stands for the KV cache on its way from the ranks that prefill; nil where one rank
+-- does both.
+local function kv_transfers(record)
+  local made = record.kv_transfers
+  if not made then return nil end
+  local said = ("Rank %d prefills and rank %d decodes"):format(made.from_rank, made.to_rank)
+  if not made.times then
+    return said .. ". " .. as_sentence(made.unknown or "what the transfers took is not known")
+  end
+  return said .. (": from the end of a request's prefill to its first step there it takes %s on "
+    .. "the mean, KV transfer and waiting."):format(text.duration(made.times.mean_ns))
+end
+
+
 -- The verdict as one line of plain text, with what the late rank did, and the bubbles of
 -- a pipeline; nil without.
 function ranks.verdict(results)
@@ -61,6 +75,7 @@ function ranks.verdict(results)
     list[2] = ("Rank %d came late: %s."):format(made.rank, made.instead)
   end
   if record.pipeline then list[#list + 1] = as_sentence(record.pipeline.text) end
+  list[#list + 1] = kv_transfers(record)
   return #list > 0 and table.concat(list, " ") or nil
 end
 
@@ -98,21 +113,6 @@ function ranks.padding(results)
 end
 
 
--- What stands for the KV cache on its way from the ranks that prefill; nil where one rank
--- does both.
-function ranks.kv_transfers(results)
-  local made = results.ranks.kv_transfers
-  if not made then return nil end
-  local said = ("Rank %d prefills and rank %d decodes"):format(made.from_rank, made.to_rank)
-  if not made.times then
-    return said .. ". " .. as_sentence(made.unknown or "what the transfers took is not known")
-  end
-  return said .. (": a KV transfer is from the end of a request's prefill to the beginning of its "
-    .. "first step elsewhere, %s on the mean, with what it waited for."):format(
-    text.duration(made.times.mean_ns))
-end
-
-
 -- The whole section, as blocks.
 function ranks.blocks(results, view)
   local record = results.ranks
@@ -124,9 +124,8 @@ function ranks.blocks(results, view)
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
     pictures.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
     of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
-    of("request_rows", MOST), blocks.note(ranks.kv_transfers(results)),
-    of("kv_transfers", MOST), of("engine_looks", MOST), of "collectives",
-    of("late", MOST), of("layers", MOST), several and of("rank_kernels", MOST),
+    of("request_rows", MOST), of("kv_transfers", MOST), of("engine_looks", MOST),
+    of "collectives", of("late", MOST), of("layers", MOST), several and of("rank_kernels", MOST),
     #record.files > 1 and of "rank_files")
 end
 

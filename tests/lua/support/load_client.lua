@@ -27,11 +27,11 @@ end
 -- A page that was looked at three times, and once could not be.
 load_client.page = { path = "/metrics", failed = 1, complaint = "/metrics does not end", samples = {
   { utc_ns = 1, running = 2, waiting = 0, kv_use = 0.1, preemptions = 4, prefix_queries = 100,
-    prefix_hits = 10, drafted = 50, accepted = 20 },
+    prefix_hits = 10, verifications = 10, drafted = 50, accepted = 20 },
   { utc_ns = 2, running = 8, waiting = 6, kv_use = 0.4, preemptions = 5, prefix_queries = 150,
-    prefix_hits = 30, drafted = 70, accepted = 30 },
+    prefix_hits = 30, verifications = 14, drafted = 70, accepted = 30 },
   { utc_ns = 3, running = 5, waiting = 3, kv_use = 0.3, preemptions = 7, prefix_queries = 200,
-    prefix_hits = 60, drafted = 90, accepted = 40 } } }
+    prefix_hits = 60, verifications = 18, drafted = 90, accepted = 40 } } }
 
 
 -- Results of such a run without a capture.
