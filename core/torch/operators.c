@@ -176,6 +176,7 @@ static const field host_fields[] = {
     FIELD(host_event, LLMPROF_I64, "ns", duration),
     FIELD(host_event, LLMPROF_I64, "ns", self),
     FIELD(host_event, LLMPROF_I64, "ns", outer),
+    FIELD(host_event, LLMPROF_I64, NULL, calls),
     FIELD(host_event, LLMPROF_I64, "ns", device_self),
     FIELD(host_event, LLMPROF_I64, "ns", device_outer),
     {NULL, NULL, LLMPROF_I64, 0},

@@ -15,6 +15,7 @@ typedef struct host_event {
   int64_t self, outer;
   int64_t device_self, device_outer;
   int64_t covered; /* up to here children have taken from self */
+  int64_t calls;   /* 1; 0 of one that is counted with the call around it */
   int64_t external_id, correlation;
   size_t event;                    /* its place in the file */
   uint32_t name, category, shapes; /* strings */
@@ -64,7 +65,7 @@ struct llmprof_operators {
   llmprof_operators_info info;
 };
 
-/* Fill in parent, self and outer of all host events. */
+/* Fill in parent, self, outer and calls of all host events. */
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err);
 
 /* After that: the operator of each GPU operation, when and where it was

@@ -80,11 +80,28 @@ static void sweep(llmprof_operators *o, const uint32_t *rows,
   }
 }
 
+/* children: as many numbers as there are rows. */
+static void count_calls(llmprof_operators *o, uint32_t *children) {
+  for (size_t i = 0; i < o->host_count; i++) children[i] = 0;
+  for (size_t i = 0; i < o->host_count; i++) {
+    if (o->host[i].parent != NO_ROW) children[o->host[i].parent]++;
+  }
+  for (size_t i = 0; i < o->host_count; i++) {
+    host_event *e = &o->host[i];
+    bool again = e->parent != NO_ROW && children[e->parent] == 1 &&
+                 o->host[e->parent].name == e->name;
+    e->calls = again ? 0 : 1;
+  }
+}
+
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
   uint32_t *rows = llmprof_alloc(o->host_count, sizeof *rows);
   uint32_t *running = llmprof_alloc(o->host_count, sizeof *running);
   bool ok = rows && running && sweep_order(o, rows);
-  if (ok) sweep(o, rows, running);
+  if (ok) {
+    sweep(o, rows, running);
+    count_calls(o, rows);
+  }
   llmprof_free(rows);
   llmprof_free(running);
   return ok || llmprof_fail_nomem(err);

@@ -269,10 +269,10 @@ end
 local function rows_of(host, gpu)
   local rows, shapes, kernels = json.list {}, frequent_shapes(host), launched(gpu)
   local groups = host:group { by = { "name" },
-    sum = { "outer", "self", "device_outer", "device_self" } }
+    sum = { "calls", "outer", "self", "device_outer", "device_self" } }
   for i, group in ipairs(groups) do
     local name = group.name or UNNAMED
-    rows[i] = { name = name, calls = group.count,
+    rows[i] = { name = name, calls = group.calls.total,
       host_total_ns = group.outer.total, host_self_ns = group.self.total,
       device_total_ns = group.device_outer.total, device_self_ns = group.device_self.total,
       input_shapes = shapes[name], kernels = group.name and kernels[name] }

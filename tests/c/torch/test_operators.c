@@ -95,6 +95,20 @@ static void test_nesting(void **state) {
   llmprof_operators_free(o);
 }
 
+/* p calls itself and nothing else, twice in a row; q calls itself and r. */
+static void test_calls(void **state) {
+  (void)state;
+  static const row rows[] = {
+      {op, "p", 1, "10", "50", NULL},  {op, "p", 1, "11", "40", NULL},
+      {op, "p", 1, "12", "30", NULL},  {op, "s", 1, "13", "1", NULL},
+      {op, "q", 1, "100", "50", NULL}, {op, "q", 1, "110", "10", NULL},
+      {op, "r", 1, "130", "10", NULL}, {0},
+  };
+  llmprof_operators *o = load(rows);
+  assert_column(o, "host", "calls", "1 0 0 1 1 1 1");
+  llmprof_operators_free(o);
+}
+
 /* Whole microseconds are cut off: a child may seem to end 1 us too late. */
 static void test_whole_microseconds(void **state) {
   (void)state;
@@ -289,6 +303,7 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nesting),
+      cmocka_unit_test(test_calls),
       cmocka_unit_test(test_whole_microseconds),
       cmocka_unit_test(test_attribution),
       cmocka_unit_test(test_processes),

@@ -50,6 +50,36 @@ local found = {
 }
 
 
+-- What torch makes of a trace of its own; tests/fixtures/torch/key_averages.py made both.
+describe("operators and key_averages of torch", function()
+  local folder = "tests/fixtures/torch/key_averages"
+  local theirs, ours = {}, {}
+  for _, row in ipairs(assert(json.decode(assert(fs.read(folder .. ".json"))))) do
+    theirs[row.key] = row
+  end
+  for _, row in ipairs(assert(operators.load(folder .. ".trace.json")).operators) do
+    ours[row.name] = row
+  end
+
+  local function ns(us) return math.floor(us * 1000 + 0.5) end
+
+  it("count the same calls and the same time of their own", function()
+    local left, right = {}, {}
+    for name, row in pairs(theirs) do left[name] = { row.count, ns(row.self_cpu_time_total) } end
+    for name, row in pairs(ours) do right[name] = { row.calls, row.host_self_ns } end
+    assert.same(left, right)
+  end)
+
+  it("differ in what calls itself: torch counts the time of the inner call twice", function()
+    local differ = {}
+    for name, row in pairs(theirs) do
+      local more = ns(row.cpu_time_total) - ours[name].host_total_ns
+      if more ~= 0 then differ[name] = more end
+    end
+    assert.same({ ["aten::arange"] = 60452 }, differ)
+  end)
+end)
+
 describe("llmprof.run.operators", function()
   local scratch = bundle.scratch(before_each, after_each)
 
