@@ -2356,13 +2356,14 @@ end
 ---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
 
 ---@class llmprof.results.load
----@field answer? llmprof.results.distribution
+---@field answer? llmprof.results.seen Times of requests; of those that a generator does not list what it says of all
 ---@field arrivals? "poisson"|"constant" Of the pauses between
 ---@field completed? integer Answered to their end
 ---@field completed_per_s? number Requests answered over the duration
 ---@field duration_ns? number From the first that was sent to the last answer
 ---@field errors? llmprof.results.load_error[]
 ---@field failed? integer Sent, and not answered so
+---@field generator? string Another one, by its name
 ---@field held_per_s? number As they were sent
 ---@field kind "rate"|"command" load.rate, or another generator
 ---@field planned_per_s? number Of the times that were drawn, from the first request to the last
@@ -2371,8 +2372,8 @@ end
 ---@field requests? integer Asked for; absent, with what became of them, where nobody knows how many
 ---@field slo? llmprof.results.slo Requests within the limits of load.slo
 ---@field tokens_per_s? number Tokens of all answers over the duration
----@field tpot? llmprof.results.distribution
----@field ttft? llmprof.results.distribution
+---@field tpot? llmprof.results.seen Times of requests; of those that a generator does not list what it says of all
+---@field ttft? llmprof.results.seen Times of requests; of those that a generator does not list what it says of all
 ---@field unqueued_per_s? number What that would be if no request waited for another: over the time of sending and the shortest answer
 ---@field unread? string Why it is not known what another generator's requests took
 
@@ -2768,6 +2769,17 @@ end
 ---@field stage string
 ---@field tree llmprof.results.stack_frame[] The stacks as a tree: each function before those it called, the largest first; without what has less than 0.1 % of the samples
 ---@field without_stack integer Of them, without a stack
+
+---@class llmprof.results.seen
+---@field count? integer Requests
+---@field max_ns? number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns? number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Of 10 requests or more; ns
+---@field p99_ns? number Of 100 requests or more; ns
+---@field std_ns? number Nanoseconds
+---@field values_ns? number[]
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1

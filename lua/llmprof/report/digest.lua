@@ -191,6 +191,30 @@ local function latency_line(made)
 end
 
 
+-- "Clients (vllm bench serve, 96 requests): TTFT 60.75 ms (p99 81.20 ms) · TPOT ..."; nil
+-- without a load.
+local function clients_line(results)
+  local given = results.load
+  if not given then return nil end
+  local said = {}
+  for _, of in ipairs { { "ttft", "TTFT" }, { "tpot", "TPOT" } } do
+    local time = given[of[1]]
+    if time then
+      said[#said + 1] = ("%s %s%s"):format(of[2], text.duration(time.mean_ns),
+        time.p99_ns and (" (p99 %s)"):format(text.duration(time.p99_ns)) or "")
+    end
+  end
+  if given.tokens_per_s then
+    said[#said + 1] = text.number(given.tokens_per_s, 1) .. " tokens/s"
+  end
+  if #said == 0 then return nil end
+  local who = { given.generator }
+  if given.completed then who[#who + 1] = text.count(given.completed) .. " requests" end
+  return text.clean(("Clients (%s): %s"):format(table.concat(who, ", "),
+    table.concat(said, " · ")))
+end
+
+
 -- Rows without nulls, as tables want them.
 local function without_nulls(list, change)
   local made = {}
@@ -235,7 +259,7 @@ local function as_text(results, run, level, width)
   local made = compose(results, run, level)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
-    blocks.say(words.running_cost(results, true)),
+    blocks.say(clients_line(results)), blocks.say(words.running_cost(results, true)),
     table_of("digest_stages", made.stages, function(row)
       row.label = (row.parent and "· " or "") .. row.key
     end),

@@ -133,6 +133,7 @@ end
 
 -- "poisson, 4/s", or what is known where nobody says so: who sent it.
 local function label_of(given)
+  if given.generator then return given.generator end
   if given.kind == "command" or not given.arrivals then return "load." .. given.kind end
   return ("%s, %s/s"):format(given.arrivals, text.number(given.rate_per_s, 2))
 end

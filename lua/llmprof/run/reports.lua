@@ -102,7 +102,7 @@ local function key_of(paths)
     said[#said + 1] = ("%s %d %d"):format(errors.check(fs.realpath(path)), info.size,
       info.mtime_ns)
   end
-  local found = handed.look(paths, exported.of, load.read_log)
+  local found = handed.look(paths, exported.of, load.document_of)
   for _, path in ipairs(found.traces) do add(path) end
   for _, file in ipairs(layout.recorded) do
     if found.files[file.target] then add(found.files[file.target]) end
@@ -110,6 +110,7 @@ local function key_of(paths)
   for _, path in ipairs(found.stacks) do add(path) end
   local log = found.files[layout.workload.server_log]
   if log then add(log) end
+  if found.load then add(found.load) end
   return digest.base64(digest.sha256(table.concat(said, "\n"))):gsub("[^%w]", "_")
 end
 

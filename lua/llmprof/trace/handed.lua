@@ -23,6 +23,10 @@ local DOCUMENTS = {
   ["after.json"] = layout.metrics_in(layout.workload.after),
 }
 
+-- Ends of the names of texts that are no traces: a load generator's results or what it
+-- printed, and logs.
+local TEXTS = { log = true, txt = true, out = true, json = true, jsonl = true }
+
 local Handed = {}
 Handed.__index = Handed
 
@@ -65,6 +69,24 @@ function Handed:add_report(path)
 end
 
 
+-- Take a text that is known by what it holds; false of others, nil and why of one that cannot be
+-- used.
+function Handed:add_text(path)
+  local kind, why
+  if self.document_of then kind, why = self.document_of(path) end
+  if kind == "log" then
+    self:take(layout.workload.server_log, path)
+  elseif kind == "load" then
+    self.loads[#self.loads + 1] = path
+  end
+  if why then self:leave_out(path, why) end
+  return (kind or why) ~= nil
+end
+
+
+local function is_text(path) return TEXTS[path:match "%.(%w+)$"] or false end
+
+
 -- Add what a file is; nil, why, a hint and a kind of error where it is nothing that is known.
 function Handed:add(path)
   if self.seen[path] then return true end
@@ -72,8 +94,7 @@ function Handed:add(path)
   if DOCUMENTS[base(path)] then
     self:take(DOCUMENTS[base(path)], path)
     return true
-  elseif self.is_log and path:find "%.log$" and self.is_log(path) then
-    self:take(layout.workload.server_log, path)
+  elseif path:find "%.log$" and self:add_text(path) then
     return true
   elseif path:find "%.ncu%-rep$" then
     self:take(layout.ncu.report, path)
@@ -85,6 +106,7 @@ function Handed:add(path)
   if not reader then
     errors.raise_systems(message, code)
     if base(path) == layout.ABOUT then return true end -- about the capture that it lies in
+    if self:add_text(path) then return true end
     return nil, message, trace.hint(path)
   elseif reader == "ncu" then
     self:take(layout.counters, path)
@@ -176,15 +198,38 @@ function Handed:add_beside(path)
   local stem = stem_of(name)
   for _, other in ipairs(folders.list(folder)) do
     local is_like = stem_of(other) == stem and (other:find "%.csv$" or other:find "%.ncu%-rep$")
-      or self.is_log and other:find "%.log$" and self.is_log(folder .. other)
-    if type_of(folder .. other) == "file" and (DOCUMENTS[other] or is_like) then
+    if type_of(folder .. other) ~= "file" or self.seen[folder .. other] then
+      goto continue
+    elseif DOCUMENTS[other] or is_like then
       self:add(folder .. other)
+    elseif is_text(other) then
+      self:add_text(folder .. other)
     end
+    ::continue::
   end
 end
 
 
 -- ---- together ----
+
+-- Of results of load generators the one that is there, those in JSON before what was printed: of
+-- several nobody knows which belongs to the trace.
+function Handed:choose_load()
+  local results, tables = {}, {}
+  for _, path in ipairs(self.loads) do
+    table.insert(path:find "%.jsonl?$" and results or tables, path)
+  end
+  local list = #results > 0 and results or tables
+  if #list == 1 and not self.files[layout.workload.metrics] then self.load = list[1] end
+  for _, path in ipairs(self.loads) do
+    if path ~= self.load then
+      self:leave_out(path, self.load and ("%s is used"):format(base(self.load))
+        or self.files[layout.workload.metrics] and "metrics.json is used"
+        or ("%d results of load generators are there: name the one of this run"):format(#list))
+    end
+  end
+end
+
 
 -- The traces of the first format; those of others are left out, but a trace of torch.profiler
 -- still says which operators there were.
@@ -208,13 +253,13 @@ end
 
 -- What words, paths of files and folders, stand for: { traces (paths, sorted, all of one
 -- format), format ("nsys", "spool", "torch" or "xplane"), files (path by its place in a bundle:
--- counters, documents), stacks (paths of collapsed stacks), left_out (a line for each file
--- that is not used, and why) }. export(path) gives the export of a report of nsys, nil: none
--- is made; is_log(path) tells whether a log is an engine's, nil: none is taken. Raises where
--- there is no trace.
-function handed.look(words, export, is_log)
+-- counters, documents), load (path of what a load generator wrote; nil without), stacks (paths of
+-- collapsed stacks), left_out (a line for each file that is not used, and why) }. export(path)
+-- gives the export of a report of nsys, nil: none is made; document_of(path) tells what a text is
+-- (llmprof.analysis.serving.load), nil: none is taken. Raises where there is no trace.
+function handed.look(words, export, document_of)
   local self = setmetatable({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
-    traces = {}, export = export, is_log = is_log }, Handed)
+    loads = {}, traces = {}, export = export, document_of = document_of }, Handed)
   local wrong, hint, kind
   for _, word in ipairs(words) do
     if type_of(word) == "directory" then
@@ -237,6 +282,7 @@ function handed.look(words, export, is_log)
       .. "of XLA (.xplane.pb)" })
   end
   self:choose()
+  self:choose_load()
   return self
 end
 

@@ -2,6 +2,7 @@
 -- requests were good ones; and the engine's own numbers meanwhile. Of metrics.json.
 local json = require "llmprof.json"
 local engines = require "llmprof.engines"
+local generators = require "llmprof.analysis.serving.generators"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
 
@@ -58,8 +59,23 @@ end
 -- which all are sent, those that fail too, and the shortest answer of all.
 local function unqueued_per_s(given, answer)
   local held = number(given.held_per_s)
-  if not held or held <= 0 or not answer or not given.failed then return nil end
+  if not held or held <= 0 or not answer or not answer.min_ns or not given.failed then
+    return nil
+  end
   return given.completed / ((given.completed + given.failed) / held + answer.min_ns / 1e9)
+end
+
+
+-- In ns, of the requests one by one, or as another generator says it of all.
+local function times_of(metrics, field, said)
+  local made = own_times.distribution(own_times.requests_ns(metrics, field))
+  if made or type(said) ~= "table" then return made end
+  made = { count = said.count }
+  for key, ms in pairs(said) do
+    local name = key:match "^(.*)_ms$"
+    if name then made[name .. "_ns"] = in_ns(ms) end
+  end
+  return made
 end
 
 
@@ -68,17 +84,20 @@ function served.load(metrics)
   local given = metrics and metrics.load
   if not given then return nil end
   local seconds = number(given.duration_s)
-  local answer = own_times.distribution(own_times.requests_ns(metrics, "ms"))
-  return { kind = given.kind, arrivals = given.arrivals, rate_per_s = number(given.rate_per_s),
+  local answer = times_of(metrics, "ms", given.answer)
+  return { kind = given.kind, generator = given.generator, arrivals = given.arrivals,
+    rate_per_s = number(given.rate_per_s),
     planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
     requests = given.requests, completed = given.completed, failed = given.failed,
     errors = errors_of(given.errors), unread = given.unread,
     duration_ns = seconds and seconds * 1e9,
-    completed_per_s = per_second(given.completed, seconds),
-    tokens_per_s = per_second(tokens_of(metrics, "tokens"), seconds),
-    prompt_tokens_per_s = per_second(tokens_of(metrics, "prompt_tokens"), seconds),
-    ttft = own_times.distribution(own_times.requests_ns(metrics, "ttft_ms")),
-    tpot = own_times.distribution(own_times.requests_ns(metrics, "tpot_ms")),
+    completed_per_s = number(given.completed_per_s) or per_second(given.completed, seconds),
+    tokens_per_s = number(given.tokens_per_s)
+      or per_second(tokens_of(metrics, "tokens"), seconds),
+    prompt_tokens_per_s = number(given.prompt_tokens_per_s)
+      or per_second(tokens_of(metrics, "prompt_tokens"), seconds),
+    ttft = times_of(metrics, "ttft_ms", given.ttft),
+    tpot = times_of(metrics, "tpot_ms", given.tpot),
     answer = answer, unqueued_per_s = unqueued_per_s(given, answer),
     slo = goals(given.slo, given.requests, seconds) }
 end
@@ -152,6 +171,16 @@ end
 
 -- What a server's log says of its load; nil where it is none of an engine's.
 served.read_log = engines.read_log
+
+
+-- What a file that no reader of traces knows is by what it holds: "load", of a load generator,
+-- or "log", of an engine's server; nil of others, and why where it cannot be used.
+function served.document_of(path)
+  local metrics, why = generators.read(path)
+  if metrics then return "load" end
+  if why then return nil, why end
+  return path:find "%.log$" and engines.read_log(path) and "log" or nil
+end
 
 
 function served.run(state)

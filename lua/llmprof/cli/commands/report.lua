@@ -16,11 +16,12 @@ local command = {
   details = [[
 FILE is an export of Nsight Systems (.sqlite, or .nsys-rep where nsys is installed), a
 recording of `llmprof collect` (.spool), a trace of torch.profiler (.json, .json.gz) or a
-profile of JAX (.xplane.pb); of a FOLDER all its traces, one for each rank. A raw page of ncu
-(.csv), metrics.json, operators.json, collapsed stacks and the log of a vLLM or SGLang server
-(.log) are joined when they lie beside it, or are named. No recipe is needed: stages are the
-engine's steps, the outermost ranges, the modules that XLA ran, or prefill and decode as they
-can be inferred. What a format cannot tell is absent, and said.
+profile of JAX (.xplane.pb); of a FOLDER all its traces, one for each rank. What lies beside it
+or is named is joined: a raw page of ncu (.csv), metrics.json, operators.json, collapsed stacks,
+the log of a vLLM or SGLang server (.log), and what a load generator printed or wrote (vllm
+bench serve, SGLang's bench_serving, GenAI-Perf, AIPerf, llmperf). No recipe is
+needed: stages are the engine's steps, the outermost ranges, the modules that XLA ran, or
+prefill and decode as they can be inferred. What a format cannot tell is absent, and said.
 
 It writes a bundle, as a recipe's run does, and prints its digest.]],
   options = {

@@ -5,6 +5,7 @@ local collector_counters = require "llmprof.run.capture.collector_counters"
 local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
+local generators = require "llmprof.analysis.serving.generators"
 local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
 local graph_operators = require "llmprof.run.graph_operators"
@@ -99,7 +100,7 @@ end
 -- of the capture of graphs.
 local function given(ctx)
   if ctx.handed then return ctx.handed end
-  local found = handed.look(ctx.cfg.files or {}, exported.of, load.read_log)
+  local found = handed.look(ctx.cfg.files or {}, exported.of, load.document_of)
   found.captures = {}
   if #found.traces > 1 then divide(found) end
   found.timeline = found.timeline or found.traces[1]
@@ -136,7 +137,7 @@ function files.inputs(ctx)
     if used.files[file.target] then add(used.files[file.target]) end
   end
   for _, list in ipairs { used.stacks, used.captures,
-    { used.files[layout.workload.server_log] } } do
+    { used.files[layout.workload.server_log] }, { used.load } } do
     for _, path in ipairs(list) do add(path) end
   end
   return { source = "files", files = made }
@@ -151,7 +152,7 @@ function files.note(ctx)
     beside[#beside + 1] = path and path:match "[^/]*$"
   end
   for _, list in ipairs { used.stacks, used.captures,
-    { used.files[layout.workload.server_log] } } do
+    { used.files[layout.workload.server_log] }, { used.load } } do
     for _, path in ipairs(list) do beside[#beside + 1] = path:match "[^/]*$" end
   end
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
@@ -228,6 +229,10 @@ function files.timeline(ctx)
   end
   local log = used.files[layout.workload.server_log]
   if log then ctx.run:take(log, layout.workload.server_log) end
+  if used.load then
+    local metrics = errors.check(generators.read(used.load))
+    ctx.run:write_document(layout.workload.metrics, "metrics", metrics)
+  end
   for _, stacks in ipairs(used.stacks) do
     ctx.run:take(stacks, layout.stacks .. "/" .. stacks:match "[^/]*$")
   end

@@ -41,7 +41,8 @@ local function read_metrics(ctx)
   ctx.state.metrics = metrics
   if metrics then return end
   ctx.lack("the workload's own numbers", message or ctx.cfg.capture == "files"
-    and "there is no metrics.json beside the trace" or "it wrote no metrics.json",
+    and "neither metrics.json nor a load generator's result lies beside the trace"
+    or "it wrote no metrics.json",
     "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
 end
 

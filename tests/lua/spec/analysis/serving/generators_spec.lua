@@ -1,0 +1,77 @@
+-- What load generators wrote or printed, as a trace is joined with it.
+local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
+local generators = require "llmprof.analysis.serving.generators"
+local handed = require "llmprof.trace.handed"
+local load = require "llmprof.analysis.serving.load"
+
+local FOLDER = "tests/fixtures/loads/"
+
+-- { who, answered, failed, tokens/s, TTFT, its p99, TPOT, whole answer } in ms
+local function said(name)
+  local made = load.load(assert(generators.read(FOLDER .. name)))
+  local function ms(of, key)
+    return of and of[key] and math.floor(of[key] / 1e3 + 0.5) / 1e3 or false
+  end
+  return { made.generator, made.completed, made.failed or false, made.tokens_per_s or false,
+    ms(made.ttft, "mean_ns"), ms(made.ttft, "p99_ns"), ms(made.tpot, "mean_ns"),
+    ms(made.answer, "mean_ns") }
+end
+
+
+describe("llmprof.analysis.serving.generators", function()
+  it("reads what is printed", function()
+    assert.same({ "vllm bench serve", 120, 2, 252.63, 62.12, 140.25, 3.71, false },
+      said "vllm.log")
+    assert.same({ "SGLang bench_serving", 50, false, 1163.42, 512.1, false, 21.2, 6040.11 },
+      said "sglang.log")
+    assert.same({ "GenAI-Perf", 98, false, 520.87, 16.26, false, 1.86, 1499.2 },
+      said "genai_perf.txt")
+    assert.same({ "llmperf", 20, 1, 311.25, 161.0, false, false, 3200.0 }, said "llmperf.log")
+  end)
+
+  it("reads results", function()
+    assert.same({ "vllm bench serve", 3, 1, 48.0, 60.0, false, 11.0, 401.0 }, said "vllm.json")
+    assert.same({ "SGLang bench_serving", 50, false, 1163.42, 512.1, false, 21.2, 6040.1 },
+      said "sglang.jsonl")
+    assert.same({ "GenAI-Perf", 120, false, 520.0, 16.0, 20.8, 1.9, 1500.0 },
+      said "genai_perf.json")
+    assert.same({ "llmperf", 20, 1, 311.25, 161.0, false, false, 161.0 }, said "llmperf.json")
+    assert.same({ "llmperf", 1, 1, false, 100.0, false, 20.805, 3200.0 },
+      said "llmperf_requests.json")
+  end)
+
+  it("knows nothing of other files", function()
+    assert.is_nil(generators.read "tests/fixtures/torch/run.json")
+    assert.is_nil(generators.read "README.md")
+    assert.is_nil(generators.read "nowhere.log")
+  end)
+end)
+
+
+describe("what a load generator left beside a trace", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function beside(...)
+    assert(fs.copy("tests/fixtures/torch/run.json", top() .. "/run.json"))
+    for to, from in pairs { ... } do assert(fs.copy(FOLDER .. from, top() .. "/" .. to .. from)) end
+    local found = handed.look({ top() .. "/run.json" }, nil, load.document_of)
+    return { found.load and found.load:match "[^/]*$", found.left_out }
+  end
+
+  it("is joined, results before what was printed", function()
+    assert.same({ "1vllm.log", {} }, beside "vllm.log")
+    assert.same({ "2vllm.json", { "1vllm.log: left out: 2vllm.json is used" } },
+      beside("vllm.log", "vllm.json"))
+  end)
+
+  it("is left out where there are two", function()
+    local why = "left out: 2 results of load generators are there: name the one of this run"
+    assert.same({ [2] = { "1vllm.log: " .. why, "2sglang.log: " .. why } },
+      beside("vllm.log", "sglang.log"))
+    local twice = assert(fs.read(FOLDER .. "vllm.log")):rep(2)
+    assert(fs.write(top() .. "/twice.log", twice))
+    local _, reason = generators.read(top() .. "/twice.log")
+    assert.equal("2 results of load generators in it: keep that of the traced run", reason)
+  end)
+end)
