@@ -30,9 +30,23 @@ local function run_export(argv, target, options)
 end
 
 
+-- Why an nsys of this version could not export a report that another may have made, and what to
+-- do: the last line that it said.
+local function refusal(said, report, version)
+  local last
+  for line in said:gmatch "[^\n]+" do
+    if line:find "%w" then last = line:match "^%s*(.-)%s*$" end
+  end
+  return ("nsys %s could not export %s%s"):format(version, report, last and ": " .. last or ""),
+    ("a report opens in the nsys that made it or a newer one: "
+      .. command_line.show { "nsys", "export", "--type=sqlite", report })
+end
+
+
 -- Export a report; raises what nsys says where it cannot. An nsys that refuses
 -- --include-blobs is asked again without. path: of nsys; options: timeout (s), on_command
--- (gets each argv), on_idle, name (of the report in messages); all but the first may be nil.
+-- (gets each argv), on_idle, name (of the report in messages), version (of nsys, where another
+-- may have made the report); all but the first may be nil.
 -- Only its owner may read the export, which holds the environment of the workload.
 function exported.make(path, report, target, options)
   local made, said = run_export(nsys.export_argv(path, report, target), target, options)
@@ -40,7 +54,10 @@ function exported.make(path, report, target, options)
   if plain then
     made, said = run_export(nsys.export_argv(path, report, target, true), target, options)
   end
-  if not made then
+  if not made and options.version then
+    local message, hint = refusal(said, report, options.version)
+    errors.raise("failed", message, { hint = hint })
+  elseif not made then
     local by_hand = nsys.export_argv(path, report, "run.sqlite", plain)
     errors.raise("failed", ("nsys could not export %s"):format(options.name or report),
       { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
@@ -108,7 +125,7 @@ function exported.of(report)
   for i = MOST_KEPT, #kept do errors.check(fs.remove(kept[i].path)) end
   local made <close> = private.folder(folder)
   local raw = made.path .. "/run.sqlite"
-  exported.make(found.path, report, raw, { timeout = PATIENCE })
+  exported.make(found.path, report, raw, { timeout = PATIENCE, version = found.version })
   errors.check(scrub.copy(raw, target))
   return target
 end

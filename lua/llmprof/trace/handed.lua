@@ -152,9 +152,10 @@ function Handed:add_all(folder, names)
     local path = folder .. "/" .. name
     local is_exported = there[name:gsub("%.nsys%-rep$", ".sqlite")] and name:find "%.nsys%-rep$"
     if type_of(path) == "file" and not is_exported then
-      local known, why, _, kind = self:add(path)
+      local known, why, hint, kind = self:add(path)
       if kind then
         self:leave_out(path, why)
+        self.hint = self.hint or hint
       elseif known then
         endings[ending(name)] = true
       else
@@ -277,7 +278,7 @@ function handed.look(words, export, document_of)
   end
   if not self:has_traces() then
     errors.raise(kind or "usage", wrong or self.left_out[1]
-      or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or "llmprof reads "
+      or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or self.hint or "llmprof reads "
       .. "exports of nsys, recordings of llmprof collect, traces of torch.profiler and profiles "
       .. "of XLA (.xplane.pb)" })
   end
