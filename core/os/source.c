@@ -79,6 +79,15 @@ static bool feed(llmprof_source *s, bool *end, llmprof_error *err) {
   return true;
 }
 
+/* Behind the last member zeros may fill a block, as gzip itself allows. */
+static void skip_padding(llmprof_source *s) {
+  if (s->in_member || !s->unpacker.total_out) return;
+  while (s->unpacker.avail_in && !*s->unpacker.next_in) {
+    s->unpacker.next_in++;
+    s->unpacker.avail_in--;
+  }
+}
+
 static bool begin_member(llmprof_source *s) {
   if (s->in_member) return true;
   unsigned long total = s->unpacker.total_in;
@@ -110,6 +119,8 @@ static bool next_unpacked(llmprof_source *s, const char **bytes, size_t *size,
   while (s->unpacker.avail_out == PIECE_SIZE) {
     if (!feed(s, &end, err)) return false;
     if (end) break;
+    skip_padding(s);
+    if (!s->unpacker.avail_in) continue;
     if (!unpack(s, err)) return false;
   }
   *bytes = (const char *)s->out;

@@ -33,6 +33,8 @@ struct llmprof_chrome {
   bool seen_events; /* that key was there */
   bool seen_event;  /* one was read */
   bool is_whole;    /* what failed is one event, which lies behind */
+  bool in_event;    /* what is followed is one */
+  const char *over; /* which limit the event is over, NULL: none */
   chrome_text text; /* the event, or a key */
   llmprof_buffer headers[CHROME_HEADERS];
   llmprof_error *err;
@@ -97,7 +99,7 @@ static bool expected(llmprof_chrome *r, const char *wanted) {
 /* Follows one value from its first byte to its last. */
 typedef struct follower {
   char closers[MAX_DEPTH];
-  size_t depth;
+  size_t depth, beyond; /* brackets that are open, and more of them */
   bool string, escaped;
 } follower;
 
@@ -129,11 +131,18 @@ static step follow(follower *f, char c) {
     return GO_ON;
   case '{':
   case '[':
-    if (f->depth == MAX_DEPTH) return TOO_DEEP;
+    if (f->depth == MAX_DEPTH) {
+      f->beyond++;
+      return TOO_DEEP;
+    }
     f->closers[f->depth++] = c == '{' ? '}' : ']';
     return GO_ON;
   case '}':
   case ']':
+    if (f->beyond) {
+      f->beyond--;
+      return GO_ON;
+    }
     if (!f->depth) return BEYOND;
     if (f->closers[--f->depth] != c) return MISMATCH;
     return f->depth ? GO_ON : LAST;
@@ -149,15 +158,25 @@ static step follow(follower *f, char c) {
   }
 }
 
+/* An event that is over a limit is passed over; anything else is an error. */
+static bool pass_over(llmprof_chrome *r, const char *limit, size_t line,
+                      size_t column) {
+  if (!r->in_event)
+    return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, line, column, "%s",
+                           limit);
+  if (!r->over) r->over = limit;
+  llmprof_buffer_clear(&r->text.bytes);
+  return true;
+}
+
 /* Keep bytes of a value, unless it is only passed over. */
 static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
-  if (wanted) {
+  if (wanted && !r->over) {
     llmprof_buffer_add(&r->text.bytes, r->at, size);
     if (r->text.bytes.failed) return llmprof_fail_nomem(r->err);
-    if (r->text.bytes.size > MAX_EVENT)
-      return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text.line,
-                             r->text.column, "longer than %d MiB",
-                             MAX_EVENT >> 20);
+    if (r->text.bytes.size > MAX_EVENT &&
+        !pass_over(r, "longer than 16 MiB", r->text.line, r->text.column))
+      return false;
   }
   consume(r, size);
   return true;
@@ -174,13 +193,14 @@ static bool take_value(llmprof_chrome *r, bool wanted) {
     const char *at = r->at;
     step got = GO_ON;
     while (got == GO_ON && at != r->end) got = follow(&f, *at++);
-    size_t size = (size_t)(at - r->at) - (got > LAST);
-    if (!keep(r, wanted, size)) return false;
+    bool before = got > LAST && !(got == TOO_DEEP && r->in_event);
+    if (!keep(r, wanted, (size_t)(at - r->at) - before)) return false;
     if (got == LAST || got == BEYOND) return true;
     if (got == MISMATCH)
       return fail_here(r, LLMPROF_SYNTAX, "bracket closes another kind");
-    if (got == TOO_DEEP)
-      return fail_here(r, LLMPROF_LIMIT, "nested deeper than 200 levels");
+    if (got == TOO_DEEP &&
+        !pass_over(r, "nested deeper than 200 levels", r->line, r->column))
+      return false;
   }
   return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text.line,
                                r->text.column, "never ends (cut short?)");
@@ -334,9 +354,17 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!seek_event(r)) return -1;
   if (r->position == AFTER) return 0;
   if (scan_event(r, event)) return 1;
-  if (!take_value(r, true)) return -1;
-  if (llmprof_chrome_parse(&r->text, event, r->err)) return 1;
+  r->over = NULL;
+  r->in_event = true;
+  bool taken = take_value(r, true);
+  r->in_event = false;
+  if (!taken) return -1;
   r->is_whole = true;
+  if (r->over)
+    llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text.line,
+                    r->text.column, "%s", r->over);
+  else if (llmprof_chrome_parse(&r->text, event, r->err))
+    return r->is_whole = false, 1;
   return -1;
 }
 
@@ -374,7 +402,8 @@ int llmprof_chrome_next_sound(llmprof_chrome *r, llmprof_chrome_event *event,
   llmprof_error why = {0};
   int got;
   while ((got = llmprof_chrome_next(r, event, &why)) == -1 &&
-         why.code == LLMPROF_SYNTAX && r->seen_event) {
+         ((why.code == LLMPROF_SYNTAX && r->seen_event) ||
+          (why.code == LLMPROF_LIMIT && r->is_whole))) {
     note_first(r, &why, damage);
     damage->cut = !r->is_whole;
     if (damage->cut) break;

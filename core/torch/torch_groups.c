@@ -134,11 +134,17 @@ bool torch_spread_groups(torch_trace *t, llmprof_error *err) {
 
 /* ---- the rank ---- */
 
-int64_t torch_rank(const char *json) {
+static int64_t number_in(const cJSON *info, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(info, key);
+  double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+  return value >= 0 && value < 1e9 ? (int64_t)value : LLMPROF_ABSENT;
+}
+
+int64_t torch_rank(const char *json, int64_t *world) {
   llmprof_cjson_hooks();
   cJSON *info = cJSON_Parse(json);
-  const cJSON *rank = cJSON_GetObjectItemCaseSensitive(info, "rank");
-  double value = cJSON_IsNumber(rank) ? rank->valuedouble : -1;
+  int64_t rank = number_in(info, "rank");
+  *world = number_in(info, "world_size");
   cJSON_Delete(info);
-  return value >= 0 && value < 1e9 ? (int64_t)value : LLMPROF_ABSENT;
+  return rank;
 }

@@ -65,8 +65,8 @@ void torch_read_group(const llmprof_chrome_event *event,
  * kernels are launched, what is known of it. */
 bool torch_spread_groups(torch_trace *t, llmprof_error *err);
 
-/* The rank that "distributedInfo" tells; absent without one. */
-int64_t torch_rank(const char *json);
+/* The rank that "distributedInfo" tells, and of how many; absent without. */
+int64_t torch_rank(const char *json, int64_t *world);
 
 /* What a copy's name tells: "Memcpy HtoD (Pinned -> Device)". */
 void torch_read_copy(const char *name, torch_op *op);

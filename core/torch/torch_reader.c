@@ -301,18 +301,20 @@ static void announce(const torch_trace *t) {
 }
 
 /* The rank of a file of one process stands in the process's name, as llmprof's
- * own collector has it. */
+ * own collector has it, with how many there are. */
 static bool name_rank(torch_trace *t, const char *info) {
-  int64_t rank = info ? torch_rank(info) : LLMPROF_ABSENT;
+  int64_t world = LLMPROF_ABSENT;
+  int64_t rank = info ? torch_rank(info, &world) : LLMPROF_ABSENT;
   size_t size = 0;
-  char text[256];
+  char text[256], of[32] = "";
   uint32_t name;
   if (rank == LLMPROF_ABSENT || t->processes.count != 1) return true;
   const char *label = llmprof_strings_get(llmprof_builder_strings(t->builder),
                                           t->main_name, &size);
-  int length = snprintf(text, sizeof text, "%.*s rank %" PRId64,
+  if (world > rank) snprintf(of, sizeof of, " of %" PRId64, world);
+  int length = snprintf(text, sizeof text, "%.*s rank %" PRId64 "%s",
                         label ? (int)(size < 200 ? size : 200) : 6,
-                        label ? label : "python", rank);
+                        label ? label : "python", rank, of);
   if (!llmprof_builder_text(t->builder, text, (size_t)length, &name))
     return false;
   llmprof_builder_name_process(t->builder, 0, name);

@@ -26,9 +26,11 @@ function members.places(name)
 end
 
 
--- The number that the name of a process tells ("python3 rank 2"); nil without.
+-- The number that the name of a process tells ("python3 rank 2", "python3 rank 2 of 4"), and of
+-- how many; nil without.
 function members.told(name)
-  return tonumber((name or ""):match " rank (%d+)$")
+  local number, world = (name or ""):match " rank (%d+) of (%d+)$"
+  return tonumber(number or (name or ""):match " rank (%d+)$"), tonumber(world)
 end
 
 

@@ -283,6 +283,23 @@ function merged.in_order(parts)
 end
 
 
+-- Files that say the same number of themselves, as several runs do: list of { file, number, other
+-- (the first that says it) }.
+function merged.same_numbers(parts)
+  local list, first = {}, {}
+  for _, part in ipairs(parts) do
+    local ranks = part.about.ranks
+    local number = #ranks == 1 and members.told(ranks[1].process)
+    if number and first[number] then
+      list[#list + 1] = { file = part.about.file, number = number, other = first[number] }
+    elseif number then
+      first[number] = part.about.file
+    end
+  end
+  return list
+end
+
+
 -- Are the ranks numbered? Only where each file has one, and the numbers are not
 -- those of hosts: a few may be missing.
 local function are_numbered(parts)

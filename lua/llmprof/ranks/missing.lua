@@ -1,5 +1,6 @@
 -- Ranks that nothing was captured of: what the others wait for them looks like transfer.
 local communication = require "llmprof.ranks.communication"
+local process_ranks = require "llmprof.ranks.members"
 
 local missing = {}
 
@@ -17,18 +18,39 @@ missing.WORTH = 0.03
 
 -- ---- by number and place ----
 
--- Numbers and places that ranks lack below the highest of them, in words. ranks: of
--- llmprof.ranks.merged.
+-- How many ranks there are by what their processes say, where that is what they are numbered by.
+local function world_of(ranks)
+  local most
+  for _, rank in ipairs(ranks) do
+    local number, world = process_ranks.told(rank.process)
+    if number ~= rank.rank then return nil end
+    if world then most = math.max(most or 0, world) end
+  end
+  return #ranks > 1 and most or nil
+end
+
+
+-- Numbers and places that ranks lack below the highest of them, or of those that there are, in
+-- words: "rank 2", "ranks 4 to 7". ranks: of llmprof.ranks.merged.
 function missing.names(ranks)
   local list = {}
-  for _, kind in ipairs { { "rank", "rank %d" }, { "tp", "TP %d" } } do
+  for _, kind in ipairs { { "rank", "rank" }, { "tp", "TP" } } do
     local seen, most = {}, -1
     for _, rank in ipairs(ranks) do
       local number = rank[kind[1]]
       if number then seen[number], most = true, math.max(most, number) end
     end
-    for number = 0, most do
-      if not seen[number] then list[#list + 1] = kind[2]:format(number) end
+    if kind[1] == "rank" then most = math.max(most, (world_of(ranks) or 0) - 1) end
+    local first
+    for number = 0, most + 1 do
+      local is_there = number > most or seen[number]
+      if not is_there then
+        first = first or number
+      elseif first then
+        list[#list + 1] = first == number - 1 and ("%s %d"):format(kind[2], first)
+          or ("%s %d to %d"):format(kind[2] == "rank" and "ranks" or kind[2], first, number - 1)
+        first = nil
+      end
     end
   end
   return list

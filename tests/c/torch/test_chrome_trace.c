@@ -223,6 +223,34 @@ static void test_limits(void **state) {
   llmprof_buffer_free(&text);
 }
 
+/* An event over a limit is passed over, wherever it is. */
+static void test_over_limits(void **state) {
+  (void)state;
+  llmprof_buffer text = {0};
+  llmprof_buffer_puts(&text, "[{\"name\":\"");
+  llmprof_buffer_fill(&text, 'x', 17 << 20);
+  llmprof_buffer_puts(&text, "\"},{\"name\":\"b\"},\n{\"name\":");
+  llmprof_buffer_fill(&text, '[', 5000);
+  llmprof_buffer_fill(&text, ']', 5000);
+  llmprof_buffer_puts(&text, "},{\"name\":\"d\"}]");
+  llmprof_error err = {0};
+  llmprof_chrome_damage damage = {0};
+  llmprof_chrome_event event;
+  llmprof_chrome *reader =
+      llmprof_chrome_open_bytes("t.json", text.bytes, text.size, &err);
+  for (const char *name = "b"; *name; name = *name == 'b' ? "d" : "") {
+    assert_int_equal(llmprof_chrome_next_sound(reader, &event, &damage, &err),
+                     1);
+    assert_string_equal(event.name, name);
+  }
+  assert_int_equal(llmprof_chrome_next_sound(reader, &event, &damage, &err), 0);
+  assert_int_equal(damage.broken, 2);
+  assert_false(damage.cut);
+  assert_string_equal(damage.first, "1:2: longer than 16 MiB");
+  llmprof_chrome_close(reader);
+  llmprof_buffer_free(&text);
+}
+
 /* Names longer than a piece of the file, at every place of its boundary. */
 static void test_long_names(void **state) {
   (void)state;
@@ -291,6 +319,9 @@ static void test_gzip(void **state) {
   assert_int_equal(count_events(packed.bytes, packed.size, &err), 3);
   assert_int_equal(count_events(packed.bytes, packed.size - 1, &err), -1);
   assert_non_null(strstr(err.message, "cut short: the end is missing"));
+  llmprof_buffer_fill(&packed, '\0', 512); /* to the end of a block */
+  assert_int_equal(count_events(packed.bytes, packed.size, &err), 3);
+  packed.size -= 512;
   packed.bytes[packed.size - 6] ^= 1; /* the check sum */
   assert_int_equal(count_events(packed.bytes, packed.size, &err), -1);
   assert_int_equal(err.code, LLMPROF_SYNTAX);
@@ -456,6 +487,7 @@ int main(void) {
       cmocka_unit_test(test_broken),
       cmocka_unit_test(test_after_a_failure),
       cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_over_limits),
       cmocka_unit_test(test_long_names),
       cmocka_unit_test(test_not_utf8),
       cmocka_unit_test(test_gzip),

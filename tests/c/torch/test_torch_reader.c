@@ -228,8 +228,8 @@ static void test_collectives(void **state) {
   "\"pid\":1,"                                                                 \
   "\"tid\":1,\"ts\":20,\"dur\":9}"
   llmprof_trace *trace =
-      open_text("{\"distributedInfo\":{\"rank\":5},\"traceEvents\":[" GATHER(
-          "[0, 1]") "]}");
+      open_text("{\"distributedInfo\":{\"rank\":5,\"world_size\":8},"
+                "\"traceEvents\":[" GATHER("[0, 1]") "]}");
   llmprof_trace *other = open_text("[" GATHER("[2, 3]") "]");
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
   const llmprof_ranges *others = llmprof_trace_ranges(other, &err);
@@ -246,7 +246,7 @@ static void test_collectives(void **state) {
   assert_int_equal(llmprof_values_get(ranges->message, 1), 200);
   assert_string_equal(
       text_of(trace, llmprof_trace_processes(trace, &count)[0].name),
-      "python rank 5");
+      "python rank 5 of 8");
   llmprof_trace_close(trace);
   llmprof_trace_close(other);
 }

@@ -1,6 +1,8 @@
 -- Which ranks a trace has, and in which order.
 local frame = require "llmprof.frame"
 local members = require "llmprof.ranks.members"
+local merged = require "llmprof.ranks.merged"
+local missing = require "llmprof.ranks.missing"
 
 -- A trace of a kernel for each { pid, device, name of the process }.
 local function trace_of(list)
@@ -42,5 +44,32 @@ describe("members of a trace", function()
   it("are in the order of GPUs where not all are told a rank", function()
     assert.same({ 11, 10, 12 }, pids_of { { 10, 1, "python3 rank 0" }, { 11, 0, "python3" },
       { 12, 2, "python3 rank 1" } })
+  end)
+end)
+
+
+describe("ranks of traces of torch.profiler, which say of how many they are one", function()
+  -- A rank, by its number, for each of what processes say.
+  local function ranks(numbers, form)
+    local list = {}
+    for i, number in ipairs(numbers) do
+      list[i] = { rank = number, process = (form or "python rank %d of 9"):format(number) }
+    end
+    return list
+  end
+
+  it("lack those that no file is of, the last ones, too", function()
+    assert.same({ "rank 2", "ranks 4 to 8" }, missing.names(ranks { 0, 1, 3 }))
+    assert.same({ "rank 2" }, missing.names(ranks({ 0, 1, 3 }, "python rank %d")))
+    assert.same({}, missing.names(ranks { 0 })) -- one alone is said elsewhere
+    assert.same({}, missing.names(ranks({ 0, 1 }, "python rank 7 of 9")))
+  end)
+
+  it("are told where two say the same number", function()
+    local function part(file, process)
+      return { about = { file = file, ranks = { { rank = 0, process = process } } } }
+    end
+    assert.same({ { file = "b", number = 0, other = "a" } }, merged.same_numbers {
+      part("a", "python rank 0 of 2"), part("b", "python rank 0 of 2"), part("c", "python") })
   end)
 end)
