@@ -10,7 +10,7 @@ local commands = require "llmprof.cli.commands"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local grid = require "llmprof.compare.sweep.grid"
+local sweep = require "llmprof.compare.sweep"
 local options = require "llmprof.cli.options"
 local parse = require "transcript.parse"
 local recipe = require "llmprof.recipe"
@@ -59,7 +59,7 @@ end
 -- words: a recipe and its settings, for a sweep with several values each.
 local function check_settings(words, folder, sweeps)
   local made, settings = load_recipe(words[1], folder), table.move(words, 2, #words, 1, {})
-  for _, entry in ipairs(sweeps and grid.combinations(settings) or { { words = settings } }) do
+  for _, entry in ipairs(sweeps and sweep.combinations(settings) or { { words = settings } }) do
     config.of_recipe(made, nil, entry.words)
   end
 end

@@ -2,7 +2,7 @@
 -- the command line.
 local config = require "llmprof.recipe.config"
 local given = dofile "tests/fuzz/lua/given.lua"
-local grid = require "llmprof.compare.sweep.grid"
+local sweep = require "llmprof.compare.sweep"
 local limits = require "llmprof.compare.limits"
 local recipe = require "llmprof.recipe"
 local yaml = require "llmprof.yaml"
@@ -31,7 +31,7 @@ local ways = {
   end,
   function(input) compose(sound, { input:rest() }) end,
   function(input) limits.parse(input:rest()) end,
-  function(input) grid.combinations { input:rest(), "a=1,2" } end,
+  function(input) sweep.combinations { input:rest(), "a=1,2" } end,
 }
 
 

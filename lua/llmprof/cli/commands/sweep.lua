@@ -4,13 +4,12 @@ local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local grid = lazy "llmprof.compare.sweep.grid"
 local layout = lazy "llmprof.bundle.layout"
 local interrupt = require "llmprof.interrupt"
 local out = require "llmprof.io.output"
 local recipe_argument = lazy "llmprof.cli.arguments"
 local recorded = lazy "llmprof.run.capture.recorded"
-local report = lazy "llmprof.compare.sweep.report"
+local sweep = lazy "llmprof.compare.sweep"
 local start = lazy "llmprof.run.start"
 local text = require "llmprof.text"
 
@@ -132,10 +131,10 @@ end
 
 
 local function finish(list, made, folder, argv)
-  local found = report.rows(list)
-  out.write("\n", report.text(found, out.terminal(io.stdout, 1).columns))
-  write(folder, "sweep.md", report.markdown(found, made.name, command_line.show(argv)))
-  write(folder, "sweep.json", report.json(found))
+  local found = sweep.rows(list)
+  out.write("\n", sweep.text(found, out.terminal(io.stdout, 1).columns))
+  write(folder, "sweep.md", sweep.markdown(found, made.name, command_line.show(argv)))
+  write(folder, "sweep.json", sweep.json(found))
   out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
 
@@ -154,7 +153,7 @@ end
 
 function command.run(given, words)
   local made = recipe_argument.load(words, "llmprof sweep alt_llm infer.batch=1,4,16")
-  local list = grid.combinations(table.move(words, 2, #words, 1, {}))
+  local list = sweep.combinations(table.move(words, 2, #words, 1, {}))
   local folder = folder_of(made, given, check_all(made, given, list))
   for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end
   if given["dry-run"] then

@@ -1,4 +1,4 @@
-local report = require "llmprof.compare.sweep.report"
+local report = require "llmprof.compare.sweep"
 local support = require "tests.lua.support.load_client"
 
 

@@ -1,13 +1,13 @@
 local failure = require "tests.lua.support.failure"
-local grid = require "llmprof.compare.sweep.grid"
+local sweep = require "llmprof.compare.sweep"
 
 local function labels(...)
   local list = {}
-  for i, entry in ipairs(grid.combinations { ... }) do list[i] = entry.label end
+  for i, entry in ipairs(sweep.combinations { ... }) do list[i] = entry.label end
   return list
 end
 
-describe("llmprof.compare.sweep.grid", function()
+describe("llmprof.compare.sweep", function()
   it("makes every combination, the last setting varying fastest", function()
     assert.same({ "infer.batch=1 nsys=light", "infer.batch=1 nsys=deep", "infer.batch=4 nsys=light",
       "infer.batch=4 nsys=deep" }, labels("infer.batch=1,4", "capture=nsys", "nsys=light,deep"))
@@ -17,7 +17,7 @@ describe("llmprof.compare.sweep.grid", function()
     assert.same({
       words = { "capture=nsys", "~mode", "+x.y=2", "infer.batch=1" }, label = "x.y=2 infer.batch=1",
       short = "y=2 batch=1", keys = { "x.y", "infer.batch" }, id = "y-2_batch-1-b6f0a399",
-    }, grid.combinations({ "capture=nsys", "+x.y=1,2", "~mode", "infer.batch=1,4" })[3])
+    }, sweep.combinations({ "capture=nsys", "+x.y=1,2", "~mode", "infer.batch=1,4" })[3])
   end)
 
   it("takes commas in brackets and quotes for part of a value", function()
@@ -27,7 +27,7 @@ describe("llmprof.compare.sweep.grid", function()
   end)
 
   it("names a run by all that is set", function()
-    local function id(...) return grid.combinations({ ... })[1].id end
+    local function id(...) return sweep.combinations({ ... })[1].id end
     assert.equal(id("a=1,2", "b=3"), id("a=1,5", "b=3"))
     assert.not_equal(id("a=1,2", "b=3"), id("a=1,2", "b=4"))
     assert.matches("^a%-dir%-file%.txt%-%x%x%x%x%x%x%x%x$", id "a=/dir/file.txt,b")
@@ -44,7 +44,7 @@ describe("llmprof.compare.sweep.grid", function()
     ["--resume"] = "nothing to vary: no setting has several values",
   } do
     it("refuses " .. word, function()
-      local said = failure(grid.combinations, { word })
+      local said = failure(sweep.combinations, { word })
       assert.same({ "usage", message }, { said[1], said[2] })
     end)
   end

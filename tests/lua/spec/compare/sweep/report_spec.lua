@@ -1,4 +1,4 @@
-local report = require "llmprof.compare.sweep.report"
+local report = require "llmprof.compare.sweep"
 
 local made = {
   runs = {
@@ -17,7 +17,7 @@ local made = {
   },
 }
 
-describe("llmprof.compare.sweep.report", function()
+describe("llmprof.compare.sweep", function()
   it("prints tables and bars", function()
     assert.equal([[
 settings       status  TTFT ms  TPOT ms  tokens/s  MFU %  times  run      because

@@ -1,5 +1,5 @@
--- What a sweep found: rows over its combinations, as tables, as bars in the
--- terminal and as charts in sweep.md.
+-- A sweep: the combinations of its settings, and what it found: rows over them, as tables, as
+-- bars in the terminal and as charts in sweep.md.
 local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.report.columns"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -9,8 +9,10 @@ local metrics = require "llmprof.compare.metrics"
 local side = require "llmprof.compare.side"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
+local digest = require "llmprof.digest"
+local errors = require "llmprof.process.errors"
 
-local report = {}
+local sweep = {}
 
 
 -- ---- the curve ----
@@ -27,7 +29,7 @@ local ANSWERED, SLOWER = 0.9, 3
 
 
 -- What a run says of its load: nil without one.
-function report.point(results)
+function sweep.point(results)
   local given = results.load
   if not given or not given.completed_per_s then return nil end
   local ttft, tpot, slo = given.ttft or {}, given.tpot or {}, given.slo or {}
@@ -72,8 +74,8 @@ end
 
 
 -- Rows of the curve by load, the knee marked; {} for fewer than two loads. runs: rows with
--- `label` and `load` (of report.point).
-function report.curve_rows(runs)
+-- `label` and `load` (of sweep.point).
+function sweep.curve_rows(runs)
   local rows = {}
   for _, run in ipairs(runs) do
     if run.load and run.load.offered_per_s then
@@ -107,7 +109,7 @@ end
 
 
 -- Where the knee is, in a sentence, and whether to believe it.
-function report.sentence(rows)
+function sweep.sentence(rows)
   local slow = 0
   for _, row in ipairs(rows) do slow = slow + (row.mark == "slow" and 1 or 0) end
   return knee_of(rows) .. (slow > 0 and (" %d lower rate%s slower than that: something else "
@@ -158,7 +160,7 @@ local function run_row(entry, opened)
     row[key], row.basis = value, row.basis or basis
   end
   row.mfu = mfu_of(opened.results)
-  row.load = report.point(opened.results)
+  row.load = sweep.point(opened.results)
   return row
 end
 
@@ -179,7 +181,7 @@ end
 
 -- entries: { label, short, id, folder, status ("done", "kept", "failed"), message }. The
 -- figures are read from the runs that are done. Returns { runs, stages, loads }, rows.
-function report.rows(entries)
+function sweep.rows(entries)
   local made = { runs = {}, stages = {}, loads = {} }
   for i, entry in ipairs(entries) do
     local opened = entry.status ~= "failed" and side.open(entry.folder, entry.folder) or nil
@@ -187,7 +189,7 @@ function report.rows(entries)
     local rows = opened and stage_rows(entry, opened) or {}
     table.move(rows, 1, #rows, #made.stages + 1, made.stages)
   end
-  made.loads = report.curve_rows(made.runs)
+  made.loads = sweep.curve_rows(made.runs)
   return made
 end
 
@@ -212,7 +214,7 @@ end
 
 -- Series over the combinations: { title, unit, points = { { label, value } } };
 -- those with two points or more.
-function report.trends(made)
+function sweep.trends(made)
   local list, seen = {}, {}
   for _, row in ipairs(made.stages) do
     if not seen[row.stage] and not row.parent then
@@ -268,7 +270,7 @@ end
 
 
 -- Tables and bars for the terminal, of that width or nil.
-function report.text(made, width)
+function sweep.text(made, width)
   local pieces = { tables.render("table", columns.sweep_runs, made.runs, { columns = width }) }
   local stages = outermost(made.stages)
   if #stages > 0 then
@@ -277,9 +279,9 @@ function report.text(made, width)
   if made.loads and #made.loads > 0 then
     pieces[#pieces + 1] = tables.render("table", columns.sweep_loads, made.loads,
       { columns = width })
-    pieces[#pieces + 1] = report.sentence(made.loads) .. "\n"
+    pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n"
   end
-  for _, trend in ipairs(report.trends(made)) do
+  for _, trend in ipairs(sweep.trends(made)) do
     pieces[#pieces + 1] = ("%s, %s\n%s\n"):format(text.clean(trend.title), trend.unit,
       bar_lines(trend))
   end
@@ -305,7 +307,7 @@ end
 
 
 -- sweep.md. command: as people would type it.
-function report.markdown(made, name, command)
+function sweep.markdown(made, name, command)
   local pieces = { ("# Sweep of %s\n"):format(markdown.escape(name)),
     ("    %s\n"):format(command), tables.render("md", columns.sweep_runs, made.runs) }
   if #made.stages > 0 then
@@ -314,11 +316,11 @@ function report.markdown(made, name, command)
   end
   if made.loads and #made.loads > 0 then
     pieces[#pieces + 1] = "## Load and Latency\n"
-    pieces[#pieces + 1] = report.sentence(made.loads) .. "\n"
+    pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n"
     pieces[#pieces + 1] = tables.render("md", columns.sweep_loads, made.loads)
     pieces[#pieces + 1] = curve_chart(made.loads)
   end
-  local trends = report.trends(made)
+  local trends = sweep.trends(made)
   if #trends > 0 then pieces[#pieces + 1] = "## Trends\n" end
   for _, trend in ipairs(trends) do pieces[#pieces + 1] = chart(trend) end
   return table.concat(pieces, "\n")
@@ -326,7 +328,7 @@ end
 
 
 -- sweep.json: the same rows, unrounded.
-function report.json(made)
+function sweep.json(made)
   local object = { schema_version = 1 }
   for _, name in ipairs { "runs", "stages", "loads" } do
     object[name] = json.list(made[name] or {})
@@ -336,4 +338,135 @@ function report.json(made)
 end
 
 
-return report
+-- ---- combinations of settings ----
+
+-- The combinations of a sweep: infer.batch=1,4 nsys=light,deep are four.
+--
+-- A comma outside brackets and quotes separates values: [a,b] is one value, a,b
+-- are two. Settings with one value are the same for all combinations.
+
+-- Keys that name a run: the sweep sets them.
+local own_keys = { ["out"] = true, ["run.id"] = true }
+
+local MOST_NAME = 60 -- bytes of a run's name before its hash
+
+
+-- ---- values ----
+
+local closing = { ["["] = "]", ["{"] = "}", ["("] = ")" }
+
+-- The values of a text, at its outermost commas.
+local function split(word)
+  local list, start, open, quote = {}, 1, {}, nil
+  for i = 1, #word do
+    local char = word:sub(i, i)
+    if quote then
+      if char == quote then quote = nil end
+    elseif char == '"' or char == "'" then
+      quote = char
+    elseif closing[char] then
+      open[#open + 1] = closing[char]
+    elseif char == open[#open] then
+      open[#open] = nil
+    elseif char == "," and #open == 0 then
+      list[#list + 1] = word:sub(start, i - 1)
+      start = i + 1
+    end
+  end
+  list[#list + 1] = word:sub(start)
+  return list
+end
+
+
+local function check_values(word, values)
+  local seen = {}
+  for _, value in ipairs(values) do
+    if value == "" then
+      errors.raise("usage", ("'%s': an empty value"):format(word),
+        { hint = "infer.batch=1,4,16 are three values; [a,b] is one" })
+    elseif seen[value] then
+      errors.raise("usage", ("'%s': %s is there twice"):format(word, value))
+    end
+    seen[value] = true
+  end
+end
+
+
+-- ---- combinations ----
+
+-- Fixed words, and axes { key, prefix ("key=" or "+key="), values }.
+local function parse(words)
+  local fixed, axes = {}, {}
+  for _, word in ipairs(words) do
+    local prefix, key, given = word:match "^(%+?([%w_%.-]+)=)(.*)$"
+    if key and own_keys[key] then
+      errors.raise("usage", ("sweep sets %s itself"):format(key),
+        { hint = "run.root=DIR chooses where its folder lies" })
+    end
+    local values = key and split(given)
+    if values and #values > 1 then
+      check_values(word, values)
+      axes[#axes + 1] = { key = key, prefix = prefix, values = values }
+    else
+      fixed[#fixed + 1] = word
+    end
+  end
+  return fixed, axes
+end
+
+
+-- "batch-4_preset-light-1a2b3c4d": what is swept, for people, and a hash of
+-- everything that was set.
+local function name_of(settings, words)
+  local pieces = {}
+  for i, setting in ipairs(settings) do
+    local value = setting.value:gsub("[^%w.]+", "-"):gsub("^%-", ""):gsub("%-$", "")
+    pieces[i] = ("%s-%s"):format(setting.key:match "[^.]+$", value)
+  end
+  local hash = digest.sha256(table.concat(words, "\0")):sub(1, 4)
+    :gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
+  return ("%s-%s"):format(table.concat(pieces, "_"):sub(1, MOST_NAME), hash)
+end
+
+
+local function combination(fixed, settings)
+  local words, label, short, keys = table.move(fixed, 1, #fixed, 1, {}), {}, {}, {}
+  for i, setting in ipairs(settings) do
+    keys[i] = setting.key
+    words[#words + 1] = setting.prefix .. setting.value
+    label[i] = ("%s=%s"):format(setting.key, setting.value)
+    short[i] = label[i]:match("^[^=]*%.(.*)$") or label[i]
+  end
+  return { words = words, label = table.concat(label, " "), short = table.concat(short, " "),
+    keys = keys, id = name_of(settings, words) }
+end
+
+
+-- words: settings as on the command line. Returns the combinations, the last axis
+-- varying fastest: { words (settings of that run), label ("infer.batch=4 nsys=light"),
+-- short ("batch=4 nsys=light"), keys (that vary), id (name of its run) }. Without any
+-- axis that is an error.
+function sweep.combinations(words)
+  local fixed, axes = parse(words)
+  if #axes == 0 then
+    errors.raise("usage", "nothing to vary: no setting has several values",
+      { hint = "llmprof sweep RECIPE.lua infer.batch=1,4,16" })
+  end
+  local list = {}
+  local function visit(depth, settings)
+    if depth > #axes then
+      list[#list + 1] = combination(fixed, settings)
+      return
+    end
+    local axis = axes[depth]
+    for _, value in ipairs(axis.values) do
+      settings[depth] = { key = axis.key, prefix = axis.prefix, value = value }
+      visit(depth + 1, settings)
+    end
+  end
+  visit(1, {})
+  return list
+end
+
+
+return sweep
