@@ -1,6 +1,6 @@
 -- Questions of somebody else: code from the bytes, over a small trace. It reads and
 -- computes; whatever it does, no file, process or other environment is reached.
-local read_only = require "llmprof.mcp.read_only"
+local read_only = require "llmprof.cli.commands.ask"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local given = dofile "tests/fuzz/lua/given.lua"

@@ -1,17 +1,98 @@
 -- llmprof ask CODE RUN: a question in the language of the prompt that can only read, for
 -- `llmprof mcp`; people have -e.
 local lazy = require "llmprof.io.lazy"
-local read_only = lazy "llmprof.mcp.read_only"
 local errors = require "llmprof.process.errors"
 local evaluate = lazy "llmprof.cli.repl.evaluate"
 local out = require "llmprof.io.output"
+local query = require "llmprof.query"
+local session = require "llmprof.query.session"
 
 local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 
 
+-- ---- the language, read only ----
+
+-- For questions of somebody else: data and functions that only compute; no files, no processes,
+-- nothing that outlives the question.
+
+-- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.
+local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
+  "gaps", "layers", "counters", "samples", "cpu_samples", "overlap", "results", "help" }
+
+-- Of Lua: nothing that loads code, catches an interrupt or reaches another environment.
+local FUNCTIONS = { "assert", "error", "ipairs", "math", "next", "pairs", "select", "table",
+  "tonumber", "tostring", "type", "utf8" }
+
+
+local function copy(library)
+  local made = {}
+  for name, value in pairs(library) do made[name] = value end
+  return made
+end
+
+
+-- ---- texts without addresses ----
+
+local tostring, format = tostring, string.format
+
+local ADDRESSED = { table = true, ["function"] = true, userdata = true, thread = true }
+
+
+-- A value whose text would be where it lies in memory, by its type; any other as it is.
+local function without_address(value)
+  local kind = type(value)
+  if not ADDRESSED[kind] then return value end
+  local meta = debug.getmetatable(value)
+  return meta and rawget(meta, "__tostring") and value or kind
+end
+
+
+-- Raise what a function of Lua's would of its arguments, with the line of who called it.
+local function complain(message)
+  if type(message) == "string" then message = message:gsub("'%?'", "'format'", 1) end
+  error(message, debug.getinfo(2, "t").istailcall and 0 or 3)
+end
+
+
+-- As those of Lua, for every text that is made from now on.
+local function hide_addresses()
+  rawset(_G, "tostring", function(...)
+    if select("#", ...) == 0 then complain "bad argument #1 to 'tostring' (value expected)" end
+    return tostring(without_address((...)))
+  end)
+  rawset(string, "dump", nil)
+  rawset(string, "format", function(form, ...)
+    local values = table.pack(...)
+    for i = 1, values.n do values[i] = without_address(values[i]) end
+    for conversion in tostring(form):gmatch "%%[-+ #0-9.]*(.)" do
+      if conversion == "p" then errors.raise("usage", "format: there is no %p in a question") end
+    end
+    local ok, said = pcall(format, form, table.unpack(values, 1, values.n))
+    if not ok then complain(said) end
+    return said
+  end)
+end
+
+
+-- An environment over these paths. Methods of frames write nothing from now on, and texts
+-- have no addresses.
+function command.environment(paths)
+  query.seal()
+  hide_addresses()
+  local offered = {}
+  for _, name in ipairs(DATA) do offered[name] = true end
+  local self, environment = session.open(paths, offered), { string = copy(string) }
+  for _, name in ipairs(FUNCTIONS) do
+    local value = _G[name]
+    environment[name] = type(value) == "table" and copy(value) or value
+  end
+  return session.strict(environment, function(name) return self[name] end, offered)
+end
+
+
 function command.run(argv)
   if #argv ~= 2 then errors.raise("usage", "ask: code and a run are expected") end
-  local chunk, wrong = evaluate.compile(argv[1], "=code", read_only.environment { argv[2] })
+  local chunk, wrong = evaluate.compile(argv[1], "=code", command.environment { argv[2] })
   local said
   if chunk then said, wrong = evaluate.run(chunk) end
   if not said then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
