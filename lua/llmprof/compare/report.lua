@@ -1,6 +1,5 @@
 -- A comparison as text for people (table, md) or for programs (json).
 local columns = require "llmprof.report.columns"
-local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -301,9 +300,9 @@ function report.junit(made, recipe, complaint, allow_undecided)
     local element = elements[row.outcome]
     if element == "error" and allow_undecided then element = "skipped" end
     if element then counts[element] = counts[element] + 1 end
-    cases[i] = ('  <testcase classname="%s" name="%s">%s</testcase>\n'):format(html.escape(recipe),
-      html.escape(row.limit), element and ('<%s message="%s"/>'):format(element,
-        html.escape(complaint(row))) or "")
+    cases[i] = ('  <testcase classname="%s" name="%s">%s</testcase>\n'):format(text.html(recipe),
+      text.html(row.limit), element and ('<%s message="%s"/>'):format(element,
+        text.html(complaint(row))) or "")
   end
   return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="llmprof gate" tests="%d" '
     .. 'failures="%d" errors="%d" skipped="%d">\n%s</testsuite>\n'):format(#cases, counts.failure,

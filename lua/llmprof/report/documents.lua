@@ -5,7 +5,6 @@ local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
 local fitted = require "llmprof.tables.fit"
 local findings = require "llmprof.report.findings"
-local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
@@ -356,7 +355,7 @@ end
 local function navigation(list)
   local links = {}
   for i, chapter in ipairs(list) do
-    links[i] = ('<a href="#%s">%s</a>'):format(chapter.name, html.escape(chapter.title))
+    links[i] = ('<a href="#%s">%s</a>'):format(chapter.name, text.html(chapter.title))
   end
   return ("<nav>%s</nav>\n"):format(table.concat(links, "\n"))
 end
@@ -364,8 +363,8 @@ end
 
 local function folded(chapter)
   return ('<details class="chapter" id="%s">\n<summary><h2>%s</h2><span class="note">%s</span>'
-    .. "</summary>\n%s</details>\n"):format(chapter.name, html.escape(chapter.title),
-    html.escape(chapter.summary or ""), writer.render(chapter.content))
+    .. "</summary>\n%s</details>\n"):format(chapter.name, text.html(chapter.title),
+    text.html(chapter.summary or ""), writer.render(chapter.content))
 end
 
 
@@ -393,8 +392,8 @@ end
 
 local function footer(results)
   return ('<footer class="note"><p>Run %s of recipe %s, written by llmprof %s on %s.</p>\n'
-    .. "</footer>\n"):format(html.escape(results.run.id), html.escape(results.run.recipe),
-    html.escape(results.run.llmprof), html.escape(results.run.created))
+    .. "</footer>\n"):format(text.html(results.run.id), text.html(results.run.recipe),
+    text.html(results.run.llmprof), text.html(results.run.created))
 end
 
 

@@ -16,7 +16,6 @@
 local fitted = require "llmprof.tables.fit"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
-local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local out = require "llmprof.io.output"
@@ -152,11 +151,11 @@ local HTML_TITLE = 1000
 -- The text of a cell; what was cut off shows where the pointer rests.
 local function html_text(column, value)
   local shown = column.max and text.truncate(value, column.max, "middle") or value
-  local inner = html.escape(shown)
+  local inner = text.html(shown)
   if column.code and value ~= "" then inner = "<code>" .. inner .. "</code>" end
   if shown == value then return inner end
   return ('<span title="%s">%s</span>'):format(
-    html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
+    text.html(text.truncate(value, HTML_TITLE, "middle")), inner)
 end
 
 
@@ -174,12 +173,12 @@ local function to_html(columns, rows, options)
   local pieces = { '<table><thead><tr>' }
   for _, column in ipairs(columns) do
     pieces[#pieces + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
-      html.escape(column.title))
+      text.html(column.title))
   end
   pieces[#pieces + 1] = "</tr></thead>\n<tbody>\n"
   for r, line in ipairs(cells(columns, rows)) do
     local id = options.row_id and options.row_id(rows[r])
-    pieces[#pieces + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
+    pieces[#pieces + 1] = id and ('<tr id="%s">'):format(text.html(id)) or "<tr>"
     for i, column in ipairs(columns) do
       pieces[#pieces + 1] = "<td" .. html_class(column, rows[r]) .. ">"
         .. html_text(column, line[i]) .. "</td>"

@@ -1,6 +1,5 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
-local html = require "llmprof.tables.html"
 local json = require "llmprof.json"
 local overhead = require "llmprof.analysis.latency.overhead"
 local rows = require "llmprof.report.rows"
@@ -200,8 +199,8 @@ local function element(frame, at, all, first)
   return ('<svg class="m%d" x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
     .. "</text></svg>\n"):format(colour(frame), figure(100 * at / all), frame.depth * ROW,
-    figure(100 * frame.total / all), ROW - 1, first and 0 or -1, html.escape(said(frame, all)),
-    BASE, html.escape(text.truncate(pictures.name(frame), NAME, "middle")))
+    figure(100 * frame.total / all), ROW - 1, first and 0 or -1, text.html(said(frame, all)),
+    BASE, text.html(text.truncate(pictures.name(frame), NAME, "middle")))
 end
 
 
@@ -227,8 +226,8 @@ function charts.flame(block)
   end
   return ('<figure class="flame" id="flame-%s"><div class="stacks"><svg width="100%%" height="%d" '
     .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. A colour is a library or '
-    .. "script.</figcaption></figure>\n"):format(html.escape(block.name), (deepest + 1) * ROW,
-    html.escape(block.label), table.concat(out), html.escape(block.label))
+    .. "script.</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
+    text.html(block.label), table.concat(out), text.html(block.label))
 end
 
 

@@ -2,7 +2,8 @@
 -- and a Content-Security-Policy lets run what was put there and nothing else.
 local digest = require "llmprof.digest"
 local files = require "llmprof.io.files"
-local html = require "llmprof.tables.html"
+local text = require "llmprof.text"
+local json = require "llmprof.json"
 local resources = require "llmprof.resources"
 
 local document = {}
@@ -81,6 +82,16 @@ local function policy(style, scripts)
 end
 
 
+-- What would end a <script> or open a comment in it, as JSON's own escapes.
+local in_script = { ["<"] = "\\u003c", [">"] = "\\u003e", ["&"] = "\\u0026" }
+
+
+-- A value as JSON that may stand inside a <script> element.
+function document.json(value)
+  return (assert(json.encode(value)):gsub("[<>&]", in_script))
+end
+
+
 local HEAD = [[
 <!DOCTYPE html>
 <html lang="en">
@@ -115,10 +126,10 @@ function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
   local scripts = scripts_of(given)
   for i, script in ipairs(scripts) do scripts[i] = enclosed("script", script) end
-  local out = { HEAD:format(html.escape(policy(style, scripts)), html.escape(given.generator),
-      html.escape(given.title)),
+  local out = { HEAD:format(text.html(policy(style, scripts)), text.html(given.generator),
+      text.html(given.title)),
     "<style>", style, "</style>\n</head>\n<body>\n", given.body,
-    '\n<script type="application/json" id="data">', html.json(given.data), "</script>\n" }
+    '\n<script type="application/json" id="data">', document.json(given.data), "</script>\n" }
   local function add(...)
     for _, piece in ipairs { ... } do out[#out + 1] = piece end
   end

@@ -1,6 +1,5 @@
 -- The strip above all else: a row per stage, its ranges where they lie in time,
 -- filled as far as the GPU worked. Drawn as SVG, so that it needs no script.
-local html = require "llmprof.tables.html"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -55,7 +54,7 @@ local function range(instance, first, span)
     text.duration(instance.wall_ns), text.duration(instance.gpu_busy_ns), words.percent(busy))
   return ('<g><title>%s</title><rect class="idle" x="%.3f%%" width="%.3f%%" y="3" height="20"/>'
     .. '<rect class="busy" x="%.3f%%" width="%.3f%%" y="3" height="20"/></g>'):format(
-    html.escape(said), x, width, x, width * busy)
+    text.html(said), x, width, x, width * busy)
 end
 
 
@@ -64,8 +63,8 @@ local function strip(stage, first, span)
   for i, instance in ipairs(drawn(stage)) do ranges[i] = range(instance, first, span) end
   return ('<div class="lane"><span class="lane-name%s">%s</span>'
     .. '<svg role="img" aria-label="%s" height="26">%s</svg></div>\n'):format(
-    stage.parent and " part" or "", html.escape(stage.name),
-    html.escape(("ranges of %s"):format(stage.name)), table.concat(ranges))
+    stage.parent and " part" or "", text.html(stage.name),
+    text.html(("ranges of %s"):format(stage.name)), table.concat(ranges))
 end
 
 
@@ -81,7 +80,7 @@ local function axis(span)
     marks[#marks + 1] = ('<line x1="%.3f%%" x2="%.3f%%" y1="0" y2="5"/>'):format(x, x)
     if x < 94 then
       marks[#marks + 1] = ('<text x="%.3f%%" y="17" dx="2">%s</text>'):format(x,
-        html.escape(text.duration(i * step, { unit = unit, digits = digits })))
+        text.html(text.duration(i * step, { unit = unit, digits = digits })))
     end
   end
   return ('<div class="lane axis"><span class="lane-name"></span>'
@@ -156,7 +155,7 @@ function timeline.render(results)
   out[#out + 1] = ("<figcaption>Ranges of the repeats that are used, on the CPU's clock; "
     .. '<span class="key busy"></span> GPU busy and <span class="key idle"></span> idle as shares '
     .. "of each range, not where in it.%s</figcaption></figure>\n"):format(
-    html.escape(left_out(results)))
+    text.html(left_out(results)))
   return table.concat(out)
 end
 

@@ -3,7 +3,6 @@
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
-local html = require "llmprof.tables.html"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
@@ -12,7 +11,7 @@ local timeline = require "llmprof.report.html.timeline"
 
 local kinds = {}
 
-local escape = html.escape
+local escape = text.html
 
 -- Rows of a table, on the screen and as page.css has it on paper; nobody reads
 -- further, and results.json has them all.

@@ -2,7 +2,7 @@
 local charts = require "llmprof.report.html.charts"
 local digest = require "llmprof.digest"
 local document = require "llmprof.report.html.document"
-local html = require "llmprof.tables.html"
+local text = require "llmprof.text"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
 local timeline = require "llmprof.report.html.timeline"
@@ -53,15 +53,15 @@ local function policy(page)
 end
 
 
-describe("llmprof.tables.html", function()
+describe("text in the page", function()
   it("lets no text become markup", function()
     assert.equal("&lt;a href=&quot;x&quot;&gt;&amp;amp; &#39;b&#39;",
-      html.escape [[<a href="x">&amp; 'b']])
-    assert.equal("a b�", html.escape "a\nb\1")
+      text.html [[<a href="x">&amp; 'b']])
+    assert.equal("a b�", text.html "a\nb\1")
   end)
 
   it("keeps JSON inside its element, and the same", function()
-    local made = html.json { name = HOSTILE }
+    local made = document.json { name = HOSTILE }
     assert.is_nil(made:find "[<>&]")
     assert.equal(HOSTILE, json.decode(made).name)
   end)
