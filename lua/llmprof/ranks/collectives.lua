@@ -1,11 +1,13 @@
 -- Collectives of a trace: one row for each kernel of one, with what its rank did
--- before it. They are matched with those of other ranks by llmprof.ranks.merged.
-local collectives = require "llmprof.collectives"
+-- before it. They are matched with those of other ranks by llmprof.ranks.merged. And what they
+-- took: by rank, by kernel, by phase and layer, and which rank the others waited for there.
+local native = require "llmprof.collectives"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
+local json = require "llmprof.json"
 
-local found = {}
+local collectives = {}
 
 local COMPUTE, COMMUNICATION = 0, 1
 
@@ -35,7 +37,7 @@ end
 
 -- { op, library }, as far as a kernel's names tell: not NCCL's algorithm and protocol, as one
 -- kernel is called RING_LL whatever runs.
-function found.describe(name, short)
+function collectives.describe(name, short)
   return { op = first_of(operations, (short or name):lower()) or "other",
     library = first_of(libraries, name:lower()) or "other" }
 end
@@ -43,7 +45,7 @@ end
 
 -- Add the column `as` to a frame with kernels' names: 1 for sends and receives between two
 -- ranks.
-function found.mark_p2p(frame, column, as)
+function collectives.mark_p2p(frame, column, as)
   return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
     return key[column] and key[column]:find "^nccl[%w_]*SendRecv" and 1
   end } })
@@ -74,13 +76,13 @@ local function add_before(made, computing, columns)
   local at = { rank = "rank", start = "start", ["end"] = "end", key = "short_name" }
   local of_kernels = { rank = "rank", start = "start", name = "short_name" }
   if not several then
-    collectives.before(made, at, computing, of_kernels)
+    native.before(made, at, computing, of_kernels)
     return made
   end
   local lanes = {}
   for lane = 0, 1 do
     lanes[lane + 1] = pack.join { made:where({ lane = lane }):select(columns) }
-    collectives.before(lanes[lane + 1], at, computing, of_kernels)
+    native.before(lanes[lane + 1], at, computing, of_kernels)
   end
   return pack.join(lanes)
 end
@@ -89,7 +91,7 @@ end
 -- Columns that rows are copied with.
 local function copied(made)
   local wanted, list = { range = true }, {}
-  for _, name in ipairs(found.kept) do wanted[name] = true end
+  for _, name in ipairs(collectives.kept) do wanted[name] = true end
   for _, column in ipairs(made:columns()) do
     if wanted[column.name] then list[#list + 1] = column.name end
   end
@@ -102,7 +104,7 @@ end
 -- Adds lane (0 on the stream where its rank has most, else 1), previous, before,
 -- signature, follows, and how much of the row and of the time before it computing kernels of
 -- the rank covered: hidden, work_before.
-function found.of_kernels(kernels, list)
+function collectives.of_kernels(kernels, list)
   local computing = kernels:where { work = COMPUTE, { "rank", "~=", false } }
   local made = kernels:where { work = COMMUNICATION, { "rank", "~=", false } }
   made = add_before(made, computing, copied(made))
@@ -120,22 +122,403 @@ end
 
 
 -- Add `place`: which of its step's collectives on the main stream a row is, from 0.
-function found.place(made)
+function collectives.place(made)
   rows.extend(made, { "lane", "step" }, { { name = "placed", type = "integer",
     get = function(key) return key.lane == 0 and key.step or nil end } })
-  collectives.number(made, { rank = "rank", start = "start", ["end"] = "end",
+  native.number(made, { rank = "rank", start = "start", ["end"] = "end",
     key = "placed" }, "place")
   return made
 end
 
 
 -- Columns that a part keeps, in this order.
-found.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream",
+collectives.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream",
   "communicator", "message", "p2p", "said", "start", "end", "duration", "api_start", "previous",
   "before", "signature", "follows", "hidden", "work_before" }
 
 -- Those of them that are times on the trace's clock.
-found.times = { "start", "end", "api_start", "previous" }
+collectives.times = { "start", "end", "api_start", "previous" }
 
 
-return found
+-- ---- layers ----
+
+-- Layers: the period inside a step. The collectives of a step are alike from layer to
+-- layer in what was computed before them; a layer's number counts from 0.
+
+-- Fewer collectives in a row that repeat are no layers.
+local LEAST = 4
+
+
+-- From where to where the list repeats itself after `period`, the longest stretch:
+-- the first and the last place, from 0.
+local function stretch(list, period)
+  local best_first, best_last, first = 0, -1, 1
+  for i = 1, #list do
+    if i + period > #list or list[i] ~= list[i + period] then
+      if i > first and i - 1 + period - first > best_last - best_first then
+        best_first, best_last = first - 1, i - 2 + period
+      end
+      first = i + 1
+    end
+  end
+  return best_first, best_last
+end
+
+
+-- Does a layer begin at this place, too, whatever was computed before it: do its collectives
+-- follow the same kernels as those of the next one?
+local function is_alike(follows, start, period)
+  for place = start + 1, start + period do
+    if not follows[place] or follows[place] ~= follows[place + period] then return false end
+  end
+  return true
+end
+
+
+-- How a step divides: { period (collectives of a layer), first (place of the first one's
+-- first), count }; nil when it has none. what: of each collective of a step, in order,
+-- what was computed before it, follows: the kernel that ran last before it. The last layer is
+-- a whole one; the first may begin otherwise than the rest.
+function collectives.layers_of(what, follows)
+  for period = 1, #what // 2 do
+    local first, last = stretch(what, period)
+    local length = last - first + 1
+    if length >= math.max(LEAST, 2 * period, #what // 2) then
+      local count = (length + period - 1) // period
+      local start = last + 1 - count * period
+      if start < 0 then count, start = count - 1, start + period end
+      if start >= period and is_alike(follows, start - period, period) then
+        count, start = count + 1, start - period
+      end
+      return { period = period, first = start, count = count }
+    end
+  end
+  return nil
+end
+
+
+-- The layer of the collective at a place (from 0) of its step; nil outside of them.
+function collectives.layer_at(division, place)
+  if not division or not place or place < division.first then return nil end
+  local layer = (place - division.first) // division.period
+  return layer < division.count and layer or nil
+end
+
+
+-- ---- communication ----
+
+-- What is summed up over the rows of llmprof.ranks.partition's `sums`.
+local SUMS = { "count", "duration", "hidden", "waiting" }
+
+
+local function total(group, column)
+  return group and group[column] and group[column].total or 0
+end
+
+
+-- Collectives that met others of their kind.
+local function matched_of(met) return met.sums:where { met = 1 } end
+
+
+local function by_world(frame, sums)
+  local list = {}
+  for _, group in ipairs(frame:group { by = { "world" }, sum = sums }) do
+    list[group.world] = group
+  end
+  return list
+end
+
+
+-- ---- ranks ----
+
+-- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
+-- as far as some were matched, matched, waiting_ns, last (how often it came last) and
+-- caused_ns (the others' waiting for it). met: of llmprof.ranks.partition, here and below.
+function collectives.add_to_ranks(ranks, met)
+  local own, matching = by_world(met.sums, SUMS), by_world(matched_of(met), SUMS)
+  local late = by_world(met.last, { "caused" })
+  for _, rank in ipairs(ranks) do
+    local group, matched = own[rank.rank], matching[rank.rank]
+    rank.collectives = total(group, "count")
+    rank.collective_ns, rank.hidden_ns = total(group, "duration"), total(group, "hidden")
+    rank.exposed_ns = rank.collective_ns - rank.hidden_ns
+    if matched then
+      rank.matched, rank.waiting_ns = total(matched, "count"), total(matched, "waiting")
+      rank.last = late[rank.rank] and late[rank.rank].count or 0
+      rank.caused_ns = total(late[rank.rank], "caused")
+    end
+  end
+end
+
+
+-- ---- kernels ----
+
+-- A damaged file may lack the short name of a kernel.
+local function name_of(group)
+  return group.short_name or "(unnamed kernel)"
+end
+
+
+-- By kernel, how many each rank ran in decode steps.
+local function in_decode(met)
+  local counts, decodes = {}, met.sums:where { phase = "decode" }
+  for _, group in ipairs(decodes:group { by = { "short_name" }, sum = { "count" },
+    distinct = { "world" } }) do
+    counts[name_of(group)] = group.count.total // group.distinct.world
+  end
+  return counts
+end
+
+
+-- What a link carries for each byte of a message between n ranks, as nccl-tests has it;
+-- and how many messages of a rank make the whole.
+local TRAFFIC = {
+  ["all-reduce"] = function(n) return 2 * (n - 1) / n, 1 end,
+  ["all-gather"] = function(n) return (n - 1) / n, n end,
+  ["reduce-scatter"] = function(n) return (n - 1) / n, n end,
+  ["all-to-all"] = function(n) return (n - 1) / n, 1 end,
+  ["broadcast"] = function() return 1, 1 end,
+  ["reduce"] = function() return 1, 1 end,
+}
+
+-- Ranks of one node at most: with more the network between nodes is a link, too.
+local NODE = 8
+
+-- Message sizes and bandwidths, where NCCL's payloads say them. sized: of the rows that
+-- came last, by kernel; link: { name, bytes_per_s } between the GPUs, nil: not known.
+local function add_bandwidth(made, sized, link)
+  if not sized or sized.message.count == 0 or sized.transfer.total <= 0 then return end
+  local traffic = TRAFFIC[made.op]
+  made.bytes = sized.message.median
+  if not traffic then return end
+  local factor, parts = traffic(made.ranks)
+  made.algbw = sized.message.total * parts / sized.transfer.total * 1e9
+  made.busbw = made.algbw * factor
+  if link and made.ranks <= NODE then
+    made.link, made.link_share = link.name, made.busbw / link.bytes_per_s
+  end
+end
+
+
+-- The least that a link needs for a collective, ns; nil of operations that are not known.
+function collectives.least(name, ranks, bytes, link)
+  local traffic = name and TRAFFIC[collectives.describe(name, name).op]
+  if not traffic then return nil end
+  local factor, parts = traffic(ranks)
+  return bytes * parts * factor / link.bytes_per_s * 1e9
+end
+
+
+local function sized_of(met)
+  local list = {}
+  local last = met.last:where { { "message", "~=", false } }
+  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
+    list[name_of(group)] = group
+  end
+  return list
+end
+
+
+-- Each kernel of a collective: { name, op, library, count (of one rank), decode_count (the
+-- same in decode steps), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
+-- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link (its name), link_share (of what it
+-- carries in one direction) }, as far as known.
+function collectives.kernels(met, link)
+  local list, own_of, decoding, sized = json.list {}, {}, in_decode(met), sized_of(met)
+  for _, group in ipairs(matched_of(met):group { by = { "short_name" }, sum = { "waiting" } }) do
+    own_of[name_of(group)] = { waiting = group.waiting.total }
+  end
+  for _, group in ipairs(met.last:group { by = { "short_name" }, sum = { "transfer", "skew" } }) do
+    local kernel = own_of[name_of(group)]
+    kernel.count, kernel.transfer, kernel.skew = group.count, group.transfer, group.skew
+  end
+  for i, group in ipairs(met.sums:group { by = { "short_name" }, sum = { "count", "duration" },
+    distinct = { "world" } }) do
+    local made, own = collectives.describe(name_of(group), name_of(group)),
+      own_of[name_of(group)] or {}
+    made.name, made.ranks = name_of(group), group.distinct.world
+    made.count, made.total_ns = group.count.total // group.distinct.world, group.duration.total
+    made.matched, made.waiting_ns = own.count or 0, own.waiting
+    made.decode_count = decoding[name_of(group)]
+    add_bandwidth(made, sized[name_of(group)], link)
+    if own.transfer then
+      made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
+      made.skew_p50_ns = own.skew.median
+    end
+    list[i] = made
+  end
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    return a.name < b.name
+  end)
+  return list
+end
+
+
+-- ---- layers ----
+
+-- What was computed before each collective of one step of a phase on a rank, in order, and
+-- which kernels they follow.
+local function done_before(all, phase, world, number)
+  local step = all:where { phase = phase, world = world,
+    number = number }:sort { { "place" } }
+  return step:values "signature", rows.has(step, "follows") and step:values "follows" or {}
+end
+
+
+-- How the steps of each phase divide into layers on each rank, asked of its middle step:
+-- list of { phase, world, division (of communication.layers_of) }. all: rows of whole ranks.
+function collectives.divisions(all)
+  local list = json.list {}
+  if not rows.has(all, "place") then return list end
+  local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
+  for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
+    local own = placed:where { phase = group.phase, world = group.world }
+    local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
+    local division = collectives.layers_of(done_before(all, group.phase, group.world, number))
+    if division then
+      list[#list + 1] = { phase = group.phase, world = group.world, division = division }
+    end
+  end
+  return list
+end
+
+
+-- By phase the one that divides best, of the lowest such rank.
+function collectives.best_divisions(list)
+  local best = {}
+  for _, own in ipairs(list) do
+    local known = best[own.phase]
+    if not known or own.division.count > known.division.count
+      or own.division.count == known.division.count and own.world < known.world then
+      best[own.phase] = own
+    end
+  end
+  for phase, own in pairs(best) do best[phase] = own.division end
+  return best
+end
+
+
+-- Add `layer` to collectives that are in steps. divisions: such.
+function collectives.add_layers(all, divisions)
+  if not rows.has(all, "place") then return end
+  rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
+    get = function(key)
+      return key.phase and collectives.layer_at(divisions[key.phase], key.place)
+    end } })
+end
+
+
+local function place_record(group)
+  return { phase = group.phase, layer = group.layer, rank = group.world, count = group.count,
+    caused_ns = group.caused.total, late_ns = group.late.total,
+    more_work_ns = total(group, "more_work"), more_gap_ns = total(group, "more_gap"),
+    more_kernels = group.more_kernels.mean }
+end
+
+
+-- Who the others waited for, by phase and layer (absent: outside of layers), the most
+-- first: list of { phase, layer, rank, count, caused_ns, late_ns, more_work_ns,
+-- more_gap_ns, more_kernels }. more_work_ns: how much longer the late rank computed
+-- before it than the others as their mean, more_gap_ns: how much longer it did nothing,
+-- more_kernels: how many more it ran, as the mean.
+function collectives.places(met)
+  local list = json.list {}
+  for i, group in ipairs(met.last:group { by = { "world", "phase", "layer" },
+    sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
+    list[i] = place_record(group)
+  end
+  table.sort(list, function(a, b)
+    if a.caused_ns ~= b.caused_ns then return a.caused_ns > b.caused_ns end
+    if a.rank ~= b.rank then return a.rank < b.rank end
+    return (a.phase or "") .. (a.layer or -1) < (b.phase or "") .. (b.layer or -1)
+  end)
+  return list
+end
+
+
+local function layer_key(group)
+  return ("%s/%s"):format(group.phase, group.layer)
+end
+
+
+local function by_layer(a, b)
+  if a.phase ~= b.phase then return (a.phase or "") < (b.phase or "") end
+  return (a.layer or -1) < (b.layer or -1)
+end
+
+
+-- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
+-- hidden_ns, exposed_ns, waiting_ns, transfer_ns (each collective once) }, which add up:
+-- without a layer is what lies outside of them, without a phase outside of steps. Empty
+-- where no step has layers.
+function collectives.layers(met)
+  local list, known = json.list {}, {}
+  if #met.sums:where { { "layer", "~=", false } } == 0 then return list end
+  for i, group in ipairs(met.sums:group { by = { "phase", "layer" }, sum = SUMS }) do
+    local made = { phase = group.phase, layer = group.layer, collectives = group.count.total,
+      collective_ns = group.duration.total, hidden_ns = group.hidden.total,
+      exposed_ns = group.duration.total - group.hidden.total,
+      waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
+    list[i], known[layer_key(group)] = made, made
+  end
+  for _, group in ipairs(met.last:group { by = { "phase", "layer" }, sum = { "transfer" } }) do
+    local made = known[layer_key(group)]
+    made.transfer_ns = group.transfer.total
+  end
+  table.sort(list, by_layer)
+  return list
+end
+
+
+-- ---- all together ----
+
+-- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
+-- transfer_ns, hidden_ns, exposed_ns }.
+function collectives.totals(met)
+  local everything = met.sums:group { sum = SUMS }[1]
+  local last = met.last:group { sum = { "transfer" } }[1]
+  local matched = matched_of(met):group { sum = { "count", "waiting" } }[1]
+  return { count = everything.count.total, matched = last and last.count or 0,
+    unmatched = everything.count.total - total(matched, "count"),
+    collective_ns = everything.duration.total, hidden_ns = everything.hidden.total,
+    exposed_ns = everything.duration.total - everything.hidden.total,
+    waiting_ns = matched and matched.waiting.total, transfer_ns = last and last.transfer.total }
+end
+
+
+-- The first of a phase's steps, as they are counted since the last step of another
+-- phase, from which on a rank held the others up in a layer: where its caused waiting
+-- per step rises for good; nil when it did so from the first, or on and off.
+function collectives.first_turn(met, place)
+  local of = met.last:where { phase = place.phase, layer = place.layer,
+    world = place.rank, { "turn", "~=", false } }
+  local caused, most = {}, -1
+  for _, group in ipairs(of:group { by = { "turn" }, sum = { "more_work", "more_gap" } }) do
+    caused[group.turn] = math.max(total(group, "more_work"), 0)
+      + math.max(total(group, "more_gap"), 0)
+    most = math.max(most, group.turn)
+  end
+  return collectives.rise(caused, most)
+end
+
+
+-- Where values[0..last] rise for good: the split at which what follows is more than
+-- RISE times what was before it; nil without one.
+local RISE = 3
+
+function collectives.rise(values, last)
+  local best, best_gain = nil, 0
+  local before, after = 0, 0
+  for i = 0, last do after = after + (values[i] or 0) end
+  for split = 1, last - 1 do
+    before, after = before + (values[split - 1] or 0), after - (values[split - 1] or 0)
+    local low, high = before / split, after / (last + 1 - split)
+    local gain = (high - low) * (high - low) * split * (last + 1 - split)
+    if high > RISE * low and gain > best_gain then best, best_gain = split, gain end
+  end
+  return best
+end
+
+
+return collectives

@@ -6,7 +6,7 @@
 -- What comes out is part of results.json (docs/results.schema.json, `ranks`): times in
 -- ns, shares 0 to 1, absent what cannot be told.
 local clocks = require "llmprof.ranks.clocks"
-local communication = require "llmprof.ranks.communication"
+local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
@@ -330,10 +330,10 @@ local function of_counted(record, made, met)
   for i, rank in ipairs(record.ranks) do
     list[i] = { rank = rank.rank, leader = rank.leader }
   end
-  communication.add_to_ranks(list, met)
+  collectives.add_to_ranks(list, met)
   local spent = cold:group { sum = { "gpu_time" } }[1]
-  return setmetatable({ ranks = list, totals = communication.totals(met),
-    places = communication.places(met), uncounted = phases_of(made.windows),
+  return setmetatable({ ranks = list, totals = collectives.totals(met),
+    places = collectives.places(met), uncounted = phases_of(made.windows),
     gpu_time_ns = record.gpu_time_ns - (spent and spent.gpu_time.total or 0) },
     { __index = record })
 end
@@ -401,14 +401,14 @@ function ranks.examine(parts, given)
   record.kernels = kernel_records(made.kernels)
   local met = made.met
   if met then
-    communication.add_to_ranks(record.ranks, met)
+    collectives.add_to_ranks(record.ranks, met)
     local link = link_between(record.ranks, given.link)
-    record.totals = communication.totals(met)
+    record.totals = collectives.totals(met)
     record.totals.beyond_ns = missing.beyond(met, link)
-    record.collectives = communication.kernels(met, link)
+    record.collectives = collectives.kernels(met, link)
     note_beyond(record, absent, link)
-    record.places = communication.places(met)
-    record.layers = communication.layers(met)
+    record.places = collectives.places(met)
+    record.layers = collectives.layers(met)
   end
   if made.told_by then
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)

@@ -1,7 +1,7 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
 local errors = require "llmprof.process.errors"
-local found = require "llmprof.ranks.collectives"
+local collectives = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
@@ -9,7 +9,6 @@ local pipeline = require "llmprof.ranks.pipeline"
 local partition = require "llmprof.ranks.partition"
 local uncounted = require "llmprof.ranks.uncounted"
 local clocks = require "llmprof.ranks.clocks"
-local communication = require "llmprof.ranks.communication"
 local frame = require "llmprof.frame"
 local tuple = require("llmprof.tables.keys").tuple
 
@@ -118,7 +117,7 @@ local function divisions_of(answers)
   for _, answer in ipairs(answers) do
     table.move(answer.divisions, 1, #answer.divisions, #list + 1, list)
   end
-  return communication.best_divisions(list)
+  return collectives.best_divisions(list)
 end
 
 
@@ -483,7 +482,7 @@ local function add_pipeline(made, places)
   local again = collect(parts, made.ranks, places, made.left_out)
   again.parts, again.told_by = made.parts, told_by
   again.busy = joined(parts, "busy", again.clocks, PIPELINE_TIMES)
-  again.p2p = joined(parts, "p2p", again.clocks, found.times)
+  again.p2p = joined(parts, "p2p", again.clocks, collectives.times)
   return again
 end
 

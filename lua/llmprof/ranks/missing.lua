@@ -1,5 +1,5 @@
 -- Ranks that nothing was captured of: what the others wait for them looks like transfer.
-local communication = require "llmprof.ranks.communication"
+local collectives = require "llmprof.ranks.collectives"
 local process_ranks = require "llmprof.ranks.members"
 
 local missing = {}
@@ -85,7 +85,7 @@ end
 -- The longest that a transfer of a group can be by NCCL's word for its bytes, ns; nil where that
 -- or the link is not known.
 local function most_by_size(group, link)
-  local needed = link and group.message and communication.least(group.short_name,
+  local needed = link and group.message and collectives.least(group.short_name,
     group.members.max, group.message, link)
   return needed and OVER * needed + SETUP_NS
 end

@@ -4,7 +4,6 @@
 -- all. What is asked and answered are lists and frames, which can be sent.
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
-local communication = require "llmprof.ranks.communication"
 local errors = require "llmprof.process.errors"
 local found = require "llmprof.ranks.collectives"
 local interrupt = require "llmprof.interrupt"
@@ -185,7 +184,7 @@ function Partition:kinds(plan)
     kinds[i] = { name = group.short_name, communicator = group.communicator, world = group.world,
       count = group.count }
   end
-  return { kinds = kinds, divisions = communication.divisions(self.all) }
+  return { kinds = kinds, divisions = found.divisions(self.all) }
 end
 
 
@@ -312,7 +311,7 @@ function Partition:match(told)
   collectives.excess(all, "work_before", "more_work")
   collectives.excess(all, "gap", "more_gap")
   collectives.excess(all, "before", "more_kernels")
-  communication.add_layers(all, told.divisions)
+  found.add_layers(all, told.divisions)
   all = uncounted.mark(all, "end", told.windows)
   self.matched = all
   local made = totals_of(all)

@@ -1,6 +1,6 @@
 -- Pipeline parallel: which ranks are of which stage, and its bubbles, the time in
 -- which a stage computes nothing while another one does.
-local found = require "llmprof.ranks.collectives"
+local collectives = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
@@ -44,7 +44,7 @@ local function meeting(all)
   local of, lists = {}, {}
   local met = all:where { { "instance", "~=", false } }
   for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
-    if of_layers[found.describe(group.short_name, group.short_name).op] then
+    if of_layers[collectives.describe(group.short_name, group.short_name).op] then
       of[group.key] = of[group.key] or {}
       table.insert(of[group.key], group.world)
     end

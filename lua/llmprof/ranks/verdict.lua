@@ -1,6 +1,6 @@
 -- One answer: do the ranks wait for each other, for whom and where, or is it the
 -- transfers that take the time?
-local communication = require "llmprof.ranks.communication"
+local collectives = require "llmprof.ranks.collectives"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local step_groups = require "llmprof.ranks.step_groups"
@@ -155,7 +155,7 @@ local function waiting_for(record, met, worst)
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
   made.spread = place.spread
-  made.from_step = place.phase and not place.spread and communication.first_turn(met, place)
+  made.from_step = place.phase and not place.spread and collectives.first_turn(met, place)
     or nil
   local worst_one = worst_collective(met, place, made.from_step)
   if worst_one then

@@ -1,6 +1,6 @@
-local communication = require "llmprof.ranks.communication"
+local collectives = require "llmprof.ranks.collectives"
 
-local layers_of, layer_at = communication.layers_of, communication.layer_at
+local layers_of, layer_at = collectives.layers_of, collectives.layer_at
 
 describe("layers", function()
   local function of(text)
@@ -53,13 +53,13 @@ end)
 
 describe("a rise", function()
   it("is where values go up for good", function()
-    assert.equal(3, communication.rise({ [0] = 1, 1, 1, 9, 9, 9 }, 5))
+    assert.equal(3, collectives.rise({ [0] = 1, 1, 1, 9, 9, 9 }, 5))
   end)
 
   it("is none where they are even, fall, or come and go", function()
-    assert.is_nil(communication.rise({ [0] = 5, 5, 5, 5 }, 3))
-    assert.is_nil(communication.rise({ [0] = 9, 9, 1, 1 }, 3))
-    assert.is_nil(communication.rise({ [0] = 9, 1, 9, 1, 9, 1 }, 5))
-    assert.is_nil(communication.rise({}, -1))
+    assert.is_nil(collectives.rise({ [0] = 5, 5, 5, 5 }, 3))
+    assert.is_nil(collectives.rise({ [0] = 9, 9, 1, 1 }, 3))
+    assert.is_nil(collectives.rise({ [0] = 9, 1, 9, 1, 9, 1 }, 5))
+    assert.is_nil(collectives.rise({}, -1))
   end)
 end)
