@@ -448,13 +448,13 @@ llmprof_values *llmprof_values_new(void) {
 
 void llmprof_values_free(llmprof_values *values) {
   if (!values) return;
-  stored *s = as_stored(values);
-  if (!s->is_borrowed) {
+  stored *s = values->way == &by_block ? as_stored(values) : NULL;
+  if (s && !s->is_borrowed) {
     llmprof_free(s->blocks);
     llmprof_free(s->codes);
   }
   llmprof_free(values->open);
-  llmprof_free(s);
+  llmprof_free(values);
 }
 
 /* Room that was not needed goes; what cannot be moved stays. */

@@ -90,7 +90,7 @@ static inline void llmprof_cursor_open(llmprof_cursor *cursor,
 
 /* Values that are added one after the other; NULL when out of memory. */
 llmprof_values *llmprof_values_new(void);
-void llmprof_values_free(llmprof_values *values); /* NULL is fine */
+void llmprof_values_free(llmprof_values *values); /* of views, too; or NULL */
 
 /* The open block is encoded, or the first one opened. False when out of memory:
  * it is as it was. */
@@ -137,8 +137,7 @@ bool llmprof_values_check(const llmprof_values *values);
 
 /* ---- views, which store nothing ----
  *
- * What they are made of outlives them. Each is one allocation, for
- * llmprof_free. NULL when out of memory. */
+ * What they are made of outlives them. NULL when out of memory. */
 
 /* Those from row `first` on. */
 llmprof_values *llmprof_values_from(const llmprof_values *of, size_t first);
@@ -159,8 +158,14 @@ llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         const llmprof_values *const *in,
                                         size_t count);
 
-/* Those of an array, UINT32_MAX for an absent one. */
+/* Those of an array: of small numbers, UINT32_MAX for an absent one; of
+ * numbers; of reals, NaN for an absent one. */
 llmprof_values *llmprof_values_ids(const uint32_t *of);
+llmprof_values *llmprof_values_numbers(const int64_t *of);
+llmprof_values *llmprof_values_reals(const double *of);
+
+/* Each row's own number. */
+llmprof_values *llmprof_values_rows(void);
 
 /* What a function says of a row. */
 typedef int64_t (*llmprof_values_getter)(const void *user, size_t row);

@@ -1,6 +1,7 @@
 /* Values that are made of others while they are read. */
 #include "base/alloc.h"
 #include "column/values_internal.h"
+#include "llmprof/frame.h"
 
 static llmprof_values *made(const void *view, size_t size) {
   return llmprof_memdup(view, size);
@@ -95,12 +96,12 @@ static bool bound_lookup(const llmprof_values *values,
                          llmprof_values_bounds *bounds) {
   const lookup *l = (const lookup *)values;
   llmprof_values_bounds keys;
-  if (!llmprof_values_find_bounds(l->key, &keys)) return false;
+  bool known = llmprof_values_find_bounds(l->key, &keys);
   *bounds = (llmprof_values_bounds){INT64_MAX, INT64_MIN, false, false};
   if (!llmprof_values_find_bounds(l->of, bounds) &&
-      !bound_few(l->of, keys.low, keys.high, bounds))
+      !(known && bound_few(l->of, keys.low, keys.high, bounds)))
     return false;
-  bounds->nulls |= keys.nulls;
+  bounds->nulls |= !known || keys.nulls;
   bounds->ascend = false;
   return true;
 }
@@ -174,39 +175,72 @@ llmprof_values *llmprof_values_computed(llmprof_values_function function,
   return made(&view, sizeof view);
 }
 
-/* ---- of small numbers in an array ---- */
+/* ---- of an array ---- */
 
-typedef struct ids {
+typedef struct array {
   llmprof_values values;
-  const uint32_t *of;
-} ids;
+  const void *of;
+} array;
 
-static inline int64_t id_at(const uint32_t *of, size_t row) {
-  return of[row] == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)of[row];
+static inline int64_t id_at(const void *of, size_t row) {
+  uint32_t id = ((const uint32_t *)of)[row];
+  return id == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)id;
 }
 
-static int64_t get_id(const llmprof_values *values, size_t row) {
-  return id_at(((const ids *)values)->of, row);
+static inline int64_t number_at(const void *of, size_t row) {
+  return ((const int64_t *)of)[row];
 }
 
-static void read_ids(const llmprof_values *values, size_t first, size_t count,
-                     int64_t *out) {
-  const uint32_t *of = ((const ids *)values)->of + first;
-  for (size_t i = 0; i < count; i++) out[i] = id_at(of, i);
+static inline int64_t real_at(const void *of, size_t row) {
+  return llmprof_real_cell(((const double *)of)[row]);
 }
 
-static void pick_ids(const llmprof_values *values, int64_t *rows,
-                     size_t count) {
-  const uint32_t *of = ((const ids *)values)->of;
-  for (size_t i = 0; i < count; i++)
-    if (rows[i] != LLMPROF_ABSENT) rows[i] = id_at(of, (size_t)rows[i]);
+static inline int64_t row_at(const void *of, size_t row) {
+  (void)of;
+  return (int64_t)row;
 }
 
-static const llmprof_values_way by_id = {get_id, read_ids, pick_ids, NULL};
+#define ARRAY(name)                                                            \
+  static int64_t get_##name(const llmprof_values *values, size_t row) {        \
+    return name##_at(((const array *)values)->of, row);                        \
+  }                                                                            \
+  static void read_##name(const llmprof_values *values, size_t first,          \
+                          size_t count, int64_t *out) {                        \
+    const void *of = ((const array *)values)->of;                              \
+    for (size_t i = 0; i < count; i++) out[i] = name##_at(of, first + i);      \
+  }                                                                            \
+  static void pick_##name(const llmprof_values *values, int64_t *rows,         \
+                          size_t count) {                                      \
+    const void *of = ((const array *)values)->of;                              \
+    for (size_t i = 0; i < count; i++)                                         \
+      if (rows[i] != LLMPROF_ABSENT) rows[i] = name##_at(of, (size_t)rows[i]); \
+  }                                                                            \
+  static const llmprof_values_way by_##name = {get_##name, read_##name,        \
+                                               pick_##name, NULL};
+ARRAY(id)
+ARRAY(number)
+ARRAY(real)
+ARRAY(row)
+
+static llmprof_values *array_by(const llmprof_values_way *way, const void *of) {
+  const array view = {{.way = way}, of};
+  return made(&view, sizeof view);
+}
 
 llmprof_values *llmprof_values_ids(const uint32_t *of) {
-  const ids view = {{.way = &by_id}, of};
-  return made(&view, sizeof view);
+  return array_by(&by_id, of);
+}
+
+llmprof_values *llmprof_values_numbers(const int64_t *of) {
+  return array_by(&by_number, of);
+}
+
+llmprof_values *llmprof_values_reals(const double *of) {
+  return array_by(&by_real, of);
+}
+
+llmprof_values *llmprof_values_rows(void) {
+  return array_by(&by_row, NULL);
 }
 
 /* ---- by what somebody says of a row ---- */

@@ -279,40 +279,37 @@ static bool load_columns(const making *m, llmprof_error *err) {
 /* ---- the result ---- */
 
 /* A key column: the cells of each group's first row. */
-static bool add_key(llmprof_frame *result, making *m, size_t key) {
+static bool add_key(llmprof_frame *result, const making *m,
+                    const uint32_t *first_row, size_t key) {
   llmprof_column column = *llmprof_frame_peek(m->frame, key);
-  uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
-  if (!index) return false;
-  for (size_t g = 0; g < m->groups.count; g++) {
-    uint32_t row = m->groups.first_row[g];
-    index[g] = column.index ? column.index[row] : row;
-  }
-  column.index = index;
-  return llmprof_frame_own(result, index) &&
-         llmprof_frame_add(result, &column, NULL, NULL);
+  column.values = llmprof_frame_pick(result, first_row, column.values);
+  return column.values && llmprof_frame_add(result, &column, NULL, NULL);
 }
 
-static bool add_aggregate(llmprof_frame *result, making *m, size_t i) {
+static bool add_aggregate(llmprof_frame *result, making *m, size_t i,
+                          llmprof_error *err) {
   const llmprof_aggregate *a = &m->aggregates[i];
   const char *unit =
       is_count(a) ? NULL : llmprof_frame_peek(m->frame, a->column)->unit;
-  llmprof_column column = {.name = a->name,
-                           .unit = unit,
-                           .type = m->is_real[i] ? LLMPROF_F64 : LLMPROF_I64,
-                           .data = m->data[i]};
   void *data = m->data[i];
   m->data[i] = NULL;
-  return llmprof_frame_own(result, data) &&
-         llmprof_frame_add(result, &column, NULL, NULL);
+  return llmprof_frame_give(result, a->name, unit,
+                            m->is_real[i] ? LLMPROF_F64 : LLMPROF_I64, data,
+                            err);
 }
 
 static llmprof_frame *make_result(making *m, const size_t *keys,
                                   size_t key_count, llmprof_error *err) {
   llmprof_frame *result =
       llmprof_frame_new(m->groups.count, llmprof_frame_strings(m->frame));
-  bool ok = result != NULL;
-  for (size_t k = 0; ok && k < key_count; k++) ok = add_key(result, m, keys[k]);
-  for (size_t i = 0; ok && i < m->count; i++) ok = add_aggregate(result, m, i);
+  if (!result) return llmprof_fail_nomem(err), NULL;
+  uint32_t *first_row = m->groups.first_row;
+  m->groups.first_row = NULL;
+  bool ok = llmprof_frame_own(result, first_row);
+  for (size_t k = 0; ok && k < key_count; k++)
+    ok = add_key(result, m, first_row, keys[k]);
+  for (size_t i = 0; ok && i < m->count; i++)
+    ok = add_aggregate(result, m, i, err);
   if (ok) return result;
   llmprof_frame_free(result);
   return llmprof_fail_nomem(err), NULL;

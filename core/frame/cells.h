@@ -1,6 +1,5 @@
-/* Cells of a column by the block, so that what loops over millions of rows
- * asks for the column's type and index once per block and not once per row.
- * Private to the core. */
+/* Cells of a column by the block, and what is found out about them. Private to
+ * the core. */
 #ifndef LLMPROF_CELLS_H
 #define LLMPROF_CELLS_H
 
@@ -10,12 +9,26 @@
 #include "llmprof/frame.h"
 
 /* llmprof_cell() of `count` rows from `first` on, LLMPROF_BLOCK at most. */
-void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
-                   int64_t *cells);
+static inline void llmprof_cells(const llmprof_column *column, size_t first,
+                                 size_t count, int64_t *cells) {
+  llmprof_values_read(column->values, first, count, cells);
+}
 
-/* The same of these rows. */
-void llmprof_cells_at(const llmprof_column *column, const uint32_t *rows,
-                      size_t count, int64_t *cells);
+/* The frame keeps values, of its own or of views, until it is freed; NULL when
+ * out of memory, as NULL for them is. */
+const llmprof_values *llmprof_frame_keep(llmprof_frame *frame,
+                                         llmprof_values *values);
+
+/* Those of an array of the type's, which outlives the frame. */
+const llmprof_values *llmprof_frame_array(llmprof_frame *frame,
+                                          llmprof_column_type type,
+                                          const void *data);
+
+/* By row, the value of another row; UINT32_MAX: none. Rows outlive the frame.
+ */
+const llmprof_values *llmprof_frame_pick(llmprof_frame *frame,
+                                         const uint32_t *rows,
+                                         const llmprof_values *of);
 
 /* A cell of a column of numbers as a real; NaN where it is absent. */
 static inline double llmprof_real_at(const llmprof_column *column, size_t row) {
@@ -58,18 +71,6 @@ typedef struct llmprof_cell_facts {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts);
 
-/* Say how many items the data of a column with an index has. */
-void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
-
-/* How many, once it is loaded; 0 where that is not known. */
-size_t llmprof_frame_items(const llmprof_frame *frame, size_t column);
-
-/* The user pointer that the column's loader will get, if that loader is `load`
- * and has not run yet; else NULL. A contiguous slice of another frame has that
- * frame's loader, and begins at its row *first. */
-void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
-                            llmprof_column_loader load, size_t *first);
-
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */
 
@@ -91,17 +92,6 @@ bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
  * elsewhere, and when the data cannot be had. */
 unsigned llmprof_frame_runs(llmprof_frame *frame, size_t column,
                             const uint32_t **first);
-
-/* Is it found out at little cost that all of many rows have the same cell, and
- * which? False on failure. */
-bool llmprof_frame_alike(llmprof_frame *frame, size_t column, int64_t *cell,
-                         bool *alike, llmprof_error *err);
-
-/* Add a column that has the same cell in all rows: its memory is an index that
- * such columns share. */
-bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
-                        const char *unit, llmprof_column_type type,
-                        int64_t cell, llmprof_error *err);
 
 /* All rows by the cells of a column, absent ones first, stable; NULL where they
  * are in that order as they are. Owned by the frame. False on failure. */

@@ -80,12 +80,12 @@ typedef struct formula {
 static void push_cells(const formula *f, size_t column, double *into,
                        size_t first, size_t rows) {
   const llmprof_column *from = llmprof_frame_peek(f->frame, column);
-  if (from->type == LLMPROF_F64 && !from->index && !from->values) {
-    const double *data = (const double *)from->data + first;
-    for (size_t i = 0; i < rows; i++) into[i] = data[i];
-    return;
-  }
-  for (size_t i = 0; i < rows; i++) into[i] = llmprof_real_at(from, first + i);
+  int64_t cells[ROWS];
+  llmprof_cells(from, first, rows, cells);
+  for (size_t i = 0; i < rows; i++)
+    into[i] = cells[i] == LLMPROF_ABSENT  ? NAN
+              : from->type == LLMPROF_F64 ? llmprof_cell_real(cells[i])
+                                          : (double)cells[i];
 }
 
 /* The rows from `first` on into stack[0]. */
@@ -161,45 +161,12 @@ static bool run_all(const formula *f, llmprof_column_type type, void *out,
   return ok;
 }
 
-/* Is every column that the formula takes one cell in all rows? */
-static bool takes_alike(llmprof_frame *frame, const llmprof_step *steps,
-                        size_t count, bool *alike, llmprof_error *err) {
-  int64_t cell;
-  *alike = llmprof_frame_rows(frame) >= LLMPROF_BLOCK;
-  for (size_t s = 0; *alike && s < count; s++) {
-    if (steps[s].kind == LLMPROF_STEP_COLUMN &&
-        !llmprof_frame_alike(frame, steps[s].column, &cell, alike, err))
-      return false;
-  }
-  return true;
-}
-
-/* What the formula comes to in the first row. */
-static bool run_once(const formula *f, llmprof_column_type type, int64_t *cell,
-                     llmprof_error *err) {
-  block *stack = llmprof_alloc(LLMPROF_STEPS_DEEP, sizeof *stack);
-  if (!stack) return llmprof_fail_nomem(err);
-  run(f, stack, 0, 1);
-  *cell = type == LLMPROF_I64
-              ? nearest(stack[0][0])
-              : llmprof_real_cell(isfinite(stack[0][0]) ? stack[0][0] : NAN);
-  llmprof_free(stack);
-  return true;
-}
-
 bool llmprof_frame_compute(llmprof_frame *frame, const char *name,
                            const char *unit, llmprof_column_type type,
                            const llmprof_step *steps, size_t count,
                            llmprof_error *err) {
-  bool alike;
-  int64_t cell = LLMPROF_ABSENT;
-  if (!check(frame, steps, count, err) ||
-      !takes_alike(frame, steps, count, &alike, err))
-    return false;
+  if (!check(frame, steps, count, err)) return false;
   formula f = {frame, steps, count};
-  if (alike)
-    return run_once(&f, type, &cell, err) &&
-           llmprof_frame_fill(frame, name, unit, type, cell, err);
   void *out = llmprof_alloc(llmprof_frame_rows(frame), sizeof(int64_t));
   if (!out) return llmprof_fail_nomem(err);
   if (!run_all(&f, type, out, err)) return llmprof_free(out), false;

@@ -19,6 +19,9 @@ llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
 
 void llmprof_frame_free(llmprof_frame *frame) {
   if (!frame) return;
+  for (size_t i = 0; i < frame->kept_count; i++)
+    llmprof_values_free(frame->kept[i]);
+  llmprof_free(frame->kept);
   for (size_t i = 0; i < frame->owned_count; i++) llmprof_free(frame->owned[i]);
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
@@ -83,6 +86,34 @@ bool llmprof_frame_own(llmprof_frame *frame, void *memory) {
   return true;
 }
 
+const llmprof_values *llmprof_frame_keep(llmprof_frame *frame,
+                                         llmprof_values *values) {
+  if (!values) return NULL;
+  if (!llmprof_grow(&frame->kept, &frame->kept_cap, frame->kept_count + 1,
+                    sizeof *frame->kept)) {
+    llmprof_values_free(values);
+    return NULL;
+  }
+  return frame->kept[frame->kept_count++] = values;
+}
+
+const llmprof_values *llmprof_frame_array(llmprof_frame *frame,
+                                          llmprof_column_type type,
+                                          const void *data) {
+  if (type == LLMPROF_I64)
+    return llmprof_frame_keep(frame, llmprof_values_numbers(data));
+  if (type == LLMPROF_F64)
+    return llmprof_frame_keep(frame, llmprof_values_reals(data));
+  return llmprof_frame_keep(frame, llmprof_values_ids(data));
+}
+
+const llmprof_values *llmprof_frame_pick(llmprof_frame *frame,
+                                         const uint32_t *rows,
+                                         const llmprof_values *of) {
+  const llmprof_values *key = llmprof_frame_array(frame, LLMPROF_U32, rows);
+  return key ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
+}
+
 bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                        llmprof_column_loader load, void *user) {
   char *name = llmprof_strdup(column->name);
@@ -100,48 +131,11 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
 bool llmprof_frame_give(llmprof_frame *frame, const char *name,
                         const char *unit, llmprof_column_type type, void *data,
                         llmprof_error *err) {
-  llmprof_column column = {
-      .name = name, .unit = unit, .type = type, .data = data};
+  llmprof_column column = {.name = name, .unit = unit, .type = type};
   if (!data || !llmprof_frame_own(frame, data) ||
+      !(column.values = llmprof_frame_array(frame, type, data)) ||
       !llmprof_frame_add(frame, &column, NULL, NULL))
     return llmprof_fail_nomem(err);
-  return true;
-}
-
-static llmprof_cell_span span_of_one(int64_t cell, size_t rows) {
-  if (cell == LLMPROF_ABSENT)
-    return (llmprof_cell_span){INT64_MAX, INT64_MIN, rows};
-  return (llmprof_cell_span){cell, cell, 0};
-}
-
-/* An index of zeros; NULL when out of memory. */
-static const uint32_t *zeros_of(llmprof_frame *frame) {
-  uint32_t *zeros;
-  if (frame->zeros) return frame->zeros;
-  zeros = llmprof_zalloc(frame->rows, sizeof *zeros);
-  if (zeros && llmprof_frame_own(frame, zeros)) frame->zeros = zeros;
-  return frame->zeros;
-}
-
-bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
-                        const char *unit, llmprof_column_type type,
-                        int64_t cell, llmprof_error *err) {
-  const uint32_t *zeros = zeros_of(frame);
-  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
-  int64_t *data = llmprof_alloc(1, sizeof *data);
-  bool owned = !facts || llmprof_frame_own(frame, facts);
-  owned = (!data || llmprof_frame_own(frame, data)) && owned;
-  if (!zeros || !facts || !data || !owned) return llmprof_fail_nomem(err);
-  double real = llmprof_cell_real(cell);
-  memcpy(data, type == LLMPROF_F64 ? (void *)&real : &cell, sizeof *data);
-  facts->span = span_of_one(cell, frame->rows);
-  facts->spanned = true;
-  llmprof_column column = {
-      .name = name, .unit = unit, .type = type, .data = data, .index = zeros};
-  if (!llmprof_frame_add(frame, &column, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  frame->slots[frame->count - 1].facts = facts;
-  frame->slots[frame->count - 1].items = 1;
   return true;
 }
 
@@ -173,31 +167,6 @@ static bool is_spanned(const llmprof_slot *s) {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts) {
   frame->slots[column].facts = facts;
-}
-
-void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
-                             size_t items) {
-  frame->slots[column].items = items;
-}
-
-size_t llmprof_frame_items(const llmprof_frame *frame, size_t column) {
-  const llmprof_slot *s = &frame->slots[column];
-  if (!s->column.index) return 0;
-  if (!s->below) return s->items;
-  return llmprof_frame_items(s->below, s->there);
-}
-
-void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
-                            llmprof_column_loader load, size_t *first) {
-  const llmprof_slot *s = &frame->slots[column];
-  *first = 0;
-  while (s->load && s->below && !frame->view_rows) {
-    *first += frame->view_first;
-    column = s->there;
-    frame = s->below;
-    s = &frame->slots[column];
-  }
-  return s->load == load ? s->user : NULL;
 }
 
 /* Note where the cells of a block fall; false once there are too many runs. */
@@ -290,16 +259,6 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
   return true;
 }
 
-/* Items that rows reach through an index, where these are few. */
-static llmprof_cell_span span_items(const llmprof_column *column, size_t items,
-                                    size_t rows) {
-  llmprof_column all = *column;
-  all.index = NULL;
-  llmprof_cell_span span = llmprof_span_cells(&all, items);
-  span.absent = rows;
-  return span;
-}
-
 /* Bounds of the cells, from those of all values. */
 static bool bound_values(const llmprof_values *values, size_t rows,
                          llmprof_cell_span *bounds) {
@@ -311,9 +270,6 @@ static bool bound_values(const llmprof_values *values, size_t rows,
 
 bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
                           llmprof_cell_span *bounds, llmprof_error *err) {
-  enum {
-    FEW = 4 /* rows to an item */
-  };
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   llmprof_slot *s = &frame->slots[number];
   if (!column) return false;
@@ -322,66 +278,9 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
     if (bounds->absent > frame->rows) bounds->absent = frame->rows;
     return true;
   }
-  if (column->values && !column->index && !is_spanned(s) &&
-      bound_values(column->values, frame->rows, bounds))
+  if (!is_spanned(s) && bound_values(column->values, frame->rows, bounds))
     return true;
-  bool few = s->items && s->items <= frame->rows / FEW;
-  if (!few || !column->index || is_spanned(s))
-    return llmprof_frame_span(frame, number, bounds, err);
-  *bounds = span_items(column, s->items, frame->rows);
-  return true;
-}
-
-typedef struct liking {
-  const llmprof_column *column;
-  int64_t cell;
-  atomic_bool differs; /* some cell does */
-} liking;
-
-static bool has_other(const llmprof_column *column, size_t first, size_t count,
-                      int64_t cell) {
-  int64_t cells[LLMPROF_BLOCK], off = 0;
-  llmprof_cells(column, first, count, cells);
-  for (size_t i = 0; i < count; i++) off |= cells[i] ^ cell;
-  return off;
-}
-
-static void look_for_other(void *user, size_t first, size_t end) {
-  liking *l = user;
-  for (size_t row = first; row < end && !l->differs; row += LLMPROF_BLOCK)
-    if (has_other(l->column, row, llmprof_block(row, end), l->cell))
-      l->differs = true;
-}
-
-/* Looks at the cells as long as they are the same. */
-static bool are_alike(const llmprof_column *column, size_t rows, int64_t cell) {
-  liking l = {.column = column, .cell = cell};
-  llmprof_parallel_rows(rows, look_for_other, &l);
-  return !l.differs;
-}
-
-bool llmprof_frame_alike(llmprof_frame *frame, size_t number, int64_t *cell,
-                         bool *alike, llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  size_t rows = frame->rows;
-  if (!column) return false;
-  *alike = false;
-  if (rows < LLMPROF_BLOCK) return true;
-  *cell = llmprof_cell(column, 0);
-  if (llmprof_cell(column, rows / 2) != *cell ||
-      llmprof_cell(column, rows - 1) != *cell)
-    return true;
-  const llmprof_slot *s = &frame->slots[number];
-  if (s->below && !is_spanned(s))
-    return llmprof_frame_alike(s->below, s->there, cell, alike, err);
-  llmprof_cell_span span = span_of_one(*cell, rows);
-  if (is_spanned(s))
-    span = s->facts->span;
-  else if (!are_alike(column, rows, *cell))
-    return true;
-  keep_span(frame, number, span);
-  *alike = span.low > span.high || (span.low == span.high && !span.absent);
-  return true;
+  return llmprof_frame_span(frame, number, bounds, err);
 }
 
 static bool fill_order(uint32_t *order, const llmprof_column *column,
@@ -415,44 +314,7 @@ bool llmprof_frame_order(llmprof_frame *frame, size_t number,
 
 /* ---- views ---- */
 
-static size_t size_of(llmprof_column_type type) {
-  return type == LLMPROF_I64 || type == LLMPROF_F64 ? sizeof(int64_t)
-                                                    : sizeof(uint32_t);
-}
-
-/* A column of consecutive rows: the data below, from the first of them on. */
-static bool shift_column(llmprof_frame *view, llmprof_column *column,
-                         const llmprof_column *from) {
-  size_t first = view->view_first;
-  column->data = from->data;
-  column->index = from->index;
-  column->values = from->values;
-  if (from->index) {
-    column->index += first;
-  } else if (from->values && first) {
-    llmprof_values *those = llmprof_values_from(from->values, first);
-    column->values = those;
-    return those && llmprof_frame_own(view, those);
-  } else if (first) {
-    column->data =
-        (const unsigned char *)from->data + first * size_of(from->type);
-  }
-  return true;
-}
-
-/* An index of an index. */
-typedef struct composing {
-  const uint32_t *outer, *inner;
-  uint32_t *to;
-} composing;
-
-static void compose(void *user, size_t first, size_t end) {
-  const composing *c = user;
-  for (size_t i = first; i < end; i++) c->to[i] = c->inner[c->outer[i]];
-}
-
-/* A view's column: the data of the frame below, reached through the view's
- * rows. Columns below that share an index share the composed one. */
+/* A view's column: the values of the frame below, of the view's rows. */
 static bool load_view_column(llmprof_frame *view, llmprof_column *column,
                              void *below, llmprof_error *err) {
   llmprof_frame *frame = below;
@@ -461,32 +323,14 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   if (!from) return false;
   column->type = from->type;
   column->strings = from->strings;
-  if (!view->view_rows) {
-    return shift_column(view, column, from) || llmprof_fail_nomem(err);
-  }
-  column->data = from->data;
   column->values = from->values;
-  column->index = view->view_rows;
-  if (!from->index) return true;
-  if (from->index == frame->zeros && view->rows <= frame->rows) {
-    column->index = view->zeros = frame->zeros;
-    return true;
-  }
-  for (size_t c = 0; c < view->count; c++) {
-    const llmprof_slot *other = &view->slots[c];
-    if (!other->load && other->below &&
-        frame->slots[other->there].column.index == from->index) {
-      column->index = other->column.index;
-      return true;
-    }
-  }
-  uint32_t *composed = llmprof_alloc(view->rows, sizeof *composed);
-  if (!composed || !llmprof_frame_own(view, composed))
-    return llmprof_fail_nomem(err);
-  composing c = {view->view_rows, from->index, composed};
-  llmprof_parallel_rows(view->rows, compose, &c);
-  column->index = composed;
-  return true;
+  if (view->view_rows)
+    column->values = llmprof_frame_keep(
+        view, llmprof_values_lookup(view->view_rows, from->values));
+  else if (view->view_first)
+    column->values = llmprof_frame_keep(
+        view, llmprof_values_from(from->values, view->view_first));
+  return column->values || llmprof_fail_nomem(err);
 }
 
 static bool reserve(llmprof_frame *view, size_t columns) {
@@ -524,8 +368,9 @@ llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
     llmprof_free(rows);
     return llmprof_fail_nomem(err), NULL;
   }
-  view->view_rows = rows;
-  if (llmprof_frame_own(view, rows)) return view;
+  if (llmprof_frame_own(view, rows))
+    view->view_rows = llmprof_frame_array(view, LLMPROF_U32, rows);
+  if (view->view_rows) return view;
   llmprof_frame_free(view);
   return llmprof_fail_nomem(err), NULL;
 }

@@ -13,7 +13,6 @@ typedef struct llmprof_slot {
   llmprof_frame *below; /* has the same column, where this is of a view, */
   size_t there;         /* by this number */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
-  size_t items;       /* of its data, where it has an index; 0: not known */
   llmprof_cell_facts *facts; /* NULL: nothing was asked yet */
 } llmprof_slot;
 
@@ -24,10 +23,10 @@ struct llmprof_frame {
   size_t count, cap;
   void **owned;
   size_t owned_count, owned_cap;
-  const uint32_t *view_rows; /* of a view: its rows in the frame below; */
-  size_t view_first;         /* NULL: those from here on */
-  const uint32_t *zeros; /* an index of columns that are one cell; NULL: there
-                            are none, or the frame below has it */
+  llmprof_values **kept;
+  size_t kept_count, kept_cap;
+  const llmprof_values *view_rows; /* of a view: its rows in the frame below; */
+  size_t view_first;               /* NULL: those from here on */
 };
 
 /* A view of all columns of a frame, whose rows are yet to be said; NULL when

@@ -308,26 +308,18 @@ bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
 /* ---- columns about groups ---- */
 
 /* Rows reach them through the numbers of their groups. */
-static bool add_column(llmprof_frame *frame, const llmprof_column *about,
-                       const uint32_t *of_row, size_t groups,
-                       llmprof_error *err) {
-  llmprof_column column = *about;
-  column.index = of_row;
-  if (!llmprof_frame_add(frame, &column, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, groups);
-  return true;
-}
-
 static bool add_columns(llmprof_frame *frame, llmprof_groups *groups,
                         const llmprof_column *columns, size_t count,
                         llmprof_error *err) {
   uint32_t *of_row = groups->of_row;
-  bool ok = llmprof_frame_own(frame, of_row) || llmprof_fail_nomem(err);
+  bool ok = llmprof_frame_own(frame, of_row);
   groups->of_row = NULL;
-  for (size_t c = 0; ok && c < count; c++)
-    ok = add_column(frame, &columns[c], of_row, groups->count, err);
-  return ok;
+  for (size_t c = 0; ok && c < count; c++) {
+    llmprof_column column = columns[c];
+    column.values = llmprof_frame_pick(frame, of_row, column.values);
+    ok = column.values && llmprof_frame_add(frame, &column, NULL, NULL);
+  }
+  return ok || llmprof_fail_nomem(err);
 }
 
 bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,

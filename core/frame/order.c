@@ -2,7 +2,6 @@
  * ascends in the order wanted, so that sorting need not know of types,
  * directions or absent cells: of 32 bits where the cells span no more, and none
  * at all where they are all the same. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -315,119 +314,10 @@ static uint32_t *first_of(const sorting *s, size_t limit, llmprof_error *err) {
   return heap;
 }
 
-/* ---- the first few by small integers, without a key for each row ---- */
-
-typedef struct ranked {
-  int64_t key; /* absent ones have the highest */
-  uint32_t row;
-} ranked;
-
-static bool is_after(ranked a, ranked b) {
-  return a.key != b.key ? a.key > b.key : a.row > b.row;
-}
-
-/* The last of the heap is on top. */
-static void sink_ranked(ranked *heap, size_t count, size_t at) {
-  ranked moved = heap[at];
-  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count && is_after(heap[child + 1], heap[child])) child++;
-    if (!is_after(heap[child], moved)) break;
-    heap[at] = heap[child];
-    at = child;
-  }
-  heap[at] = moved;
-}
-
-static int by_rank(const void *left, const void *right) {
-  const ranked *a = left, *b = right;
-  return is_after(*a, *b) - is_after(*b, *a);
-}
-
-static int64_t rank_of(int64_t cell, bool descending) {
-  if (cell == LLMPROF_ABSENT) return INT64_MAX;
-  return descending ? -cell : cell;
-}
-
-/* Rows of a block; *count of `limit` are in the heap, which is one once it is
- * full. */
-static void rank_block(ranked *heap, size_t *count, size_t limit,
-                       const int64_t *cells, size_t rows, size_t first,
-                       bool descending) {
-  for (size_t i = 0; i < rows; i++) {
-    int64_t key = rank_of(cells[i], descending);
-    if (*count == limit) {
-      if (key >= heap[0].key) continue; /* what is equal came before */
-      heap[0] = (ranked){key, (uint32_t)(first + i)};
-      sink_ranked(heap, limit, 0);
-      continue;
-    }
-    heap[(*count)++] = (ranked){key, (uint32_t)(first + i)};
-    for (size_t at = limit / 2; *count == limit && at-- > 0;)
-      sink_ranked(heap, limit, at);
-  }
-}
-
-/* May one of these cells of a full heap's column come before its last? A look
- * at many of them at once, in signed numbers, which processors compare so. */
-static bool may_rank(const uint32_t *cells, size_t count, int64_t last,
-                     bool descending) {
-  const uint32_t turn = 1u << 31, after = descending;
-  const int32_t most =
-      (int32_t)(((uint32_t)(descending ? -last : last) + after) ^ turn);
-  int any = 0;
-  if (last == INT64_MAX) return true;
-  for (size_t i = 0; descending && i < count; i++)
-    any |= (int32_t)((cells[i] + 1) ^ turn) > most;
-  for (size_t i = 0; !descending && i < count; i++)
-    any |= (int32_t)(cells[i] ^ turn) < most;
-  return any;
-}
-
-static bool rank_rows(ranked *heap, size_t limit, const llmprof_column *column,
-                      size_t rows, bool descending, llmprof_error *err) {
-  int64_t cells[LLMPROF_BLOCK];
-  const uint32_t *bare = column->index || column->values ? NULL : column->data;
-  size_t count = 0;
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t block = llmprof_block(row, rows);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (bare && count == limit &&
-        !may_rank(bare + row, block, heap[0].key, descending))
-      continue;
-    llmprof_cells(column, row, block, cells);
-    rank_block(heap, &count, limit, cells, block, row, descending);
-  }
-  return true;
-}
-
-/* limit is less than the number of rows, and not 0. */
-static uint32_t *few_of(const llmprof_column *column, size_t all, size_t limit,
-                        bool descending, llmprof_error *err) {
-  ranked *heap = llmprof_alloc(limit, sizeof *heap);
-  uint32_t *rows = llmprof_alloc(limit, sizeof *rows);
-  bool ok = heap && rows;
-  if (!ok) llmprof_fail_nomem(err);
-  ok = ok && rank_rows(heap, limit, column, all, descending, err);
-  if (ok) qsort(heap, limit, sizeof *heap, by_rank);
-  for (size_t i = 0; ok && i < limit; i++) rows[i] = heap[i].row;
-  llmprof_free(heap);
-  if (ok) return rows;
-  llmprof_free(rows);
-  return NULL;
-}
-
 static uint32_t *sort_first(llmprof_frame *frame, const llmprof_order *by,
                             size_t count, size_t limit, llmprof_error *err) {
   sorting s;
   uint32_t *rows = NULL;
-  if (count == 1 && limit) {
-    const llmprof_column *column =
-        llmprof_frame_column(frame, by[0].column, err);
-    if (!column) return NULL;
-    if (column->type == LLMPROF_U32)
-      return few_of(column, llmprof_frame_rows(frame), limit, by[0].descending,
-                    err);
-  }
   if (sorting_init(&s, frame, by, count, err)) rows = first_of(&s, limit, err);
   sorting_free(&s);
   return rows;

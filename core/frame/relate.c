@@ -45,14 +45,13 @@ static bool list_groups(listing *l, const llmprof_groups *groups, size_t rows,
 
 /* ---- other rows' cells ---- */
 
-static void shift_group(const llmprof_column *from, const uint32_t *rows,
-                        size_t count, long offset, uint32_t *index) {
+static void shift_group(const uint32_t *rows, size_t count, long offset,
+                        uint32_t *index) {
   size_t by = offset >= 0 ? (size_t)offset : (size_t) - (offset + 1) + 1;
   for (size_t i = 0; i < count; i++) {
     bool there = offset >= 0 ? i >= by : count - i > by;
     uint32_t row = UINT32_MAX;
     if (there) row = rows[offset >= 0 ? i - by : i + by];
-    if (there && from->index) row = from->index[row];
     index[rows[i]] = row;
   }
 }
@@ -66,13 +65,13 @@ bool llmprof_frame_lag(llmprof_frame *frame, size_t number, long offset,
   if (!from || !list_groups(&l, groups, rows, err)) return false;
   uint32_t *index = llmprof_alloc(rows, sizeof *index);
   for (size_t g = 0; index && g < groups->count; g++)
-    shift_group(from, l.rows + l.start[g], l.start[g + 1] - l.start[g], offset,
+    shift_group(l.rows + l.start[g], l.start[g + 1] - l.start[g], offset,
                 index);
   listing_free(&l);
   llmprof_column column = *from;
   column.name = name;
-  column.index = index;
   return (index && llmprof_frame_own(frame, index) &&
+          (column.values = llmprof_frame_pick(frame, index, from->values)) &&
           llmprof_frame_add(frame, &column, NULL, NULL)) ||
          llmprof_fail_nomem(err);
 }

@@ -20,7 +20,6 @@
 typedef struct by_group {
   const llmprof_column *column;
   llmprof_column from;  /* where its cells are read: itself, or */
-  int64_t *laid;        /* all of them, until they are scattered */
   size_t groups, count; /* of values */
   uint32_t *start;      /* by group; start[groups] is the end */
   uint32_t *near;       /* value - low, or NULL */
@@ -33,7 +32,6 @@ static size_t size_of(const by_group *v, size_t group) {
 }
 
 static void by_group_free(by_group *v) {
-  llmprof_free(v->laid);
   llmprof_free(v->start);
   llmprof_free(v->near);
   llmprof_free(v->cells);
@@ -79,7 +77,7 @@ static bool count_part(void *user, size_t worker, size_t part,
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
-    if (!all) llmprof_cells(&f->values->from, row, count, cells);
+    if (!all) llmprof_cells(f->values->column, row, count, cells);
     for (size_t i = 0; i < count; i++)
       counts[f->groups->of_row[row + i]] += all || cells[i] != LLMPROF_ABSENT;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
@@ -131,7 +129,7 @@ static bool scatter_part(void *user, size_t worker, size_t part,
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
-    llmprof_cells(&f->values->from, row, count, cells);
+    llmprof_cells(f->values->column, row, count, cells);
     if (f->values->near)
       scatter_near(f->values, cells, count, f->groups->of_row + row, fill);
     else
@@ -181,39 +179,13 @@ static bool scatter(by_group *v, size_t rows, const llmprof_groups *groups,
   return ok;
 }
 
-static void lay_rows(void *user, size_t first, size_t end) {
-  const by_group *v = user;
-  for (size_t row = first; row < end; row += LLMPROF_BLOCK)
-    llmprof_cells(v->column, row, llmprof_block(row, end), v->laid + row);
-}
-
-/* Cells that are made of others are made once: they are read for the span, for
- * how many each group has, and to scatter them. */
-static bool lay(by_group *v, size_t rows) {
-  v->laid = llmprof_alloc(rows, sizeof *v->laid);
-  if (!v->laid) return false;
-  llmprof_parallel_rows(rows, lay_rows, v);
-  v->from = (llmprof_column){.type = LLMPROF_I64, .data = v->laid};
-  return true;
-}
-
-static bool has_bounds(const llmprof_column *column) {
-  llmprof_values_bounds bounds;
-  return !column->values || llmprof_values_find_bounds(column->values, &bounds);
-}
-
 /* Bounds will do for the span where no cell is absent: those below 0 might make
  * sums too large that are not. */
-static bool find_span(by_group *v, llmprof_frame *frame, size_t number,
+static bool find_span(llmprof_frame *frame, size_t number,
                       llmprof_cell_span *span, llmprof_error *err) {
-  size_t rows = llmprof_frame_rows(frame);
-  if (has_bounds(v->column))
-    return llmprof_frame_bounds(frame, number, span, err) &&
-           ((!span->absent && span->low >= 0) ||
-            llmprof_frame_span(frame, number, span, err));
-  if (!lay(v, rows)) return llmprof_fail_nomem(err);
-  *span = llmprof_span_cells(&v->from, rows);
-  return true;
+  return llmprof_frame_bounds(frame, number, span, err) &&
+         ((!span->absent && span->low >= 0) ||
+          llmprof_frame_span(frame, number, span, err));
 }
 
 static bool by_group_load(by_group *v, llmprof_frame *frame, size_t number,
@@ -221,18 +193,13 @@ static bool by_group_load(by_group *v, llmprof_frame *frame, size_t number,
   *v = (by_group){.groups = groups->count};
   v->column = llmprof_frame_column(frame, number, err);
   if (!v->column) return false;
-  v->from = *v->column;
   size_t rows = llmprof_frame_rows(frame);
   llmprof_cell_span span;
-  if (!find_span(v, frame, number, &span, err)) return false;
+  if (!find_span(frame, number, &span, err)) return false;
   v->count = rows - span.absent;
   v->low = span.low;
   v->high = span.high;
-  bool ok =
-      allocate(v) ? scatter(v, rows, groups, err) : llmprof_fail_nomem(err);
-  llmprof_free(v->laid);
-  v->laid = NULL;
-  return ok;
+  return allocate(v) ? scatter(v, rows, groups, err) : llmprof_fail_nomem(err);
 }
 
 /* ---- values of one group, sorted ---- */

@@ -18,6 +18,8 @@ void llmprof_visit_read(const llmprof_visit *v, size_t place,
     llmprof_cells(v->end, place, block->count, block->ends);
     return;
   }
-  llmprof_cells_at(v->start, v->order + place, block->count, block->starts);
-  llmprof_cells_at(v->end, v->order + place, block->count, block->ends);
+  llmprof_values_gather(v->start->values, v->order + place, block->count,
+                        block->starts);
+  llmprof_values_gather(v->end->values, v->order + place, block->count,
+                        block->ends);
 }

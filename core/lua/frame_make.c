@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "frame.h"
+#include "frame/cells.h"
 #include "frame/group_by.h"
 
 /* What of the declared column the cells below are made by. */
@@ -87,7 +88,9 @@ static llmprof_column read_column(lua_State *L, llmprof_frame *frame,
     lua_pop(L, 1);
   }
   llmprof_column column = {.name = name, .type = made.type, .strings = pool};
-  column.data = keep(L, frame, data, rows * size);
+  column.values =
+      llmprof_frame_array(frame, made.type, keep(L, frame, data, rows * size));
+  if (!column.values) llmprof_lua_raise_nomem(L);
   if (unit) column.unit = keep(L, frame, unit, strlen(unit));
   lua_settop(L, declared);
   return column;

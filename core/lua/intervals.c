@@ -95,15 +95,10 @@ static int i_get(lua_State *L) {
 static void add_times(lua_State *L, llmprof_frame *frame,
                       const llmprof_intervals *set, bool ends) {
   int64_t *data = llmprof_alloc(set->count, sizeof *data);
-  if (!data) llmprof_lua_raise_nomem(L);
-  for (size_t i = 0; i < set->count; i++)
+  for (size_t i = 0; data && i < set->count; i++)
     data[i] = ends ? set->items[i].end : set->items[i].start;
-  if (!llmprof_frame_own(frame, data)) llmprof_lua_raise_nomem(L);
-  llmprof_column column = {.name = ends ? "end" : "start",
-                           .unit = "ns",
-                           .type = LLMPROF_I64,
-                           .data = data};
-  if (!llmprof_frame_add(frame, &column, NULL, NULL))
+  if (!llmprof_frame_give(frame, ends ? "end" : "start", "ns", LLMPROF_I64,
+                          data, NULL))
     llmprof_lua_raise_nomem(L);
 }
 

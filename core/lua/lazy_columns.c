@@ -96,9 +96,7 @@ static bool take_made(llmprof_frame *made, llmprof_column *column,
   if (from->type != column->type)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "column '%s' is of another type", column->name);
-  column->data = from->data;
   column->values = from->values;
-  column->index = from->index;
   column->strings = llmprof_column_strings(made, from);
   return true;
 }

@@ -111,139 +111,41 @@ static size_t span_of(const llmprof_column *span, size_t row, size_t spans) {
   return there ? (size_t)number : SIZE_MAX;
 }
 
-/* Do rows name spans that lie one behind the other, as kernels do among
- * operations? */
-static bool are_in_line(const llmprof_column *span, size_t rows, size_t spans) {
-  size_t first = rows ? span_of(span, 0, spans) : SIZE_MAX;
-  bool ok = first != SIZE_MAX && rows <= spans - first;
-  for (size_t row = 1; ok && row < rows; row++)
-    ok = llmprof_cell(span, row) == (int64_t)(first + row);
-  return ok;
-}
-
-/* The same stretch of a column, without a list of its rows. */
-static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
-                        const llmprof_column *from, size_t first,
-                        const char *name, llmprof_error *err) {
-  bool wide = from->type == LLMPROF_I64 || from->type == LLMPROF_F64;
-  size_t width = wide ? sizeof(int64_t) : sizeof(uint32_t);
-  llmprof_column added = *from;
-  added.name = name;
-  added.strings = llmprof_column_strings(spans, from);
-  llmprof_values *those = NULL;
-  if (from->index)
-    added.index += first;
-  else if (from->values)
-    added.values = those = llmprof_values_from(from->values, first);
-  else
-    added.data = (const char *)from->data + first * width;
-  if (from->values && !from->index &&
-      (!those || !llmprof_frame_own(rows, those)))
-    return llmprof_fail_nomem(err);
-  return llmprof_frame_add(rows, &added, NULL, NULL) || llmprof_fail_nomem(err);
-}
-
-enum {
-  EACH = 4 /* items are few if there are this number of rows for each */
-};
-
-/* Item i of new data is a cell of a column; SIZE_MAX as a row: none. */
-static void copy_cell(const llmprof_column *from, size_t row, void *data,
-                      size_t i) {
-  int64_t cell = row == SIZE_MAX ? LLMPROF_ABSENT : llmprof_cell(from, row);
-  if (from->type == LLMPROF_I64)
-    ((int64_t *)data)[i] = cell;
-  else if (from->type == LLMPROF_F64)
-    ((double *)data)[i] =
-        cell == LLMPROF_ABSENT ? NAN : llmprof_cell_real(cell);
-  else
-    ((uint32_t *)data)[i] =
-        cell == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)cell;
-}
-
-/* A column of rows that have this index already: cells of spans by its items,
- * of which `of` says the span; NULL: they are the spans. */
-static bool add_by_item(llmprof_frame *rows, const uint32_t *index,
-                        size_t items, const llmprof_column *of,
-                        const llmprof_column *like, size_t spans,
-                        llmprof_error *err) {
-  bool wide = like->type == LLMPROF_I64 || like->type == LLMPROF_F64;
-  llmprof_column added = *like;
-  if (of || like->index) {
-    void *data =
-        llmprof_alloc(items, wide ? sizeof(int64_t) : sizeof(uint32_t));
-    if (!data) return llmprof_fail_nomem(err);
-    for (size_t i = 0; i < items; i++)
-      copy_cell(like, of ? span_of(of, i, spans) : i, data, i);
-    if (!llmprof_frame_own(rows, data)) return llmprof_fail_nomem(err);
-    added.data = data;
-    added.values = NULL;
-  }
-  added.index = index;
-  if (!llmprof_frame_add(rows, &added, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, items);
-  return true;
-}
-
-/* Where rows have an index that tells their span, or spans are told by small
- * numbers as they lie, none is made. *added: it was so. */
-static bool add_through(llmprof_frame *rows, size_t span, size_t spans,
-                        const llmprof_column *like, bool *added,
-                        llmprof_error *err) {
-  llmprof_column of = *llmprof_frame_peek(rows, span);
-  size_t most = llmprof_frame_rows(rows) / EACH;
-  size_t items = llmprof_frame_items(rows, span);
-  const uint32_t *index = of.index;
-  llmprof_cell_span bounds;
-  *added = index && items && items <= most;
-  of.index = NULL;
-  if (*added) return add_by_item(rows, index, items, &of, like, spans, err);
-  if (index || of.values || of.type != LLMPROF_U32 || spans > most) return true;
-  if (!llmprof_frame_bounds(rows, span, &bounds, err)) return false;
-  *added = bounds.low <= bounds.high && (uint64_t)bounds.high < spans;
-  return !*added || add_by_item(rows, of.data, spans, NULL, like, spans, err);
-}
-
-/* By row, the item of a column of spans. */
-static bool add_by_row(llmprof_frame *rows, const llmprof_column *of,
-                       const llmprof_column *like, size_t spans,
-                       llmprof_error *err) {
+/* The rows of spans that cells name, as keys: the column as it is where each
+ * names one. NULL on failure. */
+static const llmprof_values *keys_of(llmprof_frame *rows, size_t span,
+                                     size_t spans, llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(rows, span, err);
   size_t count = llmprof_frame_rows(rows);
-  llmprof_column added = *like;
+  llmprof_cell_span bounds;
+  if (!of || !llmprof_frame_bounds(rows, span, &bounds, err)) return NULL;
+  if (bounds.low >= 0 && (uint64_t)bounds.high < spans) return of->values;
   uint32_t *index = llmprof_alloc(count, sizeof *index);
-  if (!index) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < count; row++) {
+  for (size_t row = 0; index && row < count; row++) {
     size_t at = span_of(of, row, spans);
-    index[row] = at == SIZE_MAX ? UINT32_MAX
-                 : like->index  ? like->index[at]
-                                : (uint32_t)at;
+    index[row] = at == SIZE_MAX ? UINT32_MAX : (uint32_t)at;
   }
-  added.index = index;
-  if (!llmprof_frame_own(rows, index) ||
-      !llmprof_frame_add(rows, &added, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  if (!like->index)
-    llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, spans);
-  return true;
+  const llmprof_values *keys = NULL;
+  if (index && llmprof_frame_own(rows, index))
+    keys = llmprof_frame_array(rows, LLMPROF_U32, index);
+  if (!keys) llmprof_fail_nomem(err);
+  return keys;
 }
 
 bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
                            llmprof_frame *spans, size_t column,
                            const char *name, llmprof_error *err) {
-  const llmprof_column *of = llmprof_frame_column(rows, span, err);
   const llmprof_column *from = llmprof_frame_column(spans, column, err);
-  if (!of || !from) return false;
-  size_t count = llmprof_frame_rows(rows), there = llmprof_frame_rows(spans);
-  if (are_in_line(of, count, there))
-    return add_stretch(rows, spans, from, span_of(of, 0, there), name, err);
-  llmprof_column like = *from;
-  bool added;
-  like.name = name;
-  like.strings = llmprof_column_strings(spans, from);
-  if (!add_through(rows, span, there, &like, &added, err)) return false;
-  return added ||
-         add_by_row(rows, llmprof_frame_peek(rows, span), &like, there, err);
+  const llmprof_values *keys =
+      from ? keys_of(rows, span, llmprof_frame_rows(spans), err) : NULL;
+  if (!keys) return false;
+  llmprof_column added = *from;
+  added.name = name;
+  added.strings = llmprof_column_strings(spans, from);
+  added.values =
+      llmprof_frame_keep(rows, llmprof_values_lookup(keys, from->values));
+  return (added.values && llmprof_frame_add(rows, &added, NULL, NULL)) ||
+         llmprof_fail_nomem(err);
 }
 
 bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,

@@ -229,11 +229,8 @@ static llmprof_frame *make_frame(llmprof_operators *o, const void *records,
                                  const field *fields) {
   llmprof_frame *frame = llmprof_frame_new(count, o->strings);
   for (const field *f = fields; frame && f->name; f++) {
-    llmprof_column column = {.name = f->name, .unit = f->unit, .type = f->type};
     void *array = gather(records, count, record_size, f);
-    column.data = array;
-    if (!array || !llmprof_frame_own(frame, array) ||
-        !llmprof_frame_add(frame, &column, NULL, NULL)) {
+    if (!llmprof_frame_give(frame, f->name, f->unit, f->type, array, NULL)) {
       llmprof_frame_free(frame);
       return NULL;
     }

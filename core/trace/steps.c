@@ -283,7 +283,7 @@ static bool add_column(llmprof_frame *frame, const llmprof_trace *trace,
   bool wide = spec->type == LLMPROF_I64;
   void *data =
       llmprof_alloc(s->keys.count, wide ? sizeof(int64_t) : sizeof(uint32_t));
-  if (!data || !llmprof_frame_own(frame, data)) return false;
+  if (!data) return false;
   int64_t *longs = data;
   uint32_t *shorts = data;
   for (size_t i = 0; i < s->keys.count; i++) {
@@ -293,9 +293,8 @@ static bool add_column(llmprof_frame *frame, const llmprof_trace *trace,
     else
       shorts[i] = value == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)value;
   }
-  llmprof_column column = {
-      .name = spec->name, .unit = spec->unit, .type = spec->type, .data = data};
-  return llmprof_frame_add(frame, &column, NULL, NULL);
+  return llmprof_frame_give(frame, spec->name, spec->unit, spec->type, data,
+                            NULL);
 }
 
 static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {

@@ -26,15 +26,10 @@ static bool load(llmprof_trace *trace, const llmprof_column_spec *spec,
 
 /* ---- views ---- */
 
-/* A view becomes the frame's; NULL is for want of memory. */
-static const llmprof_values *own(llmprof_frame *frame, llmprof_values *view) {
-  return view && llmprof_frame_own(frame, view) ? view : NULL;
-}
-
 static const llmprof_values *through(llmprof_frame *frame,
                                      const llmprof_values *key,
                                      const llmprof_values *of) {
-  return key ? own(frame, llmprof_values_lookup(key, of)) : NULL;
+  return key ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
 }
 
 static const llmprof_values *source(const llmprof_trace *trace,
@@ -56,7 +51,8 @@ static const llmprof_values *compute(const llmprof_trace *trace,
     in[count] = source(trace, &spec->in[count], frame);
     if (!in[count]) return NULL;
   }
-  return own(frame, llmprof_values_computed(spec->function, in, count));
+  return llmprof_frame_keep(frame,
+                            llmprof_values_computed(spec->function, in, count));
 }
 
 /* Whom a getter is asked of. */
@@ -76,7 +72,8 @@ static const llmprof_values *ask_of(const llmprof_trace *trace,
   const asked of = {trace, spec->get};
   void *user = llmprof_memdup(&of, sizeof of);
   if (!user || !llmprof_frame_own(frame, user)) return NULL;
-  const llmprof_values *values = own(frame, llmprof_values_of(ask, user));
+  const llmprof_values *values =
+      llmprof_frame_keep(frame, llmprof_values_of(ask, user));
   if (!values || !spec->in[0].of) return values;
   return through(frame, source(trace, &spec->in[0], frame), values);
 }
@@ -86,21 +83,19 @@ static const llmprof_values *values_of(const llmprof_trace *trace,
                                        llmprof_frame *frame) {
   if (spec->function) return compute(trace, spec, frame);
   if (spec->get) return ask_of(trace, spec, frame);
-  return source(trace, &spec->in[0], frame);
+  if (spec->in[0].of) return source(trace, &spec->in[0], frame);
+  return llmprof_frame_keep(frame, llmprof_values_rows());
 }
 
 bool llmprof_trace_cells(const llmprof_axis *from,
                          const llmprof_column_spec *spec, llmprof_frame *frame,
                          llmprof_column *column, llmprof_error *err) {
-  if (from->index && spec->get == llmprof_row_number) {
-    column->data = from->index;
-    column->index = NULL;
-    return true;
-  }
   if (!load(from->trace, spec, err)) return false;
   column->values = values_of(from->trace, spec, frame);
-  if (column->values && from->first)
-    column->values =
-        own(frame, llmprof_values_from(column->values, from->first));
+  if (column->values && from->rows)
+    column->values = through(frame, from->rows, column->values);
+  else if (column->values && from->first)
+    column->values = llmprof_frame_keep(
+        frame, llmprof_values_from(column->values, from->first));
   return column->values || llmprof_fail_nomem(err);
 }

@@ -21,7 +21,7 @@ typedef struct llmprof_source {
 
 /* Cells are, whichever is there first: what `function` makes of `in`; what
  * `get` says of the number that `in` or, where there is none, the row itself
- * is; in[0] as it is. */
+ * is; in[0] as it is; the number of the row. */
 typedef struct llmprof_column_spec {
   const char *name, *unit;
   llmprof_column_type type;
@@ -48,19 +48,14 @@ extern const llmprof_column_spec llmprof_pair_range_columns[];
 /* Both of pairs that are one for each kernel: rows are kernels. */
 extern const llmprof_column_spec llmprof_single_pair_columns[];
 
-/* Rows first .. first + count - 1 of a kind of event, as seen by a frame
- * directly or through an index. */
+/* Rows first .. first + count - 1 of a kind of event or, where `rows` are
+ * there, these. */
 typedef struct llmprof_axis {
   llmprof_trace *trace;
   size_t first, count;
-  const uint32_t *index;
+  const llmprof_values *rows;
   const llmprof_column_spec *specs;
 } llmprof_axis;
-
-/* What a frame's column that nobody has looked at yet is of, where that is rows
- * of a trace as they are, the first of which becomes *first; else NULL. */
-const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
-                                       size_t column, size_t *first);
 
 /* The cells of the rows, into the column, once what they need is loaded. What
  * is made for them alone is the frame's. */
@@ -70,9 +65,6 @@ bool llmprof_trace_cells(const llmprof_axis *from,
 
 /* Of starts and durations. */
 void llmprof_ends(const int64_t *const *in, size_t count, int64_t *out);
-
-/* A getter that is its row. */
-int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);
 
 static inline int64_t llmprof_thread_pid(const llmprof_trace *trace,
                                          size_t thread) {

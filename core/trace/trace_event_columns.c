@@ -3,11 +3,6 @@
 #include "llmprof/trace_builder.h"
 #include "trace/trace_columns.h"
 
-int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {
-  (void)trace;
-  return (int64_t)row;
-}
-
 void llmprof_ends(const int64_t *const *in, size_t count, int64_t *out) {
   for (size_t i = 0; i < count; i++)
     out[i] = llmprof_end_of(in[0][i], in[1][i]);
@@ -48,7 +43,7 @@ const llmprof_column_spec llmprof_api_columns[] = {
 };
 
 const llmprof_column_spec llmprof_range_columns[] = {
-    {"range", NULL, U32, .get = llmprof_row_number},
+    {.name = "range", .type = U32},
     {"text", NULL, TEXT, .in = {OF(ranges.text)}},
     {"tag", NULL, TEXT, .in = {OF(ranges.tag)}},
     {"colon_tag", NULL, TEXT, .in = {OF(ranges.colon_tag)}},
@@ -146,7 +141,7 @@ static int64_t frame_depth(const llmprof_trace *t, size_t row) {
   { OF(cpu_samples.stack) }
 
 const llmprof_column_spec llmprof_cpu_sample_columns[] = {
-    {"cpu_sample", NULL, U32, .get = llmprof_row_number},
+    {.name = "cpu_sample", .type = U32},
     {"time", "ns", I64, .in = {OF(cpu_samples.time)}},
     {"name", NULL, TEXT, .in = STACK, .get = frame_function},
     {"module", NULL, TEXT, .in = STACK, .get = frame_module},
@@ -161,7 +156,7 @@ const llmprof_column_spec llmprof_cpu_sample_columns[] = {
 };
 
 const llmprof_column_spec llmprof_pair_range_columns[] = {
-    {"range", NULL, U32, .get = llmprof_row_number},
+    {.name = "range", .type = U32},
     {"tag", NULL, TEXT, .in = {OF(ranges.tag)}},
     {"colon_tag", NULL, TEXT, .in = {OF(ranges.colon_tag)}},
     {"style", NULL, U32, .in = {OF(ranges.style)}},

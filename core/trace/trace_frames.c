@@ -23,18 +23,8 @@ static const llmprof_column_spec *find_spec(const llmprof_axis *from,
 static bool load_column(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
   const llmprof_axis *from = user;
-  column->index = from->index;
   return llmprof_trace_cells(from, find_spec(from, column->name), frame, column,
                              err);
-}
-
-const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
-                                       size_t column, size_t *first) {
-  const llmprof_axis *of =
-      llmprof_frame_pending(frame, column, load_column, first);
-  if (!of || of->index) return NULL;
-  *first += of->first;
-  return of;
 }
 
 /* Where all frames of these rows keep what they find out about a column; NULL
@@ -58,13 +48,13 @@ static llmprof_cell_facts *find_facts(const llmprof_axis *of,
   return facts;
 }
 
-/* Without an index they are the same cells in each frame. */
+/* Those of all rows are the same cells in each frame. */
 static bool share_facts(llmprof_frame *frame, const llmprof_axis *of,
                         const llmprof_column_spec *spec) {
-  llmprof_cell_facts *facts = of->index ? NULL : find_facts(of, spec);
+  llmprof_cell_facts *facts = of->rows ? NULL : find_facts(of, spec);
   if (facts)
     llmprof_frame_share_facts(frame, llmprof_frame_columns(frame) - 1, facts);
-  return facts || of->index;
+  return facts || of->rows;
 }
 
 /* Declare the axis's columns; specs end with an unnamed one. */
@@ -208,14 +198,15 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, const chains *c,
     return llmprof_fail_nomem(err), NULL;
   }
   fill_pairs(c, ops, ranges);
-  bool owns_ops = llmprof_frame_own(frame, ops);
-  bool owns_ranges = llmprof_frame_own(frame, ranges);
-  llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], ops,
+  bool owned = llmprof_frame_own(frame, ops);
+  owned = llmprof_frame_own(frame, ranges) && owned;
+  llmprof_axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], NULL,
                           llmprof_pair_kernel_columns};
-  llmprof_axis around = {trace, 0, trace->ranges.count, ranges,
+  llmprof_axis around = {trace, 0, trace->ranges.count, NULL,
                          llmprof_pair_range_columns};
-  if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
-      add_columns(frame, &around))
+  if (owned && (kernels.rows = llmprof_frame_array(frame, LLMPROF_U32, ops)) &&
+      (around.rows = llmprof_frame_array(frame, LLMPROF_U32, ranges)) &&
+      add_columns(frame, &kernels) && add_columns(frame, &around))
     return frame;
   llmprof_frame_free(frame);
   return llmprof_fail_nomem(err), NULL;

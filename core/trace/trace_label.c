@@ -137,62 +137,41 @@ static bool label_samples(const llmprof_trace *trace, const llmprof_column *of,
 }
 
 /* "NAME_own" beside the label of CPU samples. */
-static bool add_own(llmprof_frame *frame, const char *name,
-                    const uint32_t *own) {
+static bool add_own(llmprof_frame *frame, const char *name, uint32_t *own) {
   llmprof_buffer title = {0};
   llmprof_buffer_printf(&title, "%s_own", name);
-  llmprof_column column = {
-      .name = title.bytes, .type = LLMPROF_U32, .data = own};
-  bool ok = !title.failed && llmprof_frame_add(frame, &column, NULL, NULL);
+  const llmprof_column column = {
+      .name = title.bytes,
+      .type = LLMPROF_U32,
+      .values = llmprof_frame_array(frame, LLMPROF_U32, own)};
+  bool ok = !title.failed && column.values &&
+            llmprof_frame_add(frame, &column, NULL, NULL);
   llmprof_buffer_free(&title);
   return ok;
 }
 
-/* What becomes the columns of a label: by item its text and its range, and the
- * items of rows. Without an index of ranges these are by row. Where rows are
- * operations as the trace has them, `links` are their items, and these follow
- * from them. */
+/* What become the columns of a label: of a row its text, and its range. */
 typedef struct labelled {
-  const uint32_t *texts, *ranges;
-  const uint32_t *of_texts, *of_ranges;
-  size_t items;
-  const llmprof_values *links;
+  const llmprof_values *text, *range;
 } labelled;
-
-/* The numbers of items as a column; NULL when out of memory. */
-static const llmprof_values *through_links(llmprof_frame *frame,
-                                           const llmprof_values *links,
-                                           const uint32_t *items) {
-  llmprof_values *of = llmprof_values_ids(items);
-  if (!of || !llmprof_frame_own(frame, of)) return NULL;
-  llmprof_values *made = llmprof_values_lookup(links, of);
-  return made && llmprof_frame_own(frame, made) ? made : NULL;
-}
 
 /* Both columns or, when out of memory, perhaps the first. */
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
                       const labelled *l) {
-  llmprof_column text = {.name = name,
-                         .type = LLMPROF_STRING_ID,
-                         .data = l->texts,
-                         .index = l->of_texts};
-  llmprof_column row = {.name = range,
-                        .type = LLMPROF_U32,
-                        .data = l->ranges,
-                        .index = l->of_ranges};
-  if (l->links) {
-    text.values = through_links(frame, l->links, l->texts);
-    row.values = through_links(frame, l->links, l->ranges);
-    return text.values && row.values &&
-           llmprof_frame_add(frame, &text, NULL, NULL) &&
-           llmprof_frame_add(frame, &row, NULL, NULL);
-  }
-  if (!llmprof_frame_add(frame, &text, NULL, NULL)) return false;
-  llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, l->items);
-  if (!llmprof_frame_add(frame, &row, NULL, NULL)) return false;
-  if (l->of_ranges)
-    llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, l->items);
-  return true;
+  const llmprof_column text = {
+      .name = name, .type = LLMPROF_STRING_ID, .values = l->text};
+  const llmprof_column row = {
+      .name = range, .type = LLMPROF_U32, .values = l->range};
+  return l->text && l->range && llmprof_frame_add(frame, &text, NULL, NULL) &&
+         llmprof_frame_add(frame, &row, NULL, NULL);
+}
+
+/* What an array says of a row's number. */
+static const llmprof_values *through(llmprof_frame *frame,
+                                     const llmprof_values *key,
+                                     const uint32_t *array) {
+  const llmprof_values *of = llmprof_frame_array(frame, LLMPROF_U32, array);
+  return of ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
 }
 
 /* Room for `count` labels, owned by the frame; NULL when out of memory. */
@@ -209,45 +188,25 @@ static uint32_t text_of(const llmprof_trace *trace, const uint32_t *names,
 
 /* ---- operations: what is so of their links ---- */
 
-/* Links of a frame's operations: as a column where it has operations as the
- * trace has them, else by row. */
-static bool find_links(const llmprof_trace *trace, llmprof_frame *frame,
-                       size_t column, labelled *l, llmprof_error *err) {
-  const llmprof_values *link = trace->attribution.link;
-  size_t first;
-  if (llmprof_trace_axis(frame, column, &first)) {
-    llmprof_values *from = llmprof_values_from(link, first);
-    l->links = from;
-    return (from && llmprof_frame_own(frame, from)) || llmprof_fail_nomem(err);
-  }
-  const llmprof_column *op = llmprof_frame_column(frame, column, err);
-  if (!op) return false;
-  uint32_t *made = new_labels(frame, llmprof_frame_rows(frame));
-  if (!made) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    int64_t cell = llmprof_cell(op, row);
-    made[row] = cell == LLMPROF_ABSENT ? LLMPROF_NONE
-                                       : llmprof_id_at(link, (size_t)cell);
-  }
-  l->of_texts = l->of_ranges = made;
-  return true;
-}
-
 static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
                       size_t column, const uint32_t *names, labelled *l,
                       llmprof_error *err) {
-  l->items = trace->attribution.link_count;
+  size_t count = trace->attribution.link_count;
+  const llmprof_column *op = llmprof_frame_column(frame, column, err);
+  if (!op) return false;
   uint32_t *ranges = label_links(trace, names);
-  if (!ranges || !llmprof_frame_own(frame, ranges))
+  uint32_t *texts = new_labels(frame, count);
+  if (!ranges || !llmprof_frame_own(frame, ranges) || !texts)
     return llmprof_fail_nomem(err);
-  uint32_t *texts = new_labels(frame, l->items);
-  if (!texts) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < l->items; i++)
+  for (size_t i = 0; i < count; i++)
     texts[i] = ranges[i] == LLMPROF_NONE ? LLMPROF_NO_STRING
                                          : text_of(trace, names, ranges[i]);
-  l->texts = texts;
-  l->ranges = ranges;
-  return find_links(trace, frame, column, l, err);
+  const llmprof_values *links = llmprof_frame_keep(
+      frame, llmprof_values_lookup(op->values, trace->attribution.link));
+  if (!links) return llmprof_fail_nomem(err);
+  l->text = through(frame, links, texts);
+  l->range = through(frame, links, ranges);
+  return true;
 }
 
 /* ---- ranges and samples of the CPU ---- */
@@ -290,12 +249,12 @@ static bool label_others(llmprof_trace *trace, llmprof_frame *frame,
   const llmprof_column *of = llmprof_frame_column(frame, column, err);
   if (!of) return false;
   uint32_t *labels = new_labels(frame, llmprof_frame_rows(frame));
-  l->items = trace->ranges.count;
-  l->ranges = l->of_texts = labels;
-  l->texts = labels ? name_ranges(trace, frame, names) : NULL;
-  return (l->texts &&
-          say_labels(trace, frame, name, of, kind, names, labels)) ||
-         llmprof_fail_nomem(err);
+  const uint32_t *texts = labels ? name_ranges(trace, frame, names) : NULL;
+  if (!texts || !say_labels(trace, frame, name, of, kind, names, labels))
+    return llmprof_fail_nomem(err);
+  l->range = llmprof_frame_array(frame, LLMPROF_U32, labels);
+  l->text = l->range ? through(frame, l->range, texts) : NULL;
+  return true;
 }
 
 static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
@@ -398,8 +357,8 @@ static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
   }
   for (size_t row = 0; row < rows; row++)
     labels[row] = span_at(spans, count, llmprof_cell(start, row));
-  labelled l = {
-      .texts = texts, .ranges = labels, .of_texts = labels, .items = count};
+  labelled l = {.range = llmprof_frame_array(frame, LLMPROF_U32, labels)};
+  l.text = l.range ? through(frame, l.range, texts) : NULL;
   return add_label(frame, name, range, &l) || llmprof_fail_nomem(err);
 }
 

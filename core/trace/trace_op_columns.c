@@ -119,8 +119,7 @@ static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
   }
 
 #define OPERATION_COLUMNS                                                    \
-  {"op", NULL, U32, .get = llmprof_row_number},                              \
-      {"name", NULL, TEXT, .in = {OF(ops.name)}},                            \
+  {.name = "op", .type = U32}, {"name", NULL, TEXT, .in = {OF(ops.name)}},   \
       {"start", "ns", I64, .in = {OF(ops.start)}},                           \
       {"end", "ns", I64, .in = {OF(ops.start), OF(ops.duration)},            \
        .function = llmprof_ends},                                            \
@@ -175,12 +174,11 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                                  \
-  {"kernel", NULL, U32, .get = llmprof_row_number},                          \
-      {"name", NULL, TEXT, .in = {OF(ops.name)}},                            \
-      {"duration", "ns", I64, .in = {OF(ops.duration)}},                     \
-      {"pid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_pid}, { \
-    "tid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_tid        \
+#define PAIR_KERNEL_COLUMNS                                                    \
+  {.name = "kernel", .type = U32}, {"name", NULL, TEXT, .in = {OF(ops.name)}}, \
+      {"duration", "ns", I64, .in = {OF(ops.duration)}},                       \
+      {"pid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_pid}, {   \
+    "tid", NULL, U32, .in = {CALL(thread)}, .get = llmprof_thread_tid          \
   }
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {

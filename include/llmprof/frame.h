@@ -1,9 +1,8 @@
 /* A frame: named columns of equal length, the form in which events are
  * filtered, grouped, sorted and summed up. Columns are numbered from 0. They
- * are integers (int64_t), small integers (uint32_t), string ids or reals
- * (double); data is borrowed where it can be, and reached through an index
- * where rows were selected or joined, so that a view of millions of rows costs
- * four bytes a row.
+ * are integers, small integers, string ids or reals. How their cells are stored
+ * is nobody's concern: rows that were selected or joined are a view, which
+ * costs four bytes a row however many columns it has.
  *
  * A function that returns a frame gives it to the caller, who frees it with
  * llmprof_frame_free; NULL is a failure: NOMEM, or what its column's loader
@@ -25,25 +24,21 @@ extern "C" {
 #endif
 
 typedef enum llmprof_column_type {
-  LLMPROF_I64,       /* LLMPROF_ABSENT: absent */
-  LLMPROF_U32,       /* UINT32_MAX: absent */
+  LLMPROF_I64,       /* in an array int64_t; LLMPROF_ABSENT: absent */
+  LLMPROF_U32,       /* uint32_t; UINT32_MAX: absent */
   LLMPROF_STRING_ID, /* uint32_t; LLMPROF_NO_STRING: absent */
-  LLMPROF_F64,       /* NaN: absent */
+  LLMPROF_F64,       /* double; NaN: absent */
 } llmprof_column_type;
 
 /* Cells that are stored in some encoding, or made while they are read. */
 typedef struct llmprof_values llmprof_values;
-int64_t llmprof_values_get(const llmprof_values *values, size_t row);
 
 typedef struct llmprof_column {
   const char *name; /* lives as long as the frame */
   const char *unit; /* "ns", "bytes", ... or NULL; lives as long */
   llmprof_column_type type;
-  const void *data;      /* int64_t, uint32_t or double */
-  const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
-                            index[r] UINT32_MAX: absent */
+  const llmprof_values *values;   /* its cells; NULL until they are loaded */
   const llmprof_strings *strings; /* of its ids; NULL: the frame's pool */
-  const llmprof_values *values;   /* in place of data, or NULL: cells */
 } llmprof_column;
 
 typedef struct llmprof_frame llmprof_frame;
@@ -58,14 +53,14 @@ size_t llmprof_frame_rows(const llmprof_frame *frame);
 const llmprof_strings *llmprof_frame_strings(const llmprof_frame *frame);
 
 /* Columns: how many, which number has a name (SIZE_MAX: none), and what one
- * is like; its data may not be there yet. What is given lives until a column is
- * added or the frame is freed. */
+ * is like; its values may not be there yet. What is given lives until a column
+ * is added or the frame is freed. */
 size_t llmprof_frame_columns(const llmprof_frame *frame);
 size_t llmprof_frame_find(const llmprof_frame *frame, const char *name);
 const llmprof_column *llmprof_frame_peek(const llmprof_frame *frame,
                                          size_t column);
 
-/* The same with its data, loaded on first use; NULL on failure. `column` is
+/* The same with its values, loaded on first use; NULL on failure. `column` is
  * less than llmprof_frame_columns(). */
 const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
                                            llmprof_error *err);
@@ -77,26 +72,26 @@ llmprof_column_strings(const llmprof_frame *frame,
   return column->strings ? column->strings : llmprof_frame_strings(frame);
 }
 
-/* Fills in data and index of a column; called once, when it is first asked for.
+/* Fills in the values of a column; called once, when it is first asked for.
  * On false err says why, and it is called again the next time. */
 typedef bool (*llmprof_column_loader)(llmprof_frame *frame,
                                       llmprof_column *column, void *user,
                                       llmprof_error *err);
 
-/* Add a column. Without a loader its data is there already. Data, index, unit
- * and strings outlive the frame, or were handed to it; the name is copied.
+/* Add a column. Without a loader its values are there already. Values, unit and
+ * strings outlive the frame, or were handed to it; the name is copied.
  * False when out of memory. */
 bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                        llmprof_column_loader load, void *user);
 
-/* The same over `data` of llmprof_alloc, which becomes the frame's, also on
+/* The same over an array of llmprof_alloc, which becomes the frame's, also on
  * failure. NULL, for an allocation that failed, is NOMEM. The unit, which may
  * be NULL, is borrowed. */
 bool llmprof_frame_give(llmprof_frame *frame, const char *name,
                         const char *unit, llmprof_column_type type, void *data,
                         llmprof_error *err);
 
-/* Add column `number` once more, by another name; its data is shared. */
+/* Add column `number` once more, by another name; its values are shared. */
 bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
                          llmprof_error *err);
 
@@ -124,18 +119,7 @@ static inline double llmprof_cell_real(int64_t cell) {
 
 /* A cell of a loaded column: the integer, the string's id, or a real as
  * above. Absent ones are LLMPROF_ABSENT. */
-static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
-  if (column->index) {
-    row = column->index[row];
-    if (row == UINT32_MAX) return LLMPROF_ABSENT;
-  }
-  if (column->values) return llmprof_values_get(column->values, row);
-  if (column->type == LLMPROF_I64) return ((const int64_t *)column->data)[row];
-  if (column->type == LLMPROF_F64)
-    return llmprof_real_cell(((const double *)column->data)[row]);
-  uint32_t value = ((const uint32_t *)column->data)[row];
-  return value == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)value;
-}
+int64_t llmprof_cell(const llmprof_column *column, size_t row);
 
 /* The text of a cell of a loaded column of strings, borrowed from its pool, or
  * `absent`, which may be NULL. */

@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include "frame/cells.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdatomic.h>
@@ -83,11 +85,24 @@ void test_in_child(int (*body)(void)) {
   assert_int_equal(status, 0);
 }
 
+bool test_add(llmprof_frame *frame, const test_column *column) {
+  llmprof_column added = {.name = column->name,
+                          .unit = column->unit,
+                          .type = column->type,
+                          .strings = column->strings,
+                          .values = column->values};
+  if (!added.values)
+    added.values = llmprof_frame_array(frame, column->type, column->data);
+  if (added.values && column->index)
+    added.values = llmprof_frame_pick(frame, column->index, added.values);
+  return added.values && llmprof_frame_add(frame, &added, NULL, NULL);
+}
+
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
-                          const llmprof_column *columns, size_t count) {
+                          const test_column *columns, size_t count) {
   llmprof_frame *frame = llmprof_frame_new(rows, strings);
   for (size_t i = 0; frame && i < count; i++) {
-    if (llmprof_frame_add(frame, &columns[i], NULL, NULL)) continue;
+    if (test_add(frame, &columns[i])) continue;
     llmprof_frame_free(frame);
     return NULL;
   }

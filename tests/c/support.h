@@ -40,9 +40,22 @@ enum {
  * own affair; it returns an exit status. */
 void test_in_child(int (*body)(void));
 
-/* A frame of columns that are there; NULL when out of memory. */
+/* A column whose cells are values or, without these, an array of its type; with
+ * an index row r is cell index[r], UINT32_MAX none. All outlive the frame. */
+typedef struct test_column {
+  const char *name, *unit;
+  llmprof_column_type type;
+  const void *data;
+  const uint32_t *index;
+  const llmprof_strings *strings;
+  const llmprof_values *values;
+} test_column;
+
+bool test_add(llmprof_frame *frame, const test_column *column);
+
+/* A frame of columns; NULL when out of memory. */
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
-                          const llmprof_column *columns, size_t count);
+                          const test_column *columns, size_t count);
 
 /* Blocks that the core holds now. */
 size_t test_live_blocks(void);

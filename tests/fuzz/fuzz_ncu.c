@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "fuzz.h"
 #include "ncu/ncu_page.h"
 
@@ -46,7 +47,7 @@ static void check_same(llmprof_frame *some, llmprof_frame *all) {
         FUZZ_CHECK(llmprof_cell(here, row) == llmprof_cell(there, row));
       }
       if (here->type == LLMPROF_F64)
-        FUZZ_CHECK(!isinf(((const double *)here->data)[row]));
+        FUZZ_CHECK(!isinf(llmprof_real_at(here, row)));
     }
   }
 }

@@ -39,15 +39,14 @@ static bool make(made *m, llmprof_error *err) {
         !llmprof_strings_add(m->pool, names[i], strlen(names[i]), &m->names[i]))
       return llmprof_fail_nomem(err);
   }
-  const llmprof_column columns[COLUMNS] = {
+  const test_column columns[COLUMNS] = {
       {.name = "id", .type = LLMPROF_I64, .data = ids},
       {.name = "count", .type = LLMPROF_I64, .data = counts},
       {.name = "share", .type = LLMPROF_F64, .data = shares},
       {.name = "name", .type = LLMPROF_STRING_ID, .data = m->names},
   };
   for (size_t i = 0; i < COLUMNS; i++) {
-    if (!llmprof_frame_add(m->frame, &columns[i], NULL, NULL))
-      return llmprof_fail_nomem(err);
+    if (!test_add(m->frame, &columns[i])) return llmprof_fail_nomem(err);
   }
   return true;
 }
@@ -143,9 +142,8 @@ static void test_lines_of_a_terminal(void **state) {
   llmprof_strings *pool = llmprof_strings_new();
   assert_true(llmprof_strings_add(pool, text, sizeof text - 1, &id));
   llmprof_frame *frame = llmprof_frame_new(1, pool);
-  llmprof_column name = {
-      .name = "name", .type = LLMPROF_STRING_ID, .data = &id};
-  assert_true(llmprof_frame_add(frame, &name, NULL, NULL));
+  test_column name = {.name = "name", .type = LLMPROF_STRING_ID, .data = &id};
+  assert_true(test_add(frame, &name));
   const llmprof_sheet_column column = {.title = {"Name", 4}, .scale = 1};
   static const char *const expected[] = {"Name\nabcdefghijklm\u2026uvwxyz\n",
                                          "Name\nabcdefghijklmn\u2026tuvwxyz\n"};
@@ -174,9 +172,9 @@ static void test_lines_of_a_long_name(void **state) {
   assert_true(llmprof_strings_add(pool, text, sizeof text, &ids_of[0]));
   assert_true(llmprof_strings_add(pool, "y", 1, &ids_of[1]));
   llmprof_frame *frame = llmprof_frame_new(2, pool);
-  llmprof_column name = {
+  test_column name = {
       .name = "name", .type = LLMPROF_STRING_ID, .data = ids_of};
-  assert_true(llmprof_frame_add(frame, &name, NULL, NULL));
+  assert_true(test_add(frame, &name));
   const llmprof_sheet_column twice[] = {{.title = {"a", 1}, .scale = 1},
                                         {.title = {"b", 1}, .scale = 1}};
   llmprof_buffer out = {0};
@@ -215,8 +213,8 @@ static void test_no_rows(void **state) {
   static const char *const expected[] = {"ID\n", "[]\n", "ID\n"};
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = llmprof_frame_new(0, pool);
-  llmprof_column id = {.name = "id", .type = LLMPROF_I64, .data = ids};
-  assert_true(llmprof_frame_add(frame, &id, NULL, NULL));
+  test_column id = {.name = "id", .type = LLMPROF_I64, .data = ids};
+  assert_true(test_add(frame, &id));
   for (size_t i = 0; i < 3; i++) {
     llmprof_buffer out = {0};
     llmprof_sheet_options options = {.format = (llmprof_sheet_format)i};
@@ -238,9 +236,9 @@ static void test_pieces(void **state) {
   for (int i = 0; i < MANY; i++) values[i] = i;
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = llmprof_frame_new(MANY, pool);
-  llmprof_column id = {.name = "id", .type = LLMPROF_I64, .data = values};
+  test_column id = {.name = "id", .type = LLMPROF_I64, .data = values};
   llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
-  assert_true(llmprof_frame_add(frame, &id, NULL, NULL));
+  assert_true(test_add(frame, &id));
   llmprof_sheet *sheet = llmprof_sheet_new(frame, shown, 1, &options, NULL);
   size_t pieces = 0, lines = 0;
   for (;;) {
@@ -331,7 +329,7 @@ static llmprof_frame *lots_of(const made *m, int64_t *numbers, double *reals,
     reals[i] = i % 7 ? (double)numbers[i] / 3 : NAN;
     texts[i] = m->names[i % ROWS];
   }
-  const llmprof_column columns[COLUMNS] = {
+  const test_column columns[COLUMNS] = {
       {.name = "id", .type = LLMPROF_I64, .data = numbers},
       {.name = "count", .type = LLMPROF_I64, .data = numbers},
       {.name = "share", .type = LLMPROF_F64, .data = reals},
@@ -451,7 +449,7 @@ static void test_numbers(void **state) {
   static int64_t whole[HARD];
   static double reals[HARD];
   fill_numbers(whole, reals);
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {.name = "whole", .type = LLMPROF_I64, .data = whole},
       {.name = "real", .type = LLMPROF_F64, .data = reals},
   };
@@ -496,8 +494,7 @@ static void test_texts(void **state) {
       uint32_t id;
       llmprof_strings *pool = llmprof_strings_new();
       assert_true(llmprof_strings_add(pool, text, size, &id));
-      llmprof_column name = {
-          .name = "n", .type = LLMPROF_STRING_ID, .data = &id};
+      test_column name = {.name = "n", .type = LLMPROF_STRING_ID, .data = &id};
       llmprof_frame *frame = test_frame(1, pool, &name, 1);
       const llmprof_sheet_column column = {.title = {"n", 1}, .scale = 1};
       llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};

@@ -69,7 +69,7 @@ static void fill_ticks(fixture *f, const llmprof_intervals *busy) {
 }
 
 static llmprof_frame *frame_of(fixture *f) {
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"start", "ns", LLMPROF_I64, f->starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, f->ends, NULL, NULL, NULL},
       {"word", NULL, LLMPROF_STRING_ID, f->words, NULL, NULL, NULL},
@@ -152,7 +152,7 @@ static void set_up_ops(ops *o, bool ascending) {
     if (rand() % 40 == 0 && !ascending) o->starts[i] = LLMPROF_ABSENT;
     if (rand() % 40 == 0) o->ends[i] = LLMPROF_ABSENT;
   }
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"start", "ns", LLMPROF_I64, o->starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, o->ends, NULL, NULL, NULL},
       {"begin", "ns", LLMPROF_I64, o->begins, NULL, NULL, NULL},
@@ -246,7 +246,7 @@ static void test_outside_of_no_call(void **state) {
   static ops o;
   llmprof_error err;
   const uint8_t none[] = {0};
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"start", "ns", LLMPROF_I64, o.starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, o.ends, NULL, NULL, NULL},
       {"word", NULL, LLMPROF_STRING_ID, o.keys, NULL, NULL, NULL},
@@ -276,7 +276,7 @@ static void test_longer_than_64_bits(void **state) {
   llmprof_strings *strings = llmprof_strings_new();
   uint32_t id;
   assert_true(llmprof_strings_add(strings, "a", 1, &id));
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"start", "ns", LLMPROF_I64, &start, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, &end, NULL, NULL, NULL},
       {"word", NULL, LLMPROF_STRING_ID, &word, NULL, NULL, NULL},

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/interrupt.h"
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "support.h"
 
@@ -82,7 +83,7 @@ static double value(llmprof_frame *frame, llmprof_step x, llmprof_step y,
       llmprof_frame_compute(frame, "made", NULL, LLMPROF_F64, steps, 3, NULL));
   const llmprof_column *made =
       llmprof_frame_column(frame, llmprof_frame_columns(frame) - 1, NULL);
-  return ((const double *)made->data)[row];
+  return llmprof_real_at(made, row);
 }
 
 #define IS(expected, x, y, kind, row) \
@@ -179,9 +180,9 @@ static void test_sums_of_integers_are_exact(void **state) {
   static const size_t first[] = {0};
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = llmprof_frame_new(3, pool);
-  llmprof_column made = {.name = "x", .type = LLMPROF_F64, .data = values};
+  test_column made = {.name = "x", .type = LLMPROF_F64, .data = values};
   llmprof_weighed w;
-  assert_true(llmprof_frame_add(frame, &made, NULL, NULL));
+  assert_true(test_add(frame, &made));
   assert_true(llmprof_frame_weigh(frame, first, 1, SIZE_MAX, &w, NULL));
   assert_true(w.sum > 9007199254740992.0);
   values[2] = 0.5; /* now each step is rounded */
@@ -218,8 +219,7 @@ static void test_sums_of_many_integers(void **state) {
   static int64_t cells[MANY];
   const int64_t steps[] = {1, -1, INT64_C(1) << 40, INT64_C(1) << 51};
   llmprof_strings *pool = llmprof_strings_new();
-  const llmprof_column column = {
-      .name = "x", .type = LLMPROF_I64, .data = cells};
+  const test_column column = {.name = "x", .type = LLMPROF_I64, .data = cells};
   for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
     for (size_t i = 0; i < MANY; i++) cells[i] = steps[s] * (int64_t)(i % 8);
     llmprof_frame *frame = test_frame(MANY, pool, &column, 1);
@@ -248,60 +248,6 @@ static void test_interrupt(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
 }
 
-enum {
-  MANY = 3000
-};
-
-/* The formula over columns that are one cell, of which other_rows rows at the
- * end have another. */
-static llmprof_frame *compute_alike(llmprof_column_type type, int64_t count,
-                                    size_t other_rows, llmprof_error *err) {
-  static int64_t counts[MANY];
-  static double reals[MANY];
-  for (size_t i = 0; i < MANY; i++) {
-    counts[i] = i + other_rows < MANY ? count : 4;
-    reals[i] = 2.5;
-  }
-  const llmprof_column columns[] = {
-      {"count", NULL, LLMPROF_I64, counts, NULL, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL}};
-  const llmprof_step steps[] = {column(0), column(1), step(LLMPROF_STEP_TIMES)};
-  llmprof_frame *frame = test_frame(MANY, NULL, columns, 2);
-  if (!frame) return llmprof_fail_nomem(err), NULL;
-  if (llmprof_frame_compute(frame, "made", "ns", type, steps, 3, err))
-    return frame;
-  llmprof_frame_free(frame);
-  return NULL;
-}
-
-/* What is computed once for all rows is what each would have. */
-static void test_alike(void **state) {
-  (void)state;
-  static const llmprof_column_type types[] = {LLMPROF_I64, LLMPROF_F64};
-  static const int64_t counts[] = {3, 0, -1, LLMPROF_ABSENT, INT64_MAX};
-  for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
-    int64_t count = counts[i / 2];
-    llmprof_frame *once = compute_alike(types[i % 2], count, 0, NULL);
-    llmprof_frame *each = compute_alike(types[i % 2], count, 1, NULL);
-    const llmprof_column *a = llmprof_frame_peek(once, 2);
-    const llmprof_column *b = llmprof_frame_peek(each, 2);
-    assert_non_null(a->index);
-    assert_null(b->index);
-    assert_string_equal(a->unit, "ns");
-    for (size_t row = 0; row + 1 < MANY; row++)
-      assert_int_equal(llmprof_cell(a, row), llmprof_cell(b, row));
-    llmprof_frame_free(once);
-    llmprof_frame_free(each);
-  }
-}
-
-static bool compute_alike_once(void *arg, llmprof_error *err) {
-  (void)arg;
-  llmprof_frame *frame = compute_alike(LLMPROF_F64, 3, 0, err);
-  llmprof_frame_free(frame);
-  return frame != NULL;
-}
-
 static bool compute_something(void *arg, llmprof_error *err) {
   (void)arg;
   static const size_t first[] = {A};
@@ -321,7 +267,6 @@ static bool compute_something(void *arg, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(compute_something, NULL);
-  test_every_allocation(compute_alike_once, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -335,7 +280,6 @@ int main(void) {
       TEST(test_weighed),
       cmocka_unit_test(test_sums_of_integers_are_exact),
       cmocka_unit_test(test_sums_of_many_integers),
-      cmocka_unit_test(test_alike),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),
   };

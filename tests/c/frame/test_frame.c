@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "frame/cells.h"
 #include "support.h"
 
 enum {
@@ -21,7 +22,7 @@ static llmprof_frame *make(llmprof_strings *pool) {
     if (texts[i] && !llmprof_strings_add(pool, texts[i], 1, &names[i]))
       return NULL;
   }
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"long", "ns", LLMPROF_I64, longs, NULL, NULL, NULL},
       {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL, NULL},
@@ -97,20 +98,18 @@ static void test_texts(void **state) {
 
 static bool load_or_fail(llmprof_frame *frame, llmprof_column *c, void *user,
                          llmprof_error *err) {
-  (void)frame;
   int *calls = user;
   if (++*calls == 1) return llmprof_fail(err, LLMPROF_IO, "not yet");
-  c->data = longs;
-  return true;
+  c->values = llmprof_frame_array(frame, LLMPROF_I64, longs);
+  return c->values || llmprof_fail_nomem(err);
 }
 
 static void test_loading(void **state) {
   fixture *f = *state;
   int calls = 0;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL,
-                               NULL,   NULL, NULL};
+  const llmprof_column lazy = {.name = "lazy", .type = LLMPROF_I64};
   assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
-  assert_null(llmprof_frame_peek(f->frame, 4)->data);
+  assert_null(llmprof_frame_peek(f->frame, 4)->values);
   assert_int_equal(calls, 0);
   llmprof_error err = {0};
   assert_null(llmprof_frame_column(f->frame, 4, &err));
@@ -139,9 +138,9 @@ static void expect_rows(llmprof_frame *frame, const char *name,
                         size_t count, const char *expected) {
   static const int64_t numbers[ROWS] = {0, 1, 2, 3, 4};
   if (llmprof_frame_find(frame, "row") == SIZE_MAX) {
-    const llmprof_column row = {"row", NULL, LLMPROF_I64, numbers,
-                                NULL,  NULL, NULL};
-    assert_true(llmprof_frame_add(frame, &row, NULL, NULL));
+    const test_column row = {"row", NULL, LLMPROF_I64, numbers,
+                             NULL,  NULL, NULL};
+    assert_true(test_add(frame, &row));
   }
   llmprof_frame *view = where(frame, name, compare, values, count);
   char got[ROWS + 1] = "";
@@ -207,8 +206,8 @@ static void test_view_of_a_view(void **state) {
 static void test_empty_frame(void **state) {
   fixture *f = *state;
   llmprof_frame *empty = llmprof_frame_new(0, f->pool);
-  const llmprof_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL, NULL};
-  assert_true(llmprof_frame_add(empty, &none, NULL, NULL));
+  const test_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL, NULL};
+  assert_true(test_add(empty, &none));
   int64_t zero = 0;
   llmprof_frame *view = where(empty, "x", LLMPROF_GE, &zero, 1);
   expect_cells(view, "x", NULL, 0);
@@ -221,8 +220,7 @@ static void test_empty_frame(void **state) {
 static void test_view_of_what_fails(void **state) {
   fixture *f = *state;
   int calls = 0;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL,
-                               NULL,   NULL, NULL};
+  const llmprof_column lazy = {.name = "lazy", .type = LLMPROF_I64};
   assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
   llmprof_error err = {0};
   llmprof_condition on_lazy = {4, LLMPROF_EQ, longs, 1};

@@ -45,7 +45,7 @@ static void test_merge(void **state) {
 /* Frame with start and end columns; absent cells leave a row out. */
 static llmprof_frame *frame_of(const int64_t *starts, const int64_t *ends,
                                const uint32_t *keys, size_t rows) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},

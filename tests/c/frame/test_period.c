@@ -29,14 +29,13 @@ static void add_row(timeline *t, char letter, int64_t start) {
 }
 
 static void group_rows(timeline *t) {
-  llmprof_column start = {
-      .name = "start", .type = LLMPROF_I64, .data = t->starts};
-  llmprof_column letter = {
+  test_column start = {.name = "start", .type = LLMPROF_I64, .data = t->starts};
+  test_column letter = {
       .name = "letter", .type = LLMPROF_U32, .data = t->letters};
   t->strings = llmprof_strings_new();
   t->frame = llmprof_frame_new(t->count, t->strings);
-  assert_true(llmprof_frame_add(t->frame, &start, NULL, NULL));
-  assert_true(llmprof_frame_add(t->frame, &letter, NULL, NULL));
+  assert_true(test_add(t->frame, &start));
+  assert_true(test_add(t->frame, &letter));
   llmprof_error err;
   assert_true(llmprof_groups_make(&t->groups, t->frame, &(size_t){1}, 1, &err));
 }

@@ -22,13 +22,15 @@ enum {
   NAME,
   SIZE,
   RATE,
-  STREAM
+  STREAM,
+  ROW
 };
 
 static const char *const names[ROWS] = {"b", "a", "b", NULL, "ab", "a"};
 static const int64_t sizes[ROWS] = {30, -10, 20, 20, INT64_MIN, 50};
 static const double rates[ROWS] = {0.5, -1.5, NAN, 0.5, -0.0, INFINITY};
 static const uint32_t streams[ROWS] = {1, 1, UINT32_MAX, 2, 2, 1};
+static const uint32_t row_numbers[ROWS] = {0, 1, 2, 3, 4, 5};
 
 typedef struct little {
   llmprof_strings *pool;
@@ -38,8 +40,8 @@ typedef struct little {
 
 static bool add(little *l, const char *name, llmprof_column_type type,
                 const void *data) {
-  llmprof_column column = {.name = name, .type = type, .data = data};
-  return llmprof_frame_add(l->frame, &column, NULL, NULL);
+  test_column column = {.name = name, .type = type, .data = data};
+  return test_add(l->frame, &column);
 }
 
 static bool little_make(little *l, llmprof_error *err) {
@@ -54,7 +56,8 @@ static bool little_make(little *l, llmprof_error *err) {
   ok = ok && add(l, "name", LLMPROF_STRING_ID, l->ids) &&
        add(l, "size", LLMPROF_I64, sizes) &&
        add(l, "rate", LLMPROF_F64, rates) &&
-       add(l, "stream", LLMPROF_U32, streams);
+       add(l, "stream", LLMPROF_U32, streams) &&
+       add(l, "row", LLMPROF_U32, row_numbers);
   return ok || llmprof_fail_nomem(err);
 }
 
@@ -74,14 +77,14 @@ static int teardown(void **state) {
   return 0;
 }
 
-/* The rows of a view as digits, by the frame's `size` cells: 0..5. */
+/* The rows of a view as digits, by the frame's `row` cells: 0..5. */
 static const char *rows_of(llmprof_frame *view) {
   static char text[2 * ROWS];
-  const llmprof_column *column = llmprof_frame_column(view, SIZE, NULL);
+  const llmprof_column *column = llmprof_frame_column(view, ROW, NULL);
   assert_non_null(column);
   size_t rows = llmprof_frame_rows(view);
   for (size_t i = 0; i < rows; i++)
-    text[i] = (char)('0' + (column->index ? column->index[i] : i));
+    text[i] = (char)('0' + llmprof_cell(column, i));
   text[rows] = '\0';
   llmprof_frame_free(view);
   return text;
@@ -204,7 +207,7 @@ static void test_aggregates_alone(void **state) {
   static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
   static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
                                     5, UINT32_MAX - 1, UINT32_MAX};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
       {"value", NULL, LLMPROF_U32, values, NULL, NULL, NULL},
   };
@@ -241,7 +244,7 @@ static void test_rows_alone(void **state) {
   static const int64_t wide[] = {7, INT64_MIN, 0, -5, INT64_MAX, 6, 6};
   static const double reals[] = {0.5, -1, NAN, 3, -0.0, 2, 2};
   static const uint32_t narrow[] = {1, 2, UINT32_MAX, 4, 5, 6, 6};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
       {"wide", "ns", LLMPROF_I64, wide, NULL, NULL, NULL},
       {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
@@ -286,7 +289,7 @@ enum {
 
 /* Keys of every kind against a comparison of the cells. */
 static llmprof_frame *mixed_frame(llmprof_strings *pool) {
-  static uint32_t texts[MIXED], index[MIXED];
+  static uint32_t texts[MIXED], index[MIXED], rows[MIXED];
   static int64_t near[MIXED], far[MIXED], same[MIXED];
   static double reals[MIXED];
   srand(7);
@@ -302,16 +305,18 @@ static llmprof_frame *mixed_frame(llmprof_strings *pool) {
         rand() % 20 ? (rand() % 100 - 50) * (INT64_MAX / 60) : LLMPROF_ABSENT;
     reals[i] = rand() % 20 ? (rand() % 100 - 50) / 4.0 : NAN;
     same[i] = 5;
+    rows[i] = (uint32_t)i;
   }
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"text", NULL, LLMPROF_STRING_ID, texts, NULL, NULL, NULL},
       {"near", NULL, LLMPROF_I64, near, NULL, NULL, NULL},
       {"far", NULL, LLMPROF_I64, far, NULL, NULL, NULL},
       {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
       {"picked", NULL, LLMPROF_I64, near, index, NULL, NULL},
       {"same", NULL, LLMPROF_I64, same, NULL, NULL, NULL},
+      {"row", NULL, LLMPROF_U32, rows, NULL, NULL, NULL},
   };
-  return test_frame(MIXED, pool, columns, 6);
+  return test_frame(MIXED, pool, columns, 7);
 }
 
 /* Below 0: the first row comes first by this key. */
@@ -330,12 +335,13 @@ static int in_order(const llmprof_frame *frame, llmprof_order by, size_t a,
 
 static void assert_ordered(const llmprof_frame *frame, llmprof_frame *view,
                            const llmprof_order *by) {
-  llmprof_frame_column(view, 5, NULL);
-  const uint32_t *rows = llmprof_frame_peek(view, 5)->index;
+  const llmprof_column *rows = llmprof_frame_column(view, 6, NULL);
   for (size_t i = 1; i < llmprof_frame_rows(view); i++) {
-    int order = in_order(frame, by[0], rows[i - 1], rows[i]);
-    if (!order) order = in_order(frame, by[1], rows[i - 1], rows[i]);
-    assert_true(order < 0 || (order == 0 && rows[i - 1] < rows[i]));
+    size_t before = (size_t)llmprof_cell(rows, i - 1);
+    size_t row = (size_t)llmprof_cell(rows, i);
+    int order = in_order(frame, by[0], before, row);
+    if (!order) order = in_order(frame, by[1], before, row);
+    assert_true(order < 0 || (order == 0 && before < row));
   }
 }
 
@@ -350,9 +356,9 @@ static void test_every_order(void **state) {
     assert_int_equal(llmprof_frame_rows(all), MIXED);
     assert_ordered(frame, all, by);
     assert_ordered(frame, some, by);
-    assert_memory_equal(llmprof_frame_peek(all, 5)->index,
-                        llmprof_frame_peek(some, 5)->index,
-                        100 * sizeof(uint32_t));
+    for (size_t row = 0; row < 100; row++)
+      assert_int_equal(llmprof_cell(llmprof_frame_peek(all, 6), row),
+                       llmprof_cell(llmprof_frame_peek(some, 6), row));
     llmprof_frame_free(all);
     llmprof_frame_free(some);
   }
@@ -378,7 +384,7 @@ static llmprof_frame *totals_frame(void) {
     near[i] = rand() % 7 ? rand() % 30 - 15 : INT64_MIN;
     far[i] = near[i] == INT64_MIN ? INT64_MIN : near[i] * INT32_MAX;
   }
-  const llmprof_column columns[TOTAL_COLUMNS] = {
+  const test_column columns[TOTAL_COLUMNS] = {
       {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"picked", NULL, LLMPROF_U32, shorts, index, NULL, NULL},
       {"near", NULL, LLMPROF_I64, near, NULL, NULL, NULL},
@@ -473,7 +479,9 @@ static void test_extend(void **state) {
   static const int64_t about[] = {100, 200, 300};
   const size_t keys[] = {STREAM};
   const llmprof_column column = {
-      .name = "about", .type = LLMPROF_I64, .data = about};
+      .name = "about",
+      .type = LLMPROF_I64,
+      .values = llmprof_frame_array(l->frame, LLMPROF_I64, about)};
   llmprof_error err;
   assert_false(llmprof_frame_extend(l->frame, keys, 1, 2, &column, 1, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
@@ -616,9 +624,9 @@ static void test_names_in_order(void **state) {
     ids[i] = LLMPROF_NO_STRING;
     if (i % 100) assert_true(llmprof_strings_add(pool, name, size, &ids[i]));
   }
-  const llmprof_column column = {
+  const test_column column = {
       .name = "name", .type = LLMPROF_STRING_ID, .data = ids, .strings = pool};
-  assert_true(llmprof_frame_add(frame, &column, NULL, NULL));
+  assert_true(test_add(frame, &column));
   for (size_t more = 0; more < 3; more++) {
     assert_in_order(frame, pool, NAMES - NAMES / 100);
     assert_in_order(frame, pool, NAMES - NAMES / 100);
@@ -653,7 +661,7 @@ static void test_few(void **state) {
     MANY = 5000
   };
   static uint32_t cells[MANY], numbers[MANY], index[MANY];
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"cell", NULL, LLMPROF_U32, cells, NULL, NULL, NULL},
       {"row", NULL, LLMPROF_U32, numbers, NULL, NULL, NULL}};
   const uint32_t spreads[] = {1, 3, 100, UINT32_MAX - 1};
@@ -666,7 +674,7 @@ static void test_few(void **state) {
       numbers[i] = i;
       index[i] = (uint32_t)rand() % MANY;
     }
-    llmprof_column two[] = {columns[0], columns[1]};
+    test_column two[] = {columns[0], columns[1]};
     if (round % 4 == 3) two[0].index = index;
     llmprof_frame *frame = test_frame(MANY, NULL, two, 2);
     for (size_t limit = 1; limit < MANY; limit = limit * 5 + 1) {

@@ -49,7 +49,7 @@ static bool little_make(little *l, llmprof_error *err) {
         !llmprof_strings_add(l->pool, names[i], strlen(names[i]), &l->ids[i]))
       return llmprof_fail_nomem(err);
   }
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {.name = "start", .unit = "ns", .type = LLMPROF_I64, .data = starts},
       {.name = "end", .unit = "ns", .type = LLMPROF_I64, .data = ends},
       {.name = "stream", .type = LLMPROF_U32, .data = streams},
@@ -239,7 +239,7 @@ static bool other_make(other *o, llmprof_error *err) {
     if (!llmprof_strings_add(o->pool, texts[i], 1, &o->ids[i]))
       return llmprof_fail_nomem(err);
   }
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {.name = "name", .type = LLMPROF_STRING_ID, .data = o->ids},
       {.name = "stream", .type = LLMPROF_F64, .data = wanted_streams},
   };
@@ -280,8 +280,7 @@ static void test_match(void **state) {
 /* Integers near each other are matched without interning. */
 static bool match_near(little *l, const int64_t *cells, size_t rows,
                        llmprof_error *err) {
-  const llmprof_column column = {
-      .name = "at", .type = LLMPROF_I64, .data = cells};
+  const test_column column = {.name = "at", .type = LLMPROF_I64, .data = cells};
   llmprof_frame *there = test_frame(rows, l->pool, &column, 1);
   bool ok = there ? llmprof_frame_match(l->frame, (size_t[]){START}, there,
                                         (size_t[]){0}, 1, "near", err)

@@ -51,7 +51,7 @@ static void put_step(run *r, size_t layers, int64_t turn) {
 }
 
 static llmprof_frame *frame_of(const run *r, llmprof_strings *pool) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {.name = "word", .type = LLMPROF_I64, .data = r->word},
       {.name = "turn", .type = LLMPROF_I64, .data = r->turn},
   };
@@ -235,9 +235,9 @@ static bool make_and_pair(void *unused, llmprof_error *err) {
   (void)unused;
   static const int64_t left[] = {1, 2, 3, 1, 2}, right[] = {1, 3, 1, 2};
   llmprof_strings *pool = llmprof_strings_new();
-  const llmprof_column of_left = {
+  const test_column of_left = {
       .name = "word", .type = LLMPROF_I64, .data = left};
-  const llmprof_column of_right = {
+  const test_column of_right = {
       .name = "word", .type = LLMPROF_I64, .data = right};
   llmprof_frame *here = pool ? test_frame(5, pool, &of_left, 1) : NULL;
   llmprof_frame *there = here ? test_frame(4, pool, &of_right, 1) : NULL;

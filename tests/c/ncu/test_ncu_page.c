@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "support.h"
 #include "text/metric_unit.h"
 
@@ -49,7 +50,7 @@ static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
 static double real(llmprof_frame *frame, const char *name, size_t row) {
   size_t number = llmprof_frame_find(frame, name);
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  return ((const double *)column->data)[row];
+  return llmprof_real_at(column, row);
 }
 
 static const char *text(llmprof_frame *frame, const char *name, size_t row) {

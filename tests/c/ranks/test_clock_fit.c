@@ -36,7 +36,7 @@ static llmprof_frame *clocks(double offset, double drift, int64_t late) {
     ends[EACH + i] = seen_by_second(time, offset, drift) + noise(i) +
                      (i % 5 == 4 ? late : 0);
   }
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
@@ -98,7 +98,7 @@ static void test_few(void **state) {
   assert_true(llmprof_clock_fit_ranks(rows, &columns, 0, 5, 0, &fit, &err));
   assert_int_equal(fit.count, 0);
   llmprof_frame_free(rows);
-  const llmprof_column two[] = {
+  const test_column two[] = {
       {"rank", NULL, LLMPROF_U32, (uint32_t[]){0, 1}, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, (int64_t[]){100, 7100}, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, (uint32_t[]){0, 0}, NULL, NULL, NULL},

@@ -27,7 +27,7 @@ static const llmprof_collective_columns columns = {RANK, START,   END,
                                                    KEY,  ORDINAL, SIZE_MAX};
 
 static llmprof_frame *rows_frame(void) {
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
@@ -59,11 +59,11 @@ static void test_number(void **state) {
 static void test_match(void **state) {
   (void)state;
   static const int64_t ordinals[ROWS] = {1, 0, 0, 1, 0, 0, ABSENT, 0};
-  const llmprof_column ordinal = {"ordinal", NULL, LLMPROF_I64, ordinals,
-                                  NULL,      NULL, NULL};
+  const test_column ordinal = {"ordinal", NULL, LLMPROF_I64, ordinals,
+                               NULL,      NULL, NULL};
   llmprof_error err;
   llmprof_frame *rows = rows_frame();
-  assert_true(llmprof_frame_add(rows, &ordinal, NULL, NULL));
+  assert_true(test_add(rows, &ordinal));
   assert_true(llmprof_collectives_match(rows, &columns, &err));
   expect(rows, "instance", (int64_t[]){1, 0, 0, 1, 0, ABSENT, ABSENT, ABSENT});
   expect(rows, "members", (int64_t[]){2, 3, 3, 2, 3, ABSENT, ABSENT, ABSENT});
@@ -89,7 +89,7 @@ static void test_lag(void **state) {
   static const uint32_t of[] = {1, 0, 1}, ordinal[] = {0, 0, 1};
   static const uint32_t lag[] = {1, 0, 1};
   static const int64_t from[] = {1, 10, 12}, to[] = {2, 20, 21};
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"rank", NULL, LLMPROF_U32, of, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
@@ -118,7 +118,7 @@ static void test_odd_matches(void **state) {
   static const int64_t to[] = {30, 31, 32, 29, 5, 60};
   static const uint32_t key[] = {0, 0, 0, 0, 3, 3};
   static const uint32_t ordinal[] = {4, 4, 4, 4, 0, 0};
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"rank", NULL, LLMPROF_U32, of, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
@@ -159,7 +159,7 @@ static llmprof_strings *pool_of_names(void) {
 }
 
 static llmprof_frame *kernels_frame(const llmprof_strings *pool) {
-  const llmprof_column made[] = {
+  const test_column made[] = {
       {"rank", NULL, LLMPROF_U32, kernel_ranks, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, kernel_starts, NULL, NULL, NULL},
       {"name", NULL, LLMPROF_STRING_ID, kernel_names, NULL, NULL, NULL},

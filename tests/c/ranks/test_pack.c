@@ -28,7 +28,7 @@ static llmprof_strings *pool_of_names(void) {
 }
 
 static llmprof_frame *sample(const llmprof_strings *pool) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"time", "ns", LLMPROF_I64, times, NULL, NULL, NULL},
       {"count", NULL, LLMPROF_U32, counts, NULL, NULL, NULL},
       {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL, NULL},
@@ -99,7 +99,7 @@ static void test_join(void **state) {
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   llmprof_frame *first = sample(from);
   static const int64_t more[] = {5};
-  const llmprof_column other[] = {
+  const test_column other[] = {
       {"extra", NULL, LLMPROF_I64, more, NULL, NULL, NULL},
       {"time", NULL, LLMPROF_I64, more, NULL, NULL, NULL},
   };
@@ -128,10 +128,9 @@ static void test_join_of_other_types(void **state) {
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   static const int64_t numbers[] = {5};
   static const double reals[] = {0.5};
-  const llmprof_column number = {"name", NULL, LLMPROF_I64, numbers,
-                                 NULL,   NULL, NULL};
-  const llmprof_column real = {"time", NULL, LLMPROF_F64, reals,
-                               NULL,   NULL, NULL};
+  const test_column number = {"name", NULL, LLMPROF_I64, numbers,
+                              NULL,   NULL, NULL};
+  const test_column real = {"time", NULL, LLMPROF_F64, reals, NULL, NULL, NULL};
   llmprof_frame *frame = sample(from);
   llmprof_frame *of_numbers = test_frame(1, from, &number, 1);
   llmprof_frame *of_reals = test_frame(1, from, &real, 1);
@@ -154,7 +153,7 @@ static void test_join_on_one_clock(void **state) {
   llmprof_error err;
   llmprof_strings *pool = llmprof_strings_new();
   static const int64_t from[] = {1000, 2000, INT64_MIN, INT64_MAX};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"duration", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
   };

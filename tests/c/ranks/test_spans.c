@@ -20,7 +20,7 @@ static const int64_t times[ROWS] = {10, 17, 18, 24, 39, 40, 50, INT64_MIN, 9};
 static const uint32_t row_keys[ROWS] = {1, 1, 1, 1, 1, 1, 2, 1, 1};
 
 static llmprof_frame *spans_frame(void) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, span_keys, NULL, NULL, NULL},
@@ -29,7 +29,7 @@ static llmprof_frame *spans_frame(void) {
 }
 
 static llmprof_frame *rows_frame(void) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"time", "ns", LLMPROF_I64, times, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, row_keys, NULL, NULL, NULL},
   };
@@ -118,11 +118,10 @@ enum {
   NAMED = 30
 };
 
-static void expect_looked_up(const llmprof_column *span,
-                             const llmprof_column *about, size_t items) {
+static void expect_looked_up(const test_column *span,
+                             const test_column *about) {
   llmprof_frame *rows = test_frame(MANY, NULL, span, 1);
   llmprof_frame *spans = test_frame(NAMED, NULL, about, 1);
-  llmprof_frame_set_items(rows, 0, items);
   const llmprof_column *from = llmprof_frame_column(spans, 0, NULL);
   assert_true(llmprof_spans_look_up(rows, 0, spans, 0, "found", NULL));
   const llmprof_column *of = llmprof_frame_column(rows, 0, NULL);
@@ -154,7 +153,7 @@ static void test_many_look_up(void **state) {
   for (int64_t i = 0; i < NAMED; i++)
     assert_true(llmprof_values_append(stored, i % 4 ? i * i : LLMPROF_ABSENT));
   assert_true(llmprof_values_end(stored));
-  const llmprof_column abouts[] = {
+  const test_column abouts[] = {
       {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
       {"long", NULL, LLMPROF_I64, longs, NULL, NULL, NULL},
       {"stored", NULL, LLMPROF_I64, NULL, NULL, NULL, stored},
@@ -168,11 +167,11 @@ static void test_many_look_up(void **state) {
     }
     for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++) {
       expect_looked_up(
-          &(llmprof_column){"span", NULL, LLMPROF_U32, bare, NULL, NULL, NULL},
-          &abouts[i], 0);
-      expect_looked_up(&(llmprof_column){"span", NULL, LLMPROF_U32, of_item,
-                                         index, NULL, NULL},
-                       &abouts[i], outside ? NAMED : 0);
+          &(test_column){"span", NULL, LLMPROF_U32, bare, NULL, NULL, NULL},
+          &abouts[i]);
+      expect_looked_up(
+          &(test_column){"span", NULL, LLMPROF_U32, of_item, index, NULL, NULL},
+          &abouts[i]);
     }
   }
   llmprof_values_free(stored);

@@ -15,7 +15,7 @@ static const int64_t weights[ROWS] = {1, 2, 1, 4, 1, 0};
 static const uint32_t keys[ROWS] = {0, 0, 0, 1, 2, 0};
 
 static llmprof_frame *weighted(const int64_t *given, const int64_t *how_often) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"value", NULL, LLMPROF_I64, given, NULL, NULL, NULL},
       {"weight", NULL, LLMPROF_I64, how_often, NULL, NULL, NULL},
       {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},

@@ -23,7 +23,7 @@ static const uint32_t graphs[OPS] = {1, 1, 1, 0, UINT32_MAX, 0, 1, 1, 1};
 static const int64_t launches[OPS] = {4, 3, 9, 41, 42, 1, 1, 1, 1};
 
 static llmprof_frame *steps_frame(void) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, step_starts, NULL, NULL, NULL},
   };
@@ -31,7 +31,7 @@ static llmprof_frame *steps_frame(void) {
 }
 
 static llmprof_frame *ops_frame(void) {
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"step", NULL, LLMPROF_U32, of_step, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, op_starts, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, op_ends, NULL, NULL, NULL},
@@ -89,7 +89,7 @@ static void test_idle_between(void **state) {
   static const uint32_t later[] = {0, 2};
   static const int64_t from[] = {10, 100}, to[] = {20, 150};
   static const uint32_t work[] = {0, 0};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
@@ -114,7 +114,7 @@ static void test_outside(void **state) {
   static const uint32_t later[] = {0, UINT32_MAX, UINT32_MAX, 2};
   static const uint32_t work[] = {0, 0, 0, 0}, whose[] = {0, 0, 1, 0};
   static const int64_t from[] = {10, 30, 40, 100}, to[] = {20, 70, 99, 150};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
@@ -139,7 +139,7 @@ static void test_queued(void **state) {
   (void)state;
   static const uint32_t later[] = {0, 2}, work[] = {0, 0};
   static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
@@ -166,7 +166,7 @@ static void test_extremes(void **state) {
   static const int64_t from[] = {INT64_MIN + 1, INT64_MIN + 1};
   static const int64_t to[] = {INT64_MAX, INT64_MAX};
   static const uint32_t work[] = {2, 2};
-  const llmprof_column columns[] = {
+  const test_column columns[] = {
       {"step", NULL, LLMPROF_U32, step, NULL, NULL, NULL},
       {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
       {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},

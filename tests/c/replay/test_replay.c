@@ -76,14 +76,14 @@ static void make(program *p) {
   int64_t now = 1000;
   for (size_t step = 0; step < STEPS; step++) add_step(p, step, &now);
   p->length = p->step_end[0] - p->step_start[0];
-  const llmprof_column calls[] = {
+  const test_column calls[] = {
       {.name = "start", .type = LLMPROF_I64, .data = p->call_start},
       {.name = "end", .type = LLMPROF_I64, .data = p->call_end},
       {.name = "pid", .type = LLMPROF_I64, .data = p->one},
       {.name = "tid", .type = LLMPROF_I64, .data = p->one},
       {.name = "correlation", .type = LLMPROF_I64, .data = p->numbers},
       {.name = "name", .type = LLMPROF_STRING_ID, .data = p->call_name}};
-  const llmprof_column operations[] = {
+  const test_column operations[] = {
       {.name = "op", .type = LLMPROF_I64, .data = p->numbers},
       {.name = "start", .type = LLMPROF_I64, .data = p->op_start},
       {.name = "end", .type = LLMPROF_I64, .data = p->op_end},
@@ -93,7 +93,7 @@ static void make(program *p) {
       {.name = "call", .type = LLMPROF_I64, .data = p->call},
       {.name = "kind", .type = LLMPROF_STRING_ID, .data = p->kind},
       {.name = "name", .type = LLMPROF_STRING_ID, .data = p->name}};
-  const llmprof_column steps[] = {
+  const test_column steps[] = {
       {.name = "start", .type = LLMPROF_I64, .data = p->step_start},
       {.name = "end", .type = LLMPROF_I64, .data = p->step_end},
       {.name = "pid", .type = LLMPROF_I64, .data = p->one},
