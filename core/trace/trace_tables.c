@@ -608,14 +608,15 @@ bool llmprof_piece_take(llmprof_trace *trace, int piece,
   const piece_rows *rows = rows_of(piece, from);
   if (!rows) return false;
   *count = (size_t)rows->rows;
+  bool taken = take_columns(trace, piece, from);
   bool ok =
-      take_columns(trace, piece, from) &&
+      taken &&
       (piece != LLMPROF_PART_DIAGNOSTICS || take_diagnostics(trace, from)) &&
       (piece != LLMPROF_PIECE_ATTRIBUTION || attribution_agrees(trace));
-  if (!ok) {
-    *count = 0;
-    return false;
-  }
+  if (taken && !ok)
+    llmprof_columns_free(trace, piece); /* nobody adds to them */
+  if (!ok) *count = 0;
+  if (!ok) return false;
   for (int table = 0; table < LLMPROF_TABLES; table++)
     if (llmprof_part_of(table) == piece)
       trace->timeless[table] = (size_t)rows->timeless[table];
