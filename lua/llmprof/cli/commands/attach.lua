@@ -216,7 +216,7 @@ local function reach(word)
   if not pid then
     errors.raise("nothing", ("no process with '%s' in its command line answers"):format(
       text.clean(word)), { hint = START })
-  elseif not (variable(pid, "CUDA_INJECTION64_PATH") or ""):find(library.NAME, 1, true) then
+  elseif not (variable(pid, "CUDA_INJECTION64_PATH") or ""):find(collector.NAME, 1, true) then
     errors.raise("usage", ("process %d was started without the collector"):format(pid),
       { hint = START })
   end

@@ -197,9 +197,9 @@ end
 
 -- As the line of a .pth file, which Python runs at its start.
 local function print_pth(given)
-  local path = errors.check(json.encode(library.ensure(given.library)))
+  local path = errors.check(json.encode(collector.ensure(given.library)))
   out.write("import os")
-  for _, name in ipairs(sorted_keys(library.environment(path, {}))) do
+  for _, name in ipairs(sorted_keys(collector.environment(path, {}))) do
     out.write(('; os.environ.setdefault("%s", %s)'):format(name, path))
   end
   out.write("\n")

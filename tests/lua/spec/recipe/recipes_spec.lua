@@ -313,7 +313,8 @@ describe("recipes of serving engines", function()
 
   it("say what the engine's page calls its figures", function()
     local words = from("--metrics-path", (halves("recipes/sglang_serve.lua", "model.path=/m")))
-    assert.same({ "--metrics-path", "/metrics", "--metric", "accept_length=sglang:spec_accept_length" },
+    assert.same({ "--metrics-path", "/metrics", "--metric",
+      "accept_length=sglang:spec_accept_length" },
       table.move(words, 1, 4, 1, {}))
   end)
 
