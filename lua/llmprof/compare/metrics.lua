@@ -24,21 +24,24 @@ local metrics = {}
 local PREFILL, DECODE = "prefill", "decode"
 
 -- field: of an instance; repeat_field: of a repeat in results.latency. Both times
--- scale to the unit.
+-- scale to the unit. cpu: the time of the CPU is in it, which a profiler adds to.
 local definitions = {
-  ms = { unit = "ms", better = "lower", field = "wall_ns", scale = 1e-6 },
+  ms = { unit = "ms", better = "lower", field = "wall_ns", scale = 1e-6, cpu = true },
   gpu_ms = { unit = "ms", better = "lower", field = "gpu_time_ns", scale = 1e-6 },
   busy = { unit = "ms", better = "amount", field = "gpu_busy_ns", scale = 1e-6 },
-  idle = { unit = "ms", better = "amount", field = "gpu_idle_ns", scale = 1e-6 },
+  idle = { unit = "ms", better = "amount", field = "gpu_idle_ns", scale = 1e-6, cpu = true },
   kernels = { better = "count", field = "kernels", exact = true },
   launches = { better = "count", field = "launches", exact = true },
   copies = { better = "count", field = "copies", exact = true },
   category = { unit = "ms", better = "lower" },
-  ttft = { unit = "ms", better = "lower", repeat_field = "ttft_ns", stage = PREFILL, scale = 1e-6 },
-  tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", stage = DECODE, scale = 1e-6 },
+  ttft = { unit = "ms", better = "lower", repeat_field = "ttft_ns", stage = PREFILL, scale = 1e-6,
+    cpu = true },
+  tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", stage = DECODE, scale = 1e-6,
+    cpu = true },
   tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s",
-    stage = DECODE },
-  cost = { unit = "for 1M tokens", better = "lower", cost_field = "per_million_tokens" },
+    stage = DECODE, cpu = true },
+  cost = { unit = "for 1M tokens", better = "lower", cost_field = "per_million_tokens",
+    cpu = true },
   energy = { unit = "J/token", better = "amount", cost_field = "energy_j_per_token" },
 }
 
@@ -322,6 +325,25 @@ end
 -- What became of a metric (of metrics.parse) from one side to the other: see
 -- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
 -- nil and why where a side lacks it.
+-- Words of the names of profilers, and what each is called here.
+local PROFILERS = { { "nsys", "nsys" }, { "Nsight", "nsys" }, { "torch", "torch.profiler" },
+  { "collector", "llmprof's collector" }, { "jax", "jax.profiler" } }
+
+-- Which profilers recorded the sides, where these differ: what a launch takes under one says
+-- nothing of another. Nil where they are the same, or one is not known.
+local function profilers(before, after)
+  local list = {}
+  for i, side in ipairs { before, after } do
+    local timeline = side.results.source.timeline or {}
+    local tool = timeline.tool or timeline.from == "files" and "nsys" or ""
+    for _, known in ipairs(PROFILERS) do
+      if tool:find(known[1], 1, true) then list[i] = list[i] or known[2] end
+    end
+  end
+  return list[1] and list[2] and list[1] ~= list[2] and list or nil
+end
+
+
 function metrics.judge(metric, before, after, level)
   local old, new, basis = samples_of(metric, before, after)
   if not old then return nil, absent(metric, before) end
@@ -331,6 +353,12 @@ function metrics.judge(metric, before, after, level)
     noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil,
     assumed = before.assumed, level = level })
   judged.basis, judged.unit = basis, definition.unit
+  local tools = basis == "profiled" and definition.cpu and profilers(before, after)
+  if tools then
+    judged.verdict, judged.assumed = verdict.UNKNOWN, nil
+    judged.why = ("profiled by %s and by %s, which slow launches differently"):format(
+      tools[1], tools[2])
+  end
   return judged
 end
 

@@ -30,6 +30,10 @@ local side = {}
 -- ranges; without any, prefill and decode as far as they can be inferred, else the
 -- whole run.
 
+-- What recorded a trace, by its format.
+local TOOLS = { nsys = "nsys", spool = "collector", torch = "torch.profiler",
+  xplane = "jax.profiler" }
+
 -- For process_pool.map. Tests change these.
 side.shares = { least = 64 << 20, weight = 1.5 }
 
@@ -42,8 +46,8 @@ local function results_of(trace, path)
   local list, info = kernels.list(trace, found), trace:info()
   breakdown.categorize(list)
   return analysis.results { run_id = path:match "([^/]+)$", recipe = "none", model = {},
-    source = { timeline = { from = "trace", file = path, export_schema = info.schema,
-      export_product = info.product } },
+    source = { timeline = { from = "trace", tool = TOOLS[info.reader], file = path,
+      export_schema = info.schema, export_product = info.product } },
     trace = trace, found = found, kernels = list, gpu = {} }
 end
 

@@ -57,6 +57,17 @@ describe("llmprof.compare.metrics", function()
     assert.equal("2 -> 2 - (0.0 %, profiled, 6 and 4): same", said("decode.copies", before, after))
   end)
 
+  it("judges no time of the CPU where two profilers added to it", function()
+    local before, after = sides.decode({ 10, 12 }, { 10.5, 11.5 }), sides.decode({ 20, 22 },
+      { 20, 21 })
+    before.results.source = { timeline = { from = "trace", tool = "nsys" } }
+    after.results.source = { timeline = { from = "trace", tool = "torch.profiler" } }
+    assert.matches(": can't tell$", said("decode.ms", before, after))
+    assert.matches(": slower$", said("decode.gpu_ms", before, after))
+    before.results.source.timeline.tool = "torch.profiler"
+    assert.matches(": slower$", said("decode.ms", before, after))
+  end)
+
   it("leaves out instances that are not used", function()
     local before = sides.decode(100, 10, 10)
     before.results.stages[1].instances[1].used = false
