@@ -17,38 +17,12 @@ enum {
 
 typedef struct writer {
   const llmprof_strings *strings;
-  const llmprof_stack_frame *frames;
-  size_t count;
-  int64_t *samples; /* by frame, of stacks that end there */
-  uint32_t *path;   /* the stack at hand, the innermost first */
+  llmprof_weighed stacks;
+  uint32_t *path; /* the stack at hand, the innermost first */
   llmprof_sink *sink;
   llmprof_sink_piece piece;
   llmprof_folded_counts written;
 } writer;
-
-/* ---- counting ---- */
-
-static bool count_row(writer *w, int64_t stack, int64_t weight,
-                      llmprof_error *err) {
-  int64_t *sum =
-      stack == LLMPROF_ABSENT ? &w->written.without_stack : &w->written.samples;
-  if (__builtin_add_overflow(*sum, weight, sum))
-    return llmprof_fail(err, LLMPROF_RANGE, "too many samples to count");
-  if (stack != LLMPROF_ABSENT) w->samples[stack] += weight;
-  return true;
-}
-
-static bool count_samples(writer *w, llmprof_frame *frame, llmprof_error *err) {
-  const llmprof_column *stack, *weight;
-  if (!llmprof_stack_columns(frame, w->strings, &stack, &weight, err))
-    return false;
-  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    if (!count_row(w, llmprof_cell(stack, row), llmprof_cell(weight, row), err))
-      return false;
-  }
-  return true;
-}
 
 /* ---- writing ---- */
 
@@ -78,21 +52,22 @@ static bool flush(writer *w, llmprof_error *err) {
 
 static bool put_stack(writer *w, uint32_t row, llmprof_error *err) {
   size_t depth = 0;
-  for (uint32_t at = row; at != LLMPROF_NONE; at = w->frames[at].parent)
+  for (uint32_t at = row; at != LLMPROF_NONE; at = w->stacks.frames[at].parent)
     w->path[depth++] = at;
   while (depth-- > 0) {
-    put_frame(w, &w->frames[w->path[depth]]);
+    put_frame(w, &w->stacks.frames[w->path[depth]]);
     if (depth) llmprof_buffer_putc(&w->piece.bytes, ';');
   }
-  llmprof_buffer_printf(&w->piece.bytes, " %lld\n", (long long)w->samples[row]);
+  llmprof_buffer_printf(&w->piece.bytes, " %lld\n",
+                        (long long)w->stacks.self[row]);
   w->written.stacks++;
   return w->piece.bytes.size < PIECE || flush(w, err);
 }
 
 static bool put_stacks(writer *w, llmprof_error *err) {
-  for (size_t row = 0; row < w->count; row++) {
+  for (size_t row = 0; row < w->stacks.count; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    if (w->samples[row] && !put_stack(w, (uint32_t)row, err)) return false;
+    if (w->stacks.self[row] && !put_stack(w, (uint32_t)row, err)) return false;
   }
   return flush(w, err);
 }
@@ -110,18 +85,19 @@ bool llmprof_folded_write(llmprof_trace *trace, llmprof_frame *samples,
                           const char *path, bool packed,
                           llmprof_folded_counts *written, llmprof_error *err) {
   writer w = {.strings = llmprof_trace_strings(trace)};
-  w.frames = llmprof_trace_stack_frames(trace, &w.count, err);
-  if (!w.frames) return false;
-  w.samples = llmprof_zalloc(w.count, sizeof *w.samples);
-  w.path = llmprof_alloc(w.count, sizeof *w.path);
-  bool ok = (w.samples && w.path) || llmprof_fail_nomem(err);
-  ok = ok && count_samples(&w, samples, err) &&
-       (w.written.samples ||
-        llmprof_fail(err, LLMPROF_EMPTY, "no stack of a CPU sample is there"));
+  bool ok = llmprof_weigh_stacks(trace, samples, &w.stacks, err);
+  if (ok) {
+    w.written.samples = w.stacks.all;
+    w.written.without_stack = w.stacks.without_stack;
+    w.path = llmprof_alloc(w.stacks.count, sizeof *w.path);
+    ok = w.path || llmprof_fail_nomem(err);
+  }
+  ok = ok && (w.written.samples ||
+              llmprof_fail(err, LLMPROF_EMPTY, "no stack of a CPU sample or an operation is there"));
   ok = ok && write_file(&w, path, packed, err);
   if (ok && written) *written = w.written;
   llmprof_sink_piece_free(&w.piece);
-  llmprof_free(w.samples);
+  llmprof_weighed_free(&w.stacks);
   llmprof_free(w.path);
   return ok;
 }

@@ -43,12 +43,19 @@ chrome_kind llmprof_chrome_kind(const llmprof_chrome_event *event) {
     const char *category;
     chrome_kind kind;
   } known[] = {
-      {"cpu_op", CHROME_OPERATOR},   {"Operator", CHROME_OPERATOR},
-      {"cuda_runtime", CHROME_CALL}, {"cuda_driver", CHROME_CALL},
-      {"Runtime", CHROME_CALL},      {"kernel", CHROME_KERNEL},
-      {"Kernel", CHROME_KERNEL},     {"gpu_memcpy", CHROME_COPY},
-      {"Memcpy", CHROME_COPY},       {"gpu_memset", CHROME_SET},
-      {"Memset", CHROME_SET},        {"user_annotation", CHROME_MARK},
+      {"cpu_op", CHROME_OPERATOR},
+      {"Operator", CHROME_OPERATOR},
+      {"cuda_runtime", CHROME_CALL},
+      {"cuda_driver", CHROME_CALL},
+      {"Runtime", CHROME_CALL},
+      {"kernel", CHROME_KERNEL},
+      {"Kernel", CHROME_KERNEL},
+      {"gpu_memcpy", CHROME_COPY},
+      {"Memcpy", CHROME_COPY},
+      {"gpu_memset", CHROME_SET},
+      {"Memset", CHROME_SET},
+      {"user_annotation", CHROME_MARK},
+      {"python_function", CHROME_FUNCTION},
   };
   if (!event->category || !event->phase || strcmp(event->phase, "X") != 0)
     return CHROME_OTHER;

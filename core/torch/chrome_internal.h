@@ -22,7 +22,8 @@ typedef enum chrome_kind {
   CHROME_KERNEL,
   CHROME_COPY,
   CHROME_SET,
-  CHROME_MARK, /* a range that the program named */
+  CHROME_MARK,     /* a range that the program named */
+  CHROME_FUNCTION, /* of Python */
 } chrome_kind;
 
 /* As written today, and with a capital before 2022; CHROME_OTHER for what is no

@@ -124,7 +124,7 @@ static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
                  llmprof_error *err) {
   chrome_kind kind = llmprof_chrome_kind(event);
   o->events++;
-  if (kind == CHROME_OTHER)
+  if (kind == CHROME_OTHER || kind == CHROME_FUNCTION)
     return !is_memory(event) || keep_memory(o, event) ||
            llmprof_fail_nomem(err);
   if (!llmprof_chrome_is_usable(event) || (!event->start && !event->duration)) {

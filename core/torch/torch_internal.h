@@ -11,7 +11,8 @@ typedef struct torch_op {
   int64_t start, end;  /* ns, as in the file until all are read */
   int64_t correlation; /* or LLMPROF_ABSENT */
   int64_t bytes, graph_node;
-  size_t event;        /* its number in the file */
+  size_t event;  /* its number in the file */
+  uint32_t call; /* that launched it, once all are known; or LLMPROF_NONE */
   llmprof_place place; /* the process once all calls are known */
   llmprof_shape shape;
   uint32_t name; /* string */
@@ -26,6 +27,13 @@ typedef struct torch_call {
   uint32_t process;
   bool shared; /* a call of another process has its correlation id */
 } torch_call;
+
+/* A function of Python, or a module, while it ran. */
+typedef struct torch_function {
+  int64_t start, end;   /* ns, as those of operations */
+  int64_t process, tid; /* ids in the file */
+  uint32_t name;        /* string */
+} torch_function;
 
 /* What is made of a kernel's name; LLMPROF_NO_STRING: not known yet. */
 typedef struct torch_name {
@@ -44,6 +52,8 @@ typedef struct torch_trace {
   size_t call_count, call_cap;
   llmprof_range_row *ranges;
   size_t range_count, range_cap;
+  torch_function *functions;
+  size_t function_count, function_cap;
   torch_name *names; /* by string */
   size_t name_count, name_cap;
   size_t events;
@@ -52,8 +62,12 @@ typedef struct torch_trace {
   uint32_t main_name; /* string: of the first process */
 } torch_trace;
 
-/* Give each operation the process whose call launched it. */
+/* Give each operation the call that launched it, and the process of that. */
 bool torch_match_calls(torch_trace *t, llmprof_error *err);
+
+/* Add the stack of each operation: the functions that were open when it was
+ * launched. None where the file has no functions. */
+bool torch_load_stacks(torch_trace *t, llmprof_error *err);
 
 /* What an event says of the collective that it is: its process group, the same
  * number on all ranks of it, and the bytes of a rank. Absent where it does

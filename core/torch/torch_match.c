@@ -57,12 +57,13 @@ static const torch_call *nearest_call(torch_call *const *calls, size_t count,
              : before;
 }
 
-static uint32_t process_of(torch_trace *t, torch_call *const *calls,
-                           const torch_op *op) {
+static void match(torch_trace *t, torch_call *const *calls, torch_op *op) {
   const torch_call *call = nearest_call(calls, t->call_count, op);
-  if (!call) return t->processes.count == 1 ? 0 : LLMPROF_NONE;
-  t->ambiguous += call->shared;
-  return call->process;
+  op->call = call ? (uint32_t)(call - t->calls) : LLMPROF_NONE;
+  op->place.process = call                      ? call->process
+                      : t->processes.count == 1 ? 0
+                                                : LLMPROF_NONE;
+  if (call) t->ambiguous += call->shared;
 }
 
 bool torch_match_calls(torch_trace *t, llmprof_error *err) {
@@ -71,8 +72,7 @@ bool torch_match_calls(torch_trace *t, llmprof_error *err) {
   for (size_t i = 0; i < t->call_count; i++) calls[i] = &t->calls[i];
   qsort(calls, t->call_count, sizeof(void *), by_correlation);
   note_shared(calls, t->call_count);
-  for (size_t i = 0; i < t->op_count; i++)
-    t->ops[i].place.process = process_of(t, calls, &t->ops[i]);
+  for (size_t i = 0; i < t->op_count; i++) match(t, calls, &t->ops[i]);
   llmprof_free(calls);
   return true;
 }

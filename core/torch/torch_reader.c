@@ -2,7 +2,7 @@
  * ranges what the program named (user_annotation) and, in a domain of their
  * own, CPU operators. Which annotation launched what on the GPU is found by
  * calls, as for NVTX; that Kineto wrote the same down as gpu_user_annotation
- * is passed over, as are Python's functions and instants. */
+ * is passed over, as are instants. */
 #include "torch/torch_reader.h"
 
 #include <inttypes.h>
@@ -214,12 +214,34 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
   return true;
 }
 
+/* Built-in functions have no line, and are most of them. */
+static bool keep_function(torch_trace *t, const llmprof_chrome_event *event) {
+  static const char built_in[] = "<built-in ";
+  uint32_t name;
+  if (!event->name || strncmp(event->name, built_in, strlen(built_in)) == 0)
+    return true;
+  if (!llmprof_grow(&t->functions, &t->function_cap, t->function_count + 1,
+                    sizeof *t->functions))
+    return false;
+  torch_function *f = &t->functions[t->function_count];
+  *f = (torch_function){.start = event->start,
+                        .end = event->start + event->duration,
+                        .tid = event->tid};
+  if (!process_id(t, event, &f->process, &name) ||
+      !text_of(t, event->name, &f->name))
+    return false;
+  t->function_count++;
+  return true;
+}
+
 static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
   chrome_kind kind = llmprof_chrome_kind(event);
   t->events++;
   if (event->phase && strcmp(event->phase, "M") == 0)
     return take_name(t, event);
   if (kind == CHROME_OTHER) return true;
+  if (kind == CHROME_FUNCTION)
+    return !llmprof_chrome_is_usable(event) || keep_function(t, event);
   if (!llmprof_chrome_is_usable(event)) {
     t->left_out++;
     return true;
@@ -261,6 +283,10 @@ static void count_from(torch_trace *t, int64_t first) {
   for (size_t i = 0; i < t->range_count; i++) {
     t->ranges[i].start -= first;
     t->ranges[i].end -= first;
+  }
+  for (size_t i = 0; i < t->function_count; i++) {
+    t->functions[i].start -= first;
+    t->functions[i].end -= first;
   }
 }
 
@@ -543,9 +569,10 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
     return load_ranges(t, err);
   case LLMPROF_PART_DIAGNOSTICS:
     return load_diagnostics(t, err);
+  case LLMPROF_PART_STACKS:
+    return torch_load_stacks(t, err);
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_CPU_SAMPLES:
-  case LLMPROF_PART_STACKS:
   case LLMPROF_PARTS:
     break;
   }
@@ -593,6 +620,7 @@ static void close_trace(void *state) {
   llmprof_free(t->ops);
   llmprof_free(t->calls);
   llmprof_free(t->ranges);
+  llmprof_free(t->functions);
   llmprof_free(t->names);
   llmprof_free(t);
 }
@@ -621,7 +649,8 @@ llmprof_trace *llmprof_torch_open_bytes(const char *name, const void *bytes,
   bool ok =
       t ? read_all(t, llmprof_chrome_open_bytes(name, bytes, size, err), err) &&
               load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
-              load_ranges(t, err) && load_diagnostics(t, err)
+              load_ranges(t, err) && load_diagnostics(t, err) &&
+              torch_load_stacks(t, err)
         : llmprof_fail_nomem(err);
   close_trace(t);
   if (ok) return llmprof_builder_finish(builder, err);

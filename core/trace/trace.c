@@ -45,6 +45,7 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
   llmprof_intern_init(&trace->source_frames, sizeof(llmprof_source_frame));
   llmprof_intern_init(&trace->source_stacks, sizeof(llmprof_source_stack));
+  llmprof_intern_init(&trace->source_lines, sizeof(llmprof_stack_frame));
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
@@ -81,6 +82,9 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->stack_frames);
   llmprof_intern_free(&trace->source_frames);
   llmprof_intern_free(&trace->source_stacks);
+  llmprof_intern_free(&trace->source_lines);
+  llmprof_free(trace->source_places);
+  llmprof_free(trace->source_paths);
   for (size_t i = 0; i < trace->facts_count; i++)
     llmprof_free(trace->facts[i].facts);
   llmprof_free(trace->facts);

@@ -89,7 +89,8 @@ bool llmprof_builder_end_stacks(llmprof_builder *b, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && !count && i < ops; i++)
     ok = llmprof_builder_add_op_stack(b, LLMPROF_NONE, err);
-  return ok && (b->trace->op_stacks.count == ops ||
-                llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
-                             b->trace->path));
+  if (ok && b->trace->op_stacks.count != ops)
+    return llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
+                        b->trace->path);
+  return ok && (llmprof_builder_place_stacks(b) || llmprof_fail_nomem(err));
 }

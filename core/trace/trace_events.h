@@ -194,6 +194,8 @@ const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
 const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
                                                         size_t *count,
                                                         llmprof_error *err);
+/* Paths of their files for others, by frame: strings. Once they are loaded. */
+const uint32_t *llmprof_trace_source_paths(const llmprof_trace *trace);
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err);
 const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,

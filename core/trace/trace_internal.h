@@ -18,6 +18,13 @@ typedef struct llmprof_words {
   uint32_t host_memory[LLMPROF_HOST_MEMORIES];
 } llmprof_words;
 
+/* What a stack comes to. */
+typedef struct llmprof_source_place {
+  uint32_t shown;  /* row in source lines: the innermost; LLMPROF_NONE: all are
+                      of frameworks */
+  uint32_t module; /* string: path of the innermost torch.nn.Module */
+} llmprof_source_place;
+
 /* What is known of the cells of a column in rows first .. first + count - 1. */
 typedef struct llmprof_kept_facts {
   const void *spec;
@@ -63,6 +70,10 @@ struct llmprof_trace {
   llmprof_op_stacks op_stacks;
   llmprof_intern source_frames; /* of llmprof_source_frame */
   llmprof_intern source_stacks; /* of llmprof_source_stack */
+  llmprof_intern source_lines;  /* of llmprof_stack_frame: lines of these that
+                                   are of no framework, as their module */
+  llmprof_source_place *source_places; /* by source stack */
+  uint32_t *source_paths;              /* by source frame: string */
   llmprof_attribution attribution;
   llmprof_projections projections;
 
@@ -158,6 +169,9 @@ bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);
 bool llmprof_builder_end_stacks(llmprof_builder *builder, llmprof_error *err);
+
+/* Lines and modules of all stacks; false when out of memory. */
+bool llmprof_builder_place_stacks(llmprof_builder *builder);
 
 /* ---- loading ---- */
 

@@ -279,6 +279,7 @@ int llmprof_trace_knows(llmprof_trace *trace, llmprof_fact fact,
       [LLMPROF_KNOWS_PAYLOADS] = LLMPROF_PART_RANGES,
       [LLMPROF_KNOWS_ALLOCATIONS] = LLMPROF_PART_CALLS,
       [LLMPROF_KNOWS_DIAGNOSTICS] = LLMPROF_PART_DIAGNOSTICS,
+      [LLMPROF_KNOWS_LINES] = LLMPROF_PART_STACKS,
   };
   if (!trace->knows[fact] && !llmprof_trace_load(trace, (int)parts[fact], err))
     return -1;

@@ -63,6 +63,28 @@ SHAPE(registers, registers)
 SHAPE(static_shared, static_shared)
 SHAPE(dynamic_shared, dynamic_shared)
 
+/* ---- where in the program, by stack ---- */
+
+static int64_t stack_module(const llmprof_trace *t, size_t stack) {
+  return llmprof_widen(t->source_places[stack].module);
+}
+
+static const llmprof_stack_frame *line_at(const llmprof_trace *t,
+                                          size_t stack) {
+  uint32_t row = t->source_places[stack].shown;
+  return row == LLMPROF_NONE ? NULL : llmprof_intern_get(&t->source_lines, row);
+}
+
+static int64_t stack_line(const llmprof_trace *t, size_t stack) {
+  const llmprof_stack_frame *line = line_at(t, stack);
+  return line ? llmprof_widen(line->module) : LLMPROF_ABSENT;
+}
+
+static int64_t stack_function(const llmprof_trace *t, size_t stack) {
+  const llmprof_stack_frame *line = line_at(t, stack);
+  return line ? llmprof_widen(line->function) : LLMPROF_ABSENT;
+}
+
 /* ---- times, from those of an operation and of the call that launched it ----
  */
 
@@ -144,6 +166,12 @@ static void launch_times(const int64_t *const *in, size_t count, int64_t *out) {
        .get = llmprof_thread_pid},                                           \
       {"launch_tid", NULL, U32, .in = {CALL(thread)},                        \
        .get = llmprof_thread_tid},                                           \
+      {"stack", NULL, U32, .in = {OF(op_stacks.stack)}},                     \
+      {"line", NULL, TEXT, .in = {OF(op_stacks.stack)}, .get = stack_line},  \
+      {"function", NULL, TEXT, .in = {OF(op_stacks.stack)},                  \
+       .get = stack_function},                                               \
+      {"torch_module", NULL, TEXT, .in = {OF(op_stacks.stack)},              \
+       .get = stack_module},                                                 \
       AROUND
 
 const llmprof_column_spec llmprof_gpu_columns[] = {

@@ -1,5 +1,6 @@
-/* Sampled stacks summed up: as a tree, and by function. A parent has a lower
- * number than what it called, so totals are added up in one pass backwards. */
+/* Stacks summed up, of samples or of operations: as a tree, and by function. A
+ * parent has a lower number than what it called, so totals are added up in one
+ * pass backwards. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -9,11 +10,145 @@
 #include "trace/trace_internal.h"
 #include "trace/trace_stacks.h"
 
-/* The tree of all frames that have a sample, by frame's row. */
+/* ---- weighing ---- */
+
+void llmprof_weighed_free(llmprof_weighed *made) {
+  llmprof_free(made->self);
+  llmprof_intern_free(&made->own);
+}
+
+/* Columns of a frame by their names; false: it has not all of them. */
+static bool find_columns(llmprof_frame *frame, const char *const *names,
+                         const llmprof_column **columns, llmprof_error *err) {
+  for (size_t i = 0; names[i]; i++) {
+    size_t at = llmprof_frame_find(frame, names[i]);
+    if (at == SIZE_MAX)
+      return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                          "only CPU samples and operations of this trace have "
+                          "stacks");
+    columns[i] = llmprof_frame_column(frame, at, err);
+    if (!columns[i]) return false;
+  }
+  return true;
+}
+
+static bool add_weight(llmprof_weighed *w, int64_t at, int64_t weight,
+                       llmprof_error *err) {
+  int64_t *sum = at == LLMPROF_ABSENT ? &w->without_stack : &w->all;
+  if (__builtin_add_overflow(*sum, weight, sum))
+    return llmprof_fail(err, LLMPROF_RANGE, "too many samples to count");
+  if (at != LLMPROF_ABSENT) w->self[at] += weight;
+  return true;
+}
+
+static bool weigh_samples(llmprof_trace *trace, llmprof_frame *rows,
+                          llmprof_weighed *w, llmprof_error *err) {
+  static const char *const names[] = {"stack", "weight", NULL};
+  const llmprof_column *columns[2];
+  w->frames = llmprof_trace_stack_frames(trace, &w->count, err);
+  if (!w->frames || !find_columns(rows, names, columns, err)) return false;
+  w->self = llmprof_zalloc(w->count, sizeof *w->self);
+  if (!w->self) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    if (!add_weight(w, llmprof_cell(columns[0], row),
+                    llmprof_cell(columns[1], row), err))
+      return false;
+  }
+  return true;
+}
+
+/* What an operation is called: kernels without parameters. */
+static uint32_t name_of_op(const llmprof_trace *trace, size_t op) {
+  uint32_t name = op < trace->details.count
+                      ? llmprof_id_at(trace->details.short_name, op)
+                      : LLMPROF_NO_STRING;
+  return name == LLMPROF_NO_STRING ? llmprof_id_at(trace->ops.name, op) : name;
+}
+
+/* The frame of an operation below that of its line. */
+static bool add_op(const llmprof_trace *trace, llmprof_weighed *w, size_t op,
+                   int64_t stack, uint32_t *row) {
+  const llmprof_stack_frame frame = {
+      .parent = stack == LLMPROF_ABSENT ? LLMPROF_NONE
+                                        : trace->source_places[stack].shown,
+      .function = name_of_op(trace, op),
+      .module = LLMPROF_NO_STRING};
+  return llmprof_intern_add(&w->own, &frame, row);
+}
+
+static bool place_ops(llmprof_trace *trace, llmprof_frame *rows,
+                      llmprof_weighed *w, uint32_t *places,
+                      llmprof_error *err) {
+  static const char *const names[] = {"op", "stack", NULL};
+  const llmprof_column *columns[2];
+  bool ok = true;
+  if (!find_columns(rows, names, columns, err)) return false;
+  for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    ok = ok && add_op(trace, w, (size_t)llmprof_cell(columns[0], row),
+                      llmprof_cell(columns[1], row), &places[row]);
+  }
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
+                         const uint32_t *places, llmprof_error *err) {
+  static const char *const names[] = {"duration", NULL};
+  const llmprof_column *duration;
+  if (!find_columns(rows, names, &duration, err)) return false;
+  for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    int64_t ns = llmprof_cell(duration, row);
+    if (ns > 0 && !add_weight(w, places[row], ns, err)) return false;
+  }
+  return true;
+}
+
+/* Lines of the program first, by their rows. */
+static bool weigh_ops(llmprof_trace *trace, llmprof_frame *rows,
+                      llmprof_weighed *w, llmprof_error *err) {
+  if (!llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ||
+      !llmprof_trace_load(trace, LLMPROF_PART_STACKS, err))
+    return false;
+  uint32_t row, *places = llmprof_alloc(llmprof_frame_rows(rows), sizeof row);
+  bool ok = places != NULL;
+  for (uint32_t i = 0; ok && i < trace->source_lines.count; i++)
+    ok = llmprof_intern_add(&w->own,
+                            llmprof_intern_get(&trace->source_lines, i), &row);
+  if (!ok) {
+    llmprof_fail_nomem(err);
+  } else if ((ok = place_ops(trace, rows, w, places, err))) {
+    w->count = w->own.count;
+    w->frames = w->count ? llmprof_intern_get(&w->own, 0) : NULL;
+    w->self = llmprof_zalloc(w->count, sizeof *w->self);
+    ok = w->self ? weigh_places(rows, w, places, err) : llmprof_fail_nomem(err);
+  }
+  llmprof_free(places);
+  return ok;
+}
+
+bool llmprof_weigh_stacks(llmprof_trace *trace, llmprof_frame *rows,
+                          llmprof_weighed *made, llmprof_error *err) {
+  *made = (llmprof_weighed){0};
+  llmprof_intern_init(&made->own, sizeof(llmprof_stack_frame));
+  bool own = llmprof_frame_strings(rows) == trace->strings;
+  if (own && llmprof_frame_find(rows, "cpu_sample") != SIZE_MAX)
+    return weigh_samples(trace, rows, made, err);
+  if (own && llmprof_frame_find(rows, "op") != SIZE_MAX)
+    return weigh_ops(trace, rows, made, err);
+  return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                      "only CPU samples and operations of this trace have "
+                      "stacks");
+}
+
+/* ---- the tree ---- */
+
+/* The tree of all frames that weigh something, by frame's row. */
 typedef struct tree {
+  llmprof_weighed weighed;
   const llmprof_stack_frame *frames;
   size_t count;
-  int64_t *self, *total;  /* samples */
+  int64_t *self, *total;
   uint32_t *child, *next; /* the first of its children; the next of its
                              parent's: LLMPROF_NONE ends */
   uint32_t *order;        /* rows, each before those it called */
@@ -22,7 +157,7 @@ typedef struct tree {
 } tree;
 
 static void tree_free(tree *t) {
-  llmprof_free(t->self);
+  llmprof_weighed_free(&t->weighed);
   llmprof_free(t->total);
   llmprof_free(t->child);
   llmprof_free(t->next);
@@ -30,63 +165,26 @@ static void tree_free(tree *t) {
   llmprof_free(t->depth);
 }
 
-static bool tree_new(tree *t, llmprof_trace *trace, llmprof_error *err) {
+static bool tree_new(tree *t, llmprof_trace *trace, llmprof_frame *rows,
+                     llmprof_error *err) {
   *t = (tree){0};
-  t->frames = llmprof_trace_stack_frames(trace, &t->count, err);
-  if (!t->frames) return false;
-  t->self = llmprof_zalloc(t->count, sizeof *t->self);
+  if (!llmprof_weigh_stacks(trace, rows, &t->weighed, err)) return false;
+  t->frames = t->weighed.frames;
+  t->count = t->weighed.count;
+  t->self = t->weighed.self;
   t->total = llmprof_zalloc(t->count, sizeof *t->total);
   t->child = llmprof_alloc(t->count, sizeof *t->child);
   t->next = llmprof_alloc(t->count, sizeof *t->next);
   t->order = llmprof_alloc(t->count, sizeof *t->order);
   t->depth = llmprof_alloc(t->count, sizeof *t->depth);
-  return (t->self && t->total && t->child && t->next && t->order && t->depth) ||
-         llmprof_fail_nomem(err);
-}
-
-/* ---- samples ---- */
-
-static bool weigh(tree *t, const llmprof_column *stack,
-                  const llmprof_column *weight, size_t rows,
-                  llmprof_error *err) {
-  int64_t all = 0;
-  for (size_t row = 0; row < rows; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    int64_t at = llmprof_cell(stack, row), samples = llmprof_cell(weight, row);
-    if (at == LLMPROF_ABSENT) continue;
-    if (__builtin_add_overflow(all, samples, &all))
-      return llmprof_fail(err, LLMPROF_RANGE, "too many samples to count");
-    t->self[at] += samples;
-  }
+  if (!t->total || !t->child || !t->next || !t->order || !t->depth)
+    return llmprof_fail_nomem(err);
   for (size_t i = t->count; i-- > 0;) {
     t->total[i] += t->self[i];
     uint32_t parent = t->frames[i].parent;
     if (parent != LLMPROF_NONE) t->total[parent] += t->total[i];
   }
   return true;
-}
-
-bool llmprof_stack_columns(llmprof_frame *samples,
-                           const llmprof_strings *strings,
-                           const llmprof_column **stack,
-                           const llmprof_column **weight, llmprof_error *err) {
-  size_t stacks = llmprof_frame_find(samples, "stack"),
-         weights = llmprof_frame_find(samples, "weight");
-  if (llmprof_frame_strings(samples) != strings || stacks == SIZE_MAX ||
-      weights == SIZE_MAX ||
-      llmprof_frame_find(samples, "cpu_sample") == SIZE_MAX)
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "only CPU samples of this trace have stacks");
-  *weight = llmprof_frame_column(samples, weights, err);
-  *stack = *weight ? llmprof_frame_column(samples, stacks, err) : NULL;
-  return *stack != NULL;
-}
-
-static bool count_samples(tree *t, llmprof_trace *trace, llmprof_frame *frame,
-                          llmprof_error *err) {
-  const llmprof_column *stack, *weight;
-  return llmprof_stack_columns(frame, trace->strings, &stack, &weight, err) &&
-         weigh(t, stack, weight, llmprof_frame_rows(frame), err);
 }
 
 /* ---- order ---- */
@@ -156,8 +254,7 @@ static void walk(tree *t, uint32_t row) {
 
 static bool grow_tree(tree *t, llmprof_trace *trace, llmprof_frame *samples,
                       int64_t least, size_t most, llmprof_error *err) {
-  if (!tree_new(t, trace, err) || !count_samples(t, trace, samples, err))
-    return false;
+  if (!tree_new(t, trace, samples, err)) return false;
   if (least < 1) least = 1;
   if (!raise_bar(t, most, &least) || !list_by_size(t, least))
     return llmprof_fail_nomem(err);

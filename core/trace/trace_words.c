@@ -46,6 +46,7 @@ const char *llmprof_fact_name(llmprof_fact fact) {
       [LLMPROF_KNOWS_PAYLOADS] = "payloads",
       [LLMPROF_KNOWS_ALLOCATIONS] = "allocations",
       [LLMPROF_KNOWS_DIAGNOSTICS] = "diagnostics",
+      [LLMPROF_KNOWS_LINES] = "lines",
   };
   return names[fact];
 }

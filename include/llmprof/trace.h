@@ -123,6 +123,7 @@ typedef enum llmprof_fact {
   LLMPROF_KNOWS_PAYLOADS,    /* payloads of ranges */
   LLMPROF_KNOWS_ALLOCATIONS, /* calls that take or give back device memory */
   LLMPROF_KNOWS_DIAGNOSTICS, /* what the recorder noticed of itself */
+  LLMPROF_KNOWS_LINES, /* which line of the program launched an operation */
   LLMPROF_FACTS,
 } llmprof_fact;
 
@@ -232,11 +233,14 @@ bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,
                                const char *name, const llmprof_span *spans,
                                size_t count, llmprof_error *err);
 
-/* ---- sampled stacks, summed up ----
+/* ---- stacks, summed up ----
  *
  * New frames, which the caller frees, over the rows of a frame of this trace's
- * cpu_samples (UNSUPPORTED: of something else; RANGE: there are more samples
- * than an int64_t counts). */
+ * cpu_samples, or of its operations by the lines that launched them
+ * (UNSUPPORTED: of something else; RANGE: there are more samples or ns than an
+ * int64_t counts). Below "samples" are the ns that operations ran. Lines of
+ * frameworks are left out; a function of the program has its line as module,
+ * and calls the operation, which has none. */
 
 /* The stacks as a tree, each function before those it called, the largest
  * first: name (of the function), module, depth (0: outermost), self (samples in

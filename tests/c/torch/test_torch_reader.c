@@ -8,7 +8,8 @@
 #include "torch/torch_internal.h"
 #include "trace/trace_events.h"
 
-#define RUN FIXTURES "/torch/run.json"
+#define RUN    FIXTURES "/torch/run.json"
+#define STACKS FIXTURES "/torch/stacks.json"
 
 static llmprof_trace *open_run(void) {
   llmprof_error err = {0};
@@ -309,6 +310,75 @@ static void test_short_names(void **state) {
   }
 }
 
+/* ---- stacks ---- */
+
+static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
+  llmprof_error err = {0};
+  const llmprof_column *column =
+      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
+  int64_t string = llmprof_cell(column, row);
+  return string == LLMPROF_ABSENT
+             ? "absent"
+             : llmprof_strings_get(llmprof_frame_strings(frame),
+                                   (uint32_t)string, NULL);
+}
+
+/* Two layers of one module each have one of their own and one that both call.
+ * Launches have the line of the program, the function, and the module that ran
+ * them; a shared module is in the layer that called it. */
+static void test_stacks(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *function, *module;
+  } wanted[] = {
+      {"m/model.py:5", "forward", "Model.Layer.0.Linear"},
+      {"m/model.py:5", "forward", "Model.Layer.0.Rotary"},
+      {"m/model.py:5", "forward", "Model.Layer.1.Linear"},
+      {"m/model.py:5", "forward", "Model.Layer.1.Rotary"},
+      {"run.py:3", "main", "absent"},
+      {"absent", "absent", "absent"},
+  };
+  llmprof_error err = {0};
+  llmprof_trace *trace =
+      llmprof_reader_open(&llmprof_torch_reader, STACKS, &err);
+  assert_non_null(trace);
+  assert_int_equal(llmprof_trace_knows(trace, LLMPROF_KNOWS_LINES, &err), 1);
+  llmprof_frame *frame = llmprof_trace_frame(trace, "kernels", &err);
+  assert_int_equal(llmprof_frame_rows(frame), 6);
+  for (size_t i = 0; i < 6; i++) {
+    assert_string_equal(cell(frame, "line", i), wanted[i].line);
+    assert_string_equal(cell(frame, "function", i), wanted[i].function);
+    assert_string_equal(cell(frame, "torch_module", i), wanted[i].module);
+  }
+  llmprof_frame *tree =
+      llmprof_trace_stack_tree(trace, frame, 1, SIZE_MAX, &err);
+  assert_int_equal(llmprof_frame_rows(tree), 6);
+  assert_string_equal(cell(tree, "name", 0), "main");
+  assert_string_equal(cell(tree, "module", 2), "m/model.py:5");
+  assert_string_equal(cell(tree, "name", 3), "k");
+  assert_string_equal(cell(tree, "module", 3), "absent");
+  llmprof_frame_free(tree);
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+}
+
+static bool load_stacks(void *arg, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_reader_open(&llmprof_torch_reader, arg, err);
+  llmprof_frame *frame = trace ? llmprof_trace_frame(trace, "gpu", err) : NULL;
+  llmprof_frame *tree =
+      frame ? llmprof_trace_stack_tree(trace, frame, 1, 4, err) : NULL;
+  bool ok = tree != NULL;
+  llmprof_frame_free(tree);
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_stack_allocations(void **state) {
+  (void)state;
+  test_every_allocation(load_stacks, (void *)STACKS);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
@@ -337,12 +407,20 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),    cmocka_unit_test(test_details),
-      cmocka_unit_test(test_host),          cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_doubtful),      cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_collectives),   cmocka_unit_test(test_steps),
-      cmocka_unit_test(test_foreign_calls), cmocka_unit_test(test_short_names),
-      cmocka_unit_test(test_refusals),      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_operations),
+      cmocka_unit_test(test_details),
+      cmocka_unit_test(test_host),
+      cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_doubtful),
+      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_collectives),
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_foreign_calls),
+      cmocka_unit_test(test_short_names),
+      cmocka_unit_test(test_stacks),
+      cmocka_unit_test(test_stack_allocations),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

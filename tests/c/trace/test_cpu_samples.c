@@ -280,7 +280,8 @@ static void test_other_frames(void **state) {
   assert_null(llmprof_trace_stack_tree(trace, ranges, 1, 9, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   assert_string_equal(err.message,
-                      "only CPU samples of this trace have stacks");
+                      "only CPU samples and operations of this trace have "
+                      "stacks");
   assert_null(llmprof_trace_stack_functions(trace, theirs, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   llmprof_frame_free(ranges);

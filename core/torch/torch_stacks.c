@@ -1,0 +1,367 @@
+/* Stacks of launches, from the functions of Python that torch.profiler followed
+ * (with_stack): each is an event of its thread, and those open when a call
+ * launched something are its stack. Lines are those where functions begin: the
+ * profiler tells no others. A built-in function has no line and is left out.
+ *
+ * Modules are events of their own, "nn.Module: Linear_3": class and a number
+ * that counts those of the class. Their paths are made of what is called inside
+ * of what, "Qwen2Model.Qwen2DecoderLayer.7.Qwen2Attention.Linear_1": one that
+ * several call has several. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "frame/sort.h"
+#include "text/lex.h"
+#include "torch/torch_internal.h"
+
+static const char module_mark[] = "nn.Module: ";
+
+/* A module inside of another. */
+typedef struct instance {
+  uint32_t parent; /* LLMPROF_NONE: of none */
+  uint32_t group;  /* those of its class in its parent */
+  uint32_t class;  /* string */
+  uint32_t path;   /* string */
+  int64_t number;  /* of its class */
+} instance;
+
+typedef struct stacks {
+  torch_trace *t;
+  size_t count;    /* functions */
+  uint32_t *order; /* those on known threads, outer before inner */
+  size_t ordered;
+  uint32_t *thread; /* by function, as the next four */
+  uint32_t *parent; /* function around it or LLMPROF_NONE */
+  uint32_t *module; /* instance whose code it runs for, or LLMPROF_NONE */
+  uint32_t *stack;  /* row in source stacks or LLMPROF_NONE */
+  bool *wanted;     /* something was launched inside */
+  uint32_t *inner;  /* by call: the function it was made in, or LLMPROF_NONE */
+  llmprof_intern names;  /* of { parent, string }: instances */
+  llmprof_intern groups; /* of { parent, class } */
+  instance *instances;
+  size_t instance_cap;
+} stacks;
+
+static void stacks_free(stacks *s) {
+  llmprof_free(s->order);
+  llmprof_free(s->thread);
+  llmprof_free(s->parent);
+  llmprof_free(s->module);
+  llmprof_free(s->stack);
+  llmprof_free(s->wanted);
+  llmprof_free(s->inner);
+  llmprof_free(s->instances);
+  llmprof_intern_free(&s->names);
+  llmprof_intern_free(&s->groups);
+}
+
+static bool stacks_new(stacks *s, torch_trace *t) {
+  size_t count = t->function_count;
+  *s = (stacks){.t = t, .count = count};
+  llmprof_intern_init(&s->names, 2 * sizeof(uint32_t));
+  llmprof_intern_init(&s->groups, 2 * sizeof(uint32_t));
+  s->order = llmprof_alloc(count, sizeof *s->order);
+  s->thread = llmprof_alloc(count, sizeof *s->thread);
+  s->parent = llmprof_alloc(count, sizeof *s->parent);
+  s->module = llmprof_alloc(count, sizeof *s->module);
+  s->stack = llmprof_alloc(count, sizeof *s->stack);
+  s->wanted = llmprof_zalloc(count, sizeof *s->wanted);
+  s->inner = llmprof_alloc(t->call_count, sizeof *s->inner);
+  return s->order && s->thread && s->parent && s->module && s->stack &&
+         s->wanted && s->inner;
+}
+
+/* ---- in order ---- */
+
+static uint32_t thread_of(const torch_trace *t, const torch_function *f) {
+  uint32_t process = llmprof_intern_find(&t->processes, &f->process);
+  const int64_t key[] = {process, f->tid};
+  return process == LLMPROF_NONE ? LLMPROF_NONE
+                                 : llmprof_intern_find(&t->threads, key);
+}
+
+/* By thread, then by start, outer before inner. */
+static bool sort_functions(stacks *s) {
+  const torch_function *f = s->t->functions;
+  int64_t *keys = llmprof_alloc(s->count, sizeof *keys);
+  if (!keys) return false;
+  for (size_t i = 0; i < s->count; i++) {
+    s->thread[i] = thread_of(s->t, &f[i]);
+    if (s->thread[i] != LLMPROF_NONE) s->order[s->ordered++] = (uint32_t)i;
+    keys[i] = -f[i].end;
+  }
+  bool ok = llmprof_sort_rows_i64(s->order, s->ordered, keys);
+  for (size_t i = 0; i < s->count; i++) keys[i] = f[i].start;
+  ok = ok && llmprof_sort_rows_i64(s->order, s->ordered, keys) &&
+       llmprof_sort_rows_u32(s->order, s->ordered, s->thread);
+  llmprof_free(keys);
+  return ok;
+}
+
+/* Calls on a known thread, by thread and start; NULL when out of memory. */
+static uint32_t *sort_calls(const torch_trace *t, size_t *count) {
+  uint32_t *rows = llmprof_alloc(t->call_count, sizeof *rows);
+  uint32_t *threads = llmprof_alloc(t->call_count, sizeof *threads);
+  int64_t *starts = llmprof_alloc(t->call_count, sizeof *starts);
+  bool ok = rows && threads && starts;
+  *count = 0;
+  for (size_t i = 0; ok && i < t->call_count; i++) {
+    threads[i] = t->calls[i].row.thread;
+    starts[i] = t->calls[i].row.start;
+    if (threads[i] != LLMPROF_NONE) rows[(*count)++] = (uint32_t)i;
+  }
+  ok = ok && llmprof_sort_rows_i64(rows, *count, starts) &&
+       llmprof_sort_rows_u32(rows, *count, threads);
+  llmprof_free(threads);
+  llmprof_free(starts);
+  if (ok) return rows;
+  llmprof_free(rows);
+  return NULL;
+}
+
+/* ---- modules ---- */
+
+static const char *text_of(const stacks *s, uint32_t string, size_t *size) {
+  return llmprof_strings_get(llmprof_builder_strings(s->t->builder), string,
+                             size);
+}
+
+static bool is_module(const stacks *s, uint32_t string) {
+  size_t size = 0, mark = strlen(module_mark);
+  const char *text = text_of(s, string, &size);
+  return text && size > mark && memcmp(text, module_mark, mark) == 0;
+}
+
+/* "nn.Module: Linear_3" is class Linear and number 3. */
+static bool split_name(const stacks *s, uint32_t string, instance *made) {
+  size_t size;
+  const char *text = text_of(s, string, &size) + strlen(module_mark);
+  size -= strlen(module_mark);
+  size_t end = size;
+  while (end && text[end - 1] >= '0' && text[end - 1] <= '9') end--;
+  if (end < 2 || text[end - 1] != '_' ||
+      !llmprof_lex_int(text + end, size - end, 10, &made->number)) {
+    made->number = 0;
+    end = size + 1;
+  }
+  return llmprof_builder_text(s->t->builder, text, end - 1, &made->class);
+}
+
+/* The module that a function is the call of. */
+static bool add_instance(stacks *s, uint32_t function, uint32_t parent,
+                         uint32_t *row) {
+  const torch_function *f = &s->t->functions[function];
+  const uint32_t key[] = {parent, f->name};
+  size_t before = s->names.count;
+  if (!llmprof_intern_add(&s->names, key, row)) return false;
+  if (s->names.count == before) return true;
+  if (!llmprof_grow(&s->instances, &s->instance_cap, before + 1,
+                    sizeof *s->instances))
+    return false;
+  instance *made = &s->instances[before];
+  *made = (instance){.parent = parent};
+  if (!split_name(s, f->name, made)) return false;
+  const uint32_t group[] = {parent, made->class};
+  return llmprof_intern_add(&s->groups, group, &made->group);
+}
+
+/* What a group of modules comes to. */
+typedef struct group_facts {
+  uint32_t count, named;
+  bool holds; /* one of them has modules inside */
+} group_facts;
+
+static bool name_instance(stacks *s, instance *made, const group_facts *g,
+                          uint32_t place, llmprof_buffer *path) {
+  size_t size = 0;
+  const char *text;
+  llmprof_buffer_clear(path);
+  if (made->parent != LLMPROF_NONE) {
+    text = text_of(s, s->instances[made->parent].path, &size);
+    llmprof_buffer_add(path, text, size);
+    llmprof_buffer_putc(path, '.');
+  }
+  text = text_of(s, made->class, &size);
+  llmprof_buffer_add(path, text, size);
+  if (g->count > 1)
+    llmprof_buffer_printf(path, g->holds ? ".%u" : "_%u", (unsigned)place);
+  return !path->failed && llmprof_builder_text(s->t->builder, path->bytes,
+                                               path->size, &made->path);
+}
+
+/* Modules of one class in one parent are numbered in the order of their own
+ * numbers: "DecoderLayer.7" where they hold others, else "Linear_1". */
+static bool name_modules(stacks *s) {
+  size_t count = s->names.count;
+  llmprof_buffer path = {0};
+  group_facts *facts = llmprof_zalloc(s->groups.count, sizeof *facts);
+  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  uint32_t *places = llmprof_alloc(count, sizeof *places);
+  int64_t *numbers = llmprof_alloc(count, sizeof *numbers);
+  bool ok = facts && rows && places && numbers;
+  for (size_t i = 0; ok && i < count; i++) {
+    const instance *one = &s->instances[i];
+    rows[i] = (uint32_t)i;
+    numbers[i] = one->number;
+    facts[one->group].count++;
+    if (one->parent != LLMPROF_NONE)
+      facts[s->instances[one->parent].group].holds = true;
+  }
+  ok = ok && llmprof_sort_rows_i64(rows, count, numbers);
+  for (size_t i = 0; ok && i < count; i++)
+    places[rows[i]] = facts[s->instances[rows[i]].group].named++;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = name_instance(s, &s->instances[i], &facts[s->instances[i].group],
+                       places[i], &path);
+  llmprof_buffer_free(&path);
+  llmprof_free(facts);
+  llmprof_free(rows);
+  llmprof_free(places);
+  llmprof_free(numbers);
+  return ok;
+}
+
+/* ---- nesting ---- */
+
+/* Functions that are open on the thread at hand. */
+typedef struct open_functions {
+  uint32_t *rows;
+  size_t depth;
+} open_functions;
+
+static uint32_t innermost(const stacks *s, open_functions *open,
+                          uint32_t thread, int64_t time) {
+  if (open->depth && s->thread[open->rows[0]] != thread) open->depth = 0;
+  while (open->depth &&
+         s->t->functions[open->rows[open->depth - 1]].end <= time)
+    open->depth--;
+  return open->depth ? open->rows[open->depth - 1] : LLMPROF_NONE;
+}
+
+static bool is_behind(const stacks *s, uint32_t call, uint32_t function) {
+  const llmprof_call_row *row = &s->t->calls[call].row;
+  uint32_t thread = s->thread[function];
+  return row->thread > thread ||
+         (row->thread == thread &&
+          row->start >= s->t->functions[function].start);
+}
+
+static bool open_function(stacks *s, open_functions *open, uint32_t row) {
+  const torch_function *f = &s->t->functions[row];
+  uint32_t parent = innermost(s, open, s->thread[row], f->start);
+  s->parent[row] = parent;
+  s->module[row] = parent == LLMPROF_NONE ? LLMPROF_NONE : s->module[parent];
+  open->rows[open->depth++] = row;
+  return !is_module(s, f->name) ||
+         add_instance(s, row, s->module[row], &s->module[row]);
+}
+
+static void place_call(stacks *s, open_functions *open, uint32_t call) {
+  const llmprof_call_row *row = &s->t->calls[call].row;
+  s->inner[call] = innermost(s, open, row->thread, row->start);
+}
+
+static bool nest(stacks *s) {
+  size_t count = 0, at = 0;
+  uint32_t *calls = sort_calls(s->t, &count);
+  open_functions open = {llmprof_alloc(s->count, sizeof *open.rows), 0};
+  bool ok = calls && open.rows;
+  for (size_t i = 0; ok && i < s->t->call_count; i++)
+    s->inner[i] = LLMPROF_NONE;
+  for (size_t i = 0; ok && i < s->ordered; i++) {
+    while (at < count && !is_behind(s, calls[at], s->order[i]))
+      place_call(s, &open, calls[at++]);
+    ok = open_function(s, &open, s->order[i]);
+  }
+  while (ok && at < count) place_call(s, &open, calls[at++]);
+  llmprof_free(open.rows);
+  llmprof_free(calls);
+  return ok;
+}
+
+/* ---- stacks ---- */
+
+/* "file.py(12): forward" -> its parts; false: it is something else. */
+static bool read_function(const stacks *s, uint32_t string,
+                          llmprof_source_frame *frame) {
+  size_t size = 0, end = 0;
+  const char *text = text_of(s, string, &size);
+  const char *close = text;
+  int64_t line;
+  while ((close = memmem(close, size - (size_t)(close - text), "): ", 3))) {
+    size_t digits = (size_t)(close - text);
+    end = digits;
+    while (digits && text[digits - 1] >= '0' && text[digits - 1] <= '9')
+      digits--;
+    if (digits > 1 && digits < end && text[digits - 1] == '(' &&
+        llmprof_lex_int(text + digits, end - digits, 10, &line)) {
+      frame->line = llmprof_u32(line);
+      return llmprof_builder_text(s->t->builder, text, digits - 1,
+                                  &frame->file) &&
+             llmprof_builder_text(s->t->builder, text + end + 3, size - end - 3,
+                                  &frame->function);
+    }
+    close++;
+  }
+  frame->file = LLMPROF_NO_STRING;
+  return true;
+}
+
+static bool make_stack(stacks *s, uint32_t row) {
+  uint32_t parent = s->parent[row], module = s->module[row];
+  llmprof_source_frame frame = {.module = module == LLMPROF_NONE
+                                              ? LLMPROF_NO_STRING
+                                              : s->instances[module].path};
+  llmprof_source_stack stack = {
+      .parent = parent == LLMPROF_NONE ? LLMPROF_NONE : s->stack[parent]};
+  s->stack[row] = stack.parent;
+  if (!read_function(s, s->t->functions[row].name, &frame)) return false;
+  return frame.file == LLMPROF_NO_STRING ||
+         (llmprof_builder_add_source_frame(s->t->builder, &frame,
+                                           &stack.frame) &&
+          llmprof_builder_add_source_stack(s->t->builder, &stack,
+                                           &s->stack[row]));
+}
+
+static uint32_t function_of(const stacks *s, const torch_op *op) {
+  return op->call == LLMPROF_NONE ? LLMPROF_NONE : s->inner[op->call];
+}
+
+static bool make_stacks(stacks *s) {
+  bool ok = true;
+  for (size_t i = 0; i < s->t->op_count; i++) {
+    uint32_t row = function_of(s, &s->t->ops[i]);
+    for (; row != LLMPROF_NONE && !s->wanted[row]; row = s->parent[row])
+      s->wanted[row] = true;
+  }
+  for (size_t i = 0; ok && i < s->ordered; i++)
+    if (s->wanted[s->order[i]]) ok = make_stack(s, s->order[i]);
+  return ok;
+}
+
+/* In the order of the builder's operations. */
+static bool give(const stacks *s, llmprof_error *err) {
+  bool ok = true;
+  for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_SET; kind++) {
+    for (size_t i = 0; ok && i < s->t->op_count; i++) {
+      if (s->t->ops[i].kind != kind) continue;
+      uint32_t row = function_of(s, &s->t->ops[i]);
+      ok = llmprof_builder_add_op_stack(
+          s->t->builder, row == LLMPROF_NONE ? LLMPROF_NONE : s->stack[row],
+          err);
+    }
+  }
+  return ok;
+}
+
+bool torch_load_stacks(torch_trace *t, llmprof_error *err) {
+  stacks s;
+  if (!t->function_count) return true;
+  bool ok = stacks_new(&s, t) && sort_functions(&s) && nest(&s) &&
+            name_modules(&s) && make_stacks(&s);
+  ok = ok ? give(&s, err) : llmprof_fail_nomem(err);
+  stacks_free(&s);
+  return ok;
+}
