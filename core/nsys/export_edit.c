@@ -12,9 +12,9 @@
 #include "sqlite/sqlite_file.h"
 
 const char *const llmprof_edit_string_columns[] = {
-    "nameId",    "textId",      "jsonTextId",   "demangledName",
-    "shortName", "mangledName", "schemaNameId", "entryNameId",
-    "symbol",    "module",      NULL,
+    "nameId",      "textId",       "jsonTextId",  "demangledName", "shortName",
+    "mangledName", "schemaNameId", "entryNameId", "symbol",        "module",
+    "file",        "function",     NULL,
 };
 
 /* Why the file in the making could not be written; 0: it could. */

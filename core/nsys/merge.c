@@ -18,7 +18,7 @@ static const char *const event_tables[] = {
     "CUDA_GPU_MEMORY_*",     "CUDA_UM_*",        "OSRT_API",
     "CUDNN_EVENTS",          "CUBLAS_EVENTS",    "GPU_METRICS",
     "PROFILER_OVERHEAD",     "DIAGNOSTIC_EVENT", "COMPOSITE_EVENTS",
-    "SAMPLING_CALLCHAINS",   NSYS_SAMPLES_TABLE,
+    "SAMPLING_CALLCHAINS",   NSYS_SAMPLES_TABLE, NSYS_STACKS_TABLE,
 };
 
 /* Tables whose "id" is that of a sample: counted in each file by itself. */
@@ -115,6 +115,7 @@ static bool move_strings(llmprof_edit *edit) {
 typedef struct shifts {
   int64_t time;   /* ns */
   int64_t sample; /* ids of samples */
+  int64_t stack;  /* of stacks of launches */
 } shifts;
 
 /* A table being appended: the columns to fill and what from. */
@@ -144,6 +145,10 @@ static void add_value(columns *c, const char *name) {
   if (strcmp(name, "id") == 0 &&
       llmprof_edit_matches(sample_tables, COUNT(sample_tables), c->table))
     llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.sample);
+  bool of_stacks = strcmp(c->table, NSYS_STACKS_TABLE) == 0 &&
+                   (strcmp(name, "id") == 0 || strcmp(name, "parent") == 0);
+  if (of_stacks || strcmp(name, "sourceStackId") == 0)
+    llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.stack);
 }
 
 static bool add_column(llmprof_edit *edit, const char *name, void *user) {
@@ -204,24 +209,28 @@ static bool append_table(llmprof_edit *edit, const char *table, void *user) {
 
 /* ---- files ---- */
 
-/* So much that the other file's samples count on from the first's. */
-static bool read_sample_shift(llmprof_edit *edit, int64_t *shift) {
-  static const char *const table = "COMPOSITE_EVENTS";
+/* So much that ids of a table of the other file count on from the first's. */
+#define SHIFT(table)                                   \
+  "SELECT ifnull((SELECT max(id) + 1 FROM main." table \
+  "), 0) - ifnull((SELECT min(id) FROM more." table "), 0)"
+
+static bool read_shift(llmprof_edit *edit, const char *table, const char *sql,
+                       int64_t *shift) {
   *shift = 0;
   if (!llmprof_edit_has(edit, "main", table, "id") ||
       !llmprof_edit_has(edit, "more", table, "id"))
     return true;
-  return each_row(edit,
-                  "SELECT ifnull((SELECT max(id) + 1 FROM "
-                  "main.COMPOSITE_EVENTS), 0) - ifnull((SELECT min(id) FROM "
-                  "more.COMPOSITE_EVENTS), 0)",
-                  NULL, take_number, shift);
+  return each_row(edit, sql, NULL, take_number, shift);
 }
 
 static bool append_file(llmprof_edit *edit, const char *path) {
   shifts by;
   return llmprof_edit_attach(edit, path) && read_offset(edit, path, &by.time) &&
-         read_sample_shift(edit, &by.sample) && move_strings(edit) &&
+         read_shift(edit, "COMPOSITE_EVENTS", SHIFT("COMPOSITE_EVENTS"),
+                    &by.sample) &&
+         read_shift(edit, NSYS_STACKS_TABLE, SHIFT(NSYS_STACKS_TABLE),
+                    &by.stack) &&
+         move_strings(edit) &&
          each_row(edit,
                   "SELECT name FROM more.sqlite_master WHERE type = 'table' "
                   "ORDER BY name",

@@ -1,7 +1,9 @@
 /* GPU operations, details of kernels and API calls of an export. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "nsys/nsys_internal.h"
+#include "nsys/nsys_samples.h"
 
 typedef bool (*row_taker)(void *user, const int64_t *values,
                           llmprof_error *err);
@@ -369,6 +371,95 @@ bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
         .row = {.kind = (llmprof_op_kind)kind, .place = LLMPROF_NONE}};
     ok = name_ops(&loader, err) && scan_ops(&loader, err);
   }
+  return ok;
+}
+
+/* ---- stacks of operations ---- */
+
+/* Which row of the trace a row of our table is. */
+typedef struct stack_loader {
+  const nsys_export *export;
+  llmprof_builder *builder;
+  llmprof_intern ids;
+  uint32_t *stacks; /* by number of an id */
+  size_t stack_cap;
+} stack_loader;
+
+static uint32_t stack_of(const stack_loader *l, int64_t id) {
+  uint32_t number =
+      id == LLMPROF_ABSENT ? LLMPROF_NONE : llmprof_intern_find(&l->ids, &id);
+  return number == LLMPROF_NONE ? LLMPROF_NONE : l->stacks[number];
+}
+
+enum {
+  STACK_ID,
+  STACK_PARENT,
+  STACK_FILE,
+  STACK_LINE,
+  STACK_FUNCTION,
+  STACK_MODULE,
+  STACK_COLUMNS
+};
+
+/* Callers come first; the second of an id is another one's. */
+static bool take_stack(void *user, const llmprof_scan *scan,
+                       const int64_t *values) {
+  (void)scan;
+  stack_loader *l = user;
+  const llmprof_source_frame frame = {
+      .file = llmprof_nsys_string(l->export, values[STACK_FILE]),
+      .function = llmprof_nsys_string(l->export, values[STACK_FUNCTION]),
+      .line = llmprof_u32(values[STACK_LINE]),
+      .module = llmprof_nsys_string(l->export, values[STACK_MODULE])};
+  llmprof_source_stack stack = {.parent = stack_of(l, values[STACK_PARENT])};
+  size_t before = l->ids.count;
+  uint32_t number;
+  if (values[STACK_ID] == LLMPROF_ABSENT) return true;
+  if (!llmprof_intern_add(&l->ids, &values[STACK_ID], &number)) return false;
+  if (l->ids.count == before) return true;
+  return llmprof_grow(&l->stacks, &l->stack_cap, before + 1,
+                      sizeof *l->stacks) &&
+         llmprof_builder_add_source_frame(l->builder, &frame, &stack.frame) &&
+         llmprof_builder_add_source_stack(l->builder, &stack,
+                                          &l->stacks[number]);
+}
+
+/* Of operations that were added, in their order. */
+static bool take_op_stack(void *user, const int64_t *values,
+                          llmprof_error *err) {
+  const stack_loader *l = user;
+  return !has_time(values[0], values[1]) ||
+         llmprof_builder_add_op_stack(l->builder, stack_of(l, values[2]), err);
+}
+
+EACH_ROW(take_op_stacks, take_op_stack, 3)
+
+static bool load_op_stacks(stack_loader *l, llmprof_error *err) {
+  bool ok = true;
+  for (int kind = LLMPROF_KERNEL; ok && kind < LLMPROF_OP_KINDS; kind++) {
+    const nsys_table table = {.spec = {op_tables[kind].spec.table,
+                                       COLUMNS("start", "end", "sourceStackId"),
+                                       3, 0},
+                              .recorded_as = op_tables[kind].recorded_as,
+                              .fact = LLMPROF_FACTS};
+    ok = take_rows(l->export, l->builder, &table, take_op_stacks, l, err);
+  }
+  return ok;
+}
+
+bool llmprof_nsys_load_stacks(nsys_export *export, llmprof_builder *builder,
+                              llmprof_error *err) {
+  const llmprof_scan_spec spec = {
+      NSYS_STACKS_TABLE,
+      COLUMNS("id", "parent", "file", "line", "function", "module"),
+      STACK_COLUMNS, 0};
+  stack_loader l = {.export = export, .builder = builder};
+  bool has = false;
+  llmprof_intern_init(&l.ids, sizeof(int64_t));
+  bool ok = llmprof_scan_each(export->db, &spec, take_stack, &l, &has, err) &&
+            (!has || load_op_stacks(&l, err));
+  llmprof_intern_free(&l.ids);
+  llmprof_free(l.stacks);
   return ok;
 }
 

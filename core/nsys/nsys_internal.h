@@ -72,6 +72,8 @@ bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
                            llmprof_error *err);
 bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err);
+bool llmprof_nsys_load_stacks(nsys_export *export, llmprof_builder *builder,
+                              llmprof_error *err);
 bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
                              llmprof_error *err);
 bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,

@@ -22,6 +22,9 @@ enum {
  * the file. */
 #define NSYS_SAMPLES_TABLE "LLMPROF_GPU_SAMPLES"
 
+/* Our table of lines of source that launched operations. */
+#define NSYS_STACKS_TABLE "LLMPROF_SOURCE_STACKS"
+
 enum {
   NSYS_SAMPLES_PARTS = 10000
 };

@@ -62,6 +62,7 @@ static bool load_all(llmprof_trace *trace, llmprof_error *err) {
          llmprof_trace_calls(trace, err) && llmprof_trace_ranges(trace, err) &&
          llmprof_trace_samples(trace, err) &&
          llmprof_trace_cpu_samples(trace, err) &&
+         llmprof_trace_op_stacks(trace, err) &&
          llmprof_trace_diagnostics(trace, &count, err);
 }
 
@@ -69,9 +70,9 @@ static bool write_tables(nsys_writer *w, bool looking) {
   w->looking = looking;
   w->table = 0;
   w->counts = (llmprof_nsys_counts){0};
-  return nsys_write_ops(w) && nsys_write_calls(w) && nsys_write_ranges(w) &&
-         nsys_write_samples(w) && nsys_write_cpu_samples(w) &&
-         nsys_write_target(w) && write_strings(w);
+  return nsys_write_ops(w) && nsys_write_stacks(w) && nsys_write_calls(w) &&
+         nsys_write_ranges(w) && nsys_write_samples(w) &&
+         nsys_write_cpu_samples(w) && nsys_write_target(w) && write_strings(w);
 }
 
 static bool fill(llmprof_edit *edit, void *user) {
@@ -97,6 +98,7 @@ bool llmprof_nsys_write(llmprof_trace *trace, const char *to,
                    .product = product,
                    .version = version,
                    .strings = llmprof_trace_strings(trace)};
+  w.stacks = llmprof_trace_knows(trace, LLMPROF_KNOWS_LINES, NULL) == 1;
   bool ok = begin(&w) ? llmprof_edit_new(llmprof_trace_path(trace), to,
                                          "written", fill, &w, err)
                       : llmprof_fail_nomem(err);

@@ -1,6 +1,7 @@
 /* GPU operations and API calls as tables of nsys. */
 #include <string.h>
 
+#include "nsys/nsys_samples.h"
 #include "nsys/nsys_writer.h"
 #include "trace/trace_events.h"
 
@@ -30,6 +31,25 @@ static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
 typedef bool (*row_writer)(nsys_sheet *sheet, const llmprof_ops *ops,
                            size_t row, void *user);
 
+/* Those of the table of a kind, which is one of them where it is known which
+ * stack launched each operation: its row in the table of stacks. */
+static const char *const *columns_of(nsys_writer *w, llmprof_op_kind kind,
+                                     const char *const *columns,
+                                     size_t *count) {
+  if (!w->stacks) return columns;
+  memcpy(w->op_columns[kind], columns, *count * sizeof *columns);
+  w->op_columns[kind][(*count)++] = "sourceStackId INTEGER";
+  return w->op_columns[kind];
+}
+
+static void put_stack(nsys_sheet *sheet, size_t row) {
+  llmprof_trace *trace = sheet->writer->trace;
+  if (!sheet->writer->stacks) return;
+  int64_t stack = llmprof_values_get(
+      llmprof_trace_op_stacks(trace, sheet->writer->edit->err)->stack, row);
+  nsys_put_integer(sheet, stack == LLMPROF_ABSENT ? stack : stack + 1);
+}
+
 /* A table of the operations of a kind, which is there when they were
  * recorded. */
 static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
@@ -38,10 +58,13 @@ static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
   const llmprof_ops *ops = llmprof_trace_ops(w->trace, w->edit->err);
   if (!llmprof_trace_has(w->trace, (llmprof_trace_table)kind)) return true;
   nsys_sheet sheet;
+  columns = columns_of(w, kind, columns, &count);
   bool ok = nsys_sheet_open(&sheet, w, table, columns, count);
   for (size_t row = ops->first[kind]; ok && row < ops->first[kind + 1]; row++) {
     put_placed(&sheet, ops, row);
-    ok = put(&sheet, ops, row, user) && nsys_sheet_end_row(&sheet);
+    ok = put(&sheet, ops, row, user);
+    put_stack(&sheet, row);
+    ok = ok && nsys_sheet_end_row(&sheet);
     w->counts.operations++;
   }
   nsys_sheet_close(&sheet);
@@ -256,6 +279,43 @@ bool nsys_write_ops(nsys_writer *w) {
                     COUNT(set_columns), put_set, NULL) &&
          write_kind(w, LLMPROF_GRAPH, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                     graph_columns, COUNT(graph_columns), put_graph, NULL);
+}
+
+/* ---- stacks ---- */
+
+/* A row for each line of a stack, with the row of its caller. */
+bool nsys_write_stacks(nsys_writer *w) {
+  static const char *const columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
+                                        "parent INTEGER",
+                                        "file INTEGER",
+                                        "line INTEGER",
+                                        "function INTEGER",
+                                        "module INTEGER"};
+  size_t count, frame_count;
+  const llmprof_source_stack *stacks =
+      llmprof_trace_source_stacks(w->trace, &count, w->edit->err);
+  const llmprof_source_frame *frames =
+      llmprof_trace_source_frames(w->trace, &frame_count, w->edit->err);
+  if (!stacks || !frames) return false;
+  if (!w->stacks) return true;
+  nsys_sheet sheet;
+  bool ok =
+      nsys_sheet_open(&sheet, w, NSYS_STACKS_TABLE, columns, COUNT(columns));
+  for (size_t i = 0; ok && i < count; i++) {
+    const llmprof_source_frame *frame = &frames[stacks[i].frame];
+    uint32_t parent = stacks[i].parent;
+    nsys_put_integer(&sheet, (int64_t)i + 1);
+    nsys_put_integer(&sheet,
+                     parent == LLMPROF_NONE ? LLMPROF_ABSENT : parent + 1L);
+    nsys_put_string_id(&sheet,
+                       llmprof_trace_source_paths(w->trace)[stacks[i].frame]);
+    nsys_put_u32(&sheet, frame->line);
+    nsys_put_string_id(&sheet, frame->function);
+    nsys_put_string_id(&sheet, frame->module);
+    ok = nsys_sheet_end_row(&sheet);
+  }
+  nsys_sheet_close(&sheet);
+  return ok;
 }
 
 /* ---- API calls ---- */

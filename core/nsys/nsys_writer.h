@@ -2,6 +2,7 @@
 #ifndef LLMPROF_NSYS_WRITER_H
 #define LLMPROF_NSYS_WRITER_H
 
+#include "llmprof/trace_builder.h"
 #include "nsys/export_edit.h"
 #include "nsys/nsys_write.h"
 
@@ -33,6 +34,8 @@ typedef struct nsys_writer {
                    * it; those in most rows are smallest */
   nsys_facts *facts; /* of tables, in their order */
   size_t fact_count, fact_cap, table;
+  bool stacks; /* of operations are known */
+  const char *op_columns[LLMPROF_OP_KINDS][NSYS_COLUMNS];
   llmprof_nsys_counts counts;
 } nsys_writer;
 
@@ -74,6 +77,7 @@ void nsys_put_thread(nsys_sheet *sheet, uint32_t row);
 
 /* Tables; the parts of the trace are loaded. */
 bool nsys_write_ops(nsys_writer *writer);
+bool nsys_write_stacks(nsys_writer *writer);
 bool nsys_write_calls(nsys_writer *writer);
 bool nsys_write_ranges(nsys_writer *writer);
 bool nsys_write_samples(nsys_writer *writer);

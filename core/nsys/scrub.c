@@ -26,6 +26,7 @@ static const char *const kept_tables[] = {
     "CUBLAS_EVENTS",
     "GPU_METRICS",
     NSYS_SAMPLES_TABLE,
+    NSYS_STACKS_TABLE,
     "COMPOSITE_EVENTS",
     "SAMPLING_CALLCHAINS",
     "PROFILER_OVERHEAD",

@@ -363,11 +363,90 @@ static void test_samples(void **state) {
   check_view(merged, 225, 6);
 }
 
+/* ---- lines of source ---- */
+
+static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
+  llmprof_error err;
+  const llmprof_column *column =
+      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
+  int64_t string = llmprof_cell(column, row);
+  return string == LLMPROF_ABSENT
+             ? "absent"
+             : llmprof_strings_get(llmprof_frame_strings(frame),
+                                   (uint32_t)string, NULL);
+}
+
+/* The rows are those of the fixture, `times` over. */
+static void check_lines(const char *path, size_t times) {
+  static const char *const lines[] = {"m/model.py:5", "m/model.py:5",
+                                      "m/model.py:5", "m/model.py:5",
+                                      "run.py:3",     "absent"};
+  static const char *const modules[] = {"Model.Layer.0.Linear",
+                                        "Model.Layer.0.Rotary",
+                                        "Model.Layer.1.Linear",
+                                        "Model.Layer.1.Rotary",
+                                        "absent",
+                                        "absent"};
+  llmprof_error err;
+  llmprof_trace *trace = llmprof_trace_open(path, &err);
+  llmprof_frame *frame =
+      trace ? llmprof_trace_frame(trace, "kernels", &err) : NULL;
+  if (!frame) fail_msg("%s", err.message);
+  assert_int_equal(llmprof_frame_rows(frame), 6 * times);
+  for (size_t i = 0; i < 6 * times; i++) {
+    assert_string_equal(cell(frame, "line", i), lines[i % 6]);
+    assert_string_equal(cell(frame, "torch_module", i), modules[i % 6]);
+  }
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+}
+
+/* What is written says nothing of where files lie. */
+static void check_paths(const char *path) {
+  llmprof_error err = {0};
+  llmprof_sqlite *db = llmprof_sqlite_open(path, &err);
+  llmprof_query *query = llmprof_sqlite_query(
+      db,
+      "SELECT count(*), sum(value LIKE '/%') FROM StringIds WHERE value LIKE "
+      "'%.py'",
+      &err);
+  int64_t values[2];
+  assert_int_equal(llmprof_query_step(query, &err), 1);
+  llmprof_query_ints(query, values, 2);
+  assert_int_equal(values[0], 4);
+  assert_int_equal(values[1], 0);
+  llmprof_query_free(query);
+  llmprof_sqlite_close(db);
+}
+
+static void test_lines(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  char other[320], merged[320];
+  llmprof_trace *trace =
+      llmprof_trace_open(FIXTURES "/torch/stacks.json", &err);
+  if (!trace || !llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
+    fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+  check_lines(output(), 1);
+  check_paths(output());
+  snprintf(other, sizeof other, "%s.scrubbed", output());
+  llmprof_scrub_report report = {0};
+  if (!llmprof_trace_scrub(output(), other, &report, &err))
+    fail_msg("%s", err.message);
+  check_lines(other, 1);
+  snprintf(merged, sizeof merged, "%s.merged", output());
+  const char *const both[] = {other, output()};
+  if (!llmprof_trace_merge(both, 2, merged, &err)) fail_msg("%s", err.message);
+  check_lines(merged, 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_built),
       cmocka_unit_test(test_common),
       cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_lines),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_allocations_built),
   };
