@@ -1791,10 +1791,11 @@ end
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
 ---@field layers? llmprof.results.step_layers Of a decode step, on the busiest GPU: docs/metrics.md
+---@field lines? { rows?: llmprof.results.line[], stages?: llmprof.results.stage_lines[] } Lines of the program that launched operations; absent where the trace has no stacks
 ---@field load? llmprof.results.load Requests that came by themselves, not in rounds, as their clients saw them
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
----@field modules? { layers?: llmprof.results.marked[], modules?: llmprof.results.marked[], operators?: llmprof.results.marked[] } What NVTX ranges name; absent where none names such a thing
+---@field modules? { layers?: llmprof.results.marked[], modules?: llmprof.results.marked[], operators?: llmprof.results.marked[] } What stacks of launches or NVTX ranges name; absent where nothing does
 ---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
 ---@field other_kernels? llmprof.results.other_kernels[] What those are that kernels leaves out, where there are more than 10,000 names
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
@@ -2062,7 +2063,10 @@ end
 ---@field host_ns? number It was in no CUDA call
 ---@field launch_ns? number The CPU was in launching calls
 ---@field layer? integer Of that step, from 0
+---@field line? string That launched what began
+---@field line_before? string That launched what ended
 ---@field memory_ns? number It allocated or freed memory
+---@field module? string For which it did
 ---@field ns integer How long; ns
 ---@field other_ns? number It was in other CUDA calls
 ---@field rank? integer Whose GPU, of several
@@ -2198,15 +2202,19 @@ end
 ---@field device? integer Where it ran, if on one GPU
 ---@field devices? integer On how many GPUs it ran
 ---@field floor_ns? number Least time of all calls together by their counters; ns
+---@field function? string That the line is in
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
 ---@field id integer Place in this list
 ---@field label? string Name for people, one per name of the 10,000 largest; short_name for others
 ---@field launch? llmprof.results.launch What follows from the launch configuration of the shape with the most time, and the chip's limits
+---@field line? string That launched most of its time, where stacks are known
+---@field line_share? number Of its time
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field median_ns number Nanoseconds
 ---@field min_ns number Nanoseconds
+---@field module? string Torch module of most of its time; numbers as `*`
 ---@field name string Demangled
 ---@field part? string Child stage
 ---@field shapes llmprof.results.shape[] None where the trace does not say them
@@ -2355,6 +2363,18 @@ end
 ---@field step? integer A step of it, which counts in the stage, not in TPOT
 ---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
 
+---@class llmprof.results.line
+---@field function? string That it is in
+---@field gpu_ns number Theirs
+---@field host_ns? number From the return of the call before each of its launches to their own
+---@field idle_ns? number The GPU waited before them
+---@field kernels integer Operations that it launched
+---@field line string File below site-packages, and number
+---@field module? string That most of its time is for; numbers as `*`
+---@field names { calls?: integer, gpu_ns?: number, name?: string }[] What took most of it, at most five
+---@field share? number Of the stage's GPU time
+---@field stage string
+
 ---@class llmprof.results.load
 ---@field answer? llmprof.results.seen Times of requests; of those that a generator does not list what it says of all
 ---@field arrivals? "poisson"|"constant" Of the pauses between
@@ -2386,7 +2406,9 @@ end
 ---@field gpu_ns? number Of a module with those in it
 ---@field gpu_self_ns? number Of nothing inside
 ---@field host_ns? number On the CPU
----@field host_self_ns? number The same without ranges inside
+---@field host_self_ns? number The same without what is inside
+---@field idle_ns? number The GPU waited before its operations, with those inside; of stacks
+---@field kernels? integer Operations, with those inside; of stacks
 ---@field name string
 ---@field share? number Of the stage's GPU time
 ---@field stage string
@@ -2848,7 +2870,7 @@ end
 ---@field depth integer 0: the outermost; 1: what it called; and so on
 ---@field module? string As in `functions`
 ---@field name string As in `functions`
----@field self integer Samples in it, called this way
+---@field self integer Samples, or ns, in it, called this way
 ---@field total integer Samples in it or in what it called, called this way
 
 ---@class llmprof.results.stage
@@ -2893,6 +2915,13 @@ end
 ---@field stage string
 ---@field time_ns number Without the profiler where that was timed
 ---@field tokens? number That it makes, of prefill that it takes, of all sequences
+
+---@class llmprof.results.stage_lines
+---@field gpu_ns number All
+---@field line_ns number With a line of no framework
+---@field module_ns number With a torch module
+---@field stage string
+---@field tree llmprof.results.stack_frame[] Functions, with their lines as modules, around what they launched, by ns; without what has less than 0.1 % of them
 
 ---@class llmprof.results.stall
 ---@field reason string As NVIDIA's metrics call it: long_scoreboard
@@ -2948,7 +2977,8 @@ end
 ---@class llmprof.results.step_layers
 ---@field count integer Layers of a step
 ---@field ends? boolean A layer ends with it, as it is a collective
----@field kernel string What comes once in each
+---@field kernel? string What comes once in each
+---@field module? string Where stacks name them: the path to them
 ---@field named boolean Its name says that it is attention
 ---@field networks? { count?: number, ns?: number, operations?: number } Where a layer runs several networks one after the other, as experts in a loop
 ---@field rows llmprof.results.step_layer[]

@@ -48,7 +48,7 @@ analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "
   "stages.running_cost",
   "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.lacking",
   "timeline.cpu_samples",
-  "kernels.modules", "timeline.gaps" }
+  "kernels.lines", "kernels.modules", "timeline.gaps" }
 
 
 local passes -- once they are loaded

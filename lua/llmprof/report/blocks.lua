@@ -12,7 +12,8 @@
 --   chart      name, label, data (a page draws it), picture (a function that gives
 --              Mermaid), otherwise (what stands there without data)
 --   multiples  label, what ("step"), panels: small pictures of llmprof.report.pictures
---   flame      name, label, samples, tree: sampled stacks as results.json has them
+--   flame      name, label, samples, tree: stacks as results.json has them; of: "ns" where
+--              they are no samples but the GPU's time
 --   timeline   results, picture, events (is there a place for single ones)
 --   code       text
 local blocks = {}

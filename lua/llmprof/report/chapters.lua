@@ -145,6 +145,12 @@ function summaries.modules(results)
 end
 
 
+function summaries.lines(results)
+  local first = results.lines.rows[1]
+  return first and ("%s %s"):format(first.line, words.percent(first.share or 0)) or "none known"
+end
+
+
 function summaries.layers(results)
   return counted(results.layers.count, "layer")
 end
@@ -230,6 +236,8 @@ local list = {
     when = function(results) return results.layers end },
   { "modules", "Modules and Operators", parts.modules, after = "stages",
     when = function(results) return results.modules end },
+  { "lines", "Lines of the Program", parts.lines, after = "stages",
+    when = function(results) return results.lines end },
   { "cpu_samples", "CPU Samples", pictures.blocks, after = "stages",
     when = function(results) return results.cpu_samples end },
   { "gaps", "Longest Gaps", parts.gaps, after = "stages",

@@ -61,6 +61,7 @@ local kernel = {
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
+  { key = "line", title = "line", type = "text", max = 64, code = true, optional = true },
   { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
 }
 
@@ -76,7 +77,7 @@ columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "cou
 columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls", "total_ns",
   "mean_ns", "share", "counted", "bound", "bound_percent", "second", "stalls", "sm_percent",
   "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share",
-  "intensity", "padding", "name")
+  "intensity", "padding", "line", "name")
 
 local function gflop(key, kind)
   return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
@@ -102,10 +103,10 @@ table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 columns.kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
   "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "second",
   "stalls", "sm_percent", "dram_percent", "occupancy_percent", "theoretical_percent", "limiter",
-  "waves", "tail_share", "intensity", "padding", "name")
+  "waves", "tail_share", "intensity", "padding", "line", "name")
 
 columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
-  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "name")
+  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "line", "name")
 
 columns.top_kernels = {
   name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
@@ -183,17 +184,34 @@ columns.gaps = {
   { key = "rank", title = "rank", type = "id", optional = true }, id("rep", "repeat"),
   word("stage", "stage"), id("step", "step"), id("layer", "layer"), word("cpu", "the CPU was in"),
   name("before", "after", 48), name("ended_by", "ended by", 48),
+  { key = "line", title = "launched in", type = "text", max = 64, code = true, optional = true },
 }
 
+-- Columns that only ranges or only stacks tell.
+local function of_some(column)
+  column.optional = true
+  return column
+end
+
 columns.modules = {
-  word("stage", "stage"), name("name", "module", 60), count("calls", "calls"),
+  word("stage", "stage"), name("label", "module", 60), of_some(count("calls", "calls")),
   ms("gpu_ns", "GPU time", 3), ms("gpu_self_ns", "itself", 3), bar("share", "share"),
-  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3),
+  of_some(ms("idle_ns", "idle before", 3)), of_some(count("kernels", "kernels")),
+  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3), data "name",
+}
+
+columns.lines = {
+  word("stage", "stage"), name("line", "line", 64), name("function", "function", 32),
+  ms("gpu_ns", "GPU time", 3), bar("share", "share"), ms("idle_ns", "idle before", 3),
+  count("kernels", "kernels"), ms("host_ns", "CPU", 3), name("module", "module", 48),
+  lesser(name("launched", "launched", 72)),
 }
 
 columns.marked_layers = {
-  word("stage", "stage"), name("name", "layer", 60), count("calls", "calls"),
-  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"), ms("host_ns", "CPU", 3),
+  word("stage", "stage"), name("name", "layer", 60), of_some(count("calls", "calls")),
+  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
+  of_some(ms("idle_ns", "idle before", 3)), of_some(count("kernels", "kernels")),
+  ms("host_ns", "CPU", 3),
 }
 
 columns.marked_operators = {

@@ -153,17 +153,38 @@ return {
   },
   { title = "Modules and Operators",
     tables = "marked_layers marked_operators modules",
-    about = "Where NVTX ranges name them: --enable-layerwise-nvtx-tracing of vLLM, --enable- "
-      .. "layerwise-nvtx-marker of SGLang, torch's emit_nvtx, or ranges named by a "
-      .. "module's path. Inside CUDA graphs nothing is marked.",
+    about = "By the torch modules on the stacks of launches (Lines), else where NVTX ranges name "
+      .. "them: --enable-layerwise-nvtx-tracing of vLLM, --enable-layerwise-nvtx-marker of SGLang, "
+      .. "torch's emit_nvtx, or ranges named by a module's path. Inside CUDA graphs nothing is "
+      .. "marked by ranges.",
     { "module", "", "a path whose numbers are `*`", "`name`" },
     { "layer", "", "the path of one, its number too", "`name`" },
     { "operator", "", "of the framework", "`name`" },
     { "GPU time ms", "ms", "of what was launched in it; of a module, with the modules in it",
       "`gpu_ns`, `gpu_self_ns`" },
     { "itself ms", "ms", "of what no module in it launched", "`gpu_self_ns`" },
-    { "CPU ms", "ms", "length of its ranges", "`host_ns`" },
+    { "idle before ms", "ms", "of stacks: the GPU had nothing to do before its operations",
+      "`idle_ns`" },
+    { "kernels", "", "of stacks: operations", "`kernels`" },
+    { "CPU ms", "ms", "length of its ranges; of stacks as of lines", "`host_ns`" },
     { "CPU itself ms", "ms", "without ranges inside, of any name", "`host_self_ns`" },
+  },
+  { title = "Lines",
+    tables = "lines",
+    about = "Which lines of the program launched what, where the trace has stacks: the innermost "
+      .. "line on the stack that is in no framework (torch, triton, the engine's dispatch) and not "
+      .. "in the standard library. Of torch.profiler it is the line where the function begins. "
+      .. "Paths begin below site-packages; others have their last two parts.",
+    { "line", "", "file and line; `torch.compile/` is a file that it generated", "`line`" },
+    { "function", "", "that the line is in", "`function`" },
+    { "GPU time ms", "ms", "of what it launched, or put into a CUDA graph", "`gpu_ns`" },
+    { "share %", "%", "of the stage's GPU time", "`share`" },
+    { "idle before ms", "ms", "the GPU had nothing to do before these operations", "`idle_ns`" },
+    { "kernels", "", "operations", "`kernels`" },
+    { "CPU ms", "ms", "from the return of the call before each launch, of its thread, to its own; "
+      .. "of graphs none", "`host_ns`" },
+    { "module", "", "torch module of most of it, numbers as `*`", "`module`" },
+    { "launched", "", "what took most of it", "`names`" },
   },
   { title = "CPU Samples",
     tables = "cpu_samples cpu_stacks stage_functions",
@@ -209,6 +230,7 @@ return {
       .. "of call, or none, and its part", "`call`, `call_ns`, `launch_ns`, ..." },
     { "after", "", "what ended when it began", "`before`" },
     { "ended by", "", "what began when it ended; stage, step and layer are its own", "`ended_by`" },
+    { "launched in", "", "line that launched it, where stacks are known", "`line`" },
   },
   { title = "Layers of a decode step",
     tables = "step_layers",
@@ -246,6 +268,7 @@ return {
     { "#", "", "number of the kernel in the bundle", "`id`" },
     { "kernel", "", "what it does, its types or tile, where it is from; one per full name",
       "`label`" },
+    { "line", "", "that launched most of its time, where stacks are known", "`line`" },
     { "full name", "", "demangled, shortened in the middle; the whole in a footnote", "`name`" },
     { "device", "", "GPU, and its number", "`device`" },
     { "part", "", "the part of the stage that launched it", "`part`" },

@@ -17,6 +17,9 @@ local say, note, join = blocks.say, blocks.note, blocks.join
 -- Kernels shown by what they could give back.
 local HEADROOM = 15
 
+-- Lines of the program in a report.
+local LINES = 15
+
 
 -- Which model, in one line.
 function parts.model(results) return say(words.model(results)) end
@@ -264,10 +267,31 @@ function parts.gaps(results)
 end
 
 
--- What ranges name: modules, layers, operators, as many rows of each as of kernels.
+-- The lines of the program, and the stacks of each stage.
+function parts.lines(results, view)
+  local made, most = results.lines, view.page and rows.top_n(results) or LINES
+  local list = { note("The innermost line on the stack of each launch that is of no framework, "
+    .. "with what it launched; kernels of a CUDA graph have the line that put them into it.") }
+  list[2] = sections.blocks(results, "lines", { most = most, bare = true, filter = view.page })
+  for i, stage in ipairs(made.stages) do
+    list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s a "
+      .. "module."):format(words.percent(stage.line_ns / math.max(stage.gpu_ns, 1)),
+      words.percent(stage.module_ns / math.max(stage.gpu_ns, 1)))),
+      blocks.flame { name = "lines-" .. i, samples = stage.gpu_ns, of = "ns", tree = stage.tree,
+        label = ("GPU time of %s: functions of the program, the outermost on top, and what they "
+          .. "launched"):format(stage.stage) } }
+  end
+  return list
+end
+
+
+-- What stacks or ranges name: modules, layers, operators, as many rows of each as of kernels.
 function parts.modules(results)
-  local made = { note("By the NVTX ranges that name them. Work of the GPU belongs to the innermost "
-    .. "range around its launch; a module's GPU time has that of the modules in it, \"itself\" has "
+  local by_stacks = results.lines and #results.modules.operators == 0
+  local by = by_stacks and "By the torch modules on the stacks of launches. Work of the GPU belongs "
+    .. "to the innermost" or "By the NVTX ranges that name them. Work of the GPU belongs to the "
+    .. "innermost range around its launch"
+  local made = { note(by .. "; a module's GPU time has that of the modules in it, \"itself\" has "
     .. "not. Layers are told apart in the second table only.") }
   for _, section in ipairs { "modules", "marked_layers", "marked_operators" } do
     made[#made + 1] = sections.blocks(results, section, { most = rows.top_n(results) })
@@ -279,6 +303,11 @@ end
 -- The layers of a decode step, a row each.
 function parts.layers(results)
   local made = results.layers
+  if not made.kernel then
+    return { note(("A step of decode has %d layers, as torch modules say%s."):format(made.count,
+      made.module and ": " .. made.module or "")), pictures.layers(results) or {},
+      sections.table("step_layers", made.rows) }
+  end
   return { note(("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no "
     .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
     made.ends and "A layer ends with it; the first one begins with the step,"

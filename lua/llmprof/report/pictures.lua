@@ -198,9 +198,12 @@ function pictures.hottest(block)
   local first, lines = math.max(1, #path - INNERMOST + 1), {}
   if first > 1 then lines[1] = ("(%d more functions around these)"):format(first - 1) end
   for i = first, #path do lines[#lines + 1] = short(path[i]) end
-  return { lines = lines, text = ("The stack with most samples, %s of %s (%s), the innermost "
-    .. "function last:"):format(text.count(path[#path].self), text.count(block.samples),
-    pictures.percent(path[#path].self, block.samples)) }
+  local most, all = path[#path].self, block.samples
+  local share = pictures.percent(most, all)
+  return { lines = lines, text = block.of == "ns"
+    and ("The stack with most GPU time, %s (%s), what ran last:"):format(text.duration(most), share)
+    or ("The stack with most samples, %s of %s (%s), the innermost function last:"):format(
+      text.count(most), text.count(all), share) }
 end
 
 

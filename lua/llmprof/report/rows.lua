@@ -247,6 +247,61 @@ function rows.gaps(results)
 end
 
 
+-- Modules below the one that each is in, the largest first, as a tree: label is the path from
+-- there, with two spaces for each module around it. results.modules.modules is by time, so that
+-- what is inside comes later.
+local function as_tree(list)
+  local by_name, roots = {}, {}
+  for _, row in ipairs(list) do by_name[row.stage .. "\0" .. row.name] = { row = row } end
+  for _, row in ipairs(list) do
+    local path, above = row.name
+    repeat
+      path = path:match "^(.*)%.[^.]*$"
+      above = path and by_name[row.stage .. "\0" .. path]
+    until above or not path
+    local node = by_name[row.stage .. "\0" .. row.name]
+    node.label = above and row.name:sub(#path + 2) or row.name
+    table.insert(above or roots, node)
+  end
+  local made = {}
+  local function add(nodes, depth)
+    for _, node in ipairs(nodes) do
+      made[#made + 1] = setmetatable({ label = ("  "):rep(depth) .. node.label },
+        { __index = node.row })
+      add(node, depth + 1)
+    end
+  end
+  add(roots, 0)
+  return made
+end
+
+
+-- Modules: as a tree where stacks tell of those around each, else as ranges name them.
+function rows.modules(results)
+  local list, made = results.modules and results.modules.modules or {}, {}
+  if results.lines then return as_tree(list) end
+  for i, row in ipairs(list) do
+    made[i] = setmetatable({ label = row.name }, { __index = row })
+  end
+  return made
+end
+
+
+-- Lines, each with what it launched most.
+function rows.lines(results)
+  local list = {}
+  for i, row in ipairs(results.lines and results.lines.rows or {}) do
+    local said = {}
+    for k, kernel in ipairs(row.names) do
+      said[k] = kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
+        or kernel.name
+    end
+    list[i] = setmetatable({ launched = table.concat(said, ", ") }, { __index = row })
+  end
+  return list
+end
+
+
 -- GPU time of each stage by category of kernel.
 function rows.categories(results)
   local list = {}

@@ -1,14 +1,15 @@
--- Modules of the model, its layers and the framework's operators, from NVTX ranges that
--- name them (llmprof.trace.nvtx_names). An operation of the GPU belongs to the
--- innermost module, layer and operator around its launch. Modules of different layers are
--- one, "model.layers.*.mlp".
+-- Modules of the model and its layers, from stacks of launches where the trace has them, else,
+-- with the framework's operators, from NVTX ranges that name them (llmprof.trace.nvtx_names).
+-- An operation of the GPU belongs to the innermost module, layer and operator around its
+-- launch. Modules of different layers are one, "model.layers.*.mlp".
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local lines = require "llmprof.analysis.kernels.lines"
 local range_name = require "llmprof.trace.nvtx_names"
 local stages = require "llmprof.analysis.stages.find"
 local tuple = require("llmprof.tables.keys").tuple
 
-local modules = { where = { "trace" }, reads = { "found" },
+local modules = { where = { "trace" }, reads = { "found", "launched" },
   gives = { modules = "modules of the model, its layers and the framework's operators" } }
 
 -- Rows of each kind, the largest first.
@@ -56,6 +57,9 @@ function Table:row(stage, name)
 end
 
 
+local function new_table() return setmetatable({ by_key = {}, list = {} }, Table) end
+
+
 -- What ran on the GPU: gpu_self_ns.
 local function add_gpu(made, frame, kind)
   for _, group in ipairs(frame:group { by = { "stage", kind }, total = { "duration" } }) do
@@ -78,13 +82,16 @@ local function add_host(made, trace, ranges, kind, tags)
 end
 
 
--- With what is inside: of a module what modules below it ran, by their paths.
-local function add_inner(made)
+-- With what is inside: of a module what modules below it ran, by their paths. sums: field of a
+-- row that is summed up as which.
+local function add_inner(made, sums)
   for _, row in ipairs(made.list) do
     local path = row.name
     while path do
       local above = made.by_key[tuple(row.stage, path)]
-      if above then above.gpu_ns = (above.gpu_ns or 0) + (row.gpu_self_ns or 0) end
+      for from, to in pairs(above and sums or {}) do
+        if row[from] then above[to] = (above[to] or 0) + row[from] end
+      end
       path = path:match "^(.*)%.[^.]*$"
     end
   end
@@ -108,6 +115,7 @@ local function finish(made, totals, key)
     local total = totals[row.stage]
     if row[key] and total and total > 0 then row.share = row[key] / total end
   end
+  for _, row in ipairs(made.list) do row.own_kernels, row.own_idle_ns = nil, nil end
   table.sort(made.list, by_gpu_time(key))
   return json.list(table.move(made.list, 1, math.min(#made.list, modules.MOST), 1, {}))
 end
@@ -144,17 +152,69 @@ function modules.times(trace, found)
   for _, kind in ipairs(kinds) do check(trace:label(ops, kind, tags[kind])) end
   local totals, made = totals_of(ops), {}
   for _, kind in ipairs(kinds) do
-    local one = setmetatable({ by_key = {}, list = {} }, Table)
+    local one = new_table()
     add_gpu(one, ops, kind)
     if ranges then add_host(one, trace, ranges, kind, tags[kind]) end
-    if kind == "module" then add_inner(one) end
+    if kind == "module" then add_inner(one, { gpu_self_ns = "gpu_ns" }) end
     made[kind .. "s"] = finish(one, totals, kind == "module" and "gpu_ns" or "gpu_self_ns")
   end
   return made
 end
 
 
+-- ---- by stacks ----
+
+local OWN = { gpu_ns = "gpu_self_ns", kernels = "own_kernels", idle_ns = "own_idle_ns",
+  host_ns = "host_self_ns" }
+local WITH_INNER = { gpu_self_ns = "gpu_ns", own_kernels = "kernels", own_idle_ns = "idle_ns",
+  host_self_ns = "host_ns" }
+
+local function add_sums(row, group)
+  for from, to in pairs(OWN) do
+    if group[from] then row[to] = (row[to] or 0) + group[from] end
+  end
+end
+
+
+-- Modules around those that launched something; a list of layers is none.
+local function add_outer(made)
+  for i = 1, #made.list do
+    local row = made.list[i]
+    local path = row.name:match "^(.*)%.[^.]*$"
+    while path do
+      if row.name:sub(#path + 1, #path + 2) ~= ".*" then made:row(row.stage, path) end
+      path = path:match "^(.*)%.[^.]*$"
+    end
+  end
+end
+
+
+-- The same from the stacks of operations of llmprof.analysis.kernels.lines, with kernels and
+-- idle_ns; nil where these name no module.
+local function of_stacks(ops)
+  local own, layers = new_table(), new_table()
+  for _, group in ipairs(lines.sums(ops, { "stage", "torch_module" })) do
+    local read = group.torch_module and range_name.read_text(group.torch_module)
+    if group.torch_module then
+      add_sums(own:row(group.stage, lines.folded(group.torch_module)), group)
+    end
+    if read and read.layer then add_sums(layers:row(group.stage, read.layer), group) end
+  end
+  if #own.list == 0 then return nil end
+  add_outer(own)
+  add_inner(own, WITH_INNER)
+  for _, row in ipairs(layers.list) do
+    row.host_ns, row.kernels, row.idle_ns = row.host_self_ns, row.own_kernels, row.own_idle_ns
+  end
+  local totals = totals_of(ops)
+  return { modules = finish(own, totals, "gpu_ns"),
+    layers = finish(layers, totals, "gpu_self_ns"), operators = json.list {} }
+end
+
+
 function modules.run(state)
+  if state.launched then state.modules = of_stacks(state.launched) end
+  if state.modules then return end
   if not state.found.whole then state.modules = modules.times(state.trace, state.found) end
 end
 

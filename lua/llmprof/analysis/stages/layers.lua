@@ -2,10 +2,12 @@
 -- comes as often as there are layers is attention where a name tells it, else what
 -- most kernels of the step do. Kernels of CUDA graphs count like others, where they
 -- were traced one by one. A layer begins with that kernel; where it is a collective, it ends
--- with it.
+-- with it. Where stacks name the modules that launched kernels, these tell the layers.
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local range_name = require "llmprof.trace.nvtx_names"
+local rows = require "llmprof.ranks.rows"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local statistics = require "llmprof.statistics"
 
@@ -47,9 +49,9 @@ end
 
 
 -- The part of all rows whose count is a multiple of one.
-local function multiples(rows, count)
+local function multiples(counts, count)
   local sum = 0
-  for other, own in pairs(rows) do
+  for other, own in pairs(counts) do
     if other % count == 0 then sum = sum + own end
   end
   return sum
@@ -59,13 +61,15 @@ end
 -- How often most kernels of a step come back, once or several times in each layer,
 -- with the part of the kernels that does.
 local function usual_count(groups)
-  local rows, all, best, most = {}, 0, nil, 0
+  local counts, all, best, most = {}, 0, nil, 0
   for _, group in ipairs(groups) do
     all = all + group.count
-    if group.count >= LEAST then rows[group.count] = (rows[group.count] or 0) + group.count end
+    if group.count >= LEAST then
+      counts[group.count] = (counts[group.count] or 0) + group.count
+    end
   end
-  for count, own in pairs(rows) do
-    local sum = multiples(rows, count)
+  for count, own in pairs(counts) do
+    local sum = multiples(counts, count)
     if own >= OWN * all and (sum > most or (sum == most and count > best)) then
       best, most = count, sum
     end
@@ -108,9 +112,45 @@ function layers.of_kernels(frame)
 end
 
 
--- The same of the kernels of one GPU that start within a step.
+-- ---- by modules ----
+
+-- The path to the list of layers that a module is in, "model.layers", and its number there.
+local function place_of(module)
+  local read = module and range_name.read_text(module)
+  local list, number = (read and read.layer or ""):match "^(.*)%.(%d+)$"
+  return list, math.tointeger(tonumber(number))
+end
+
+
+-- A frame of kernels with the columns `layers`, the path to a list of layers, and `layer`, the
+-- number in it, as far as stacks tell.
+local function with_places(frame)
+  return rows.extend(check(frame:where {}), { "torch_module" }, {
+    { name = "layers", type = "string", get = function(key)
+      return (place_of(key.torch_module)) end },
+    { name = "layer", type = "integer", get = function(key)
+      return select(2, place_of(key.torch_module)) end } })
+end
+
+
+-- The list of layers that most of the time of a step is in, as of_kernels has it: count and
+-- list; nil where stacks name no layers.
+local function of_modules(frame)
+  if not rows.has(frame, "torch_module") then return nil end
+  local best
+  for _, group in ipairs(with_places(frame):group { by = { "layers" }, total = { "duration" },
+    distinct = { "layer" } }) do
+    if group.layers and group.distinct.layer > 1
+      and (not best or group.duration.total > best.duration.total) then best = group end
+  end
+  return best and { count = best.distinct.layer, list = best.layers, named = true, first = 0 }
+end
+
+
+-- The same of the kernels of one GPU that start within a step, by modules where stacks tell.
 function layers.of_step(frame, step)
-  return layers.of_kernels(within(frame, step))
+  local view = within(frame, step)
+  return of_modules(view) or layers.of_kernels(view)
 end
 
 
@@ -127,66 +167,85 @@ end
 local function edges_in(view, made)
   local wanted = {}
   for _, key in ipairs(layers.KEYS) do wanted[key] = made.group[key] end
-  local rows, edges = check(view:where(wanted)), {}
-  for row = 1, #rows do edges[row] = rows:get(row, made.edge) end
+  local found, edges = check(view:where(wanted)), {}
+  for row = 1, #found do edges[row] = found:get(row, made.edge) end
   table.sort(edges)
   return edges
 end
 
 
--- Add a step: a layer lasts from one kernel to the next, so the last one, which has no end
--- of its own, or the first one, which has no beginning, is left out.
+-- The layers of a step by modules, each until the next begins, the last until it ends: list of
+-- { start, stop, index }; those of another count are none.
+local function module_spans(view, made)
+  local own, list = check(with_places(view):where { layers = made.list }), {}
+  for _, group in ipairs(own:group { by = { "layer" }, union = true }) do
+    list[#list + 1] = { start = group.first, stop = group.last, index = group.layer }
+  end
+  table.sort(list, function(a, b) return a.start < b.start end)
+  for i = 1, #list - 1 do list[i].stop = list[i + 1].start end
+  return #list == made.count and list or {}
+end
+
+
+-- A layer lasts from one kernel to the next, so the last one, which has no end of its own, or
+-- the first one, which has no beginning, is left out.
+local function spans_in(view, made)
+  if made.list then return module_spans(view, made) end
+  local edges, list = edges_in(view, made), {}
+  for index = 1, #edges == made.count and made.count - 1 or 0 do
+    list[index] = { start = edges[index], stop = edges[index + 1],
+      index = made.first + index - 1 }
+  end
+  return list
+end
+
+
 local function add_step(sums, frame, step, made)
   local view = within(frame, step)
-  local edges = edges_in(view, made)
-  if #edges ~= made.count then return end
-  for index = 1, made.count - 1 do
-    local from, to = edges[index], edges[index + 1]
-    local sum = sums[index] or { times = {}, kernels = {} }
-    sums[index] = sum
-    table.insert(sum.times, to - from)
-    table.insert(sum.kernels, #within(view, { start = from, stop = to }))
+  for place, span in ipairs(spans_in(view, made)) do
+    local sum = sums[place] or { times = {}, kernels = {}, index = span.index }
+    sums[place] = sum
+    table.insert(sum.times, span.stop - span.start)
+    table.insert(sum.kernels, #within(view, span))
   end
 end
 
 
-local function row_of(index, sum)
+local function row_of(sum)
   local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
-  return { index = index, kernels = kernels.mean, mean_ns = time.mean, std_ns = time.std,
+  return { index = sum.index, kernels = kernels.mean, mean_ns = time.mean, std_ns = time.std,
     count = time.count }
 end
 
 
--- Where the layers of steps lie: list of { start, stop, index (from 0) }, but for the last of
--- each step, which goes on into what follows, or for the first, which begins with the step.
+-- Where the layers of steps lie: list of { start, stop, index (from 0) }; without stacks but for
+-- the last of each step, which goes on into what follows, or for the first, which begins with
+-- the step.
 -- frame: kernels of one GPU; made: of layers.of_step, or nil.
 function layers.spans(frame, steps, made)
   local list = {}
   for _, step in ipairs(made and steps or {}) do
-    local edges = edges_in(within(frame, step), made)
-    for index = 1, #edges == made.count and made.count - 1 or 0 do
-      list[#list + 1] = { start = edges[index], stop = edges[index + 1],
-        index = made.first + index - 1 }
-    end
+    local own = spans_in(within(frame, step), made)
+    table.move(own, 1, #own, #list + 1, list)
   end
   return list
 end
 
 
 -- The layers of a decode: { count, kernel (short name or name of what comes once in
--- each), named, ends (true: it ends them), rows: list of { index, kernels, mean_ns, std_ns,
--- count } }; nil where they cannot be told. frame: kernels of one GPU; steps: list of { start,
--- stop }.
+-- each) or module (the path to them), named, ends (true: it ends them), rows: list of { index,
+-- kernels, mean_ns, std_ns, count } }; nil where they cannot be told. frame: kernels of one GPU;
+-- steps: list of { start, stop }.
 function layers.describe(frame, steps)
   local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
   if not made or made.count < 2 then return nil end
-  local sums, rows = {}, json.list {}
+  local sums, list = {}, json.list {}
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
     add_step(sums, frame, steps[i], made)
   end
-  for place, sum in ipairs(sums) do rows[place] = row_of(made.first + place - 1, sum) end
-  return { count = made.count, kernel = made.group.name, named = made.named,
-    ends = made.first == 1 or nil, rows = rows }
+  for place, sum in ipairs(sums) do list[place] = row_of(sum) end
+  return { count = made.count, kernel = made.group and made.group.name, module = made.list,
+    named = made.named, ends = made.first == 1 or nil, rows = list }
 end
 
 
@@ -299,7 +358,7 @@ function layers.run(state)
   if made and made.named then
     made.networks = layers.networks(busiest(state.trace, "gpu"), known)
   end
-  for _, kernel in ipairs(made and state.kernels or {}) do
+  for _, kernel in ipairs(made and made.kernel and state.kernels or {}) do
     if kernel.name == made.kernel then made.kernel = kernel.label end
   end
   state.layers = made or nil

@@ -163,16 +163,24 @@ local function layer_at(spans, moment)
 end
 
 
+-- Which lines launched what was before a gap and what ended it, where stacks are known.
+local function add_lines(made, before, after)
+  made.line_before = before and before "line"
+  made.line, made.module = after and after "line", after and after "torch_module"
+end
+
+
 local function record(given, gap, own)
-  local after = row_with(own, "start", gap.stop)
+  local after, before = row_with(own, "start", gap.stop), row_with(own, "end", gap.start)
   local number, step = step_at(given.found, gap.stretch, gap.stop)
   local call, call_ns = longest_call(given.api, gap)
   local made = { rep = gap.stretch.rep, rank = gap.stretch.rank, start_ns = gap.start,
     ns = gap.ns, stage = after and (after "part" or after "stage"), step = number,
     layer = step and layer_at(given.layers { first = step.start, last = step.stop }, gap.stop),
     call = call, call_ns = call and call_ns,
-    before = shown_name(row_with(own, "end", gap.start), given.label),
+    before = shown_name(before, given.label),
     ended_by = shown_name(after, given.label) }
+  if given.lines then add_lines(made, before, after) end
   for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.stretch.pid)) do
     made[class .. "_ns"] = ns
   end
@@ -189,6 +197,7 @@ function gaps.longest(given)
     add_longest(list, given.found.busy(stretch.pid), stretch)
   end
   local about = { found = given.found, layers = given.layers, label = {},
+    lines = given.trace:knows "lines",
     api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
   for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.stretch.pid)) end

@@ -59,16 +59,29 @@ local function tags_of(made, what)
 end
 
 
-local paths = { module = "path", operator = "operator" }
-
--- Do ranges name any "module" or "operator"?
-function places.names(made, what)
-  return #tags_of(made, paths[what]) > 0
+-- All operations, where stacks of launches say for which modules they ran; nil elsewhere.
+local function with_modules(made)
+  if made.told == nil then
+    local ops = made.trace:knows "lines" and check(made.trace:frame "gpu")
+    made.told = ops and #check(ops:where { { "torch_module", "~=", false } }) > 0 and ops or false
+  end
+  return made.told or nil
 end
 
 
--- Add `module`, the path of the innermost one around the launch. frame: with op.
+local paths = { module = "path", operator = "operator" }
+
+-- Do stacks or ranges name any "module", or ranges any "operator"?
+function places.names(made, what)
+  return what == "module" and with_modules(made) ~= nil or #tags_of(made, paths[what]) > 0
+end
+
+
+-- Add `module`, the path of the innermost one on the stack of the launch, else by the ranges
+-- around it. frame: with op.
 function places.add_module(made, frame)
+  local told = with_modules(made)
+  if told then return spans.look_up(frame, "op", told, "torch_module", "module") end
   made.modules = made.modules or tags_of(made, "path")
   return check(made.trace:label(frame, "module", made.modules))
 end
@@ -179,7 +192,7 @@ end
 -- Add `layer`: as modules say, else the one in whose time the operation starts.
 function places.add_layer(made, frame)
   places.add_module(made, frame)
-  if #made.modules > 0 then
+  if places.names(made, "module") then
     return rows.extend(frame, { "module" }, { { name = "layer", type = "integer",
       get = function(key) return layer_of(key.module) end } })
   end

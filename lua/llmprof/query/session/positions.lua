@@ -168,8 +168,8 @@ end
 
 
 -- What is told of the operation that ended a gap.
-local TOLD = { "rank", "stage", "part", "rep", "step", "layer", "name", "api", "api_start",
-  "launch_pid", "launch_tid" }
+local TOLD = { "rank", "stage", "part", "rep", "step", "layer", "module", "line", "function",
+  "name", "api", "api_start", "launch_pid", "launch_tid" }
 
 -- Times in which a GPU had nothing to do, cut where a repeat begins or ends: what ended each,
 -- and what was before it. ops: all operations of the trace with their stages and what is
@@ -180,6 +180,7 @@ function positions.gaps(source, ops, api, label)
   add_operation(view, ops, "start", "end", "previous")
   for _, column in ipairs(TOLD) do spans.look_up(view, "op", ops, column, column) end
   spans.look_up(view, "previous", ops, "name", "name_before")
+  spans.look_up(view, "previous", ops, "line", "line_before")
   rows.extend(view, { "name_before" }, called("before", "name_before", label))
   rows.extend(view, { "name" }, called("after", "name", label))
   view:less { column = "end", by = "start", name = "duration" }
@@ -190,8 +191,9 @@ function positions.gaps(source, ops, api, label)
   spans.assign(view, { time = "start", key = "thread" }, api,
     { start = "start", ["end"] = "end", key = "thread" }, "call_row")
   spans.look_up(view, "call_row", api, "name", "call")
-  return view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "duration",
-    "end", "start", "unlaunched", "before", "after", "api", "launch_tid", "call_row", "call" }
+  return view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "module",
+    "line", "function", "duration", "end", "start", "unlaunched", "before", "line_before",
+    "after", "api", "launch_tid", "call_row", "call" }
 end
 
 

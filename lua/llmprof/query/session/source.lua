@@ -54,6 +54,10 @@ local shown = {
 }
 
 
+-- Of these, what is printed only where it is known: which line launched an operation.
+local LINES = { kernels = { "module", "line" }, ops = { "line" }, gaps = { "line" } }
+
+
 local check = errors.check
 
 
@@ -248,6 +252,14 @@ local function describe(self, made)
 end
 
 
+-- The columns of a frame that are printed.
+local function shown_of(self, name)
+  if not self.trace:knows "lines" then return shown[name] end
+  local list = table.move(shown[name], 1, #shown[name], 1, {})
+  return table.move(LINES[name], 1, #LINES[name], #list + 1, list)
+end
+
+
 local function operations(self, name)
   trace_file.check(self.trace)
   return with_lazy(self, name)
@@ -277,12 +289,12 @@ function parts.kernels(self)
   local made = operations(self, "kernels"):lazy(DESCRIBED, described(self))
     :lazy(occupancy.columns, with_occupancy(self))
   if self.counters_path then counters.join(self, made) end
-  return query.wrap(made, shown.kernels)
+  return query.wrap(made, shown_of(self, "kernels"))
 end
 
 
 function parts.ops(self)
-  return self.trace_path and query.wrap(operations(self, "gpu"), shown.ops)
+  return self.trace_path and query.wrap(operations(self, "gpu"), shown_of(self, "ops"))
 end
 
 
@@ -359,7 +371,7 @@ function parts.gaps(self)
     if row.name then label[row.name] = row.label end
   end
   return query.wrap(positions.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
-    label), shown.gaps)
+    label), shown_of(self, "gaps"))
 end
 
 

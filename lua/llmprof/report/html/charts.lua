@@ -173,15 +173,20 @@ local ROW, BASE, COLOURS, NAME = 18, 13, 8, 200
 
 -- A colour for a module, the same in every graph.
 local function colour(frame)
-  local sum = 0
-  for _, byte in ipairs { (frame.module or frame.name):byte(1, 64) } do
+  local sum, of = 0, frame.module and frame.module:gsub(":%d+$", "") or frame.name
+  for _, byte in ipairs { of:byte(1, 64) } do
     sum = (sum * 31 + byte) % 65521
   end
   return sum % COLOURS
 end
 
 
-local function said(frame, all)
+local function said(frame, all, of)
+  if of == "ns" then
+    return ("%s: %s, %s; itself %s"):format(text.truncate(pictures.name(frame), NAME, "middle"),
+      text.duration(frame.total), pictures.percent(frame.total, all),
+      pictures.percent(frame.self, all))
+  end
   return ("%s: %s sample%s, %s; in itself %s"):format(
     text.truncate(pictures.name(frame), NAME, "middle"), text.count(frame.total),
     frame.total == 1 and "" or "s", pictures.percent(frame.total, all),
@@ -195,11 +200,13 @@ local function figure(value)
 end
 
 
-local function element(frame, at, all, first)
+local function element(frame, at, block, first)
+  local all = block.samples
   return ('<svg class="m%d" x="%s%%" y="%d" width="%s%%" height="%d" role="button" '
     .. 'tabindex="%d"><title>%s</title><rect width="100%%" height="100%%"/><text x="4" y="%d">%s'
     .. "</text></svg>\n"):format(colour(frame), figure(100 * at / all), frame.depth * ROW,
-    figure(100 * frame.total / all), ROW - 1, first and 0 or -1, text.html(said(frame, all)),
+    figure(100 * frame.total / all), ROW - 1, first and 0 or -1,
+    text.html(said(frame, all, block.of)),
     BASE, text.html(text.truncate(pictures.name(frame), NAME, "middle")))
 end
 
@@ -222,12 +229,13 @@ function charts.flame(block)
   local out, deepest, at = {}, 0, placed(block.tree)
   for i, frame in ipairs(block.tree) do
     deepest = math.max(deepest, frame.depth)
-    out[i] = element(frame, at[i], block.samples, i == 1)
+    out[i] = element(frame, at[i], block, i == 1)
   end
   return ('<figure class="flame" id="flame-%s"><div class="stacks"><svg width="100%%" height="%d" '
-    .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. A colour is a library or '
-    .. "script.</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
-    text.html(block.label), table.concat(out), text.html(block.label))
+    .. 'role="group" aria-label="%s">\n%s</svg></div>\n<figcaption>%s. A colour is a %s.'
+    .. "</figcaption></figure>\n"):format(text.html(block.name), (deepest + 1) * ROW,
+    text.html(block.label), table.concat(out), text.html(block.label),
+    block.of == "ns" and "file, or what was launched" or "library or script")
 end
 
 

@@ -200,6 +200,18 @@ local function of_marks()
 end
 
 
+-- A trace of torch.profiler with stacks.
+local function of_lines()
+  local trace = trace_file.open "tests/fixtures/torch/lines.json"
+  local found = stages.find(trace, { { name = "prefill" },
+    { name = "decode", step = "decode_step" } }, "no")
+  local list = kernels.list(trace, found)
+  breakdown.categorize(list)
+  return analysis.results { run_id = "test", recipe = "r", source = {}, trace = trace,
+    found = found, kernels = list, missing = {} }
+end
+
+
 -- The recorded capture as if it had more kernels than are listed.
 local function of_many_names()
   local trace, listed = trace_file.open "tests/fixtures/deepseek_ocr/run.sqlite", kernels.LISTED
@@ -286,7 +298,7 @@ local function all_results(top)
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
-    of_engine(), of_marks(), of_many_names(), sampled.results(),
+    of_engine(), of_marks(), of_lines(), of_many_names(), sampled.results(),
     load_client.results(4, { page = load_client.page, failed = 3 }),
     assert(json.load(EAGER .. "/results.json")),
   }

@@ -1,0 +1,240 @@
+-- Lines of the program that launched operations of the GPU, where the trace has stacks: their
+-- time, the idle time of the GPU before, the time of the CPU, and the stacks as trees. The same
+-- by torch module, for llmprof.analysis.kernels.modules.
+--
+-- The CPU's time of a launch is that from the return of the call before it on its thread, in
+-- the same repeat, to its own return. Kernels of a graph are launched all at once: they have
+-- none.
+local errors = require "llmprof.process.errors"
+local json = require "llmprof.json"
+local labels = require "llmprof.analysis.kernels.labels"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local stages = require "llmprof.analysis.stages.find"
+local tuple = require("llmprof.tables.keys").tuple
+
+local lines = { where = { "trace" }, reads = { "found", "kernels" },
+  gives = { lines = "lines of the program that launched operations",
+    launched = "operations with stage, idle and host times, where the trace has stacks" } }
+
+-- Lines of a stage; kernels of a line; frames of a stage's tree, and the least share of its
+-- GPU time that one has to have.
+lines.MOST, lines.NAMES, lines.FRAMES, lines.LEAST = 200, 5, 600, 0.001
+
+
+local check = errors.check
+
+
+-- A module in all layers: numbers as "*".
+function lines.folded(module) return module and (module:gsub("%.%d+%f[.%z]", ".*")) end
+
+
+-- ---- operations ----
+
+-- Is it a replay of a graph, whose kernels have lines of their own?
+local function is_replay(api) return api ~= nil and api:find "GraphLaunch" ~= nil end
+
+
+-- The CPU's time of each launch, by the first of its operations: a frame of op and host.
+local function host_times(ops)
+  local each = check(ops:group { by = { "launch_pid", "launch_tid", "stage_range", "call", "api" },
+    columns = { { "op", "min", "op" }, { "api_start", "min", "api_start" },
+      { "api_end", "max", "api_end" } } })
+  rows.extend(each, { "api" }, { { name = "eager", type = "integer",
+    get = function(key) return key.api and not is_replay(key.api) and 1 or nil end } })
+  local made = check(check(each:where { { "call", "~=", false }, eager = 1 }):sort {
+    { "launch_pid" }, { "launch_tid" }, { "stage_range" }, { "api_start" } })
+  made:lag { column = "api_end", offset = 1, by = { "launch_pid", "launch_tid", "stage_range" },
+    name = "before" }
+  made:compute { name = "from", steps = { { "before" }, { "api_start" }, "or" },
+    type = "integer", unit = "ns" }
+  return made:less { column = "api_end", by = "from", name = "host" }
+end
+
+
+-- Operations of the repeats that count, with stage, module (in all layers), idle (ns before
+-- them) and host.
+function lines.operations(trace, found)
+  local ops = check(trace:frame "gpu")
+  ops:gaps { by = { "device" }, before = "idle" }
+  stages.label(trace, ops, found)
+  if not found.whole then
+    ops = check(ops:where { stage_range = stages.used_ranges(found) })
+  end
+  local host = host_times(ops)
+  rows.extend(ops, { "torch_module" }, { { name = "module", type = "string",
+    get = function(key) return lines.folded(key.torch_module) end } })
+  ops:match { by = { "op" }, other = host, keys = { "op" }, name = "host_row" }
+  return spans.look_up(ops, "host_row", host, "host", "host")
+end
+
+
+local SUMS = { "duration", "idle", "host" }
+
+-- Groups of operations with their sums: list of tables of the columns `by` and of kernels,
+-- gpu_ns, idle_ns and host_ns, which are nil where none is known.
+function lines.sums(ops, by)
+  local list = ops:group { by = by, total = SUMS }
+  for _, group in ipairs(list) do
+    group.stage = group.stage or stages.WHOLE_RUN
+    group.kernels, group.gpu_ns = group.count, group.duration.total
+    group.idle_ns, group.host_ns = group.idle.total, group.host.total
+  end
+  return list
+end
+
+
+-- ---- lines ----
+
+local function larger(a, b)
+  if a.gpu_ns ~= b.gpu_ns then return a.gpu_ns > b.gpu_ns end
+  return (a.line or "") .. (a.name or "") .. (a.module or "")
+    < (b.line or "") .. (b.name or "") .. (b.module or "")
+end
+
+
+-- Of each key the largest group: function(group) -> key; field: what is told of it.
+local function largest(list, key_of, field)
+  local found = {}
+  table.sort(list, larger)
+  for _, group in ipairs(list) do
+    local key = key_of(group)
+    if found[key] == nil then found[key] = group[field] or false end
+  end
+  return found
+end
+
+
+local function key_of_line(group) return tuple(group.stage, group.line, group["function"]) end
+
+
+-- The kernels of each line, the largest first, with their time: by its key.
+local function names_of(groups, label)
+  local of = {}
+  table.sort(groups, larger)
+  for _, group in ipairs(groups) do
+    local key, name = key_of_line(group), group.name
+    of[key] = of[key] or json.list {}
+    if name and #of[key] < lines.NAMES then
+      table.insert(of[key], { name = label[name] or name, calls = group.kernels,
+        gpu_ns = group.gpu_ns })
+    end
+  end
+  return of
+end
+
+
+local function labels_of(groups)
+  local names, seen = {}, {}
+  for _, group in ipairs(groups) do
+    if group.name and not seen[group.name] then
+      seen[group.name], names[#names + 1] = true, group.name
+    end
+  end
+  return labels.unique(names)
+end
+
+
+-- GPU time of each stage: all, that of lines and that of modules.
+local function totals_of(list)
+  local by_stage, order = {}, json.list {}
+  for _, group in ipairs(list) do
+    local one = by_stage[group.stage]
+    if not one then
+      one = { stage = group.stage, gpu_ns = 0, line_ns = 0, module_ns = 0 }
+      by_stage[group.stage], order[#order + 1] = one, one
+    end
+    one.gpu_ns = one.gpu_ns + group.gpu_ns
+    if group.line then one.line_ns = one.line_ns + group.gpu_ns end
+    if group.module then one.module_ns = one.module_ns + group.gpu_ns end
+  end
+  return by_stage, order
+end
+
+
+-- Lines of all stages, the largest first; totals: by stage.
+local function rows_of(ops, totals)
+  local list, count = json.list {}, {}
+  local named = lines.sums(ops, { "stage", "line", "function", "name" })
+  local names = names_of(named, labels_of(named))
+  local module = largest(lines.sums(ops, { "stage", "line", "function", "module" }),
+    key_of_line, "module")
+  local all = lines.sums(ops, { "stage", "line", "function" })
+  table.sort(all, larger)
+  for _, group in ipairs(all) do
+    local key, stage = key_of_line(group), group.stage
+    count[stage] = (count[stage] or 0) + (group.line and 1 or 0)
+    if group.line and count[stage] <= lines.MOST then
+      list[#list + 1] = { stage = stage, line = group.line, ["function"] = group["function"],
+        module = module[key] or nil, kernels = group.kernels,
+        gpu_ns = group.gpu_ns, idle_ns = group.idle_ns, host_ns = group.host_ns,
+        share = totals[stage].gpu_ns > 0 and group.gpu_ns / totals[stage].gpu_ns or nil,
+        names = names[key] }
+    end
+  end
+  return list
+end
+
+
+-- Stacks of a stage's operations as a tree.
+local function tree_of(trace, ops, stage, gpu_ns)
+  local own = stage == stages.WHOLE_RUN and ops or check(ops:where { stage = stage })
+  local found = check(trace:stack_tree(own, { most = lines.FRAMES,
+    least = math.max(1, math.ceil(gpu_ns * lines.LEAST)) }))
+  local list = json.list {}
+  for i = 1, #found do
+    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name"),
+      module = found:get(i, "module"), self = found:get(i, "self"),
+      total = found:get(i, "total") }
+  end
+  return list
+end
+
+
+-- ---- kernels ----
+
+local function key_of_kernel(group) return tuple(group.stage, group.part, group.name) end
+
+-- Give kernels the line that most of their time is from: line, function, module and
+-- line_share, its part of their time.
+local function place_kernels(list, ops)
+  local groups = lines.sums(ops, { "stage", "part", "name", "line", "function" })
+  local modules = largest(lines.sums(ops, { "stage", "part", "name", "module" }),
+    key_of_kernel, "module")
+  local first, all = {}, {}
+  table.sort(groups, larger)
+  for _, group in ipairs(groups) do
+    local key = key_of_kernel(group)
+    all[key] = (all[key] or 0) + group.gpu_ns
+    first[key] = first[key] or group.line and group
+  end
+  for _, kernel in ipairs(list) do
+    local key = key_of_kernel(kernel)
+    local group = first[key]
+    kernel.module = modules[key] or nil
+    if group then
+      kernel.line, kernel["function"] = group.line, group["function"]
+      kernel.line_share = all[key] > 0 and group.gpu_ns / all[key] or nil
+    end
+  end
+end
+
+
+-- { rows (lines), stages (each with its GPU time, that of lines and of modules, and the
+-- stacks) }. ops: of lines.operations; kernels of the results get their lines.
+function lines.describe(trace, ops, kernels)
+  local totals, list = totals_of(lines.sums(ops, { "stage", "line", "module" }))
+  for _, one in ipairs(list) do one.tree = tree_of(trace, ops, one.stage, one.gpu_ns) end
+  place_kernels(kernels, ops)
+  return { rows = rows_of(ops, totals), stages = list }
+end
+
+
+function lines.run(state)
+  if not state.trace:knows "lines" then return end
+  state.launched = lines.operations(state.trace, state.found)
+  state.lines = lines.describe(state.trace, state.launched, state.kernels)
+end
+
+
+return lines
