@@ -2202,14 +2202,12 @@ end
 ---@field device? integer Where it ran, if on one GPU
 ---@field devices? integer On how many GPUs it ran
 ---@field floor_ns? number Least time of all calls together by their counters; ns
----@field function? string That the line is in
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
 ---@field id integer Place in this list
 ---@field label? string Name for people, one per name of the 10,000 largest; short_name for others
 ---@field launch? llmprof.results.launch What follows from the launch configuration of the shape with the most time, and the chip's limits
----@field line? string That launched most of its time, where stacks are known
----@field line_share? number Of its time
+---@field lines? { calls?: integer, function?: string, gpu_ns?: number, line?: string }[] That launched it, where stacks are known: the five with most of its time
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field median_ns number Nanoseconds

@@ -438,6 +438,51 @@ function evidence.is_scheduled_elsewhere(results)
 end
 
 
+-- Lines that are named.
+local LINES = 3
+
+-- By line, what it launched of the kernels with these ids in an instance of the stage: list of
+-- { line, function, calls, ns }, the largest first.
+local function lines_of(results, stage, ids)
+  local wanted, by_line, list = {}, {}, {}
+  for _, id in ipairs(ids) do wanted[id] = true end
+  for _, kernel in ipairs(evidence.kernels_of(results, stage)) do
+    for _, from in ipairs(wanted[kernel.id] and kernel.lines or {}) do
+      local key = from.line .. " " .. (from["function"] or "")
+      local one = by_line[key]
+      if not one then
+        one = { key = key, line = from.line, ["function"] = from["function"], calls = 0, ns = 0 }
+        by_line[key], list[#list + 1] = one, one
+      end
+      one.calls = one.calls + from.calls / stage.wall.count
+      one.ns = one.ns + from.gpu_ns / stage.wall.count
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.ns ~= b.ns then return a.ns > b.ns end
+    return a.key < b.key
+  end)
+  return list
+end
+
+
+-- Which lines of the program launched kernels, as a note: "modeling_llama.py:97 forward: 64 a
+-- step, 1.9 ms". nil where stacks are not known. A line is told without the file's folders.
+function evidence.lines(results, stage, ids)
+  local list, said = lines_of(results, stage, ids), {}
+  local steps = stage.steps or 1
+  for i = 1, math.min(#list, LINES) do
+    local one = list[i]
+    said[i] = ("%s %s: %s, %s"):format(one.line:match "[^/]*$", one["function"] or "",
+      steps > 1 and evidence.count(one.calls / steps) .. " a step"
+        or evidence.things(one.calls, "call"), evidence.time(one.ns))
+  end
+  if #list == 0 then return nil end
+  return evidence.note(evidence.TIMELINE, "launched in %s%s", table.concat(said, "; "),
+    #list > LINES and (" and %d more lines"):format(#list - LINES) or "")
+end
+
+
 -- What the CPU's side of a stage holds back, in ns, and what that takes for
 -- granted. Against a plain time, all that the GPU does not work; else what the
 -- profile says the CPU did meanwhile, less the calls that wait for the GPU or

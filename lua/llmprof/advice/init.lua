@@ -317,6 +317,14 @@ end
 
 -- ---- together ----
 
+-- Say which lines launched the kernels that a finding is about, where stacks are known.
+local function add_lines(results, finding)
+  local stage = finding.kernels and evidence.find(results, finding.stage)
+  local note = stage and stage.wall and evidence.lines(results, stage, finding.kernels)
+  if note then table.insert(finding.evidence, note) end
+end
+
+
 -- What one rule says goes to the lists; report.count is that of its findings.
 local function reporter(rule, results, lists)
   local report = { count = 0, abstained = false }
@@ -325,6 +333,7 @@ local function reporter(rule, results, lists)
     finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
     finding.kernels = finding.kernels and json.list(finding.kernels)
     finding.blocking = finding.blocking and true or nil
+    add_lines(results, finding)
     if finding.gain_ns then bound_gain(results, rule, finding) end
     check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding

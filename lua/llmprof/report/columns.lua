@@ -201,11 +201,14 @@ columns.modules = {
 }
 
 columns.lines = {
-  word("stage", "stage"), name("line", "line", 64), name("function", "function", 32),
+  word("stage", "stage"), name("line", "line", 96), name("function", "function", 32),
   ms("gpu_ns", "GPU time", 3), bar("share", "share"), ms("idle_ns", "idle before", 3),
-  count("kernels", "kernels"), ms("host_ns", "CPU", 3), name("module", "module", 48),
+  count("kernels", "kernels"), ms("host_ns", "CPU", 3), name("module", "module", 72),
   lesser(name("launched", "launched", 72)),
 }
+
+columns.top_lines = pick(columns.lines, "stage", "line", "function", "gpu_ns", "share", "idle_ns",
+  "kernels")
 
 columns.marked_layers = {
   word("stage", "stage"), name("name", "layer", 60), of_some(count("calls", "calls")),

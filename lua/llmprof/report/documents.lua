@@ -326,8 +326,8 @@ end
 
 -- In the order of the page. Those of `keys` are left out where `report` does not name
 -- them.
-local ORDER = { "advice", "load", "stages", "cpu_samples", "gaps", "modules", "layers", "ranks",
-  "aggregates", "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained",
+local ORDER = { "advice", "load", "stages", "cpu_samples", "gaps", "lines", "modules", "layers",
+  "ranks", "aggregates", "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained",
   "silent", "environment", "source", "next" }
 local KEYS = { advice = true, stages = true, aggregates = true, mfu = true, roofline = true,
   kernels = true, operators = true, environment = true }

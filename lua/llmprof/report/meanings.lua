@@ -157,7 +157,8 @@ return {
       .. "them: --enable-layerwise-nvtx-tracing of vLLM, --enable-layerwise-nvtx-marker of SGLang, "
       .. "torch's emit_nvtx, or ranges named by a module's path. Inside CUDA graphs nothing is "
       .. "marked by ranges.",
-    { "module", "", "a path whose numbers are `*`", "`name`" },
+    { "module", "", "a path whose numbers are `*`; of stacks what follows that of the module "
+      .. "above, a `·` for each around it", "`name`" },
     { "layer", "", "the path of one, its number too", "`name`" },
     { "operator", "", "of the framework", "`name`" },
     { "GPU time ms", "ms", "of what was launched in it; of a module, with the modules in it",
@@ -170,7 +171,7 @@ return {
     { "CPU itself ms", "ms", "without ranges inside, of any name", "`host_self_ns`" },
   },
   { title = "Lines",
-    tables = "lines",
+    tables = "lines top_lines",
     about = "Which lines of the program launched what, where the trace has stacks: the innermost "
       .. "line on the stack that is in no framework (torch, triton, the engine's dispatch) and not "
       .. "in the standard library. Of torch.profiler it is the line where the function begins. "
@@ -268,7 +269,7 @@ return {
     { "#", "", "number of the kernel in the bundle", "`id`" },
     { "kernel", "", "what it does, its types or tile, where it is from; one per full name",
       "`label`" },
-    { "line", "", "that launched most of its time, where stacks are known", "`line`" },
+    { "line", "", "that launched most of its time, where stacks are known", "`lines[0].line`" },
     { "full name", "", "demangled, shortened in the middle; the whole in a footnote", "`name`" },
     { "device", "", "GPU, and its number", "`device`" },
     { "part", "", "the part of the stage that launched it", "`part`" },

@@ -272,7 +272,8 @@ function parts.lines(results, view)
   local made, most = results.lines, view.page and rows.top_n(results) or LINES
   local list = { note("The innermost line on the stack of each launch that is of no framework, "
     .. "with what it launched; kernels of a CUDA graph have the line that put them into it.") }
-  list[2] = sections.blocks(results, "lines", { most = most, bare = true, filter = view.page })
+  list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
+    filter = true }) or sections.table("top_lines", table.move(rows.lines(results), 1, most, 1, {}))
   for i, stage in ipairs(made.stages) do
     list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s a "
       .. "module."):format(words.percent(stage.line_ns / math.max(stage.gpu_ns, 1)),
@@ -286,15 +287,17 @@ end
 
 
 -- What stacks or ranges name: modules, layers, operators, as many rows of each as of kernels.
-function parts.modules(results)
+function parts.modules(results, view)
   local by_stacks = results.lines and #results.modules.operators == 0
-  local by = by_stacks and "By the torch modules on the stacks of launches. Work of the GPU belongs "
-    .. "to the innermost" or "By the NVTX ranges that name them. Work of the GPU belongs to the "
-    .. "innermost range around its launch"
+  local by = by_stacks
+    and "By the torch modules on the stacks of launches. Work of the GPU belongs to the innermost"
+    or "By the NVTX ranges that name them. Work of the GPU belongs to the innermost range around "
+      .. "its launch"
   local made = { note(by .. "; a module's GPU time has that of the modules in it, \"itself\" has "
     .. "not. Layers are told apart in the second table only.") }
   for _, section in ipairs { "modules", "marked_layers", "marked_operators" } do
-    made[#made + 1] = sections.blocks(results, section, { most = rows.top_n(results) })
+    made[#made + 1] = sections.blocks(results, section,
+      { most = not (by_stacks and view.page) and rows.top_n(results) or nil })
   end
   return made
 end

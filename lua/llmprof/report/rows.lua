@@ -78,6 +78,7 @@ function rows.kernels(results, wanted, limit)
         and ("%s %.0f %%"):format(counters.second, counters.second_percent)
       row.stalls = words.stalls(counters.stalls)
       row.shapes, row.counted = kernel.shapes, counted(kernel)
+      row.line = kernel.lines and kernel.lines[1] and kernel.lines[1].line
       row.bound, row.raw = words.bound(kernel.counters), { bound = row.bound }
       list[#list + 1] = row
     end
@@ -248,7 +249,7 @@ end
 
 
 -- Modules below the one that each is in, the largest first, as a tree: label is the path from
--- there, with two spaces for each module around it. results.modules.modules is by time, so that
+-- there, with a dot for each module around it. results.modules.modules is by time, so that
 -- what is inside comes later.
 local function as_tree(list)
   local by_name, roots = {}, {}
@@ -266,7 +267,7 @@ local function as_tree(list)
   local made = {}
   local function add(nodes, depth)
     for _, node in ipairs(nodes) do
-      made[#made + 1] = setmetatable({ label = ("  "):rep(depth) .. node.label },
+      made[#made + 1] = setmetatable({ label = ("· "):rep(depth) .. node.label },
         { __index = node.row })
       add(node, depth + 1)
     end

@@ -17,9 +17,9 @@ local lines = { where = { "trace" }, reads = { "found", "kernels" },
   gives = { lines = "lines of the program that launched operations",
     launched = "operations with stage, idle and host times, where the trace has stacks" } }
 
--- Lines of a stage; kernels of a line; frames of a stage's tree, and the least share of its
--- GPU time that one has to have.
-lines.MOST, lines.NAMES, lines.FRAMES, lines.LEAST = 200, 5, 600, 0.001
+-- Lines of a stage; kernels of a line; lines of a kernel; frames of a stage's tree, and the
+-- least share of its GPU time that one has to have.
+lines.MOST, lines.NAMES, lines.EACH, lines.FRAMES, lines.LEAST = 200, 5, 5, 600, 0.001
 
 
 local check = errors.check
@@ -195,27 +195,25 @@ end
 
 local function key_of_kernel(group) return tuple(group.stage, group.part, group.name) end
 
--- Give kernels the line that most of their time is from: line, function, module and
--- line_share, its part of their time.
+-- Give kernels the lines that launched them, those with most of their time first, and the module
+-- that most of it is for.
 local function place_kernels(list, ops)
   local groups = lines.sums(ops, { "stage", "part", "name", "line", "function" })
   local modules = largest(lines.sums(ops, { "stage", "part", "name", "module" }),
     key_of_kernel, "module")
-  local first, all = {}, {}
+  local of = {}
   table.sort(groups, larger)
   for _, group in ipairs(groups) do
     local key = key_of_kernel(group)
-    all[key] = (all[key] or 0) + group.gpu_ns
-    first[key] = first[key] or group.line and group
+    of[key] = of[key] or json.list {}
+    if group.line and #of[key] < lines.EACH then
+      table.insert(of[key], { line = group.line, ["function"] = group["function"],
+        calls = group.kernels, gpu_ns = group.gpu_ns })
+    end
   end
   for _, kernel in ipairs(list) do
     local key = key_of_kernel(kernel)
-    local group = first[key]
-    kernel.module = modules[key] or nil
-    if group then
-      kernel.line, kernel["function"] = group.line, group["function"]
-      kernel.line_share = all[key] > 0 and group.gpu_ns / all[key] or nil
-    end
+    kernel.module, kernel.lines = modules[key] or nil, of[key]
   end
 end
 

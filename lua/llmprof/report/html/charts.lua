@@ -194,6 +194,14 @@ local function said(frame, all, of)
 end
 
 
+-- What stands in a frame; of a line of the program the file's name without its folders.
+local function shown(frame, of)
+  local line = of == "ns" and frame.module and frame.module:match "[^/]*$"
+  return text.truncate(line and pictures.name { name = frame.name, module = line }
+    or pictures.name(frame), NAME, "middle")
+end
+
+
 -- The number without what says nothing: "12.5", "3".
 local function figure(value)
   return (("%.3f"):format(value):gsub("%.?0+$", ""))
@@ -207,7 +215,7 @@ local function element(frame, at, block, first)
     .. "</text></svg>\n"):format(colour(frame), figure(100 * at / all), frame.depth * ROW,
     figure(100 * frame.total / all), ROW - 1, first and 0 or -1,
     text.html(said(frame, all, block.of)),
-    BASE, text.html(text.truncate(pictures.name(frame), NAME, "middle")))
+    BASE, text.html(shown(frame, block.of)))
 end
 
 

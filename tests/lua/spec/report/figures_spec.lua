@@ -382,6 +382,7 @@ local function rows_by_table(results)
     summary_stages = documents.stage_rows(results),
     summary_operators = rows.timeline_operators(results),
     stage_functions = sections.function_rows(results),
+    top_lines = rows.lines(results),
     top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }
   for _, section in ipairs(sections.all()) do
