@@ -3,7 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
-local exported = lazy "llmprof.nvidia.exported"
+local nsys = lazy "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
 local handed = lazy "llmprof.trace.handed"
 local layout = require "llmprof.bundle.layout"
@@ -29,7 +29,7 @@ end
 -- trace of a folder.
 
 local function only_trace(folder)
-  local traces = handed.look({ folder }, exported.of).traces
+  local traces = handed.look({ folder }, nsys.exported).traces
   if #traces == 1 then return traces[1] end
   return errors.raise("usage", ("%s: %d traces: name one"):format(folder, #traces),
     { hint = "all of them together: " .. command_line.show { "llmprof", "report", folder } })
@@ -46,8 +46,8 @@ function argument.path(word, root)
     if not timeline then return only_trace(word) end
     artifacts.check_links(word)
     return timeline
-  elseif info and exported.is_report(word) then
-    return exported.of(word)
+  elseif info and nsys.is_report(word) then
+    return nsys.exported(word)
   end
   if info or word == "" or word:find "[./]" then return word end
   return artifacts.open(word, root):path(layout.timeline)
@@ -57,7 +57,7 @@ end
 -- What is written beside a trace is called like it: its path without the ending. word: what
 -- names it; path: of argument.path.
 function argument.stem(word, path)
-  local stem = exported.is_report(word) and word or path
+  local stem = nsys.is_report(word) and word or path
   for _, ending in ipairs { "%.gz$", "%.sqlite$", "%.spool$", "%.json$", "%.nsys%-rep$" } do
     stem = stem:gsub(ending, "")
   end

@@ -4,7 +4,7 @@ local artifacts = require "llmprof.bundle.artifacts"
 local cache = require "llmprof.trace.cache"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
-local exported = require "llmprof.nvidia.exported"
+local nsys = require "llmprof.nvidia.nsys"
 local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
@@ -102,7 +102,7 @@ local function key_of(paths)
     said[#said + 1] = ("%s %d %d"):format(errors.check(fs.realpath(path)), info.size,
       info.mtime_ns)
   end
-  local found = handed.look(paths, exported.of, load.document_of)
+  local found = handed.look(paths, nsys.exported, load.document_of)
   for _, path in ipairs(found.traces) do add(path) end
   for _, file in ipairs(layout.recorded) do
     if found.files[file.target] then add(found.files[file.target]) end

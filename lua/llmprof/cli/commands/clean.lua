@@ -2,7 +2,7 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local cache = lazy "llmprof.trace.cache"
-local exported = lazy "llmprof.nvidia.exported"
+local nsys = lazy "llmprof.nvidia.nsys"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.io.output"
@@ -143,7 +143,7 @@ local function remove_cache(given, words)
     errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
   end
   local files, bytes = cache.files(), 0
-  for _, file in ipairs(exported.files()) do files[#files + 1] = file end
+  for _, file in ipairs(nsys.kept_exports()) do files[#files + 1] = file end
   for _, dir in ipairs(reports.kept()) do
     files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }
   end

@@ -7,7 +7,7 @@ local cpu_samples = lazy "llmprof.analysis.timeline.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
-local exported = lazy "llmprof.nvidia.exported"
+local nsys = lazy "llmprof.nvidia.nsys"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local handed = lazy "llmprof.trace.handed"
@@ -86,7 +86,7 @@ end
 
 -- A folder of traces: one source for each, the first with what lies beside them.
 local function from_traces(folder)
-  local there = handed.look({ folder }, exported.of)
+  local there = handed.look({ folder }, nsys.exported)
   local list = {}
   for i, path in ipairs(there.traces) do
     list[i] = setmetatable({ path = path, trace_path = path }, Source)
@@ -124,8 +124,8 @@ function source.all(word)
   if info.type == "directory" then
     if not is_captured(path) then return from_traces(path) end
     return { setmetatable(from_folder(path), Source) }
-  elseif exported.is_report(path) then
-    path = exported.of(path)
+  elseif nsys.is_report(path) then
+    path = nsys.exported(path)
   end
   return { setmetatable({ path = path, [HOLDS[trace.reader(path)] or "trace_path"] = path },
     Source) }

@@ -6,7 +6,7 @@ local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local generators = require "llmprof.analysis.serving.generators"
-local exported = require "llmprof.nvidia.exported"
+local nsys = require "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
 local graph_operators = require "llmprof.run.graph_operators"
 local handed = require "llmprof.trace.handed"
@@ -100,7 +100,7 @@ end
 -- of the capture of graphs.
 local function given(ctx)
   if ctx.handed then return ctx.handed end
-  local found = handed.look(ctx.cfg.files or {}, exported.of, load.document_of)
+  local found = handed.look(ctx.cfg.files or {}, nsys.exported, load.document_of)
   found.captures = {}
   if #found.traces > 1 then divide(found) end
   found.timeline = found.timeline or found.traces[1]

@@ -1,7 +1,6 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
 local clock = require "llmprof.io.clock"
 local errors = require "llmprof.process.errors"
-local exported = require "llmprof.nvidia.exported"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
 local layout = require "llmprof.bundle.layout"
@@ -63,7 +62,7 @@ local function export(ctx, report, target)
   ctx.progress(("exporting %s"):format(report))
   local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
   local raw = folder.path .. "/run.sqlite"
-  exported.make(live.tool(ctx, nsys).path, ctx.run:path(report), raw, { name = report,
+  nsys.export(live.tool(ctx, nsys).path, ctx.run:path(report), raw, { name = report,
     timeout = ctx.cfg.nsys.export_timeout_s, on_command = ctx.command, on_idle = ctx.tick })
   if ctx.cfg.nsys.scrub then return errors.check(scrub.copy(raw, target)) end
   errors.check(fs.rename(raw, target))
