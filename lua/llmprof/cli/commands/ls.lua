@@ -6,7 +6,7 @@ local clock = require "llmprof.io.clock"
 local command_line = require "llmprof.process.command_line"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
-local history = lazy "llmprof.compare.history"
+local comparison = lazy "llmprof.compare.comparison"
 local metrics = lazy "llmprof.compare.metrics"
 local overhead = lazy "llmprof.analysis.latency.overhead"
 local layout = lazy "llmprof.bundle.layout"
@@ -171,7 +171,7 @@ end
 local function print_history(given)
   local metric, all, lines = metrics.parse(given.metric), {}, {}
   for _, group in ipairs(runs_by_recipe(given.root)) do
-    local rows = history.rows(metric, group.runs)
+    local rows = comparison.history(metric, group.runs)
     for _, row in ipairs(rows) do row.recipe = group.recipe end
     if #rows > 0 then lines[#lines + 1] = history_line(metric, group.recipe, rows) .. "\n" end
     table.move(rows, 1, #rows, #all + 1, all)

@@ -1,7 +1,7 @@
 -- Do intervals hold the true difference as often as they say? Processes and repeats
 -- are drawn from normal distributions with fixed seeds; noise is a share of the mean.
 -- $LLMPROF_PRINT=1 prints what came out.
-local history = require "llmprof.compare.history"
+local comparison = require "llmprof.compare.comparison"
 local limits = require "llmprof.compare.limits"
 local metrics = require "llmprof.compare.metrics"
 local random = require "tests.lua.support.random"
@@ -171,7 +171,7 @@ local function changes(normal, means)
     runs[i].name, runs[i].results.environment = tostring(i), {}
     for _, key in ipairs { "model", "run", "source", "repeats" } do runs[i].results[key] = {} end
   end
-  for i, row in ipairs(history.rows(metrics.parse "decode.ms", runs)) do
+  for i, row in ipairs(comparison.history(metrics.parse "decode.ms", runs)) do
     if row.verdict then places[#places + 1] = i end
   end
   return places
