@@ -2,7 +2,6 @@
 -- its files, else when it is asked to take that step of llmprof.ranks.partition.
 -- llmprof exec tests/cluster/victim.lua kill|sleep [STEP]
 local rank_workers = require "llmprof.run.rank_workers"
-local job = require "llmprof.run.mpi_job"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local partition = require "llmprof.ranks.partition"
 local spawn = require "llmprof.spawn"
@@ -16,7 +15,7 @@ local function harm()
 end
 
 
-local own = assert(job.open())
+local own = assert(rank_workers.job())
 if arg[2] then
   getmetatable(partition.new {}).__index[arg[2]] = harm
   rank_workers.run(own, nil, rank_view.knowledge())

@@ -7,7 +7,6 @@ local rank_workers = lazy "llmprof.run.rank_workers"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local job = lazy "llmprof.run.mpi_job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local documents = lazy "llmprof.report.documents"
@@ -240,7 +239,7 @@ function command.run(given, words)
   check_patience(given)
   local number, count = shard_of(given)
   if number then return read_shard(given, words, number, count) end
-  local own, refused = job.open()
+  local own, refused = rank_workers.job()
   if refused then return errors.status.tool end
   local knowledge = rank_view.knowledge()
   local read

@@ -3,7 +3,6 @@
 local rank_workers = require "llmprof.run.rank_workers"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
-local job = require "llmprof.run.mpi_job"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
@@ -38,7 +37,7 @@ end)
 
 describe("a launcher", function()
   local function told(variables)
-    return job.launcher(function(name) return variables[name] end)
+    return rank_workers.launcher(function(name) return variables[name] end)
   end
 
   it("is none where nothing is said, or one process", function()
