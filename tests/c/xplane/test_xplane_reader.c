@@ -110,8 +110,9 @@ static void test_details(void **state) {
   assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 1)),
                       "gemm");
   const llmprof_device *device = llmprof_trace_devices(trace, &count);
-  assert_int_equal(count, 1);
+  assert_int_equal(count, 2);
   assert_string_equal(text_of(trace, device->name), "NVIDIA GPU");
+  assert_string_equal(text_of(trace, device[1].name), "AMD Instinct MI300X");
   assert_true(device->clock == INT64_C(1980000000));
   assert_true(device->bandwidth == INT64_C(4800000000000));
   assert_true(device->sm_count == 132 && device->compute_major == 9);
