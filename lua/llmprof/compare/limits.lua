@@ -98,11 +98,31 @@ local function is_beyond(limit, judged)
 end
 
 
--- A limit on the value itself says nothing of a change: the verdict does not matter.
+-- The limit as a difference, of before where it is a share.
+local function bound_of(limit, judged)
+  return limit.kind == "share" and limit.number * math.abs(judged.before) or limit.number
+end
+
+
+-- Does the interval of a figure that is within the limit go beyond it?
+local function reaches(limit, judged)
+  if not judged.low or judged.verdict == "same" then return false end
+  if limit.operator == ">" then return (judged.high or math.huge) > bound_of(limit, judged) end
+  return judged.low < bound_of(limit, judged)
+end
+
+
+-- The outcome, and why it is not known. A limit on the value itself says nothing of a change:
+-- the verdict does not matter.
 local function outcome_of(limit, judged, strict)
-  if not is_beyond(limit, judged) then return "kept" end
-  if limit.kind == "value" or judged.verdict ~= verdict.UNKNOWN then return "broken" end
-  return strict and "broken" or verdict.UNKNOWN
+  local why = judged.why
+  if not is_beyond(limit, judged) then
+    if limit.kind == "value" or not reaches(limit, judged) then return "kept", why end
+    why = "the interval holds the limit"
+  elseif limit.kind == "value" or judged.verdict ~= verdict.UNKNOWN then
+    return "broken", why
+  end
+  return strict and "broken" or verdict.UNKNOWN, why
 end
 
 
@@ -129,13 +149,13 @@ function limits.check(list, before, after, strict)
   local rows, broken, undecided = {}, 0, 0
   for i, limit in ipairs(list) do
     local judged = judge(limit, before, after)
-    local outcome = outcome_of(limit, judged, strict)
+    local outcome, why = outcome_of(limit, judged, strict)
     if outcome == "broken" then broken = broken + 1 end
     if outcome == verdict.UNKNOWN then undecided = undecided + 1 end
     rows[i] = { limit = limit.text, unit = judged.unit, before = judged.before,
       after = judged.after, difference = judged.difference, share = judged.share,
       low = of_before(judged.low, judged), high = of_before(judged.high, judged),
-      basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = judged.why }
+      basis = judged.basis, verdict = judged.verdict, outcome = outcome, why = why }
   end
   return rows, broken, undecided
 end
@@ -153,7 +173,7 @@ local function is_settled(limit, judged)
   if limit.kind == "value" then return true end
   if judged.verdict == verdict.UNKNOWN and is_beyond(limit, judged) then return false end
   if not judged.low then return judged.verdict ~= verdict.UNKNOWN and not judged.assumed end
-  local bound = limit.kind == "share" and limit.number * math.abs(judged.before) or limit.number
+  local bound = bound_of(limit, judged)
   return judged.low > bound or (judged.high or math.huge) < bound
 end
 

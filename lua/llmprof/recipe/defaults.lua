@@ -102,7 +102,8 @@ return {
   ["collector.samples_hz"] = { "Hardware samples per second in the timeline; 0: none", 0,
     min = 0 },
   ["collector.yield"] = { "A torch.profiler of the workload's own gets CUPTI when it starts, and "
-    .. "the timeline ends there; no waits, samples and counters", "off", choices = { "on", "off" } },
+    .. "the timeline ends there; no waits, samples and counters", "off",
+    choices = { "on", "off" } },
   ["collector.plan"] = { "More lines of the collector's plan, KEY=VALUE each", type = "list" },
 
   ["nsys.preset"] = { "Preset of Nsight Systems options", "default" },

@@ -25,9 +25,9 @@ describe("llmprof.compare.limits", function()
 
   it("compares shares, amounts and values", function()
     assert.same({ "decode.ms>+3%: broken", 1 }, { outcomes("decode.ms>+3%", slower) })
-    assert.same({ "decode.ms>+10%: kept", 0 }, { outcomes("decode.ms>+10%", slower) })
-    assert.same({ "decode.ms>+9ms: broken; decode.ms>+0.011s: kept", 1 },
-      { outcomes("decode.ms>+9ms, decode.ms>+0.011s", slower) })
+    assert.same({ "decode.ms>+20%: kept", 0 }, { outcomes("decode.ms>+20%", slower) })
+    assert.same({ "decode.ms>+9ms: broken; decode.ms>+0.021s: kept", 1 },
+      { outcomes("decode.ms>+9ms, decode.ms>+0.021s", slower) })
     assert.same({ "decode.ms>110ms: broken; decode.ms<110ms: kept", 1 },
       { outcomes("decode.ms>110ms, decode.ms<110ms", slower) })
     assert.same({ "decode.kernels>+0: kept; decode.kernels<-1: kept", 0 },
@@ -37,7 +37,16 @@ describe("llmprof.compare.limits", function()
   it("breaks no limit on what nobody can tell, unless strict", function()
     assert.same({ "decode.ms>+3%: can't tell", 0 }, { outcomes("decode.ms>+3%", noisy) })
     assert.same({ "decode.ms>+3%: broken", 1 }, { outcomes("decode.ms>+3%", noisy, true) })
-    assert.same({ "decode.ms>+50%: kept", 0 }, { outcomes("decode.ms>+50%", noisy, true) })
+    assert.same({ "decode.ms>+90%: kept", 0 }, { outcomes("decode.ms>+90%", noisy, true) })
+  end)
+
+  it("keeps no limit that the interval goes beyond, but what is the same", function()
+    assert.same({ "decode.ms>+10%: can't tell; decode.ms<+9%: can't tell", 0 },
+      { outcomes("decode.ms>+10%, decode.ms<+9%", slower) })
+    assert.equal("the interval holds the limit",
+      limits.check(limits.parse "decode.ms>+10%", before, slower)[1].why)
+    assert.same({ "decode.ms>+10%: broken", 1 }, { outcomes("decode.ms>+10%", slower, true) })
+    assert.same({ "decode.ms>+0.1%: kept", 0 }, { outcomes("decode.ms>+0.1%", before) })
   end)
 
   it("takes any change from nothing to be beyond a share", function()
