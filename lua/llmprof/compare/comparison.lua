@@ -4,6 +4,7 @@ local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
 local statistics = require "llmprof.statistics"
+local tuple = require("llmprof.tables.keys").tuple
 local verdict = require "llmprof.compare.verdict"
 
 local comparison = {}
@@ -253,7 +254,122 @@ local function where_rows(stages, before, after)
 end
 
 
+-- ---- lines of the program ----
+
+local function has_lines(side)
+  for _, run in ipairs(side.runs) do
+    if run.results.lines then return true end
+  end
+  return false
+end
+
+
+-- A line without its number, which moves as code around it changes.
+local function place_of(line) return (line.line:gsub(":%d+$", "")) end
+
+local function key_of_line(line)
+  return tuple(line.stage, line.line, line["function"])
+end
+
+local function key_of_function(line)
+  return tuple(line.stage, place_of(line), line["function"])
+end
+
+
+-- Lines of stages that are `wanted`, a set: list of { line, key, gpu_ns, idle_ns }, means of the
+-- runs that have lines, per instance of the stage; and by key.
+local function lines_of(side, wanted)
+  local list, by_key, runs = {}, {}, 0
+  for _, run in ipairs(side.runs) do
+    runs = runs + (run.results.lines and 1 or 0)
+    for _, line in ipairs(run.results.lines and run.results.lines.rows or {}) do
+      local stage, key = metrics.stage(run, line.stage), key_of_line(line)
+      if wanted[line.stage] and stage and stage.wall then
+        local one = by_key[key]
+        if not one then
+          one = { line = line, key = key, gpu_ns = 0, idle_ns = 0 }
+          by_key[key], list[#list + 1] = one, one
+        end
+        one.gpu_ns = one.gpu_ns + line.gpu_ns / stage.wall.count
+        one.idle_ns = one.idle_ns + (line.idle_ns or 0) / stage.wall.count
+      end
+    end
+  end
+  for _, one in ipairs(list) do one.gpu_ns, one.idle_ns = one.gpu_ns / runs, one.idle_ns / runs end
+  return list, by_key
+end
+
+
+-- For each line of the side before the one after: the same, else the only one of its function
+-- that is left on both sides. By key.
+local function match_lines(old, new, old_by_key, new_by_key)
+  local matched, left = {}, {}
+  for i, list in ipairs { old, new } do
+    for _, one in ipairs(list) do
+      local same = (i == 1 and new_by_key or old_by_key)[one.key]
+      if same and i == 1 then
+        matched[one.key] = same
+      elseif not same then
+        local key = key_of_function(one.line)
+        left[key] = left[key] or { {}, {} }
+        table.insert(left[key][i], one)
+      end
+    end
+  end
+  for _, both in pairs(left) do
+    if #both[1] == 1 and #both[2] == 1 then matched[both[1][1].key] = both[2][1] end
+  end
+  return matched
+end
+
+
+local function line_row(old, new)
+  local line = (new or old).line
+  return { stage = line.stage, line = line.line, ["function"] = line["function"],
+    module = line.module, before_ns = old and old.gpu_ns, after_ns = new and new.gpu_ns,
+    difference_ns = (new and new.gpu_ns or 0) - (old and old.gpu_ns or 0),
+    idle_ns = (new and new.idle_ns or 0) - (old and old.idle_ns or 0),
+    was = old and new and old.line.line ~= line.line and old.line.line or nil }
+end
+
+
+-- What changed by line of the program, the largest first; nil unless both sides have stacks.
+local function line_rows(before, after, wanted)
+  if not (has_lines(before) and has_lines(after)) then return nil end
+  local old, old_by_key = lines_of(before, wanted)
+  local new, new_by_key = lines_of(after, wanted)
+  local matched, taken, rows = match_lines(old, new, old_by_key, new_by_key), {}, {}
+  for i, one in ipairs(old) do
+    local same = matched[one.key]
+    if same then taken[same.key] = true end
+    rows[i] = line_row(one, same)
+  end
+  for _, one in ipairs(new) do
+    if not taken[one.key] then rows[#rows + 1] = line_row(nil, one) end
+  end
+  local all = 0
+  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
+  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
+  table.sort(rows, function(a, b)
+    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
+    if left ~= right then return left > right end
+    return a.stage .. a.line .. (a["function"] or "") < b.stage .. b.line .. (b["function"] or "")
+  end)
+  return rows
+end
+
+
 -- ---- together ----
+
+-- Stages that both sides have, a set.
+local function common(stages)
+  local names = {}
+  for _, stage in ipairs(stages) do
+    if stage.before and stage.after then names[stage.name] = true end
+  end
+  return names
+end
+
 
 -- Stages whose kernels can be compared, a set.
 local function with_kernels(stages)
@@ -296,7 +412,7 @@ end
 
 
 -- Sides of llmprof.compare.side -> { before, after, differences, notes, times,
--- work, where, kernels }: lists of rows for the tables of
+-- work, where, lines, kernels }: lists of rows for the tables of
 -- llmprof.report.columns that are named compare_*.
 function comparison.make(before, after)
   local stages = all_stages(before, after)
@@ -304,6 +420,7 @@ function comparison.make(before, after)
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
+    lines = line_rows(before, after, common(stages)),
     kernels = kernels.compare(before, after, with_kernels(stages)) }
 end
 

@@ -19,7 +19,8 @@ local function largest(rows, options)
   local list = {}
   for _, row in ipairs(rows) do
     local listed = options.rows == 0 or #list < options.rows
-    if listed and (row.difference_ns ~= 0 or row.status ~= "same") then list[#list + 1] = row end
+    local is_other = row.status and row.status ~= "same"
+    if listed and (row.difference_ns ~= 0 or is_other) then list[#list + 1] = row end
   end
   return list
 end
@@ -73,6 +74,11 @@ local sections = {
       .. "on the timeline, per instance of the stage. Rows make up 1 % of its change or more.",
     rows = function(made) return made.where end, shown = notable,
     empty = "No stage is on both sides." },
+  { "lines", "Lines of the program",
+    about = "GPU time of what each line launched, and the GPU's idle time before, per instance of "
+      .. "the stage; a line that moved within its function is one. The largest changes first.",
+    rows = function(made) return made.lines end, shown = largest,
+    empty = "No line launched anything in a stage of both sides." },
   { "kernels", "Kernels",
     about = "Per instance of the stage, the largest changes first. All kernels that both sides "
       .. "have are tested together (Holm).",

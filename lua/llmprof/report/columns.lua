@@ -534,6 +534,13 @@ columns.compare_where = {
   ms("after_ns", "after"), ms("difference_ns", "change"), percent("share", "of the change"),
 }
 
+columns.compare_lines = {
+  name("line", "line", 72), name("function", "function", 32), word("stage", "stage"),
+  ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
+  ms("idle_ns", "change of idle before", 3), lesser(percent("share", "of the change")),
+  lesser(name("module", "module", 72)), lesser(name("was", "was", 48)),
+}
+
 columns.compare_kernels = {
   name("label", "kernel", 72), word("where", "stage"), word("status", ""),
   lesser(count("calls_before", "calls before")), lesser(count("calls_after", "after")),

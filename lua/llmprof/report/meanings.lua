@@ -391,8 +391,8 @@ return {
     { "what would", "", "what would fill it" },
   },
   { title = "Comparison",
-    tables = "compare_differences compare_kernels compare_limits compare_sides compare_times "
-      .. "compare_where compare_work",
+    tables = "compare_differences compare_kernels compare_limits compare_lines compare_sides "
+      .. "compare_times compare_where compare_work",
     about = "Shares of a change are of the sum of all changes, without their signs.",
     { "run", "", "the side, as it was named" },
     { "kind", "", "`run`, `runs`, `baseline` or `trace`" },
@@ -433,9 +433,14 @@ return {
     { "before ms", "ms", "per instance of the stage" },
     { "change ms", "ms", "after less before" },
     { "kernel", "", "its function's name; JSON has the full one as `name`" },
+    { "line", "", "of the program, as in Lines; its `function`, and the `module` of most of it" },
+    { "function", "", "of the line" },
+    { "module", "", "of most of what the line launched" },
+    { "change of idle before ms", "ms", "time in which the GPU had nothing to do before what the "
+      .. "line launched" },
     { "calls before", "", "per instance of the stage" },
     { "category", "", "of kernels" },
-    { "was", "", "the old name of a renamed kernel" },
+    { "was", "", "the old name of a renamed kernel; the old place of a line" },
     { "limit", "", "as it was given" },
     { "limit is", "", "`kept`, `broken` or `can't tell`" },
   },

@@ -109,6 +109,32 @@ describe("llmprof.compare.comparison", function()
       .. "without a kernel.", comparison.make(before, after).notes[2])
   end)
 
+  it("finds lines again that moved, and those that are gone or new", function()
+    local function with(...)
+      local one = sides.decode(1)
+      one.results.lines = { rows = {} }
+      for i, given in ipairs { ... } do
+        one.results.lines.rows[i] = { stage = "decode", line = given[1],
+          ["function"] = given[2], gpu_ns = given[3], idle_ns = given[4] }
+      end
+      return one
+    end
+    local before = with({ "m.py:5", "norm", 100, 10 }, { "m.py:9", "rope", 40, 0 },
+      { "m.py:20", "mlp", 7, 0 }, { "m.py:21", "mlp", 8, 0 })
+    local after = with({ "m.py:5", "norm", 160, 30 }, { "m.py:12", "rope", 40, 5 },
+      { "m.py:23", "mlp", 9, 0 })
+    assert.same({
+      { line = "m.py:5", difference_ns = 60, idle_ns = 20, before_ns = 100, after_ns = 160 },
+      { line = "m.py:23", difference_ns = 9, idle_ns = 0, after_ns = 9 },
+      { line = "m.py:21", difference_ns = -8, idle_ns = 0, before_ns = 8 },
+      { line = "m.py:20", difference_ns = -7, idle_ns = 0, before_ns = 7 },
+      { line = "m.py:12", was = "m.py:9", difference_ns = 0, idle_ns = 5, before_ns = 40,
+        after_ns = 40 },
+    }, traces.pick(comparison.make(before, after).lines, "line", "was", "difference_ns", "idle_ns",
+      "before_ns", "after_ns"))
+    assert.is_nil(comparison.make(before, sides.decode(1)).lines)
+  end)
+
   it("compares no kernels that a graph hides", function()
     local before, after = sides.decode(1), sides.decode(1)
     for _, one in ipairs { before, after } do one.results.kernels = { sides.kernel {} } end

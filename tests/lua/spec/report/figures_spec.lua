@@ -33,6 +33,7 @@ local timeline = require "tests.lua.support.timeline"
 local trace_file = require "llmprof.trace.file"
 local traces = require "tests.lua.support.traces"
 
+local LINES = "tests/fixtures/torch/lines.json"
 local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"
 
 local STALLS = { "tests/lua/spec/analysis/counters/join_spec.lua", "stalls" }
@@ -202,7 +203,7 @@ end
 
 -- A trace of torch.profiler with stacks.
 local function of_lines()
-  local trace = trace_file.open "tests/fixtures/torch/lines.json"
+  local trace = trace_file.open(LINES)
   local found = stages.find(trace, { { name = "prefill" },
     { name = "decode", step = "decode_step" } }, "no")
   local list = kernels.list(trace, found)
@@ -394,12 +395,16 @@ end
 
 
 -- Rows of `llmprof compare`, as its JSON has them.
-local function compare_rows()
+local function compare_rows(top)
   local before, after = side.open(EAGER, "none"), side.open(GRAPH, "none")
   local made = comparison.make(before, after)
   made.limits = limits.check(limits.parse "decode.ms>+3%, ttft>+0%", before, after)
   local listed = {}
   for name, list in pairs(compared.object(made)) do listed["compare_" .. name] = list end
+  local moved = top .. "/moved.json"
+  assert(fs.write(moved, (assert(fs.read(LINES)):gsub("model%.py%(5%)", "model.py(6)")
+    :gsub('"dur":4,', '"dur":5,'))))
+  listed.compare_lines = comparison.make(side.open(LINES, "none"), side.open(moved, "none")).lines
   return listed
 end
 
@@ -495,7 +500,7 @@ describe("a figure", function()
   it("that has a column has a value there", function()
     local filled, all = {}, {}
     for _, results in ipairs(made) do note_filled(filled, rows_by_table(results)) end
-    for _, listed in ipairs { compare_rows(), sweep_rows(top), baseline_rows(top) } do
+    for _, listed in ipairs { compare_rows(top), sweep_rows(top), baseline_rows(top) } do
       note_filled(filled, listed)
     end
     for name, declared in pairs(columns) do
