@@ -43,8 +43,7 @@ typedef struct range_loader {
   llmprof_builder *builder;
   llmprof_range_row *rows;
   uint32_t *below; /* by row: the push that was open before it */
-  int64_t *units;  /* by row: when its process's first unit began, or ABSENT */
-  size_t count, cap, below_cap, unit_cap;
+  size_t count, cap, below_cap;
   llmprof_intern stacks; /* of stack_key */
   uint32_t *tops;        /* by stack: its innermost open row */
   size_t top_cap;
@@ -224,13 +223,9 @@ static bool add_row(range_loader *l, const spool_item *item,
   if (spool_excludes(section, event->time)) row.start = LLMPROF_ABSENT;
   if (!spool_thread_row(l->builder, section, event->tid, &row.thread) ||
       !llmprof_grow(&l->rows, &l->cap, l->count + 1, sizeof *l->rows) ||
-      !llmprof_grow(&l->below, &l->below_cap, l->count + 1, sizeof *l->below) ||
-      !llmprof_grow(&l->units, &l->unit_cap, l->count + 1, sizeof *l->units))
+      !llmprof_grow(&l->below, &l->below_cap, l->count + 1, sizeof *l->below))
     return false;
   l->rows[l->count] = row;
-  l->units[l->count] = section->has_units
-                           ? spool_time(section, section->first_unit)
-                           : LLMPROF_ABSENT;
   l->below[l->count++] = below;
   return true;
 }
@@ -338,17 +333,6 @@ static void end_pairs(range_loader *l) {
   }
 }
 
-/* What was open when the first unit began is around all of them, and says
- * nothing of what is in them. */
-static void leave_outer(range_loader *l) {
-  for (size_t i = 0; i < l->count; i++) {
-    llmprof_range_row *row = &l->rows[i];
-    bool ended = row->end != LLMPROF_ABSENT && row->end < l->units[i];
-    if (l->units[i] != LLMPROF_ABSENT && row->start < l->units[i] && !ended)
-      row->start = LLMPROF_ABSENT;
-  }
-}
-
 /* A range without a start, or that ends before it, is left out. */
 static bool is_sound(const llmprof_range_row *row) {
   return row->start != LLMPROF_ABSENT &&
@@ -377,7 +361,6 @@ static bool add_sorted(const range_loader *l, llmprof_error *err) {
 static void loader_free(range_loader *l) {
   llmprof_free(l->rows);
   llmprof_free(l->below);
-  llmprof_free(l->units);
   llmprof_intern_free(&l->stacks);
   llmprof_free(l->tops);
   llmprof_intern_free(&l->pair_ids);
@@ -398,7 +381,6 @@ bool spool_load_ranges(spool_trace *trace, llmprof_builder *builder,
                       err) &&
       spool_file_each(file, SPOOL_BIT(SPOOL_NVTX_EVENT), take_event, &l, err);
   if (ok) end_pairs(&l);
-  leave_outer(&l);
   ok = ok && add_sorted(&l, err);
   loader_free(&l);
   return ok;

@@ -78,7 +78,7 @@ static bool take_sample(void *user, const spool_item *item,
   spool_item_get(item, &s, sizeof s);
   const spool_section *section = &l->trace->sections.all[item->section];
   llmprof_sample_row row = {.start = s.start, .end = s.end};
-  if (s.start < section->first_unit || spool_excludes(section, s.end) ||
+  if (spool_excludes(section, s.start) || spool_excludes(section, s.end) ||
       !spool_shows(section, &row.start, &row.end))
     return true;
   row.device =

@@ -127,7 +127,6 @@ static bool records(const spool_edge *unit) {
 /* Only units that recorded operations are kept. In the order of time. */
 static bool add_unit(spool_section *section, const spool_edge *unit,
                      uint16_t wanted) {
-  if (!section->has_units) section->first_unit = unit->time;
   section->has_units = true;
   end_last(section->shown, section->shown_count, unit->time);
   end_last(section->others, section->other_count, unit->time);
@@ -155,7 +154,7 @@ static bool is_inside(const spool_span *spans, size_t count, int64_t time) {
 }
 
 bool spool_excludes(const spool_section *section, int64_t time) {
-  return section->has_units && time >= section->first_unit &&
+  return section->has_units &&
          !is_inside(section->shown, section->shown_count, time);
 }
 

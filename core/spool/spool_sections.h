@@ -20,8 +20,7 @@ typedef struct spool_section {
   struct spool_edge *edges; /* of units, as they come; gone once it is open */
   size_t edge_count, edge_cap;
   bool has_units;
-  int64_t first_unit; /* when the first one began */
-  spool_span *shown;  /* by begin; they do not overlap */
+  spool_span *shown; /* by begin; they do not overlap */
   size_t shown_count, shown_cap;
   spool_span *others; /* those of the other kind that records operations */
   size_t other_count, other_cap;
@@ -56,8 +55,8 @@ void spool_sections_close(spool_sections *s);
 /* A time of the spool as one of the trace; ABSENT: not known. */
 int64_t spool_time(const spool_section *section, int64_t time);
 
-/* Has the first unit begun, and is it in none that is wanted? NVTX events are
- * recorded in all. */
+/* Are there units, and is it in none that is wanted? NVTX events are recorded
+ * in all, and before the first. */
 bool spool_excludes(const spool_section *section, int64_t time);
 
 /* Is it in a unit that recorded operations and is not wanted? What ran on after

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Runs one of the programs of runs.py, healthy and with its fault, and times both.
+
+    tests/diagnosis/make/program.py NAME [--label FILE] [--torch FILE]
+
+The process first runs both without a profiler, in turn, so that what the fault costs is known;
+then the run that is to be recorded, between cudaProfilerStart and Stop. --label writes the times;
+--torch records with torch.profiler instead. Programs of several ranks are started by torchrun.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Optional
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import torch
+from model import Decoder, Shape
+from runs import RUNS, Run
+
+PLAIN, RECORDED = 3, 2  # repeats without a profiler, of each kind; and in the recording
+TURN = "/tmp/llmprof-diagnosis.turn"  # programs take turns on the GPU, and import in parallel
+
+
+@contextlib.contextmanager
+def marked(name: str) -> Iterator[None]:
+    torch.cuda.nvtx.range_push(name)
+    with torch.profiler.record_function(name):
+        yield
+    torch.cuda.nvtx.range_pop()
+
+
+class Program:
+    """A model that answers a prompt: `prefill`, then `decode` of one token after another."""
+
+    def __init__(self, run: Run):
+        self.run, self.shape = run, run.shape
+        torch.manual_seed(0)
+        self.rank = int(os.environ.get("RANK", "0"))
+        torch.cuda.set_device(self.rank)
+        if run.shape.ranks > 1:
+            torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", self.rank))
+        self.model = Decoder(run.shape).eval()
+        if run.shape.ranks > 1:
+            self.model.joined = self.all_reduce
+        self.ids = torch.zeros(run.shape.batch, 1, device="cuda", dtype=torch.long)
+        self.prompt = torch.randint(0, run.shape.vocabulary, (run.shape.batch, run.shape.prompt),
+                                    device="cuda")
+        self.faulty = False
+        self.graphs: List[Any] = []
+        self.other: Dict[str, Any] = {}  # what a fault keeps from step to step
+        self.side = torch.cuda.Stream()
+
+    def all_reduce(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
+        if self.faulty and self.run.rank_work and self.rank == 1:
+            self.run.rank_work(self, number, tensor)
+        if self.faulty and "small_all_reduces" in self.run.switches:
+            for part in tensor.view(-1).chunk(16):
+                torch.distributed.all_reduce(part)
+            return tensor
+        torch.distributed.all_reduce(tensor)
+        return tensor
+
+    # ---- steps ----
+
+    def eager(self) -> None:
+        """One token more for each sequence."""
+        self.ids.copy_(self.model(self.ids))
+
+    def capture(self) -> None:
+        """The decode step as a CUDA graph."""
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                self.eager()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
+            self.eager()
+        self.graphs.append(graph)
+
+    def capture_layers(self) -> None:
+        """The decode step as a graph for each layer, with operations between them."""
+        model, first = self.model, torch.zeros_like(self.model.embedding[self.ids])
+        residual, added = torch.zeros_like(first), torch.zeros_like(first)
+        torch.cuda.synchronize()
+        side = torch.cuda.Stream()
+        for layer in model.layers:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
+                added.copy_(model.layer(layer, residual, added))
+            self.graphs.append(graph)
+        self.other["residual"], self.other["added"] = residual, added
+
+    def broken_step(self) -> None:
+        residual, added = self.other["residual"], self.other["added"]
+        residual.copy_(self.model.embedding[self.ids])
+        added.zero_()
+        for graph in self.graphs:
+            graph.replay()
+            for _ in range(8):  # what a graph could not hold: a debugging check of the values
+                torch.isfinite(added).all()
+        states = self.model.norm(residual, added, self.model.layers[0].norm_1)[:, -1]
+        self.ids.copy_((states @ self.model.head).argmax(-1, keepdim=True))
+
+    def prepare(self, faulty: bool) -> None:
+        """Sets the switches, and captures anew where the step is replayed."""
+        run = self.run
+        self.faulty = faulty
+        self.graphs = []
+        self.model.on = set(run.switches) if faulty else set()
+        self.model.hook = lambda place, number: None
+        self.model.caches = self.model.new_caches()
+        for _ in range(2):
+            self.eager()
+        broken = faulty and "broken_graph" in self.model.on
+        if broken:
+            self.capture_layers()
+        elif self.shape.graph and not (faulty and run.eager):
+            self.capture()
+        if faulty and run.prepare:
+            run.prepare(self)
+        if faulty and run.layer:
+            self.model.hook = lambda place, number: run.layer(self, number)
+        self.step = self.broken_step if broken else (
+            self.graphs[0].replay if self.graphs else self.eager)
+
+    def decode(self) -> None:
+        run = self.run
+        with marked("decode"):
+            for number in range(self.shape.steps):
+                with marked("decode_step"):
+                    if self.faulty and run.before:
+                        run.before(self, number)
+                    self.step()
+                    if self.faulty and run.after:
+                        run.after(self, number)
+                if self.faulty and run.between:
+                    run.between(self, number)
+            torch.cuda.synchronize()
+
+    def prefill(self) -> None:
+        with marked("prefill"):
+            self.ids.copy_(self.model(self.prompt))
+            torch.cuda.synchronize()
+
+    def repeat(self) -> Dict[str, float]:
+        """Milliseconds of each stage."""
+        taken = {}
+        for name, stage in (("prefill", self.prefill), ("decode", self.decode)):
+            if self.shape.ranks > 1:
+                torch.distributed.barrier()
+            begun = time.perf_counter()
+            stage()
+            taken[name] = (time.perf_counter() - begun) * 1e3
+        return taken
+
+
+class Engine(Program):
+    """A server's loop: requests arrive, and each step is of all that run. Ranges are named as
+    vLLM names them."""
+
+    def repeat(self) -> Dict[str, float]:
+        begun = time.perf_counter()
+        for number in range(self.shape.steps):
+            prompt, running = self.run.load(number, self.faulty)
+            with marked(f"execute_context_{1 if prompt else 0}({prompt})"
+                        f"_generation_{running}({running})"):
+                if prompt:
+                    self.model(self.prompt[:1, :prompt])
+                if self.faulty and self.run.before:
+                    self.run.before(self, number)
+                if running:
+                    self.step()
+                self.ids.tolist()
+        return {"decode": (time.perf_counter() - begun) * 1e3}
+
+
+class Generate(Program):
+    """`generate` of Hugging Face's transformers, which marks nothing."""
+
+    def __init__(self, run: Run):
+        from transformers import LlamaConfig, LlamaForCausalLM
+        self.run, self.shape, self.faulty, self.rank = run, run.shape, False, 0
+        self.other, self.graphs = {}, []
+        shape = run.shape
+        torch.manual_seed(0)
+        torch.set_default_dtype(torch.bfloat16)
+        with torch.device("cuda"):
+            self.hf = LlamaForCausalLM(LlamaConfig(
+                hidden_size=shape.hidden, intermediate_size=shape.ffn,
+                num_hidden_layers=shape.layers, num_attention_heads=shape.heads,
+                num_key_value_heads=shape.heads, vocab_size=shape.vocabulary)).eval()
+        self.prompt = torch.randint(0, shape.vocabulary, (shape.batch, shape.prompt),
+                                    device="cuda")
+
+    def prepare(self, faulty: bool) -> None:
+        self.faulty = faulty
+        if faulty and self.run.prepare:
+            self.run.prepare(self)
+
+    def repeat(self) -> Dict[str, float]:
+        begun = time.perf_counter()
+        with torch.inference_mode():
+            self.hf.generate(self.prompt, attention_mask=torch.ones_like(self.prompt),
+                             max_new_tokens=self.shape.steps, min_new_tokens=self.shape.steps,
+                             do_sample=False, pad_token_id=0)
+        torch.cuda.synchronize()
+        return {"decode": (time.perf_counter() - begun) * 1e3}
+
+
+PROGRAMS = {"model": Program, "engine": Engine, "generate": Generate}
+
+
+def medians(repeats: List[Dict[str, float]]) -> Dict[str, float]:
+    return {name: statistics.median(one[name] for one in repeats) for name in repeats[0]}
+
+
+def plain(program: Program, kinds: List[bool]) -> Dict[str, Any]:
+    """Milliseconds of the stages by kind, medians of repeats after one that warms up."""
+    taken = {}
+    for faulty in kinds:
+        program.prepare(faulty)
+        program.repeat()
+        taken["faulty_ms" if faulty else "healthy_ms"] = medians(
+            [program.repeat() for _ in range(PLAIN)])
+    return taken
+
+
+def record(program: Program, trace: Optional[pathlib.Path]) -> None:
+    if trace:
+        with torch.profiler.profile(record_shapes=True) as profiler:
+            for _ in range(RECORDED):
+                program.repeat()
+        profiler.export_chrome_trace(str(trace))
+        return
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for _ in range(RECORDED):
+        program.repeat()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", choices=[run.name for run in RUNS])
+    parser.add_argument("--label", type=pathlib.Path, help="write what was timed here")
+    parser.add_argument("--torch", type=pathlib.Path, help="record with torch.profiler, to here")
+    args = parser.parse_args()
+    run = next(run for run in RUNS if run.name == args.name)
+    with open(TURN, "w", encoding="utf-8") as turn, torch.no_grad():
+        if int(os.environ.get("RANK", "0")) == 0 and run.shape.ranks == 1:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        gc.disable()
+        program = PROGRAMS[run.program](run)
+        taken = plain(program, [False, True] if run.kind else [False])
+        record(program, args.torch)
+    if args.label and program.rank == 0:
+        label = {"run": run.name, "gpu": torch.cuda.get_device_name(), **taken}
+        args.label.write_text(json.dumps(label, indent=1), "utf-8")
+    if run.shape.ranks > 1:
+        del program  # a communicator ends once no graph holds it
+        gc.collect()
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

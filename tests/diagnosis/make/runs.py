@@ -1,0 +1,261 @@
+"""What is recorded: healthy programs, and programs with one fault each.
+
+`kind` is the fault, `stage` and `place` say where it is. What a fault costs is timed by program.py.
+Which findings name a fault, and which are true as well, is in ../mapping.json.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import gc
+import os
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Optional, Tuple
+
+import torch
+from model import Shape
+from torch.nn import functional as F
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    name: str
+    shape: Shape
+    kind: str = ""  # healthy if empty
+    stage: str = "decode"
+    place: str = ""
+    switches: Tuple[str, ...] = ()
+    eager: bool = False  # the fault is that no graph is replayed, or cannot be in one
+    before: Optional[Callable[[Any, int], None]] = None  # in a step, before its forward pass
+    after: Optional[Callable[[Any, int], None]] = None  # in a step, after it
+    between: Optional[Callable[[Any, int], None]] = None  # between two steps
+    layer: Optional[Callable[[Any, int], None]] = None  # in each layer
+    prepare: Optional[Callable[[Any], None]] = None
+    rank_work: Optional[Callable[[Any, int, torch.Tensor], None]] = None  # rank 1, each all-reduce
+    load: Optional[Callable[[int, bool], Tuple[int, int]]] = None  # prompt tokens, requests
+    timed: bool = True  # the difference of both times is what the fault costs
+    program: str = "model"
+    tool: str = "collector"  # or nsys, torch
+
+
+# ---- shapes ----
+
+GRAPH = Shape()
+BATCH = Shape(batch=16, prompt=256)
+WIDE = Shape(hidden=8192, layers=4, ffn=28672, batch=64, prompt=64, steps=24, graph=False)
+SMALL = Shape(hidden=1024, ffn=2816, prompt=128, steps=32, graph=True)
+LONG = Shape(hidden=4096, layers=4, ffn=11008, batch=4, prompt=2048, steps=8)
+EXPERTS = Shape(hidden=2048, layers=4, ffn=1408, batch=16, prompt=64, experts=16)
+ENGINE = Shape(hidden=4096, layers=6, ffn=11008, batch=16, prompt=2048, steps=48)
+PAIR = Shape(hidden=4096, layers=6, ffn=11008, batch=8, prompt=512, ranks=2)
+HF = Shape(hidden=2048, layers=8, ffn=5632, batch=4, prompt=256, steps=24)
+
+
+# ---- faults of the CPU and of copies ----
+
+def busy(ms: float) -> None:
+    """The CPU works in Python."""
+    end = time.perf_counter() + ms / 1e3
+    while time.perf_counter() < end:
+        pass
+
+
+def every(period: int, fault: Callable[[Any], None]) -> Callable[[Any, int], None]:
+    def step(program: Any, number: int) -> None:
+        if number % period == period - 1:
+            fault(program)
+    return step
+
+
+def collect_garbage(program: Any) -> None:
+    if "garbage" not in program.other:
+        program.other["garbage"] = [[index] for index in range(600000)]
+    gc.collect()
+
+
+def wait(program: Any, number: int) -> None:
+    torch.cuda.synchronize()
+
+
+def read_each(program: Any, number: int) -> None:
+    """Reads the tokens one by one."""
+    for row in range(program.shape.batch):
+        program.ids[row].item()
+
+
+def pageable_copy(program: Any, number: int) -> None:
+    if "pageable" not in program.other:
+        program.other["pageable"] = torch.ones(2 << 20)
+    program.other["pageable"].to("cuda")
+
+
+def offloaded(program: Any, number: int) -> None:
+    """Weights that are kept on the host arrive before each step, by the same stream."""
+    if "pinned" not in program.other:
+        program.other["pinned"] = torch.ones(16 << 20).pin_memory()
+        program.other["arrived"] = torch.empty(16 << 20, device="cuda")
+    program.other["arrived"].copy_(program.other["pinned"], non_blocking=True)
+
+
+def churn(program: Any, number: int) -> None:
+    """Memory goes back to the driver, and is asked for again, in each step."""
+    torch.cuda.empty_cache()
+    kept = [torch.empty(64 << 20, device="cuda", dtype=torch.uint8) for _ in range(2)]
+    del kept
+
+
+def compile_once(program: Any) -> None:
+    """A kernel is compiled when it is first used: in the middle of the steps, each repeat."""
+    count = program.other["compiled"] = program.other.get("compiled", 0) + 1
+    made = torch.cuda._compile_kernel(
+        'extern "C" __global__ void late_%d(float *out) { out[threadIdx.x] *= %d.5f; }'
+        % (count, count), "late_%d" % count)
+    made((1, 1, 1), (32, 1, 1), (torch.ones(32, device="cuda"),))
+
+
+def in_the_middle(program: Any, number: int) -> None:
+    if number == 17:
+        compile_once(program)
+
+
+def recompile(program: Any, number: int) -> None:
+    """Compiled for each length anew, for eight lengths."""
+    if number % 4 == 0:
+        compile_once(program)
+
+
+def draft(program: Any, number: int) -> None:
+    """A drafter proposes four tokens, of which none is accepted."""
+    states = program.model.embedding[program.ids]
+    for _ in range(4):
+        with_range(program, states)
+
+
+def with_range(program: Any, states: torch.Tensor) -> None:
+    torch.cuda.nvtx.range_push("draft")
+    layer = program.model.layers[0]
+    made = program.model.network(layer, program.model.attend(layer, states))
+    (made[:, -1] @ program.model.head).argmax(-1)
+    torch.cuda.nvtx.range_pop()
+
+
+def one_core(program: Any) -> None:
+    """The process shares one core with another that never sleeps."""
+    core = sorted(os.sched_getaffinity(0))[0]
+    os.sched_setaffinity(0, {core})
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    os.sched_setaffinity(child.pid, {core})
+    atexit.register(child.kill)
+
+
+def on_the_side(program: Any, number: int) -> None:
+    """Another stream multiplies large matrices meanwhile."""
+    if number:
+        return
+    if "large" not in program.other:
+        program.other["large"] = torch.ones(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    with torch.cuda.stream(program.side):
+        for _ in range(16):
+            torch.mm(program.other["large"], program.other["large"])
+
+
+# ---- faults of a rank ----
+
+def late_by_cpu(program: Any, number: int) -> None:
+    if program.rank == 1:
+        busy(0.4)
+
+
+def late_by_gpu(program: Any, number: int, tensor: torch.Tensor) -> None:
+    for _ in range(2):
+        F.gelu(tensor @ program.model.layers[0].out.T @ program.model.layers[0].out)
+
+
+def late_by_layer(program: Any, number: int, tensor: torch.Tensor) -> None:
+    if number == 3:
+        for _ in range(12):
+            F.gelu(tensor @ program.model.layers[0].out.T @ program.model.layers[0].out)
+
+
+# ---- loads of the engine ----
+
+def steady(number: int, faulty: bool) -> Tuple[int, int]:
+    return 0, 16
+
+
+def long_prompts(number: int, faulty: bool) -> Tuple[int, int]:
+    return (2048, 16) if faulty and number % 6 == 5 else (0, 16)
+
+
+def one_by_one(number: int, faulty: bool) -> Tuple[int, int]:
+    return 0, 1
+
+
+def small_chunks(number: int, faulty: bool) -> Tuple[int, int]:
+    return (32, 16) if faulty else (0, 16)
+
+
+def eager_attention(program: Any) -> None:
+    program.hf.config._attn_implementation = "eager"
+
+
+RUNS = (
+    # healthy
+    Run("graph", GRAPH),
+    Run("graph_nsys", GRAPH, tool="nsys"),
+    Run("batch", BATCH),
+    Run("batch_torch", BATCH, tool="torch"),
+    Run("wide", WIDE),
+    Run("long", LONG),
+    Run("experts", EXPERTS),
+    Run("experts_nsys", EXPERTS, tool="nsys"),
+    Run("engine", ENGINE, program="engine", load=steady),
+    Run("engine_torch", ENGINE, program="engine", load=steady, tool="torch"),
+    Run("pair", PAIR),
+    Run("long_nsys", LONG, tool="nsys"),
+    # the GPU waits for the CPU
+    Run("launches", SMALL, "launch_bound", eager=True),
+    Run("no_graph", BATCH, "missing_graph", eager=True, tool="nsys"),
+    Run("broken", GRAPH, "broken_graph", switches=("broken_graph",)),
+    Run("sync_token", WIDE, "sync_per_token", after=wait),
+    Run("sync_layer", WIDE, "sync_per_layer", layer=wait, place="layer"),
+    Run("items", BATCH, "item_in_loop", after=read_each, tool="nsys"),
+    Run("sleep", GRAPH, "slow_every_nth", before=every(8, lambda program: time.sleep(0.005))),
+    Run("garbage", BATCH, "garbage_collection", between=every(8, collect_garbage)),
+    Run("tokenizer", GRAPH, "slow_between_steps", between=lambda program, number: busy(1.5)),
+    Run("churn", GRAPH, "allocator_churn", before=churn),
+    Run("recompile", BATCH, "recompilation", before=recompile),
+    Run("first_use", GRAPH, "compile_in_the_middle", before=in_the_middle),
+    Run("core", SMALL, "slow_core", eager=True, prepare=one_core),
+    # copies
+    Run("pageable", BATCH, "pageable_copies", before=pageable_copy),
+    Run("offload", GRAPH, "copies_not_overlapped", before=offloaded, tool="torch"),
+    # work on the GPU that need not be
+    Run("loop", dataclasses.replace(EXPERTS, graph=False), "experts_in_a_loop",
+        switches=("experts_loop",)),
+    Run("cat", dataclasses.replace(WIDE, prompt=256), "kv_cache_by_cat", switches=("cat_cache",)),
+    Run("fp32", BATCH, "fp32_matmul", switches=("fp32_matmul",)),
+    Run("casts", BATCH, "casts", switches=("casts",)),
+    Run("unfused", LONG, "unfused_attention", "prefill", switches=("unfused_attention",)),
+    Run("layout", BATCH, "layout_copies", switches=("layout_copies",)),
+    Run("elementwise", BATCH, "small_elementwise", switches=("small_elementwise",), tool="nsys"),
+    Run("blocks", GRAPH, "low_occupancy", switches=("low_occupancy",)),
+    Run("tail", GRAPH, "tail_effect", switches=("tail",), timed=False),
+    Run("neighbour", BATCH, "other_stream_in_the_way", before=on_the_side),
+    # ranks
+    Run("rank_cpu", PAIR, "late_rank_by_cpu", before=late_by_cpu, place="rank 1"),
+    Run("rank_gpu", PAIR, "late_rank_by_gpu", rank_work=late_by_gpu, place="rank 1"),
+    Run("rank_layer", PAIR, "late_rank_by_layer", rank_work=late_by_layer, place="rank 1"),
+    Run("reduces", PAIR, "small_all_reduces", switches=("small_all_reduces",)),
+    # engines
+    Run("stalls", ENGINE, "prefill_stalls_decode", program="engine", load=long_prompts),
+    Run("single", dataclasses.replace(ENGINE, batch=1), "batch_too_small", program="engine",
+        load=one_by_one, timed=False),
+    Run("chunks", ENGINE, "chunk_too_small", program="engine", load=small_chunks, timed=False),
+    Run("draft", GRAPH, "low_acceptance", before=draft),
+    # transformers
+    Run("generate", HF, "launch_bound", program="generate", tool="torch", timed=False),
+)
