@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import torch
-from model import Decoder, Shape
+from model import Decoder
 from runs import RUNS, Run
 
 PLAIN, RECORDED = 3, 2  # repeats without a profiler, of each kind; and in the recording
@@ -170,9 +170,10 @@ class Engine(Program):
     vLLM names them."""
 
     def repeat(self) -> Dict[str, float]:
-        begun = time.perf_counter()
+        load, begun = self.run.load, time.perf_counter()
+        assert load
         for number in range(self.shape.steps):
-            prompt, running = self.run.load(number, self.faulty)
+            prompt, running = load(number, self.faulty)
             with marked(f"execute_context_{1 if prompt else 0}({prompt})"
                         f"_generation_{running}({running})"):
                 if prompt:
