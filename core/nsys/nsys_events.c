@@ -38,7 +38,7 @@ static bool take_rows(const nsys_export *export, llmprof_builder *builder,
 }
 
 static inline bool has_time(int64_t start, int64_t end) {
-  return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT;
+  return start != LLMPROF_ABSENT && end >= start;
 }
 
 /* ---- kernel details ---- */

@@ -59,6 +59,9 @@ local function verdict(results)
 end
 
 
+-- A mean this many times the median is that of a few steps.
+local APART = 1.25
+
 local function latency(results)
   local times = overhead.latency_of(results)
   local made, profiled = {}, nil
@@ -68,6 +71,9 @@ local function latency(results)
     if time then profiled = profiled or time.plain == nil end
   end
   made.profiled = known(profiled)
+  local tpot = times.tpot and times.tpot.first
+  local apart = tpot and tpot.p50_ns and tpot.mean_ns > APART * tpot.p50_ns
+  made.tpot_p50_ns = known(apart and tpot.p50_ns or nil)
   return made
 end
 
@@ -181,7 +187,10 @@ end
 local function latency_line(made)
   local said = {}
   if made.ttft_ns ~= json.null then said[1] = "TTFT " .. text.duration(made.ttft_ns) end
-  if made.tpot_ns ~= json.null then said[#said + 1] = "TPOT " .. text.duration(made.tpot_ns) end
+  if made.tpot_ns ~= json.null then
+    said[#said + 1] = "TPOT " .. text.duration(made.tpot_ns) .. (made.tpot_p50_ns ~= json.null
+      and (" (half of the steps %s or less)"):format(text.duration(made.tpot_p50_ns)) or "")
+  end
   if made.tokens_per_s ~= json.null then
     said[#said + 1] = text.number(made.tokens_per_s, 1) .. " tokens/s"
   end

@@ -214,8 +214,8 @@ local function left_out(entry)
       or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
       or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
   elseif entry.cut then
-    return ("%s of repeat %d (%s until the capture ended in it)"):format(entry.stage, entry.rep,
-      words.ms(entry.ns))
+    return ("%s of repeat %d (%s until the capture ended in it%s)"):format(entry.stage, entry.rep,
+      words.ms(entry.ns), entry.rep == 2 and "; the first may hold one-time costs" or "")
   end
   return ("%s%s of repeat %d (%s, usually %s%s)"):format(entry.step
     and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),

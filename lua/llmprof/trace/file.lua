@@ -145,7 +145,7 @@ end
 function trace_file.without_time(opened)
   local said, worst = {}, 0
   for i, of in ipairs(timeless(opened)) do
-    said[i] = ("%s of %s %s have no time and are left out"):format(text.count(of.count),
+    said[i] = ("%s of %s %s have no usable time and are left out"):format(text.count(of.count),
       text.count(of.of), of.noun)
     worst = math.max(worst, of.count / of.of)
   end

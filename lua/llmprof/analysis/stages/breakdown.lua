@@ -271,13 +271,13 @@ end
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, declared = waiting.classifier(trace, found), by_name(found.declared)
-  local alone = transfers.alone(found)
+  local alone, has_calls = transfers.alone(found), #errors.check(trace:frame "api") > 0
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
       stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
-      stage.waiting = mean_waiting(split, own)
+      stage.waiting = has_calls and mean_waiting(split, own) or nil
       stage.host_copies_alone_ns = alone(own)
     end
   end

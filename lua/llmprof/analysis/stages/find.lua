@@ -208,7 +208,7 @@ local function find_instances(trace, declared)
   end
   local ranges = check(trace:frame "ranges")
   local found = check(ranges:where { tag = tags })
-  local last = #found > 0 and ranges:group({ total = { "end" } })[1]["end"].max
+  local last = #found > 0 and select(2, ranges:union():span())
   local ranks = members.find(trace)
   if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
@@ -217,7 +217,7 @@ local function find_instances(trace, declared)
     instances[row] = { stage = stage.name, parent = stage.parent,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
-      open = found:get(row, "open") == 1 and found:get(row, "end") == last,
+      open = found:get(row, "open") == 1 and found:get(row, "end") >= (last or 0),
       tid = found:get(row, "tid"), process = found:get(row, "pid"), style = found:get(row, "style"),
       thread = rows.thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
@@ -369,6 +369,37 @@ local function measure(ops, covered, instances, whole)
 end
 
 
+-- From this share of a stage on that its range goes on after all that the GPU did, the capture may
+-- have ended in it: tools end what is open when they stop. Less than half of that in all others of
+-- the stage says that it did.
+local TAIL = 0.5
+
+local function tail_of(instance)
+  return instance.done and instance.wall > 0 and (instance.stop - instance.done) / instance.wall
+    or 0
+end
+
+
+-- Mark the last instance of a trace where the capture ended in it, and end it there.
+local function cut_at_end(instances, ops, covered)
+  local last, others = instances[#instances], {}
+  for _, instance in ipairs(instances) do
+    if instance.stop > last.stop then last = instance end
+  end
+  if last.cut or tail_of(last) < TAIL or last.done < select(2, ops:union():span()) then return end
+  for _, instance in ipairs(instances) do
+    if instance ~= last and instance.stage == last.stage then others[#others + 1] = instance end
+  end
+  for _, other in ipairs(others) do
+    if tail_of(other) >= TAIL / 2 then return end
+  end
+  last.cut, last.stop = #others > 0 or nil, #others > 0 and last.done or last.stop
+  last.tail = #others == 0 and last.stop - last.done or nil
+  last.wall = last.stop - last.start
+  last.idle = last.wall - covered(last.pid):covered(last.start, last.stop)
+end
+
+
 -- Do ranges mark the declared stages, and no engine its steps?
 function stages.are_marked(trace, declared)
   local instances = find_instances(trace, declared)
@@ -419,6 +450,7 @@ function stages.find(trace, declared, policy, overlap)
   if not (inferred or whole or by_engine) then project(trace, declared, instances) end
   local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
+  if not (inferred or whole or by_engine) then cut_at_end(instances, ops, busy) end
   forget_busy()
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)

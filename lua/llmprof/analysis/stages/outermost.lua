@@ -102,18 +102,33 @@ local function is_no_stage(tag)
 end
 
 
+-- "decode" for "decode_17", where that is what it says.
+local function without_number(tag)
+  local word = tag:match "^(.-)[_%s#:-]*%d+$"
+  local role = word and range_name.role(word)
+  return (role == "prefill" or role == "decode") and word or nil
+end
+
+
 -- Those that can be stages: no two of them differ in their numbers alone, as ProfilerStep#3
--- and ProfilerStep#4 do, which are steps.
+-- and ProfilerStep#4 do, which are steps. Numbered prefills and decodes are one stage.
 local function without_steps(tags)
-  local counts, kept = {}, {}
+  local counts, kept, numbered = {}, {}, {}
   local function text_of(tag) return (tag:gsub("%d+", "#")) end
   for _, entry in ipairs(tags) do
     local shared = text_of(entry.tag)
     counts[shared] = (counts[shared] or 0) + 1
   end
   for _, entry in ipairs(tags) do
+    local word = counts[text_of(entry.tag)] > 1 and without_number(entry.tag)
     if counts[text_of(entry.tag)] == 1 and not is_no_stage(entry.tag) then
       kept[#kept + 1] = entry
+    elseif word and numbered[word] then
+      table.insert(numbered[word].tags, entry.tag)
+      numbered[word].first = math.min(numbered[word].first, entry.first)
+    elseif word then
+      numbered[word] = { tag = word, tags = { entry.tag }, first = entry.first }
+      kept[#kept + 1] = numbered[word]
     end
   end
   return kept
@@ -175,7 +190,7 @@ function outermost.stages(trace)
   end)
   local declared = {}
   for i, entry in ipairs(tags) do
-    declared[i] = { name = entry.tag, step = step_of(ranges, entry.tag) }
+    declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag) }
   end
   return declared, only_steps
 end

@@ -1,5 +1,6 @@
 -- The instances of each stage -> the stages of results: means of those that count,
 -- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
+local categories = require "llmprof.analysis.kernels.categories"
 local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
@@ -76,6 +77,10 @@ end
 -- now.
 function stage_summary.refine_bound(stage)
   if stage.bound ~= "launch" then return end
+  if not stage.waiting then -- no call of the CPU was recorded
+    stage.bound, stage.bound_reason = nil, nil
+    return
+  end
   local share, replays = cpu_idle_share(stage)
   if replays and share < stage_summary.LAUNCH_BOUND then
     stage.bound = "gpu"
@@ -103,12 +108,24 @@ function stage_summary.steps_of(ranks, name)
 end
 
 
+-- The same of a stage without steps: what its kernels tell, at least.
+local function of_kernels(stage)
+  for _, group in ipairs(stage.wall and stage.categories or {}) do
+    if group.category == categories.COMMUNICATION then
+      return { mean_ns = stage.wall.mean_ns,
+        exposed_ns = group.gpu_time_ns - (stage.gpu_time_ns - stage.gpu_busy_ns) }
+    end
+  end
+end
+
+
 -- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
 -- the last of them. With that part, too, half of the time may pass without work: what
 -- takes more of it then bounds the stage. Where that cannot be told, or collectives move data for
 -- half of the time, communication does. ranks: results.ranks.
 function stage_summary.refine_by_ranks(stage, ranks)
-  local group = stage.bound == "gpu" and ranks and stage_summary.steps_of(ranks, stage.name)
+  if stage.bound ~= "gpu" or not ranks then return end
+  local group = stage_summary.steps_of(ranks, stage.name) or of_kernels(stage)
   if not group or (group.mean_ns or 0) == 0 then return end
   local exposed = (group.exposed_ns or 0) / group.mean_ns
   local waits = math.min((group.waiting_ns or 0) / group.mean_ns, exposed)

@@ -215,11 +215,44 @@ end
 
 -- ---- ranges ----
 
+-- Stages that ranges mark, that count and launch nothing, as where other threads launch for them.
+local function idle_stages(state)
+  local found, counts, names = state.found, {}, {}
+  if not found or found.inferred or found.whole or not next(state.api_calls) then return {} end
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then
+      counts[instance.stage] = (counts[instance.stage] or 0) + (instance.launches or 0)
+    end
+  end
+  for name, count in pairs(counts) do
+    if count == 0 then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+
 local function open_ranges(state)
   if state.ranges == 0 then return nil end
-  return { level = state.open_ranges > 0 and "warning" or "ok",
-    text = ("%s of %s NVTX ranges were still open at the end"):format(
-      text.count(state.open_ranges), text.count(state.ranges)),
+  local said = {}
+  if state.open_ranges > 0 then
+    said[1] = ("%s of %s NVTX ranges were still open at the end"):format(
+      text.count(state.open_ranges), text.count(state.ranges))
+  end
+  for _, instance in ipairs(state.found and state.found.instances or {}) do
+    if instance.tail then
+      said[#said + 1] = ("%s goes on for %s after all that the GPU did, as where a capture ends "
+        .. "in it"):format(instance.stage, text.duration(instance.tail))
+    elseif instance.cut then
+      said[#said + 1] = ("the capture ended in %s"):format(instance.stage)
+    end
+  end
+  for _, name in ipairs(idle_stages(state)) do
+    said[#said + 1] = ("the thread that marks %s launches nothing"):format(name)
+  end
+  return { level = #said > 0 and "warning" or "ok",
+    text = #said > 0 and table.concat(said, "; ")
+      or ("0 of %s NVTX ranges were still open at the end"):format(text.count(state.ranges)),
     fix = "end the capture after the ranges (nsys.capture_range_end=stop)" }
 end
 

@@ -36,6 +36,15 @@ describe("a digest", function()
     assert.same({}, made.stages)
   end)
 
+  it("has the median of steps where their mean is that of a few", function()
+    local latency = { tpot = { mean_ns = 5e6, p50_ns = 2.8e6, count = 90 } }
+    assert.equal(2.8e6, decoded(made_of { latency = latency }).latency.tpot_p50_ns)
+    assert.matches("TPOT 5.00 ms (half of the steps 2.80 ms or less)", digest.render("text",
+      made_of { latency = latency }, run, 1e6), 1, true)
+    latency.tpot.p50_ns = 4.5e6
+    assert.equal(json.null, decoded(made_of { latency = latency }).latency.tpot_p50_ns)
+  end)
+
   it("names rows by keys, and what has to go first", function()
     local made = decoded(made_of { advice = { findings = { finding(1, { stage = "decode" }),
       finding(2, { stage = "decode", after = { 1 }, gain_ns = 5, of_ns = 10, of = "timeline",

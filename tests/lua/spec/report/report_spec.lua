@@ -76,6 +76,11 @@ describe("llmprof.report", function()
     assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
       .. "decode (9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
       { stage = "decode", rep = 1, openings = 2, ns = 9e6, usual_ns = 3e6 } } })
+    assert.equal("Figures are from 2 repeats. Left out: decode of repeat 2 (9.0 ms until the "
+      .. "capture ended in it; the first may hold one-time costs).", said { count = 2, used = 2,
+      left_out = { { stage = "decode", rep = 2, cut = true, ns = 9e6, usual_ns = 3e6 } } })
+    assert.equal("Figures are from one repeat. The capture ended in decode: the whole of it takes "
+      .. "longer.", said { count = 1, used = 1, cut = { "decode" } })
     assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
       said { count = 1, used = 1, whole_run = true })
   end)

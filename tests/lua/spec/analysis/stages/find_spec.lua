@@ -108,6 +108,25 @@ kernel 2030 2300 call=2 k
     assert.is_nil(found.repeats.cut)
   end)
 
+  it("takes a range that goes on long after the GPU for one in which the capture ended", function()
+    local text = "knows calls\ndevice 0 H200\n"
+    local function found(stops)
+      local lines = text
+      for i, stop in ipairs(stops) do
+        local at = i * 1000
+        lines = lines .. ("range %d %d prefill\ncall %d %d id=%d cudaLaunchKernel\n"
+          .. "kernel %d %d call=%d k\n"):format(at, stop, at + 10, at + 20, i, at + 30, at + 300, i)
+      end
+      return stages.find(timeline.of(lines), { { name = "prefill" } }, "auto")
+    end
+    local several = found { 1320, 2310, 9000 }
+    assert.same({ { stage = "prefill", rep = 3, cut = true, ns = 300, usual_ns = 315 } },
+      several.repeats.left_out)
+    assert.is_nil(found({ 1900, 2900, 3900 }).repeats.left_out)
+    local alone = found { 9000 }
+    assert.same({ 8000, 7700 }, { alone.instances[1].wall, alone.instances[1].tail })
+  end)
+
   it("keeps the only repeat", function()
     local _, found = traces.open("broken", nil, "yes")
     assert.same({ count = 1, used = 1, skipped_first = false, cut = { "decode" } }, found.repeats)

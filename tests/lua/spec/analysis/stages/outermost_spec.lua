@@ -75,6 +75,17 @@ kernel 1640 2140 call=4 step()
       { name = "autotuning" } }, "no"))
   end)
 
+  it("takes numbered prefills and decodes for one stage each", function()
+    local list = outermost.stages(timeline.of [[
+range 0 100 prefill 1
+range 100 190 decode_1
+range 200 290 prefill 2
+range 300 380 decode_2
+]])
+    assert.same({ { name = "prefill", tags = { "prefill 1", "prefill 2" } },
+      { name = "decode", tags = { "decode_1", "decode_2" } } }, traces.pick(list, "name", "tags"))
+  end)
+
   it("takes ranges by start and end where there are no others", function()
     local pairs_of = "range 0 50 style=start_end step\n"
       .. "range 10 60 style=start_end end_thread=2 way\n"
