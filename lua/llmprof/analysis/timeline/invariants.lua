@@ -300,6 +300,7 @@ end
 
 -- ---- repeats and steps ----
 
+-- Without what the capture ended in.
 local function by_stage(instances)
   local list, order = {}, {}
   for _, instance in ipairs(instances) do
@@ -307,7 +308,7 @@ local function by_stage(instances)
       list[instance.stage] = {}
       order[#order + 1] = instance.stage
     end
-    table.insert(list[instance.stage], instance)
+    if not instance.cut then table.insert(list[instance.stage], instance) end
   end
   return list, order
 end
