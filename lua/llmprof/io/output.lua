@@ -109,7 +109,7 @@ end
 local lost
 
 -- Note that something, of a name, could not be written: finish raises it.
-function out.note_lost(name, message)
+local function note_lost(name, message)
   lost = lost or ("%s: %s"):format(name, message)
 end
 
@@ -171,7 +171,7 @@ function out.terminal(stream, fd, name)
   local function send(...)
     local written, message = stream:write(...)
     if written then written, message = stream:flush() end
-    if not written then out.note_lost(name or "standard output", message) end
+    if not written then note_lost(name or "standard output", message) end
   end
 
   -- A text to be joined by `..` with others, which are shown as they are.

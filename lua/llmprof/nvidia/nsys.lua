@@ -460,7 +460,7 @@ end
 -- ---- in the cache ----
 
 -- llmprof's folder for exports; nil without a home.
-function nsys.export_folder()
+local function export_folder()
   local folder = folders.folder "cache"
   return folder and folder .. "/exports"
 end
@@ -468,7 +468,7 @@ end
 
 -- The exports that are kept: { path, bytes, mtime_ns }, the newest first.
 function nsys.kept_exports()
-  local folder, list = nsys.export_folder(), {}
+  local folder, list = export_folder(), {}
   for _, name in ipairs(folder and folders.list(folder) or {}) do
     local info = fs.lstat(folder .. "/" .. name)
     if info and info.type == "file" and name:find "%.sqlite$" then
@@ -502,7 +502,7 @@ end
 -- cannot be made: without nsys the error has the command to run where there is one.
 function nsys.exported(report)
   local info = errors.check_as("usage", fs.stat(report))
-  local folder = nsys.export_folder()
+  local folder = export_folder()
   if not folder then
     errors.raise("usage", report .. ": there is no home to keep its export in",
       { hint = "export it first: " .. command_line.show { "nsys", "export", "--type=sqlite",

@@ -19,7 +19,7 @@ local MOST = 4096
 
 -- Columns of the steps of the first rank that ran something, in the order in which they
 -- began: a list each, by name; nil without any.
-function requests.of_first_rank(frame, names)
+local function of_first_rank(frame, names)
   local first
   for _, group in ipairs(frame:where({ { "begin", "~=", false } }):group {
     by = { "world" } }) do
@@ -32,7 +32,7 @@ end
 
 -- { begin, last (the latest until then), context, context_tokens, interval } of these.
 local function steps_of(frame)
-  local made = requests.of_first_rank(frame, { "begin", "last", "context",
+  local made = of_first_rank(frame, { "begin", "last", "context",
     "context_tokens", "interval" })
   if not made then return nil end
   for i = 2, #made.last do made.last[i] = math.max(made.last[i], made.last[i - 1]) end
@@ -282,7 +282,7 @@ end
 function requests.engine_looks(metrics, frame, epoch)
   local samples = metrics and metrics.engine_metrics and metrics.engine_metrics.samples or {}
   local steps = frame and epoch and #samples > 1
-    and requests.of_first_rank(frame, { "begin", "batch", "length" })
+    and of_first_rank(frame, { "begin", "batch", "length" })
   if not steps then return nil end
   local made, met = json.list {}, false
   for i = 1, math.min(#samples, MOST_LOOKS) do

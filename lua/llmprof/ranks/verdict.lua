@@ -31,7 +31,7 @@ end
 
 
 -- Is it one rank of this many that the others wait for?
-function verdict.is_one(caused, waiting, ranks)
+local function is_one(caused, waiting, ranks)
   return caused >= math.max(ONE_RANK, STANDS_OUT / ranks) * waiting
 end
 
@@ -209,7 +209,7 @@ local function judge(record, met, share)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
   local group = group_of(record.ranks, worst)
-  if not verdict.is_one(worst.caused_ns, group.waiting_ns, group.ranks)
+  if not is_one(worst.caused_ns, group.waiting_ns, group.ranks)
     or group.waiting_ns < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
@@ -346,7 +346,7 @@ local function phase_of(phase, needs, caused, leader_of, lacks)
   local group = met_by(needs, leader_of, worst.rank)
   local waiting, steps = sum_of(group, "waiting_ns"), 0
   if #group < 2 or not verdict.is_waiting(waiting, sum_of(group, "collective_ns"),
-    sum_of(group, "gpu_time_ns")) or not verdict.is_one(worst.caused_ns, waiting, #group) then
+    sum_of(group, "gpu_time_ns")) or not is_one(worst.caused_ns, waiting, #group) then
     return nil
   end
   for _, own in ipairs(group) do

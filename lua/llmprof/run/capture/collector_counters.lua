@@ -100,7 +100,7 @@ end
 
 
 -- Does it launch CUDA graphs?
-function collector_counters.has_graphs(trace)
+local function has_graphs(trace)
   local all = errors.check(trace:frame "kernels")
   return #all:where { { "graph_node", "~=", false } } > 0
 end
@@ -108,7 +108,7 @@ end
 
 -- Launches of graphs as one each, where there are graphs.
 local function add_graphs(lines, trace, found, count)
-  if not collector_counters.has_graphs(trace) then return end
+  if not has_graphs(trace) then return end
   for _, stage in ipairs(marked_stages(found)) do
     lines[#lines + 1] = collector.plan_line("graph", ("*|%s|0-%d"):format(stage, count - 1))
   end
