@@ -16,15 +16,18 @@ local COMPUTE, COMMUNICATION = 0, 1
 local operations = {
   { "reduce_?scatter", "reduce-scatter" }, { "all_?reduce", "all-reduce" },
   { "cross_device_reduce", "all-reduce" }, { "all_?gather", "all-gather" },
+  { "dcp_%w+_gather", "all-gather" },
   { "all_?to_?all", "all-to-all" }, { "moea2a", "all-to-all" }, { "dispatch", "dispatch" },
   { "combine", "combine" }, { "broadcast", "broadcast" }, { "send_?recv", "send-receive" },
-  { "reduce", "reduce" }, { "userbuffers_.*sum", "all-reduce" },
+  { "reduce.*lamport", "all-reduce" }, { "reduce", "reduce" },
+  { "userbuffers_.*sum", "all-reduce" },
 }
 
 local libraries = {
-  { "^nccl", "NCCL" }, { "cross_device_reduce", "custom all-reduce" }, { "deep_?ep", "DeepEP" },
+  { "^nccl", "NCCL" }, { "cross_device_", "custom all-reduce" }, { "deep_?ep", "DeepEP" },
   { "quickreduce", "quick all-reduce" }, { "symmetric_memory", "symmetric memory" },
-  { "nvshmem", "NVSHMEM" },
+  { "nvshmem", "NVSHMEM" }, { "mnnvl", "multi-node NVLink" },
+  { "multimem", "NVLink multicast" },
 }
 
 local function first_of(list, text)

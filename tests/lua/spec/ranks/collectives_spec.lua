@@ -13,4 +13,22 @@ describe("names of collectives", function()
       assert.same({ op = "all-reduce", library = "other" }, collectives.describe(name))
     end
   end)
+
+  it("are those of vLLM 0.33's library", function()
+    for name, said in pairs {
+      ["void vllm::cross_device_all_gather<2>(vllm::RankData*)"] = "all-gather custom all-reduce",
+      ["void vllm::cross_device_reduce_scatter<__half, 2>(vllm::RankData*)"] =
+        "reduce-scatter custom all-reduce",
+      ["void vllm::mnnvl_lamport_all_gather<__half, 16>(int)"] = "all-gather multi-node NVLink",
+      ["void vllm::mnnvl::twoshotAllreduceKernel<(unsigned char)2>(int)"] =
+        "all-reduce multi-node NVLink",
+      ["(anonymous namespace)::direct_dcp_kv_gather_multimem_kernel(uint4 const*)"] =
+        "all-gather NVLink multicast",
+      ["void vllm::tensorrt_llm::minimax_reduce_rms_kernel_lamport<__half, 16>(int)"] =
+        "all-reduce other",
+    } do
+      local made = collectives.describe(name, name:match "([%w_]+)[<(]")
+      assert.equal(said, made.op .. " " .. made.library, name)
+    end
+  end)
 end)
