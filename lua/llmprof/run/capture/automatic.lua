@@ -73,6 +73,16 @@ local function theirs(cfg)
 end
 
 
+-- Why no GPU here can be profiled; nil where one can.
+local function lack_of_gpus()
+  local devices, lack = gpu.list()
+  for _, device in ipairs(devices) do
+    if not device.error then return nil end
+  end
+  return lack or "no GPU is usable"
+end
+
+
 -- Why the collector is not what takes the timeline; nil when it is.
 function automatic.why_nsys(cfg)
   if cfg.timeline == "off" then return "timeline=off" end
@@ -81,11 +91,23 @@ function automatic.why_nsys(cfg)
   if workload.has_ranks(cfg) then return "there are several ranks" end
   local key = theirs(cfg)
   if key then return ("%s asks for what the collector has not"):format(key) end
-  local devices, lack = gpu.list()
-  for _, device in ipairs(devices) do
-    if not device.error then return nil end
+  return lack_of_gpus()
+end
+
+
+local find_nsys = with_nsys.find
+
+-- Where there is no GPU, a profiler that is installed would be a dead end.
+function with_nsys.find(ctx)
+  local found, problem = pcall(find_nsys, ctx)
+  if found then return end
+  local lack = ctx.cfg.capture == "auto" and lack_of_gpus()
+  if not lack or automatic.why_nsys(ctx.cfg) ~= lack or not errors.is(problem)
+    or problem.kind ~= "tool" then
+    error(problem, 0)
   end
-  return lack or "no GPU is usable"
+  errors.raise("tool", "there is no GPU to profile: " .. lack,
+    { hint = "capture=recorded analyses a recorded capture; llmprof doctor says what is missing" })
 end
 
 

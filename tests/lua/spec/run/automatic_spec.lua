@@ -23,7 +23,7 @@ describe("capture=auto", function()
   -- changes: groups of keys.
   local function cfg(changes)
     local made = { capture = "auto", counters = { by = "on" }, timeline = "on",
-      launch = { ranks = 1 },
+      launch = { ranks = 1 }, collector = { yield = "off", samples_hz = 0 },
       tools = { collector = top() .. "/library.so" }, ncu = { replay_mode = "kernel" },
       nsys = { trace = { "cuda", "nvtx", "osrt" }, sample = "none", cuda_graph_trace = "node" } }
     for group, keys in pairs(changes or {}) do
@@ -66,6 +66,19 @@ describe("capture=auto", function()
     assert.equal("no GPU is usable", captures.declined(cfg()))
     assert.equal("capture=auto would use nsys: no GPU is usable",
       failure(captures.of, cfg { counters = { by = "builtin" } })[3])
+  end)
+
+  it("does not ask for nsys where there is no GPU either", function()
+    local tools = require "llmprof.nvidia.tools"
+    local find = tools.find
+    finally(function() tools.find = find end)
+    gpu.list, tools.find = function() return {}, "no NVML" end, function() return nil, {} end
+    local function refusal(changes)
+      return failure(automatic.nsys.find, { cfg = cfg(changes), state = { tools = {} } })[2]
+    end
+    assert.equal("there is no GPU to profile: no NVML", refusal())
+    assert.equal("Nsight Systems (nsys) was not found", refusal { capture = "nsys" })
+    assert.equal("Nsight Systems (nsys) was not found", refusal { nsys = { sample = "cpu" } })
   end)
 
   local function run(program, words)
