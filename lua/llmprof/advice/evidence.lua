@@ -47,7 +47,7 @@ end
 -- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
 function evidence.count(value)
   if value >= 100 or value == math.floor(value) then return text.count(math.floor(value + 0.5)) end
-  return text.number(value, 1)
+  return (text.number(value, 1):gsub("%.0$", ""))
 end
 
 

@@ -48,6 +48,19 @@ local function long_kernels(results, stage)
 end
 
 
+-- "4 elementwise kernels and 1 copy or cast"
+local function things(long)
+  local list, copies = {}, evidence.count(long["copy/cast"])
+  if long.elementwise > 0 then
+    list[1] = evidence.things(long.elementwise, "elementwise kernel")
+  end
+  if long["copy/cast"] > 0 then
+    list[#list + 1] = copies .. (copies == "1" and " copy or cast" or " copies or casts")
+  end
+  return table.concat(list, " and ")
+end
+
+
 function rule.examine_stage(results, stage, report)
   local long = long_kernels(results, stage)
   local share = evidence.part(long.ns, stage.gpu_time_ns)
@@ -56,12 +69,10 @@ function rule.examine_stage(results, stage, report)
   end
   report.finding {
     stage = stage.name,
-    title = ("%s of the GPU time of %s goes into %s large additions and copies"):format(
-      evidence.percent(share), stage.name, evidence.count(long.calls)),
+    title = ("%s of the GPU time of %s goes into large additions and copies"):format(
+      evidence.percent(share), stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s elementwise kernels and %s copies or casts take %s",
-        evidence.count(long.elementwise), evidence.count(long["copy/cast"]),
-        evidence.time(long.ns)),
+      evidence.note(evidence.TIMELINE, "%s, %s together", things(long), evidence.time(long.ns)),
     },
     try = ("let one kernel do what they do around: a fused attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the product%s"):format(

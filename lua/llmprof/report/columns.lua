@@ -134,9 +134,13 @@ columns.summary_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns",
   "bound")
 table.insert(columns.summary_stages, 3, word("bar", "of all"))
 
-columns.digest_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share")
-table.move({ percent("mfu", "MFU"), percent("mbu", "MBU"), word("bound", "bound") }, 1, 3,
-  #columns.digest_stages + 1, columns.digest_stages)
+-- Of the first screen what no stage has is left out.
+columns.digest_stages = { word("label", "stage"), ms("time_ns", "time") }
+for _, column in ipairs { ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"),
+  percent("mfu", "MFU"), percent("mbu", "MBU"), word("bound", "bound") } do
+  column.optional = true
+  table.insert(columns.digest_stages, column)
+end
 
 columns.cpu = {
   word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),

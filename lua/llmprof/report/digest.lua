@@ -80,6 +80,7 @@ end
 
 local function stage(results, one)
   local time, profiled = overhead.time_of(results, one)
+  if words.is_without_gpu(results) then time = time or one.host_ns end
   local made, _, idle = one.efficiency or {}, overhead.idle_of(results, one)
   local function figure(key) return known(made[key] and made[key].value) end
   return { key = one.name, parent = known(one.parent), time_ns = known(time),

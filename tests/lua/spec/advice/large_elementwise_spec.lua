@@ -14,8 +14,8 @@ describe("advice large_elementwise", function()
 
   it("finds the long launches of kernels that only move or add", function()
     assert.equal([[
-25 % of the GPU time of decode goes into 10 large additions and copies (decode, confidence medium)
-- 4 elementwise kernels and 6 copies or casts take 20.00 ms (timeline)
+25 % of the GPU time of decode goes into large additions and copies (decode, confidence medium)
+- 4 elementwise kernels and 6 copies or casts, 20.00 ms together (timeline)
 try: let one kernel do what they do around: a fused attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the product, torch.compile
 gain: 20000000 of 100000000 ns, gpu, if all of them become part of the kernels before or behind them
 kernels: 3 4

@@ -48,6 +48,7 @@ local elsewhere = {
   ["environment.commit"] = { "tests/lua/spec/run/environment_spec.lua", "identity.commit(folder)" },
   ["environment.commit_changed"] = { "tests/lua/spec/run/environment_spec.lua",
     "identity.commit(folder)" },
+  ["load.generator"] = { "tests/lua/spec/analysis/serving/generators_spec.lua", "made.generator" },
   ["inferred.layers"] = { "tests/lua/spec/analysis/stages/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
