@@ -335,7 +335,9 @@ local function profilers(before, after)
   local list = {}
   for i, side in ipairs { before, after } do
     local timeline = side.results.source.timeline or {}
-    local tool = timeline.tool or timeline.from == "files" and "nsys" or ""
+    -- what llmprof exports from other formats has a version of its own
+    local is_nsys = (timeline.export_product or ""):find "^20%d%d%."
+    local tool = timeline.tool or is_nsys and "nsys" or ""
     for _, known in ipairs(PROFILERS) do
       if tool:find(known[1], 1, true) then list[i] = list[i] or known[2] end
     end

@@ -30,9 +30,8 @@ local side = {}
 -- ranges; without any, prefill and decode as far as they can be inferred, else the
 -- whole run.
 
--- What recorded a trace, by its format.
-local TOOLS = { nsys = "nsys", spool = "collector", torch = "torch.profiler",
-  xplane = "jax.profiler" }
+-- What recorded a trace, by its format; an export of nsys says it itself.
+local TOOLS = { spool = "collector", torch = "torch.profiler", xplane = "jax.profiler" }
 
 -- For process_pool.map. Tests change these.
 side.shares = { least = 64 << 20, weight = 1.5 }
