@@ -98,6 +98,7 @@ static bool take_name(torch_trace *t, const llmprof_chrome_event *event) {
   if (!event->label || !*event->label || !event->name ||
       (!of_thread && strcmp(event->name, "process_name") != 0))
     return true;
+  t->is_ascend |= strcmp(event->label, "Ascend Hardware") == 0;
   if (!process_id(t, event, &id, &name)) return false;
   process = llmprof_intern_find(&t->processes, &id);
   if (process == LLMPROF_NONE) return true;
@@ -352,10 +353,11 @@ static bool describe(torch_trace *t, const llmprof_chrome *reader,
   const char *devices = llmprof_chrome_header(reader, CHROME_DEVICES);
   const char *schema = llmprof_chrome_header(reader, CHROME_SCHEMA);
   if (t->op_count + t->call_count + t->range_count == 0)
-    return llmprof_fail(err, LLMPROF_EMPTY,
-                        "%s: no kernel, CUDA call, operator or annotation of "
-                        "torch.profiler with a time in it",
-                        t->path);
+    return llmprof_fail(err, LLMPROF_EMPTY, "%s: %s", t->path,
+                        t->is_ascend
+                            ? "a trace of an Ascend NPU, which is not known"
+                            : "no kernel, CUDA call, operator or annotation "
+                              "of torch.profiler with a time in it");
   if ((devices && !torch_add_devices(t->builder, devices)) ||
       !name_rank(t, llmprof_chrome_header(reader, CHROME_RANKS)) ||
       !llmprof_builder_versions(t->builder, schema, NULL))
@@ -542,6 +544,8 @@ static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
           "durations are to be doubted") &&
       say(t->builder, t->timeless,
           "events have no time (ts and dur are 0) and were left out") &&
+      say(t->builder, t->is_ascend,
+          "process is an Ascend NPU: what it ran is not known") &&
       say(t->builder, t->foreign,
           "calls are of a runtime that is neither CUDA's nor HIP's: what they "
           "do "

@@ -388,6 +388,13 @@ static void test_refusals(void **state) {
         llmprof_torch_open_bytes("t.json", texts[i], strlen(texts[i]), &err));
     assert_int_equal(err.code, LLMPROF_EMPTY);
   }
+  static const char npu[] =
+      "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"tid\":0,"
+      "\"args\":{\"name\":\"Ascend Hardware\"}}]";
+  llmprof_error err = {0};
+  assert_null(llmprof_torch_open_bytes("t.json", npu, strlen(npu), &err));
+  assert_string_equal(err.message,
+                      "t.json: a trace of an Ascend NPU, which is not known");
 }
 
 static bool load_all(void *arg, llmprof_error *err) {
