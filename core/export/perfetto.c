@@ -43,6 +43,7 @@ typedef struct export {
   llmprof_trace *trace;
   perfetto_layout layout;
   const llmprof_details *details;
+  const llmprof_op_stacks *stacks;
   const llmprof_strings *strings;
   llmprof_sink *sink;
   size_t parts;
@@ -403,6 +404,26 @@ static void put_kernel_shape(writer *w, uint32_t shape, bool first) {
     put_cached(w, &w->shapes, shape, put_shape);
 }
 
+static void put_string_arg(writer *w, const char *name, uint32_t string) {
+  if (string == LLMPROF_NO_STRING) return;
+  put_name(w, name);
+  put_id(w, string, "");
+}
+
+/* Which line of the program launched it, as far as is known. */
+static void put_line(writer *w, size_t op) {
+  int64_t stack = llmprof_values_get(w->of->stacks->stack, op);
+  if (stack == LLMPROF_ABSENT) return;
+  const llmprof_stack_frame *line =
+      llmprof_trace_source_line(w->of->trace, (size_t)stack);
+  if (line) {
+    put_string_arg(w, "line", line->module);
+    put_string_arg(w, "function", line->function);
+  }
+  put_string_arg(w, "module",
+                 llmprof_trace_source_module(w->of->trace, (size_t)stack));
+}
+
 static void write_op(writer *w, size_t op) {
   static const char *const categories[] = {"kernel", "copy", "set", "graph"};
   const llmprof_ops *ops = w->of->layout.ops;
@@ -418,6 +439,7 @@ static void write_op(writer *w, size_t op) {
                      correlation == LLMPROF_ABSENT);
   else
     put_arg(w, "bytes", llmprof_values_get(ops->bytes, op));
+  put_line(w, op);
   PUT(w, "}}");
   w->counts.operations++;
 }
@@ -580,6 +602,7 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
   llmprof_perfetto_counts counts = {0};
   bool ok = llmprof_perfetto_lay_out(&x.layout, trace, options, err) &&
             (x.details = llmprof_trace_details(trace, err)) &&
+            (x.stacks = llmprof_trace_op_stacks(trace, err)) &&
             write_file(&x, path, options->packed, &counts, err);
   counts.lanes = x.layout.lane_count;
   counts.long_names = count_long(x.strings);

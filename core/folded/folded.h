@@ -22,7 +22,8 @@ typedef struct llmprof_folded_counts {
   int64_t samples, without_stack; /* those without are not written */
 } llmprof_folded_counts;
 
-/* Writes the stacks of rows of a trace's frame of cpu_samples, as above:
+/* Writes the stacks of rows of a trace's cpu_samples, or of its operations by
+ * the lines that launched them, with ns for samples, as above:
  * "function (module)" each, a semicolon in a name as a colon; packed: as gzip.
  * The file is complete or, on failure, as it was before; *written may be NULL.
  * UNSUPPORTED: the frame is of something else; EMPTY: no stack is there; RANGE:

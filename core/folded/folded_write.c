@@ -92,8 +92,10 @@ bool llmprof_folded_write(llmprof_trace *trace, llmprof_frame *samples,
     w.path = llmprof_alloc(w.stacks.count, sizeof *w.path);
     ok = w.path || llmprof_fail_nomem(err);
   }
-  ok = ok && (w.written.samples ||
-              llmprof_fail(err, LLMPROF_EMPTY, "no stack of a CPU sample or an operation is there"));
+  ok =
+      ok && (w.written.samples ||
+             llmprof_fail(err, LLMPROF_EMPTY,
+                          "no stack of a CPU sample or an operation is there"));
   ok = ok && write_file(&w, path, packed, err);
   if (ok && written) *written = w.written;
   llmprof_sink_piece_free(&w.piece);

@@ -11,6 +11,7 @@
 #include "spool/spool.h"
 
 #include "export/perfetto.h"
+#include "export/speedscope.h"
 #include "frame.h"
 #include "llmprof/version.h"
 #include "lua_buffer.h"
@@ -387,8 +388,9 @@ static lua_Integer opt_whole(lua_State *L, int arg, const char *field,
 }
 
 /* trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
- * samples as a tree, see llmprof_trace_stack_tree | nil, message, code. least:
- * samples of what is there, 1 unless set; most: rows. */
+ * samples, or of operations, as a tree, see llmprof_trace_stack_tree | nil,
+ * message, code. least: samples, or ns, of what is there, 1 unless set; most:
+ * rows. */
 static int f_stack_tree(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
@@ -467,8 +469,9 @@ static int f_label_spans(lua_State *L) {
 }
 
 /* trace:write_folded(frame, path [, options]) -> { stacks, samples,
- * without_stack } of the CPU samples that were written as collapsed stacks |
- * nil, message, code. options: packed (boolean: as gzip) */
+ * without_stack } of the CPU samples, or of operations by ns, that were written
+ * as collapsed stacks | nil, message, code. options: packed (boolean: as gzip)
+ */
 static int f_write_folded(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
@@ -481,6 +484,26 @@ static int f_write_folded(lua_State *L) {
   lua_newtable(L);
   set_integer(L, "stacks", (int64_t)written.stacks);
   set_integer(L, "samples", written.samples);
+  set_integer(L, "without_stack", written.without_stack);
+  return 1;
+}
+
+/* trace:write_speedscope(frame, path [, options]) -> { stacks, weight,
+ * without_stack } of the stacks of CPU samples, or of operations by ns, that
+ * were written for speedscope.app | nil, message, code. options: packed
+ * (boolean: as gzip) */
+static int f_write_speedscope(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
+  const char *path = llmprof_lua_check_path(L, 3);
+  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
+  llmprof_speedscope_counts written;
+  llmprof_error err;
+  if (!llmprof_speedscope_write(trace, rows, path, packed, &written, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "stacks", (int64_t)written.stacks);
+  set_integer(L, "weight", written.weight);
   set_integer(L, "without_stack", written.without_stack);
   return 1;
 }
@@ -575,6 +598,7 @@ static const luaL_Reg methods[] = {
     {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
     {"write_folded", f_write_folded},
+    {"write_speedscope", f_write_speedscope},
     {"sqlite", f_sqlite},
     {"save", f_save},
     {"close", f_close},

@@ -194,6 +194,13 @@ const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
 const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
                                                         size_t *count,
                                                         llmprof_error *err);
+/* Where a stack of them launched something, once they are loaded: the line of
+ * the program as module and the function that it is in, NULL where all lines
+ * are of frameworks; and the torch module, a string or LLMPROF_NO_STRING. */
+const llmprof_stack_frame *llmprof_trace_source_line(const llmprof_trace *trace,
+                                                     size_t stack);
+uint32_t llmprof_trace_source_module(const llmprof_trace *trace, size_t stack);
+
 /* Paths of their files for others, by frame: strings. Once they are loaded. */
 const uint32_t *llmprof_trace_source_paths(const llmprof_trace *trace);
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,

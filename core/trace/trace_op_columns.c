@@ -2,6 +2,7 @@
  * the API call that launched them. */
 #include "llmprof/trace_builder.h"
 #include "trace/trace_columns.h"
+#include "trace/trace_events.h"
 
 /* ---- operations ---- */
 
@@ -66,22 +67,16 @@ SHAPE(dynamic_shared, dynamic_shared)
 /* ---- where in the program, by stack ---- */
 
 static int64_t stack_module(const llmprof_trace *t, size_t stack) {
-  return llmprof_widen(t->source_places[stack].module);
-}
-
-static const llmprof_stack_frame *line_at(const llmprof_trace *t,
-                                          size_t stack) {
-  uint32_t row = t->source_places[stack].shown;
-  return row == LLMPROF_NONE ? NULL : llmprof_intern_get(&t->source_lines, row);
+  return llmprof_widen(llmprof_trace_source_module(t, stack));
 }
 
 static int64_t stack_line(const llmprof_trace *t, size_t stack) {
-  const llmprof_stack_frame *line = line_at(t, stack);
+  const llmprof_stack_frame *line = llmprof_trace_source_line(t, stack);
   return line ? llmprof_widen(line->module) : LLMPROF_ABSENT;
 }
 
 static int64_t stack_function(const llmprof_trace *t, size_t stack) {
-  const llmprof_stack_frame *line = line_at(t, stack);
+  const llmprof_stack_frame *line = llmprof_trace_source_line(t, stack);
   return line ? llmprof_widen(line->function) : LLMPROF_ABSENT;
 }
 

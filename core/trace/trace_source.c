@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
 typedef struct text {
@@ -246,4 +247,15 @@ bool llmprof_builder_place_stacks(llmprof_builder *builder) {
 
 const uint32_t *llmprof_trace_source_paths(const llmprof_trace *trace) {
   return trace->source_paths;
+}
+
+const llmprof_stack_frame *llmprof_trace_source_line(const llmprof_trace *trace,
+                                                     size_t stack) {
+  uint32_t row = trace->source_places[stack].shown;
+  return row == LLMPROF_NONE ? NULL
+                             : llmprof_intern_get(&trace->source_lines, row);
+}
+
+uint32_t llmprof_trace_source_module(const llmprof_trace *trace, size_t stack) {
+  return trace->source_places[stack].module;
 }

@@ -1566,8 +1566,9 @@ function trace:steps(tags) end
 ---range's row.
 function trace:label(frame, name, tags) end
 ---trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
----samples as a tree, see llmprof_trace_stack_tree | nil, message, code. least:
----samples of what is there, 1 unless set; most: rows.
+---samples, or of operations, as a tree, see llmprof_trace_stack_tree | nil,
+---message, code. least: samples, or ns, of what is there, 1 unless set; most:
+---rows.
 function trace:stack_tree(frame, columns) end
 ---trace:stack_functions(frame) -> frame of the functions on the stacks of CPU
 ---samples, see llmprof_trace_stack_functions | nil, message, code
@@ -1577,9 +1578,15 @@ function trace:stack_functions(frame) end
 ---span's number from 0. spans: list of { name, start, stop }, ns.
 function trace:label_spans(frame, name, spans) end
 ---trace:write_folded(frame, path [, options]) -> { stacks, samples,
----without_stack } of the CPU samples that were written as collapsed stacks |
----nil, message, code. options: packed (boolean: as gzip)
+---without_stack } of the CPU samples, or of operations by ns, that were written
+---as collapsed stacks | nil, message, code. options: packed (boolean: as gzip)
+---
 function trace:write_folded(frame, path, options) end
+---trace:write_speedscope(frame, path [, options]) -> { stacks, weight,
+---without_stack } of the stacks of CPU samples, or of operations by ns, that
+---were written for speedscope.app | nil, message, code. options: packed
+---(boolean: as gzip)
+function trace:write_speedscope(frame, path, options) end
 ---trace:perfetto(path [, options]) -> counts of what was written:
 ---{ operations, ranges, calls, flows, lanes, long_names (of more than 8 KiB,
 ---which were cut) } | nil, message, code

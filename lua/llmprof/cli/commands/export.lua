@@ -23,15 +23,20 @@ start of the session, as in the export. Of a name its first 8 KiB are written. -
 --format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
 for programs that read these. What llmprof does not keep of a timeline is NULL there.
 
---format folded writes the stacks of CPU samples as collapsed stacks, a line for each, for
-speedscope.app and flame graph tools. --stage, --from and --to keep samples by their time.]],
+--format speedscope writes stacks for speedscope.app, folded as collapsed stacks, a line for
+each, which flame graph tools read, too: the GPU's time (ns) by the lines of Python that launched
+what ran, where the trace knows them, else samples of the CPU; --stacks says which. --stage,
+--from and --to keep what was sampled, or began, then.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
-    { "format", short = "f", arg = "NAME", choices = { "perfetto", "sqlite", "folded" },
+    { "format", short = "f", arg = "NAME", choices = { "perfetto", "sqlite", "folded",
+      "speedscope" },
       help = "what to write, else by FILE's ending (perfetto)" },
     { "stage", short = "s", arg = "NAME", many = true,
       help = "only while an NVTX range of this name is open; may be repeated" },
+    { "stacks", arg = "WHICH", choices = { "gpu", "cpu" },
+      help = "of folded and speedscope: the GPU's time or samples of the CPU" },
     { "from", arg = "MS", help = "only from this time on" },
     { "to", arg = "MS", help = "only until this time" },
     user.root_option,
@@ -160,9 +165,16 @@ function writers.sqlite(trace, target)
 end
 
 
--- CPU samples in these windows; all without.
-local function samples_in(trace, list)
-  local samples = check(trace:frame "cpu_samples")
+-- What has stacks: operations where lines launched them are known, else CPU samples; or what
+-- `which` says.
+local function kind_of(trace, which)
+  return which or (trace:knows "lines" and "gpu" or "cpu")
+end
+
+
+-- Operations or CPU samples in these windows; all without.
+local function samples_in(trace, list, kind)
+  local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
   if not list then return samples end
   local spans = {}
   for i, window in ipairs(list) do
@@ -173,25 +185,45 @@ local function samples_in(trace, list)
 end
 
 
-function writers.folded(trace, target, given)
-  local written, message, code = trace:write_folded(samples_in(trace, wanted(trace, given)), target,
-    { packed = target:find "%.gz$" ~= nil })
-  if code == "empty" then
-    errors.raise("nothing", message, { hint = "nsys.sample=process-tree takes them; files that "
-      .. "cpu_stacks named lie in stacks/ of a run, as they are" })
+local NO_STACKS = {
+  gpu = "torch.profiler takes them with_stack=True; --stacks cpu writes samples of the CPU",
+  cpu = "nsys.sample=process-tree takes them; files that cpu_stacks named lie in stacks/ of a run, "
+    .. "as they are",
+}
+
+-- write: the name of the trace's method.
+local function write_stacks(trace, target, given, write, field, use)
+  local kind = kind_of(trace, given.stacks)
+  if kind == "gpu" and not trace:knows "lines" then
+    errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
   end
+  local written, message, code = trace[write](trace, samples_in(trace, wanted(trace, given), kind),
+    target, { packed = target:find "%.gz$" ~= nil })
+  if code == "empty" then errors.raise("nothing", message, { hint = NO_STACKS[kind] }) end
   check(written, message, code)
   local without = written.without_stack
-  out.write(("%s: %s samples in %s stacks%s; speedscope.app and flame graph tools read it\n")
-    :format(target, text.count(written.samples), text.count(written.stacks),
-      without > 0 and (", %s more without a stack"):format(text.count(without)) or ""))
+  out.write(("%s: %s in %s stacks%s; %s\n"):format(target, kind == "gpu"
+    and text.duration(written[field]) .. " of GPU time" or text.count(written[field]) .. " samples",
+    text.count(written.stacks),
+    without > 0 and (", %s more without a stack"):format(text.count(without)) or "", use))
+end
+
+
+function writers.folded(trace, target, given)
+  write_stacks(trace, target, given, "write_folded", "samples",
+    "speedscope.app and flame graph tools read it")
+end
+
+
+function writers.speedscope(trace, target, given)
+  write_stacks(trace, target, given, "write_speedscope", "weight", "open it in speedscope.app")
 end
 
 
 local function check_place(given)
   if not given.output then
     errors.raise("usage", ("--format %s: where to?"):format(given.format),
-      { hint = "-o FILE." .. given.format })
+      { hint = "-o FILE." .. given.format .. (given.format == "speedscope" and ".json" or "") })
   end
 end
 
