@@ -16,6 +16,7 @@
 #include "collector/output.h"
 #include "collector/places.h"
 #include "collector/plan.h"
+#include "collector/sources.h"
 #include "collector/subscriber.h"
 #include "collector/wake.h"
 
@@ -118,6 +119,10 @@ void activity_start(void) {
       calls_enable(true);
       subscriber_waits(true);
     }
+    if (the_plan.sources != SOURCES_OFF) {
+      sources_begin();
+      subscriber_sources(true);
+    }
     exits_register();
     atomic_store(&running, true);
   }
@@ -131,6 +136,7 @@ void activity_stop(void) {
       subscriber_waits(false);
       calls_enable(false);
     }
+    if (the_plan.sources != SOURCES_OFF) subscriber_sources(false);
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -161,6 +167,11 @@ static bool has_time(uint64_t start, uint64_t end) {
   return false;
 }
 
+static uint32_t stack_of(uint64_t graph_node, uint32_t correlation) {
+  return graph_node ? sources_of_node(graph_node)
+                    : sources_of_launch(correlation);
+}
+
 static void write_kernel(const CUpti_Activity *activity) {
   const CUpti_ActivityKernel10 *k = (const void *)activity;
   if (!has_time(k->start, k->end)) return;
@@ -188,6 +199,7 @@ static void write_kernel(const CUpti_Activity *activity) {
       .grid_id = k->gridId,
       .graph = k->graphId,
       .launch_type = k->launchType,
+      .stack = stack_of(k->graphNodeId, k->correlationId),
       .cache_config = k->cacheConfig.both,
       .shared_limit = k->sharedMemoryCarveoutRequested,
   };
@@ -205,6 +217,7 @@ static void write_kernel(const CUpti_Activity *activity) {
     .dst_kind = (m)->dstKind, .flags = (m)->flags, .src_device = SPOOL_NO_ID, \
     .src_context = SPOOL_NO_ID, .dst_device = SPOOL_NO_ID,                    \
     .dst_context = SPOOL_NO_ID, .graph = (m)->graphId,                        \
+    .stack = stack_of((m)->graphNodeId, (m)->correlationId),                  \
   }
 
 static void write_memcpy(const CUpti_Activity *activity) {
@@ -243,6 +256,7 @@ static void write_memset(const CUpti_Activity *activity) {
       .value = m->value,
       .memory_kind = m->memoryKind,
       .graph = m->graphId,
+      .stack = stack_of(m->graphNodeId, m->correlationId),
   };
   output_record(SPOOL_MEMSET, &record, sizeof record, NULL, 0);
 }
@@ -259,6 +273,7 @@ static void write_graph(const CUpti_Activity *activity) {
       .stream = g->streamId,
       .correlation = g->correlationId,
       .graph = g->graphId,
+      .stack = sources_of_launch(g->correlationId),
   };
   output_record(SPOOL_GRAPH, &record, sizeof record, NULL, 0);
 }

@@ -14,6 +14,7 @@
 #include "collector/places.h"
 #include "collector/plan.h"
 #include "collector/samples.h"
+#include "collector/sources.h"
 #include "collector/subscriber.h"
 
 #define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
@@ -216,9 +217,13 @@ static void on_wait(CUpti_CallbackId id, uint32_t type,
 static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   event what = event_of(id);
   uint32_t type = subscriber_waits_for(id);
+  bool launches =
+      what == EVENT_NONE || what == EVENT_UNMEASURED || what == EVENT_GRAPH;
+  if (launches && !type && data->callbackSite == CUPTI_API_ENTER)
+    sources_launch(data->correlationId);
   if (type)
     on_wait(id, type, data);
-  else if (what == EVENT_NONE)
+  else if (what == EVENT_NONE && !subscriber_copies(id))
     on_launch(id, data);
   else
     on_rare_call(what, data);
@@ -260,6 +265,8 @@ static void log_context(CUcontext context) {
 typedef struct graph_node_entry {
   log_entry entry; /* value: the graph */
   uint64_t node, original;
+  uint32_t stack;
+  uint32_t reserved;
 } graph_node_entry;
 
 static void log_graph_node(const CUpti_GraphData *g, bool cloned) {
@@ -275,6 +282,7 @@ static void log_graph_node(const CUpti_GraphData *g, bool cloned) {
   e->entry.value = graph;
   e->node = node;
   e->original = original;
+  e->stack = cloned ? 0 : sources_stack();
   log_commit();
 }
 
@@ -419,6 +427,13 @@ void callbacks_forget(void) {
 
 /* ---- for the writer ---- */
 
+bool callbacks_keep(const log_entry *entry) {
+  if (entry->type != LOG_GRAPH_NODE) return false;
+  const graph_node_entry *e = (const void *)entry;
+  sources_node(e->node, e->original, e->stack);
+  return true;
+}
+
 bool callbacks_write(const log_entry *entry) {
   if (entry->type == LOG_CONTEXT) {
     const context_entry *e = (const void *)entry;
@@ -438,7 +453,7 @@ bool callbacks_write(const log_entry *entry) {
     output_record(SPOOL_SYNC, &record, sizeof record, NULL, 0);
     return true;
   }
-  if (entry->type != LOG_GRAPH_NODE) return false;
+  if (!callbacks_keep(entry)) return false;
   const graph_node_entry *e = (const void *)entry;
   spool_graph_node record = {.time = entry->time,
                              .node = e->node,

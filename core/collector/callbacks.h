@@ -1,5 +1,6 @@
 /* What CUPTI tells of while it happens: contexts, captures, the profiler's
- * start and stop, in timeline units waits and in units of counters launches.
+ * start and stop, in timeline units waits and launches, in units of counters
+ * launches.
  * CUPTI is loaded and subscribed to when the first unit wants it, as a process
  * whose graphs CUPTI has touched is slower from then on. */
 #ifndef LLMPROF_COLLECTOR_CALLBACKS_H
@@ -22,6 +23,10 @@ bool callbacks_begin(void);
 
 /* Nothing is recorded until the next callbacks_begin: others may have it. */
 void callbacks_end(void);
+
+/* Keeps what an entry says of later records, where none is written; false: it
+ * says nothing of them. */
+bool callbacks_keep(const log_entry *entry);
 
 /* Writes an entry of these types; false: it is of another. */
 bool callbacks_write(const log_entry *entry);

@@ -34,6 +34,7 @@
 #include "collector/plan.h"
 #include "collector/refusal.h"
 #include "collector/samples.h"
+#include "collector/sources.h"
 #include "collector/subscriber.h"
 #include "collector/threads.h"
 #include "collector/units.h"
@@ -122,6 +123,7 @@ static void in_child(void) {
   graphs_forget();
   counters_forget();
   samples_forget();
+  sources_forget();
   units_forget();
   subscriber_forget();
   callbacks_forget();
@@ -241,6 +243,7 @@ static void begin_driver(void) {
   if (has_driver) return;
   has_driver = true;
   writer_take_rank();
+  if (the_plan.begun && plan_by() != UNIT_BY_SOCKET) sources_begin();
   callbacks_profiler(units_profiler);
   callbacks_driver(true);
   units_driver();

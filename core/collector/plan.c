@@ -169,6 +169,20 @@ static const char *set_timeline(const char *value) {
                                                          : "calls or kernels";
 }
 
+static const char *set_sources(const char *value) {
+  static const char *const words[] = {[SOURCES_AUTO] = "auto",
+                                      [SOURCES_PYTHON] = "python",
+                                      [SOURCES_OFF] = "off"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strcmp(value, words[i]) != 0) continue;
+    if (i == SOURCES_PYTHON && the_plan.begun && !plan_early())
+      return "sources = python from the start";
+    the_plan.sources = (plan_sources)i;
+    return NULL;
+  }
+  return "auto, python or off";
+}
+
 static const char *set_yield(const char *value) {
   return as_switch(value, &the_plan.yield) ? NULL : "on or off";
 }
@@ -195,6 +209,10 @@ static const char *set_within(const char *value) {
 
 static const char *set_eager(const char *value) {
   return as_range(value, &the_plan.eager) ? NULL : "a shorter name";
+}
+
+static const char *set_capture(const char *value) {
+  return as_range(value, &the_plan.capture) ? NULL : "a shorter name";
 }
 
 static const char *set_operators(const char *value) {
@@ -353,12 +371,14 @@ static const struct {
     {"memory", set_memory},
     {"graphs", set_graphs},
     {"timeline", set_timeline},
+    {"sources", set_sources},
     {"yield", set_yield},
     {"unit.by", set_by},
     {"unit.range", set_range},
     {"unit.within", set_within},
     {"unit.operators", set_operators},
     {"unit.eager", set_eager},
+    {"unit.capture", set_capture},
     {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},
@@ -439,7 +459,7 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
 
 bool plan_early(void) {
   return the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler ||
-         !the_plan.graph_nodes;
+         !the_plan.graph_nodes || the_plan.sources == SOURCES_PYTHON;
 }
 
 bool plan_ticks(void) {

@@ -61,7 +61,15 @@ typedef struct plan_graph {
   uint32_t from, to; /* ordinals of each graph */
 } plan_graph;
 
+/* Lines of source of launches. */
+typedef enum plan_sources {
+  SOURCES_AUTO,   /* of Python, as far as no plain unit is slower for it */
+  SOURCES_PYTHON, /* of graphs, too: CUPTI is there before they are captured */
+  SOURCES_OFF,
+} plan_sources;
+
 typedef struct plan {
+  plan_sources sources;
   size_t memory;
   bool graph_nodes;
   bool calls; /* timeline units record calls and waits, too */
@@ -73,6 +81,8 @@ typedef struct plan {
   bool in_profiler;     /* only inside of the profiler's window, likewise */
   plan_range operators; /* begins a unit of its own, wherever it is */
   plan_range eager;     /* so does this one, for counters */
+  plan_range capture;   /* ends the unit before it: graphs are captured in it,
+                         * which lines are wanted of */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;
@@ -114,8 +124,9 @@ bool plan_ticks(void);
 unit_by plan_by(void);
 
 /* Must CUPTI be there before the first context? Yes if units follow
- * cudaProfilerStart and Stop, since CUPTI reports those calls; and for whole
- * graphs: recording them kills a program that created graphs before. */
+ * cudaProfilerStart and Stop, since CUPTI reports those calls; for whole
+ * graphs: recording them kills a program that created graphs before; and for
+ * lines of graphs, which are known when these are captured. */
 bool plan_early(void);
 
 /* Is this a range of that name, in which '*' stands for any text? domain "":

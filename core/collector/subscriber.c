@@ -87,6 +87,28 @@ void subscriber_launches(bool on) {
     subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, ids[i], on);
 }
 
+static const CUpti_CallbackId copies[] = {
+    DRIVER(cuMemcpyHtoDAsync_v2), DRIVER(cuMemcpyHtoDAsync_v2_ptsz),
+    DRIVER(cuMemcpyDtoHAsync_v2), DRIVER(cuMemcpyDtoHAsync_v2_ptsz),
+    DRIVER(cuMemcpyDtoDAsync_v2), DRIVER(cuMemcpyDtoDAsync_v2_ptsz),
+    DRIVER(cuMemcpyHtoD_v2),      DRIVER(cuMemcpyDtoH_v2),
+    DRIVER(cuMemcpyAsync),        DRIVER(cuMemcpyAsync_ptsz),
+    DRIVER(cuMemsetD8Async),      DRIVER(cuMemsetD8Async_ptsz),
+    DRIVER(cuMemsetD32Async),     DRIVER(cuMemsetD32Async_ptsz),
+};
+
+bool subscriber_copies(CUpti_CallbackId id) {
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+    if (copies[i] == id) return true;
+  return false;
+}
+
+void subscriber_sources(bool on) {
+  subscriber_launches(on);
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+    subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, copies[i], on);
+}
+
 void subscriber_waits(bool on) {
   for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
     subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, waits[i].id, on);

@@ -232,6 +232,19 @@ void units_driver(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Lines of a graph are those of its capture, which CUPTI has to see. */
+static void see_capture(void) {
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&stopped)) {
+    close_unit();
+    switch_to(STEP_SKIP);
+    bool entered = guard_enter();
+    (void)callbacks_begin();
+    if (entered) guard_leave();
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 /* What a range is a unit of its own for; STEP_END: nothing. */
 static plan_step step_apart(const char *domain, const char *text, size_t size) {
   if (plan_range_is(&the_plan.operators, domain, text, size))
@@ -250,6 +263,9 @@ void units_push(const char *domain, const char *text, size_t size) {
   if (atomic_load(&apart)) return;
   plan_step own = step_apart(domain, text, size);
   if (own != STEP_END) unit_apart(own);
+  if (plan_range_is(&the_plan.capture, domain, text, size) &&
+      the_plan.sources != SOURCES_OFF && !the_plan.yield)
+    see_capture();
   if (the_plan.by != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);

@@ -26,8 +26,10 @@
 #include "collector/output.h"
 #include "collector/places.h"
 #include "collector/plan.h"
+#include "collector/python.h"
 #include "collector/ranges.h"
 #include "collector/samples.h"
+#include "collector/sources.h"
 #include "collector/threads.h"
 #include "collector/units.h"
 #include "collector/wake.h"
@@ -132,6 +134,10 @@ static void write_entry(const log_entry *entry) {
   if (entry->type == LOG_METRIC) write_metric(entry);
 }
 
+void writer_drain(void) {
+  log_drain(write_entry);
+}
+
 static void write_lost(void) {
   uint64_t entries = log_dropped();
   if (entries) diagnose_drops(SPOOL_LOST_NVTX, entries);
@@ -158,7 +164,8 @@ static void write_rest(unsigned rest) {
 static void write_all(void) {
   unsigned rest = units_rest();
   if (cupti.version != cupti_told) write_process();
-  log_drain(write_entry);
+  writer_drain();
+  sources_write();
   activity_write();
   write_lost();
   write_rest(rest);
@@ -177,7 +184,7 @@ static bool open_in(const char *folder) {
 }
 
 static void ignore(const log_entry *entry) {
-  (void)control_write(entry);
+  if (!control_write(entry)) (void)callbacks_keep(entry);
 }
 
 static void begin_file(void) {
@@ -187,6 +194,7 @@ static void begin_file(void) {
   names_reset();
   places_forget();
   activity_reset();
+  sources_reset();
   rest_told = 0;
   if (!open_in(control_folder())) {
     control_say("refused %s", strerror(errno));
@@ -259,10 +267,10 @@ static void watch(void) {
   control_send("stalled");
 }
 
-/* Our threads: this one, that of files, and those of samples and of units
- * that tick. */
+/* Our threads: this one, that of files, and those of samples, of units that
+ * tick and of Python. */
 static long own_threads(void) {
-  return 2 + (long)samples_threads() + plan_ticks();
+  return 2 + (long)samples_threads() + plan_ticks() + (long)python_threads();
 }
 
 /* The first thread is gone and only we are left: the process would end but

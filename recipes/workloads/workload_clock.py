@@ -171,6 +171,21 @@ def eager_range(torch: Any) -> Iterator[None]:
     torch.cuda.nvtx.range_pop()
 
 
+# The range around a capture of CUDA graphs after others have been replayed.
+CAPTURE = "capture"
+
+
+@contextlib.contextmanager
+def capture_range(torch: Any) -> Iterator[None]:
+    """The range CAPTURE: a profiler that was not there at the first capture sees this one, and
+    knows which lines the graph's kernels come from."""
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_push(CAPTURE)
+    yield
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
+
+
 def summary(repeat: Dict[str, Any]) -> str:
     """A repeat in one line, for the terminal."""
     parts = [f"repeat {repeat['index']}"]

@@ -193,6 +193,12 @@ def eager_wanted() -> bool:
     return os.environ.get("LLMPROF_EAGER_REPEAT") == "1"
 
 
+def captures_again() -> Optional[int]:
+    """After how many repeats CUDA graphs are to be captured again, if at all."""
+    count = os.environ.get("LLMPROF_CAPTURE_AGAIN", "")
+    return int(count) if count.isdigit() else None
+
+
 # ---- PyTorch and the device ----
 
 def require_torch() -> Any:

@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 import torch
 
 import workload_common as common
-from workload_clock import (Clock, ProfilerClock, QuietClock, capture_window, eager_range,
-                            operator_ranges, profile, summary)
+from workload_clock import (Clock, ProfilerClock, QuietClock, capture_range, capture_window,
+                            eager_range, operator_ranges, profile, summary)
 from workload_common import WorkloadError
 from workload_decoder import Decoder, DynamicCache, StaticCache
 from workload_inputs import Batch
@@ -212,6 +212,8 @@ class Loop:
         clock = Clock(torch, self.device, self.sync)
         repeats: List[Dict[str, Any]] = []
         for batch, repeat, inputs, identities in self.each():
+            if len(repeats) == common.captures_again():
+                self.capture_again(inputs)
             output = self.generate(inputs, clock)
             record = {"index": len(repeats) + 1, "epoch": batch.epoch, "sample": batch.number,
                       "repeat": repeat, "inputs": [self.number_of(entry) for entry in identities],
@@ -220,6 +222,16 @@ class Loop:
             repeats.append(record)
             print(summary(record), flush=True)
         return repeats
+
+    @torch.no_grad()
+    def capture_again(self, inputs: Any) -> None:
+        """The step's graph anew, where it has one."""
+        captured = self.session.step
+        if not isinstance(captured, CapturedStep):
+            return
+        with capture_range(torch):
+            tokens = self.session.prefill(inputs, QuietClock().stage)
+            self.session.step = CapturedStep(captured.eager, tokens)
 
     def number_of(self, entry: Dict[str, Any]) -> int:
         """Where the input is in the list of inputs, from 0."""

@@ -14,11 +14,17 @@ typedef struct standin_kernel {
   const char *name;
 } standin_kernel;
 
+/* What a CUgraphNode points to. */
+typedef struct standin_node {
+  unsigned long id; /* as CUPTI has it */
+} standin_node;
+
 /* What a CUgraphExec points to. */
 typedef struct standin_graph {
   unsigned number; /* as CUPTI has it */
   unsigned count;
   const standin_kernel *kernels[4];
+  standin_node nodes[4]; /* id 0: CUPTI makes one up */
 } standin_graph;
 
 typedef struct standin_launch {
@@ -31,6 +37,7 @@ typedef struct standin_launch {
 typedef struct standin_hooks {
   void (*_Atomic launch)(const standin_launch *launch, bool enters);
   void (*_Atomic graph)(const standin_graph *graph, bool enters);
+  void (*_Atomic node)(const standin_node *node, const standin_node *original);
   void (*_Atomic profiler)(bool starts, bool enters);
   void (*_Atomic context)(CUcontext context, bool created);
   void (*_Atomic wait)(CUstream stream, bool enters);

@@ -28,6 +28,7 @@ static _Atomic CUpti_CallbackFunc callback;
 static atomic_bool enabled[CBIDS];  /* callbacks of the driver's calls */
 static atomic_bool recorded[CBIDS]; /* driver's calls that are recorded */
 static atomic_bool kernels_on;
+static atomic_bool nodes_on;  /* callbacks of nodes of graphs */
 static atomic_bool driver_on; /* records of all its calls */
 static bool early;            /* are we there before the first context? */
 static bool older_graphs;     /* than the subscription */
@@ -96,7 +97,8 @@ static uint64_t ticks(void) {
   return now() + atomic_fetch_add(&ticked, 1) % 2;
 }
 
-static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph) {
+static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph,
+                       uint64_t node) {
   CUpti_ActivityKernel10 k = {
       .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
       .registersPerThread = 32,
@@ -113,7 +115,7 @@ static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph) {
       .contextId = standin_device(standin_context()) + 1,
       .streamId = 7,
       .graphId = graph,
-      .graphNodeId = graph ? graph * 100 : 0,
+      .graphNodeId = node,
       .name = l->kernel->name,
   };
   k.end = k.start + 1000;
@@ -207,7 +209,7 @@ static void on_launch(const standin_launch *l, bool enters) {
   tell_launch(cbid, enters, l, id);
   if (enters) return;
   pthread_mutex_lock(&lock);
-  if (atomic_load(&kernels_on)) add_kernel(l, id, 0);
+  if (atomic_load(&kernels_on)) add_kernel(l, id, 0, 0);
   if (atomic_load(&recorded[cbid])) add_calls(cbid, id);
   pthread_mutex_unlock(&lock);
 }
@@ -221,9 +223,22 @@ static void on_graph(const standin_graph *g, bool enters) {
   pthread_mutex_lock(&lock);
   for (unsigned i = 0; atomic_load(&kernels_on) && i < g->count; i++) {
     const standin_launch l = {g->kernels[i], {16, 1, 1}, {64, 1, 1}, 0};
-    add_kernel(&l, id, g->number);
+    add_kernel(&l, id, g->number,
+               g->nodes[i].id ? g->nodes[i].id : g->number * 100);
   }
   pthread_mutex_unlock(&lock);
+}
+
+static void on_node(const standin_node *node, const standin_node *original) {
+  CUpti_GraphData graph = {.node = (void *)(uintptr_t)node,
+                           .originalNode = (void *)(uintptr_t)original};
+  CUpti_ResourceData data = {.context = standin_context(),
+                             .resourceDescriptor = &graph};
+  if (callback && atomic_load(&nodes_on))
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE,
+             original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+                      : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+             &data);
 }
 
 static void on_profiler(bool starts, bool enters) {
@@ -251,6 +266,7 @@ static void on_context(CUcontext context, bool created) {
 __attribute__((constructor)) static void hook(void) {
   standin.launch = on_launch;
   standin.graph = on_graph;
+  standin.node = on_node;
   standin.profiler = on_profiler;
   standin.context = on_context;
   standin.wait = on_wait;
@@ -311,6 +327,9 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
   (void)subscriber;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id < CBIDS)
     atomic_store(&enabled[id], on != 0);
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE &&
+      id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
+    atomic_store(&nodes_on, on != 0);
   return CUPTI_SUCCESS;
 }
 
@@ -340,6 +359,12 @@ CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *id) {
 CUptiResult cuptiGetGraphExecId(CUgraphExec graph, uint32_t *id) {
   const standin_graph *g = (const void *)graph;
   *id = g->number;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id) {
+  const standin_node *n = (const void *)node;
+  *id = n->id;
   return CUPTI_SUCCESS;
 }
 

@@ -649,6 +649,35 @@ static void test_operators(void **state) {
   forget(&out);
 }
 
+/* CUPTI is there for a capture after plain units, where lines are wanted. */
+static void test_capture(void **state) {
+  static const struct {
+    const char *plan;
+    unsigned nodes;
+  } cases[] = {
+      {BY_RANGE "unit.capture = operators\nunits = plain:4 timeline\n", 1},
+      {BY_RANGE "unit.capture = operators\nunits = plain:4 timeline\n"
+                "sources = off\n",
+       0},
+      {BY_RANGE "units = plain:4 timeline\n", 0},
+      {BY_RANGE "units = plain:4 timeline\nsources = python\n", 1},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    outcome out = run((setting){.how = "exit",
+                                .launches = "10",
+                                .threads = "1",
+                                .variable = "VICTIM_OPERATORS",
+                                .value = "1",
+                                .plan = cases[i].plan});
+    const spool_counts *t = &out.spools[0];
+    expect_exit(&out, 4);
+    assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 4);
+    assert_int_equal(t->kinds[SPOOL_GRAPH_NODE], cases[i].nodes);
+    forget(&out);
+  }
+}
+
 static void test_counters(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exit",
@@ -1397,6 +1426,7 @@ int main(void) {
       cmocka_unit_test(test_steps),
       cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_capture),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_eager),
       cmocka_unit_test(test_empty_cache),

@@ -75,6 +75,7 @@ workload.COUNTERS = "LLMPROF_COUNTERS"
 
 -- Asks a workload for a repeat in which nothing is launched by CUDA graphs.
 workload.EAGER = "LLMPROF_EAGER_REPEAT"
+workload.CAPTURE = "LLMPROF_CAPTURE_AGAIN"
 
 
 -- ---- how it is started ----

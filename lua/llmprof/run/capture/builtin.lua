@@ -32,6 +32,9 @@ local WINDOWS = "timeline:1 pause counters:1"
 -- which may be a cold one; and how many they are.
 local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
 
+-- The range around a capture of CUDA graphs after these.
+local CAPTURE = "capture"
+
 -- Why a workload is ended whose collector says that it is stalled.
 local STUCK = "a measurement did not come to its end (stall_s of the collector's plan)"
 
@@ -92,6 +95,16 @@ end
 local function repeats_eagerly(ctx) return collector_counters.wanted(ctx.cfg) and again(ctx) end
 
 
+-- After how many repeats it is asked to capture its CUDA graphs again: lines of graphs are
+-- those of a capture that CUPTI sees, and plain repeats want a process without it.
+local function captures_again(ctx)
+  if ctx.cfg.collector.sources ~= "auto" or not again(ctx) or ctx.cfg.collector.units then
+    return nil
+  end
+  return plain_inside(ctx) and PLAIN_REPEATS or 0
+end
+
+
 -- The workload, with the repeats that plain times take, and told of the second window.
 local function describe(ctx, run)
   local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
@@ -126,7 +139,8 @@ end
 local function plan_text(ctx)
   local cfg = ctx.cfg.collector
   local lines = { collector.plan_line("memory", cfg.memory),
-    collector.plan_line("graphs", cfg.graphs), units_by(ctx),
+    collector.plan_line("graphs", cfg.graphs),
+    collector.plan_line("sources", cfg.sources), units_by(ctx),
     collector.plan_line("units", units_of(ctx)),
     collector.plan_line("samples.hz", cfg.samples_hz),
     collector.plan_line("yield", cfg.yield),
@@ -134,6 +148,9 @@ local function plan_text(ctx)
     collector.plan_line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
   if marks_operators(ctx) then
     lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)
+  end
+  if captures_again(ctx) then
+    lines[#lines + 1] = collector.plan_line("unit.capture", CAPTURE)
   end
   if repeats_eagerly(ctx) then
     lines[#lines + 1] = collector.plan_line("unit.eager", collector_counters.EAGER)
@@ -170,6 +187,8 @@ local function environment(ctx, folder)
     made[name] = value
   end
   made[workload.EAGER] = repeats_eagerly(ctx) and "1" or nil
+  local count = captures_again(ctx)
+  made[workload.CAPTURE] = count and tostring(count) or nil
   return made
 end
 
