@@ -167,9 +167,4 @@ llmprof_values *llmprof_values_reals(const double *of);
 /* Each row's own number. */
 llmprof_values *llmprof_values_rows(void);
 
-/* What a function says of a row. */
-typedef int64_t (*llmprof_values_getter)(const void *user, size_t row);
-
-llmprof_values *llmprof_values_of(llmprof_values_getter get, const void *user);
-
 #endif

@@ -242,37 +242,3 @@ llmprof_values *llmprof_values_reals(const double *of) {
 llmprof_values *llmprof_values_rows(void) {
   return array_by(&by_row, NULL);
 }
-
-/* ---- by what somebody says of a row ---- */
-
-typedef struct asked {
-  llmprof_values values;
-  llmprof_values_getter get;
-  const void *user;
-} asked;
-
-static int64_t get_asked(const llmprof_values *values, size_t row) {
-  const asked *a = (const asked *)values;
-  return a->get(a->user, row);
-}
-
-static void read_asked(const llmprof_values *values, size_t first, size_t count,
-                       int64_t *out) {
-  const asked *a = (const asked *)values;
-  for (size_t i = 0; i < count; i++) out[i] = a->get(a->user, first + i);
-}
-
-static void pick_asked(const llmprof_values *values, int64_t *rows,
-                       size_t count) {
-  const asked *a = (const asked *)values;
-  for (size_t i = 0; i < count; i++)
-    if (rows[i] != LLMPROF_ABSENT) rows[i] = a->get(a->user, (size_t)rows[i]);
-}
-
-static const llmprof_values_way by_asking = {get_asked, read_asked, pick_asked,
-                                             NULL};
-
-llmprof_values *llmprof_values_of(llmprof_values_getter get, const void *user) {
-  const asked view = {{.way = &by_asking}, get, user};
-  return made(&view, sizeof view);
-}

@@ -2,63 +2,57 @@
  *
  * 1. Calls and operations meet by process and correlation id (launch_join.c).
  * 2. Per thread, ranges and launching calls are walked in order of time. The
- *    ranges that may still enclose a later call are the open list; those that
- *    enclose the current one form its chain, shared with the call before as
- *    far as they agree.
- * 3. Ranges are walked once for what is around each of them, and it is noted
- *    which are open where a part of the calls begins: so parts can be walked at
- *    once. Where they begin does not depend on how many threads there are. */
-#include <string.h>
+ *    ranges that may still enclose a later call are the open list: there is
+ *    what is around the next range. Those that enclose a call form its chain,
+ *    shared with the call before as far as they agree. */
 
+#include "base/alloc.h"
 #include "base/bounds.h"
 #include "frame/sort.h"
-#include "llmprof/alloc.h"
 #include "trace/attribute_sweep.h"
 #include "trace/launch_join.h"
 
 /* ---- rows grouped by a small key ---- */
 
-/* Some of the rows 0..count-1 in buckets by key: bucket k is rows[start[k]]
- * to rows[start[k + 1] - 1], in row order. */
-typedef struct buckets {
+/* Some of the rows 0..count-1 that have a key, in row order. */
+typedef struct bucket {
   uint32_t *rows;
-  size_t *start;
-  size_t keys;
-} buckets;
+  size_t count, cap;
+} bucket;
 
 /* The buckets of some rows, LLMPROF_NONE to leave one out. */
 typedef void (*key_function)(const llmprof_sweep *s, size_t first, size_t count,
                              uint32_t *keys);
 
-static void buckets_free(buckets *b) {
-  llmprof_free(b->rows);
-  llmprof_free(b->start);
+static void buckets_free(bucket *b, size_t keys) {
+  for (size_t k = 0; b && k < keys; k++) llmprof_free(b[k].rows);
+  llmprof_free(b);
 }
 
-static bool buckets_fill(buckets *b, size_t count, const llmprof_sweep *s,
-                         key_function key) {
+static bool bucket_add(bucket *b, size_t row) {
+  if (b->count == b->cap &&
+      !llmprof_grow(&b->rows, &b->cap, b->count + 1, sizeof *b->rows))
+    return false;
+  b->rows[b->count++] = (uint32_t)row;
+  return true;
+}
+
+/* One for each thread; NULL when out of memory. */
+static bucket *buckets_fill(size_t count, const llmprof_sweep *s,
+                            key_function key) {
   uint32_t k[LLMPROF_BLOCK];
   size_t keys = s->trace->threads.count;
-  *b = (buckets){.keys = keys};
-  b->start = llmprof_zalloc(keys + 2, sizeof *b->start);
-  if (!b->start) return false;
-  size_t *fill = b->start + 1; /* one ahead: ends up as the starts */
-  for (size_t row = 0; row < count; row += LLMPROF_BLOCK) {
+  bucket *made = llmprof_zalloc(keys, sizeof *made);
+  bool ok = made != NULL;
+  for (size_t row = 0; ok && row < count; row += LLMPROF_BLOCK) {
     size_t some = llmprof_block(row, count);
     key(s, row, some, k);
-    for (size_t i = 0; i < some; i++)
-      if (k[i] != LLMPROF_NONE) fill[k[i] + 1]++;
+    for (size_t i = 0; ok && i < some; i++)
+      ok = k[i] == LLMPROF_NONE || bucket_add(&made[k[i]], row + i);
   }
-  for (size_t t = 1; t <= keys; t++) fill[t] += fill[t - 1];
-  b->rows = llmprof_alloc(fill[keys], sizeof *b->rows);
-  if (!b->rows) return false;
-  for (size_t row = 0; row < count; row += LLMPROF_BLOCK) {
-    size_t some = llmprof_block(row, count);
-    key(s, row, some, k);
-    for (size_t i = 0; i < some; i++)
-      if (k[i] != LLMPROF_NONE) b->rows[fill[k[i]]++] = (uint32_t)(row + i);
-  }
-  return true;
+  if (ok) return made;
+  buckets_free(made, keys);
+  return NULL;
 }
 
 /* ---- calls meet ranges ---- */
@@ -100,6 +94,26 @@ static bool sort_ranges(const llmprof_sweep *s, uint32_t *rows, size_t count) {
   return true;
 }
 
+/* By start, as those of one API mostly lie. */
+static bool sort_calls(const llmprof_trace *trace, uint32_t *rows,
+                       size_t count) {
+  int64_t start[LLMPROF_BLOCK], last = INT64_MIN;
+  bool ascend = true;
+  for (size_t first = 0; ascend && first < count; first += LLMPROF_BLOCK) {
+    size_t some = llmprof_block(first, count);
+    llmprof_values_gather(trace->calls.start, rows + first, some, start);
+    for (size_t i = 0; i < some; i++) {
+      ascend &= start[i] >= last;
+      last = start[i];
+    }
+  }
+  if (ascend) return true;
+  int64_t *starts = llmprof_values_all(trace->calls.start);
+  bool ok = starts && llmprof_sort_rows_i64(rows, count, starts);
+  llmprof_free(starts);
+  return ok;
+}
+
 /* What lacks a time encloses nothing and lies in nothing. */
 static void range_threads(const llmprof_sweep *s, size_t first, size_t count,
                           uint32_t *keys) {
@@ -126,29 +140,24 @@ static void launch_threads(const llmprof_sweep *s, size_t first, size_t count,
                   : LLMPROF_NONE;
 }
 
-static bool sweep_buckets(llmprof_sweep *s, const buckets *ranges,
-                          const buckets *calls) {
-  for (size_t t = 0; t < ranges->keys; t++) {
-    uint32_t *rows = ranges->rows + ranges->start[t];
-    size_t count = ranges->start[t + 1] - ranges->start[t];
-    llmprof_queue q;
-    if (!sort_ranges(s, rows, count) ||
-        !llmprof_queue_up(s->trace, &q, calls->rows + calls->start[t],
-                          calls->start[t + 1] - calls->start[t]) ||
-        !llmprof_sweep_thread(s, rows, count, &q))
-      return false;
-  }
-  return true;
+static bool sweep_thread(llmprof_sweep *s, const bucket *ranges,
+                         const bucket *calls) {
+  return sort_ranges(s, ranges->rows, ranges->count) &&
+         sort_calls(s->trace, calls->rows, calls->count) &&
+         llmprof_sweep_thread(s, ranges->rows, ranges->count, calls->rows,
+                              calls->count);
 }
 
 static bool sweep_threads(llmprof_sweep *s) {
   const llmprof_trace *trace = s->trace;
-  buckets ranges = {0}, calls = {0};
-  bool ok = buckets_fill(&ranges, trace->ranges.count, s, range_threads) &&
-            buckets_fill(&calls, trace->calls.count, s, launch_threads) &&
-            sweep_buckets(s, &ranges, &calls);
-  buckets_free(&ranges);
-  buckets_free(&calls);
+  size_t threads = trace->threads.count;
+  bucket *ranges = buckets_fill(trace->ranges.count, s, range_threads);
+  bucket *calls = buckets_fill(trace->calls.count, s, launch_threads);
+  bool ok = ranges && calls;
+  for (size_t t = 0; ok && t < threads; t++)
+    ok = sweep_thread(s, &ranges[t], &calls[t]);
+  buckets_free(ranges, threads);
+  buckets_free(calls, threads);
   return ok;
 }
 

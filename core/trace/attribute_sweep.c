@@ -1,11 +1,7 @@
 #include "trace/attribute_sweep.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/bounds.h"
-#include "base/thread_pool.h"
-#include "trace/trace_events.h"
 
 /* ---- ranges ---- */
 
@@ -14,20 +10,18 @@ static bool goes_on(llmprof_sweep *s, size_t work) {
                              s->err);
 }
 
-static bool fail_links(const llmprof_sweep *s) {
-  return llmprof_fail_bound(s->err, llmprof_trace_path(s->trace),
-                            LLMPROF_BOUND_RATIO);
-}
-
 static bool add_link(llmprof_sweep *s, uint32_t range, uint32_t outer,
                      uint32_t *link) {
-  if (s->link_count >= s->most_links) return fail_links(s);
-  if (s->link_count >= UINT32_MAX - 1 ||
-      !llmprof_grow(&s->links, &s->link_cap, s->link_count + 1,
-                    sizeof *s->links))
+  llmprof_found *a = s->found;
+  if (a->link_count >= s->most_links)
+    return llmprof_fail_bound(s->err, llmprof_trace_path(s->trace),
+                              LLMPROF_BOUND_RATIO);
+  if (a->link_count >= UINT32_MAX - 1 ||
+      !llmprof_grow(&a->links, &a->link_cap, a->link_count + 1,
+                    sizeof *a->links))
     return false;
-  s->links[s->link_count] = (llmprof_link){range, outer};
-  *link = (uint32_t)s->link_count++;
+  a->links[a->link_count] = (llmprof_link){range, outer};
+  *link = (uint32_t)a->link_count++;
   return true;
 }
 
@@ -102,10 +96,10 @@ static void place_range(llmprof_sweep *s, uint32_t range) {
   if (parent != LLMPROF_NONE) fill_parent(s, range, parent);
 }
 
-static bool open_one(llmprof_sweep *s, uint32_t range, bool place) {
+static bool open_one(llmprof_sweep *s, uint32_t range) {
   if (!goes_on(s, s->nested ? 1 : s->open_count)) return false;
   pop_ended(s, s->start[range]);
-  if (place) place_range(s, range);
+  place_range(s, range);
   if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
     return false;
   if (s->open_count) {
@@ -149,230 +143,37 @@ static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
   return true;
 }
 
-/* ---- calls, one after the other ---- */
+/* Open what has started by then. */
+static bool open_until(llmprof_sweep *s, int64_t time) {
+  while (s->next < s->range_count && s->start[s->ranges[s->next]] <= time)
+    if (!open_one(s, s->ranges[s->next++])) return false;
+  return true;
+}
 
-/* Calls of a stretch whose times were read. */
-typedef struct read_ahead {
-  size_t first, end;
+static bool sweep_calls(llmprof_sweep *s, const uint32_t *calls, size_t count) {
   int64_t start[LLMPROF_BLOCK], duration[LLMPROF_BLOCK];
-} read_ahead;
-
-/* A queue, and what is at hand of each of its stretches. */
-typedef struct walk {
-  llmprof_queue calls;
-  read_ahead *ahead;
-} walk;
-
-static void read_times(const llmprof_trace *trace, walk *w, size_t stretch) {
-  read_ahead *a = &w->ahead[stretch];
-  size_t at = w->calls.at[stretch];
-  size_t count = llmprof_block(at, w->calls.end[stretch]);
-  const uint32_t *rows = w->calls.rows + at;
-  a->first = at;
-  a->end = at + count;
-  llmprof_values_gather(trace->calls.start, rows, count, a->start);
-  llmprof_values_gather(trace->calls.duration, rows, count, a->duration);
-}
-
-static int64_t next_start(const llmprof_trace *trace, walk *w, size_t stretch) {
-  size_t at = w->calls.at[stretch];
-  if (at == w->ahead[stretch].end) read_times(trace, w, stretch);
-  return w->ahead[stretch].start[at - w->ahead[stretch].first];
-}
-
-/* The stretch that has the next call; how many there are at the end. */
-static size_t first_of(const llmprof_trace *trace, walk *w, int64_t *start) {
-  size_t best = w->calls.count;
-  for (size_t i = 0; i < w->calls.count; i++) {
-    if (w->calls.at[i] == w->calls.end[i]) continue;
-    int64_t next = next_start(trace, w, i);
-    if (best < w->calls.count && next >= *start) continue;
-    best = i;
-    *start = next;
-  }
-  return best;
-}
-
-/* ---- calls in parts ---- */
-
-enum {
-  PART = 1 << 18,     /* calls of a part, */
-  MOST_OPEN = 1 << 12 /* which begins where no more ranges are open */
-};
-
-/* Calls that follow each other, and what is open when they begin. */
-typedef struct part {
-  llmprof_queue calls;
-  llmprof_open_range *open;
-  size_t open_count, next;
-  bool nested;
-  int64_t min_end;
-  llmprof_link *links;       /* that were made for them */
-  size_t link_count, before; /* before: in parts before it */
-} part;
-
-typedef struct parts {
-  const llmprof_sweep *sweep;
-  part *parts;
-  size_t count;
-} parts;
-
-/* ---- ranges, and where parts begin ---- */
-
-/* Has the next range started by then? */
-static inline bool is_due(const llmprof_sweep *s, int64_t time) {
-  return s->next < s->range_count && s->start[s->ranges[s->next]] <= time;
-}
-
-static bool open_until(llmprof_sweep *s, int64_t time, bool place) {
-  while (is_due(s, time))
-    if (!open_one(s, s->ranges[s->next++], place)) return false;
-  return true;
-}
-
-static bool begin_part(parts *p) {
-  const llmprof_sweep *s = p->sweep;
-  part *made = &p->parts[p->count];
-  *made = (part){.open_count = s->open_count,
-                 .next = s->next,
-                 .nested = s->nested,
-                 .min_end = s->min_end};
-  made->open = llmprof_alloc(s->open_count, sizeof *made->open);
-  if (!made->open) return false;
-  if (s->open_count)
-    memcpy(made->open, s->open, s->open_count * sizeof *made->open);
-  p->count++;
-  return true;
-}
-
-/* Walks the ranges; calls go into parts. */
-static bool find_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
-                       size_t most) {
-  llmprof_queue rest = *calls;
-  if (!begin_part(p)) return false;
-  for (size_t k = 1; k < most; k++) {
-    int64_t time = llmprof_queue_cut_time(s->trace, calls, k, most);
-    if (!open_until(s, time - 1, true)) return false;
-    if (s->open_count > MOST_OPEN) continue;
-    p->parts[p->count - 1].calls = llmprof_queue_cut(s->trace, &rest, time);
-    if (!begin_part(p)) return false;
-  }
-  p->parts[p->count - 1].calls = rest;
-  return open_until(s, INT64_MAX, true);
-}
-
-/* ---- their chains ---- */
-
-static bool walk_calls(llmprof_sweep *s, walk *w) {
-  int64_t start = 0;
-  for (size_t i; (i = first_of(s->trace, w, &start)) < w->calls.count;) {
-    size_t at = w->calls.at[i]++;
-    const read_ahead *a = &w->ahead[i];
-    int64_t end = llmprof_end_of(start, a->duration[at - a->first]);
-    if ((is_due(s, start) && !open_until(s, start, false)) ||
-        !place_call(s, w->calls.rows[at], start, end))
-      return false;
+  const llmprof_calls *of = &s->trace->calls;
+  for (size_t first = 0; first < count; first += LLMPROF_BLOCK) {
+    size_t some = llmprof_block(first, count);
+    llmprof_values_gather(of->start, calls + first, some, start);
+    llmprof_values_gather(of->duration, calls + first, some, duration);
+    for (size_t i = 0; i < some; i++)
+      if (!open_until(s, start[i]) ||
+          !place_call(s, calls[first + i], start[i],
+                      llmprof_end_of(start[i], duration[i])))
+        return false;
   }
   return true;
 }
 
-static bool sweep_calls(llmprof_sweep *s, const llmprof_queue *calls) {
-  walk w = {.calls = *calls,
-            .ahead = llmprof_alloc(calls->count, sizeof *w.ahead)};
-  if (!w.ahead) return false;
-  for (size_t i = 0; i < calls->count; i++) w.ahead[i].end = calls->at[i];
-  bool ok = walk_calls(s, &w);
-  llmprof_free(w.ahead);
-  return ok;
-}
-
-static bool sweep_part(void *user, size_t worker, size_t number,
-                       llmprof_error *err) {
-  const parts *p = user;
-  part *of = &p->parts[number];
-  llmprof_sweep s = *p->sweep;
-  (void)worker;
-  s.open = of->open;
-  s.open_count = s.open_cap = of->open_count;
-  s.next = of->next;
-  s.nested = of->nested;
-  s.changed = true;
-  s.min_end = of->min_end;
-  s.err = err;
-  bool ok = sweep_calls(&s, &of->calls);
-  of->open = s.open;
-  of->links = s.links;
-  of->link_count = s.link_count;
-  return ok;
-}
-
-/* Links are numbered behind those of the parts before. */
-static bool renumber_part(void *user, size_t worker, size_t number,
-                          llmprof_error *err) {
-  const parts *p = user;
-  const part *of = &p->parts[number];
-  llmprof_link *links = p->sweep->found->links + of->before;
-  uint32_t before = (uint32_t)of->before;
-  (void)worker, (void)err;
-  for (size_t i = 0; i < of->link_count; i++) {
-    links[i] = of->links[i];
-    if (links[i].outer != LLMPROF_NONE) links[i].outer += before;
-  }
-  uint32_t *link = p->sweep->link_of_call;
-  for (size_t i = 0; before && i < of->calls.count; i++) {
-    for (size_t at = of->calls.at[i]; at < of->calls.end[i]; at++) {
-      uint32_t row = of->calls.rows[at];
-      if (link[row] != LLMPROF_NONE) link[row] += before;
-    }
-  }
-  return true;
-}
-
-static bool join_links(parts *p) {
-  const llmprof_sweep *s = p->sweep;
-  llmprof_found *a = s->found;
-  size_t count = a->link_count;
-  for (size_t i = 0; i < p->count; i++) {
-    p->parts[i].before = count;
-    count += p->parts[i].link_count;
-  }
-  if (count > s->most_links) return fail_links(s);
-  if (count >= UINT32_MAX) return false;
-  llmprof_link *links = llmprof_resize(a->links, count, sizeof *links);
-  if (!links) return false;
-  a->links = links;
-  a->link_count = count;
-  const llmprof_parallel_loop loop = {p->count, renumber_part, NULL, p, 0};
-  return llmprof_parallel_for(&loop, llmprof_thread_pool_size(p->count),
-                              s->err);
-}
-
-static bool sweep_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
-                        size_t most) {
-  if (!find_parts(s, calls, p, most)) return false;
-  const llmprof_parallel_loop loop = {p->count, sweep_part, NULL, p, 0};
-  return llmprof_parallel_for(&loop, llmprof_thread_pool_size(p->count),
-                              s->err) &&
-         join_links(p);
-}
-
-/* Ranges of one thread, sorted by start, and launching calls. */
 bool llmprof_sweep_thread(llmprof_sweep *s, const uint32_t *ranges,
-                          size_t range_count, const llmprof_queue *calls) {
-  size_t most = llmprof_queue_size(calls) / PART + 1;
-  parts p = {.sweep = s, .parts = llmprof_zalloc(most, sizeof *p.parts)};
-  if (!p.parts) return false;
+                          size_t range_count, const uint32_t *calls,
+                          size_t call_count) {
   s->ranges = ranges;
   s->range_count = range_count;
   s->next = s->open_count = 0;
   s->nested = true;
   s->changed = true;
   s->min_end = INT64_MAX;
-  bool ok = sweep_parts(s, calls, &p, most);
-  for (size_t i = 0; i < p.count; i++) {
-    llmprof_free(p.parts[i].open);
-    llmprof_free(p.parts[i].links);
-  }
-  llmprof_free(p.parts);
-  return ok;
+  return sweep_calls(s, calls, call_count) && open_until(s, INT64_MAX);
 }

@@ -4,8 +4,7 @@
 #define LLMPROF_ATTRIBUTE_SWEEP_H
 
 #include "base/bounds.h"
-#include "trace/attribute_queue.h"
-#include "trace/trace_events.h"
+#include "trace/trace_internal.h"
 
 /* A range that may enclose calls still to come, and its link in the chain of
  * the call before (LLMPROF_NONE if it was not in it). */
@@ -23,7 +22,7 @@ typedef struct llmprof_link {
 /* What is found. */
 typedef struct llmprof_found {
   llmprof_link *links;
-  size_t link_count;
+  size_t link_count, link_cap;
   uint32_t *parent, *level; /* by range, or LLMPROF_NONE */
   uint64_t *inner; /* by range: ns of it in ranges whose parent it is */
 } llmprof_found;
@@ -39,20 +38,21 @@ typedef struct llmprof_sweep {
   size_t range_count, next; /* next: the first that was not opened yet */
   llmprof_open_range *open; /* by start */
   size_t open_count, open_cap;
-  bool nested;         /* every open range lies within the one before it */
-  bool changed;        /* since the last chain was made */
-  int64_t min_end;     /* of the open ranges */
-  uint32_t last;       /* the last chain */
-  int64_t *filled;     /* by range: until when ranges in it reach */
-  llmprof_link *links; /* of a part of the calls */
-  size_t link_count, link_cap, most_links;
+  bool nested;     /* every open range lies within the one before it */
+  bool changed;    /* since the last chain was made */
+  int64_t min_end; /* of the open ranges */
+  uint32_t last;   /* the last chain */
+  int64_t *filled; /* by range: until when ranges in it reach */
+  size_t most_links;
   llmprof_watch watch;
   llmprof_error *err; /* filled when it stops for want of anything but memory */
 } llmprof_sweep;
 
-/* Finds what is around each of some ranges, sorted by start, and the chains of
- * calls of the same thread: false when out of memory, or with s->err filled. */
+/* Finds what is around each of some ranges, and the chains of calls of the same
+ * thread, both sorted by start: false when out of memory, or with s->err
+ * filled. */
 bool llmprof_sweep_thread(llmprof_sweep *s, const uint32_t *ranges,
-                          size_t range_count, const llmprof_queue *calls);
+                          size_t range_count, const uint32_t *calls,
+                          size_t call_count);
 
 #endif

@@ -2,6 +2,7 @@
  * one process come in the order of their ids, as a rule; others are sorted. */
 #include "trace/launch_join.h"
 
+#include "base/thread_pool.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 
@@ -111,32 +112,41 @@ static inline uint32_t call_of(join *j, int64_t key) {
   return j->rows ? j->rows[j->at] : (uint32_t)j->at;
 }
 
-static void join_block(join *j, size_t first, size_t count, int64_t *calls) {
-  const llmprof_ops *ops = &j->trace->ops;
-  int64_t ids[LLMPROF_BLOCK], places[LLMPROF_BLOCK];
-  llmprof_values_read(ops->correlation, first, count, ids);
-  llmprof_values_read(ops->place, first, count, places);
-  const llmprof_place *place = NULL;
-  for (size_t i = 0; i < count; i++) {
-    if (!i || places[i] != places[i - 1])
-      place = llmprof_intern_get(&j->trace->places, (uint32_t)places[i]);
-    int64_t key = key_of(place->process, ids[i]);
-    calls[i] =
-        key == LLMPROF_ABSENT ? LLMPROF_ABSENT : llmprof_widen(call_of(j, key));
+/* By operation, the call that launched it or none. */
+typedef struct joining {
+  const join *calls;
+  uint32_t *found;
+} joining;
+
+static void join_rows(void *user, size_t first, size_t end) {
+  const joining *to = user;
+  join j = *to->calls;
+  const llmprof_ops *ops = &j.trace->ops;
+  go_to(&j, 0);
+  for (size_t op = first; op < end; op += LLMPROF_BLOCK) {
+    int64_t ids[LLMPROF_BLOCK], places[LLMPROF_BLOCK];
+    size_t count = llmprof_block(op, end);
+    llmprof_values_read(ops->correlation, op, count, ids);
+    llmprof_values_read(ops->place, op, count, places);
+    for (size_t i = 0; i < count; i++) {
+      const llmprof_place *place =
+          llmprof_intern_get(&j.trace->places, (uint32_t)places[i]);
+      int64_t key = key_of(place->process, ids[i]);
+      to->found[op + i] =
+          key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(&j, key);
+    }
   }
 }
 
-static bool join_all(join *j, llmprof_values *calls) {
-  size_t room, ops = j->trace->ops.count;
-  go_to(j, 0);
-  for (size_t op = 0; op < ops; op += room) {
-    int64_t *to = llmprof_values_room(calls, &room);
-    if (!to) return false;
-    if (room > ops - op) room = ops - op;
-    join_block(j, op, room, to);
-    calls->opened += room;
-  }
-  return true;
+static bool join_all(const join *j, llmprof_values *calls) {
+  size_t ops = j->trace->ops.count;
+  joining to = {j, llmprof_alloc(ops, sizeof *to.found)};
+  bool ok = to.found != NULL;
+  if (ok) llmprof_parallel_rows(ops, join_rows, &to);
+  for (size_t op = 0; ok && op < ops; op++)
+    ok = llmprof_values_append(calls, llmprof_widen(to.found[op]));
+  llmprof_free(to.found);
+  return ok && llmprof_values_end(calls);
 }
 
 bool llmprof_launch_join(llmprof_trace *trace) {
@@ -144,9 +154,8 @@ bool llmprof_launch_join(llmprof_trace *trace) {
   llmprof_cursor_open(&j.call_id, trace->calls.correlation);
   bool ordered = calls_ascend(&j);
   if (ordered) j.count = trace->calls.count;
-  bool ok = (ordered || sort_calls(&j)) &&
-            join_all(&j, trace->attribution.call) &&
-            llmprof_values_end(trace->attribution.call);
+  bool ok =
+      (ordered || sort_calls(&j)) && join_all(&j, trace->attribution.call);
   llmprof_free(j.keys);
   llmprof_free(j.rows);
   return ok;

@@ -1,5 +1,5 @@
-/* The cells of a trace's columns: columns of it as they are, and views of them;
- * nothing is copied. */
+/* The cells of a trace's columns: columns of it as they are, and views of them.
+ */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -55,35 +55,28 @@ static const llmprof_values *compute(const llmprof_trace *trace,
                             llmprof_values_computed(spec->function, in, count));
 }
 
-/* Whom a getter is asked of. */
-typedef struct asked {
-  const llmprof_trace *trace;
-  llmprof_getter get;
-} asked;
-
-static int64_t ask(const void *user, size_t row) {
-  const asked *a = user;
-  return a->get(a->trace, row);
+/* What the getter says of each number that in[0] may be or, without that, of
+ * each row. */
+static const llmprof_values *say(const llmprof_axis *from,
+                                 const llmprof_column_spec *spec,
+                                 llmprof_frame *frame) {
+  const llmprof_source *in = &spec->in[0];
+  size_t count = in->of ? llmprof_column_limit(from->trace, in->of)
+                        : from->first + from->count;
+  int64_t *said = llmprof_alloc(count, sizeof *said);
+  for (size_t i = 0; said && i < count; i++)
+    said[i] = spec->get(from->trace, i);
+  if (!said || !llmprof_frame_own(frame, said)) return NULL;
+  const llmprof_values *of = llmprof_frame_array(frame, LLMPROF_I64, said);
+  return of && in->of ? through(frame, source(from->trace, in, frame), of) : of;
 }
 
-static const llmprof_values *ask_of(const llmprof_trace *trace,
-                                    const llmprof_column_spec *spec,
-                                    llmprof_frame *frame) {
-  const asked of = {trace, spec->get};
-  void *user = llmprof_memdup(&of, sizeof of);
-  if (!user || !llmprof_frame_own(frame, user)) return NULL;
-  const llmprof_values *values =
-      llmprof_frame_keep(frame, llmprof_values_of(ask, user));
-  if (!values || !spec->in[0].of) return values;
-  return through(frame, source(trace, &spec->in[0], frame), values);
-}
-
-static const llmprof_values *values_of(const llmprof_trace *trace,
+static const llmprof_values *values_of(const llmprof_axis *from,
                                        const llmprof_column_spec *spec,
                                        llmprof_frame *frame) {
-  if (spec->function) return compute(trace, spec, frame);
-  if (spec->get) return ask_of(trace, spec, frame);
-  if (spec->in[0].of) return source(trace, &spec->in[0], frame);
+  if (spec->function) return compute(from->trace, spec, frame);
+  if (spec->get) return say(from, spec, frame);
+  if (spec->in[0].of) return source(from->trace, &spec->in[0], frame);
   return llmprof_frame_keep(frame, llmprof_values_rows());
 }
 
@@ -91,7 +84,7 @@ bool llmprof_trace_cells(const llmprof_axis *from,
                          const llmprof_column_spec *spec, llmprof_frame *frame,
                          llmprof_column *column, llmprof_error *err) {
   if (!load(from->trace, spec, err)) return false;
-  column->values = values_of(from->trace, spec, frame);
+  column->values = values_of(from, spec, frame);
   if (column->values && from->rows)
     column->values = through(frame, from->rows, column->values);
   else if (column->values && from->first)

@@ -15,9 +15,10 @@
 /* What a column's values are. */
 typedef enum value_kind {
   ANY,
-  STRINGS, /* or absent, as in the next six */
+  STRINGS, /* or absent, as in the next seven */
   THREADS,
   STACKS,
+  STACK_FRAMES,
   CALLS,
   RANGES,
   LINKS,
@@ -97,7 +98,8 @@ static const stored_column columns[] = {
     SAMPLE(values[LLMPROF_SAMPLED_DRAM_WRITE]),
     CPU_SAMPLE(time),
     CPU_SAMPLE(thread),
-    CPU_SAMPLE(stack),
+    COLUMN(LLMPROF_PART_CPU_SAMPLES, cpu_samples.stack, cpu_samples.count,
+           STACK_FRAMES),
     CPU_SAMPLE(weight),
     CPU_SAMPLE(cut),
     COLUMN(LLMPROF_PART_STACKS, op_stacks.stack, op_stacks.count, STACKS),
@@ -236,6 +238,33 @@ enum {
 static llmprof_intern *dimension_at(const llmprof_trace *trace,
                                     const struct dimension *of) {
   return (llmprof_intern *)(void *)((char *)(uintptr_t)trace + of->at);
+}
+
+/* What values of a column are below; 0: they may be anything. */
+static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
+  const size_t limits[] = {
+      [ANY] = 0,
+      [STRINGS] = llmprof_strings_count(trace->strings),
+      [THREADS] = trace->threads.count,
+      [STACKS] = trace->source_stacks.count,
+      [STACK_FRAMES] = trace->stack_frames.count,
+      [CALLS] = trace->calls.count,
+      [RANGES] = trace->ranges.count,
+      [LINKS] = trace->attribution.link_count,
+      [PLACES] = trace->places.count,
+      [SHAPES] = trace->shapes.count,
+      [COPY_KINDS] = LLMPROF_COPY_KINDS,
+      [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
+      [FLAGS] = 2,
+      [LINKED] = trace->ranges.count,
+  };
+  return limits[kind];
+}
+
+size_t llmprof_column_limit(const llmprof_trace *trace, size_t at) {
+  size_t i = 0;
+  while (i < COLUMNS && columns[i].at != at) i++;
+  return i < COLUMNS ? limit_of(trace, columns[i].kind) : 0;
 }
 
 /* ---- putting ---- */
@@ -473,26 +502,6 @@ static const piece_rows *rows_of(int piece, const llmprof_arrays *from) {
 
 bool llmprof_piece_is_there(int piece, const llmprof_arrays *from) {
   return rows_of(piece, from) != NULL;
-}
-
-/* What values of a column are below; 0: they may be anything. */
-static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
-  const size_t limits[] = {
-      [ANY] = 0,
-      [STRINGS] = llmprof_strings_count(trace->strings),
-      [THREADS] = trace->threads.count,
-      [STACKS] = trace->source_stacks.count,
-      [CALLS] = trace->calls.count,
-      [RANGES] = trace->ranges.count,
-      [LINKS] = trace->attribution.link_count,
-      [PLACES] = trace->places.count,
-      [SHAPES] = trace->shapes.count,
-      [COPY_KINDS] = LLMPROF_COPY_KINDS,
-      [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
-      [FLAGS] = 2,
-      [LINKED] = trace->ranges.count,
-  };
-  return limits[kind];
 }
 
 static bool is_possible(const llmprof_trace *trace, const stored_column *column,

@@ -174,9 +174,14 @@ static void test_broken_snapshots(void **state) {
 
 /* ---- views ---- */
 
-static int64_t half(const void *user, size_t row) {
-  (void)user;
+static int64_t half(size_t row) {
   return row % 5 == 4 ? LLMPROF_ABSENT : (int64_t)row / 2;
+}
+
+static llmprof_values *halves_of_rows(void) {
+  static int64_t halves[ROWS];
+  for (size_t row = 0; row < ROWS; row++) halves[row] = half(row);
+  return llmprof_values_numbers(halves);
 }
 
 static void difference(const int64_t *const *in, size_t count, int64_t *out) {
@@ -187,31 +192,31 @@ static void difference(const int64_t *const *in, size_t count, int64_t *out) {
 }
 
 static int64_t difference_at(size_t row) {
-  int64_t a = value_of(4, row), b = half(NULL, row);
+  int64_t a = value_of(4, row), b = half(row);
   return b == LLMPROF_ABSENT ? b : a - b;
 }
 
 static void test_views(void **state) {
   (void)state;
   llmprof_values *stored = values_of(4);
-  llmprof_values *asked = llmprof_values_of(half, NULL);
-  const llmprof_values *in[] = {stored, asked};
+  llmprof_values *halves = halves_of_rows();
+  const llmprof_values *in[] = {stored, halves};
   llmprof_values *computed = llmprof_values_computed(difference, in, 2);
-  llmprof_values *looked_up = llmprof_values_lookup(asked, computed);
+  llmprof_values *looked_up = llmprof_values_lookup(halves, computed);
   llmprof_values_bounds bounds;
   int64_t block[LLMPROF_BLOCK];
   llmprof_values_read(looked_up, 1000, LLMPROF_BLOCK, block);
   for (size_t i = 0; i < LLMPROF_BLOCK; i++) {
-    int64_t key = half(NULL, 1000 + i);
+    int64_t key = half(1000 + i);
     int64_t wanted = key == LLMPROF_ABSENT ? key : difference_at((size_t)key);
     assert_int_equal(block[i], wanted);
     assert_int_equal(llmprof_values_get(looked_up, 1000 + i), wanted);
     assert_int_equal(llmprof_values_get(computed, i), difference_at(i));
   }
   assert_false(llmprof_values_find_bounds(computed, &bounds));
-  llmprof_free(looked_up);
-  llmprof_free(computed);
-  llmprof_free(asked);
+  llmprof_values_free(looked_up);
+  llmprof_values_free(computed);
+  llmprof_values_free(halves);
   llmprof_values_free(stored);
 }
 
@@ -219,16 +224,16 @@ static void test_views(void **state) {
 static void test_bounds_of_lookups(void **state) {
   (void)state;
   llmprof_values *key = values_of(7);
-  llmprof_values *asked = llmprof_values_of(half, NULL);
-  llmprof_values *view = llmprof_values_lookup(key, asked);
+  llmprof_values *halves = halves_of_rows();
+  llmprof_values *view = llmprof_values_lookup(key, halves);
   llmprof_values_bounds bounds;
   assert_true(llmprof_values_find_bounds(view, &bounds));
   assert_int_equal(bounds.low, 0);
   assert_int_equal(bounds.high, 126);
   assert_true(bounds.nulls);
   assert_false(bounds.ascend);
-  llmprof_free(view);
-  llmprof_free(asked);
+  llmprof_values_free(view);
+  llmprof_values_free(halves);
   llmprof_values_free(key);
 }
 
