@@ -132,6 +132,12 @@ end
 local function orphans(state)
   if state.ops == 0 or not state.knows "calls" then return nil end
   local share = state.orphan_ops / state.ops
+  if state.orphans_first then
+    return { level = share > LOST_WARNING and "warning" or "ok",
+      text = ("%s of %s GPU operations were launched before the capture began"):format(
+        text.count(state.orphan_ops), text.count(state.ops)),
+      fix = "let the program synchronise before the capture begins" }
+  end
   return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
       text.count(state.ops)),
@@ -320,6 +326,15 @@ end
 
 -- ---- gathering ----
 
+-- Did all operations without a call begin before all that have one?
+local function ran_first(unserved, served)
+  if #unserved == 0 or #served == 0 then return false end
+  local first, last = served:union():span(), math.mininteger
+  for _, start in ipairs(unserved:values "start") do last = math.max(last, start) end
+  return last < first
+end
+
+
 -- Calls by name, those that GPU operations came from, and processes.
 local function gather_calls(state, api, ops)
   for _, row in ipairs(api:group { by = { "name" } }) do
@@ -333,6 +348,7 @@ local function gather_calls(state, api, ops)
       state.orphan_ops = state.orphan_ops + row.count
     end
   end
+  state.orphans_first = ran_first(ops:where { api = false }, ops:where { { "api", "~=", false } })
   for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
 end
 

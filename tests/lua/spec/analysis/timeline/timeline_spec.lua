@@ -195,6 +195,21 @@ call 20 22 id=2 cudaLaunchKernel
     assert.match("torch.profiler", made.checks[1].fix)
   end)
 
+  it("tells what ran when the capture began from what was lost", function()
+    local function orphans(rows)
+      for _, one in ipairs(integrity.judge { trace = timeline.of([[
+knows calls
+call 100 102 id=1 cudaLaunchKernel
+]] .. rows) }.checks) do
+        if one.name == "orphans" then return one.level .. ": " .. one.text end
+      end
+    end
+    assert.equal("warning: 1 of 2 GPU operations were launched before the capture began",
+      orphans "kernel 10 120 call=7 a\nkernel 110 130 call=1 b\n")
+    assert.equal("problem: 1 of 2 GPU operations have no API call",
+      orphans "kernel 110 130 call=1 b\nkernel 140 150 call=7 a\n")
+  end)
+
   it("finds everything wrong with a broken one", function()
     local result = judge "broken"
     assert.equal("poor", result.verdict)
