@@ -305,7 +305,9 @@ local function add_steps(record, made)
   record.idle_threads = thread_records(made)
   for _, group in ipairs(record.steps) do
     local tokens = group.generation
-    if group.phase == "decode" and tokens and group.interval_ns and group.interval_ns > 0 then
+    -- a step of more tokens than requests verifies speculated ones, of which some are accepted
+    if group.phase == "decode" and tokens and (group.tokens or tokens) <= tokens
+      and group.interval_ns and group.interval_ns > 0 then
       group.tokens_per_s = tokens / group.interval_ns * 1e9
     end
   end

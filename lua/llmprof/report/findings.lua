@@ -47,11 +47,12 @@ end
 function findings.gain(results, finding)
   if not finding.gain_ns then return "cannot be said from this capture" end
   local stage = stage_of(results, finding.stage)
-  local steps = stage and stage.steps
+  local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
   return ("up to %s of %s per %s%s%s, if %s%s"):format(text.duration(finding.gain_ns),
     text.duration(finding.of_ns), finding.stage,
     finding.of == "plain runs" and " as it runs without the profiler" or "",
-    steps and (", %s per %s"):format(text.duration(finding.gain_ns / steps),
+    timed and timed.mean_ns > 0 and (", %s per %s"):format(
+      text.duration(finding.gain_ns * stage.ns_per_token / timed.mean_ns),
       range_name.step(stage.name)) or "",
     finding.assumption,
     finding.behind and ("; it comes back only once %s no longer waits for its launches")

@@ -89,14 +89,15 @@ local function runs_together(found, leader_of)
 end
 
 
--- By repeat, list of { times (ns, of steps that follow each other), opening (is the first step
--- of a decode among them?) }; and what marks the steps.
-local function step_times(found, metrics, groups)
-  local by_repeat = {}
-  for _, runs in ipairs(groups) do
-    local rep = runs[1].rep
+-- By repeat, list of { times (ns, of steps that follow each other, of each token that a sequence
+-- gets in them), opening (is the first step of a decode among them?) }; and what marks the steps.
+local function step_times(found, given, groups)
+  local by_repeat, metrics = {}, given.metrics
+  for _, runs in ipairs(given.is_speculated and {} or groups) do
+    local rep, made = runs[1].rep, times_of(runs)
+    for i, time in ipairs(made.times) do made.times[i] = time / (given.per_step or 1) end
     by_repeat[rep] = by_repeat[rep] or {}
-    table.insert(by_repeat[rep], times_of(runs))
+    table.insert(by_repeat[rep], made)
   end
   if next(by_repeat) then return by_repeat, found.inferred and "inferred" or "ranges" end
   for rep, times in pairs(own_times.steps(metrics)) do
@@ -154,7 +155,8 @@ end
 -- not count), outlier (the first, when it took far longer than the others),
 -- ttft_ns, tpot_ns, tokens_per_s }.
 local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
-  local made = given.steps and given.steps > 0 and given.steps or nil
+  local made = given.steps and given.steps > 0 and not given.is_speculated
+    and given.steps * (given.per_step or 1) or nil
   local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, wall_of)
   local list = json.list {}
   for rep = 1, found.repeats.count do
@@ -334,7 +336,7 @@ function latency.measure(found, given)
     leader_of[rank.rank] = rank.leader
   end
   local groups = runs_together(found, leader_of)
-  local by_repeat, source = step_times(found, given.metrics, groups)
+  local by_repeat, source = step_times(found, given, groups)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
   local counted = counted_of(decodes, list)
   for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end

@@ -70,7 +70,7 @@ local function instance_of(row, number, list)
   local own = list[row.rank + 1]
   local made = { stage = row.phase, range = number, rank = row.rank, pid = own.pid,
     start = row.begin, stop = row.last, requests = row.generation, context = row.context,
-    tokens = row.generation_tokens or row.generation, work = work_of(row) }
+    scheduled = row.generation_tokens, work = work_of(row) }
   if row.phase == "decode" then
     made.steps = { { start = math.min(row.before or row.begin, row.begin), begin = row.begin,
       stop = row.last } }

@@ -174,6 +174,7 @@ local function output_tokens(state)
   local batch = state.metrics and state.metrics.batch or state.workload and state.workload.batch
   local made, decoded = {}, 0
   for _, stage in ipairs(state.stages) do
+    if by_engine and stage.wall and not stage.tokens then return {} end -- speculated ones
     local tokens = stage.name ~= "draft" and (by_engine or stage.steps) and stage.tokens or 0
     local prefills = 0
     if by_engine and stage.wall then

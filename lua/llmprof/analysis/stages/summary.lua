@@ -3,6 +3,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local json = require "llmprof.json"
 local range_name = require "llmprof.trace.nvtx_names"
+local served = require "llmprof.analysis.serving.load"
 local statistics = require "llmprof.statistics"
 
 local stage_summary = { where = { "found" }, reads = { "found", "metrics", "workload" },
@@ -181,16 +182,33 @@ local function said_of(stages, name)
 end
 
 
--- The same of instances that are single steps of an engine: means.
-local function counts_of_steps(instances)
-  local tokens, requests = 0, 0
+-- Tokens that a step of an engine gives its requests: one each, where it does not verify
+-- speculated ones, as one that is scheduled more tokens than it has requests does; nil where how
+-- many of these are accepted is not known. verified: tokens that a verification gives a request.
+local function tokens_of_step(step, verified)
+  local requests = step.requests or 0
+  if step.stage == "draft" then return 0 end
+  if (step.scheduled or requests) > requests or not step.scheduled and verified then
+    return verified and requests * verified
+  end
+  return requests
+end
+
+
+-- The same of instances that are single steps of an engine: means. per_step: tokens that a
+-- request gets in one; is_speculated: that is not known.
+local function counts_of_steps(instances, verified)
+  local tokens, requests, unknown = 0, 0, nil
   for _, instance in ipairs(instances) do
-    tokens = tokens + (instance.tokens or 0)
+    local made = tokens_of_step(instance, verified)
+    unknown = unknown or made == nil or nil
+    tokens = tokens + (made or 0)
     requests = requests + (instance.requests or 0)
   end
   if #instances == 0 then return {} end
   local batch = requests / #instances
-  return { tokens = tokens / #instances, steps = 1,
+  return { tokens = not unknown and tokens / #instances or nil, steps = 1, is_speculated = unknown,
+    per_step = not unknown and tokens > 0 and tokens / requests or nil,
     batch = batch > 0 and (math.tointeger(batch) or batch) or nil }
 end
 
@@ -198,10 +216,13 @@ end
 -- Tokens and steps that one instance of a stage made, and the batch: steps that are
 -- marked or were inferred, what the workload counted in the last repeat, or what is
 -- known about a recorded one. Tokens are those of all sequences; a step makes one
--- for each.
+-- for each, unless it verifies speculated ones.
 -- given: as of analysis.results; name: of the stage; instances: those that count.
 function stage_summary.counts(given, name, instances)
-  if given.found and given.found.by_engine then return counts_of_steps(instances) end
+  if given.found and given.found.by_engine then
+    local engine = served.engine(given.metrics)
+    return counts_of_steps(instances, engine and engine.tokens_per_verification)
+  end
   local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
   local stage = said_of(last and last.stages, name) or said_of(about.stages, name) or {}
@@ -233,9 +254,11 @@ end
 local function add_steps(stage, declared, counts, used)
   if not (makes_tokens(declared) and counts.steps) then return end
   stage.steps = counts.steps
+  if counts.is_speculated then return end
+  local tokens = counts.steps * (counts.per_step or 1)
   -- what graphs ran that were traced as one operation is not known
-  if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
-  stage.ns_per_token = stage.wall.mean_ns / counts.steps
+  if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / tokens end
+  stage.ns_per_token = stage.wall.mean_ns / tokens
 end
 
 

@@ -413,6 +413,12 @@ describe("the first steps of an engine", function()
     assert.equal(3 * ms, made.tpot.mean_ns)
     assert.equal(7, made.tpot.count)
     assert.is_nil(made.repeats[1].left_out)
+    local function with(given)
+      return latency.measure({ declared = {}, by_engine = {}, instances = list,
+        repeats = { count = 1, left_out = left_out } }, given)
+    end
+    assert.equal(2 * ms, with({ batch = 8, steps = 1, per_step = 1.5 }).tpot.mean_ns)
+    assert.is_nil(with({ batch = 8, steps = 1, is_speculated = true }).tpot)
   end)
 
   it("are as they were judged before, or count where all repeats do", function()

@@ -52,4 +52,25 @@ describe("llmprof.analysis.stages.summary", function()
     stage_summary.refine_by_ranks(stage, { ranks = {} })
     assert.equal("gpu", stage.bound)
   end)
+
+  it("counts what was accepted of speculated tokens, or nothing", function()
+    local function counts(metrics, ...)
+      local made = stage_summary.counts({ found = { by_engine = {} }, metrics = metrics }, "decode",
+        { ... })
+      return { made.tokens, made.per_step, made.is_speculated }
+    end
+    local known = { engine_metrics = { samples = {
+      { utc_ns = 1, accepted = 0, verifications = 0, drafted = 0 },
+      { utc_ns = 2, accepted = 15, verifications = 10, drafted = 30 } } } }
+    local plain = { stage = "decode", requests = 4, scheduled = 4 }
+    local verifies = { stage = "decode", requests = 4, scheduled = 16 }
+    local unsaid = { stage = "decode", requests = 4 }
+    assert.same({ 4, 1 }, counts(nil, plain))
+    assert.same({ nil, nil, true }, counts(nil, plain, verifies))
+    assert.same({ 10, 2.5 }, counts(known, verifies))
+    assert.same({ 7, 1.75 }, counts(known, plain, verifies))
+    assert.same({ 10, 2.5 }, counts(known, unsaid))
+    assert.same({ 4, 1 }, counts(nil, unsaid))
+    assert.same({ 0 }, counts(nil, { stage = "draft", requests = 4 }))
+  end)
 end)
