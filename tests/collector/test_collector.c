@@ -155,19 +155,26 @@ static void await_rest(void) {
   }
 }
 
+/* What the program prints, to its end or until there is no room; closes it. */
+static void read_output(int output, outcome *out) {
+  size_t used = 0;
+  ssize_t got = 1;
+  while (got > 0 && used < sizeof out->output - 1) {
+    got = read(output, out->output + used, sizeof out->output - 1 - used);
+    if (got > 0) used += (size_t)got;
+  }
+  close(output);
+}
+
 static outcome run(setting s) {
   outcome out = {0};
   int output;
-  size_t used = 0;
   make_folder();
   pid_t pid = start(&s, &output);
   if (s.kill_after_us) usleep(s.kill_after_us);
   if (s.kill_at_rest) await_rest();
   if (s.kill_after_us || s.kill_at_rest) kill(pid, SIGKILL);
-  for (ssize_t n;
-       (n = read(output, out.output + used, sizeof out.output - 1 - used)) > 0;)
-    used += (size_t)n;
-  close(output);
+  read_output(output, &out);
   assert_int_equal(waitpid(pid, &out.status, 0), pid);
   read_spools(&out);
   empty_folder();
@@ -1231,11 +1238,7 @@ static void test_on_demand(void **state) {
   setenv("VICTIM_UNSEEN", "1", 1);
   pid_t pid = start(&s, &output);
   unsetenv("VICTIM_UNSEEN");
-  size_t used = 0;
-  for (ssize_t n;
-       (n = read(output, out.output + used, sizeof out.output - 1 - used)) > 0;)
-    used += (size_t)n;
-  close(output);
+  read_output(output, &out);
   assert_int_equal(waitpid(pid, &out.status, 0), pid);
   assert_int_equal(waitpid(parent, &status, 0), parent);
   read_spools(&out);
