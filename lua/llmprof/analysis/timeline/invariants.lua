@@ -12,7 +12,6 @@ local frame_rows = require "llmprof.ranks.rows"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
-local step_kernels = require "llmprof.analysis.timeline.step_kernels"
 local steps = require "llmprof.analysis.stages.steps"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
@@ -423,7 +422,7 @@ function invariants.steps(state)
   local list, said, share = by_stage(found.instances), {}, nil
   for _, stage in ipairs(found.declared) do
     local made = stage.step and list[stage.name]
-      and step_kernels.judge(state.trace, stage.step, list[stage.name])
+      and steps.kernels_lacking(state.trace, stage.step, list[stage.name])
     if made then
       share = math.max(share or 0, made.irregular and 1 or part(made.missing, made.kernels))
       if made.irregular then
