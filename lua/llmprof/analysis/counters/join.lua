@@ -22,7 +22,7 @@ local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.counters.ranges"
 local stages = require "llmprof.analysis.stages.find"
-local tensor = require "llmprof.nvidia.ncu.tensor"
+local figures = require "llmprof.nvidia.ncu.figures"
 local tuple = require("llmprof.tables.keys").tuple
 
 local counters = {}
@@ -226,7 +226,7 @@ local function tensor_format(launches, view)
       best, most = format, operations
     end
   end
-  return best and tensor.format(best)
+  return best and figures.tensor_format(best)
 end
 
 

@@ -2,7 +2,7 @@
 -- that it is made by. Later ones are built on earlier ones by path.
 local formula = require "llmprof.nvidia.ncu.formula"
 local metrics = require "llmprof.nvidia.metrics"
-local tensor = require "llmprof.nvidia.ncu.tensor"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local figures = {}
 
@@ -124,8 +124,8 @@ end
 
 local function add_tensor_flop(put, plan)
   local floats = {}
-  for _, total in ipairs(tensor.counts(plan, count)) do
-    local float = tensor.is_float(total.type)
+  for _, total in ipairs(figures.tensor_counts(plan, count)) do
+    local float = figures.tensor_is_float(total.type)
     put("tensor." .. total.type, float and "FLOP" or "OP", total.tree)
     if float then floats[#floats + 1] = path("tensor." .. total.type) end
   end
@@ -171,8 +171,9 @@ local function add_peaks(put, plan)
     return formula.first { formula.mul(metric(stem .. ".sum.peak_sustained"), sm_clock),
       metric(stem .. ".sum.peak_sustained_elapsed.per_second") }
   end
-  for _, peak in ipairs(tensor.peaks(plan, tensor_peak)) do
-    put("peak.tensor." .. peak.type, tensor.is_float(peak.type) and "FLOP/s" or "OP/s", peak.tree)
+  for _, peak in ipairs(figures.tensor_peaks(plan, tensor_peak)) do
+    put("peak.tensor." .. peak.type,
+      figures.tensor_is_float(peak.type) and "FLOP/s" or "OP/s", peak.tree)
   end
 end
 
@@ -216,12 +217,12 @@ end
 -- Of the launch's time its tensor cores need so much for the operations of all types.
 local function tensor_share(plan)
   local shares = {}
-  for i, total in ipairs(tensor.counts(plan, count)) do
+  for i, total in ipairs(figures.tensor_counts(plan, count)) do
     local done = path("tensor." .. total.type)
     local none = formula.unless(formula.number(0), formula.above(done, formula.number(0)))
     local peak = path("peak.tensor." .. total.type)
     if total.type ~= "fp64" then
-      peak = limit(tensor.format(total.type), "tensor." .. total.type)
+      peak = limit(figures.tensor_format(total.type), "tensor." .. total.type)
     end
     shares[i] = formula.first { formula.given(none, done),
       share(formula.div(done, path "duration"), peak) }
@@ -268,7 +269,7 @@ end
 -- The figures of launches that have these metrics (a set of names), in order: list of
 -- { path, unit, tree (of llmprof.nvidia.ncu.formula) }. Once per file.
 function figures.of(names)
-  local list, plan = {}, tensor.plan(names)
+  local list, plan = {}, figures.tensor_plan(names)
   local function put(to, unit, tree) list[#list + 1] = { path = to, unit = unit, tree = tree } end
   add_direct(put)
   add_bytes(put)
@@ -278,6 +279,188 @@ function figures.of(names)
   add_stalls(put, names)
   add_intensity(put)
   return list
+end
+
+
+-- ---- the tensor pipe ----
+
+-- Which tensor-core counters a file holds and what they mean. The names are
+--
+--   sm__ops_path_tensor_src_bf16_dst_fp32                 all paths together
+--   sm__ops_path_tensor_src_fp8_sparsity_off, ..._on      the same in two parts
+--   sm__ops_path_tensor_op_hgmma_src_bf16_..._sparsity_on one path of several
+--
+-- and differ by chip. src_ columns hold the sum of the op_ columns, and a name
+-- without _sparsity_ the sum of off and on, so only one of each may be counted.
+-- They count operations (a fused multiply-add is 2), tile padding included.
+
+local COUNTS = { "", ".per_cycle_elapsed", ".per_second" } -- after ".sum"
+local PEAKS = { ".peak_sustained", ".peak_sustained_elapsed.per_second" }
+
+
+local function has_any(names, stem, suffixes)
+  for _, suffix in ipairs(suffixes) do
+    if names[stem .. ".sum" .. suffix] then return true end
+  end
+  return false
+end
+
+
+-- Every ops_path_tensor stem among the names, sorted: sm__ before smsp__.
+local function stems(names)
+  local found = {}
+  for name in pairs(names) do
+    local stem = name:match "^(sms?p?__ops_path_tensor_[%w_]+)%.sum"
+    if stem then found[stem] = true end
+  end
+  return sorted_keys(found)
+end
+
+
+local function describe(stem)
+  local body = stem:match "__ops_path_tensor_(.*)$"
+  local base, sparsity = body:match "^(.-)_sparsity_(o[nf]f?)$"
+  base = base or body
+  local source = ("_" .. base .. "_dst_"):match "_src_(.-)_dst_"
+  return { stem = stem, base = base, sparsity = sparsity or "both", type = source,
+    kind = base:match "^op_" and "op" or "src" }
+end
+
+
+-- groups[kind][type][base] = { both =, off =, on = } (stems)
+local function collect(columns)
+  local groups = { src = {}, op = {} }
+  for _, column in ipairs(columns) do
+    local types = groups[column.kind]
+    local bases = types[column.type] or {}
+    types[column.type] = bases
+    bases[column.base] = bases[column.base] or {}
+    local group = bases[column.base]
+    group[column.sparsity] = group[column.sparsity] or column.stem
+  end
+  return groups
+end
+
+
+-- In a fixed order; src_X alone where there is also src_X_dst_Y, its part.
+local function ordered(types)
+  local list = {}
+  for _, source in ipairs(sorted_keys(types)) do
+    local bases = types[source]
+    local whole = bases["src_" .. source]
+    local groups = {}
+    for _, base in ipairs(whole and { "src_" .. source } or sorted_keys(bases)) do
+      groups[#groups + 1] = bases[base]
+    end
+    list[#list + 1] = { type = source, groups = groups }
+  end
+  return list
+end
+
+
+-- Stems whose peak is that of dense operation. The plain src_ peak is the
+-- sparse one, twice as high, except for types that have no sparse mode.
+local function dense(groups)
+  local by_type = {}
+  for _, kind in ipairs { "op", "src" } do
+    for _, entry in ipairs(ordered(groups[kind])) do
+      local candidates = {}
+      for _, group in ipairs(entry.groups) do
+        local no_sparse_mode = entry.type == "fp64" or entry.type == "int1"
+        candidates[#candidates + 1] = group.off or no_sparse_mode and group.both or nil
+      end
+      if #candidates > 0 then by_type[entry.type] = by_type[entry.type] or candidates end
+    end
+  end
+  return by_type
+end
+
+
+-- figures.tensor_plan(names) -> plan; names is a set of metric names. Once per file.
+function figures.tensor_plan(names)
+  local counted, peaked = {}, {}
+  for _, stem in ipairs(stems(names)) do
+    local column = describe(stem)
+    if column.type then
+      if has_any(names, stem, COUNTS) then counted[#counted + 1] = column end
+      if has_any(names, stem, PEAKS) then peaked[#peaked + 1] = column end
+    end
+  end
+  local groups = collect(counted)
+  local peaks = dense(collect(peaked))
+  return {
+    counts = { ordered(groups.src), ordered(groups.op) },
+    peaks = peaks,
+    peak_types = sorted_keys(peaks),
+  }
+end
+
+
+-- A group's number, by its stems: of both modes, or put together from two.
+local function count_group(group, count_of)
+  local both = group.off and group.on and formula.add(count_of(group.off), count_of(group.on))
+  local part = group.off or group.on
+  local apart = both or part and count_of(part)
+  if not group.both then return apart end
+  return formula.first { count_of(group.both), apart }
+end
+
+
+local function totals(entries, count_of)
+  local list = {}
+  for i, entry in ipairs(entries) do
+    local groups = {}
+    for g, group in ipairs(entry.groups) do groups[g] = count_group(group, count_of) end
+    list[i] = { type = entry.type, tree = formula.sum(groups) }
+  end
+  return list
+end
+
+
+-- figures.tensor_counts(plan, count_of) -> list of { type, tree }: operations by source type, as
+-- formulas. count_of(stem) gives one, which a launch may have no value of. The paths
+-- (op_) count only where a launch has none of the sums (src_).
+function figures.tensor_counts(plan, count_of)
+  local sums, paths = totals(plan.counts[1], count_of), totals(plan.counts[2], count_of)
+  local trees, any = {}, {}
+  for i, total in ipairs(sums) do
+    trees[total.type] = { total.tree }
+    any[i] = total.tree
+  end
+  for _, total in ipairs(paths) do
+    trees[total.type] = trees[total.type] or {}
+    table.insert(trees[total.type], formula.unless(total.tree, formula.first(any)))
+  end
+  local list = {}
+  for i, source in ipairs(sorted_keys(trees)) do
+    list[i] = { type = source, tree = formula.first(trees[source]) }
+  end
+  return list
+end
+
+
+-- figures.tensor_peaks(plan, peak) -> list of { type, tree }: the fastest dense path of
+-- each source type. peak(stem) gives a formula in operations per second.
+function figures.tensor_peaks(plan, peak)
+  local list = {}
+  for i, source in ipairs(plan.peak_types) do
+    local trees = {}
+    for s, stem in ipairs(plan.peaks[source]) do trees[s] = peak(stem) end
+    list[i] = { type = source, tree = formula.largest(trees) }
+  end
+  return list
+end
+
+
+-- The number format whose peak operations on this source type have.
+function figures.tensor_format(source)
+  return source == "fp4_fp6_fp8" and "fp8" or source
+end
+
+
+-- Whether operations on this source type are floating point.
+function figures.tensor_is_float(source)
+  return not source:match "^u?int%d"
 end
 
 
