@@ -6,7 +6,7 @@ local categories = require "llmprof.analysis.kernels.categories"
 local models = require "llmprof.model"
 local compiled = require "llmprof.run.compiled"
 local config = require "llmprof.recipe.config"
-local dry_run = require "llmprof.run.dry_run"
+local start = require "llmprof.run.start"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
@@ -195,7 +195,7 @@ end
 -- ---- how it is measured ----
 
 local function check_capture(state)
-  dry_run.commands(state.made, state.cfg)
+  start.would_run(state.made, state.cfg)
   return ok("capture", "capture=" .. state.cfg.capture)
 end
 

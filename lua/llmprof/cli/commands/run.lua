@@ -2,7 +2,6 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local config = lazy "llmprof.recipe.config"
-local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
@@ -102,7 +101,7 @@ function command.run(given, words)
     out.write(config.to_yaml(composed))
   elseif given["dry-run"] then
     recorded.check(wanted.recipe, composed)
-    out.write(dry_run.text(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
+    out.write(start.dry_run(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
   else
     local left_out = start.run(wanted, composed)
     return left_out > 0 and given.strict and errors.status.failed or 0, true

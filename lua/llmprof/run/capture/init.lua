@@ -20,7 +20,7 @@
 --                   are some (optional)
 --   left_out(ctx)   a new list: a line for each file that is not used, and why (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
---                   them; ctx is on paper, of llmprof.run.dry_run
+--                   them; ctx is on paper, of llmprof.run.start
 --   captured_with(ctx)  the settings that a capture of before was made with, as a
 --                   tree; nil where it does not say (optional)
 --   kept(ctx)       the timeline that is there before anything runs (optional)

@@ -2,7 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local collector_counters = require "llmprof.run.capture.collector_counters"
 local config = require "llmprof.recipe.config"
-local dry_run = require "llmprof.run.dry_run"
+local start = require "llmprof.run.start"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local metrics = require "llmprof.nvidia.metrics"
@@ -77,7 +77,7 @@ describe("sets of counters", function()
     assert.equal(table.concat(wanted), plan)
     assert.equal("", collector_counters.metric_lines { counters = { set = "light" } })
     assert.equal("", collector_counters.metric_lines { counters = {} })
-    local text = dry_run.text(made, config.of_recipe(made, nil,
+    local text = start.dry_run(made, config.of_recipe(made, nil,
       { "capture=nsys", "counters.set=roofline", "ncu.sections=[LaunchStats]" }).tree)
     local request = text:match "%-%-launch%-count %d+ (.-) %-%-replay%-mode"
     local names = {}
