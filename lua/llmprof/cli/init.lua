@@ -188,7 +188,7 @@ end
 local function run_with(words, common)
   limits.start(common.threads)
   function limits.cache_bytes() return user.cache_bytes() end
-  if common.no_cache then require("llmprof.trace.cache").turn_off() end
+  if common.no_cache then require("llmprof.trace.file").use_no_cache() end
   return run_all(words)
 end
 

@@ -1,7 +1,7 @@
 -- Bundles of traces that come without a recipe: made where somebody asks for one, or in the
 -- cache for commands that take runs, where the next such command finds it.
 local artifacts = require "llmprof.bundle.artifacts"
-local cache = require "llmprof.trace.cache"
+local trace_file = require "llmprof.trace.file"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
 local nsys = require "llmprof.nvidia.nsys"
@@ -156,7 +156,7 @@ function reports.of(paths)
       { hint = "llmprof report --out DIR writes it where you say" })
   end
   local dir = folder .. "/" .. key_of(paths)
-  if fs.stat(dir .. "/" .. layout.results) and cache.most() > 0 then
+  if fs.stat(dir .. "/" .. layout.results) and trace_file.cache_most() > 0 then
     return artifacts.open(dir, dir)
   end
   errors.check(fs.mkdirs(folder))

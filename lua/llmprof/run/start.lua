@@ -23,7 +23,6 @@ local private = require "llmprof.bundle.private"
 local progress = require "llmprof.run.progress"
 local recorded = require "llmprof.run.capture.recorded"
 local resources = require "llmprof.resources"
-local trace_cache = require "llmprof.trace.cache"
 local workload = require "llmprof.run.workload"
 local captures = require "llmprof.run.capture"
 local plan = require "llmprof.run.steps.plan"
@@ -213,7 +212,7 @@ function start.run(given, composed)
   recorded.check(given.recipe, composed)
   check_trust(given, composed)
   limits.apply(composed.tree.limits)
-  trace_cache.keep(composed.tree.cache.bytes)
+  trace_file.keep_in_cache(composed.tree.cache.bytes)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given.watch_gpu, brief = given.brief }
   local run = open_run(given, composed.tree)

@@ -1,10 +1,11 @@
 -- Opening what a user calls a trace.
-local cache = require "llmprof.trace.cache"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
 local trace = require "llmprof.trace"
+local limits = require "llmprof.process.limits"
+local folders = require "llmprof.io.files"
 
 local trace_file = {}
 
@@ -26,7 +27,7 @@ end
 -- Only of large files something is kept.
 local function cache_for(path)
   local info = fs.stat(path)
-  return info and info.size >= cache.LEAST and cache.options() or nil
+  return info and info.size >= trace_file.CACHE_LEAST and trace_file.cache_options() or nil
 end
 
 
@@ -196,6 +197,93 @@ function trace_file.count_kinds(ops, counts)
   trace_file.no_kinds(counts)
   for _, group in ipairs(ops:group { by = { "kind" } }) do trace_file.set_kind(counts, group) end
   return counts
+end
+
+
+-- ---- the cache ----
+
+-- Where what was read from large traces is kept, so that it need not be read again, and how
+-- much of it: see trace.open of llmprof.trace.
+
+-- Of smaller traces nothing is kept: they are read in no time.
+trace_file.CACHE_LEAST = 20000000
+
+-- What is kept at most unless something else is said: bytes, and a share of the free disk.
+local MOST = 4000000000
+local SHARE = 10
+
+local FORM = "LLMPROF_CACHE=BYTES that may be kept; 0 keeps and uses nothing"
+
+local limit -- bytes, as a run's settings have it; nil: nobody said
+local is_off = false
+
+
+-- llmprof's folder for it; nil without a home.
+function trace_file.cache_folder()
+  local folder = folders.folder "cache"
+  return folder and folder .. "/traces"
+end
+
+
+-- From now on keep at most this many bytes, 0: nothing; nil leaves it as it is.
+function trace_file.keep_in_cache(bytes) limit = bytes or limit end
+
+
+-- From now on neither keep nor use anything, whatever else is said.
+function trace_file.use_no_cache() is_off = true end
+
+
+local function from_environment()
+  local wanted = os.getenv "LLMPROF_CACHE"
+  if not wanted or wanted == "" then return nil end
+  local bytes = wanted:find "^%d+$" and math.tointeger(tonumber(wanted))
+  if not bytes then
+    errors.raise("usage", ("LLMPROF_CACHE: '%s' is no number of bytes"):format(wanted),
+      { hint = FORM })
+  end
+  return bytes
+end
+
+
+-- Free bytes where the folder is, or will be.
+local function free_space(folder)
+  while folder ~= "" do
+    local free = fs.free_space(folder)
+    if free then return free end
+    folder = folder:match "^(.*)/[^/]*$"
+  end
+  return fs.free_space "/" or 0
+end
+
+
+-- Bytes that may be kept.
+function trace_file.cache_most()
+  if is_off then return 0 end
+  local wanted = limit or from_environment() or limits.cache_bytes()
+  if wanted then return wanted end
+  local folder = trace_file.cache_folder()
+  return folder and math.min(MOST, free_space(folder) // SHARE) or 0
+end
+
+
+-- What trace.open takes; nil: no cache.
+function trace_file.cache_options()
+  local folder, most = trace_file.cache_folder(), trace_file.cache_most()
+  if not folder or most == 0 then return nil end
+  return { folder = folder, least = trace_file.CACHE_LEAST, most = most }
+end
+
+
+-- The files that are kept: { path, bytes }, one of each trace.
+function trace_file.cached()
+  local folder = trace_file.cache_folder()
+  local list = {}
+  for _, name in ipairs(folder and fs.list(folder) or {}) do
+    local path = folder .. "/" .. name
+    local info = name:find "^%x+%.%l+$" and fs.lstat(path)
+    if info and info.type == "file" then list[#list + 1] = { path = path, bytes = info.size } end
+  end
+  return list
 end
 
 

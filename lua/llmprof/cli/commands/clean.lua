@@ -1,7 +1,7 @@
 -- llmprof clean: remove old runs.
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local cache = lazy "llmprof.trace.cache"
+local trace_file = lazy "llmprof.trace.file"
 local nsys = lazy "llmprof.nvidia.nsys"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -142,7 +142,7 @@ local function remove_cache(given, words)
   if #words > 0 or given.keep then
     errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
   end
-  local files, bytes = cache.files(), 0
+  local files, bytes = trace_file.cached(), 0
   for _, file in ipairs(nsys.kept_exports()) do files[#files + 1] = file end
   for _, dir in ipairs(reports.kept()) do
     files[#files + 1] = { dir = dir, bytes = size_of { dir = dir } }

@@ -14,7 +14,6 @@ local collector = require "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
-local trace_cache = require "llmprof.trace.cache"
 local trace_file = require "llmprof.trace.file"
 
 local command = {
@@ -306,14 +305,14 @@ end
 
 -- What was read from traces, and is kept.
 local function check_cache()
-  local folder, most = trace_cache.folder(), trace_cache.most()
+  local folder, most = trace_file.cache_folder(), trace_file.cache_most()
   if not folder then
     return warn("cache", "HOME is not set: traces are read anew each time", "set HOME")
   elseif most == 0 then
     return ok("cache", "off: traces are read anew each time")
   end
   local bytes = 0
-  for _, file in ipairs(trace_cache.files()) do bytes = bytes + file.bytes end
+  for _, file in ipairs(trace_file.cached()) do bytes = bytes + file.bytes end
   return ok("cache", ("%s of %s in %s"):format(text.bytes(bytes), text.bytes(most,
     { digits = 0 }), folder))
 end

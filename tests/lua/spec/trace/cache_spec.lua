@@ -1,5 +1,5 @@
 local bundle = require "tests.lua.support.bundle"
-local cache = require "llmprof.trace.cache"
+local trace_file = require "llmprof.trace.file"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local session = require "llmprof.query.session"
@@ -124,22 +124,22 @@ describe("llmprof.trace with a cache", function()
 end)
 
 
-describe("llmprof.trace.cache", function()
+describe("llmprof.trace.file", function()
   it("keeps at most a tenth of the free disk", function()
-    local made = cache.options()
+    local made = trace_file.cache_options()
     assert.equal(20000000, made.least)
-    assert.equal(cache.folder(), made.folder)
+    assert.equal(trace_file.cache_folder(), made.folder)
     assert.is_true(made.most > 0 and made.most <= 4000000000)
   end)
 
   it("keeps what a run is told to", function()
-    cache.keep(12345)
-    assert.equal(12345, cache.options().most)
-    cache.keep(nil)
-    assert.equal(12345, cache.most())
-    cache.keep(0)
-    assert.is_nil(cache.options())
-    cache.keep(1 << 30)
+    trace_file.keep_in_cache(12345)
+    assert.equal(12345, trace_file.cache_options().most)
+    trace_file.keep_in_cache(nil)
+    assert.equal(12345, trace_file.cache_most())
+    trace_file.keep_in_cache(0)
+    assert.is_nil(trace_file.cache_options())
+    trace_file.keep_in_cache(1 << 30)
   end)
 end)
 
@@ -160,7 +160,7 @@ describe("the commands about the cache", function()
     local path = top() .. "/large.sqlite"
     assert(fs.copy("tests/fixtures/small/run.sqlite", path))
     local file = assert(io.open(path, "ab"))
-    assert(file:write(("\0"):rep(cache.LEAST)))
+    assert(file:write(("\0"):rep(trace_file.CACHE_LEAST)))
     assert(file:close())
     settle()
     return path
