@@ -4,7 +4,6 @@ local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.kernels.categories"
 local cpu_samples = lazy "llmprof.analysis.timeline.cpu_samples"
-local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local nsys = lazy "llmprof.nvidia.nsys"
@@ -21,7 +20,7 @@ local places = lazy "llmprof.analysis.timeline.positions"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
 local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
-local positions = require "llmprof.query.session.positions"
+local frames = require "llmprof.query.session.frames"
 local stages = lazy "llmprof.analysis.stages.find"
 local xla_modules = lazy "llmprof.analysis.stages.xla_modules"
 local trace = require "llmprof.trace"
@@ -172,9 +171,9 @@ end
 
 
 -- All operations among each other; ranks and steps.
-function parts.by_stream(self) return positions.by_stream(self.trace) end
-function parts.by_gpu(self) return positions.by_gpu(self.trace) end
-function parts.beside(self) return positions.beside(self.trace) end
+function parts.by_stream(self) return frames.by_stream(self.trace) end
+function parts.by_gpu(self) return frames.by_gpu(self.trace) end
+function parts.beside(self) return frames.beside(self.trace) end
 function parts.places(self) return places.find(self.trace, self.found) end
 
 
@@ -215,7 +214,7 @@ end
 -- A frame of operations, which has as lazy columns stage, part and where each operation stands.
 local function with_lazy(self, name)
   local made = check(self.trace:frame(name)):lazy(LABELLED, labelled(self, name))
-  return positions.add_to(self, made)
+  return frames.add_to(self, made)
 end
 
 
@@ -288,7 +287,7 @@ function parts.kernels(self)
   if not self.trace_path then return self.counters end
   local made = operations(self, "kernels"):lazy(DESCRIBED, described(self))
     :lazy(occupancy.columns, with_occupancy(self))
-  if self.counters_path then counters.join(self, made) end
+  if self.counters_path then frames.add_counters(self, made) end
   return query.wrap(made, shown_of(self, "kernels"))
 end
 
@@ -370,19 +369,19 @@ function parts.gaps(self)
   for row in self.kernels:unique("name", "label"):rows() do
     if row.name then label[row.name] = row.label end
   end
-  return query.wrap(positions.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
+  return query.wrap(frames.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
     label), shown_of(self, "gaps"))
 end
 
 
 function parts.layers(self)
-  local made = self.trace_path and positions.layers(self, operations(self, "kernels"))
+  local made = self.trace_path and frames.layers(self, operations(self, "kernels"))
   return made and query.wrap(made, shown.layers)
 end
 
 
 function parts.counters(self)
-  return self.counters_path and counters.frame(self)
+  return self.counters_path and frames.counters(self)
 end
 
 

@@ -1,12 +1,21 @@
--- Columns of operations that say where each stands among the others. They are made for
--- the whole trace when one of them is first asked for.
+-- What a source adds to the frames of a trace: columns of operations that say where each stands
+-- among the others, made for the whole trace when one of them is first asked for; gaps, layers
+-- and counters of ncu as frames of their own.
 local errors = require "llmprof.process.errors"
+local lazy = require "llmprof.io.lazy"
 local gaps = require "llmprof.analysis.timeline.gaps"
 local places = require "llmprof.analysis.timeline.positions"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
+local formula = lazy "llmprof.nvidia.ncu.formula"
+local join = lazy "llmprof.analysis.counters.join"
+local kernels = lazy "llmprof.analysis.kernels.table"
+local ncu = lazy "llmprof.nvidia.ncu"
+local query = require "llmprof.query"
+local stages = lazy "llmprof.analysis.stages.find"
+local tuple = require("llmprof.tables.keys").tuple
 
-local positions = {}
+local frames = {}
 
 -- What is one stream, and one GPU.
 local STREAM = { "pid", "device", "context", "stream" }
@@ -32,19 +41,19 @@ local function timed(trace)
 end
 
 
-function positions.by_stream(trace)
+function frames.by_stream(trace)
   return timed(trace):gaps { by = STREAM, before = "gap_before", after = "gap_after" }
 end
 
 
 -- With `gpu_previous`, the row of the one before.
-function positions.by_gpu(trace)
+function frames.by_gpu(trace)
   return timed(trace):gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
     previous = "gpu_previous" }
 end
 
 
-function positions.beside(trace)
+function frames.beside(trace)
   return timed(trace):overlap { by = GPU, name = "overlap" }
 end
 
@@ -126,7 +135,7 @@ end
 
 -- Promise a frame of operations its columns. source: with trace, found, by_stream, by_gpu,
 -- beside, places and joined.
-function positions.add_to(source, frame)
+function frames.add_to(source, frame)
   for _, made in ipairs { "by_stream", "by_gpu", "beside" } do
     frame:lazy(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
   end
@@ -147,7 +156,7 @@ end
 -- ---- frames of their own ----
 
 -- Shorter times without anything to do are no gaps, in ns.
-positions.LEAST = 1000
+frames.LEAST = 1000
 
 -- What an operation is called, as a column for people.
 local function called(name, from, label)
@@ -174,8 +183,8 @@ local TOLD = { "rank", "stage", "part", "rep", "step", "layer", "module", "line"
 -- Times in which a GPU had nothing to do, cut where a repeat begins or ends: what ended each,
 -- and what was before it. ops: all operations of the trace with their stages and what is
 -- promised; api: calls of the trace; label: names to what they are called.
-function positions.gaps(source, ops, api, label)
-  local view = gaps.frame(source.found, ops, positions.LEAST)
+function frames.gaps(source, ops, api, label)
+  local view = gaps.frame(source.found, ops, frames.LEAST)
   add_operation(view, ops, "end", "start", "op")
   add_operation(view, ops, "start", "end", "previous")
   for _, column in ipairs(TOLD) do spans.look_up(view, "op", ops, column, column) end
@@ -197,13 +206,13 @@ function positions.gaps(source, ops, api, label)
 end
 
 
--- Layers of steps, each with its kernels and their time. kernels: with `step` and `layer`;
+-- Layers of steps, each with its kernels and their time. own: kernels, with `step` and `layer`;
 -- nil where layers cannot be told.
-function positions.layers(source, kernels)
+function frames.layers(source, own)
   local marks = places.layers(source.places)
   if not marks then return nil end
   local by = { "rank", "step", "layer" }
-  local sums = kernels:group { by = by, columns = { { "kernels", "count" },
+  local sums = own:group { by = by, columns = { { "kernels", "count" },
     { "gpu_time", "sum", "duration" } } }
   local made = check(marks:select { "rank", "step_row", "step", "layer", "start", "until" })
   made:lag { column = "until", offset = 0, name = "end" }
@@ -217,4 +226,127 @@ function positions.layers(source, kernels)
 end
 
 
-return positions
+-- ---- counters of ncu ----
+
+-- With the limits of the GPUs of the trace, where there is one.
+local function launches(source)
+  local devices, results = source.trace and source.trace:devices(), source.results or nil
+  return check(ncu.launches(source.counters_path, devices and join.limits(devices, nil, results)))
+end
+
+
+-- ---- every measured launch ----
+
+-- Columns of figures: name, type, unit, formula.
+local function figures()
+  local path = formula.path
+  return {
+    { "duration", "integer", "ns", formula.scale(1e9, path "duration") },
+    { "sm_percent", "number", nil, path "throughput.sm" },
+    { "dram_percent", "number", nil, path "throughput.dram" },
+    { "memory_percent", "number", nil, path "throughput.memory" },
+    { "tensor_percent", "number", nil, path "throughput.tensor" },
+    { "occupancy_percent", "number", nil, path "occupancy.achieved" },
+    { "flop", "number", nil, path "flop.total" },
+    { "dram_bytes", "integer", "bytes", path "bytes.dram" },
+    { "intensity", "number", nil, path "intensity.dram" },
+    { "registers", "integer", nil, path "registers" },
+    { "waves", "number", nil, path "waves" },
+    { "bound number", "integer", nil, ncu.formula },
+  }
+end
+
+
+local names = { "id", "name", "stage", "duration", "sm_percent", "dram_percent",
+  "memory_percent", "tensor_percent", "occupancy_percent", "flop", "dram_bytes", "intensity",
+  "registers", "waves", "bound" }
+
+local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupancy_percent",
+  "bound", "name" }
+
+
+-- The stage of each class of launches; of a page alone the outermost range, as nothing says
+-- which are stages.
+local function stages_of(found, source)
+  if source.trace then return join.stages(found, source.trace, source.found) end
+  local list = {}
+  for i, class in ipairs(found.classes) do list[i] = class.ranges[1] or false end
+  return list
+end
+
+
+local function add_stage(found, source)
+  check(found.frame:extend(found.shared, #found.classes,
+    { { name = "stage", type = "string", values = stages_of(found, source) } }))
+end
+
+
+-- The class of ncu.formula by its name.
+local function add_bound(frame)
+  local groups, values = check(frame:group { by = { "bound number" }, columns = {} }), {}
+  for i = 1, #groups do values[i] = ncu.names[groups:get(i, "bound number")] end
+  check(frame:extend({ "bound number" }, #groups,
+    { { name = "bound", type = "string", values = values } }))
+end
+
+
+-- The launches of the raw page of a source: a query.
+function frames.counters(source)
+  local found = launches(source)
+  add_stage(found, source)
+  check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
+  for _, figure in ipairs(figures()) do
+    check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
+      steps = found:steps(figure[4]) })
+  end
+  add_bound(found.frame)
+  return query.wrap(check(found.frame:select(names)), shown)
+end
+
+
+-- ---- beside the kernels of a trace ----
+
+-- As results.json gives them for each kernel of a stage.
+local joined = {
+  { name = "bound", type = "string" }, { name = "sm_percent", type = "number" },
+  { name = "dram_percent", type = "number" }, { name = "memory_percent", type = "number" },
+  { name = "tensor_percent", type = "number" }, { name = "occupancy_percent", type = "number" },
+  { name = "intensity", type = "number" },
+}
+
+local keys = { "stage", "part", "name" }
+
+
+-- By kernel of a stage: its counters.
+local function index(source)
+  local list = kernels.list(source.trace, source.found)
+  join.join(list, launches(source), source.found)
+  local by_key = {}
+  for _, kernel in ipairs(list) do
+    by_key[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.counters
+  end
+  return by_key
+end
+
+
+-- Add the joined columns to a frame (of C) of kernels; absent where no launch
+-- of the kernel was measured.
+function frames.add_counters(source, frame)
+  local by_key, groups = index(source), check(frame:group { by = keys, columns = {} })
+  local made = {}
+  for c, column in ipairs(joined) do
+    made[c] = { name = column.name, type = column.type, values = {} }
+  end
+  for i = 1, #groups do
+    local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
+      groups:get(i, "part"), groups:get(i, "name"))] or {}
+    for c, column in ipairs(joined) do
+      local value = found[column.name]
+      made[c].values[i] = value == nil and false or value
+    end
+  end
+  check(frame:extend(keys, #groups, made))
+end
+
+
+return frames
