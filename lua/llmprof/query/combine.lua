@@ -68,6 +68,71 @@ function combine.share(rows, name)
 end
 
 
+-- ---- as a tree ----
+
+-- The sums of paths, and of those around them, which have what is inside: by path. Numbers in a
+-- path are "*", so that layers meet.
+local function sums_of(rows, by, column)
+  local sums, list = {}, {}
+  local function add(path, count, total, own)
+    local one = sums[path]
+    if not one then
+      one = { path = path, count = 0, total = 0, own = 0 }
+      sums[path], list[#list + 1] = one, one
+    end
+    one.count, one.total, one.own = one.count + count, one.total + total, one.own + own
+  end
+  for _, group in ipairs(rows:group { by = { by }, total = { column } }) do
+    local path, total = (group[by] or ""):gsub("%.%d+%f[.%z]", ".*"), group[column].total or 0
+    add(path, group.count, total, total)
+    local outer, inner = path:match "^(.*)%.([^.]*)$"
+    while outer do
+      if inner ~= "*" then add(outer, group.count, total, 0) end
+      outer, inner = outer:match "^(.*)%.([^.]*)$"
+    end
+  end
+  return sums, list
+end
+
+
+-- Paths of a column, each behind the one around it, the largest first: list of { path, count,
+-- total, own }.
+local function in_order(sums, list)
+  local below, roots, made = {}, {}, {}
+  for _, one in ipairs(list) do
+    local outer = one.path
+    repeat outer = outer:match "^(.*)%.[^.]*$" until not outer or sums[outer]
+    local to = outer and (below[outer] or {}) or roots
+    if outer then below[outer] = to end
+    to[#to + 1] = one
+  end
+  local function walk(level)
+    table.sort(level, function(a, b)
+      if a.total ~= b.total then return a.total > b.total end
+      return a.path < b.path
+    end)
+    for _, one in ipairs(level) do
+      made[#made + 1] = one
+      walk(below[one.path] or {})
+    end
+  end
+  walk(roots)
+  return made
+end
+
+
+-- Rows by the paths in a column ("model.layers.7.mlp"), as in_order has them, with the names of
+-- that column and of the one that is summed up.
+function combine.tree(rows, by, name)
+  local path = columns.check(rows, by)
+  if path.type ~= "string" then
+    usage(("tree: column '%s' holds numbers, not paths"):format(path.name))
+  end
+  local column = columns.check_number(rows, name or "duration", "tree")
+  return in_order(sums_of(rows, path.name, column.name)), path.name, column
+end
+
+
 -- ---- from other rows ----
 
 local function whole_number(what, value, least)

@@ -262,6 +262,18 @@ function methods:share(name)
 end
 
 
+function methods:tree(by, name)
+  local list, path, column = combine.tree(rows_of(self), by, name)
+  local function field(key) return function(one) return one[key] end end
+  return query.from_rows(list, {
+    { name = path, type = "string",
+      get = function(one) return one.path ~= "" and one.path or nil end },
+    { name = "count", type = "integer" },
+    { name = column.name, type = column.type, unit = column.unit, get = field "total" },
+    { name = "self", type = column.type, unit = column.unit, get = field "own" } })
+end
+
+
 function methods:lag(name, offset, ...)
   local rows, made = combine.lag(rows_of(self), name, offset, { ... })
   return query.wrap(rows, also_shown(self, { made }))

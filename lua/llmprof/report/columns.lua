@@ -246,6 +246,7 @@ columns.cpu_stacks = { samples[1], samples[2], count("depth", "depth"),
 columns.step_layers = {
   count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
   ms("std_ns", "spread", 3), count("count", "steps"),
+  of_some(name("module", "module", 60)),
 }
 
 columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }

@@ -242,6 +242,7 @@ return {
     { "time ms", "ms", "mean over the steps", "`mean_ns`" },
     { "spread ms", "ms", "standard deviation over the steps", "`std_ns`" },
     { "steps", "", "how many steps", "`count`" },
+    { "module", "", "where stacks name it", "`layers.module`" },
   },
   { title = "What kernels could give back",
     tables = "abstained findings headroom silent",

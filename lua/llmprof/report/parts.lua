@@ -309,13 +309,13 @@ function parts.layers(results)
   if not made.kernel then
     return { note(("A step of decode has %d layers, as torch modules say%s."):format(made.count,
       made.module and ": " .. made.module or "")), pictures.layers(results) or {},
-      sections.table("step_layers", made.rows) }
+      sections.table("step_layers", rows.step_layers(results)) }
   end
   return { note(("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no "
     .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
     made.ends and "A layer ends with it; the first one begins with the step,"
       or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
-    pictures.layers(results) or {}, sections.table("step_layers", made.rows) }
+    pictures.layers(results) or {}, sections.table("step_layers", rows.step_layers(results)) }
 end
 
 

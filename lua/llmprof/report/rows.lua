@@ -288,6 +288,17 @@ function rows.modules(results)
 end
 
 
+-- Layers of a decode step, each with its module where stacks tell.
+function rows.step_layers(results)
+  local made, list = results.layers or { rows = {} }, {}
+  for i, row in ipairs(made.rows) do
+    list[i] = setmetatable({ module = made.module and ("%s.%d"):format(made.module, row.index) },
+      { __index = row })
+  end
+  return list
+end
+
+
 -- Lines, each with what it launched most.
 function rows.lines(results)
   local list = {}

@@ -89,6 +89,9 @@ session.methods = {
       .. ':with("mean", function(r) return r.dur / r.count end, "ns")' },
   { "share", 'share("dur")', "one more column: each row's share of the sum",
     'kernels:group("category"):sum("dur"):share("dur")' },
+  { "tree", 'tree("module", "dur")',
+    "sums by the paths of a column, each with what is inside and `self` without; layers are one",
+    'kernels:tree("module"):head(10)' },
   { "join", 'join(b, "name", { rank = "world" })',
     "columns of the row of another frame with the same keys, { ours = theirs } where names "
       .. "differ; a column that is there already comes as other_NAME",

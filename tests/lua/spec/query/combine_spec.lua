@@ -32,6 +32,22 @@ local function names(frame)
 end
 
 
+describe("a tree of paths", function()
+  it("sums up what is inside, with layers as one", function()
+    local made = query.from_rows({ { "m.layers.0.mlp", 4 }, { "m.layers.1.mlp", 5 },
+      { "m.layers.1", 2 }, { "m.norm", 20 }, { nil, 1 } }, {
+      { name = "module", type = "string", get = function(row) return row[1] end },
+      { name = "duration", type = "integer", unit = "ns", get = function(row) return row[2] end },
+    }):tree "module"
+    assert.same({ "m", "m.norm", "m.layers.*", "m.layers.*.mlp", false }, made:values "module")
+    assert.same({ 31, 20, 11, 9, 1 }, made:values "duration")
+    assert.same({ 0, 20, 2, 9, 1 }, made:values "self")
+    assert.same({ 4, 1, 3, 2, 1 }, made:values "count")
+    assert.equal("ns", made:columns():where { name = "self" }:values "unit"[1])
+  end)
+end)
+
+
 describe("a column more", function()
   it("loses none and shows itself", function()
     local made = events():with("twice", function(row) return row.start * 2 end, "ns")
