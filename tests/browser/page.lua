@@ -36,5 +36,13 @@ given.cpu_samples = { timeline = 12, outside = 2, stages = { { stage = "decode",
     { depth = 2, name = "leaf", module = "work", self = 6, total = 6 },
     { depth = 1, name = HOSTILE, self = 3, total = 3 } } } } }
 
+given.lines = { rows = { { stage = "decode", line = "m/" .. HOSTILE .. "/model.py:5",
+  ["function"] = "forward", kernels = 4, gpu_ns = 6e6, share = 0.6,
+  names = { { name = HOSTILE, calls = 4, gpu_ns = 6e6 } } } },
+  stages = { { stage = "decode", gpu_ns = 10000000, line_ns = 6000000, module_ns = 0, tree = {
+    { depth = 0, name = "forward", module = "m/layers/model.py:5", self = 0, total = 6000000 },
+    { depth = 1, name = "gemm", self = 6000000, total = 6000000 },
+    { depth = 0, name = HOSTILE, self = 4000000, total = 4000000 } } } } }
+
 assert(fs.write(arg[1], documents.page(given, { "aggregates", "stages", "kernels", "operators",
   "roofline", "advice" })))

@@ -169,10 +169,10 @@ class Page(unittest.TestCase):
         self.assertEqual("rgb(20, 23, 27)", background("screen", "dark"))
         self.assertEqual("rgb(255, 255, 255)", background("print", "dark"))
 
-    def frames(self):
+    def frames(self, graph="#flame-1"):
         """Functions of the flame graph, by name."""
         return {element.find_element(By.CSS_SELECTOR, "text").get_attribute("textContent"): element
-                for element in self.browser.find_elements(By.CSS_SELECTOR, "#flame-1 svg svg")}
+                for element in self.browser.find_elements(By.CSS_SELECTOR, f"{graph} svg svg")}
 
     def place(self, name):
         """Where a function begins and how wide it is, as shares of the graph; None: hidden."""
@@ -217,6 +217,18 @@ class Page(unittest.TestCase):
         self.assertIn("run (work): 6 samples", self.find("#flame-1 .said").text)
         whole.click()
         self.assert_place("run (work)", 0, 0.6)
+
+    def test_a_kernel_has_the_stack_that_launched_it(self):
+        self.unfold("lines")
+        frames = self.frames("#flame-lines-1")
+        self.assertEqual(["forward (model.py:5)", "gemm", "</script><svg onload=alert(1)>"],
+                         list(frames))
+        frames["gemm"].find_element(By.CSS_SELECTOR, "rect").click()
+        self.assertIn("gemm: 6.00 ms, 60.0 %", self.find("#flame-lines-1 .said").text)
+        frames["forward (model.py:5)"].find_element(By.CSS_SELECTOR, "rect").click()
+        self.assertIn("forward (m/layers/model.py:5): 6.00 ms, 60.0 %; itself 0.0 %",
+                      self.find("#flame-lines-1 .said").text)
+        self.assertIn("4 x </script>", self.find("#table-lines tbody").text)
 
     def test_keys_go_through_a_flame_graph(self):
         self.unfold("cpu_samples")

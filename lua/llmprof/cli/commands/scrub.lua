@@ -14,11 +14,12 @@ local command = {
   name = "scrub",
   usage = "scrub [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
-Events, kernel names and NVTX texts stay; environment variables, command lines,
-output of processes, host and user names, paths and call chains but those of CPU
-samples go. The copy is SQLite in the schema of an export of nsys, whatever the trace
-is; of a .nsys-rep it is the copy that can be handed on, not the report. What was kept of
-the trace in your cache stays there: llmprof clean --cache removes it.]],
+Events, kernel names, NVTX texts and lines of Python stay, these without the folders
+that packages lie in; environment variables, command lines, output of processes, host
+and user names, other paths and call chains but those of CPU samples go. The copy is
+SQLite in the schema of an export of nsys, whatever the trace is; of a .nsys-rep it is the
+copy that can be handed on, not the report. What was kept of the trace in your cache stays
+there: llmprof clean --cache removes it.]],
   options = {
     { "force", help = "replace a file that is there" },
     { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },
