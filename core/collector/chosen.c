@@ -174,22 +174,25 @@ static bool fits(const group *g, const launch *l) {
          (!w->stage.name[0] || ranges_inside(&w->stage));
 }
 
-static bool wants(const group *g, uint32_t ordinal) {
+static const plan_launch *wanted_as(const group *g, uint32_t ordinal) {
   for (size_t i = 0; i < g->wanted_count; i++)
     if (g->wanted[i]->from <= ordinal && ordinal <= g->wanted[i]->to)
-      return true;
-  return false;
+      return g->wanted[i];
+  return NULL;
 }
 
-bool chosen_is(const launch *l, uint32_t *ordinal) {
+bool chosen_is(const launch *l, choice *out) {
   bool found = false;
+  *out = (choice){0};
   const kernel_groups *of = l->kernel ? groups_of(l->kernel) : NULL;
   for (size_t i = 0; of && i < of->count; i++) {
     group *g = of->of[i];
     if (!fits(g, l)) continue;
     uint32_t number = atomic_fetch_add(&g->seen, 1);
-    if (found || !wants(g, number)) continue;
-    *ordinal = number;
+    const plan_launch *as = found ? NULL : wanted_as(g, number);
+    if (!out->like) out->like = g;
+    if (!as) continue;
+    *out = (choice){.ordinal = number, .passes = as->passes, .like = g};
     found = true;
   }
   return found;

@@ -24,10 +24,16 @@ bool chosen_begin(bool anew);
 /* Does it wait for another GPU, process or the host? */
 bool chosen_is_communication(const char *kernel);
 
+/* What the plan wants of a launch. */
+typedef struct choice {
+  uint32_t ordinal; /* among those that the plan does not tell apart */
+  uint32_t passes;  /* at most */
+  const void *like; /* the same for those, NULL: the plan has none like it */
+} choice;
+
 /* Is this launch, on the calling thread, one of the plan? Each launch is asked
- * for once, since that counts them. *ordinal is its number among those that
- * the plan does not tell apart. */
-bool chosen_is(const launch *l, uint32_t *ordinal);
+ * for once, since that counts them. */
+bool chosen_is(const launch *l, choice *out);
 
 /* The same of a launch of a graph. */
 bool chosen_graph_is(const launch *l, uint32_t *ordinal);

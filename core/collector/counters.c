@@ -1,5 +1,6 @@
 #include "collector/counters.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,6 +30,21 @@ typedef struct taken {
   char path[PATH_MOST];
 } taken;
 
+/* A launch that comes in several units, in each of which it is measured for
+ * another set of metrics: in the recording it is one, that of the first. */
+typedef struct series {
+  const void *like; /* of chosen.h, a graph's: NULL */
+  taken first;
+  uint32_t taken; /* units in which it was measured */
+  uint32_t passes, error;
+  bool flushed;
+  size_t count;
+  uint64_t names[PLAN_METRICS]; /* hashes; no metric comes twice */
+  uint32_t ids[PLAN_METRICS];
+  double values[PLAN_METRICS];
+  struct series *after;
+} series;
+
 /* A context in which launches are measured. */
 typedef struct site {
   size_t number;
@@ -45,12 +61,17 @@ typedef struct site {
   int64_t started;
   size_t count; /* launches of the session */
   taken session[PROFILER_RANGES];
+  series *series; /* in the order of their first launches */
+  series **last;
+  series *now; /* that the session is of, NULL: of none */
 } site;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool active;
 static site *sites[SITES];
 static atomic_uint open_sessions;
+/* Units of counters before this one, but for those that count on. */
+static size_t phase;
 /* Of each site: since when a measured launch, or its session's begin or end,
  * has been under way; 0: none is. A session that waits for launches is not. */
 static atomic_int_fast64_t busy_since[SITES];
@@ -60,7 +81,12 @@ static uint32_t measured;
 
 /* Is a session for one launch alone? */
 static bool one_by_one(const site *s) {
-  return s->profiler.set.passes > 1 || the_plan.flush_cache;
+  return profiler_one_by_one(&s->profiler);
+}
+
+/* Are the metrics taken from several launches? */
+static bool by_series(const site *s) {
+  return s->profiler.set_count > 1;
 }
 
 /* ---- contexts ---- */
@@ -125,17 +151,24 @@ static const char *kernel_of(const launch *l) {
   return l->kernel ? l->kernel : "";
 }
 
-static void log_counters(const site *s, const taken *t, uint32_t error,
-                         const double *values) {
+/* What came of a launch, or of a series. */
+typedef struct outcome {
+  uint32_t passes, error;
+  bool flushed;
+  size_t count; /* of values, with their metrics' ids */
+  const uint32_t *ids;
+  const double *values;
+} outcome;
+
+static void log_counters(const site *s, const taken *t, const outcome *made) {
   const launch *l = &t->launch;
-  const metric_set *set = &s->profiler.set;
-  size_t count = error ? 0 : set->count;
+  size_t count = made->error ? 0 : made->count;
   size_t texts = strlen(kernel_of(l)) + strlen(t->path) + 2;
   counters_entry *e =
       log_reserve(LOG_COUNTERS, sizeof *e + count * sizeof(double) + texts);
   if (!e) return;
   log_entry head = e->entry;
-  head.value = error;
+  head.value = made->error;
   *e = (counters_entry){
       .entry = head,
       .start = t->start,
@@ -146,32 +179,142 @@ static void log_counters(const site *s, const taken *t, uint32_t error,
       .device = s->profiler.device,
       .shared = l->shared,
       .ordinal = t->ordinal,
-      .passes = (uint32_t)set->passes,
-      .flushed = s->flushed,
+      .passes = made->passes,
+      .flushed = made->flushed,
       .graph = l->graph,
       .values = (uint32_t)count,
   };
   memcpy(e->grid, l->grid, sizeof e->grid);
   memcpy(e->block, l->block, sizeof e->block);
-  memcpy(e->ids, set->ids, sizeof e->ids);
-  if (count) memcpy(e + 1, values, count * sizeof *values);
+  if (count) {
+    memcpy(e->ids, made->ids, count * sizeof *e->ids);
+    memcpy(e + 1, made->values, count * sizeof *made->values);
+  }
   put_text(put_text((char *)(e + 1) + count * sizeof(double), kernel_of(l)),
            t->path);
   log_commit();
 }
 
+static void fill_taken(taken *t, const launch *l, uint32_t ordinal) {
+  *t = (taken){.launch = *l, .ordinal = ordinal, .start = clock_now()};
+  ranges_path(t->path, sizeof t->path);
+}
+
+/* ---- series ---- */
+
+/* Which set is taken in this unit. */
+static size_t current_set(const site *s) {
+  size_t count = s->profiler.set_count;
+  return count == 0 ? 0 : phase < count ? phase : count - 1;
+}
+
+static bool same_launch(const launch *a, const launch *b) {
+  return a->kernel == b->kernel && a->graph == b->graph &&
+         a->shared == b->shared &&
+         memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
+         memcmp(a->block, b->block, sizeof a->block) == 0;
+}
+
+/* NULL: it was not wanted before. */
+static series *series_of(const site *s, const launch *l, const choice *c) {
+  for (series *at = s->series; at; at = at->after)
+    if (at->like == c->like && at->first.ordinal == c->ordinal &&
+        same_launch(&at->first.launch, l))
+      return at;
+  return NULL;
+}
+
+/* The one of a launch, made where there is none; NULL: no memory, or it has had
+ * its passes. */
+static series *series_for(site *s, const launch *l, const choice *c) {
+  series *of = series_of(s, l, c);
+  if (of) return of->taken < c->passes ? of : NULL;
+  of = calloc(1, sizeof *of);
+  if (!of) {
+    diagnose(SPOOL_ERROR, "memory", "no memory to measure %s", kernel_of(l));
+    return NULL;
+  }
+  of->like = c->like;
+  fill_taken(&of->first, l, c->ordinal);
+  if (!s->series) s->last = &s->series;
+  *s->last = of;
+  s->last = &of->after;
+  return of;
+}
+
+/* Writes them as launches; one of which nothing was measured has nothing to
+ * say. */
+static void end_all_series(site *s) {
+  while (s->series) {
+    series *of = s->series;
+    const outcome made = {.passes = of->passes,
+                          .error = of->count ? 0 : of->error,
+                          .flushed = of->flushed,
+                          .count = of->count,
+                          .ids = of->ids,
+                          .values = of->values};
+    if (made.count || made.error) log_counters(s, &of->first, &made);
+    s->series = of->after;
+    free(of);
+  }
+}
+
+static uint64_t hash_of(const char *name) {
+  uint64_t hash = 14695981039346656037u;
+  for (; *name; name++) hash = (hash ^ (uint8_t)*name) * 1099511628211u;
+  return hash;
+}
+
+static void add_value(series *of, const char *name, uint32_t id, double value) {
+  uint64_t hash = hash_of(name);
+  for (size_t i = 0; i < of->count; i++)
+    if (of->names[i] == hash) return;
+  if (isnan(value) || of->count == PLAN_METRICS) return;
+  of->names[of->count] = hash;
+  of->ids[of->count] = id;
+  of->values[of->count++] = value;
+}
+
+/* What a session of a series gave. What an earlier one gave stays: its cache
+ * was flushed before all of its passes. */
+static void add_values(site *s, const double *values, uint32_t error) {
+  const metric_set *set = s->profiler.set;
+  series *of = s->now;
+  s->now = NULL;
+  of->taken++;
+  if (error) {
+    of->error = error;
+    return;
+  }
+  if (of->count == 0) of->flushed = s->flushed && set->passes == 1;
+  of->passes += (uint32_t)set->passes;
+  for (size_t i = 0; i < set->count; i++)
+    add_value(of, set->names[i], set->ids[i], values[i]);
+}
+
+/* ---- sessions ---- */
+
 static bool start_session(site *s, profiler_range range) {
+  size_t set = current_set(s);
   s->started = clock_now();
-  if (!profiler_start(&s->profiler, range, &s->flushed)) return false;
+  if (!profiler_start(&s->profiler, set, range, &s->flushed)) return false;
   s->count = 0;
   s->open = true;
   atomic_fetch_add(&open_sessions, 1);
   return true;
 }
 
+/* CUPTI gives no number for what it has not measured. */
+static bool has_number(const double *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!isnan(values[i])) return true;
+  return false;
+}
+
 /* The values of the session's launches. A range for each, in their order: with
  * another number nobody can tell which is which. Returns what was wrong. */
 static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
+  const metric_set *set = s->profiler.set;
   double values[PLAN_METRICS];
   uint32_t first = error;
   if (!error && ranges != s->count) {
@@ -180,10 +323,21 @@ static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
              s->count);
   }
   for (size_t i = 0; i < s->count; i++) {
-    bool has = !error && metrics_values(&s->profiler.set, i, values);
-    uint32_t wrong = has ? 0 : error ? error : SPOOL_ERROR_NO_DATA;
-    log_counters(s, &s->session[i], wrong, values);
-    if (!first) first = wrong;
+    bool has = !error && metrics_values(set, i, values) &&
+               has_number(values, set->count);
+    outcome made = {.passes = (uint32_t)set->passes,
+                    .error = has     ? 0
+                             : error ? error
+                                     : SPOOL_ERROR_NO_DATA,
+                    .flushed = s->flushed,
+                    .count = set->count,
+                    .ids = set->ids,
+                    .values = values};
+    if (s->now)
+      add_values(s, values, made.error);
+    else
+      log_counters(s, &s->session[i], &made);
+    if (!first) first = made.error;
   }
   return first;
 }
@@ -209,21 +363,22 @@ static bool over_budget(void) {
   return spent_s + each > the_plan.budget_s;
 }
 
-static void fill_taken(taken *t, const launch *l, uint32_t ordinal) {
-  *t = (taken){.launch = *l, .ordinal = ordinal, .start = clock_now()};
-  ranges_path(t->path, sizeof t->path);
-}
-
 static void refuse(const site *s, const launch *l, uint32_t ordinal,
                    uint32_t error) {
   taken refused;
+  const metric_set *set = s->profiler.set;
+  const outcome made = {.passes = set ? (uint32_t)set->passes : 0,
+                        .error = error};
   fill_taken(&refused, l, ordinal);
-  log_counters(s, &refused, error, NULL);
+  log_counters(s, &refused, &made);
 }
 
 static void tell_opened(const profiler *p) {
-  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s (GPU %u)",
-           p->set.count, p->set.passes, p->chip, (unsigned)p->device);
+  for (size_t i = 0; i < p->set_count; i++)
+    diagnose(SPOOL_INFO, "counters",
+             "%zu metrics in %zu passes on %s (GPU %u)%s", p->sets[i].count,
+             p->sets[i].passes, p->chip, (unsigned)p->device,
+             i > 0 ? ", in the units after the first" : "");
 }
 
 /* With the lock: the context's site when it can measure; NULL. */
@@ -238,23 +393,35 @@ static site *ready_site(void *context) {
 }
 
 /* With the lock: is there a session, after this? */
-static bool make_ready(site *s, const launch *l, uint32_t ordinal) {
+static bool make_ready(site *s, const launch *l) {
   profiler_range range = l->graph ? PROFILER_ALL : PROFILER_LAUNCHES;
   if (s->open && (one_by_one(s) || l->graph || s->count == PROFILER_RANGES))
     (void)end_session(s);
-  if (s->open) return true;
-  if (!over_budget()) return start_session(s, range);
-  refuse(s, l, ordinal, SPOOL_ERROR_BUDGET);
-  return false;
+  return s->open || start_session(s, range);
 }
 
 /* With the lock: was it taken? */
-static bool take(site *s, const launch *l, uint32_t ordinal) {
+static bool take(site *s, const launch *l, const choice *c) {
   is_busy(s, true);
-  bool ready = make_ready(s, l, ordinal);
+  bool ready = make_ready(s, l);
   is_busy(s, ready);
-  if (ready) fill_taken(&s->session[s->count++], l, ordinal);
+  if (ready) fill_taken(&s->session[s->count++], l, c->ordinal);
   return ready;
+}
+
+/* With the lock: was it taken? One that is beyond the budget is refused. */
+static bool take_wanted(site *s, const launch *l, const choice *c) {
+  series *of = by_series(s) ? series_for(s, l, c) : NULL;
+  if (by_series(s) && !of) return false;
+  if (over_budget()) {
+    if (!of || of->count == 0) refuse(s, l, c->ordinal, SPOOL_ERROR_BUDGET);
+    return false;
+  }
+  if (s->open && of) (void)end_session(s);
+  s->now = of;
+  if (take(s, l, c)) return true;
+  if (of) add_values(s, NULL, SPOOL_ERROR_NO_DATA);
+  return false;
 }
 
 /* ---- launches ---- */
@@ -265,14 +432,14 @@ static void end_session_of(const void *context) {
 }
 
 void counters_enter(const launch *l) {
-  uint32_t ordinal = 0;
+  choice c;
   if (!atomic_load_explicit(&active, memory_order_acquire)) return;
-  bool wanted = chosen_is(l, &ordinal) && !guard_capturing();
+  bool wanted = chosen_is(l, &c) && !guard_capturing();
   if (!wanted && !atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
   site *s = wanted && atomic_load(&active) ? ready_site(l->context) : NULL;
   if (s)
-    (void)take(s, l, ordinal);
+    (void)take_wanted(s, l, &c);
   else if (!wanted)
     end_session_of(l->context);
   pthread_mutex_unlock(&lock);
@@ -298,13 +465,14 @@ void counters_break(const void *context) {
 
 /* One launch, which is the application's own, in one pass. */
 static bool can_take_graphs(site *s) {
-  if (s->refuses_graphs) return false;
-  if (s->profiler.set.passes == 1) return true;
+  size_t passes = s->profiler.sets[current_set(s)].passes;
+  if (s->refuses_graphs || passes == 1) return !s->refuses_graphs;
+  if (by_series(s)) return false; /* there was a unit for them */
   s->refuses_graphs = true;
   diagnose(SPOOL_WARNING, "graph_refused",
            "graphs are not measured: these metrics need %zu passes, and no "
            "graph is launched again",
-           s->profiler.set.passes);
+           passes);
   return false;
 }
 
@@ -320,22 +488,22 @@ static void give_up_graphs(site *s, uint32_t error) {
 }
 
 /* With the lock. */
-static void take_graph(const launch *l, uint32_t ordinal) {
+static void take_graph(const launch *l, const choice *c) {
   site *s = ready_site(l->context);
   if (!s || !can_take_graphs(s)) return;
   if (graphs_may_wait(l->graph))
-    refuse(s, l, ordinal, SPOOL_ERROR_WAITS);
-  else if (!take(s, l, ordinal) && !over_budget())
+    refuse(s, l, c->ordinal, SPOOL_ERROR_WAITS);
+  else if (!take_wanted(s, l, c) && !over_budget())
     give_up_graphs(s, 0);
 }
 
 void counters_graph_enter(const launch *l) {
-  uint32_t ordinal = 0;
+  choice c = {.passes = UINT32_MAX};
   if (!atomic_load_explicit(&active, memory_order_acquire)) return;
-  bool wanted = chosen_graph_is(l, &ordinal) && !guard_capturing();
+  bool wanted = chosen_graph_is(l, &c.ordinal) && !guard_capturing();
   pthread_mutex_lock(&lock);
   end_session_of(l->context);
-  if (wanted && atomic_load(&active)) take_graph(l, ordinal);
+  if (wanted && atomic_load(&active)) take_graph(l, &c);
   pthread_mutex_unlock(&lock);
 }
 
@@ -359,6 +527,10 @@ void counters_start(uint32_t unit, bool anew) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
+  if (!atomic_load(&active))
+    phase = 0;
+  else if (anew)
+    phase++;
   if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
@@ -371,12 +543,15 @@ void counters_start(uint32_t unit, bool anew) {
 static void close_site(site *s) {
   if (s->state != READY) return;
   (void)end_session(s);
+  end_all_series(s);
   profiler_close(&s->profiler);
   s->state = NEW;
 }
 
 /* The driver is no more, and CUPTI with it: nothing is given back. */
 static void forget_site(site *s) {
+  s->now = NULL;
+  end_all_series(s);
   s->profiler = (profiler){0};
   s->open = false;
   is_busy(s, false);
@@ -456,6 +631,7 @@ void counters_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&active, false);
   atomic_store(&open_sessions, 0);
+  phase = 0;
   for (size_t i = 0; i < SITES; i++) atomic_store(&busy_since[i], 0);
   memset(sites, 0, sizeof sites); /* the parent's */
 }

@@ -142,6 +142,36 @@ static char *first_known(CUpti_ProfilerType type, const char *chip,
   }
 }
 
+/* Takes a name, which it owns from then on. */
+static void put(metric_set *set, char *name) {
+  set->ids[set->count] = atomic_fetch_add(&last_id, 1) + 1;
+  announce(set->ids[set->count], name);
+  set->names[set->count++] = name;
+}
+
+/* The first of each line, where the chip has all of these: asked at once, as
+ * each question takes CUPTI milliseconds. */
+static bool choose_first(metric_set *set, CUpti_ProfilerType type,
+                         const char *chip, const uint8_t *available,
+                         char *const names[], size_t count) {
+  char *first[PLAN_METRICS] = {0};
+  bool ok = count <= PLAN_METRICS;
+  for (size_t i = 0; ok && i < count; i++) {
+    first[i] = strndup(names[i], strcspn(names[i], "|"));
+    ok = first[i] != NULL;
+  }
+  CUpti_Profiler_Host_Object *host =
+      ok ? new_host(type, chip, available) : NULL;
+  ok = host && add_metrics(host, (const char **)first, count) == CUPTI_SUCCESS;
+  if (host) free_host(host);
+  for (size_t i = 0; i < count && i < PLAN_METRICS; i++)
+    if (ok)
+      put(set, first[i]);
+    else
+      free(first[i]);
+  return ok;
+}
+
 static void choose(metric_set *set, CUpti_ProfilerType type, const char *chip,
                    const uint8_t *available, char *const names[],
                    size_t count) {
@@ -152,25 +182,43 @@ static void choose(metric_set *set, CUpti_ProfilerType type, const char *chip,
                names[i]);
       continue;
     }
-    set->ids[set->count] = atomic_fetch_add(&last_id, 1) + 1;
-    announce(set->ids[set->count], name);
-    set->names[set->count++] = name;
+    put(set, name);
   }
 }
 
-bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
-                  const uint8_t *available, char *const names[], size_t count) {
-  *set = (metric_set){0};
-  choose(set, type, chip, available, names, count);
-  if (set->count == 0) return false; /* there is nothing to free */
+/* The host object and its configuration, of the metrics that were chosen. */
+static bool configure(metric_set *set, CUpti_ProfilerType type,
+                      const char *chip, const uint8_t *available) {
   set->host = new_host(type, chip, available);
-  if (set->host &&
-      metrics_ok(add_metrics(set->host, set->names, set->count),
-                 "cuptiProfilerHostConfigAddMetrics") &&
-      make_config(set))
-    return true;
-  metrics_free(set);
-  return false;
+  return set->host &&
+         metrics_ok(add_metrics(set->host, set->names, set->count),
+                    "cuptiProfilerHostConfigAddMetrics") &&
+         make_config(set);
+}
+
+/* Leaves the last metric out. */
+static void drop_last(metric_set *set) {
+  free_host(set->host);
+  free(set->config);
+  set->host = NULL;
+  set->config = NULL;
+  free((char *)set->names[--set->count]);
+}
+
+bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
+                  const uint8_t *available, char *const names[], size_t count,
+                  bool single) {
+  *set = (metric_set){0};
+  if (!choose_first(set, type, chip, available, names, count))
+    choose(set, type, chip, available, names, count);
+  if (set->count == 0) return false; /* there is nothing to free */
+  bool ok = configure(set, type, chip, available);
+  while (ok && single && set->passes > 1 && set->count > 1) {
+    drop_last(set);
+    ok = configure(set, type, chip, available);
+  }
+  if (!ok) metrics_free(set);
+  return ok;
 }
 
 void metrics_free(metric_set *set) {

@@ -25,9 +25,10 @@ typedef struct metric_set {
 /* Those of the names that the chip has, of "a|b" the first; what it lacks is a
  * diagnostic. False:
  * none, or CUPTI fails. chip is borrowed for as long as the set; available may
- * be NULL. */
+ * be NULL. single: no more of them, in their order, than one pass takes. */
 bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
-                  const uint8_t *available, char *const names[], size_t count);
+                  const uint8_t *available, char *const names[], size_t count,
+                  bool single);
 void metrics_free(metric_set *set);
 
 /* The values of a range or sample of the data image. */

@@ -284,6 +284,18 @@ static const char *add_metric(const char *value) {
   return add_name(value, the_plan.metrics, &the_plan.metric_count);
 }
 
+/* Metrics that follow are taken from a launch of their own. */
+static const char *begin_pass(const char *value) {
+  uint32_t number;
+  if (!as_u32(value, &number) || number != the_plan.pass_count + 1 ||
+      number > PLAN_PASSES)
+    return "the number of the next pass, of 32 at most";
+  the_plan.passes[the_plan.pass_count] =
+      the_plan.pass_count ? the_plan.metric_count : 0;
+  the_plan.pass_count++;
+  return NULL;
+}
+
 static const char *add_sample_metric(const char *value) {
   return add_name(value, the_plan.sample_metrics,
                   &the_plan.sample_metric_count);
@@ -305,13 +317,19 @@ static bool as_ordinals(const char *text, uint32_t *from, uint32_t *to) {
   return as_u32(text, from) && as_u32(text, to);
 }
 
-/* KERNEL|GRID|BLOCK|SHARED|STAGE|ORDINAL, of which all but the first may be
- * missing. */
+/* "N" or "*" */
+static bool as_passes(const char *text, uint32_t *out) {
+  *out = UINT32_MAX;
+  return strcmp(text, "*") == 0 || (as_u32(text, out) && *out > 0);
+}
+
+/* KERNEL|GRID|BLOCK|SHARED|STAGE|ORDINAL|PASSES, of which all but the first may
+ * be missing. */
 static bool parse_launch(char *value, plan_launch *out) {
-  char *parts[6] = {"*", "*", "*", "*", "*", "*"};
+  char *parts[7] = {"*", "*", "*", "*", "*", "*", "*"};
   char any[] = "*";
   size_t count = 0;
-  for (char *rest = value; rest && count < 6;) {
+  for (char *rest = value; rest && count < 7;) {
     char *part = strsep(&rest, "|");
     parts[count++] = *part ? part : any;
   }
@@ -323,7 +341,8 @@ static bool parse_launch(char *value, plan_launch *out) {
             (out->any_block || as_shape(parts[2], out->block)) &&
             (out->any_shared || as_u32(parts[3], &out->shared)) &&
             (strcmp(parts[4], "*") == 0 || as_range(parts[4], &out->stage)) &&
-            as_ordinals(parts[5], &out->from, &out->to);
+            as_ordinals(parts[5], &out->from, &out->to) &&
+            as_passes(parts[6], &out->passes);
   out->kernel = ok ? strdup(parts[0]) : NULL;
   return out->kernel != NULL;
 }
@@ -335,7 +354,7 @@ static const char *add_launch(const char *value) {
     return "fewer and shorter launches";
   memcpy(copy, value, size);
   if (!parse_launch(copy, &the_plan.launches[the_plan.launch_count]))
-    return "KERNEL|X,Y,Z|X,Y,Z|SHARED|STAGE|ORDINAL";
+    return "KERNEL|X,Y,Z|X,Y,Z|SHARED|STAGE|ORDINAL|PASSES";
   the_plan.launch_count++;
   return NULL;
 }
@@ -385,6 +404,7 @@ static const struct {
     {"samples.hz", set_samples},
     {"samples.metric", add_sample_metric},
     {"metric", add_metric},
+    {"pass", begin_pass},
     {"launch", add_launch},
     {"graph", add_graph},
     {"counters.budget_s", set_budget_s},

@@ -9,7 +9,8 @@
 
 enum {
   PLAN_ITEMS = 16,
-  PLAN_METRICS = 96,
+  PLAN_METRICS = 160,
+  PLAN_PASSES = 32,
   PLAN_LAUNCHES = 4096,
   PLAN_GRAPHS = 64,
   PLAN_NAME = 128, /* bytes of a range's name, with its NUL */
@@ -52,6 +53,7 @@ typedef struct plan_launch {
   bool any_shape, any_block, any_shared;
   plan_range stage;  /* name "": any */
   uint32_t from, to; /* ordinals */
+  uint32_t passes;   /* of the metrics, at most */
 } plan_launch;
 
 /* Launches of a graph whose counters, as one, are wanted. */
@@ -95,6 +97,8 @@ typedef struct plan {
   char *cupti; /* path or NULL */
   char *metrics[PLAN_METRICS];
   size_t metric_count;
+  size_t passes[PLAN_PASSES]; /* where each begins among the metrics */
+  size_t pass_count;          /* 0: the metrics are one */
   char *sample_metrics[PLAN_METRICS];
   size_t sample_metric_count;
   plan_launch *launches;

@@ -23,19 +23,21 @@ static const char *const default_metrics[] = {
 
 /* ---- open and closed ---- */
 
-static bool make_image(profiler *p) {
+/* What the set's values are decoded into, once. */
+static bool make_image(const profiler *p, metric_set *set) {
+  if (set->data) return true;
   CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
   size.pRangeProfilerObject = p->object;
-  size.pMetricNames = (const char **)p->set.names;
-  size.numMetrics = p->set.count;
-  size.maxNumOfRanges = PROFILER_RANGES;
-  size.maxNumRangeTreeNodes = PROFILER_RANGES;
+  size.pMetricNames = (const char **)set->names;
+  size.numMetrics = set->count;
+  size.maxNumOfRanges = p->ranges;
+  size.maxNumRangeTreeNodes = (uint32_t)p->ranges;
   if (!metrics_ok(cupti.cuptiRangeProfilerGetCounterDataSize(&size),
                   "cuptiRangeProfilerGetCounterDataSize"))
     return false;
-  p->set.data_size = size.counterDataSize;
-  p->set.data = calloc(1, p->set.data_size);
-  return p->set.data != NULL;
+  set->data_size = size.counterDataSize;
+  set->data = calloc(1, set->data_size);
+  return set->data != NULL;
 }
 
 static bool enable(profiler *p) {
@@ -74,27 +76,54 @@ static uint8_t *availability(void *context) {
   return NULL;
 }
 
-static bool make_set(profiler *p) {
+/* One more set, of those of the names that there are; none: it is left out. */
+static void add_set(profiler *p, const uint8_t *available, char *const names[],
+                    size_t count, bool single) {
+  if (metrics_make(&p->sets[p->set_count], CUPTI_PROFILER_TYPE_RANGE_PROFILER,
+                   p->chip, available, names, count, single))
+    p->set_count++;
+}
+
+/* The plan's metrics, unit by unit: in one pass but for the last unit. */
+static void add_passes(profiler *p, const uint8_t *available) {
+  for (size_t i = 0; i < the_plan.pass_count; i++) {
+    size_t from = the_plan.passes[i];
+    size_t to = i + 1 < the_plan.pass_count ? the_plan.passes[i + 1]
+                                            : the_plan.metric_count;
+    if (from < to)
+      add_set(p, available, the_plan.metrics + from, to - from,
+              i + 1 < the_plan.pass_count);
+  }
+}
+
+static bool make_sets(profiler *p) {
   CUdevice device = 0;
   if (driver.context_device(&device) != CUDA_SUCCESS) return false;
   p->device = (uint32_t)device;
   p->chip = metrics_chip(p->device);
   if (!p->chip) return false;
   uint8_t *available = availability(p->context);
-  bool own = the_plan.metric_count > 0;
-  bool ok = metrics_make(
-      &p->set, CUPTI_PROFILER_TYPE_RANGE_PROFILER, p->chip, available,
-      own ? the_plan.metrics : (char *const *)default_metrics,
-      own ? the_plan.metric_count
-          : sizeof default_metrics / sizeof *default_metrics);
+  if (the_plan.pass_count > 0)
+    add_passes(p, available);
+  else if (the_plan.metric_count > 0)
+    add_set(p, available, the_plan.metrics, the_plan.metric_count, false);
+  else
+    add_set(p, available, (char *const *)default_metrics,
+            sizeof default_metrics / sizeof *default_metrics, false);
   free(available);
-  return ok;
+  p->set = &p->sets[0];
+  p->ranges = profiler_one_by_one(p) ? 1 : PROFILER_RANGES;
+  return p->set_count > 0;
+}
+
+bool profiler_one_by_one(const profiler *p) {
+  return the_plan.flush_cache || p->set_count > 1 || p->sets[0].passes > 1;
 }
 
 bool profiler_open(profiler *p, void *context) {
   *p = (profiler){.context = context};
-  if (!driver_load() || !metrics_begin() || !make_set(p) ||
-      !cupti.cuptiRangeProfilerEnable || !enable(p) || !make_image(p)) {
+  if (!driver_load() || !metrics_begin() || !make_sets(p) ||
+      !cupti.cuptiRangeProfilerEnable || !enable(p)) {
     profiler_close(p);
     return false;
   }
@@ -105,7 +134,7 @@ bool profiler_open(profiler *p, void *context) {
 void profiler_close(profiler *p) {
   disable(p);
   cache_flush_close(&p->cache_flush);
-  metrics_free(&p->set);
+  for (size_t i = 0; i < p->set_count; i++) metrics_free(&p->sets[i]);
   free(p->chip);
   *p = (profiler){0};
 }
@@ -115,42 +144,45 @@ void profiler_close(profiler *p) {
 static bool init_image(const profiler *p) {
   CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image);
   image.pRangeProfilerObject = p->object;
-  image.counterDataSize = p->set.data_size;
-  image.pCounterData = p->set.data;
+  image.counterDataSize = p->set->data_size;
+  image.pCounterData = p->set->data;
   return metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&image),
                     "cuptiRangeProfilerCounterDataImageInitialize");
 }
 
 static bool set_config(const profiler *p) {
   bool all = p->range == PROFILER_ALL;
-  bool replays = !all && p->set.passes > 1;
+  bool replays = !all && p->set->passes > 1;
   CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, config);
   config.pRangeProfilerObject = p->object;
-  config.configSize = p->set.config_size;
-  config.pConfig = p->set.config;
-  config.counterDataImageSize = p->set.data_size;
-  config.pCounterDataImage = p->set.data;
+  config.configSize = p->set->config_size;
+  config.pConfig = p->set->config;
+  config.counterDataImageSize = p->set->data_size;
+  config.pCounterDataImage = p->set->data;
   config.range = all ? CUPTI_UserRange : CUPTI_AutoRange;
   config.replayMode = replays ? CUPTI_KernelReplay : CUPTI_UserReplay;
-  config.maxRangesPerPass = all ? 1 : PROFILER_RANGES;
+  config.maxRangesPerPass = all ? 1 : p->ranges;
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;
   return metrics_ok(cupti.cuptiRangeProfilerSetConfig(&config),
                     "cuptiRangeProfilerSetConfig");
 }
 
-/* Once it has had ranges of one kind CUPTI refuses those of the other, and
- * enabled again, with what was made for it before, it crashes (13.0): all is
- * made anew, which takes 0.3 s. */
-static bool turn_to(profiler *p, profiler_range range) {
+/* Once it has had ranges of one kind CUPTI refuses those of the other, it goes
+ * on with the set of metrics that it had first, and enabled again, with what
+ * was made for it before, it crashes (13.0): all is made anew, which takes 0.3
+ * s. */
+static bool turn_to(profiler *p, size_t set, profiler_range range) {
   void *context = p->context;
-  if (p->used && p->range != range) {
+  if (p->used && (p->range != range || p->set != &p->sets[set])) {
     profiler_close(p);
-    (void)profiler_open(p, context);
+    if (!profiler_open(p, context)) return false;
   }
+  if (set >= p->set_count) return false;
+  p->set = &p->sets[set];
   p->range = range;
   p->used = true;
-  return p->object != NULL;
+  return make_image(p, &p->sets[set]);
 }
 
 static bool push_range(const profiler *p) {
@@ -174,8 +206,9 @@ static CUptiResult stop(const profiler *p) {
   return cupti.cuptiRangeProfilerStop(&off);
 }
 
-bool profiler_start(profiler *p, profiler_range range, bool *flushed) {
-  if (!turn_to(p, range) || !places_sync()) return false;
+bool profiler_start(profiler *p, size_t set, profiler_range range,
+                    bool *flushed) {
+  if (!turn_to(p, set, range) || !places_sync()) return false;
   *flushed = the_plan.flush_cache && cache_flush_run(&p->cache_flush);
   if (!init_image(p) || !set_config(p)) return false;
   CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
@@ -203,8 +236,8 @@ static CUptiResult decode(const profiler *p) {
 
 static CUptiResult count(const profiler *p, size_t *ranges) {
   CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
-  info.pCounterDataImage = p->set.data;
-  info.counterDataImageSize = p->set.data_size;
+  info.pCounterDataImage = p->set->data;
+  info.counterDataImageSize = p->set->data_size;
   CUptiResult result = cupti.cuptiRangeProfilerGetCounterDataInfo(&info);
   *ranges = result == CUPTI_SUCCESS ? info.numTotalRanges : 0;
   return result;

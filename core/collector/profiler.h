@@ -24,7 +24,10 @@ typedef struct profiler {
   void *context;
   uint32_t device;
   char *chip;
-  metric_set set;
+  metric_set sets[PLAN_PASSES]; /* each is taken by a session of its own */
+  size_t set_count;
+  const metric_set *set;              /* of the last session */
+  size_t ranges;                      /* of a session, at most */
   CUpti_RangeProfiler_Object *object; /* NULL: closed */
   profiler_range range;               /* since the last start */
   bool used;                          /* was there one, with this object? */
@@ -36,9 +39,13 @@ typedef struct profiler {
 bool profiler_open(profiler *p, void *context);
 void profiler_close(profiler *p);
 
-/* Waits for the GPU before. *flushed: was the L2 cache emptied? Another range
- * than the last one opens the profiler anew. */
-bool profiler_start(profiler *p, profiler_range range, bool *flushed);
+/* Is a session for one launch alone? */
+bool profiler_one_by_one(const profiler *p);
+
+/* Takes one of the sets. Waits for the GPU before. *flushed: was the L2 cache
+ * emptied? Another range than the last one opens the profiler anew. */
+bool profiler_start(profiler *p, size_t set, profiler_range range,
+                    bool *flushed);
 
 /* How many ranges there are values of (metrics_values of the set); a failure
  * is *error, a CUptiResult, else it is 0. */

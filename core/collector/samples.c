@@ -86,7 +86,8 @@ static bool make_set(sampler *s) {
       &s->set, CUPTI_PROFILER_TYPE_PM_SAMPLING, s->chip, available,
       own ? the_plan.sample_metrics : (char *const *)default_metrics,
       own ? the_plan.sample_metric_count
-          : sizeof default_metrics / sizeof *default_metrics);
+          : sizeof default_metrics / sizeof *default_metrics,
+      false);
   free(available);
   if (!ok) return false;
   if (s->set.passes == 1) return true;

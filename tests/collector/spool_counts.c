@@ -71,7 +71,10 @@ static bool take_counters(spool_counts *t, const spool_record *r) {
   }
   t->measured_on[c->device & 1]++;
   t->flushed += c->flushed;
-  if (t->measured < SPOOL_COUNTS_VALUES) t->ordinals[t->measured] = c->ordinal;
+  if (t->measured < SPOOL_COUNTS_VALUES) {
+    t->ordinals[t->measured] = c->ordinal;
+    t->value_counts[t->measured] = c->values;
+  }
   t->measured++;
   for (uint32_t i = 0; i < c->values && i < SPOOL_COUNTS_VALUES; i++)
     t->values[i] = v[i].value;

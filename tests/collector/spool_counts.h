@@ -26,10 +26,11 @@ typedef struct spool_counts {
   uint64_t flushed;          /* of these, with an empty cache */
   uint64_t measured_on[2];   /* by device */
   uint64_t samples_on[2];
-  double values[SPOOL_COUNTS_VALUES];     /* of the last measured launch */
-  uint32_t ordinals[SPOOL_COUNTS_VALUES]; /* of the measured launches */
-  uint64_t blob[2];                       /* of the first event that has one */
-  double payload;                         /* of the last event with a double */
+  double values[SPOOL_COUNTS_VALUES];         /* of the last measured launch */
+  uint32_t ordinals[SPOOL_COUNTS_VALUES];     /* of the measured launches */
+  uint32_t value_counts[SPOOL_COUNTS_VALUES]; /* of these, likewise */
+  uint64_t blob[2]; /* of the first event that has one */
+  double payload;   /* of the last event with a double */
   uint32_t runtime_calls, driver_calls;
   bool in_order; /* NVTX times of each thread never go back */
   char *strings[SPOOL_COUNTS_STRINGS];

@@ -8,6 +8,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ static struct {
   atomic_uint ranges; /* that it has seen since its start */
   atomic_bool user;   /* they are pushed */
   atomic_uint kinds; /* of ranges since it was enabled: 1 automatic, 2 pushed */
+  atomic_uint metrics; /* of the set that it had first since then; 0: none */
 } profilers[STANDIN_DEVICES];
 
 /* The result that the environment wants of a function. */
@@ -519,11 +521,18 @@ cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p) {
   return CUPTI_SUCCESS;
 }
 
+/* One that is called "fails" has none; an image that was made for others has no
+ * number. */
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(
     CUpti_Profiler_Host_EvaluateToGpuValues_Params *p) {
   MAY_FAIL();
   for (size_t i = 0; i < p->numMetrics; i++)
-    p->pMetricValues[i] = 1000.0 * (double)(i + 1) + (double)p->rangeIndex;
+    if (strstr(p->ppMetricNames[i], "fails")) return CUPTI_ERROR_UNKNOWN;
+  bool other =
+      p->pCounterDataImage[1] && p->pCounterDataImage[1] != p->numMetrics;
+  for (size_t i = 0; i < p->numMetrics; i++)
+    p->pMetricValues[i] =
+        other ? NAN : 1000.0 * (double)(i + 1) + (double)p->rangeIndex;
   return CUPTI_SUCCESS;
 }
 
@@ -533,6 +542,7 @@ CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p) {
   MAY_FAIL();
   unsigned device = standin_device(p->ctx);
   atomic_store(&profilers[device].kinds, 0);
+  atomic_store(&profilers[device].metrics, 0);
   p->pRangeProfilerObject = (void *)&profilers[device];
   return CUPTI_SUCCESS;
 }
@@ -553,11 +563,13 @@ cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p) {
   return CUPTI_SUCCESS;
 }
 
-/* An image knows whose it is. */
+/* An image knows whose it is, and for how many metrics. */
 CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p) {
   MAY_FAIL();
-  p->pCounterData[0] = (uint8_t)profiler_of(p->pRangeProfilerObject);
+  unsigned whose = profiler_of(p->pRangeProfilerObject);
+  p->pCounterData[0] = (uint8_t)whose;
+  p->pCounterData[1] = (uint8_t)atomic_load(&profilers[whose].metrics);
   return CUPTI_SUCCESS;
 }
 
@@ -580,6 +592,8 @@ CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *p) {
 CUptiResult cuptiRangeProfilerGetCounterDataSize(
     CUpti_RangeProfiler_GetCounterDataSize_Params *p) {
   MAY_FAIL();
+  atomic_uint *has = &profilers[profiler_of(p->pRangeProfilerObject)].metrics;
+  if (atomic_load(has) == 0) atomic_store(has, (unsigned)p->numMetrics);
   p->counterDataSize = 64;
   return CUPTI_SUCCESS;
 }

@@ -714,6 +714,86 @@ static void test_counters(void **state) {
   forget(&out);
 }
 
+/* Each set is taken in a unit of its own; a launch that is measured in both is
+ * one, with what the first gave of what both have. What was not measured is
+ * not there. */
+static void test_passes(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "20",
+                              .threads = "1",
+                              .plan = BY_RANGE
+                              "units = timeline:1 counters:2 plain:1\n"
+                              "counters.flush = on\n"
+                              "pass = 1\nmetric = one\nmetric = two\n"
+                              "pass = 2\nmetric = two\nmetric = missing\n"
+                              "metric = three\nmetric = four\n"
+                              "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
+                              "launch = _Z4gemmPf|4,1,1|*|*|decode|2-3|1\n"
+                              "launch = _Z4gemmPf|4,1,1|*|*|decode|10\n"});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 4);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->flushed, 4);
+  for (int i = 0; i < 4; i++) {
+    static const uint32_t ordinals[] = {0, 2, 3, 10}, counts[] = {4, 2, 2, 4};
+    assert_int_equal(t->ordinals[i], ordinals[i]);
+    assert_int_equal(t->value_counts[i], counts[i]);
+  }
+  assert_true(t->values[1] == 2000.0 && t->values[2] == 2000.0);
+  assert_true(spool_counts_has(t, "metric_missing"));
+  forget(&out);
+}
+
+/* A unit whose pass fails leaves what the others give; where none gives
+ * anything, the launch says so. */
+static void test_passes_that_fail(void **state) {
+  (void)state;
+  for (int both = 0; both < 2; both++) {
+    outcome out = run((setting){
+        .how = "exit",
+        .launches = "20",
+        .threads = "1",
+        .plan = both ? BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                "pass = 1\nmetric = fails\n"
+                                "pass = 2\nmetric = fails_too\n"
+                                "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
+                     : BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                "pass = 1\nmetric = one\n"
+                                "pass = 2\nmetric = fails\n"
+                                "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"});
+    const spool_counts *t = &out.spools[0];
+    expect_exit(&out, 4);
+    assert_int_equal(t->measured, both ? 0 : 1);
+    assert_int_equal(t->failed, both);
+    if (!both) assert_int_equal(t->value_counts[0], 1);
+    assert_int_equal(t->kinds[SPOOL_KERNEL], 23);
+    assert_true(spool_counts_has(t, "cupti"));
+    forget(&out);
+  }
+}
+
+static void test_passes_of_graphs(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "20",
+                    .threads = "1",
+                    .plan = BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                     "pass = 1\nmetric = one\nmetric = two\n"
+                                     "pass = 2\nmetric = three\n"
+                                     "graph = *|decode|0\n",
+                    .variable = "VICTIM_GRAPHS",
+                    .value = "1"});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 1);
+  assert_int_equal(t->waiting, 2);
+  assert_int_equal(t->value_counts[0], 3);
+  forget(&out);
+}
+
 /* In a repeat without graphs launches are counted on: what was measured before
  * is not measured again. */
 static void test_eager(void **state) {
@@ -1431,6 +1511,9 @@ int main(void) {
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_capture),
       cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_passes),
+      cmocka_unit_test(test_passes_that_fail),
+      cmocka_unit_test(test_passes_of_graphs),
       cmocka_unit_test(test_eager),
       cmocka_unit_test(test_empty_cache),
       cmocka_unit_test(test_stalled),

@@ -34,16 +34,66 @@ local LIGHT = {
     "achieved occupancy: warps of an SM, of those it could hold" },
 }
 
+-- Parts of which NVIDIA's throughputs are the busiest, without those that no kernel of a model
+-- is bound by (interpolation, uniform and branch units, double precision on tensor cores).
+-- ncu's throughputs themselves take 5 to 8 passes each, with caches as the pass before left them.
+local PARTS = {
+  { "lts__d_sectors", "L2: sectors of data", beside = true },
+  { "lts__t_sectors", "L2: sectors", beside = true },
+  { "lts__t_tag_requests", "L2: look-ups", beside = true },
+  { "lts__lts2xbar_cycles_active_realtime|lts__lts2xbar_cycles_active", "L2: to the SMs",
+    beside = true },
+  { "lts__xbar2lts_cycles_active", "L2: from the SMs", beside = true },
+  { "lts__d_atomic_input_cycles_active", "L2: atomics", beside = true },
+  { "lts__d_sectors_fill_device", "L2: filled from DRAM", beside = true },
+  { "lts__ltcfabric2ltc_cycles_active|lts__ltcfabric2lts_cycles_active",
+    "L2: from its other half", "8.6 8.9 12.0" },
+  { "l1tex__m_l1tex2xbar_req_cycles_active", "L1: to L2", beside = true },
+  { "l1tex__m_xbar2l1tex_read_sectors", "L1: from L2" },
+  { "l1tex__lsuin_requests", "L1: requests of loads and stores" },
+  { "l1tex__data_pipe_lsu_wavefronts", "L1: their wavefronts" },
+  { "l1tex__lsu_writeback_active", "L1: to registers" },
+  { "l1tex__data_bank_reads", "L1: reads of its banks" },
+  { "l1tex__data_bank_writes", "L1: writes to its banks" },
+  { "l1tex__data_pipe_tex_wavefronts", "L1: wavefronts of textures" },
+  { "l1tex__tmain_requests", "L1: look-ups of textures and bulk copies", "8.0 8.6 8.9" },
+  { "sm__inst_executed", "SM: instructions" }, { "sm__issue_active", "SM: cycles that issue" },
+  { "sm__pipe_alu_cycles_active|sm__pipe_aluheavy_cycles_active", "SM: integers and logic" },
+  { "sm__pipe_fma_cycles_active", "SM: FP32" },
+  { "sm__pipe_fmaheavy_cycles_active", "SM: FP32, its half that multiplies integers", "8.0" },
+  { "sm__pipe_fp64_cycles_active", "SM: FP64" },
+  { "sm__pipe_shared_cycles_active", "SM: tensor cores and FP64", "8.6 8.9 12.0" },
+  { "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active",
+    "SM: tensor cores, all but FP64", "8.0 8.6 8.9 10.0 12.0" },
+  { "sm__inst_executed_pipe_xu", "SM: special functions" },
+  { "sm__inst_executed_pipe_lsu", "SM: loads and stores" },
+  { "sm__mio_pq_read_cycles_active", "SM: the memory queue's reads" },
+  { "sm__mio_pq_write_cycles_active", "SM: its writes" },
+  { "sm__mio2rf_writeback_active", "SM: from it to registers" } }
+
 local ROOFLINE = {
-  { { "lts__throughput" .. PCT }, "%", "L2, the busiest of its parts" },
-  { { "l1tex__throughput.avg.pct_of_peak_sustained_active" }, "%",
-    "L1, the busiest of its parts, while it was active" },
-  { { "l1tex__cycles_active.avg" }, "cycles", "in which L1 was active" },
-  { { "l1tex__cycles_elapsed.avg" }, "cycles", "of L1 in the launch" },
-  { { "gpu__compute_memory_throughput" .. PCT }, "%", "the busiest part of memory, L1 to DRAM" },
-  { { "sm__throughput" .. PCT }, "%", "the busiest part of an SM" },
-  { { "sm__cycles_elapsed.avg.per_second" }, "Hz", "clock of the SMs" },
+  { { "l1tex__cycles_active.avg" }, "cycles", "in which L1 was active", beside = true },
+  { { "l1tex__cycles_elapsed.avg" }, "cycles", "of L1 in the launch", beside = true },
+  { { "sm__cycles_elapsed.avg.per_second" }, "Hz", "clock of the SMs", beside = true },
+  { { "lts__t_bytes.sum.peak_sustained_elapsed.per_second" }, "byte/s",
+    "what L2 gives at the clock that was held", beside = true },
 }
+
+for i, part in ipairs(PARTS) do
+  local names = {}
+  for stem in part[1]:gmatch "[^|]+" do names[#names + 1] = stem .. PCT end
+  PARTS[i] = { names, "%", part[2], lacks = part[3], beside = part.beside }
+  ROOFLINE[#ROOFLINE + 1] = PARTS[i]
+end
+
+-- Names of the parts of a unit ("lts", "l1tex", "sm").
+function metrics.parts(unit)
+  local list = {}
+  for _, row in ipairs(PARTS) do
+    if row[1][1]:find("^" .. unit .. "__") then list[#list + 1] = row end
+  end
+  return list
+end
 
 local FULL = {
   { { "smsp__inst_executed.sum" }, "instructions", "of all warps" },
@@ -67,6 +117,8 @@ local FULL = {
     "of banks in loads from shared memory" },
   { { "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum" }, "conflicts",
     "the same in stores" },
+  { { "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum" }, "wavefronts",
+    "of shared memory, those of conflicts among them" },
 }
 
 
@@ -128,9 +180,9 @@ metrics.OF_LAUNCH = { "launch__waves_per_multiprocessor", "launch__occupancy_lim
 -- Passes that each set takes, by compute capability: of CUPTI 13.0.
 metrics.passes = {
   light = { ["8.0"] = 1, ["8.6"] = 1, ["8.9"] = 1, ["9.0"] = 1, ["10.0"] = 1, ["12.0"] = 1 },
-  roofline = { ["8.0"] = 13, ["8.6"] = 14, ["8.9"] = 15, ["9.0"] = 16, ["10.0"] = 15,
-    ["12.0"] = 16 },
-  full = { ["8.0"] = 18, ["8.6"] = 19, ["8.9"] = 20, ["9.0"] = 23, ["10.0"] = 20, ["12.0"] = 22 },
+  roofline = { ["8.0"] = 10, ["8.6"] = 11, ["8.9"] = 12, ["9.0"] = 12, ["10.0"] = 12,
+    ["12.0"] = 13 },
+  full = { ["8.0"] = 16, ["8.6"] = 17, ["8.9"] = 17, ["9.0"] = 19, ["10.0"] = 16, ["12.0"] = 19 },
 }
 
 
@@ -155,6 +207,17 @@ function metrics.most_passes(set)
     most = math.max(most, count)
   end
   return most
+end
+
+
+-- The rows of a set that the collector takes in one pass, after the cache was flushed: those of
+-- light and what fits beside them on 9.0. Where a chip needs more passes the last are left out.
+function metrics.flushed(set)
+  local rows = table.move(LIGHT, 1, #LIGHT, 1, {})
+  for _, row in ipairs(metrics.rows(set)) do
+    if row.beside then rows[#rows + 1] = row end
+  end
+  return rows
 end
 
 

@@ -219,14 +219,17 @@ the names are NVIDIA's, and ncu's value of a launch is what the collector's is t
 (`llmprof help collector` says how far that was compared). Each set has those before it. Of
 several names the first counts that the chip has. A file takes the place of a set: a metric a
 line, names with `|` between them. Names and passes are what CUPTI 13.0 says of each compute
-capability; roofline and full have not been tried on a GPU by the collector.
+capability; only 9.0 was tried on a GPU. The busiest of its parts is what NVIDIA calls the
+throughput of a unit; those parts replace `sm__throughput` and the like, which take 5 to 8 passes
+each. Metrics marked with * are taken in one pass after a flush of the caches, too.
 ]], passes_table() }
   for _, set in ipairs(metrics.sets) do
     out[#out + 1] = ("\n## %s\n\n| metric | unit | tells | chips |\n|---|---|---|---|"):format(set)
     for _, row in ipairs(metrics.list[set]) do
       local names = {}
       for i, name in ipairs(row[1]) do names[i] = code(name) end
-      out[#out + 1] = ("| %s | %s | %s | %s |"):format(table.concat(names, ", else "), row[2],
+      local mark = (row.beside or set == "light") and " *" or ""
+      out[#out + 1] = ("| %s%s | %s | %s | %s |"):format(table.concat(names, ", else "), mark, row[2],
         cell(row[3]), chips_of(row))
     end
   end

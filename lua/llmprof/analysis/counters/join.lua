@@ -159,6 +159,9 @@ for _, unit in ipairs(ncu.units) do
 end
 PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
 PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
+for _, name in ipairs { "sectors_per_load", "sectors_per_store", "bank_conflict_percent" } do
+  PERCENTS[#PERCENTS + 1] = { name, "access." .. name }
+end
 for _, reason in ipairs(metrics.stalls) do
   PERCENTS[#PERCENTS + 1] = { "stall." .. reason[1], "stall." .. reason[1] }
 end

@@ -15,8 +15,6 @@ local L1 = "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum"
 -- path, unit, what it must be in (see launches), metrics: the first there is.
 local DIRECT = {
   { "duration", "s", "time", "gpu__time_duration.sum", "gpu__time_duration.avg" },
-  { "throughput.sm", "%", "percent", "sm__throughput" .. PCT },
-  { "throughput.memory", "%", "percent", "gpu__compute_memory_throughput" .. PCT },
   { "throughput.alu", "%", "percent", "sm__pipe_alu_cycles_active" .. PCT },
   { "throughput.xu", "%", "percent", "sm__inst_executed_pipe_xu" .. PCT },
   { "throughput.lsu", "%", "percent", "sm__inst_executed_pipe_lsu" .. PCT },
@@ -158,7 +156,10 @@ local function add_peaks(put, plan)
   end
   bytes("peak.dram", "dram__bytes.sum.peak_sustained", "width",
     "dram__cycles_elapsed.avg.per_second")
-  bytes("peak.l2", L2 .. ".peak_sustained", "derived_width", "lts__cycles_elapsed.avg.per_second")
+  put("peak.l2", "byte/s", formula.first {
+    metric("lts__t_bytes.sum.peak_sustained_elapsed.per_second", "byte_rate"),
+    formula.mul(metric(L2 .. ".peak_sustained", "derived_width"),
+      metric("lts__cycles_elapsed.avg.per_second", "clock")) })
   bytes("peak.l1", L1 .. ".peak_sustained", "derived_width",
     "l1tex__cycles_elapsed.avg.per_second")
   local function scalar(op, flop)
@@ -200,20 +201,6 @@ local function percents(...)
 end
 
 
--- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
--- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
--- memory, L1 among it.
-local function l1_percent()
-  local active = metric("l1tex__throughput.avg.pct_of_peak_sustained_active", "percent")
-  local memory = metric("gpu__compute_memory_throughput" .. PCT, "percent")
-  return formula.first {
-    formula.given(formula.given(formula.least(active, memory), active), memory),
-    formula.mul(active, formula.div(metric "l1tex__cycles_active.avg",
-      metric "l1tex__cycles_elapsed.avg")),
-    share(path "rate.l1", path "peak.l1") }
-end
-
-
 -- Of the launch's time its tensor cores need so much for the operations of all types.
 local function tensor_share(plan)
   local shares = {}
@@ -231,12 +218,52 @@ local function tensor_share(plan)
 end
 
 
+-- The busiest of a unit's parts, where every pass of them was taken: `of` each is one part
+-- that all chips have. NVIDIA's own throughputs are made so.
+local function busiest(unit, of)
+  local parts = {}
+  for _, row in ipairs(metrics.parts(unit)) do
+    for _, name in ipairs(row[1]) do parts[#parts + 1] = metric(name, "percent") end
+  end
+  local made = formula.largest(parts)
+  for _, name in ipairs(of) do made = formula.given(made, metric(name .. PCT, "percent")) end
+  return made
+end
+
+
+local SM = busiest("sm", { "sm__inst_executed", "sm__issue_active", "sm__pipe_fma_cycles_active",
+  "sm__inst_executed_pipe_lsu", "sm__mio_pq_read_cycles_active", "sm__mio_pq_write_cycles_active",
+  "sm__pipe_tensor_cycles_active" })
+local L2_PARTS = busiest("lts", { "lts__t_sectors", "lts__d_sectors" })
+local L1_PARTS = busiest("l1tex", { "l1tex__lsuin_requests", "l1tex__data_pipe_lsu_wavefronts",
+  "l1tex__data_bank_reads", "l1tex__m_l1tex2xbar_req_cycles_active" })
+
+
+-- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
+-- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
+-- memory, L1 among it.
+local function l1_percent()
+  local active = metric("l1tex__throughput.avg.pct_of_peak_sustained_active", "percent")
+  local memory = metric("gpu__compute_memory_throughput" .. PCT, "percent")
+  return formula.first {
+    formula.given(formula.given(formula.least(active, memory), active), memory),
+    formula.mul(active, formula.div(metric "l1tex__cycles_active.avg",
+      metric "l1tex__cycles_elapsed.avg")), L1_PARTS,
+    share(path "rate.l1", path "peak.l1") }
+end
+
+
 -- Percents as ncu measured them, else rates over what the GPU can do.
 local function add_units(put, plan)
+  put("throughput.sm", "%", formula.first { percents "sm__throughput", formula.largest {
+    SM, formula.given(percents "sm__pipe_tensor_cycles_active", SM) } })
+  put("throughput.memory", "%", formula.first { percents "gpu__compute_memory_throughput",
+    formula.given(formula.given(formula.largest { L1_PARTS, L2_PARTS,
+      percents("gpu__dram_throughput", "dram__throughput") }, L1_PARTS), L2_PARTS) })
   put("throughput.dram", "%", formula.first {
     percents("gpu__dram_throughput", "dram__throughput"),
     share(path "rate.dram", limit("dram", "dram")) })
-  put("throughput.l2", "%", formula.first { percents "lts__throughput",
+  put("throughput.l2", "%", formula.first { percents "lts__throughput", L2_PARTS,
     share(metric(L2 .. ".per_second", "derived_rate"), path "peak.l2") })
   put("throughput.l1", "%", l1_percent())
   put("throughput.tensor", "%", formula.first {
@@ -246,6 +273,21 @@ local function add_units(put, plan)
     share(path "rate.fp32", limit("fp32", "fp32")) })
   put("throughput.fp64", "%", formula.first { percents "sm__pipe_fp64_cycles_active",
     share(path "rate.fp64", limit("fp64", "fp64")) })
+end
+
+
+-- How a warp's accesses fall together: sectors of a request to global memory, and the wavefronts
+-- of shared memory that conflicts of banks make.
+local function add_accesses(put)
+  for _, row in ipairs { { "load", "ld" }, { "store", "st" } } do
+    local of = "l1tex__t_%s_pipe_lsu_mem_global_op_" .. row[2] .. ".sum"
+    put("access.sectors_per_" .. row[1], "sectors",
+      formula.div(metric(of:format "sectors"), metric(of:format "requests")))
+  end
+  local conflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_%s.sum"
+  put("access.bank_conflict_percent", "%", formula.scale(100, formula.div(
+    formula.add(metric(conflicts:format "ld"), metric(conflicts:format "st")),
+    metric "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum")))
 end
 
 
@@ -276,6 +318,7 @@ function figures.of(names)
   add_flop(put, plan)
   add_peaks(put, plan)
   add_units(put, plan)
+  add_accesses(put)
   add_stalls(put, names)
   add_intensity(put)
   return list

@@ -23,7 +23,7 @@ local files = layout.collector
 
 -- Repeats for the timeline where others are for counters, and those: the first repeat
 -- may be a cold one, but there may be no more than two.
-local WITH_COUNTERS = "timeline:%d pause counters:1"
+local WITH_COUNTERS = "timeline:%d pause counters:%d"
 
 -- The same of windows.
 local WINDOWS = "timeline:1 pause counters:1"
@@ -105,10 +105,21 @@ local function captures_again(ctx)
 end
 
 
--- The workload, with the repeats that plain times take, and told of the second window.
+-- Repeats that come on top of those that were asked for.
+local function more_repeats(ctx)
+  local more = plain_inside(ctx) and PLAIN_REPEATS or 0
+  local counted = repeats(ctx) and again(ctx) and collector_counters.wanted(ctx.cfg)
+    and not ctx.cfg.collector.units
+  return counted and more + collector_counters.units(ctx.cfg) - 1 or more
+end
+
+
+-- The workload, with the repeats that plain times and counters take, and told of the second
+-- window.
 local function describe(ctx, run)
-  local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
-  local spec = workload.describe(ctx.recipe, ctx.cfg, run, more or nil)
+  local more = more_repeats(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, run,
+    more > 0 and { ["infer.repeats"] = repeats(ctx) + more } or nil)
   if two_windows(ctx) then spec.env[workload.COUNTERS] = "1" end
   return spec
 end
@@ -132,7 +143,8 @@ local function units_of(ctx)
   if two_windows(ctx) then return WINDOWS end
   return (plain_inside(ctx) and PLAIN or "")
     .. (collector_counters.wanted(ctx.cfg) and again(ctx)
-      and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2) or "timeline")
+      and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2, collector_counters.units(ctx.cfg))
+      or "timeline")
 end
 
 

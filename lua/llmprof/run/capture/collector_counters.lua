@@ -33,12 +33,33 @@ function collector_counters.wanted(cfg)
 end
 
 
+-- Units that the counters of a set take: one in which caches are flushed before the one pass,
+-- and one in which kernels are replayed for all metrics.
+function collector_counters.units(cfg)
+  local set = cfg.counters.set
+  return metrics.list[set or ""] and set ~= "light" and 2 or 1
+end
+
+
+local function add_metrics(lines, list)
+  for _, names in ipairs(list) do
+    lines[#lines + 1] = collector.plan_line("metric", table.concat(names, "|"))
+  end
+end
+
+
 -- Lines of the plan for the metrics of a set; none for what a collector measures by itself.
 function collector_counters.metric_lines(cfg)
   local set, lines = cfg.counters.set, {}
-  for i, names in ipairs(set and set ~= "light" and metrics.of(set) or {}) do
-    lines[i] = collector.plan_line("metric", table.concat(names, "|"))
+  if not set or set == "light" then return "" end
+  if collector_counters.units(cfg) == 2 then
+    local first = {}
+    for i, row in ipairs(metrics.flushed(set)) do first[i] = row[1] end
+    lines[1] = collector.plan_line("pass", 1)
+    add_metrics(lines, first)
+    lines[#lines + 1] = collector.plan_line("pass", 2)
   end
+  add_metrics(lines, metrics.of(set))
   return table.concat(lines)
 end
 
@@ -75,13 +96,14 @@ local function shapes_of(kernel)
 end
 
 
-local function add_launches(lines, kernel, found, count)
+-- passes: of the metrics, nil for all.
+local function add_launches(lines, kernel, found, count, passes)
   for _, shape in ipairs(shapes_of(kernel)) do
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
-      lines[#lines + 1] = collector.plan_line("launch",
-        ("%s|%s|%s|*|%s|%d"):format(kernel.mangled_name,
-        three(shape.grid), three(shape.block), stage_of(kernel, found), ordinal))
+      lines[#lines + 1] = collector.plan_line("launch", ("%s|%s|%s|*|%s|%d%s"):format(kernel.mangled_name,
+        three(shape.grid), three(shape.block), stage_of(kernel, found), ordinal,
+        passes and "|" .. passes or ""))
     end
   end
 end
@@ -115,6 +137,25 @@ local function add_graphs(lines, trace, found, count)
 end
 
 
+-- Of kernels the set of those that take all passes of a set: the largest until they are this
+-- part of the GPU time of those that were chosen. One pass does for the others.
+local ALL_PASSES = 0.95
+
+local function taking_all(chosen)
+  local list, taking, sum, covered = table.move(chosen, 1, #chosen, 1, {}), {}, 0, 0
+  for _, kernel in ipairs(list) do sum = sum + kernel.total_ns end
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    return a.id < b.id
+  end)
+  for _, kernel in ipairs(list) do
+    if covered >= ALL_PASSES * sum then break end
+    taking[kernel], covered = true, covered + kernel.total_ns
+  end
+  return taking
+end
+
+
 -- GPU time that a measured launch of it stands for.
 local function worth(kernel, count)
   return kernel.total_ns / (count * math.max(1, #shapes_of(kernel)))
@@ -127,7 +168,8 @@ function collector_counters.launch_lines(ctx, path)
   local found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   local list = kernels.list(trace, found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
-  local chosen, count = {}, ctx.cfg.top_n.launches_per_kernel
+  local by_pass = collector_counters.units(ctx.cfg) > 1
+  local chosen, count = {}, by_pass and 1 or ctx.cfg.top_n.launches_per_kernel
   for _, kernel in ipairs(step.select_kernels(ctx, list, found).chosen) do
     if kernel.mangled_name and #kernel.shapes > 0 then chosen[#chosen + 1] = kernel end
   end
@@ -136,8 +178,10 @@ function collector_counters.launch_lines(ctx, path)
     if left ~= right then return left > right end
     return a.id < b.id
   end)
-  local lines = {}
-  for _, kernel in ipairs(chosen) do add_launches(lines, kernel, found, count) end
+  local lines, taking = {}, by_pass and taking_all(chosen)
+  for _, kernel in ipairs(chosen) do
+    add_launches(lines, kernel, found, count, taking and not taking[kernel] and 1 or nil)
+  end
   add_graphs(lines, trace, found, count)
   trace:close()
   return table.concat(lines)
