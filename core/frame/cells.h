@@ -66,11 +66,6 @@ typedef struct llmprof_cell_facts {
   uint32_t run[LLMPROF_MANY_RUNS]; /* the first row of each */
 } llmprof_cell_facts;
 
-/* Keep what is found out about a column in `facts`, which outlive the frame and
- * are of the same cells. */
-void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
-                               llmprof_cell_facts *facts);
-
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */
 

@@ -164,11 +164,6 @@ static bool is_spanned(const llmprof_slot *s) {
   return s->facts && s->facts->spanned;
 }
 
-void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
-                               llmprof_cell_facts *facts) {
-  frame->slots[column].facts = facts;
-}
-
 /* Note where the cells of a block fall; false once there are too many runs. */
 static bool count_falls(llmprof_cell_facts *facts, const int64_t *cells,
                         size_t count, int64_t before, size_t row) {
@@ -187,8 +182,11 @@ static bool count_falls(llmprof_cell_facts *facts, const int64_t *cells,
 static void count_runs(llmprof_cell_facts *facts, const llmprof_column *column,
                        size_t rows) {
   int64_t cells[LLMPROF_BLOCK], before = LLMPROF_ABSENT + 1;
+  llmprof_values_bounds bounds;
   facts->runs = 1;
   facts->run[0] = 0;
+  if (llmprof_values_find_bounds(column->values, &bounds) && bounds.ascend)
+    return;
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
     llmprof_cells(column, row, count, cells);

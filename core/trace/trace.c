@@ -5,16 +5,9 @@
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
-/* Frames hold on to them: what is known is forgotten, not freed. */
-static void forget_facts(llmprof_trace *trace) {
-  for (size_t i = 0; i < trace->facts_count; i++)
-    *trace->facts[i].facts = (llmprof_cell_facts){0};
-}
-
 /* Details come with operations, and so go. */
 void llmprof_trace_clear(llmprof_trace *trace, int piece) {
   llmprof_builder *b = trace->builder;
-  forget_facts(trace);
   llmprof_columns_free(trace, piece);
   for (int table = 0; table < LLMPROF_TABLES; table++)
     if (llmprof_part_of(table) == piece) trace->timeless[table] = 0;
@@ -23,8 +16,6 @@ void llmprof_trace_clear(llmprof_trace *trace, int piece) {
     b->kind = LLMPROF_KERNEL;
     if (!trace->loaded[LLMPROF_PART_DETAILS])
       llmprof_trace_clear(trace, LLMPROF_PART_DETAILS);
-  } else if (piece == LLMPROF_PART_DETAILS) {
-    llmprof_builder_forget_shapes(b);
   } else if (piece == LLMPROF_PART_RANGES) {
     b->last_time = LLMPROF_ABSENT;
   } else if (piece == LLMPROF_PART_CPU_SAMPLES) {
@@ -85,16 +76,12 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->source_lines);
   llmprof_free(trace->source_places);
   llmprof_free(trace->source_paths);
-  for (size_t i = 0; i < trace->facts_count; i++)
-    llmprof_free(trace->facts[i].facts);
-  llmprof_free(trace->facts);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
   llmprof_free(trace->devices);
   llmprof_free(trace->path);
   if (trace->builder) {
-    llmprof_builder_forget_shapes(trace->builder);
     llmprof_builder_forget_ranges(trace->builder);
     llmprof_builder_forget_cpu_samples(trace->builder);
   }

@@ -93,12 +93,6 @@ void llmprof_builder_forget_devices(llmprof_builder *builder) {
   builder->trace->device_count = 0;
 }
 
-void llmprof_builder_forget_shapes(llmprof_builder *b) {
-  llmprof_free(b->latest_shape);
-  b->latest_shape = NULL;
-  b->latest_count = 0;
-}
-
 void llmprof_builder_forget_ranges(llmprof_builder *b) {
   llmprof_free(b->late);
   b->late = NULL;
@@ -256,29 +250,6 @@ bool llmprof_builder_wants_details(const llmprof_builder *builder) {
   return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS];
 }
 
-static bool make_latest(llmprof_builder *b) {
-  b->latest_count = llmprof_strings_count(b->trace->strings);
-  b->latest_shape = llmprof_zalloc(b->latest_count, sizeof *b->latest_shape);
-  return b->latest_shape != NULL;
-}
-
-/* Mostly that of the last kernel with its name, which is cheaper to compare
- * than to look up. */
-static bool find_shape(llmprof_builder *b, const llmprof_detail_row *detail,
-                       uint32_t *row) {
-  llmprof_intern *shapes = &b->trace->shapes;
-  if (!b->latest_shape && !make_latest(b)) return false;
-  uint32_t none = 0, name = detail->short_name;
-  uint32_t *last = name < b->latest_count ? &b->latest_shape[name] : &none;
-  *row = *last - 1;
-  if (*last && memcmp(llmprof_intern_get(shapes, *row), &detail->shape,
-                      sizeof detail->shape) == 0)
-    return true;
-  if (!llmprof_intern_add(shapes, &detail->shape, row)) return false;
-  *last = *row + 1;
-  return true;
-}
-
 bool llmprof_builder_add_detail(llmprof_builder *b,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err) {
@@ -286,7 +257,7 @@ bool llmprof_builder_add_detail(llmprof_builder *b,
   uint32_t shape;
   if (!llmprof_builder_may_add(b, d->count, "kernels", err)) return false;
   d->count++;
-  return (find_shape(b, detail, &shape) &&
+  return (llmprof_intern_add(&b->trace->shapes, &detail->shape, &shape) &&
           llmprof_values_append(d->shape, shape) &&
           llmprof_values_append(d->short_name,
                                 llmprof_widen(detail->short_name)) &&
@@ -314,18 +285,12 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
   return ok;
 }
 
-static bool end_details(llmprof_builder *b, llmprof_error *err) {
+bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   size_t count = b->trace->details.count;
   if (!count) return add_no_details(b, err);
   return count == kernel_rows(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       b->trace->path);
-}
-
-bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
-  bool ok = end_details(b, err);
-  llmprof_builder_forget_shapes(b);
-  return ok;
 }
 
 /* ---- hardware samples ---- */

@@ -27,36 +27,6 @@ static bool load_column(llmprof_frame *frame, llmprof_column *column,
                              err);
 }
 
-/* Where all frames of these rows keep what they find out about a column; NULL
- * when out of memory. */
-static llmprof_cell_facts *find_facts(const llmprof_axis *of,
-                                      const llmprof_column_spec *spec) {
-  llmprof_trace *trace = of->trace;
-  for (size_t i = 0; i < trace->facts_count; i++) {
-    const llmprof_kept_facts *kept = &trace->facts[i];
-    if (kept->spec == spec && kept->first == of->first &&
-        kept->count == of->count)
-      return kept->facts;
-  }
-  if (!llmprof_grow(&trace->facts, &trace->facts_cap, trace->facts_count + 1,
-                    sizeof *trace->facts))
-    return NULL;
-  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
-  if (facts)
-    trace->facts[trace->facts_count++] =
-        (llmprof_kept_facts){spec, of->first, of->count, facts};
-  return facts;
-}
-
-/* Those of all rows are the same cells in each frame. */
-static bool share_facts(llmprof_frame *frame, const llmprof_axis *of,
-                        const llmprof_column_spec *spec) {
-  llmprof_cell_facts *facts = of->rows ? NULL : find_facts(of, spec);
-  if (facts)
-    llmprof_frame_share_facts(frame, llmprof_frame_columns(frame) - 1, facts);
-  return facts || of->rows;
-}
-
 /* Declare the axis's columns; specs end with an unnamed one. */
 static bool add_columns(llmprof_frame *frame, const llmprof_axis *wanted) {
   llmprof_axis *kept = llmprof_memdup(wanted, sizeof *wanted);
@@ -64,9 +34,7 @@ static bool add_columns(llmprof_frame *frame, const llmprof_axis *wanted) {
   for (const llmprof_column_spec *spec = wanted->specs; spec->name; spec++) {
     llmprof_column column = {
         .name = spec->name, .unit = spec->unit, .type = spec->type};
-    if (!llmprof_frame_add(frame, &column, load_column, kept) ||
-        !share_facts(frame, kept, spec))
-      return false;
+    if (!llmprof_frame_add(frame, &column, load_column, kept)) return false;
   }
   return true;
 }

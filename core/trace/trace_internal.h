@@ -25,13 +25,6 @@ typedef struct llmprof_source_place {
   uint32_t module; /* string: path of the innermost torch.nn.Module */
 } llmprof_source_place;
 
-/* What is known of the cells of a column in rows first .. first + count - 1. */
-typedef struct llmprof_kept_facts {
-  const void *spec;
-  size_t first, count;
-  llmprof_cell_facts *facts;
-} llmprof_kept_facts;
-
 struct llmprof_trace {
   char *path;
   llmprof_strings *strings;
@@ -76,9 +69,6 @@ struct llmprof_trace {
   uint32_t *source_paths;              /* by source frame: string */
   llmprof_attribution attribution;
   llmprof_projections projections;
-
-  llmprof_kept_facts *facts;
-  size_t facts_count, facts_cap;
 };
 
 /* Rows of what events refer to; borrowed until one is added. */
@@ -111,10 +101,7 @@ typedef struct llmprof_late_range {
 /* Rows that are being added; belongs to its trace. */
 struct llmprof_builder {
   llmprof_trace *trace;
-  llmprof_op_kind kind; /* of the operation before */
-  uint32_t
-      *latest_shape;   /* by short name, of its last kernel: row + 1; NULL: */
-  size_t latest_count; /* not known. Strings that came later have none */
+  llmprof_op_kind kind;     /* of the operation before */
   llmprof_late_range *late; /* by range */
   size_t late_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
@@ -133,9 +120,8 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
 /* The same without a string in its pool. */
 llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
 
-/* Details of kernels, or ranges and samples of the CPU, are added no more: what
- * only served for that goes. */
-void llmprof_builder_forget_shapes(llmprof_builder *builder);
+/* Ranges or samples of the CPU are added no more: what only served for that
+ * goes. */
 void llmprof_builder_forget_ranges(llmprof_builder *builder);
 void llmprof_builder_forget_cpu_samples(llmprof_builder *builder);
 

@@ -251,31 +251,6 @@ static void test_order_is_known(void **state) {
   llmprof_frame_free(frame);
 }
 
-/* What is shared is found in one frame and believed in another; bounds of a
- * view are those below. */
-static void test_facts(void **state) {
-  (void)state;
-  llmprof_error err;
-  static llmprof_cell_facts facts;
-  llmprof_cell_span span;
-  llmprof_frame *one = make(), *other = make();
-  llmprof_frame_share_facts(one, RUNS, &facts);
-  llmprof_frame_share_facts(other, RUNS, &facts);
-  assert_true(llmprof_frame_span(one, RUNS, &span, &err));
-  assert_true(facts.spanned && span.low == 0 && span.absent == 0);
-  facts.span.high = 12345;
-  const int64_t two = 2;
-  const llmprof_condition small = {RUNS, LLMPROF_LT, &two, 1};
-  llmprof_frame *view = llmprof_frame_where(other, &small, 1, &err);
-  assert_true(llmprof_frame_bounds(view, RUNS, &span, &err));
-  assert_true(span.low == 0 && span.high == 12345 && !span.absent);
-  assert_true(llmprof_frame_span(view, RUNS, &span, &err));
-  assert_true(span.high == 1);
-  llmprof_frame_free(view);
-  llmprof_frame_free(one);
-  llmprof_frame_free(other);
-}
-
 /* ---- stretches ---- */
 
 enum {
@@ -495,7 +470,6 @@ int main(void) {
       cmocka_unit_test(test_wide_sets),
       cmocka_unit_test(test_slices),
       cmocka_unit_test(test_order_is_known),
-      cmocka_unit_test(test_facts),
       cmocka_unit_test(test_within),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_select),
