@@ -243,11 +243,14 @@ function evidence.stage_time(results, stage)
 end
 
 
--- ns of one instance in which the GPU does nothing for the stage, but within replays of graphs,
--- where no CPU can help.
+-- ns of one instance in which the GPU does nothing, but within replays of graphs, where no CPU can
+-- help.
 function evidence.waiting(results, stage)
   local within = stage.waiting and stage.waiting.graph_ns or 0
-  return math.max(evidence.stage_time(results, stage) - stage.gpu_busy_ns - within, 0)
+  local time, source = evidence.stage_time(results, stage)
+  local idle = time - stage.gpu_busy_ns
+  if source == evidence.TIMELINE then idle = math.min(idle, stage.gpu_idle_ns or idle) end
+  return math.max(idle - within, 0)
 end
 
 

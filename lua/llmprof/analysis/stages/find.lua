@@ -380,8 +380,9 @@ local function tail_of(instance)
 end
 
 
--- Mark the last instance of a trace where the capture ended in it, and end it there.
-local function cut_at_end(instances, ops, covered)
+-- Mark the last instance of a trace where the capture ended in it, and end it there: others of its
+-- stage end with the GPU's work, or a range in it ends at the same time as it does.
+local function cut_at_end(trace, instances, ops, covered)
   local last, others = instances[#instances], {}
   for _, instance in ipairs(instances) do
     if instance.stop > last.stop then last = instance end
@@ -393,10 +394,24 @@ local function cut_at_end(instances, ops, covered)
   for _, other in ipairs(others) do
     if tail_of(other) >= TAIL / 2 then return end
   end
-  last.cut, last.stop = #others > 0 or nil, #others > 0 and last.done or last.stop
-  last.tail = #others == 0 and last.stop - last.done or nil
+  local ended = #check(check(trace:frame "ranges"):where { open = 0,
+    ["end"] = last.host_stop or last.stop })
+  if #others > 0 or ended > 1 then
+    last.cut, last.stop = true, last.done
+  else
+    last.tail = last.stop - last.done
+  end
   last.wall = last.stop - last.start
   last.idle = last.wall - covered(last.pid):covered(last.start, last.stop)
+end
+
+
+-- The step that the capture ended in is in no TPOT.
+local function leave_cut_steps(instances)
+  for _, instance in ipairs(instances) do
+    local marked = instance.cut and instance.steps or {}
+    if #marked > 1 then marked[#marked].cold = true end
+  end
 end
 
 
@@ -450,9 +465,12 @@ function stages.find(trace, declared, policy, overlap)
   if not (inferred or whole or by_engine) then project(trace, declared, instances) end
   local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
-  if not (inferred or whole or by_engine) then cut_at_end(instances, ops, busy) end
+  if not (inferred or whole or by_engine) then cut_at_end(trace, instances, ops, busy) end
   forget_busy()
-  if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
+  if not (inferred or whole or by_engine) then
+    steps.mark(trace, declared, instances)
+    leave_cut_steps(instances)
+  end
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
   leave_out_once(declared, instances)

@@ -125,6 +125,9 @@ kernel 2030 2300 call=2 k
     assert.is_nil(found({ 1900, 2900, 3900 }).repeats.left_out)
     local alone = found { 9000 }
     assert.same({ 8000, 7700 }, { alone.instances[1].wall, alone.instances[1].tail })
+    -- what lies in it ends with it: the tool stopped
+    text = text .. "range 1005 9000 layer\n"
+    assert.same({ "prefill" }, found({ 9000 }).repeats.cut)
   end)
 
   it("keeps the only repeat", function()
