@@ -1,4 +1,4 @@
--- Kernels that only move data: contiguous(), cat, permutations, padding.
+-- Kernels that only move data: contiguous(), cat, permutations, padding; and copies within a GPU.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "layout_copies", own_code = true, children = true }
@@ -17,26 +17,63 @@ local function is_move(kernel)
 end
 
 
+-- Copies within the memory of a GPU, per instance of the stage: { calls, ns, bytes }.
+local function copies_of(results, stage)
+  for _, row in ipairs(results.transfers or {}) do
+    if row.stage == stage.name and row.direction == "device to device" then
+      local count = stage.wall.count
+      return { calls = row.calls / count, ns = row.gpu_time_ns / count, bytes = row.bytes / count }
+    end
+  end
+  return { calls = 0, ns = 0, bytes = 0 }
+end
+
+
+local function notes_of(group, copies, stage)
+  local notes = {}
+  if group.calls > 0 then
+    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins and permutations take %s, %s of "
+      .. "the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
+      evidence.percent(group.share))
+  end
+  if copies.calls > 0 then
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s copies within the GPU's memory take "
+      .. "%s, %s of the stage's GPU time: %s", evidence.count(copies.calls),
+      evidence.time(copies.ns), evidence.percent(evidence.part(copies.ns, stage.gpu_time_ns)),
+      evidence.bytes(copies.bytes))
+  end
+  return notes
+end
+
+
+local function remedy(results, copies)
+  local framework = results.framework and results.framework.name
+  if framework == "jax" and copies.ns > 0 then
+    return "update caches in place: donate them (donate_argnums), and keep them out of what a scan "
+      .. "stacks anew for each layer; a layout that the next operation reads as it is"
+  end
+  return ("write to where the data is needed (preallocated caches%s), choose a layout that the "
+    .. "next kernel reads as it is, let attention take strided inputs"):format(
+    evidence.remedy(results, ", out=", ""))
+end
+
+
 function rule.examine_stage(results, stage, report)
-  local group = evidence.kernels(results, stage, is_move)
-  if group.share >= WORTH then
+  local group, copies = evidence.kernels(results, stage, is_move), copies_of(results, stage)
+  local all = { ns = group.ns + copies.ns, calls = group.calls + copies.calls }
+  local share = evidence.part(all.ns, stage.gpu_time_ns)
+  if share >= WORTH then
     report.finding(evidence.finding({
       stage = stage.name,
       title = ("%s spends its GPU time on moving data"):format(stage.name),
-      evidence = evidence.with_kernels({
-        evidence.note(evidence.TIMELINE, "%s copies, joins and permutations take %s, %s of the "
-          .. "stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
-          evidence.percent(group.share)),
-      }, group, stage),
-      try = ("write to where the data is needed (preallocated caches%s), choose a layout "):format(
-        evidence.remedy(results, ", out=", ""))
-        .. "that the next kernel reads as it is, let attention take strided inputs",
+      evidence = evidence.with_kernels(notes_of(group, copies, stage), group, stage),
+      try = remedy(results, copies),
       kernels = group.ids,
       confidence = "low",
-    }, evidence.saving(results, stage, group, 0.5, "half of the moves are not needed")))
+    }, evidence.saving(results, stage, all, 0.5, "half of the moves are not needed")))
   end
   return ("%s copies, joins and permutations, %s of the GPU time"):format(
-    evidence.count(group.calls), evidence.percent(group.share))
+    evidence.count(all.calls), evidence.percent(share))
 end
 
 

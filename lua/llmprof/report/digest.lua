@@ -245,6 +245,16 @@ local function table_of(name, list, change)
 end
 
 
+-- Of what the autotuner tried, say, no time is kept.
+local function timed(stages)
+  local list = {}
+  for _, one in ipairs(stages) do
+    if one.time_ns ~= json.null then list[#list + 1] = one end
+  end
+  return list
+end
+
+
 local function trust_line(results)
   for _, line in ipairs(findings.verdict(results)) do
     if line.head == "Trust:" then return line.head .. " " .. line.text end
@@ -270,7 +280,7 @@ local function as_text(results, run, level, width)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
     blocks.say(clients_line(results)), blocks.say(words.running_cost(results, true)),
-    table_of("digest_stages", made.stages, function(row)
+    table_of("digest_stages", timed(made.stages), function(row)
       row.label = (row.parent and "· " or "") .. row.key
     end),
     findings.moves(results, level.moves),

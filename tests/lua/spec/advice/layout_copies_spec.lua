@@ -20,6 +20,19 @@ kernels: 4
       calls = 100, mean_ns = 80000 })
   end)
 
+  it("counts copies within the GPU's memory, and knows JAX's remedy", function()
+    local results = support.results { stages = { support.decode() }, kernels = {},
+      framework = { name = "jax", title = "JAX" }, transfers = {
+        { stage = "decode", direction = "device to device", calls = 10, bytes = 10 << 20,
+          gpu_time_ns = 20e6 } } }
+    local found = support.said("layout_copies", results)
+    assert.matches("10 copies within the GPU's memory take 20.00 ms, 25 % of the stage's GPU time",
+      found, 1, true)
+    assert.matches("donate_argnums", found, 1, true)
+    results.transfers[1].direction = "host to device"
+    assert.equal("", support.said("layout_copies", results))
+  end)
+
   it("is silent about less, about casts and about gathers", function()
     assert.equal("", said { name = "CatArrayBatchedCopy", calls = 100, mean_ns = 79000 })
     assert.equal("", said { name = "direct_copy_kernel<LoadWithCast>", mean_ns = 200000 })
