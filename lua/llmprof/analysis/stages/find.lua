@@ -291,11 +291,12 @@ end
 local function measure_level(ops, level)
   local by_range = {}
   for _, row in ipairs(ops:group { by = { level .. "_range" }, total = { "duration" },
-    distinct = { "call" }, union = true }) do
-    local range = row[level .. "_range"]
+    sum = { "device" }, distinct = { "call" }, union = true }) do
+    local range, devices = row[level .. "_range"], row.device
     if range then
       by_range[range] = trace_file.no_kinds { busy = row.busy, gpu_time = row.duration.total,
-        launches = row.distinct.call, done = row.last }
+        launches = row.distinct.call, done = row.last,
+        device = devices.min == devices.max and devices.min or nil }
     end
   end
   for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
@@ -327,14 +328,15 @@ local function measured_of(ops, instance, level, by_range)
 end
 
 
--- A function from a process, or nil for all, to when the GPU did something for it; and one
--- that forgets and closes it, for the last one that asked, for a while: of large traces it
--- is large.
+-- A function from a process and a GPU, each nil for all, to when the GPU did something for it;
+-- and one that forgets and closes it, for the last one that asked, for a while: of large traces
+-- it is large.
 local function busy_of(ops)
   local sets = {}
-  return function(pid)
-    local key = pid or 0
-    sets[key] = sets[key] or (pid and check(ops:where { pid = pid }) or ops):union()
+  return function(pid, device)
+    local key = ("%s %s"):format(pid, device)
+    sets[key] = sets[key]
+      or ((pid or device) and check(ops:where { pid = pid, device = device }) or ops):union()
     return sets[key]
   end, function()
     for _, set in pairs(sets) do set:close() end
@@ -355,6 +357,20 @@ local function project(trace, declared, instances)
 end
 
 
+-- Does each instance run on one GPU, and a process on several, as executions of a program of XLA
+-- do?
+local function are_on_one_each(instances)
+  local first, several = {}, false
+  for _, instance in ipairs(instances) do
+    local pid = instance.pid or 0
+    if not instance.device then return false end
+    first[pid] = first[pid] or instance.device
+    several = several or first[pid] ~= instance.device
+  end
+  return several
+end
+
+
 local function measure(ops, covered, instances, whole)
   local levels = not whole
     and { stage = measure_level(ops, "stage"), part = measure_level(ops, "part") }
@@ -363,8 +379,12 @@ local function measure(ops, covered, instances, whole)
     local measured = whole and measure_all(ops) or measured_of(ops, instance, level, levels[level])
     for key, value in pairs(measured) do instance[key] = value end
     instance.wall = instance.stop - instance.start
+  end
+  local are_apart = are_on_one_each(instances)
+  for _, instance in ipairs(instances) do
+    if not are_apart then instance.device = nil end
     instance.idle = instance.wall
-      - covered(instance.pid):covered(instance.start, instance.stop)
+      - covered(instance.pid, instance.device):covered(instance.start, instance.stop)
   end
 end
 
@@ -438,7 +458,7 @@ end
 -- repeats.skip_first; overlap: requests do, so that no stretch is one of them and none is
 -- inferred (optional). Returns { instances, repeats (of llmprof.analysis.stages.warmup),
 -- whole, inferred, declared, missing, ops (all GPU operations), busy (a function from a
--- process, nil for all, to when these ran) }: instances by start with their measures
+-- process and a GPU, nil for all, to when these ran) }: instances by start with their measures
 -- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
 -- the last of their operations ended), rep, used and steps
 -- (of llmprof.analysis.stages.steps), of several ranks rank and pid, too; by_engine is that

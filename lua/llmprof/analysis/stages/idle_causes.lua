@@ -123,29 +123,31 @@ local function replays(ops)
 end
 
 
--- A function from a process (nil: all of them) to when it kept the GPU: when that worked, and
--- between the kernels of replays. nil of one without replays.
+-- A function from a process and a GPU (nil: all of them) to when it kept the GPU: when that
+-- worked, and between the kernels of replays. nil of one without replays.
 local function kept_by(found)
   local ops, sets = replayed(found.ops), {}
-  return function(pid)
-    local key = pid or 0
+  return function(pid, device)
+    local key = ("%s %s"):format(pid, device)
     if not ops or sets[key] == false then return nil end
     if not sets[key] then
-      local own = pid and check(ops:where { pid = pid }) or ops
-      sets[key] = #own > 0 and check(replays(own):join(found.busy(pid)))
+      local own = (pid or device) and check(ops:where { pid = pid, device = device }) or ops
+      sets[key] = #own > 0 and check(replays(own):join(found.busy(pid, device)))
     end
     return sets[key] or nil
   end
 end
 
 
--- A function from an instance (start, stop in ns) and its process (nil: all of them) to
+-- A function from an instance (start, stop in ns; device, if it is alone there) and its process
+-- (nil: all of them) to
 -- ns of GPU idle time by class, and `graph` where it replays graphs. found: of
 -- analysis.stages.find.
 function waiting.classifier(trace, found)
   local of_process, kept_for = waiting.calls(trace, found.ops), kept_by(found)
   return function(instance, pid)
-    local calls, busy, kept = of_process(pid), found.busy(pid), kept_for(pid)
+    local calls, device = of_process(pid), instance.device
+    local busy, kept = found.busy(pid, device), kept_for(pid, device)
     local from, to = instance.start, instance.stop
     local split, idle = {}, math.max(to - from, 0) - busy:covered(from, to)
     if kept then split.graph = kept:covered(from, to) - busy:covered(from, to) end
