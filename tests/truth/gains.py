@@ -65,8 +65,12 @@ def expected(results: dict, stage: dict, finding: dict) -> Optional[float]:
         return leaving_out(results, stage, calls * 2 / 3, ns * 2 / 3)
     if finding["rule"] in ("casts", "layout_copies"):
         share = 1 if finding["rule"] == "casts" else 0.5
-        return leaving_out(results, stage, share * sum(kernel["calls"] for kernel in own) / count,
-                           share * sum(kernel["total_ns"] for kernel in own) / count)
+        copies = [row for row in results.get("transfers") or [] if finding["rule"] != "casts"
+                  and row["stage"] == stage["name"] and row["direction"] == "device to device"]
+        calls = sum(one["calls"] for one in own + copies) / count
+        ns = (sum(kernel["total_ns"] for kernel in own)
+              + sum(row["gpu_time_ns"] for row in copies)) / count
+        return leaving_out(results, stage, share * calls, share * ns)
     if finding["rule"] == "gemm_precision":
         return sum(kernel["total_ns"] for kernel in own) / count / 2
     if finding["rule"] == "cat_cache":
