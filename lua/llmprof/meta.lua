@@ -1676,6 +1676,7 @@ end
 ---@field memory string Most memory of the collector's buffers in a process
 ---@field plan? string[] More lines of the collector's plan, KEY=VALUE each
 ---@field samples_hz integer Hardware samples per second in the timeline; 0: none
+---@field sources "auto"|"python"|"off" Lines of Python that launch kernels: auto, of CUDA graphs too where they are captured after plain repeats; python, with CUPTI there from the start, which makes graphs of plain repeats 3 to 10 % slower; off
 ---@field units? string What units of the workload are, as docs/collector.md has it; as the counters ask for unless set
 ---@field yield "on"|"off" A torch.profiler of the workload's own gets CUPTI when it starts, and the timeline ends there; no waits, samples and counters
 
@@ -2234,6 +2235,7 @@ end
 ---@class llmprof.results.kernel_counters
 ---@field adu_percent? number 0 to 100, as ncu gives it
 ---@field alu_percent? number 0 to 100, as ncu gives it
+---@field bank_conflict_percent? number Of the wavefronts of shared memory those that conflicts of banks add
 ---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, by percents or by rates over the GPU's peaks, or those that it may be where ncu's sum over units is above all that were measured; latency below, where all units are known; unknown: a unit that it depends on was not measured; waiting: for other ranks
 ---@field bound_percent? number That decided: of the busiest unit's peak; absent where the bound is not known
 ---@field bound_reason? string The number that decided; of an unknown bound what was not measured
@@ -2261,6 +2263,8 @@ end
 ---@field padding? number FLOP and intensity are those of whole tiles: at least this many times what the tokens need
 ---@field second? string Of the units that were measured the busiest after the one that decided
 ---@field second_percent? number 0 to 100, as ncu gives it
+---@field sectors_per_load? number Sectors of 32 bytes for a warp's load from global memory: 4 for 4 bytes a thread, 16 for 16
+---@field sectors_per_store? number The same of stores
 ---@field shape_share? number 0 to 1
 ---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it

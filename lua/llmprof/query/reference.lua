@@ -229,8 +229,8 @@ each. Metrics marked with * are taken in one pass after a flush of the caches, t
       local names = {}
       for i, name in ipairs(row[1]) do names[i] = code(name) end
       local mark = (row.beside or set == "light") and " *" or ""
-      out[#out + 1] = ("| %s%s | %s | %s | %s |"):format(table.concat(names, ", else "), mark, row[2],
-        cell(row[3]), chips_of(row))
+      out[#out + 1] = ("| %s%s | %s | %s | %s |"):format(table.concat(names, ", else "), mark,
+        row[2], cell(row[3]), chips_of(row))
     end
   end
   out[#out + 1] = "\nFLOP are instructions of vector units, a fused multiply-add as two and FP16 "

@@ -278,9 +278,9 @@ function handed.look(words, export, document_of)
   end
   if not self:has_traces() then
     errors.raise(kind or "usage", wrong or self.left_out[1]
-      or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or self.hint or "llmprof reads "
-      .. "exports of nsys, recordings of llmprof collect, traces of torch.profiler and profiles "
-      .. "of XLA (.xplane.pb)" })
+      or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or self.hint
+      or "llmprof reads exports of nsys, recordings of llmprof collect, traces of torch.profiler "
+      .. "and profiles of XLA (.xplane.pb)" })
   end
   self:choose()
   self:choose_load()

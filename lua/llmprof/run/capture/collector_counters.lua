@@ -101,7 +101,8 @@ local function add_launches(lines, kernel, found, count, passes)
   for _, shape in ipairs(shapes_of(kernel)) do
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
-      lines[#lines + 1] = collector.plan_line("launch", ("%s|%s|%s|*|%s|%d%s"):format(kernel.mangled_name,
+      lines[#lines + 1] = collector.plan_line("launch",
+        ("%s|%s|%s|*|%s|%d%s"):format(kernel.mangled_name,
         three(shape.grid), three(shape.block), stage_of(kernel, found), ordinal,
         passes and "|" .. passes or ""))
     end

@@ -26,8 +26,9 @@ kernels: 2
         gpu_ns = gpu_ns }
     end
     assert.matches("\n- launched in norm.py:97 forward: 1.2 a step, 2.40 ms; mlp.py:7 forward: "
-      .. "0.1 a step, 200.00 µs %(timeline%)\n", said { id = 2, name = "bfloat16_copy_kernel", calls = 20,
-      mean_ns = 200000, lines = { from("norm.py:97", 12, 2400000), from("mlp.py:7", 1, 200000) } })
+      .. "0.1 a step, 200.00 µs %(timeline%)\n", said { id = 2, name = "bfloat16_copy_kernel",
+      calls = 20, mean_ns = 200000,
+      lines = { from("norm.py:97", 12, 2400000), from("mlp.py:7", 1, 200000) } })
   end)
 
   it("finds casts by how many they are", function()
