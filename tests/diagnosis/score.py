@@ -51,7 +51,7 @@ class Score:
         ignored = set(mapping["opportunities"]) | set(mapping["about the capture"])
         accepts = set(mapping["kinds"].get(label["kind"], ()))
         may = accepts | set(mapping["also true"].get(label["kind"], ())) | set(
-            mapping["true of all"])
+            mapping["true of all"]) | set(mapping["true of"].get(label["program"], ()))
         faults = [one for one in found["findings"]
                   if one["rule"] not in ignored and one.get("gain_share", 1) >= 0.01]
         self.label, self.seconds = label, found["seconds"]
@@ -62,13 +62,15 @@ class Score:
         self.complaints = [one["rule"] for one in faults if not may & {
             one["rule"], f"{one['rule']}@{one.get('stage')}"}]
         self.cost: Optional[float] = None
-        if matching and label.get("cost_ms") and matching[0].get("gain_ns"):
-            self.cost = matching[0]["gain_ns"] / 1e6 / label["cost_ms"] - 1
+        timed = [one for one in matching
+                 if one.get("gain_ns") and one.get("stage") == label.get("cost_stage")]
+        if timed:
+            self.cost = timed[0]["gain_ns"] / 1e6 / label["cost_ms"] - 1
         self.rules = [one["rule"] for one in faults]
 
     def at_place(self, finding: Dict[str, Any]) -> bool:
         stage = finding.get("stage")
-        return not stage or self.label["stage"] in stage or stage == "whole run"
+        return not stage or stage == "whole run" or self.label["stage"] in ("", stage)
 
     def row(self) -> str:
         label = self.label

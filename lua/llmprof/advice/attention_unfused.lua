@@ -9,6 +9,12 @@ local WORTH = 0.02
 
 local is_softmax = evidence.named { "softmax" }
 
+-- Scores are also scaled, masked and converted, by kernels that run as often as the softmax, or a
+-- few times as often, and take at least this part of its time each.
+local FEW_TIMES, AS_LONG = 4, 0.25
+
+local works = { elementwise = true, ["copy/cast"] = true }
+
 -- Kernels of a stage outside its parts, or of one part.
 local function within(part, wanted)
   return function(kernel) return kernel.part == part and wanted(kernel) end
@@ -31,10 +37,29 @@ local function parts_of(results, stage)
 end
 
 
-local function examine_part(results, stage, part, report)
+-- The softmax kernels of a part, nil where attention is fused or they take little.
+local function softmax_of(results, stage, part)
   local softmax = evidence.kernels(results, stage, within(part or nil, is_softmax))
   local fused = evidence.kernels(results, stage, within(part or nil, evidence.is_attention))
-  if fused.calls > 0 or softmax.share < WORTH then return end
+  return fused.calls == 0 and softmax.share >= WORTH and softmax or nil
+end
+
+
+-- What else works on the scores.
+local function around(results, stage, part, softmax)
+  local usual = softmax.ns / softmax.calls
+  return evidence.kernels(results, stage, within(part or nil, function(kernel)
+    local times = kernel.calls / stage.wall.count / softmax.calls
+    return works[kernel.category] and kernel.mean_ns >= AS_LONG * usual
+      and times >= 1 and times <= FEW_TIMES and times % 1 == 0
+  end))
+end
+
+
+local function examine_part(results, stage, part, report)
+  local softmax = softmax_of(results, stage, part)
+  if not softmax then return end
+  local others = around(results, stage, part, softmax)
   local where = part and stage.name .. "/" .. part or stage.name
   report.finding {
     stage = stage.name,
@@ -43,18 +68,34 @@ local function examine_part(results, stage, part, report)
       evidence.note(evidence.TIMELINE, "%s softmax kernels, %s of the stage's GPU time, and no "
         .. "fused attention kernel", evidence.count(softmax.calls),
         evidence.percent(softmax.share)),
+      others.calls > 0 and evidence.note(evidence.TIMELINE, "%s kernels that scale, mask or "
+        .. "convert the scores take %s", evidence.count(others.calls), evidence.time(others.ns)) or nil,
     }, softmax, stage),
     try = evidence.remedy(results, "torch.nn.functional.scaled_dot_product_attention or "
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
       "a fused attention kernel (FlashAttention, cuDNN's)")
       .. "; a mask that they cannot take forces the slow path",
-    gain_ns = softmax.ns,
+    gain_ns = softmax.ns + others.ns,
     spends = "gpu",
-    assumption = "the softmax kernels go away; the products around them gain too, which is not "
-      .. "counted",
-    kernels = softmax.ids,
+    assumption = "what works on the scores goes away; the products around it gain too, which is "
+      .. "not counted",
+    kernels = table.move(others.ids, 1, #others.ids, #softmax.ids + 1,
+      table.move(softmax.ids, 1, #softmax.ids, 1, {})),
     confidence = "medium",
   }
+end
+
+
+-- Ids of the kernels that unfused attention runs in a stage, as a set: other rules leave them to
+-- this one.
+function rule.kernels_of(results, stage)
+  local set = {}
+  for _, part in ipairs(parts_of(results, stage)) do
+    local softmax = softmax_of(results, stage, part)
+    local others = softmax and around(results, stage, part, softmax)
+    for _, id in ipairs(others and others.ids or {}) do set[id] = true end
+  end
+  return set
 end
 
 

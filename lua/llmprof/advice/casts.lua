@@ -1,11 +1,12 @@
 -- Kernels that only change the type of numbers: an operation between two types,
 -- a norm or softmax in fp32, a module left in another precision.
+local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "casts", own_code = true, children = true }
 
--- From this share of the stage's GPU time, or of its kernels, on.
-local WORTH = 0.03
+-- From this share of the stage's GPU time on; of its kernels, where launches take the time.
+local WORTH, OF_KERNELS = 0.03, 0.1
 
 local names_cast = evidence.named { "loadwithcast", "b?float%d+_copy_kernel", "float8_%w+_copy",
   "%f[%a]cast", "convert" }
@@ -17,8 +18,13 @@ end
 
 
 function rule.examine_stage(results, stage, report)
-  local casts = evidence.kernels(results, stage, is_cast)
-  if casts.calls > 0 and (casts.share >= WORTH or casts.calls >= WORTH * stage.kernels) then
+  local scores = attention_unfused.kernels_of(results, stage)
+  local casts = evidence.kernels(results, stage, function(kernel)
+    return is_cast(kernel) and not scores[kernel.id]
+  end)
+  local by_launches = evidence.is_held_up(results, stage) and not evidence.replays_graphs(stage)
+  if casts.calls > 0 and (casts.share >= WORTH
+    or by_launches and casts.calls >= OF_KERNELS * stage.kernels) then
     report.finding(evidence.finding({
       stage = stage.name,
       title = ("%s converts between types %s times"):format(stage.name,

@@ -7,6 +7,9 @@ local rule = { name = "experts_one_by_one", own_code = true }
 -- Products of one expert: gate, up and down.
 local PER_EXPERT = 3
 
+-- At least this many networks one after the other in a layer are experts where no model is known.
+local NETWORKS = 4
+
 local is_activation = evidence.named { "silu", "gelu", "swiglu", "act_and_mul" }
 
 
@@ -19,6 +22,7 @@ end
 -- How many experts a step runs: each has an activation, as has each dense and each shared
 -- network; at least those of one token. More tokens choose more of them.
 local function runs_of(stage, experts, activations)
+  if experts.seen then return experts.active * experts.layers end
   local layers = experts.layers - experts.dense
   local others = experts.dense + (experts.shared > 0 and layers or 0)
   return math.max(activations.calls / stage.steps - others, experts.active * layers)
@@ -48,8 +52,8 @@ local function found(results, stage, experts, products)
     evidence = {
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
         evidence.count(products.calls / stage.steps)),
-      evidence.note("timeline, model.architecture", "%s experts run per step in %d layers, %s "
-        .. "operations each", evidence.count(loop.runs), layers, evidence.count(loop.kernels)),
+      evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
+        "%s experts run per step in %d layers, %s operations each", evidence.count(loop.runs), layers, evidence.count(loop.kernels)),
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
@@ -70,7 +74,7 @@ local function examine_stage(results, stage, experts, report)
       evidence.count(grouped.calls / stage.steps), evidence.count(products.calls / stage.steps))
   end
   local per_step = per_step_of(experts)
-  if per_step <= 0 or products.calls < per_step * stage.steps then
+  if not experts.seen and (per_step <= 0 or products.calls < per_step * stage.steps) then
     return ("%s products per step are fewer than %d, which a loop over experts would make"):format(
       evidence.count(products.calls / stage.steps), per_step)
   end
@@ -78,8 +82,17 @@ local function examine_stage(results, stage, experts, report)
 end
 
 
+-- Experts as the timeline shows them: networks that run one after the other in each layer.
+local function seen_in(results)
+  local networks = results.layers and results.layers.networks
+  return networks and networks.count >= NETWORKS and { seen = true, routed = networks.count,
+    active = networks.count, layers = results.layers.count, dense = 0, shared = 0 } or nil
+end
+
+
 function rule.examine(results, report)
-  local stages, experts = evidence.decodes(results), evidence.decoder_of(results)
+  local stages = evidence.decodes(results)
+  local experts = evidence.decoder_of(results) or seen_in(results)
   if #stages == 0 then
     return report.abstain(evidence.UNCOUNTED)
   elseif not experts then

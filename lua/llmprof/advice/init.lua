@@ -51,9 +51,9 @@
 -- that time, of its source, and gain_share the gain's share of it. A gain in GPU
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
--- the run, those behind the waiting no earlier than what takes it away, those without a
--- gain, gains of less than a hundredth of their stage. What must go first stays where its own
--- gain puts it, and says what it unlocks.
+-- the run, those behind the waiting no earlier than what takes it away, launches and graphs after
+-- a cause of half of the same waiting, those without a gain, gains of less than a hundredth of
+-- their stage. What must go first stays where its own gain puts it, and says what it unlocks.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
@@ -189,6 +189,25 @@ local function class_of(finding, worth)
 end
 
 
+-- Rules that tell of a stage's waiting as a whole; what causes this part of it comes before them.
+local GENERAL, MOST = { launch_bound = true, graph_missing = true }, 0.5
+
+local function yield_to_causes(list, worths)
+  local causes = {}
+  for _, finding in ipairs(list) do
+    if finding.spends == "waiting" and not GENERAL[finding.rule] then
+      causes[finding.stage] = math.max(causes[finding.stage] or 0, worths[finding])
+    end
+  end
+  for _, finding in ipairs(list) do
+    local cause = GENERAL[finding.rule] and causes[finding.stage] or 0
+    if cause >= MOST * worths[finding] and cause > 0 then
+      worths[finding] = math.min(worths[finding], cause * (1 - 1e-9))
+    end
+  end
+end
+
+
 -- What each finding could give in the whole run: stages of a server's steps come more or
 -- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
 -- that is taken away by. Waiting that gives an unknown part back, as that of a whole run with
@@ -209,6 +228,7 @@ local function worths_of(results, list)
       worths[finding] = math.min(worths[finding], first[finding.stage])
     end
   end
+  yield_to_causes(list, worths)
   return worths
 end
 

@@ -1,6 +1,7 @@
 -- A few long kernels that only add, copy or convert: they move a large tensor
 -- through memory and compute next to nothing. Scores of attention that are
 -- written out, to add a bias to them, are such tensors.
+local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "large_elementwise", own_code = true, children = true }
@@ -32,8 +33,9 @@ end
 local function long_kernels(results, stage)
   local least = math.max(LONG * stage.gpu_time_ns, LONG_NS)
   local sum = { calls = 0, ns = 0, ids = {}, elementwise = 0, ["copy/cast"] = 0 }
+  local scores = attention_unfused.kernels_of(results, stage)
   local group = evidence.kernels(results, stage, function(kernel)
-    return moves[kernel.category] or false
+    return moves[kernel.category] and not scores[kernel.id] or false
   end)
   for _, kernel in ipairs(group.list) do
     local calls, ns = long_part(kernel, least)

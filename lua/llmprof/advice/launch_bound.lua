@@ -3,6 +3,7 @@
 local evidence = require "llmprof.advice.evidence"
 local slow_steps = require "llmprof.advice.slow_steps"
 local stage_summary = require "llmprof.analysis.stages.summary"
+local uneven_steps = require "llmprof.advice.uneven_steps"
 
 local rule = { name = "launch_bound" }
 
@@ -75,7 +76,7 @@ end
 
 
 -- What fewer or faster launches give back: not what steps of an engine wait that compile
--- something, of which slow_steps tells.
+-- something, of which slow_steps tells, nor what uneven_steps tells of.
 local function gain_of(results, stage)
   local gain, assumption = evidence.launching(results, stage)
   local slow = results.engine and slow_steps.of(stage)
@@ -83,6 +84,11 @@ local function gain_of(results, stage)
     gain = math.max(gain - slow.idle_ns / slow.of, 0)
     assumption = ("%s, without what the GPU waits in the %s that take many times as long as the "
       .. "others"):format(assumption, evidence.things(slow.count, "step"))
+  end
+  local uneven = uneven_steps.waiting_of(stage)
+  if uneven > 0 then
+    gain = math.max(gain - uneven, 0)
+    assumption = assumption .. ", without what some steps take longer than the others"
   end
   if stage.wall.count == 1 and not stage.steps then
     assumption = assumption .. ", and what ran once only holds no one-time costs"
@@ -99,6 +105,12 @@ function rule.examine_stage(results, stage, report)
   end
   if results.engine and results.repeats and results.repeats.whole_run then
     return "the whole run of a server holds its start, too, and times without a request"
+  end
+  local uneven, time = uneven_steps.waiting_of(stage), evidence.stage_time(results, stage)
+  local rest = evidence.part(evidence.waiting(results, stage) - uneven, time - uneven)
+  if uneven > 0 and rest < evidence.HELD_UP then
+    return ("but in the steps that are longer than the others the GPU waits for %s of the time")
+      :format(evidence.percent(math.max(rest, 0)))
   end
   local gain, assumption = gain_of(results, stage)
   if results.repeats and results.repeats.whole_run then gain = nil end -- it holds the start, too

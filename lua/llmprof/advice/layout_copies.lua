@@ -70,7 +70,7 @@ function rule.examine_stage(results, stage, report)
       try = remedy(results, copies),
       kernels = group.ids,
       confidence = "low",
-    }, evidence.saving(results, stage, all, 0.5, "half of the moves are not needed")))
+    }, evidence.saving(results, stage, all, 1, "none of the moves is needed")))
   end
   return ("%s copies, joins and permutations, %s of the GPU time"):format(
     evidence.count(all.calls), evidence.percent(share))

@@ -1,5 +1,6 @@
 -- Many short elementwise kernels in a row: each reads and writes everything for
--- one operation. Fused, a chain of them becomes one kernel.
+-- one operation. Fused, a chain of them becomes one kernel. Those that are fused already, such as
+-- a norm in one kernel, do not count.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_elementwise", own_code = true }
@@ -10,25 +11,37 @@ local WORTH, FEWEST = 0.2, 50
 -- A chain of this many becomes one: scale, add, normalise, activate.
 local CHAIN = 3
 
-local fusible = { elementwise = true, norm = true, reduce = true }
+local fusible = { elementwise = true, reduce = true }
+
+-- Words in the names of kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
+local FUSED = { "fused", "_and_mul", "act_and" }
+
+
+local function is_fused(kernel)
+  local name = kernel.name:lower()
+  for _, word in ipairs(FUSED) do
+    if name:find(word, 1, true) then return true end
+  end
+  return false
+end
 
 
 local function is_small(kernel)
-  return fusible[kernel.category] and evidence.shortness(kernel)
+  return fusible[kernel.category] and not is_fused(kernel) and evidence.shortness(kernel)
 end
 
 
 function rule.examine_stage(results, stage, report)
   local small = evidence.kernels(results, stage, is_small)
   if small.calls < FEWEST or small.calls < WORTH * stage.kernels then
-    return ("%s of %s kernels are short and elementwise, norm or reduce"):format(
+    return ("%s of %s kernels are short, elementwise or reduce, and not fused"):format(
       evidence.count(small.calls), evidence.count(stage.kernels))
   end
   report.finding(evidence.finding({
     stage = stage.name,
     title = ("%s runs many short elementwise kernels"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise, norm or reduce and "
+      evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise or reduce, not fused, and "
         .. "shorter than about %s; together %s", evidence.count(small.calls),
         evidence.count(stage.kernels), evidence.time(evidence.SHORT_NS),
         evidence.time(small.ns)),

@@ -33,15 +33,12 @@ local function remedy_within(results, experts)
 end
 
 
--- A wait costs what the GPU is idle for it: while the CPU is still in the call, and, of one
--- at a step's end where the CPU would else be ahead, until the next step has begun. Nil
--- where that is not known.
-local function gain_of(results, stage, part, at_end)
-  if not at_end or evidence.is_held_up(results, stage) then
-    return stage.waiting.sync_ns * part.share, "launches stay as slow as they are"
-  end
-  local steps = stage.between_steps
-  return steps and steps.idle_ns * part.share, "without the wait the next step is launched in time"
+-- What goes without a wait. The CPU works for the stage's time less its waits, the GPU for the
+-- stage's time less its idle time; without the wait the stage takes as long as the longer of the
+-- two. So the wait costs its own time, at most the GPU's idle time.
+local function gain_of(results, stage, part)
+  return math.min(part.ns, evidence.waiting(results, stage) * part.share),
+    "without the wait the CPU launches ahead, as fast as it does now"
 end
 
 
@@ -66,13 +63,13 @@ local function part_of(stage, groups)
     part.calls, ns = part.calls + group.calls, ns + group.ns
     if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(stage, group) end
   end
-  part.share = math.min(evidence.part(ns, stage.api.sync.ns), 1)
+  part.ns, part.share = ns, math.min(evidence.part(ns, stage.api.sync.ns), 1)
   return part
 end
 
 
 local function report_part(results, stage, part, words, report)
-  local gain, assumption = gain_of(results, stage, part, words.at_end)
+  local gain, assumption = gain_of(results, stage, part)
   report.finding {
     stage = stage.name,
     title = words.title,
@@ -122,7 +119,7 @@ local function examine_stage(results, stage, report)
     report_part(results, stage, inside, within_words(results, stage, inside, within), report)
   end
   if last.calls >= PER_STEP * stage.steps then
-    report_part(results, stage, last, { at_end = true, try = token_remedy(results),
+    report_part(results, stage, last, { try = token_remedy(results),
       title = ("%s waits for the GPU at every token"):format(stage.name) }, report)
   end
   return "what the waits are for is not known"

@@ -1,5 +1,5 @@
 -- Steps that are longer than the others again and again: every n-th of them, or several in
--- a row. Something runs beside the model.
+-- a row; or a few that are many times as long. Something runs besides the model.
 local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
@@ -20,6 +20,9 @@ local tries = {
   memory = "reserve memory before the first step: a cache that grows is allocated and copied",
 }
 
+local FIRST_USE = "look for what happens once in a while: kernels that are compiled or loaded at "
+  .. "their first use (warm up with every shape that is served), files, caches that grow"
+
 local OTHER = "look at what the program calls then, and move it out of the loop"
 
 
@@ -37,31 +40,47 @@ end
 -- "6 of 63 steps, every 10th, are 20.0 ms longer, before the step, CPU outside CUDA"
 local function title_of(slow)
   local pattern = slow.every and "every " .. ordinal(slow.every)
-    or slow.groups == 1 and "one after the other" or ("in %d groups"):format(slow.groups)
+    or slow.groups == 1 and "one after the other"
+    or slow.groups and ("in %d groups"):format(slow.groups)
   local place = slow.where == "before" and ", before the step"
     or slow.where == "inside" and ", inside the step" or ""
-  return ("%s of %s steps, %s, are %s longer%s, %s"):format(evidence.count(slow.count),
-    evidence.count(slow.of), pattern, milliseconds(slow.excess_ns), place, parts[slow.part])
+  return ("%s of %s steps%s are %s longer%s, %s"):format(evidence.count(slow.count),
+    evidence.count(slow.of), pattern and (", %s,"):format(pattern) or "",
+    milliseconds(slow.excess_ns), place, parts[slow.part])
+end
+
+
+-- Those of a stage that are worth a finding, with the part of all steps' time and the ns that an
+-- instance of the stage takes longer for them; nil without.
+local function slow_of(stage)
+  local slow = stage.slow_steps
+  local all = slow and slow.usual_ns * slow.of + slow.total_ns
+  if not slow or slow.total_ns < WORTH * all or not slow.part then return nil end
+  local per_instance = stage.steps and stage.steps / slow.of or 1 / stage.wall.count
+  return slow, slow.total_ns / all, slow.total_ns * per_instance
+end
+
+
+-- How long the GPU waits in an instance of the stage because of them, ns.
+function rule.waiting_of(stage)
+  local slow, _, ns = slow_of(stage)
+  return slow and slow.part ~= "gpu" and ns or 0
 end
 
 
 function rule.examine_stage(_, stage, report)
-  local slow = stage.slow_steps
-  local all = slow and slow.usual_ns * slow.of + slow.total_ns
-  if not slow or slow.total_ns < WORTH * all or not slow.part then
-    return "no steps are longer than the others again and again"
-  end
-  local per_instance = stage.steps and stage.steps / slow.of or 1 / stage.wall.count
+  local slow, share, ns = slow_of(stage)
+  if not slow then return "no steps are longer than the others again and again" end
   report.finding {
     stage = stage.name, title = title_of(slow),
     evidence = {
       evidence.note(evidence.TIMELINE, "the first of them is step %s; half of all steps take less "
         .. "than %s", evidence.count(slow.first), evidence.time(slow.usual_ns)),
       evidence.note(evidence.TIMELINE, "%s of the time of all steps are that",
-        evidence.percent(slow.total_ns / all)),
+        evidence.percent(share)),
     },
-    try = tries[slow.part] or OTHER,
-    gain_ns = slow.total_ns * per_instance,
+    try = not (slow.every or slow.groups) and FIRST_USE or tries[slow.part] or OTHER,
+    gain_ns = ns,
     spends = slow.part == "gpu" and "gpu" or "waiting",
     assumption = "they take as long as the others",
     confidence = slow.every and "high" or "medium",

@@ -25,7 +25,7 @@ class Run:
     name: str
     shape: Shape
     kind: str = ""  # healthy if empty
-    stage: str = "decode"
+    stage: str = "decode"  # where it is; empty: in all
     place: str = ""
     switches: Tuple[str, ...] = ()
     eager: bool = False  # the fault is that no graph is replayed, or cannot be in one
@@ -221,7 +221,7 @@ RUNS = (
     Run("no_graph", BATCH, "missing_graph", eager=True, tool="nsys"),
     Run("broken", GRAPH, "broken_graph", switches=("broken_graph",)),
     Run("sync_token", WIDE, "sync_per_token", after=wait),
-    Run("sync_layer", WIDE, "sync_per_layer", layer=wait, place="layer"),
+    Run("sync_layer", WIDE, "sync_per_layer", "", layer=wait, place="layer"),
     Run("items", BATCH, "item_in_loop", after=read_each, tool="nsys"),
     Run("sleep", GRAPH, "slow_every_nth", before=every(8, lambda program: time.sleep(0.005))),
     Run("garbage", BATCH, "garbage_collection", between=every(8, collect_garbage)),
@@ -234,16 +234,16 @@ RUNS = (
     Run("pageable", BATCH, "pageable_copies", before=pageable_copy),
     Run("offload", GRAPH, "copies_not_overlapped", before=offloaded, tool="torch"),
     # work on the GPU that need not be
-    Run("loop", dataclasses.replace(EXPERTS, graph=False), "experts_in_a_loop",
+    Run("loop", dataclasses.replace(EXPERTS, graph=False), "experts_in_a_loop", "",
         switches=("experts_loop",)),
     Run("cat", dataclasses.replace(WIDE, prompt=256), "kv_cache_by_cat", switches=("cat_cache",)),
-    Run("fp32", BATCH, "fp32_matmul", switches=("fp32_matmul",)),
-    Run("casts", BATCH, "casts", switches=("casts",)),
+    Run("fp32", BATCH, "fp32_matmul", "", switches=("fp32_matmul",)),
+    Run("casts", BATCH, "casts", "", switches=("casts",)),
     Run("unfused", LONG, "unfused_attention", "prefill", switches=("unfused_attention",)),
     Run("layout", BATCH, "layout_copies", switches=("layout_copies",)),
-    Run("elementwise", BATCH, "small_elementwise", switches=("small_elementwise",), tool="nsys"),
-    Run("blocks", GRAPH, "low_occupancy", switches=("low_occupancy",)),
-    Run("tail", GRAPH, "tail_effect", switches=("tail",), timed=False),
+    Run("elementwise", BATCH, "small_elementwise", "", switches=("small_elementwise",), tool="nsys"),
+    Run("blocks", GRAPH, "low_occupancy", "", switches=("low_occupancy",)),
+    Run("tail", GRAPH, "tail_effect", "", switches=("tail",), timed=False),
     Run("neighbour", BATCH, "other_stream_in_the_way", before=on_the_side),
     # ranks
     Run("rank_cpu", PAIR, "late_rank_by_cpu", before=late_by_cpu, place="rank 1"),
@@ -251,11 +251,11 @@ RUNS = (
     Run("rank_layer", PAIR, "late_rank_by_layer", rank_work=late_by_layer, place="rank 1"),
     Run("reduces", PAIR, "small_all_reduces", switches=("small_all_reduces",)),
     # engines
-    Run("stalls", ENGINE, "prefill_stalls_decode", program="engine", load=long_prompts),
+    Run("stalls", ENGINE, "prefill_stalls_decode", "", program="engine", load=long_prompts),
     Run("single", dataclasses.replace(ENGINE, batch=1), "batch_too_small", program="engine",
         load=one_by_one, timed=False),
-    Run("chunks", ENGINE, "chunk_too_small", program="engine", load=small_chunks, timed=False),
+    Run("chunks", ENGINE, "chunk_too_small", "", program="engine", load=small_chunks, timed=False),
     Run("draft", GRAPH, "low_acceptance", before=draft),
     # transformers
-    Run("generate", HF, "launch_bound", program="generate", tool="torch", timed=False),
+    Run("generate", HF, "launch_bound", "", program="generate", tool="torch", timed=False),
 )

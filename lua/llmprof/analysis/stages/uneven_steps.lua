@@ -1,6 +1,7 @@
--- Steps that take longer than the others again and again: every N-th, or several in a row.
--- What runs beside the model makes them (a collection of garbage, a log line, a cache that
--- grows, another program), and a mean hides them.
+-- Steps that take longer than the others again and again: every N-th, or several in a row; or
+-- a few that take many times as long. What runs besides the model makes them (a collection of
+-- garbage, a log line, a cache that grows, another program, a kernel that is compiled at its
+-- first use), and a mean hides them.
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 
@@ -15,6 +16,9 @@ local SPREADS, SHARE = 5, 0.2
 
 -- The fewest slow steps that make a pattern, and the share of its places that are slow.
 local LEAST_SLOW, HITS = 3, 0.8
+
+-- A few show no pattern, but count if each takes this many times as long as half of the steps.
+local MANY_TIMES = 8
 
 -- Slow ones elsewhere are no more than this part of those at the places of a pattern.
 local ELSEWHERE = 0.5
@@ -145,17 +149,29 @@ local function beside_neighbours(lengths, excess, places)
 end
 
 
+-- Those that take many times as long, in order; nil without.
+local function few(excess, median)
+  local places = {}
+  for place, ns in pairs(excess) do
+    if ns >= (MANY_TIMES - 1) * median then places[#places + 1] = place end
+  end
+  table.sort(places)
+  return #places > 0 and places or nil
+end
+
+
 -- The slow ones of steps in order, of these lengths: { places, every (N; nil: they lie
--- in groups), groups, excess_ns (how much longer than usual, by the median), total_ns, usual_ns };
--- nil where there is no pattern.
+-- in groups), groups (nil without a pattern), excess_ns (how much longer than usual, by the
+-- median), total_ns, usual_ns }; nil without any.
 function uneven_steps.find(lengths)
   if #lengths < LEAST_STEPS then return nil end
   local excess, median, count = excesses_of(lengths)
-  if count < LEAST_SLOW or 2 * count > #lengths then return nil end
+  if 2 * count > #lengths then return nil end
   local places, every = periodic(excess, #lengths)
   if not places then places, every = spaced(excess) end
   local groups
   if not places then places, groups = clustered(excess, #lengths) end
+  if not places then places = few(excess, median) end
   if not places then return nil end
   return { places = places, every = every, groups = groups,
     excess_ns = beside_neighbours(lengths, excess, places), total_ns = sum_of(excess, places),

@@ -228,11 +228,12 @@ describe("all rules", function()
 launch_bound decode 154.86 ms
 graph_missing decode 154.86 ms
 launch_bound prefill 58.00 ms
+experts_one_by_one decode 50.27 ms
 small_elementwise decode 47.20 ms
-small_elementwise prefill 15.85 ms
+small_elementwise prefill 15.31 ms
 casts decode 13.68 ms
 large_elementwise sam 4.83 ms
-layout_copies sam 1.72 ms
+layout_copies sam 3.43 ms
 cat_cache decode -
 gemv_at_batch_1 decode -
 sync_per_token decode 0.39 ms
@@ -241,7 +242,6 @@ sync_per_token decode 0.04 ms
 batch_room abstains
 collective_bound abstains
 expert_imbalance abstains
-experts_one_by_one abstains
 fewer_bytes abstains
 fused_projections abstains
 graph_sizes abstains
@@ -301,6 +301,14 @@ describe("the order of findings", function()
       { rule = "d", gain = 2e6 } })
     assert.equal("a<2 b<3>1 c>2", order { { rule = "a", gain = 9e6, after = { "b" } },
       { rule = "b", gain = 8e6, after = { "c" } }, { rule = "c", gain = 1e6 } })
+  end)
+
+  it("puts a cause of half of the waiting before the waiting as a whole", function()
+    assert.equal("cause graph_missing launch_bound small", order {
+      { rule = "launch_bound", gain = 9e6 }, { rule = "graph_missing", gain = 9e6 },
+      { rule = "cause", gain = 5e6 }, { rule = "small", gain = 1e6 } })
+    assert.equal("launch_bound cause", order { { rule = "launch_bound", gain = 9e6 },
+      { rule = "cause", gain = 4e6 } })
   end)
 end)
 

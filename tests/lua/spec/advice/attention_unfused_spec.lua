@@ -18,9 +18,24 @@ the attention of decode is not fused (decode, confidence medium)
 - 100 softmax kernels, 2.5 % of the stage's GPU time, and no fused attention kernel (timeline)
 - kernel 2, softmax_warp_forward: 100 calls, 2.00 ms (timeline)
 try: torch.nn.functional.scaled_dot_product_attention or FlashAttention (attn_implementation="sdpa" or "flash_attention_2" in transformers); a mask that they cannot take forces the slow path
-gain: 2000000 of 100000000 ns, gpu, if the softmax kernels go away; the products around them gain too, which is not counted
+gain: 2000000 of 100000000 ns, gpu, if what works on the scores goes away; the products around it gain too, which is not counted
 kernels: 2
 ]], said { softmax { id = 2 } })
+  end)
+
+  it("counts what scales, masks and converts the scores, which other rules leave to it", function()
+    local mask = support.kernel { id = 3, name = "masked_fill", category = "elementwise",
+      calls = 200, mean_ns = 30000 }
+    local gate = support.kernel { id = 4, name = "mul", category = "elementwise", calls = 150,
+      mean_ns = 30000 }
+    local cast = support.kernel { id = 5, name = "bfloat16_copy_kernel", category = "copy/cast",
+      mean_ns = 50000 }
+    local kernels = { softmax { id = 2 }, mask, gate, cast }
+    local text = said(kernels)
+    assert.matches("\n- 300 kernels that scale, mask or convert the scores take 11.00 ms", text)
+    assert.matches("\nkernels: 2 3 5\n", text)
+    assert.equal("", support.said("casts", support.results { stages = { support.decode() },
+      kernels = kernels }))
   end)
 
   it("looks at each part by itself", function()

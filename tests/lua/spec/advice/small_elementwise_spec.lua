@@ -9,36 +9,44 @@ describe("advice small_elementwise", function()
 
   local short = support.kernel { id = 3, name = "mul", category = "elementwise", calls = 300,
     mean_ns = 2000 }
-  local norm = support.kernel { id = 7, name = "rms", category = "norm", calls = 100,
+  local sum = support.kernel { id = 7, name = "sum", category = "reduce", calls = 100,
     mean_ns = 3000 }
 
   it("counts a part of the waiting in a launch-bound stage", function()
     assert.equal([[
 decode runs many short elementwise kernels (decode, confidence medium)
-- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than about 5.00 µs; together 900.00 µs (timeline)
+- 400 of 1,000 kernels are elementwise or reduce, not fused, and shorter than about 5.00 µs; together 900.00 µs (timeline)
 - kernel 3, mul: 300 calls, 600.00 µs (timeline)
-- kernel 7, rms: 100 calls, 300.00 µs (timeline)
+- kernel 7, sum: 100 calls, 300.00 µs (timeline)
 try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
 gain: 20533333 of 100000000 ns, waiting, if 3 of them become one on average, and each launch has an equal part in the 77.00 ms that the GPU waits for all of them
 kernels: 3 7
-]], said(support.slow_decode(), { short, norm }))
+]], said(support.slow_decode(), { short, sum }))
   end)
 
   it("counts GPU time in a busy one", function()
     assert.equal([[
 decode runs many short elementwise kernels (decode, confidence medium)
-- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than about 5.00 µs; together 900.00 µs (timeline)
+- 400 of 1,000 kernels are elementwise or reduce, not fused, and shorter than about 5.00 µs; together 900.00 µs (timeline)
 - kernel 3, mul: 300 calls, 600.00 µs (timeline)
-- kernel 7, rms: 100 calls, 300.00 µs (timeline)
+- kernel 7, sum: 100 calls, 300.00 µs (timeline)
 try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
 gain: 600000 of 100000000 ns, gpu, if 3 of them become one on average
 kernels: 3 7
-]], said(support.decode(), { short, norm }))
+]], said(support.decode(), { short, sum }))
   end)
 
   it("counts GPU time where a graph replays them: they take no launches", function()
-    assert.truthy(said(support.slow_decode { launches = 10 }, { short, norm }):find(
+    assert.truthy(said(support.slow_decode { launches = 10 }, { short, sum }):find(
       "gain: 600000 of 100000000 ns, gpu, behind waiting, if 3 of them become one", 1, true))
+  end)
+
+  it("leaves out what is fused already", function()
+    local function fused(name, category)
+      return support.kernel { name = name, category = category, calls = 900, mean_ns = 2000 }
+    end
+    assert.equal("", said(support.decode(), { fused("silu_and_mul_kernel", "elementwise"),
+      fused("triton_poi_fused_add_0", "elementwise"), fused("rms_norm_kernel", "norm") }))
   end)
 
   it("is silent about few, and about long ones", function()

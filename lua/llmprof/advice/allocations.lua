@@ -1,0 +1,52 @@
+-- Memory that is asked from the driver and given back in every step: calls that wait for the GPU,
+-- or hold up what the CPU would launch.
+local evidence = require "llmprof.advice.evidence"
+
+local rule = { name = "allocations", own_code = true }
+
+-- Calls per step from which on every step allocates, and the share of the stage's time that the
+-- GPU waits in them.
+local PER_STEP, WORTH = 0.9, 0.05
+
+
+local function examine_stage(results, stage, report)
+  local calls = stage.api.memory.calls
+  local waits = math.min(stage.api.memory.ns, evidence.waiting(results, stage))
+  local seen = ("%s that allocate or free memory in %s"):format(evidence.things(calls, "call"),
+    evidence.things(stage.steps, "step"))
+  if calls < PER_STEP * stage.steps or waits < WORTH * evidence.stage_time(results, stage) then
+    return seen
+  end
+  report.finding {
+    stage = stage.name,
+    title = ("%s allocates GPU memory in every step"):format(stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s that allocate or free, %s a step, %s in them",
+        evidence.things(calls, "call"), evidence.count(calls / stage.steps),
+        evidence.time(stage.api.memory.ns)),
+      evidence.note(evidence.TIMELINE, "while the GPU was idle the CPU spent %s in them",
+        evidence.time(stage.waiting.memory_ns)),
+    },
+    try = "allocate once, before the first step" .. evidence.remedy(results,
+      ": no torch.cuda.empty_cache() in the loop, and no cache that grows in it; "
+      .. "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where sizes change", ""),
+    gain_ns = waits,
+    spends = "waiting",
+    assumption = "no step allocates, and the CPU launches as fast as it does now",
+    confidence = "high",
+  }
+  return seen
+end
+
+
+function rule.examine(results, report)
+  local why
+  for _, stage in ipairs(evidence.decodes(results)) do
+    if stage.api and stage.waiting then why = examine_stage(results, stage, report) end
+  end
+  if not why then report.abstain(evidence.UNCOUNTED) end
+  return why
+end
+
+
+return rule
