@@ -34,17 +34,19 @@ done
 status=0
 mpi 3 "$llmprof" ranks "$work/empty" --out "$work/none" || status=$?
 ((status == 4)) || fail "an empty folder: exit status $status"
-[[ $(cat "$work"/each.*.err) == *": no .sqlite file in it"* ]] || fail "an empty folder"
-[[ $(cat "$work"/each.*.err | wc -l) == 1 ]] || fail "an empty folder is said more than once"
+said=$(cat "$work"/each.*.err | grep "^llmprof: ") || fail "an empty folder"
+[[ $said == *": no trace in it" ]] || fail "an empty folder: $said"
+[[ $(wc -l <<<"$said") == 1 ]] || fail "an empty folder is said more than once"
 
 # A process is killed when it has its files, or in the midst of matching. mpirun gives the others
-# ten seconds to say so.
+# ten seconds to say so; that of Open MPI 5 ends them sooner, whatever it is told.
+[[ $(mpirun --version) == *"(Open MPI) "[1-4].* ]] || hasty=yes
 for harm in kill "kill match"; do
   status=0
   OMPI_MCA_odls_base_sigkill_timeout=10 VICTIM=3 HARM=$harm mpi 4 "$llmprof" ranks "$FILES" \
     --out "$work/killed" || status=$?
   ((status == 137)) || fail "$harm: mpirun's exit status $status"
-  survivors 0 1 2
+  [[ ${hasty-} ]] || survivors 0 1 2
   [[ ! -e $work/killed ]] || fail "$harm: something was written"
 done
 
