@@ -1,7 +1,6 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
 local command_line = require "llmprof.process.command_line"
-local compiled = require "llmprof.run.compiled"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
@@ -12,6 +11,9 @@ local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local recipe = require "llmprof.recipe"
 local yaml = require "llmprof.yaml"
+local digest = require "llmprof.digest"
+local gpu = require "llmprof.gpu"
+local tools = require "llmprof.nvidia.tools"
 
 local workload = {}
 
@@ -84,7 +86,7 @@ workload.CAPTURE = "LLMPROF_CAPTURE_AGAIN"
 -- is built in lies in the run (write_built_in), CUDA source is compiled.
 local function word(value, run)
   if type(value) == "table" and type(value.compile) == "string" then
-    return run and compiled.make(value.compile) or compiled.path(value.compile)
+    return run and workload.compile(value.compile) or workload.program_of(value.compile)
   end
   if type(value) == "number" or type(value) == "boolean" then return tostring(value) end
   if type(value) ~= "string" then
@@ -315,6 +317,101 @@ function workload.keep_inputs(ctx, folder)
   if not metrics or type(metrics.inputs) ~= "table" then return end
   ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
   ctx.outputs[#ctx.outputs + 1] = layout.inputs
+end
+
+
+-- ---- programs of CUDA source ----
+
+-- Programs that a recipe brings as CUDA source: compiled with nvcc when a run first
+-- needs them, and kept in the cache, by source and by GPU.
+
+local NVCC = { name = "nvcc", places = {} }
+
+-- Compiling that takes longer hangs, in seconds.
+local PATIENCE = 600
+
+
+-- What nvcc is to compile for: the GPUs of the machine, else all major ones.
+local function architecture()
+  local devices = gpu.list() or {}
+  local compute = devices[1] and devices[1].compute_capability
+  return compute and "sm_" .. compute:gsub("%.", "") or "all-major"
+end
+
+
+local function hexadecimal(bytes)
+  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+
+local function read(source)
+  local text, where = files.read_path(source)
+  if not text then errors.raise("usage", where) end
+  return text
+end
+
+
+-- Where the program of a source is, or will be, on this machine.
+function workload.program_of(source)
+  local stem = source:match "([^/]+)%.[^./]+$" or source:match "[^/]+$"
+  local key = hexadecimal(digest.sha256(read(source) .. "\0" .. architecture())):sub(1, 16)
+  return ("%s/programs/%s-%s"):format(files.folder "cache" or "/nonexistent", stem, key)
+end
+
+
+local function find_nvcc()
+  for _, path in ipairs(tools.places(NVCC)) do
+    if fs.access(path, "x") then return path end
+  end
+  return nil
+end
+
+
+workload.COMPILER_HINT = "install the CUDA Toolkit, or put its nvcc on PATH; a program compiled "
+  .. "elsewhere is named by the recipe's option"
+
+
+function workload.no_compiler(source)
+  return ("%s is CUDA source, and there is no nvcc to compile it"):format(source)
+end
+
+
+-- Whether the program of a source is "there", or can be compiled ("source"); nil
+-- without nvcc.
+function workload.program_state(source)
+  return fs.access(workload.program_of(source), "x") and "there" or find_nvcc() and "source" or nil
+end
+
+
+-- Under a name of its own first: two runs may compile at once.
+local function compile(nvcc, source, program)
+  local folder = assert(fs.temp_dir "llmprof-nvcc")
+  local text, made = folder .. "/" .. source:match "[^/]+$", folder .. "/program"
+  errors.check(fs.write(text, read(source)))
+  local output, result = tools.capture({ nvcc, "-O2", "-std=c++17", "-arch=" .. architecture(),
+    "-o", made, text }, { timeout = PATIENCE })
+  local done = output and result.ok
+    and errors.check(fs.mkdirs(program:match "^(.*)/"))
+    and errors.check(fs.copy(made, program))
+  fs.remove_tree(folder)
+  if not done then
+    errors.raise("failed", "nvcc cannot compile " .. source,
+      { detail = output or result, hint = "is the toolkit whole, and as new as the driver?" })
+  end
+end
+
+
+-- The compiled program of a source (a file on disk or built in): its path. Raises
+-- without nvcc, and with its words when it fails.
+function workload.compile(source)
+  local program = workload.program_of(source)
+  if fs.access(program, "x") then return program end
+  local nvcc = find_nvcc()
+  if not nvcc then
+    errors.raise("tool", workload.no_compiler(source), { hint = workload.COMPILER_HINT })
+  end
+  compile(nvcc, source, program)
+  return program
 end
 
 

@@ -4,7 +4,6 @@ local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
 local categories = require "llmprof.analysis.kernels.categories"
 local models = require "llmprof.model"
-local compiled = require "llmprof.run.compiled"
 local config = require "llmprof.recipe.config"
 local start = require "llmprof.run.start"
 local files = require "llmprof.io.files"
@@ -162,11 +161,11 @@ end
 
 -- A program that is compiled when a run first needs it.
 local function check_source(source)
-  local state = compiled.state(source)
+  local state = workload.program_state(source)
   if state == "source" then
     return warn("workload", source .. " is not compiled yet", "a run compiles it, with nvcc")
   elseif not state then
-    return problem("workload", compiled.lack(source), compiled.NO_NVCC)
+    return problem("workload", workload.no_compiler(source), workload.COMPILER_HINT)
   end
   return nil
 end

@@ -25,10 +25,10 @@ describe("a program that a recipe brings as CUDA source", function()
   local function make()
     assert(fs.write(top() .. "/p.cu", "int main() {}\n"))
     assert(fs.write(top() .. "/make.lua", ([[
-      local compiled = require "llmprof.run.compiled"
-      local before = compiled.state(%q)
-      local path = compiled.make(%q)
-      print(before, compiled.state(%q), path == compiled.path(%q))
+      local workload = require "llmprof.run.workload"
+      local before = workload.program_state(%q)
+      local path = workload.compile(%q)
+      print(before, workload.program_state(%q), path == workload.program_of(%q))
     ]]):format(top() .. "/p.cu", top() .. "/p.cu", top() .. "/p.cu", top() .. "/p.cu")))
     return run("exec", top() .. "/make.lua")
   end
