@@ -2,7 +2,7 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local clock = require "llmprof.io.clock"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
@@ -148,7 +148,7 @@ local function check_empty(given)
     errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
       { hint = fs.stat(out .. "/" .. MANIFEST)
         and (given.whole and "choose another"
-          or "choose another, or continue it with " .. command_line.show { "--resume", out })
+          or "choose another, or continue it with " .. process.shown { "--resume", out })
         or "choose another: this is no run" })
   end
 end
@@ -510,11 +510,11 @@ end
 function Run:continuation()
   local name = self.root and self.id or self.dir
   if self.command then
-    return ("continue it: %s %s"):format(command_line.show(self.command),
-      command_line.show { "--resume", name })
+    return ("continue it: %s %s"):format(process.shown(self.command),
+      process.shown { "--resume", name })
   end
   return ("continue it with the command in %s and %s"):format(self:path(MANIFEST),
-    command_line.show { "--resume", name })
+    process.shown { "--resume", name })
 end
 
 

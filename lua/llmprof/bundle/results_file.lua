@@ -1,6 +1,6 @@
 -- results.json of a bundle, which anybody may have edited: what comes out of here
 -- fits docs/results.schema.json, and what it points at is there.
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local layout = require "llmprof.bundle.layout"
@@ -127,7 +127,7 @@ function results_file.load(path, hint)
   if results then return results end
   errors.raise_systems(message, code)
   errors.raise("failed", message, { hint = hint
-    or "make it again: " .. command_line.show { "llmprof", "RECIPE.lua", "--resume",
+    or "make it again: " .. process.shown { "llmprof", "RECIPE.lua", "--resume",
       path:match "^(.+)/[^/]*$" or "." } })
 end
 

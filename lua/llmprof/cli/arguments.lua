@@ -1,7 +1,7 @@
 -- Arguments of commands: a recipe, by its path or name, a run, and a trace.
 local lazy = require "llmprof.io.lazy"
 local artifacts = require "llmprof.bundle.artifacts"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local nsys = lazy "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
@@ -32,7 +32,7 @@ local function only_trace(folder)
   local traces = handed.look({ folder }, nsys.exported).traces
   if #traces == 1 then return traces[1] end
   return errors.raise("usage", ("%s: %d traces: name one"):format(folder, #traces),
-    { hint = "all of them together: " .. command_line.show { "llmprof", "report", folder } })
+    { hint = "all of them together: " .. process.shown { "llmprof", "report", folder } })
 end
 
 

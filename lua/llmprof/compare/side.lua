@@ -4,7 +4,7 @@ local analysis = require "llmprof.analysis"
 local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local breakdown = require "llmprof.analysis.stages.breakdown"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local config = require "llmprof.recipe.config"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
@@ -152,7 +152,7 @@ local function merged(under, over)
 end
 
 
-local function is_told(_, value) return value ~= command_line.HIDDEN end
+local function is_told(_, value) return value ~= process.HIDDEN end
 
 
 -- The configuration of a run. Of a recorded capture it is what that was made with, as
@@ -236,7 +236,7 @@ end
 
 local function from_baseline(folder, name, root)
   local hint, runs = "save it again: "
-    .. command_line.show { "llmprof", "baseline", "save", "RUN", name }, {}
+    .. process.shown { "llmprof", "baseline", "save", "RUN", name }, {}
   for i, part in ipairs(baselines.folders(folder)) do runs[i] = run_in(part, name, hint, root) end
   return of_runs("baseline", name, runs)
 end

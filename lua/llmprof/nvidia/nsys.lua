@@ -8,7 +8,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local range_name = require "llmprof.trace.nvtx_names"
 local tools = require "llmprof.nvidia.tools"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local digest = require "llmprof.digest"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
@@ -430,7 +430,7 @@ local function refusal(said, report, version)
   end
   return ("nsys %s could not export %s%s"):format(version, report, last and ": " .. last or ""),
     ("a report opens in the nsys that made it or a newer one: "
-      .. command_line.show { "nsys", "export", "--type=sqlite", report })
+      .. process.shown { "nsys", "export", "--type=sqlite", report })
 end
 
 
@@ -451,7 +451,7 @@ function nsys.export(path, report, target, options)
   elseif not made then
     local by_hand = nsys.export_argv(path, report, "run.sqlite", plain)
     errors.raise("failed", ("nsys could not export %s"):format(options.name or report),
-      { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
+      { detail = said, hint = "try it by hand: " .. process.shown(by_hand) })
   end
   errors.check(fs.chmod(target, private.FILE_MODE))
 end
@@ -486,7 +486,7 @@ local function find_nsys(report)
   if found then return found end
   return errors.raise("tool", ("%s: %s, which exports it"):format(report,
     tools.lack_text(nsys, tried)), { hint = "where there is one: "
-      .. command_line.show { "nsys", "export", "--type=sqlite", report } })
+      .. process.shown { "nsys", "export", "--type=sqlite", report } })
 end
 
 
@@ -505,7 +505,7 @@ function nsys.exported(report)
   local folder = export_folder()
   if not folder then
     errors.raise("usage", report .. ": there is no home to keep its export in",
-      { hint = "export it first: " .. command_line.show { "nsys", "export", "--type=sqlite",
+      { hint = "export it first: " .. process.shown { "nsys", "export", "--type=sqlite",
         report } })
   end
   local target = folder .. "/" .. name_of(report, info)

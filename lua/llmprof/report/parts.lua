@@ -1,7 +1,7 @@
 -- What sections of reports say: each takes results and gives blocks, and says what would
 -- fill it where it has no data. view: page (there is room for more, and tables can be searched).
 local blocks = require "llmprof.report.blocks"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
 local pictures = require "llmprof.report.pictures"
@@ -213,7 +213,7 @@ function parts.next(results)
   local run, lines = results.run.id, {}
   for i, argv in ipairs { { "show", run }, { "-e", prompt_line(results), run }, { "repl", run },
     { "export", run } } do
-    lines[i] = "llmprof " .. command_line.show(argv)
+    lines[i] = "llmprof " .. process.shown(argv)
   end
   return { say "More of this run, and what other tools make of it:",
     blocks.code { text = table.concat(lines, "\n") },

@@ -1,5 +1,5 @@
 -- What a run prints: a line per step, and at the end what was found.
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local supervise = require "llmprof.run.supervise"
 local columns = require "llmprof.report.columns"
@@ -146,7 +146,7 @@ local function writer(given)
   end
 
   function ui.command(argv)
-    if given.verbose then detail("$ " .. command_line.show(argv)) end
+    if given.verbose then detail("$ " .. process.shown(argv)) end
   end
 
   function ui.output(line)

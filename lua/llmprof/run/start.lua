@@ -10,7 +10,7 @@
 --   resume     a run to continue (optional): its id, its folder or "latest"
 --   quiet, verbose, brief, log, watch_gpu   what is shown: llmprof.run.progress (optional)
 local artifacts = require "llmprof.bundle.artifacts"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
@@ -41,7 +41,7 @@ local start = {}
 -- Python that runs nothing and writes numbers. They are the programs that llmprof's own
 -- tests use.
 
-local quote = command_line.quote
+local quote = process.quoted
 
 -- What plays which part, and which key of the configuration says so.
 local PARTS = { { key = "tools.nsys", program = "nsys" }, { key = "tools.ncu", program = "ncu" },
@@ -177,7 +177,7 @@ end
 local function continuation(given, run)
   local resumed = { resume = run.root and run.id or run.dir }
   return "continue it: "
-    .. command_line.show(start.words(setmetatable(resumed, { __index = given })))
+    .. process.shown(start.words(setmetatable(resumed, { __index = given })))
 end
 
 
@@ -294,7 +294,7 @@ end
 
 
 local function shown(entry)
-  return type(entry) == "table" and "$ " .. command_line.show(entry) or "# " .. entry
+  return type(entry) == "table" and "$ " .. process.shown(entry) or "# " .. entry
 end
 
 

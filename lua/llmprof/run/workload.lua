@@ -1,6 +1,5 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
-local command_line = require "llmprof.process.command_line"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
@@ -247,7 +246,7 @@ function workload.run(ctx, given)
   local watch = given.guard or supervise.new { stall_s = ctx.cfg.workload.stall_s, works = true,
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
-  if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
+  if given.command then ctx.run:write(given.command, process.shown(given.argv) .. "\n") end
   local output = keeper(ctx.run, given.log, given.passing)
   local noted <close> = private.workload()
   local result, message = process.run(given.argv, {

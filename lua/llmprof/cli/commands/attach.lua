@@ -1,7 +1,6 @@
 -- llmprof attach PID|NAME: a window into programs that run, which were started with nothing
 -- but the two variables of `llmprof collect --print-env`.
 local lazy = require "llmprof.io.lazy"
-local command_line = require "llmprof.process.command_line"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -372,7 +371,7 @@ end
 local function report(path)
   local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
     quiet = true }
-  local name = command_line.show { made.root and made.id or made.dir }
+  local name = process.shown { made.root and made.id or made.dir }
   out.write((digest.render("text", results, { id = made.id, dir = made.dir, name = name },
     1 << 20)))
   out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")

@@ -1,6 +1,5 @@
 -- llmprof collect -- COMMAND: a program under llmprof's own collector, without a recipe.
 -- Once it has started, its exit status is ours, whatever becomes of the recording.
-local command_line = require "llmprof.process.command_line"
 local lazy = require "llmprof.io.lazy"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
@@ -166,7 +165,7 @@ end
 local function report(path)
   local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
     quiet = true }
-  local name = command_line.show { made.root and made.id or made.dir }
+  local name = process.shown { made.root and made.id or made.dir }
   out.warn((digest.render("text", results, { id = made.id, dir = made.dir, name = name }, 1 << 20)))
   out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")
 end
@@ -180,7 +179,7 @@ local function tell_more(given)
     if err.bug or err.kind == "interrupted" then error(err, 0) end
     out.complain("the report failed: " .. err.message)
   elseif sys.isatty(2) then
-    out.warn("  where its time goes: ", command_line.show { "llmprof", "report", given.output },
+    out.warn("  where its time goes: ", process.shown { "llmprof", "report", given.output },
       "\n")
   end
 end
@@ -189,7 +188,7 @@ end
 -- As words of env: a program that is told no more is idle until somebody attaches.
 local function print_env(given)
   for name, value in pairs(collector.environment(collector.ensure(given.library), {})) do
-    out.write(name, "=", command_line.show { value }, "\n")
+    out.write(name, "=", process.shown { value }, "\n")
   end
   return 0
 end

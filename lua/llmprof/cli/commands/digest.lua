@@ -1,6 +1,6 @@
 -- llmprof digest RUN: a run or traces in a few lines, for people, scripts and agents.
 local lazy = require "llmprof.io.lazy"
-local command_line = lazy "llmprof.process.command_line"
+local process = lazy "llmprof.process.child"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local out = require "llmprof.io.output"
@@ -36,7 +36,7 @@ function command.run(given, asked)
   local results = results_file.of_run(run)
   local is_named = given.root == user.root() or argument.names_traces(asked[1], given.root)
   local name = is_named and asked[1] or run.dir
-  local named = { id = run.id, dir = run.dir, name = command_line.show { name } }
+  local named = { id = run.id, dir = run.dir, name = process.shown { name } }
   local made, least = digest.render(given.format, results, named, given.bytes,
     sys.isatty(1) and sys.columns() or nil)
   if not made then

@@ -2,7 +2,6 @@
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local baselines = lazy "llmprof.compare.baselines"
-local command_line = require "llmprof.process.command_line"
 local comparison = lazy "llmprof.compare.comparison"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -81,7 +80,7 @@ local function is_repeatable(cfg) return cfg.capture ~= "recorded" and cfg.captu
 -- Does the configuration of the baseline hold all that it was run with?
 local function is_complete(config)
   for _, value in pairs(config) do
-    if value == command_line.HIDDEN then return false end
+    if value == process.HIDDEN then return false end
     if type(value) == "table" and not is_complete(value) then return false end
   end
   return true
@@ -122,7 +121,7 @@ local function run_once(words, folder, id, given, cwd)
   if result.interrupted then errors.raise("interrupted", "interrupted") end
   if not result.ok then
     errors.raise("failed", ("run %s failed"):format(id),
-      { hint = "it was: " .. command_line.show(argv) })
+      { hint = "it was: " .. process.shown(argv) })
   end
   out.warn(("%s: done\n"):format(id))
   return folder .. "/" .. id

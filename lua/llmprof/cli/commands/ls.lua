@@ -3,7 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local baselines = lazy "llmprof.compare.baselines"
 local clock = require "llmprof.io.clock"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
 local comparison = lazy "llmprof.compare.comparison"
@@ -186,7 +186,7 @@ end
 function command.run(given, words)
   if #words > 0 then
     errors.raise("usage", "ls takes no run",
-      { hint = command_line.show { "llmprof", "show", words[1] } })
+      { hint = process.shown { "llmprof", "show", words[1] } })
   end
   table_options.check_rows(given)
   if given.metric then

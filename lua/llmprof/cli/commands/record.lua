@@ -2,7 +2,7 @@
 local files = require "llmprof.io.files"
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local defaults = require "llmprof.recipe.defaults"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
@@ -77,8 +77,8 @@ local function command_of(run)
   for _, argv in ipairs(step and step.commands or {}) do
     local words = portable(run, argv)
     if words[1] == "nsys" and words[2] == "profile" then
-      local workload = command_line.public(table.move(words, 3, #words, 1, {}), nsys.options)
-      return command_line.show { "nsys", "profile", table.unpack(workload) }
+      local workload = process.public_words(table.move(words, 3, #words, 1, {}), nsys.options)
+      return process.shown { "nsys", "profile", table.unpack(workload) }
     end
   end
   return nil
@@ -88,7 +88,7 @@ end
 -- What llmprof was called with, as people would type it.
 local function recorded_by(run)
   local argv = run.manifest.command or {}
-  return #argv > 0 and command_line.show(command_line.public(portable(run, argv),
+  return #argv > 0 and process.shown(process.public_words(portable(run, argv),
     open_settings())) or nil
 end
 
@@ -101,7 +101,7 @@ local local_keys = { out = true, run = true, recorded = true, tools = true, pyth
 -- lies, and words that are too simple for a secret.
 local function public_text(run, key, value, open)
   if key == "model.path" or not (open[key] or key:find "^model%." or value:find "^%l[%l_]*$"
-    and #value <= 12) then value = command_line.public({ "", value }, {})[2] end
+    and #value <= 12) then value = process.public_words({ "", value }, {})[2] end
   return portable(run, { value })[1]
 end
 

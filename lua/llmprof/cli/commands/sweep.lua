@@ -1,7 +1,7 @@
 -- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
@@ -133,7 +133,7 @@ end
 local function finish(list, made, folder, argv)
   local found = sweep.rows(list)
   out.write("\n", sweep.text(found, out.terminal(io.stdout, 1).columns))
-  write(folder, "sweep.md", sweep.markdown(found, made.name, command_line.show(argv)))
+  write(folder, "sweep.md", sweep.markdown(found, made.name, process.shown(argv)))
   write(folder, "sweep.json", sweep.json(found))
   out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
@@ -145,7 +145,7 @@ local function preview(list, made, given, folder)
       out.write(("%s: done, is kept\n"):format(entry.label))
     else
       out.write(("%s\n  $ %s\n"):format(entry.label,
-        command_line.show(start.words(run_of(entry, made, given, folder)))))
+        process.shown(start.words(run_of(entry, made, given, folder)))))
     end
   end
 end

@@ -2,7 +2,7 @@
 -- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
 -- llmprof.run.capture says what a source of captures is.
 local artifacts = require "llmprof.bundle.artifacts"
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
@@ -141,7 +141,7 @@ local function value_of(tree, key)
     if type(tree) ~= "table" then return nil end
     tree = tree[name]
   end
-  return tree ~= nil and tree ~= command_line.HIDDEN and text_of(tree) or nil
+  return tree ~= nil and tree ~= process.HIDDEN and text_of(tree) or nil
 end
 
 

@@ -1,7 +1,7 @@
 -- An engine that somebody else started under `nsys launch --session-new=NAME`: the
 -- workload sends its load and tells the session's collection to begin and to end where
 -- its window does; what nsys then writes goes on as ever.
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local supervise = require "llmprof.run.supervise"
@@ -64,7 +64,7 @@ function under_session.ready(ctx, found)
     errors.raise("failed", ("nsys has no session %s%s"):format(name, #names > 0
       and ", but " .. table.concat(names, ", ") or ""),
       { hint = "start the engine with it, as this user on this machine: "
-        .. command_line.show(nsys.launch_argv(ctx.cfg.nsys, name)) .. " ENGINE..." })
+        .. process.shown(nsys.launch_argv(ctx.cfg.nsys, name)) .. " ENGINE..." })
   elseif session.state ~= nsys.IDLE then
     errors.raise("failed", ("the nsys session %s is busy already (%s)"):format(name, session.state),
       { hint = ("end what it collects, then try again: nsys stop --session=%s"):format(name) })
@@ -99,8 +99,8 @@ local function run(ctx, spec)
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })
-  ctx.run:write(files.command, ("%s && %s && %s\n"):format(command_line.show(open),
-    command_line.show(spec.argv), command_line.show(close)))
+  ctx.run:write(files.command, ("%s && %s && %s\n"):format(process.shown(open),
+    process.shown(spec.argv), process.shown(close)))
   live.keep_samples(ctx, watch.stop())
   return said, result, lines
 end

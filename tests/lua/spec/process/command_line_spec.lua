@@ -1,12 +1,12 @@
 -- Commands as they are shown, to oneself and to others.
-local command_line = require "llmprof.process.command_line"
+local process = require "llmprof.process.child"
 
 
-describe("llmprof.process.command_line", function()
-  local function public(words) return table.concat(command_line.public(words, {}), " ") end
+describe("llmprof.process.child", function()
+  local function public(words) return table.concat(process.public_words(words, {}), " ") end
 
   it("quotes what a shell would read otherwise", function()
-    assert.equal("a 'b c' '$(d)' 'e'\\''f' ''", command_line.show { "a", "b c", "$(d)", "e'f", "" })
+    assert.equal("a 'b c' '$(d)' 'e'\\''f' ''", process.shown { "a", "b c", "$(d)", "e'f", "" })
   end)
 
   it("shows others names, and values that can be no secret", function()
@@ -24,6 +24,6 @@ describe("llmprof.process.command_line", function()
 
   it("shows values of options that are named", function()
     assert.same({ "x", "--trace=cuda,nvtx", "--env=<...>" },
-      command_line.public({ "x", "--trace=cuda,nvtx", "--env=A" }, { ["--trace"] = true }))
+      process.public_words({ "x", "--trace=cuda,nvtx", "--env=A" }, { ["--trace"] = true }))
   end)
 end)
