@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels of PyTorch of many kinds, twice in the same order, the second time in the NVTX range
-`counted`: what two profilers measure of them can be compared launch by launch."""
+"""launches.py [REPEATS]: kernels of PyTorch of many kinds, first in the NVTX range `warm` and then,
+once or REPEATS times, in a range `counted` each: what two profilers measure of them can be compared
+launch by launch."""
 
 from __future__ import annotations
+
+import sys
 
 import torch
 from torch.nn import functional
@@ -52,7 +55,7 @@ def main() -> None:
     with torch.no_grad():
         t = tensors()
         out = torch.empty_like(t["large"])
-        for name in ("warm", "counted"):
+        for name in ["warm"] + ["counted"] * int((sys.argv[1:] or ["1"])[0]):
             torch.cuda.synchronize()
             torch.cuda.nvtx.range_push(name)
             work(t, out)

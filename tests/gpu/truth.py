@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """truth.py BY_COLLECTOR BY_NSYS [NCU.csv]: one workload, taken both ways, side by side.
 truth.py --launches OURS.csv NCU.csv: the same launches in the same order, one by one.
+truth.py --kernels OURS.csv NCU.csv: the same kernels in the same shapes, whatever their order.
 
 The first two are bundles of runs of one recipe with capture=builtin and capture=nsys: how many
 kernels of each name and stage there are, and their GPU time. NCU.csv is ncu's raw page
 (--csv --page raw) of launches of that workload under --cache-control all, against the counters
 of the first bundle: medians of launches of one kernel in one shape. OURS.csv is such a page of a
 spool, as page.lua prints it. It prints the table; the exit status is 1 where counts differ, of
-kernels or, one by one, of instructions and operations.
+kernels or, one by one, of instructions and operations. --kernels holds every metric to what
+docs/collector.md says: counts equal, DRAM and L2 within 5 %, percents of kernels of 10 us and
+more within 3 points, shares of stalls within 5 points.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from __future__ import annotations
 import csv
 import json
 import pathlib
+import re
 import statistics
 import sys
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 Key = Tuple[str, ...]
 COUNTERS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
@@ -76,7 +80,7 @@ def launches(path: str) -> Dict[Key, Dict[str, List[float]]]:
     found: Dict[Key, Dict[str, List[float]]] = {}
     place = [head.index(name) for name in ("Kernel Name", "Grid Size", "Block Size")]
     for row in rows[2:]:
-        name, grid, block = (row[at].replace(" ", "") for at in place)
+        name, grid, block = (row[at] for at in place)
         values = found.setdefault((plain(name), grid, block), {})
         for counter, at in where.items():
             value = number(row[at]) * SCALES.get(units[at], 1)
@@ -120,9 +124,86 @@ def one_by_one(ours: str, theirs: str) -> bool:
     return same
 
 
+# What is held to what: a part of a metric's name, and whether a kernel's two values agree. Units
+# of time are ns, of shares points.
+UNITS = ("sm", "lts", "l1tex")
+PERCENT = ".avg.pct_of_peak_sustained_elapsed"
+STALLED = "smsp__average_warps_issue_stalled_"
+LONG = 10e3
+
+
+def derived(row: Dict[str, float]) -> Dict[str, float]:
+    """With a unit's throughput, which is that of its busiest part, and shares of stalls."""
+    made = dict(row)
+    for unit in UNITS:
+        name = unit + "__throughput" + PERCENT
+        parts = [value for key, value in row.items()
+                 if key.startswith(unit + "__") and key.endswith(PERCENT)]
+        if name not in row and parts:
+            made[name] = max(parts)
+    stalls = {key: value for key, value in row.items() if key.startswith(STALLED)}
+    for key, value in stalls.items():
+        made["share of " + key[len(STALLED):].split("_per_")[0]] = (
+            100 * value / sum(stalls.values()) if sum(stalls.values()) else float("nan"))
+        del made[key]
+    return made
+
+
+def by_kernel(path: str) -> Dict[Key, Dict[str, float]]:
+    """Medians of a page's launches of one kernel in one shape."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        head = next(row for row in csv.reader(file) if len(row) > 10)
+        file.seek(0)
+        cells = [row for row in csv.reader(file) if len(row) > 10][2:]
+    place = [head.index(name) for name in ("Kernel Name", "Grid Size", "Block Size")]
+    found: Dict[Key, List[Dict[str, float]]] = {}
+    for row, values in zip(cells, rows_of(path)):
+        name, grid, block = (row[at] for at in place)
+        found.setdefault((plain(name), grid, block), []).append(derived(values))
+    return {key: {name: statistics.median(row[name] for row in rows if name in row)
+                  for name in {name for row in rows for name in row}}
+            for key, rows in found.items()}
+
+
+def agrees(metric: str, ours: float, theirs: float, ns: float) -> Optional[bool]:
+    """None: nothing is held to anything."""
+    if metric.startswith("share of "):
+        return abs(ours - theirs) <= 5
+    if ".pct" in metric:
+        return abs(ours - theirs) <= 3 if ns >= LONG else None
+    if is_count(metric) or "requests" in metric:
+        return abs(ours - theirs) <= 0.005 * abs(theirs)
+    if metric.startswith(("dram__bytes", "lts__t_bytes")):
+        return abs(ours / theirs - 1) <= 0.05 if theirs > LEAST["dram__bytes_read.sum"] else None
+    return None
+
+
+def kernels(ours: str, theirs: str, show: bool) -> bool:
+    mine, other = by_kernel(ours), by_kernel(theirs)
+    keys = sorted(mine.keys() & other.keys())
+    print(f"kernels in their shapes: {len(keys)} in both ({len(mine)} and {len(other)})")
+    right = True
+    for metric in sorted({name for key in keys for name in mine[key] if name in other[key]}):
+        pairs = [(key, mine[key][metric], other[key][metric]) for key in keys
+                 if metric in mine[key] and metric in other[key]]
+        judged = [(key, a, b, agrees(metric, a, b, other[key].get("gpu__time_duration.sum", 0)))
+                  for key, a, b in pairs]
+        held = [row for row in judged if row[3] is not None]
+        bad = [row for row in held if not row[3]]
+        ratios = [a / b for _, a, b in pairs if b]
+        print(f"  {metric}: {len(held) - len(bad)} of {len(held)} as wanted, {len(pairs)} in all"
+              + (f", median ratio {statistics.median(ratios):.4f}" if ratios else ""))
+        for key, a, b, _ in bad if show else []:
+            print(f"    {a:.6g} and {b:.6g}: {key[0][:60]} {key[1]} {key[2]}")
+        right = right and not bad
+    return right
+
+
 def plain(name: str) -> str:
-    """A kernel's name as both spell it."""
-    return name.replace("(int)", "").replace("(bool)0", "false").replace("(bool)1", "true")
+    """A kernel's name as both spell it: without casts, qualifiers and spaces."""
+    name = re.sub(r"\((?:unsigned )?[a-z]+(?: [a-z]+)?\)", "", name).replace("<unnamed>::", "")
+    name = re.sub(r"\b\w+::", "", name.replace("true", "1").replace("false", "0"))
+    return name.replace(" ", "")
 
 
 def counters(ours: str, theirs: str) -> None:
@@ -149,6 +230,8 @@ def counters(ours: str, theirs: str) -> None:
 def main(words: List[str]) -> int:
     if len(words) == 3 and words[0] == "--launches":
         return 0 if one_by_one(words[1], words[2]) else 1
+    if len(words) == 3 and words[0] == "--kernels":
+        return 0 if kernels(words[1], words[2], True) else 1
     if len(words) not in (2, 3):
         print(__doc__, file=sys.stderr)
         return 2

@@ -36,8 +36,6 @@ local traces = require "tests.lua.support.traces"
 local LINES = "tests/fixtures/torch/lines.json"
 local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"
 
-local STALLS = { "tests/lua/spec/analysis/counters/join_spec.lua", "stalls" }
-
 -- What no capture here can have: the test that makes it, and what that says.
 local elsewhere = {
   ["counters.by_correlation"] = { "tests/lua/spec/run/builtin_spec.lua",
@@ -52,8 +50,6 @@ local elsewhere = {
   ["inferred.layers"] = { "tests/lua/spec/analysis/stages/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
-  ["kernel_counters.stalls"] = STALLS, ["stall.reason"] = STALLS, ["stall.share"] = STALLS,
-  ["stall.waits_for"] = STALLS,
   ["left_out.first"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "rep = 1, first = 1, ns" },
   ["left_out.openings"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "openings = 2" },
@@ -113,7 +109,6 @@ local elsewhere_columns = {
   ["sweep_runs.energy"] = elsewhere["running_cost.energy_j_per_token"],
   ["efficiency.hfu"] = elsewhere["efficiency.hfu"],
   ["requests.p99_ns"] = elsewhere["client_times.p99_ns"],
-  ["kernels.stalls"] = STALLS, ["page_kernels.stalls"] = STALLS,
   ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua",
     "renamed decode new (old)" },
   ["sweep_runs.message"] = { "tests/lua/spec/compare/sweep/report_spec.lua", "message = " },
@@ -296,6 +291,8 @@ local function all_results(top)
     results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/ncu", { "capture=recorded",
       "recorded=tests/fixtures/deepseek_ocr" })),
     results_of(bundle.run("recipes/alt_llm.lua", top .. "/whole", { "capture=recorded", whole })),
+    results_of(bundle.run("tests/gpu/bounds.lua", top .. "/bounds", { "capture=recorded",
+      "recorded=tests/fixtures/bounds" })),
     small(top, "plain", "", { "ncu.budget_s=1" }),
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
