@@ -120,7 +120,7 @@ void activity_start(void) {
       subscriber_waits(true);
     }
     if (the_plan.sources != SOURCES_OFF) {
-      sources_record(true);
+      sources_begin();
       subscriber_sources(true);
     }
     exits_register();
@@ -136,10 +136,7 @@ void activity_stop(void) {
       subscriber_waits(false);
       calls_enable(false);
     }
-    if (the_plan.sources != SOURCES_OFF) {
-      subscriber_sources(false);
-      sources_record(false);
-    }
+    if (the_plan.sources != SOURCES_OFF) subscriber_sources(false);
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

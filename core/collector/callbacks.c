@@ -51,13 +51,6 @@ static void fill_launch(launch *l, CUpti_CallbackId id,
   l->shared = p->sharedMemBytes;
 }
 
-/* Most of what comes is: it is to be told apart at once. */
-static bool is_launch(CUpti_CallbackId id) {
-  return id == DRIVER(cuLaunchKernel) || id == DRIVER(cuLaunchKernelEx) ||
-         id == DRIVER(cuLaunchKernel_ptsz) ||
-         id == DRIVER(cuLaunchKernelEx_ptsz);
-}
-
 static void on_launch(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   if (!guard_enter()) return;
   if (data->callbackSite == CUPTI_API_ENTER) {
@@ -222,19 +215,16 @@ static void on_wait(CUpti_CallbackId id, uint32_t type,
 }
 
 static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
-  bool enters = data->callbackSite == CUPTI_API_ENTER;
-  if (is_launch(id)) {
-    if (enters) sources_launch(data->correlationId);
-    if (counters_listen()) on_launch(id, data);
-    return;
-  }
   event what = event_of(id);
   uint32_t type = subscriber_waits_for(id);
   bool launches =
       what == EVENT_NONE || what == EVENT_UNMEASURED || what == EVENT_GRAPH;
-  if (launches && !type && enters) sources_launch(data->correlationId);
+  if (launches && !type && data->callbackSite == CUPTI_API_ENTER)
+    sources_launch(data->correlationId);
   if (type)
     on_wait(id, type, data);
+  else if (what == EVENT_NONE && !subscriber_copies(id))
+    on_launch(id, data);
   else
     on_rare_call(what, data);
 }

@@ -431,11 +431,6 @@ static void end_session_of(const void *context) {
   if (s) (void)end_session(s);
 }
 
-bool counters_listen(void) {
-  return atomic_load_explicit(&active, memory_order_relaxed) ||
-         atomic_load_explicit(&open_sessions, memory_order_relaxed);
-}
-
 void counters_enter(const launch *l) {
   choice c;
   if (!atomic_load_explicit(&active, memory_order_acquire)) return;

@@ -17,9 +17,6 @@
 void counters_start(uint32_t unit, bool anew);
 void counters_stop(void);
 
-/* Is there anything to be told of launches? */
-bool counters_listen(void);
-
 /* It is about to happen, it has been made. Callbacks of one launch come on one
  * thread. */
 void counters_enter(const launch *l);

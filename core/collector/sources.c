@@ -22,7 +22,6 @@ enum {
 
 /* Correlation ids above the stacks that launched them. */
 static _Atomic(_Atomic uint64_t *) launches;
-static atomic_bool recording;
 static atomic_bool told; /* what there is to say of the interpreter */
 
 /* ---- the program's threads ---- */
@@ -50,19 +49,13 @@ void sources_begin(void) {
   if (now == PYTHON_BEGUN || now == PYTHON_ON) take_launches();
 }
 
-void sources_record(bool on) {
-  if (on) sources_begin();
-  atomic_store(&recording, on);
-}
-
 uint32_t sources_stack(void) {
   return the_plan.sources == SOURCES_OFF ? 0 : python_walk();
 }
 
 void sources_launch(uint32_t correlation) {
   _Atomic uint64_t *all = atomic_load_explicit(&launches, memory_order_acquire);
-  bool wanted = all && atomic_load_explicit(&recording, memory_order_relaxed);
-  uint32_t stack = wanted ? sources_stack() : 0;
+  uint32_t stack = all ? sources_stack() : 0;
   if (stack)
     atomic_store_explicit(&all[correlation & (LAUNCHES - 1)],
                           (uint64_t)correlation << 32 | stack,
@@ -222,7 +215,6 @@ void sources_reset(void) {
 void sources_forget(void) {
   python_forget();
   atomic_store(&launches, NULL);
-  atomic_store(&recording, false);
   atomic_store(&told, false);
   nodes = NULL;
   node_slots = node_count = 0;

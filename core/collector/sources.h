@@ -12,9 +12,6 @@
  * and again when a unit begins. */
 void sources_begin(void);
 
-/* Launches and copies are recorded from now on, or no more. */
-void sources_record(bool on);
-
 /* The calling thread's stack; 0: it is not known. */
 uint32_t sources_stack(void);
 

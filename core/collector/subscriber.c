@@ -97,6 +97,12 @@ static const CUpti_CallbackId copies[] = {
     DRIVER(cuMemsetD32Async),     DRIVER(cuMemsetD32Async_ptsz),
 };
 
+bool subscriber_copies(CUpti_CallbackId id) {
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+    if (copies[i] == id) return true;
+  return false;
+}
+
 void subscriber_sources(bool on) {
   subscriber_launches(on);
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)

@@ -26,6 +26,9 @@ void subscriber_launches(bool on);
 /* Callbacks of launches and copies, of which lines of source are told. */
 void subscriber_sources(bool on);
 
+/* Is it a copy, or a set? */
+bool subscriber_copies(CUpti_CallbackId id);
+
 /* Callbacks of the calls that wait: subscriber_waits_for. */
 void subscriber_waits(bool on);
 

@@ -239,20 +239,25 @@ gemv_at_batch_1 decode -
 sync_per_token decode 0.39 ms
 gemm_precision prefill 0.18 ms
 sync_per_token decode 0.04 ms
+bank_conflicts abstains
 batch_room abstains
 collective_bound abstains
 expert_imbalance abstains
 fewer_bytes abstains
 fused_projections abstains
 graph_sizes abstains
+idle_tensor abstains
 low_occupancy abstains
+many_registers abstains
 memory_roof abstains
 pipeline_bubbles abstains
 prefill_stalls abstains
 rank_late abstains
 small_all_reduces abstains
+split_k abstains
 steps_idle abstains
 throttling abstains
+uncoalesced abstains
 ]], summary(advice.examine(recorded())))
   end)
 
