@@ -40,12 +40,10 @@ end
 
 
 function rule.examine(results, report)
-  local why
-  for _, stage in ipairs(evidence.decodes(results)) do
-    if stage.api and stage.waiting then why = examine_stage(results, stage, report) end
-  end
-  if not why then report.abstain(evidence.UNCOUNTED) end
-  return why
+  return evidence.each_decode(results, report, function(_, stage)
+    if not (stage.api and stage.waiting) then return "what the CPU did meanwhile is not known" end
+    return examine_stage(results, stage, report)
+  end)
 end
 
 

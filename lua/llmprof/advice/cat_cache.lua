@@ -48,6 +48,19 @@ local function found(results, stage, joins, attention)
 end
 
 
+-- Ids of the joins that this rule tells of, as a set: other rules leave them to it.
+function rule.kernels_of(results, stage)
+  local set = {}
+  if not stage.kernels_per_token then return set end
+  local joins = evidence.kernels(results, stage, is_join)
+  local attention = evidence.kernels(results, stage, evidence.is_attention)
+  if attention.calls > 0 and joins.calls >= PER_ATTENTION * attention.calls then
+    for _, id in ipairs(joins.ids) do set[id] = true end
+  end
+  return set
+end
+
+
 local function examine_stage(results, stage, report)
   local joins = evidence.kernels(results, stage, is_join)
   local attention = evidence.kernels(results, stage, evidence.is_attention)

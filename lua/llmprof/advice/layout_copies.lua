@@ -1,4 +1,5 @@
 -- Kernels that only move data: contiguous(), cat, permutations, padding; and copies within a GPU.
+local cat_cache = require "llmprof.advice.cat_cache"
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "layout_copies", own_code = true, children = true }
@@ -59,7 +60,10 @@ end
 
 
 function rule.examine_stage(results, stage, report)
-  local group, copies = evidence.kernels(results, stage, is_move), copies_of(results, stage)
+  local cache, copies = cat_cache.kernels_of(results, stage), copies_of(results, stage)
+  local group = evidence.kernels(results, stage, function(kernel)
+    return is_move(kernel) and not cache[kernel.id]
+  end)
   local all = { ns = group.ns + copies.ns, calls = group.calls + copies.calls }
   local share = evidence.part(all.ns, stage.gpu_time_ns)
   if share >= WORTH then

@@ -247,7 +247,6 @@ fewer_bytes abstains
 fused_projections abstains
 graph_sizes abstains
 idle_tensor abstains
-low_occupancy abstains
 many_registers abstains
 memory_roof abstains
 pipeline_bubbles abstains

@@ -39,8 +39,26 @@ kernels: 6
     assert.equal("", said(40000, { bound = "latency", occupancy_percent = 25 }))
   end)
 
-  it("abstains without counters", function()
-    assert.equal("abstains: occupancy was not measured (counters by ncu, section Occupancy)",
-      said(40000, nil))
+  it("looks at kernels of few blocks where nothing was measured", function()
+    local function of(blocks, mean_ns)
+      return support.said("low_occupancy", support.results { stages = { support.decode() },
+        hardware = { sm_count = 132 }, kernels = { support.kernel { id = 6, name = "row_norms",
+          mean_ns = mean_ns, shapes = { { grid = { blocks, 1, 1 }, calls = 100 } } } } })
+    end
+    assert.equal([[
+kernels of decode run on few SMs (decode, confidence low)
+- 4.00 ms in kernels with fewer blocks than a quarter of the GPU's 132 SMs (timeline)
+- kernel 6, row_norms: 100 calls, 4.00 ms, 8 blocks (timeline)
+try: more blocks: split what one block loops over, flash decoding, split-K, a larger batch
+gain: 3557576 of 100000000 ns, gpu, if their work is divided among all SMs, and no unit is at its peak
+kernels: 6
+]], of(8, 40000))
+    assert.equal("", of(33, 40000))
+    assert.equal("", of(8, 19999))
+  end)
+
+  it("abstains without counters on a GPU that is not known", function()
+    assert.equal("abstains: neither occupancy (counters by ncu, section Occupancy) nor the GPU is "
+      .. "known", said(40000, nil))
   end)
 end)
