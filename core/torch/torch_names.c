@@ -5,6 +5,7 @@
 
 #include "formats/cjson_hooks.h"
 #include "torch/torch_internal.h"
+#include "trace/trace_events.h"
 
 /* ---- copies ---- */
 
@@ -71,6 +72,9 @@ static bool add_device(llmprof_builder *builder, const cJSON *from) {
   const char *name =
       cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, "name"));
   if (device.id == LLMPROF_ABSENT) return true;
+  /* Of AMD's GPUs PyTorch may write no name; waves of 64 are theirs alone. */
+  if (name && !*name && figure(from, "warpSize") == 64)
+    name = llmprof_amd_name(device.sm_count, device.memory);
   return (!name || !*name ||
           llmprof_builder_text(builder, name, strlen(name), &device.name)) &&
          llmprof_builder_add_device(builder, &device);

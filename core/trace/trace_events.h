@@ -212,4 +212,9 @@ const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
  * too: a reader that finds them beside each other reads both at once. */
 void llmprof_trace_with_details(llmprof_trace *trace);
 
+/* What a GPU of AMD is called whose recorder wrote no name, by its compute
+ * units and bytes of memory: one of the Instinct accelerators, else "AMD GPU".
+ */
+const char *llmprof_amd_name(int64_t units, int64_t memory);
+
 #endif

@@ -68,3 +68,19 @@ bool llmprof_words_add(llmprof_words *words, llmprof_strings *strings) {
          add_words(strings, host_memories, LLMPROF_HOST_MEMORIES,
                    words->host_memory);
 }
+
+const char *llmprof_amd_name(int64_t units, int64_t memory) {
+  static const struct {
+    const char *name;
+    int64_t units, least_gb, most_gb;
+  } known[] = {
+      {"AMD Instinct MI300X", 304, 190, 210},
+      {"AMD Instinct MI325X", 304, 250, 280},
+      {"AMD Instinct MI355X", 256, 285, 315},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (units == known[i].units && memory / 1000000000 >= known[i].least_gb &&
+        memory / 1000000000 < known[i].most_gb)
+      return known[i].name;
+  return "AMD GPU";
+}

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "text/demangle.h"
 #include "text/lex.h"
+#include "trace/trace_events.h"
 #include "xplane/xplane_internal.h"
 
 /* ---- texts ---- */
@@ -498,26 +499,6 @@ static llmprof_code read_header(xplane_plane *plane) {
   return got < 0 ? LLMPROF_SYNTAX : code;
 }
 
-/* XLA names no GPU of AMD: compute units, clock and memory tell these, NULL:
- * another. */
-static const char *amd_name(const xplane_stats *stats) {
-  static const struct {
-    const char *name;
-    int64_t cores, khz, most_gb;
-  } known[] = {
-      {"AMD Instinct MI300X", 304, 2100000, 210},
-      {"AMD Instinct MI325X", 304, 2100000, 280},
-      {"AMD Instinct MI355X", 256, 2400000, 315},
-  };
-  int64_t memory = stats->numbers[STAT_MEMORY];
-  for (size_t i = 0; memory > 0 && i < sizeof known / sizeof *known; i++)
-    if (stats->numbers[STAT_CORES] == known[i].cores &&
-        stats->numbers[STAT_CLOCK] == known[i].khz &&
-        memory / 1000000000 < known[i].most_gb)
-      return known[i].name;
-  return NULL;
-}
-
 /* XLA counts AMD's memory once a clock and not twice, so that the bandwidth it
  * gives is half of what there is. */
 static bool add_device(const xplane_trace *t, const xplane_plane *plane,
@@ -542,9 +523,9 @@ static bool add_device(const xplane_trace *t, const xplane_plane *plane,
   };
   if (!stats->texts[STAT_DEVICE_NAME].bytes && vendor.bytes) {
     llmprof_buffer name = {0};
-    const char *known = is_text(vendor, "AMD") ? amd_name(stats) : NULL;
-    if (known) {
-      llmprof_buffer_puts(&name, known);
+    if (is_text(vendor, "AMD")) {
+      llmprof_buffer_puts(&name,
+                          llmprof_amd_name(device.sm_count, device.memory));
     } else {
       llmprof_buffer_add(&name, vendor.bytes, vendor.size);
       llmprof_buffer_puts(&name, " GPU");

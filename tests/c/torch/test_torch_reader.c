@@ -379,6 +379,23 @@ static void test_stack_allocations(void **state) {
   test_every_allocation(load_stacks, (void *)STACKS);
 }
 
+/* PyTorch names AMD's GPUs "" in some versions. */
+static void test_nameless_device(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_text(
+      "{\"deviceProperties\":[{\"id\":0,\"name\":\"\",\"warpSize\":64,"
+      "\"numSms\":304,\"totalGlobalMem\":206141652992},{\"id\":1,\"name\":"
+      "\"\",\"warpSize\":64,\"numSms\":110,\"totalGlobalMem\":68702699520}],"
+      "\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\","
+      "\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":5}]}");
+  size_t count;
+  const llmprof_device *devices = llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, 2);
+  assert_string_equal(text_of(trace, devices[0].name), "AMD Instinct MI300X");
+  assert_string_equal(text_of(trace, devices[1].name), "AMD GPU");
+  llmprof_trace_close(trace);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
@@ -426,6 +443,7 @@ int main(void) {
       cmocka_unit_test(test_short_names),
       cmocka_unit_test(test_stacks),
       cmocka_unit_test(test_stack_allocations),
+      cmocka_unit_test(test_nameless_device),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_allocations),
   };
