@@ -57,7 +57,7 @@ typedef struct torch_trace {
   torch_name *names; /* by string */
   size_t name_count, name_cap;
   size_t events;
-  uint64_t left_out, timeless, ambiguous, foreign;
+  uint64_t left_out, timeless, ambiguous, foreign, begun;
   bool is_ascend; /* an NPU's, by the name of a process */
   llmprof_chrome_damage damage;
   uint32_t main_name; /* string: of the first process */

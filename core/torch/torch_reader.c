@@ -240,7 +240,10 @@ static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
   t->events++;
   if (event->phase && strcmp(event->phase, "M") == 0)
     return take_name(t, event);
-  if (kind == CHROME_OTHER) return true;
+  if (kind == CHROME_OTHER) {
+    t->begun += event->phase && strcmp(event->phase, "B") == 0;
+    return true;
+  }
   if (kind == CHROME_FUNCTION)
     return !llmprof_chrome_is_usable(event) || keep_function(t, event);
   if (!llmprof_chrome_is_usable(event)) {
@@ -544,6 +547,9 @@ static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
           "durations are to be doubted") &&
       say(t->builder, t->timeless,
           "events have no time (ts and dur are 0) and were left out") &&
+      say(t->builder, t->begun,
+          "events are written as a begin and an end (ph B and E), which is not "
+          "read") &&
       say(t->builder, t->is_ascend,
           "process is an Ascend NPU: what it ran is not known") &&
       say(t->builder, t->foreign,

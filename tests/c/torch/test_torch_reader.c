@@ -198,6 +198,8 @@ static void test_damage(void **state) {
       {"[" AT("1") ",{\"ph\":\"X\",\"cat\":\"ker",
        "the file is cut or damaged, what comes before was read: 1:", 1},
       {"[" AT("1") "\n", "the file is cut or damaged", 1},
+      {"[" AT("1") ",{\"ph\":\"B\",\"name\":\"a\",\"ts\":1}]",
+       "1 events are written as a begin and an end", 1},
   };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     llmprof_error err = {0};
