@@ -65,14 +65,15 @@ end
 function commands.is_listed(name) return summaries[name] ~= nil end
 
 
--- What a command is for; nil where help does not list it.
-function commands.summary(name)
-  return summaries[name] or nil
+function commands.load(name)
+  return require("llmprof.cli.commands." .. name)
 end
 
 
-function commands.load(name)
-  return require("llmprof.cli.commands." .. name)
+-- What a command is for; nil where help does not list it. One of $LLMPROF_HOME says it itself.
+function commands.summary(name)
+  if summaries[name] == nil then return commands.load(name).summary end
+  return summaries[name] or nil
 end
 
 
