@@ -92,26 +92,6 @@ local function bytes_of(each, name, count, length)
 end
 
 
--- What the kernels of one instance moved by their counters, and the share of the time of
--- its kernels that was measured.
-local function counted(stage, kernels)
-  local bytes, measured, all = 0, 0, 0
-  for _, kernel in ipairs(kernels) do
-    local inside = stage.parent and kernel.part == stage.name or kernel.stage == stage.name
-    if inside then
-      local counters = kernel.counters
-      all = all + kernel.total_ns
-      if counters and counters.dram_bytes_per_launch and counters.match == "exact" then
-        bytes = bytes + counters.dram_bytes_per_launch * counters.measured_calls
-        measured = measured + kernel.total_ns * (counters.shape_share or 1)
-      end
-    end
-  end
-  if measured == 0 then return nil end
-  return bytes / (stage.wall and stage.wall.count or 1), measured / all
-end
-
-
 -- Of the instances' samples on each GPU, and on all.
 local function gather(gpus, instances)
   local all, each, length = {}, {}, 0
@@ -152,7 +132,8 @@ local function record(results, stage, instances, given)
   if not next(made) then return nil end
   made.covered = 0
   for _, sum in pairs(all) do made.covered = math.max(made.covered, sum.covered / whole) end
-  made.counted_bytes, made.counted_share = counted(stage, given.kernels)
+  local bytes, counted = efficiency.counted(stage, given.kernels, "dram_bytes_per_launch")
+  if counted > 0 then made.counted_bytes, made.counted_share = bytes, counted end
   add_quantities(made, results, stage, length / #instances)
   return made
 end

@@ -86,23 +86,23 @@ function efficiency.time_of(results, stage)
 end
 
 
--- FLOP that the kernels of one instance issued, and the share of its GPU time
--- whose kernels were measured. Tiles are filled up to their size, so this is
--- more than the model's own work.
-local function issued(stage, kernels)
-  local flops, measured, all = 0, 0, 0
+-- A figure of launches (a field of kernels' counters), summed over the kernels of one instance,
+-- and the share of its GPU time whose kernels were measured. Of FLOP this is more than the
+-- model's own work: tiles are filled up to their size.
+function efficiency.counted(stage, kernels, field)
+  local sum, measured, all = 0, 0, 0
   for _, kernel in ipairs(kernels) do
     local inside = stage.parent and kernel.part == stage.name or kernel.stage == stage.name
     if inside then
       local counters = kernel.counters
       all = all + kernel.total_ns
-      if counters and counters.flop_per_launch and counters.match == "exact" then
-        flops = flops + counters.flop_per_launch * counters.measured_calls
+      if counters and counters[field] and counters.match == "exact" then
+        sum = sum + counters[field] * counters.measured_calls
         measured = measured + kernel.total_ns * (counters.shape_share or 1)
       end
     end
   end
-  return flops / (stage.wall and stage.wall.count or 1), all > 0 and measured / all or 0
+  return sum / (stage.wall and stage.wall.count or 1), all > 0 and measured / all or 0
 end
 
 
@@ -170,7 +170,7 @@ local function stage_record(results, stage, kernels)
   known.flops, known.bytes = stage.cost.flops, stage.cost.bytes
   known.sequence = stage.cost.sequence
   known.time_ns, known.time_source = efficiency.time_of(results, stage)
-  local flops, covered = issued(stage, kernels)
+  local flops, covered = efficiency.counted(stage, kernels, "flop_per_launch")
   if covered >= COVERED then known.issued_flops = flops end
   local made = record(known)
   made.hfu_note = known.issued_flops and "FLOP that were issued, padding of tiles included"
