@@ -5,7 +5,6 @@ local collector_counters = require "llmprof.run.capture.collector_counters"
 local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
-local generators = require "llmprof.analysis.serving.generators"
 local nsys = require "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
 local graph_operators = require "llmprof.run.graph_operators"
@@ -230,7 +229,7 @@ function files.timeline(ctx)
   local log = used.files[layout.workload.server_log]
   if log then ctx.run:take(log, layout.workload.server_log) end
   if used.load then
-    local metrics = errors.check(generators.read(used.load))
+    local metrics = errors.check(load.read(used.load))
     ctx.run:write_document(layout.workload.metrics, "metrics", metrics)
   end
   for _, stacks in ipairs(used.stacks) do

@@ -1,7 +1,6 @@
 -- What load generators wrote or printed, as a trace is joined with it.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
-local generators = require "llmprof.analysis.serving.generators"
 local handed = require "llmprof.trace.handed"
 local load = require "llmprof.analysis.serving.load"
 
@@ -9,7 +8,7 @@ local FOLDER = "tests/fixtures/loads/"
 
 -- { who, answered, failed, tokens/s, TTFT, its p99, TPOT, whole answer } in ms
 local function said(name)
-  local made = load.load(assert(generators.read(FOLDER .. name)))
+  local made = load.load(assert(load.read(FOLDER .. name)))
   local function ms(of, key)
     return of and of[key] and math.floor(of[key] / 1e3 + 0.5) / 1e3 or false
   end
@@ -19,7 +18,7 @@ local function said(name)
 end
 
 
-describe("llmprof.analysis.serving.generators", function()
+describe("llmprof.analysis.serving.load", function()
   it("reads what is printed", function()
     assert.same({ "vllm bench serve", 120, 2, 252.63, 62.12, 140.25, 3.71, false },
       said "vllm.log")
@@ -42,9 +41,9 @@ describe("llmprof.analysis.serving.generators", function()
   end)
 
   it("knows nothing of other files", function()
-    assert.is_nil(generators.read "tests/fixtures/torch/run.json")
-    assert.is_nil(generators.read "README.md")
-    assert.is_nil(generators.read "nowhere.log")
+    assert.is_nil(load.read "tests/fixtures/torch/run.json")
+    assert.is_nil(load.read "README.md")
+    assert.is_nil(load.read "nowhere.log")
   end)
 end)
 
@@ -71,7 +70,7 @@ describe("what a load generator left beside a trace", function()
       beside("vllm.log", "sglang.log"))
     local twice = assert(fs.read(FOLDER .. "vllm.log")):rep(2)
     assert(fs.write(top() .. "/twice.log", twice))
-    local _, reason = generators.read(top() .. "/twice.log")
+    local _, reason = load.read(top() .. "/twice.log")
     assert.equal("2 results of load generators in it: keep that of the traced run", reason)
   end)
 end)
