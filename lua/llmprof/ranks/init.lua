@@ -12,7 +12,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local merged = require "llmprof.ranks.merged"
 local partition = require "llmprof.ranks.partition"
-local missing = require "llmprof.ranks.missing"
+local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
@@ -121,8 +121,8 @@ end
 
 -- Ranks that names and places tell to be missing, else communicators; returns these in words.
 local function note_missing(made, left_out)
-  local names = missing.names(made.ranks)
-  if #names == 0 then names = missing.members(made.parts) end
+  local names = members.missing(made.ranks)
+  if #names == 0 then names = members.missing_of_communicators(made.parts) end
   for _, name in ipairs(names) do
     left_out[#left_out + 1] = ("%s: no file of it is there: waiting for it counts as transfer")
       :format(name)
@@ -135,7 +135,8 @@ end
 -- absent.
 local function note_beyond(record, absent, link)
   local totals = record.totals
-  if totals.matched == 0 or not missing.is_worth(totals.beyond_ns, totals, #record.ranks) then
+  if totals.matched == 0
+    or not members.is_worth_saying(totals.beyond_ns, totals, #record.ranks) then
     return
   end
   record.doubt = ("%s of %s of transfer are beyond what such transfers take%s: another rank, "
@@ -406,7 +407,7 @@ function ranks.examine(parts, given)
     collectives.add_to_ranks(record.ranks, met)
     local link = link_between(record.ranks, given.link)
     record.totals = collectives.totals(met)
-    record.totals.beyond_ns = missing.beyond(met, link)
+    record.totals.beyond_ns = members.transfers_beyond(met, link)
     record.collectives = collectives.kernels(met, link)
     note_beyond(record, absent, link)
     record.places = collectives.places(met)

@@ -2,7 +2,6 @@
 local frame = require "llmprof.frame"
 local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
-local missing = require "llmprof.ranks.missing"
 
 -- A trace of a kernel for each { pid, device, name of the process }.
 local function trace_of(list)
@@ -59,10 +58,10 @@ describe("ranks of traces of torch.profiler, which say of how many they are one"
   end
 
   it("lack those that no file is of, the last ones, too", function()
-    assert.same({ "rank 2", "ranks 4 to 8" }, missing.names(ranks { 0, 1, 3 }))
-    assert.same({ "rank 2" }, missing.names(ranks({ 0, 1, 3 }, "python rank %d")))
-    assert.same({}, missing.names(ranks { 0 })) -- one alone is said elsewhere
-    assert.same({}, missing.names(ranks({ 0, 1 }, "python rank 7 of 9")))
+    assert.same({ "rank 2", "ranks 4 to 8" }, members.missing(ranks { 0, 1, 3 }))
+    assert.same({ "rank 2" }, members.missing(ranks({ 0, 1, 3 }, "python rank %d")))
+    assert.same({}, members.missing(ranks { 0 })) -- one alone is said elsewhere
+    assert.same({}, members.missing(ranks({ 0, 1 }, "python rank 7 of 9")))
   end)
 
   it("are told where two say the same number", function()
