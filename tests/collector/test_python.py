@@ -16,7 +16,7 @@ import types
 ON = 2
 RELEASED = ctypes.CDLL(sys.argv[1])
 HELD = ctypes.PyDLL(sys.argv[1])
-WALKS = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
+WALKS = int(sys.argv[2]) if len(sys.argv) > 2 else 6000
 for library in (RELEASED, HELD):
     library.walk.restype = ctypes.c_uint32
     library.walk_inner.restype = ctypes.c_uint32
@@ -318,7 +318,7 @@ time.sleep(0.02)
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
         file.write(code)
         file.flush()
-        for _ in range(10):
+        for _ in range(4):
             done = subprocess.run([sys.executable, file.name, sys.argv[1]], timeout=60)
             check("exit", 0, done.returncode)
 
@@ -361,7 +361,7 @@ def main():
     check("dying code again", 0, dying(500))
     test_fork()
     test_exits()
-    for _ in range(20):
+    for _ in range(3):
         ways(look)
     check("walks without a stack", 0, counts["none"])
     print("ns of a walk:", *(f"{deep(depth, lambda: RELEASED.walk_ns(20000)):.0f} at {depth} more"
