@@ -10,27 +10,41 @@
 
 static atomic_uint last_id;
 
-static const char *code_of(CUptiResult result) {
-  switch (result) {
-  case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-  case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-    return "no_permission";
-  case CUPTI_ERROR_HARDWARE_BUSY:
-    return "counters_busy";
-  default:
-    return "cupti";
-  }
-}
+/* What is said of a result, and what to do about it. */
+typedef struct meaning {
+  CUptiResult result;
+  const char *code, *advice;
+} meaning;
+
+#define ADMINISTRATOR                                             \
+  ": run as root or with CAP_SYS_ADMIN, or load the driver with " \
+  "NVreg_RestrictProfilingToAdminUsers=0"
+
+static const meaning meanings[] = {
+    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "no_permission", ADMINISTRATOR},
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, "no_permission",
+     ": the host must let this virtual GPU be profiled"},
+    {CUPTI_ERROR_HARDWARE_BUSY, "counters_busy",
+     ": another program has the counters: DCGM (`dcgmi profpause`) or a "
+     "profiler"},
+    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "no_counters",
+     ": a MIG instance has none for CUPTI; the whole GPU has"},
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "no_counters",
+     ": a virtual GPU has none"},
+    {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "no_counters",
+     ": confidential computing shuts them"},
+    {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, "no_counters",
+     ": this kind of GPU has none"},
+};
 
 bool metrics_ok(CUptiResult result, const char *what) {
+  static const meaning other = {CUPTI_SUCCESS, "cupti", ""};
+  const meaning *means = &other;
   if (result == CUPTI_SUCCESS) return true;
-  const char *code = code_of(result);
-  bool denied = strcmp(code, "no_permission") == 0;
-  diagnose(SPOOL_ERROR, code, "%s: %s (%d)%s", what, cupti_result_name(result),
-           (int)result,
-           denied ? ": run as root or with CAP_SYS_ADMIN, or load the driver "
-                    "with NVreg_RestrictProfilingToAdminUsers=0"
-                  : "");
+  for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+    if (meanings[i].result == result) means = &meanings[i];
+  diagnose(SPOOL_ERROR, means->code, "%s: %s (%d)%s", what,
+           cupti_result_name(result), (int)result, means->advice);
   return false;
 }
 

@@ -1033,6 +1033,43 @@ static void test_failures(void **state) {
   }
 }
 
+/* Who or what shuts the counters is named; the timeline stands. */
+static void test_no_counters(void **state) {
+  static const struct {
+    const char *fails, *word, *said;
+  } cases[] = {
+      {"cuptiRangeProfilerEnable=35", "no_permission", "as root"},
+      {"cuptiRangeProfilerEnable=40", "no_permission", "virtual GPU"},
+      {"cuptiRangeProfilerStart=26", "counters_busy", "DCGM"},
+      {"cuptiRangeProfilerEnable=43", "no_counters", "MIG"},
+      {"cuptiRangeProfilerEnable=33", "no_counters", "virtual GPU"},
+      {"cuptiRangeProfilerEnable=41", "no_counters", "confidential"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    outcome out =
+        run((setting){.how = "exit",
+                      .launches = "20",
+                      .threads = "1",
+                      .plan = BY_RANGE "units = timeline:2 counters\n"
+                                       "pass = 1\nmetric = one\n"
+                                       "pass = 2\nmetric = one\nmetric = two\n"
+                                       "launch = _Z4gemmPf|*|*|*|decode|3\n",
+                      .variable = "STANDIN_FAIL",
+                      .value = cases[i].fails});
+    const spool_counts *t = &out.spools[0];
+    bool said = false;
+    expect_exit(&out, 4);
+    assert_true(spool_counts_has(t, cases[i].word));
+    for (size_t j = 0; j < SPOOL_COUNTS_STRINGS; j++)
+      said = said || (t->strings[j] && strstr(t->strings[j], cases[i].said));
+    assert_true(said);
+    assert_int_equal(t->measured, 0);
+    assert_int_equal(t->kinds[SPOOL_KERNEL], 2 * 23);
+    forget(&out);
+  }
+}
+
 static void test_other_client(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exit",
@@ -1523,6 +1560,7 @@ int main(void) {
       cmocka_unit_test(test_graphs_refused),
       cmocka_unit_test(test_contexts),
       cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_no_counters),
       cmocka_unit_test(test_other_client),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_samples_of_a_process),
