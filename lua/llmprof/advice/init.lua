@@ -192,10 +192,15 @@ end
 -- Rules that tell of a stage's waiting as a whole; what causes this part of it comes before them.
 local GENERAL, MOST = { launch_bound = true, graph_missing = true }, 0.5
 
+-- Fewer launches are a remedy for that waiting, not a cause of it.
+local REMEDIES = { small_elementwise = true, casts = true, layout_copies = true,
+  fused_projections = true }
+
 local function yield_to_causes(list, worths)
   local causes = {}
   for _, finding in ipairs(list) do
-    if finding.spends == "waiting" and not GENERAL[finding.rule] then
+    if finding.spends == "waiting" and not GENERAL[finding.rule]
+      and not REMEDIES[finding.rule] then
       causes[finding.stage] = math.max(causes[finding.stage] or 0, worths[finding])
     end
   end
