@@ -159,10 +159,10 @@ llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         size_t count);
 
 /* Those of an array: of small numbers, UINT32_MAX for an absent one; of
- * numbers; of reals, NaN for an absent one. */
+ * numbers.
+ */
 llmprof_values *llmprof_values_ids(const uint32_t *of);
 llmprof_values *llmprof_values_numbers(const int64_t *of);
-llmprof_values *llmprof_values_reals(const double *of);
 
 /* Each row's own number. */
 llmprof_values *llmprof_values_rows(void);

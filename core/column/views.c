@@ -1,7 +1,6 @@
 /* Values that are made of others while they are read. */
 #include "base/alloc.h"
 #include "column/values_internal.h"
-#include "llmprof/frame.h"
 
 static llmprof_values *made(const void *view, size_t size) {
   return llmprof_memdup(view, size);
@@ -191,10 +190,6 @@ static inline int64_t number_at(const void *of, size_t row) {
   return ((const int64_t *)of)[row];
 }
 
-static inline int64_t real_at(const void *of, size_t row) {
-  return llmprof_real_cell(((const double *)of)[row]);
-}
-
 static inline int64_t row_at(const void *of, size_t row) {
   (void)of;
   return (int64_t)row;
@@ -219,7 +214,6 @@ static inline int64_t row_at(const void *of, size_t row) {
                                                pick_##name, NULL};
 ARRAY(id)
 ARRAY(number)
-ARRAY(real)
 ARRAY(row)
 
 static llmprof_values *array_by(const llmprof_values_way *way, const void *of) {
@@ -233,10 +227,6 @@ llmprof_values *llmprof_values_ids(const uint32_t *of) {
 
 llmprof_values *llmprof_values_numbers(const int64_t *of) {
   return array_by(&by_number, of);
-}
-
-llmprof_values *llmprof_values_reals(const double *of) {
-  return array_by(&by_real, of);
 }
 
 llmprof_values *llmprof_values_rows(void) {

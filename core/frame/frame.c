@@ -97,13 +97,26 @@ const llmprof_values *llmprof_frame_keep(llmprof_frame *frame,
   return frame->kept[frame->kept_count++] = values;
 }
 
+/* Of the bits of reals. */
+static void real_cells(const int64_t *const *in, size_t count, int64_t *out) {
+  for (size_t i = 0; i < count; i++) {
+    double value;
+    memcpy(&value, &in[0][i], sizeof value);
+    out[i] = llmprof_real_cell(value);
+  }
+}
+
 const llmprof_values *llmprof_frame_array(llmprof_frame *frame,
                                           llmprof_column_type type,
                                           const void *data) {
   if (type == LLMPROF_I64)
     return llmprof_frame_keep(frame, llmprof_values_numbers(data));
-  if (type == LLMPROF_F64)
-    return llmprof_frame_keep(frame, llmprof_values_reals(data));
+  if (type == LLMPROF_F64) {
+    const llmprof_values *bits = llmprof_frame_array(frame, LLMPROF_I64, data);
+    return bits ? llmprof_frame_keep(
+                      frame, llmprof_values_computed(real_cells, &bits, 1))
+                : NULL;
+  }
   return llmprof_frame_keep(frame, llmprof_values_ids(data));
 }
 
