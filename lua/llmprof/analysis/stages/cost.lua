@@ -124,21 +124,34 @@ local function ranges_of(stage)
 end
 
 
+-- Tokens that a request has in steps that only prefill, by their labels; nil where one says none.
+local function labelled_tokens(instances)
+  local tokens, requests = 0, 0
+  for _, instance in ipairs(instances) do
+    if not instance.work or not instance.context then return nil end
+    tokens, requests = tokens + instance.work, requests + instance.context
+  end
+  return requests > 0 and math.floor(tokens / requests + 0.5) or nil
+end
+
+
 -- One step of an engine, of the requests that such steps had in the mean, half way
--- through their texts; nil where a step does both.
+-- through their texts; nil where a step does both, or nothing tells how many tokens it had. run:
+-- nil where the workload says nothing.
 local function step_cost(arch, run, role, instances)
   local requests, fresh = 0, 0
   for _, instance in ipairs(instances) do
     requests, fresh = requests + (instance.requests or 0), fresh + (instance.context or 0)
   end
   local function mean(sum) return math.floor(sum / #instances + 0.5) end
-  if role == "decode" and mean(requests) > 0 then
+  if role == "decode" and run and mean(requests) > 0 then
     local done = { batch = mean(requests), steps = 1,
       context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
     return model.decode(arch, done), done
   elseif role == "prefill" and mean(fresh) > 0 then
-    local done = { batch = mean(fresh), tokens = run.prompt_tokens }
-    return model.prefill(arch, done), done
+    local done = { batch = mean(fresh),
+      tokens = run and run.prompt_tokens or labelled_tokens(instances) }
+    if done.tokens then return model.prefill(arch, done), done end
   end
   return nil
 end
@@ -146,7 +159,7 @@ end
 
 local function of_engine(given, stage)
   local arch, run, own = given.arch, given.run, {}
-  if not arch or not run or not arch.decoder then return nil end
+  if not arch or not arch.decoder then return nil end
   for _, instance in ipairs(given.found.instances) do
     if instance.stage == stage.name and instance.used then own[#own + 1] = instance end
   end

@@ -55,6 +55,19 @@ describe("llmprof.analysis.stages.cost", function()
     return by_name, work.add(stages, given)
   end
 
+  it("takes the tokens of an engine's prefill from its labels where nothing else tells", function()
+    local function prefill(work_of_step)
+      return costs({ "prefill", "decode" }, { arch = tiny.arch(), found = { by_engine = {},
+        instances = { { stage = "prefill", used = true, context = 2, work = work_of_step },
+          { stage = "decode", used = true, requests = 2 } } } })
+    end
+    local by_name = prefill(6)
+    assert.same({ { batch = 2, tokens = 3 }, 4000 },
+      { by_name.prefill.cost.work, by_name.prefill.cost.flops })
+    assert.is_nil(by_name.decode.cost)
+    assert.is_nil(prefill(nil).prefill.cost)
+  end)
+
   it("gives prefill and decode what the model takes", function()
     local by_name, lacking = costs({ "prefill", "decode", "other" },
       { arch = tiny.arch(), run = run })
