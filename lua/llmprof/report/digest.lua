@@ -269,7 +269,8 @@ local function absent_lines(results)
   local timeline, lines = results.source.timeline, {}
   if not timeline or timeline.from ~= "files" then return nil end
   for _, lack in ipairs(results.missing or {}) do
-    lines[#lines + 1] = text.clean(("absent: %s: %s"):format(lack.what, lack.why))
+    local remedy = lack.why == "nothing describes the model" and ": --model names it" or ""
+    lines[#lines + 1] = text.clean(("absent: %s: %s%s"):format(lack.what, lack.why, remedy))
   end
   return #lines > 0 and table.concat(lines, "\n") or nil
 end
