@@ -6,7 +6,7 @@ local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.io.output"
-local outcome = lazy "llmprof.whatif.outcome"
+local whatif = lazy "llmprof.whatif"
 local report = lazy "llmprof.compare.report"
 local session = lazy "llmprof.query.session"
 local side = lazy "llmprof.compare.side"
@@ -109,8 +109,8 @@ local function print_prediction(given, words)
     errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
   end
   local before, after = session.open { words[1] }, session.open { words[2] }
-  local rows = outcome.rows(before.files, after.files, given.predicted)
-  out.write("\n", outcome.render(given.format, rows, given.predicted))
+  local rows = whatif.outcome(before.files, after.files, given.predicted)
+  out.write("\n", whatif.render_outcome(given.format, rows, given.predicted))
 end
 
 
