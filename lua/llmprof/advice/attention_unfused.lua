@@ -69,7 +69,8 @@ local function examine_part(results, stage, part, report)
         .. "fused attention kernel", evidence.count(softmax.calls),
         evidence.percent(softmax.share)),
       others.calls > 0 and evidence.note(evidence.TIMELINE, "%s kernels that scale, mask or "
-        .. "convert the scores take %s", evidence.count(others.calls), evidence.time(others.ns)) or nil,
+        .. "convert the scores take %s", evidence.count(others.calls),
+        evidence.time(others.ns)) or nil,
     }, softmax, stage),
     try = evidence.remedy(results, "torch.nn.functional.scaled_dot_product_attention or "
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
