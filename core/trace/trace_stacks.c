@@ -104,17 +104,26 @@ static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
   return true;
 }
 
-/* Lines of the program first, by their rows. */
+/* Lines of the program by their rows; one of no function is called as it is. */
+static bool add_lines(const llmprof_trace *trace, llmprof_weighed *w) {
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < trace->source_lines.count; i++) {
+    llmprof_stack_frame line;
+    uint32_t row;
+    memcpy(&line, llmprof_intern_get(&trace->source_lines, i), sizeof line);
+    if (line.function == LLMPROF_NO_STRING) line.function = line.module;
+    ok = llmprof_intern_add(&w->own, &line, &row);
+  }
+  return ok;
+}
+
 static bool weigh_ops(llmprof_trace *trace, llmprof_frame *rows,
                       llmprof_weighed *w, llmprof_error *err) {
   if (!llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ||
       !llmprof_trace_load(trace, LLMPROF_PART_STACKS, err))
     return false;
-  uint32_t row, *places = llmprof_alloc(llmprof_frame_rows(rows), sizeof row);
-  bool ok = places != NULL;
-  for (uint32_t i = 0; ok && i < trace->source_lines.count; i++)
-    ok = llmprof_intern_add(&w->own,
-                            llmprof_intern_get(&trace->source_lines, i), &row);
+  uint32_t *places = llmprof_alloc(llmprof_frame_rows(rows), sizeof *places);
+  bool ok = places && add_lines(trace, w);
   if (!ok) {
     llmprof_fail_nomem(err);
   } else if ((ok = place_ops(trace, rows, w, places, err))) {

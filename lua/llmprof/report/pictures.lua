@@ -162,7 +162,8 @@ local LINES, SHARE = 24, 0.05
 -- "leaf (work.py)"
 function pictures.name(frame)
   local name = text.clean(frame.name)
-  if not frame.module or frame.name == ("[%s]"):format(frame.module) then return name end
+  if not frame.module or frame.name == ("[%s]"):format(frame.module)
+    or frame.name == frame.module then return name end
   return ("%s (%s)"):format(name, text.clean(frame.module))
 end
 

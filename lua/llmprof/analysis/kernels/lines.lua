@@ -22,6 +22,10 @@ local lines = { where = { "trace" }, reads = { "found", "kernels" },
 lines.MOST, lines.NAMES, lines.EACH, lines.FRAMES, lines.LEAST = 200, 5, 5, 600, 0.001
 
 
+-- An operation that the export does not name.
+local UNNAMED = "(unnamed)"
+
+
 local check = errors.check
 
 
@@ -183,7 +187,7 @@ local function tree_of(trace, ops, stage, gpu_ns)
     least = math.max(1, math.ceil(gpu_ns * lines.LEAST)) }))
   local list = json.list {}
   for i = 1, #found do
-    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name"),
+    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name") or UNNAMED,
       module = found:get(i, "module"), self = found:get(i, "self"),
       total = found:get(i, "total") }
   end
