@@ -568,7 +568,8 @@ static llmprof_code read_environment(xplane_trace *t,
 static llmprof_code read_by_name(xplane_trace *t, xplane_plane *plane) {
   static const char gpu[] = "/device:GPU:";
   if (xplane_begins(plane->name, gpu)) return read_gpu(t, plane, strlen(gpu));
-  if (is_text(plane->name, "/host:metadata")) return LLMPROF_OK;
+  if (is_text(plane->name, "/host:metadata"))
+    return xplane_read_sources(t, plane->all) ? LLMPROF_OK : LLMPROF_NOMEM;
   if (xplane_begins(plane->name, "/host:")) return read_lines(t, plane, false);
   if (is_text(plane->name, "Task Environment"))
     return read_environment(t, plane);

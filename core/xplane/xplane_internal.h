@@ -95,7 +95,10 @@ typedef struct xplane_trace {
   char other_name[64];
   bool is_cut; /* nothing from byte cut_at on could be read */
   size_t cut_at;
-  llmprof_intern devices; /* their ids */
+  llmprof_intern devices;        /* their ids */
+  llmprof_intern source_ids;     /* of { program, string of an instruction } */
+  llmprof_source_frame *sources; /* by number of these */
+  size_t source_cap;
 } xplane_trace;
 
 /* Keep what the plane holds: OK, NOMEM, or SYNTAX where its bytes are none:
@@ -105,6 +108,13 @@ llmprof_code xplane_read_plane(xplane_trace *t, protobuf_message all);
 /* Name executions of modules by their programs and, around each launch, the
  * operation that it is of, as XLA's NVTX does; false when out of memory. */
 bool xplane_name_launches(xplane_trace *t);
+
+/* Keep the lines of source in the plane of metadata; false when out of memory.
+ */
+bool xplane_read_sources(xplane_trace *t, protobuf_message plane);
+
+/* Add which line each operation is from; none where no line is known. */
+bool xplane_load_stacks(xplane_trace *t, llmprof_error *err);
 
 /* Is this text there, at the beginning? */
 bool xplane_begins(xplane_text text, const char *with);

@@ -266,9 +266,10 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
     return load_ranges(t, err);
   case LLMPROF_PART_DIAGNOSTICS:
     return load_diagnostics(t, err);
+  case LLMPROF_PART_STACKS:
+    return xplane_load_stacks(t, err);
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_CPU_SAMPLES:
-  case LLMPROF_PART_STACKS:
   case LLMPROF_PARTS:
     break;
   }
@@ -314,6 +315,7 @@ static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
   t->builder = builder;
   t->started = LLMPROF_ABSENT;
   llmprof_intern_init(&t->devices, sizeof(int64_t));
+  llmprof_intern_init(&t->source_ids, 2 * sizeof(int64_t));
   return t;
 }
 
@@ -321,6 +323,8 @@ static void close_trace(void *state) {
   xplane_trace *t = state;
   if (!t) return;
   llmprof_intern_free(&t->devices);
+  llmprof_intern_free(&t->source_ids);
+  llmprof_free(t->sources);
   llmprof_free(t->ops);
   llmprof_free(t->calls);
   llmprof_free(t->ranges);
@@ -351,7 +355,8 @@ llmprof_trace *llmprof_xplane_open_bytes(const char *name, const void *bytes,
   bool ok =
       t ? read_all(t, llmprof_source_bytes(name, bytes, size, err), err) &&
               load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
-              load_ranges(t, err) && load_diagnostics(t, err)
+              load_ranges(t, err) && load_diagnostics(t, err) &&
+              xplane_load_stacks(t, err)
         : llmprof_fail_nomem(err);
   close_trace(t);
   if (ok) return llmprof_builder_finish(builder, err);

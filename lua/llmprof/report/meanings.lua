@@ -174,7 +174,8 @@ return {
     tables = "lines top_lines",
     about = "Which lines of the program launched what, where the trace has stacks: the innermost "
       .. "line on the stack that is in no framework (torch, triton, the engine's dispatch) and not "
-      .. "in the standard library. Of torch.profiler it is the line where the function begins. "
+      .. "in the standard library. Of torch.profiler it is the line where the function begins, of "
+      .. "JAX that of the instruction, with its named_scope as module. "
       .. "Paths begin below site-packages; others have their last two parts.",
     { "line", "", "file and line; `torch.compile/` is a file that it generated", "`line`" },
     { "function", "", "that the line is in", "`function`" },

@@ -202,11 +202,37 @@ static void test_damage(void **state) {
   llmprof_buffer_free(&bytes);
 }
 
+static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
+  llmprof_error err = {0};
+  const llmprof_column *column =
+      llmprof_frame_column(frame, llmprof_frame_find(frame, name), &err);
+  int64_t string = llmprof_cell(column, row);
+  return string == LLMPROF_ABSENT
+             ? "absent"
+             : llmprof_strings_get(llmprof_frame_strings(frame),
+                                   (uint32_t)string, NULL);
+}
+
+/* The program's metadata tells the line and the scope of an instruction. */
+static void test_lines(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_run();
+  llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
+  assert_string_equal(cell(frame, "line", 0), "m/model.py:12");
+  assert_string_equal(cell(frame, "torch_module", 0), "layer_0.mlp");
+  for (size_t row = 1; row < 4; row++)
+    assert_string_equal(cell(frame, "line", row), "absent");
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+}
+
 static bool load_all(void *arg, llmprof_error *err) {
   llmprof_trace *trace = llmprof_reader_open(&llmprof_xplane_reader, arg, err);
   size_t count;
   bool ok = trace && llmprof_trace_details(trace, err) &&
             llmprof_trace_attribution(trace, err) &&
+            llmprof_trace_op_stacks(trace, err) &&
             llmprof_trace_diagnostics(trace, &count, err);
   llmprof_trace_close(trace);
   return ok;
@@ -222,7 +248,7 @@ int main(void) {
       cmocka_unit_test(test_wire),         cmocka_unit_test(test_operations),
       cmocka_unit_test(test_details),      cmocka_unit_test(test_host),
       cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_lines),        cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,7 +186,8 @@ end
 
 
 local NO_STACKS = {
-  gpu = "torch.profiler takes them with_stack=True; --stacks cpu writes samples of the CPU",
+  gpu = "collector.sources records them, torch.profiler with_stack=True; --stacks cpu writes "
+    .. "samples of the CPU",
   cpu = "nsys.sample=process-tree takes them; files that cpu_stacks named lie in stacks/ of a run, "
     .. "as they are",
 }
