@@ -1856,6 +1856,10 @@ end
 ---@field gpu_time_ns number Nanoseconds
 ---@field share? number 0 to 1
 
+---@class llmprof.results.ceiling
+---@field format string
+---@field per_s number FLOP/s, at the clock that was held where that is known
+
 ---@class llmprof.results.change
 ---@field from integer As it is configured
 ---@field key string Of the configuration
@@ -2748,8 +2752,9 @@ end
 ---@class llmprof.results.roofline
 ---@field kernels llmprof.results.point[]
 ---@field left_out integer Measured kernels without a point: no floating point, other shapes, neither FLOP nor DRAM bytes measured
----@field roofs { dram?: llmprof.results.peak, l2?: llmprof.results.peak, tensor?: llmprof.results.peak, tensor_format?: string, vector?: llmprof.results.peak }
+---@field roofs { dram?: llmprof.results.peak, l2?: llmprof.results.peak, tensor?: llmprof.results.peak, tensor_format?: string, tensors?: llmprof.results.ceiling[], vector?: llmprof.results.peak }
 ---@field stages llmprof.results.point[]
+---@field without_dot? llmprof.results.without_dot[] Measured kernels that the picture has no dot of, by reason
 
 ---@class llmprof.results.run
 ---@field created string UTC
@@ -3070,5 +3075,9 @@ end
 ---@field min_ns number Nanoseconds
 ---@field std_ns? number Of the sample (n - 1); ns
 ---@field total_ns number Nanoseconds
+
+---@class llmprof.results.without_dot
+---@field kernels integer[] ids
+---@field why string
 
 return recipe

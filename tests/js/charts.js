@@ -17,6 +17,10 @@ test("roofs of bandwidth rise to the highest unit; units begin at the fastest me
     [[6, 60], [1000, 60]]]);
   assert.equal(lines[0].label, "DRAM 5.00 TB/s");
   assert.deepEqual(roofLines({}, 1, 10), []);
+  assert.deepEqual(roofLines({ dram: 1, tensors: [{ format: "fp8", rate: 20 },
+    { format: "bf16", rate: 10 }, { format: "fp16", rate: 10 }] }, 1, 100)
+    .map((line) => line.label), ["DRAM 1.00 TB/s", "tensor fp8 20.0 TFLOP/s",
+    "tensor bf16, fp16 10.0 TFLOP/s"]);
 });
 
 test("the plane is powers of ten around points, ridge and roofs", () => {

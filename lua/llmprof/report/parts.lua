@@ -14,6 +14,9 @@ local parts = {}
 
 local say, note, join = blocks.say, blocks.note, blocks.join
 
+-- Kernels named below the roofline's picture.
+local LEGEND = 20
+
 -- Kernels shown by what they could give back.
 local HEADROOM = 15
 
@@ -134,8 +137,8 @@ function parts.roofline(results, view)
   return join(counted and note(words.coverage(results)), note(words.padding(results)),
     blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
       data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
-    counted and not view.page and sections.either("roofline", rows.roofline(results)),
-    note(words.roofs(results)),
+    counted and sections.either("roofline", rows.roofline(results, view.page and LEGEND or nil)),
+    note(words.without_dot(results)), note(words.roofs(results)),
     #rows.ranges(results) > 0 and sections.blocks(results, "ranges", { note = words.ranges }),
     sections.title_block "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
 end

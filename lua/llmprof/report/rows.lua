@@ -88,13 +88,22 @@ end
 
 
 -- Kernels with counters, and of those with a point in the roofline its
--- l2_intensity.
-function rows.roofline(results)
+-- l2_intensity; with a limit those of the largest points.
+function rows.roofline(results, limit)
   local points = {}
   for _, point in ipairs(results.roofline and results.roofline.kernels or {}) do
     points[point.kernel] = point
   end
-  local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
+  local list = rows.kernels(results, function(kernel)
+    return kernel.counters ~= nil and (not limit or points[kernel.id] ~= nil)
+  end)
+  if limit then
+    table.sort(list, function(a, b)
+      if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+      return a.id < b.id
+    end)
+    list = table.move(list, 1, math.min(#list, limit), 1, {})
+  end
   for _, row in ipairs(list) do
     local point = points[row.id]
     row.l2_intensity = point and point.l2_intensity

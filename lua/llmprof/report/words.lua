@@ -471,6 +471,28 @@ function words.peaks(gpu)
 end
 
 
+-- Kernels that are named of a group of them.
+local NAMED = 6
+
+-- Which measured kernels the roofline has no dot of, and why; nil where it has all.
+function words.without_dot(results)
+  local said, count = {}, 0
+  for i, group in ipairs(results.roofline and results.roofline.without_dot or {}) do
+    local names = {}
+    for j = 1, math.min(#group.kernels, NAMED) do
+      local kernel = results.kernels[group.kernels[j]]
+      names[j] = kernel and (kernel.label or kernel.short_name) or tostring(group.kernels[j])
+    end
+    if #group.kernels > NAMED then names[#names + 1] = "..." end
+    count = count + #group.kernels
+    said[i] = ("%s: %d (%s)"):format(group.why, #group.kernels, table.concat(names, ", "))
+  end
+  if #said == 0 then return nil end
+  return ("Without a dot: %d measured kernel%s: %s."):format(count, count == 1 and "" or "s",
+    table.concat(said, "; "))
+end
+
+
 -- The roofline's roofs and where each is from; nil without a roofline.
 function words.roofs(results)
   local roofs = results.roofline and results.roofline.roofs
@@ -480,6 +502,14 @@ function words.roofs(results)
       { "vector", "Vector units", "FLOP/s" }, { "dram", "DRAM", "B/s" }, { "l2", "L2", "B/s" } } do
     local key, name, unit = table.unpack(roof)
     said[i] = ("%s: %s."):format(name, roofs[key] and peak(roofs[key], unit, 1) or "not known")
+  end
+  local formats = {}
+  for i, ceiling in ipairs(roofs.tensors or {}) do
+    formats[i] = ("%s %s"):format(ceiling.format, text.number(ceiling.per_s / 1e12, 1, ","))
+  end
+  if #formats > 0 then
+    said[#said + 1] = ("Tensor cores by format, at the clock that was held where it is known: %s "
+      .. "TFLOP/s."):format(table.concat(formats, ", "))
   end
   return "Roofs, of one GPU. " .. table.concat(said, " ")
 end

@@ -270,6 +270,53 @@ local function points(list, make, gpu)
 end
 
 
+-- The ceilings of tensor cores for floats: list of { format, per_s }, the highest first, at the
+-- clock that was held where that is known.
+local function ceilings(gpu)
+  local list = json.list {}
+  for format, peak in pairs(gpu.peaks) do
+    if not format:find "^int" and format ~= "fp32" and format ~= "fp64" then
+      list[#list + 1] = { format = format, per_s = peak.at_held_clock_per_s or peak.per_s }
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.per_s ~= b.per_s then return a.per_s > b.per_s end
+    return a.format < b.format
+  end)
+  return list
+end
+
+
+-- Why a measured kernel is no dot of the picture; nil where it is one.
+local function why_left_out(kernel, point)
+  local counters = kernel.counters
+  if counters.match ~= "exact" then return "measured with other shapes or in another stage" end
+  if counters.flop_per_launch == 0 then return "no floating point operation" end
+  if not counters.flop_per_launch then return "FLOP were not measured" end
+  if not counters.dram_bytes_per_launch then return "bytes of DRAM were not measured" end
+  if not (point and point.intensity and point.rate) then
+    return "no byte of DRAM, or no time on the timeline"
+  end
+  return nil
+end
+
+
+-- Of the measured kernels those without a dot: list of { why, kernels (ids) }.
+local function left_out(kernels, drawn)
+  local list, by_why, point_of = json.list {}, {}, {}
+  for _, point in ipairs(drawn) do point_of[point.kernel] = point end
+  for _, kernel in ipairs(kernels) do
+    local why = kernel.counters and why_left_out(kernel, point_of[kernel.id])
+    if why and not by_why[why] then
+      by_why[why] = { why = why, kernels = json.list {} }
+      list[#list + 1] = by_why[why]
+    end
+    if why then table.insert(by_why[why].kernels, kernel.id) end
+  end
+  return list
+end
+
+
 -- results.roofline; left_out counts measured kernels without a point.
 function limits.add_roofline(results, kernels)
   local gpu = results.hardware
@@ -278,9 +325,9 @@ function limits.add_roofline(results, kernels)
   for _, kernel in ipairs(kernels) do measured = measured + (kernel.counters and 1 or 0) end
   local drawn = points(kernels, kernel_point, gpu)
   results.roofline = {
-    roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format,
+    roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format, tensors = ceilings(gpu),
       vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
-    kernels = drawn, left_out = measured - #drawn,
+    kernels = drawn, left_out = measured - #drawn, without_dot = left_out(kernels, drawn),
     stages = points(results.stages, stage_point, gpu),
   }
 end

@@ -122,7 +122,12 @@ function charts.roofline(results)
   if not given then return nil end
   local roofs, shown = given.roofs, {}
   for _, key in ipairs { "tensor", "vector", "dram", "l2" } do
-    shown[key] = roofs[key] and roofs[key].per_s / 1e12
+    local roof = roofs[key]
+    shown[key] = roof and (roof.at_held_clock_per_s or roof.per_s) / 1e12
+  end
+  shown.tensors = roofs.tensors and json.list {} or nil
+  for i, ceiling in ipairs(roofs.tensors or {}) do
+    shown.tensors[i] = { format = ceiling.format, rate = ceiling.per_s / 1e12 }
   end
   local made = { kernels = points(results, given.kernels, kernel_name),
     stages = points(results, given.stages, stage_name), roofs = shown,

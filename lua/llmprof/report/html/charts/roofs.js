@@ -2,11 +2,20 @@
 // byte, y TFLOP/s, rates of memory TB/s.
 "use strict";
 
+// Ceilings of the tensor cores, those of one height as one: { label, rate } each.
+const ceilings = ({ tensor, tensors = [] }) => {
+  if (tensors.length === 0) return tensor ? [{ label: "tensor", rate: tensor }] : [];
+  const rates = [...new Set(tensors.map(({ rate }) => rate))];
+  return rates.map((rate) => ({ rate, label: `tensor ${tensors
+    .filter((other) => other.rate === rate).map(({ format }) => format).join(", ")}` }));
+};
+
 // Roofs of bandwidth rise until they meet the highest of those of the units, which begin
 // where the fastest memory meets them: { label, border: a colour, data: two points } each.
 const roofLines = (roofs, low, high) => {
   const list = [];
-  const top = Math.max(roofs.tensor || 0, roofs.vector || 0);
+  const tensors = ceilings(roofs);
+  const top = Math.max(...tensors.map(({ rate }) => rate), roofs.vector || 0);
   const fastest = Math.max(roofs.dram || 0, roofs.l2 || 0);
   for (const [key, name, border] of [["dram", "DRAM", "c4"], ["l2", "L2", "c5"]]) {
     const rate = roofs[key];
@@ -15,13 +24,13 @@ const roofLines = (roofs, low, high) => {
     list.push({ label: `${name} ${rate.toFixed(2)} TB/s`, border,
       data: [{ x: low, y: low * rate }, { x: end, y: end * rate }] });
   }
-  for (const [key, border] of [["tensor", "c0"], ["vector", "c1"]]) {
-    const peak = roofs[key];
-    if (!peak) continue;
+  const flat = (label, border, peak) => {
     const start = fastest ? Math.max(low, peak / fastest) : low;
-    list.push({ label: `${key} ${peak.toFixed(1)} TFLOP/s`, border,
+    list.push({ label: `${label} ${peak.toFixed(1)} TFLOP/s`, border,
       data: [{ x: start, y: peak }, { x: Math.max(high, start), y: peak }] });
-  }
+  };
+  for (const { label, rate } of tensors) flat(label, "c0", rate);
+  if (roofs.vector) flat("vector", "c1", roofs.vector);
   return list;
 };
 
@@ -36,7 +45,8 @@ const bounds = ({ kernels, stages, roofs }) => {
     low: decade(Math.min(...xs, ridge), Math.floor),
     high: decade(Math.max(...xs, ridge) * 1.01, Math.ceil),
     bottom: decade(Math.min(...ys), Math.floor),
-    top: decade(2 * Math.max(...ys, roofs.tensor || 0, roofs.vector || 0), Math.ceil),
+    top: decade(2 * Math.max(...ys, ...ceilings(roofs).map(({ rate }) => rate),
+      roofs.vector || 0), Math.ceil),
   };
 };
 
