@@ -132,19 +132,19 @@ static int64_t nearest(double value) {
   return (int64_t)floored;
 }
 
-static void put(void *out, llmprof_column_type type, const double *made,
-                size_t first, size_t rows) {
-  if (type == LLMPROF_I64) {
-    for (size_t i = 0; i < rows; i++)
-      ((int64_t *)out)[first + i] = nearest(made[i]);
-    return;
-  }
-  for (size_t i = 0; i < rows; i++)
-    ((double *)out)[first + i] = isfinite(made[i]) ? made[i] : NAN;
+static bool put(llmprof_values *out, llmprof_column_type type,
+                const double *made, size_t rows) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < rows; i++)
+    ok = llmprof_values_append(
+        out, type == LLMPROF_I64
+                 ? nearest(made[i])
+                 : llmprof_real_cell(isfinite(made[i]) ? made[i] : NAN));
+  return ok;
 }
 
-static bool run_all(const formula *f, llmprof_column_type type, void *out,
-                    llmprof_error *err) {
+static bool run_all(const formula *f, llmprof_column_type type,
+                    llmprof_values *out, llmprof_error *err) {
   size_t rows = llmprof_frame_rows(f->frame);
   block *stack = llmprof_alloc(LLMPROF_STEPS_DEEP, sizeof *stack);
   bool ok = stack || llmprof_fail_nomem(err);
@@ -155,10 +155,10 @@ static bool run_all(const formula *f, llmprof_column_type type, void *out,
       break;
     }
     run(f, stack, first, count);
-    put(out, type, stack[0], first, count);
+    ok = put(out, type, stack[0], count) || llmprof_fail_nomem(err);
   }
   llmprof_free(stack);
-  return ok;
+  return ok && (llmprof_values_end(out) || llmprof_fail_nomem(err));
 }
 
 bool llmprof_frame_compute(llmprof_frame *frame, const char *name,
@@ -167,10 +167,15 @@ bool llmprof_frame_compute(llmprof_frame *frame, const char *name,
                            llmprof_error *err) {
   if (!check(frame, steps, count, err)) return false;
   formula f = {frame, steps, count};
-  void *out = llmprof_alloc(llmprof_frame_rows(frame), sizeof(int64_t));
+  llmprof_values *out = llmprof_values_new();
   if (!out) return llmprof_fail_nomem(err);
-  if (!run_all(&f, type, out, err)) return llmprof_free(out), false;
-  return llmprof_frame_give(frame, name, unit, type, out, err);
+  if (!run_all(&f, type, out, err)) return llmprof_values_free(out), false;
+  const llmprof_column column = {.name = name,
+                                 .unit = unit,
+                                 .type = type,
+                                 .values = llmprof_frame_keep(frame, out)};
+  return (column.values && llmprof_frame_add(frame, &column, NULL, NULL)) ||
+         llmprof_fail_nomem(err);
 }
 
 /* ---- means ---- */
