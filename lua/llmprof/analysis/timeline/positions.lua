@@ -174,18 +174,70 @@ local function find_marks(made)
 end
 
 
--- Where the layers of the trace lie: a frame of rank, step_row, step, layer, start, until;
--- nil where they cannot be told.
-function places.layers(made)
-  if made.marks == nil then made.marks = made.known and find_marks(made) or false end
-  return made.marks or nil
+-- The number of the layer that a module's path leads through, and the path to these layers.
+local function layer_of(module)
+  local read = module and range_name.read_text(module)
+  local list, number = (read and read.layer or ""):match "^(.*)%.(%d+)$"
+  return math.tointeger(tonumber(number)), list
 end
 
 
--- The number of the layer that a module's path leads through.
-local function layer_of(module)
-  local read = module and range_name.read_text(module)
-  return read and read.layer and math.tointeger(tonumber(read.layer:match "%d+$"))
+local LAYER = { "rank", "step_row", "step", "layer" }
+local LAID = { "rank", "step_row", "step", "layer", "start", "until" }
+
+-- The path to the layers of the model, where stacks name modules: of several lists that which most
+-- of the time is in; an encoder has its own.
+local function main_list(made)
+  if made.list == nil then
+    local ops = check(with_modules(made):select { "torch_module", "duration" })
+    rows.extend(ops, { "torch_module" }, { { name = "list", type = "string",
+      get = function(key) return select(2, layer_of(key.torch_module)) end } })
+    local most = -1
+    made.list = false
+    for _, group in ipairs(ops:group { by = { "list" }, total = { "duration" } }) do
+      if group.list and group.duration.total > most then
+        made.list, most = group.list, group.duration.total
+      end
+    end
+  end
+  return made.list
+end
+
+
+-- The number of a module's layer among those of the model.
+local function model_layer(made, module)
+  local layer, list = layer_of(module)
+  if with_modules(made) and list ~= main_list(made) then return nil end
+  return layer
+end
+
+
+-- The same where stacks name modules: each until the next of its step begins, the last until it
+-- ends. ops: all operations.
+local function marks_of_modules(made, ops)
+  local kernels = places.add_steps(made, check(check(made.trace:frame "kernels"):where {}))
+  spans.look_up(kernels, "op", ops, "torch_module", "of_module")
+  rows.extend(kernels, { "of_module" }, { { name = "layer", type = "integer",
+    get = function(key) return model_layer(made, key.of_module) end } })
+  local all = check(check(kernels:where { { "layer", "~=", false }, { "step", "~=", false } })
+    :group { by = LAYER, columns = { { "start", "min", "start" }, { "last", "max", "end" } } })
+  if #all == 0 then return nil end
+  spans.until_next(all, { start = "start", key = "step_row" }, "until")
+  local before = check(all:where { { "until", "<", math.maxinteger } })
+  local last = check(all:where { ["until"] = math.maxinteger }):select { "rank", "step_row",
+    "step", "layer", "start", "last" }
+  return pack.join { before:select(LAID), check(last:alias("last", "until")):select(LAID) }
+end
+
+
+-- Where the layers of the trace lie: a frame of rank, step_row, step, layer, start, until;
+-- nil where they cannot be told.
+function places.layers(made)
+  if made.marks == nil then
+    local told = made.known and with_modules(made)
+    made.marks = told and marks_of_modules(made, told) or made.known and find_marks(made) or false
+  end
+  return made.marks or nil
 end
 
 
@@ -194,7 +246,7 @@ function places.add_layer(made, frame)
   places.add_module(made, frame)
   if places.names(made, "module") then
     return rows.extend(frame, { "module" }, { { name = "layer", type = "integer",
-      get = function(key) return layer_of(key.module) end } })
+      get = function(key) return model_layer(made, key.module) end } })
   end
   local marks = places.layers(made)
   if not marks then

@@ -59,6 +59,31 @@ n  name  mean
 end)
 
 
+describe("a trace with stacks", function()
+  local s = session.open { "tests/fixtures/torch/lines.json" }
+
+  it("tells lines, modules and layers of kernels", function()
+    assert.equal([[
+line          function  layer  count  duration µs
+m/model.py:9  forward              4        12.00
+m/model.py:5  forward       0     12        36.00
+m/model.py:5  forward       1     12        36.00
+]], printed(s.kernels:group("line", "function", "layer"):sum("dur")))
+    assert.same({ "Model", "Model.Layer.0.Linear", "Model.Layer.0" },
+      s.kernels:head(3):values "module")
+  end)
+
+  it("has the last layer of each step, and says which lines gaps are between", function()
+    local layers = s.layers:where { phase = "decode" }:group("layer"):agg("count", "mean dur")
+    assert.same({ { 3, 3 }, { 35000, 21000 } }, { layers.count, layers:values "duration_mean" })
+    assert.same({ "m/model.py:5", "m/model.py:9" }, (function()
+      local longest = s.gaps:sort("-dur"):head(1)
+      return { longest:values "line_before"[1], longest:values "line"[1] }
+    end)())
+  end)
+end)
+
+
 describe("counters", function()
   it("are frames of their own", function()
     local s = session.open { COUNTERS }
