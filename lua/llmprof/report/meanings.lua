@@ -176,7 +176,8 @@ return {
       .. "line on the stack that is in no framework (torch, triton, the engine's dispatch) and not "
       .. "in the standard library. Of torch.profiler it is the line where the function begins, of "
       .. "JAX that of the instruction, with its named_scope as module. "
-      .. "Paths begin below site-packages; others have their last two parts.",
+      .. "Paths begin below site-packages; others have their last two parts. Threads without "
+      .. "Python, as autograd's, have no lines.",
     { "line", "", "file and line; `torch.compile/` is a file that it generated", "`line`" },
     { "function", "", "that the line is in", "`function`" },
     { "GPU time ms", "ms", "of what it launched, or put into a CUDA graph", "`gpu_ns`" },
