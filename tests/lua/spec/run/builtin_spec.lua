@@ -106,7 +106,7 @@ describe("capture=builtin", function()
 
   it("takes plain times from a repeat of the same process", function()
     local ctx, failure = run({ "overhead=before" },
-      with_numbers 'test "$REPEATS" = 4 || exit 9; STANDIN_PLAIN=1',
+      with_numbers 'test "$REPEATS $LLMPROF_CAPTURE_AGAIN" = "4 2" || exit 9; STANDIN_PLAIN=1',
       [[options = { ["infer.repeats"] = { "of the stages", 2 } },]])
     assert.is_nil(failure)
     assert.matches("units = skip:1 plain:1 timeline:1 pause counters:1\n",
@@ -239,6 +239,17 @@ describe("capture=builtin", function()
     assert.is_nil(failure)
     assert.is_nil(assert(fs.read(ctx.run:path "collector/plan.txt")):find("eager", 1, true))
   end)
+
+  for sources, after in pairs { auto = "0", python = "", off = "" } do
+    it("has graphs captured again where lines of them are wanted: " .. sources, function()
+      local ctx, failure = run({ "counters=off", "collector.sources=" .. sources },
+        with_numbers(('test "$LLMPROF_CAPTURE_AGAIN" = "%s" || exit 9;'):format(after)))
+      assert.is_nil(failure)
+      local plan = assert(fs.read(ctx.run:path "collector/plan.txt"))
+      assert.matches("sources = " .. sources .. "\n", plan)
+      assert.equal(after ~= "", plan:find("unit.capture = capture\n", 1, true) ~= nil)
+    end)
+  end
 
   it("ends a workload whose collector says that it is stalled, and keeps what there is", function()
     local program = top() .. "/program"
