@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -71,6 +72,15 @@ static int protected_main(lua_State *L) {
   for (int i = 0; i < argc; i++) lua_pushstring(L, argv[i]);
   lua_call(L, argc, 1);
   return 1;
+}
+
+/* What is raised before there is a handler, or for want of memory to call it;
+ * message may be NULL. Where a file was being loaded, Lua's words are behind
+ * its name. */
+static void print_error(const char *message) {
+  if (message && strstr(message, "not enough memory"))
+    message = "out of memory";
+  fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
 }
 
 /* Of standard input, output and error, what is closed would be the number of
@@ -142,8 +152,7 @@ int main(int argc, char **argv) {
   if (lua_pcall(L, 2, 1, 0) == LUA_OK) {
     status = (int)lua_tointeger(L, -1);
   } else {
-    const char *message = lua_tostring(L, -1);
-    fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
+    print_error(lua_tostring(L, -1));
   }
   llmprof_lua_release_signals();
   pool.ends = true;

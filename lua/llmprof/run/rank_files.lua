@@ -175,7 +175,7 @@ local function read_part(path)
 end
 
 
--- One file's part, or nil and why it is left out.
+-- One file's part, or nil, why it is left out, and a code.
 local function read(path, knowledge)
   local ok, result = errors.call(function()
     if is_part(path) then return read_part(path) end
@@ -183,7 +183,7 @@ local function read(path, knowledge)
   end)
   if ok then return result end
   if result.kind == "interrupted" or result.bug then error(result, 0) end
-  return nil, result.message
+  return nil, result.message, result.code
 end
 
 
@@ -191,10 +191,10 @@ local function base(path) return path:match "([^/]*)$" end
 
 
 -- A file that was read: { path, made (its part), bytes (the same), mark }, or { path, why }
--- it is left out.
+-- it is left out, and code.
 function rank_files.read(path, knowledge)
   local file = { path = path }
-  file.made, file.why = read(path, knowledge)
+  file.made, file.why, file.code = read(path, knowledge)
   if file.made then file.bytes, file.mark = packed(file.made) end
   return file
 end
@@ -237,6 +237,7 @@ function rank_files.keep(list, left_out)
   for _, file in ipairs(list) do
     local path, why, mark = file.path, file.why, file.mark
     if not file.made then
+      if #list == 1 then errors.raise_systems(why, file.code) end
       local start = path .. ": "
       if why:sub(1, #start) == start then why = why:sub(#start + 1) end
       unread[#unread + 1] = base(path)

@@ -39,7 +39,8 @@ function trace_file.open(path)
   local opened, message, code = trace.open(path, cache_for(path))
   if opened then return opened end
   local misnamed = code == "notfound" or NO_TRACE[code]
-  errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code) })
+  errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code),
+    code = code })
 end
 
 

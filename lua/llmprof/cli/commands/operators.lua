@@ -73,6 +73,7 @@ end
 
 -- Raises why a file has no operators: it is something else, or broken.
 local function refuse(path, message, code)
+  if code == "nomem" then errors.check(nil, message, code) end
   local reader = code == "syntax" and trace.reader(path)
   if handed.TITLES[reader] and reader ~= "torch" then
     message = ("%s: %s names no operators"):format(path, handed.TITLES[reader])
