@@ -16,7 +16,7 @@ renamed=' __libc_start_main dlclose dlerror dlopen dlsym dladdr fstat fstatat ls
   sem_wait '
 # Same functions with newer rounding, limits or spelling.
 renamed+='exp exp2 log log2 pow fmod hypot __isoc23_strtol __isoc23_strtoll __isoc23_strtoul
-  __isoc23_strtoull __isoc23_sscanf '
+  __isoc23_strtoull __isoc23_strtoimax __isoc23_sscanf '
 
 # newer FILE: the symbols it wants that came after the floor, "VERSION NAME" a line
 newer() {
