@@ -64,13 +64,12 @@ def expected(results: dict, stage: dict, finding: dict) -> Optional[float]:
         ns = sum(shortness(kernel) * kernel["total_ns"] for kernel in own) / count
         return leaving_out(results, stage, calls * 2 / 3, ns * 2 / 3)
     if finding["rule"] in ("casts", "layout_copies"):
-        share = 1 if finding["rule"] == "casts" else 0.5
         copies = [row for row in results.get("transfers") or [] if finding["rule"] != "casts"
                   and row["stage"] == stage["name"] and row["direction"] == "device to device"]
         calls = sum(one["calls"] for one in own + copies) / count
         ns = (sum(kernel["total_ns"] for kernel in own)
               + sum(row["gpu_time_ns"] for row in copies)) / count
-        return leaving_out(results, stage, share * calls, share * ns)
+        return leaving_out(results, stage, calls, ns)
     if finding["rule"] == "gemm_precision":
         return sum(kernel["total_ns"] for kernel in own) / count / 2
     if finding["rule"] == "cat_cache":
@@ -87,11 +86,11 @@ def stage_of(results: dict, finding: dict) -> Optional[dict]:
 
 
 def waiting_calls(results: dict, stage: dict) -> float:
-    """All findings about waiting calls of a stage give back at most the time in them."""
+    """All findings about waiting calls of a stage give back at most the time in them, and at most
+    the GPU's idle time."""
     found = [one.get("gain_ns", 0) for one in results["advice"]["findings"]
              if one["rule"] == "sync_per_token" and one["stage"] == stage["name"]]
-    held_up = most_of(results, stage, "waiting") >= HELD_UP * time_of(results, stage)
-    limit = stage["waiting"]["sync_ns"] if held_up else most_of(results, stage, "waiting")
+    limit = min(stage["api"]["sync"]["ns"], most_of(results, stage, "waiting"))
     return max(sum(found) - limit, 0)
 
 
