@@ -13,7 +13,7 @@ renamed=' __libc_start_main dlclose dlerror dlopen dlsym dladdr fstat fstatat ls
   pthread_key_delete pthread_kill pthread_mutex_trylock pthread_once pthread_rwlock_rdlock
   pthread_rwlock_unlock pthread_rwlock_wrlock pthread_setspecific pthread_sigmask
   sem_destroy sem_init sem_post sem_timedwait sem_trywait
-  sem_wait '
+  sem_wait __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next '
 # Same functions with newer rounding, limits or spelling.
 renamed+='exp exp2 log log2 pow fmod hypot __isoc23_strtol __isoc23_strtoll __isoc23_strtoul
   __isoc23_strtoull __isoc23_strtoimax __isoc23_sscanf '
