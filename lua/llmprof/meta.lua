@@ -241,6 +241,12 @@ function Frame:strip(by) end
 ---@return llmprof.Frame
 function Frame:diff(other, column) end
 
+---Rows by the paths in a column, `model.layers.7.mlp`: a tree with what each branch sums up.
+---@param by string
+---@param column? string `duration` unless given
+---@return llmprof.Frame
+function Frame:tree(by, column) end
+
 ---@return fun(): table?
 function Frame:rows() end
 

@@ -1,0 +1,75 @@
+-- The longest gaps of a stage all end before the same kernel, in one step after another: what the
+-- program does there in each step holds it up, a plan that is built anew, say.
+local evidence = require "llmprof.advice.evidence"
+
+local rule = { name = "long_gaps" }
+
+-- This many of the longest gaps end there, and hold this share of the stage's time.
+local FEWEST, WORTH = 5, 0.1
+
+
+-- The gaps of a stage by what ends them: list of { ended_by, line, count, ns, host_ns, least, most,
+-- steps }, the most time first.
+local function places_of(results, stage)
+  local list, by_key = {}, {}
+  for _, gap in ipairs(results.gaps or {}) do
+    if gap.stage == stage.name and gap.ended_by then
+      local key = gap.ended_by .. "\0" .. (gap.line or "")
+      local place = by_key[key]
+      if not place then
+        place = { ended_by = gap.ended_by, line = gap.line, count = 0, ns = 0, host_ns = 0,
+          least = gap.ns, most = 0, steps = {} }
+        by_key[key], list[#list + 1] = place, place
+      end
+      place.count, place.ns = place.count + 1, place.ns + gap.ns
+      place.host_ns = place.host_ns + (gap.host_ns or 0)
+      place.least, place.most = math.min(place.least, gap.ns), math.max(place.most, gap.ns)
+      place.steps[("%s/%s/%s"):format(gap.rank, gap.rep, gap.step)] = true
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.ns ~= b.ns then return a.ns > b.ns end
+    return a.ended_by < b.ended_by
+  end)
+  return list
+end
+
+
+-- Does each of these gaps lie in a step of its own?
+local function in_many_steps(place)
+  local count = 0
+  for _ in pairs(place.steps) do count = count + 1 end
+  return count == place.count
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local place = places_of(results, stage)[1]
+  local ns = place and place.ns / stage.wall.count or 0
+  if not place or place.count < FEWEST or ns < WORTH * stage.wall.mean_ns
+    or not in_many_steps(place) then
+    return "its longest gaps do not end at one place in each step"
+  end
+  local where = place.line and (" at %s"):format(place.line) or ""
+  report.finding {
+    stage = stage.name,
+    title = ("the GPU waits long before %s%s in step after step of %s"):format(place.ended_by,
+      where, stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%d of the %d longest gaps end there, %s to %s, %s together",
+        place.count, #results.gaps, evidence.time(place.least), evidence.time(place.most),
+        evidence.time(place.ns)),
+      evidence.note(evidence.TIMELINE, "the CPU spent %s of that outside CUDA",
+        evidence.time(place.host_ns)),
+    },
+    try = "look at what the program calls there: a plan or a kernel that is made anew for each "
+      .. "length, a search for the best kernel, a file, a lock",
+    gain_ns = ns,
+    spends = "waiting",
+    assumption = "these gaps go; shorter ones at the same place would, too, which is not counted",
+    confidence = "medium",
+  }
+end
+
+
+return rule
