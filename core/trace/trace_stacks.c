@@ -95,7 +95,7 @@ static bool place_ops(llmprof_trace *trace, llmprof_frame *rows,
 static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
                          const uint32_t *places, llmprof_error *err) {
   static const char *const names[] = {"duration", NULL};
-  const llmprof_column *duration;
+  const llmprof_column *duration = NULL;
   if (!find_columns(rows, names, &duration, err)) return false;
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
     int64_t ns = llmprof_cell(duration, row);
