@@ -25,7 +25,7 @@ static const meaning meanings[] = {
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, "no_permission",
      ": the host must let this virtual GPU be profiled"},
     {CUPTI_ERROR_HARDWARE_BUSY, "counters_busy",
-     ": another program has the counters: DCGM (`dcgmi profpause`) or a "
+     ": another program has the counters: DCGM (`dcgmi profile --pause`) or a "
      "profiler"},
     {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "no_counters",
      ": a MIG instance has none for CUPTI; the whole GPU has"},
