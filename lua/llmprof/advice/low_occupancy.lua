@@ -10,7 +10,7 @@ local LOW = 25
 -- From this share of the stage's GPU time on.
 local WORTH = 0.03
 
--- A grid of less blocks than this part of the SMs is small; launches of at least this many ns.
+-- A grid of fewer blocks than this part of the SMs is small; launches of at least this many ns.
 local FEW, LONG_NS = 0.25, 20e3
 
 -- What no launch does without: an empty kernel takes about 1 us, and so does it

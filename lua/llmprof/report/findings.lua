@@ -240,8 +240,8 @@ local function sentence(title)
 end
 
 
--- "fair: 1 of 12 NVTX ranges were still open at the end, and 1 check more": the first problem, else
--- the first warning, but for the share of the GPU time, which is said anyway.
+-- "fair: 1 of 12 NVTX ranges were still open at the end, and 1 more to check": the first problem,
+-- else the first warning, but for the share of the GPU time, which is said anyway.
 local function trust_words(integrity)
   local doubts = {}
   for _, level in ipairs { "problem", "warning" } do

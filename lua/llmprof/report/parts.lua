@@ -274,7 +274,8 @@ end
 function parts.lines(results, view)
   local made, most = results.lines, view.page and rows.top_n(results) or LINES
   local list = { note("The innermost line on the stack of each launch that is of no framework, "
-    .. "with what it launched; kernels of a CUDA graph have the line that put them into it.") }
+    .. "with what it launched. Kernels of a CUDA graph have the line that put them into it in "
+    .. "llmprof's own recordings, in traces of torch.profiler the one that replayed it.") }
   list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
     filter = true }) or sections.table("top_lines", table.move(rows.lines(results), 1, most, 1, {}))
   for i, stage in ipairs(made.stages) do

@@ -35,7 +35,7 @@ function lines.folded(module) return module and (module:gsub("%.%d+%f[.%z]", ".*
 
 -- ---- operations ----
 
--- Is it a replay of a graph, whose kernels have lines of their own?
+-- Is it a replay of a graph, which launches all its kernels at once?
 local function is_replay(api) return api ~= nil and api:find "GraphLaunch" ~= nil end
 
 

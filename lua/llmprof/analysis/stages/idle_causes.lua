@@ -140,9 +140,8 @@ end
 
 
 -- A function from an instance (start, stop in ns; device, if it is alone there) and its process
--- (nil: all of them) to
--- ns of GPU idle time by class, and `graph` where it replays graphs. found: of
--- analysis.stages.find.
+-- (nil: all of them) to ns of GPU idle time by class, and `graph` where it replays graphs.
+-- found: of analysis.stages.find.
 function waiting.classifier(trace, found)
   local of_process, kept_for = waiting.calls(trace, found.ops), kept_by(found)
   return function(instance, pid)

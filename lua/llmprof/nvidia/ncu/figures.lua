@@ -277,7 +277,7 @@ end
 
 
 -- How a warp's accesses fall together: sectors of a request to global memory, and the wavefronts
--- of shared memory that conflicts of banks make.
+-- of shared memory that bank conflicts make.
 local function add_accesses(put)
   for _, row in ipairs { { "load", "ld" }, { "store", "st" } } do
     local of = "l1tex__t_%s_pipe_lsu_mem_global_op_" .. row[2] .. ".sum"
