@@ -476,7 +476,8 @@ function evidence.lines(results, stage, ids)
   local steps = stage.steps or 1
   for i = 1, math.min(#list, LINES) do
     local one = list[i]
-    said[i] = ("%s %s: %s, %s"):format(one.line:match "[^/]*$", one["function"] or "",
+    said[i] = ("%s%s: %s, %s"):format(one.line:match "[^/]*$",
+      one["function"] and " " .. one["function"] or "",
       steps > 1 and evidence.count(one.calls / steps) .. " a step"
         or evidence.things(one.calls, "call"), evidence.time(one.ns))
   end
