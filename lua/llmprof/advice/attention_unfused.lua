@@ -78,7 +78,7 @@ local function examine_part(results, stage, part, report)
       .. "; a mask that they cannot take forces the slow path",
     gain_ns = softmax.ns + others.ns,
     spends = "gpu",
-    assumption = "what works on the scores goes away; the products around it gain too, which is "
+    assumption = "what works on the scores goes away; the matmuls around it gain too, which is "
       .. "not counted",
     kernels = table.move(others.ids, 1, #others.ids, #softmax.ids + 1,
       table.move(softmax.ids, 1, #softmax.ids, 1, {})),

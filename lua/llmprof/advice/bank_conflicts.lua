@@ -34,10 +34,10 @@ local function finding(stage, found)
   end
   return {
     stage = stage.name,
-    title = ("kernels of %s access shared memory bank after bank"):format(stage.name),
+    title = ("kernels of %s have bank conflicts in shared memory"):format(stage.name),
     evidence = evidence.with_kernels({
       evidence.note(evidence.COUNTERS, "%s in kernels where %d %% of the wavefronts or more come "
-        .. "from conflicts of banks", evidence.time(found.ns), MANY),
+        .. "from bank conflicts", evidence.time(found.ns), MANY),
     }, found, stage, why),
     try = "rows of shared memory padded by one element, or a swizzled layout",
     gain_ns = gain,
@@ -51,7 +51,7 @@ end
 
 function rule.examine(results, report)
   if not evidence.has_counter(results, "bank_conflict_percent") then
-    report.abstain "conflicts of banks were not measured (counters.set=full)"
+    report.abstain "bank conflicts were not measured (counters.set=full)"
     return
   end
   local most = evidence.each_share(results, evidence.stages(results), has_conflicts, WORTH,

@@ -32,9 +32,9 @@ end
 local function finding(stage, found)
   return {
     stage = stage.name,
-    title = ("products of %s leave the tensor cores idle"):format(stage.name),
+    title = ("matmuls of %s leave the tensor cores idle"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.COUNTERS, "%s in products that compute with less than %d %% of the "
+      evidence.note(evidence.COUNTERS, "%s in matmuls that compute with less than %d %% of the "
         .. "tensor cores", evidence.time(found.ns), IDLE),
     }, found, stage, why),
     try = "bf16, fp16 or tf32 inputs, dimensions that are multiples of 8 and pointers aligned to "
@@ -56,7 +56,7 @@ function rule.examine(results, report)
   end
   local most = evidence.each_share(results, evidence.stages(results), is_idle, WORTH,
     function(stage, found) report.finding(finding(stage, found)) end)
-  return ("such products take %s of the GPU time of a stage at most"):format(evidence.percent(most))
+  return ("such matmuls take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 
 

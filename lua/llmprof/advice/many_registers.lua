@@ -36,7 +36,7 @@ function rule.examine(results, report)
     function(stage, found)
       report.finding {
         stage = stage.name,
-        title = ("registers keep warps out of kernels of %s"):format(stage.name),
+        title = ("registers limit the occupancy of kernels of %s"):format(stage.name),
         evidence = evidence.with_kernels({
           evidence.note(evidence.COUNTERS, "%s in kernels that wait for latency, with room for "
             .. "%d %% of the warps or less", evidence.time(found.ns), FEW),

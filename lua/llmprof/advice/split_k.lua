@@ -43,16 +43,16 @@ local function finding(stage, found)
   end
   return {
     stage = stage.name,
-    title = ("products of %s have too few blocks for the GPU"):format(stage.name),
+    title = ("matmuls of %s have too few blocks for the GPU"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.COUNTERS, "%s in products of less than half a wave, with no unit at "
+      evidence.note(evidence.COUNTERS, "%s in matmuls of less than half a wave, with no unit at "
         .. "%d %%", evidence.time(found.ns), BUSY),
     }, found, stage, why),
     try = "split-K or stream-K (cuBLASLt's heuristics with a larger workspace, Triton's SPLIT_K), "
       .. "smaller tiles, or a larger batch",
     gain_ns = gain,
     spends = "gpu",
-    assumption = "blocks on all SMs are done sooner by as much, but for 5 µs a launch",
+    assumption = "blocks on all SMs do the same work, and a launch takes 5 µs at least",
     kernels = found.ids,
     confidence = "low",
   }
@@ -61,12 +61,12 @@ end
 
 function rule.examine(results, report)
   if not evidence.has_counter(results, "dram_percent") then
-    report.abstain "no product was measured"
+    report.abstain "no matmul was measured"
     return
   end
   local most = evidence.each_share(results, evidence.stages(results), is_small, WORTH,
     function(stage, found) report.finding(finding(stage, found)) end)
-  return ("such products take %s of the GPU time of a stage at most"):format(evidence.percent(most))
+  return ("such matmuls take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 
 

@@ -37,7 +37,7 @@ local function finding(stage, found)
   end
   return {
     stage = stage.name,
-    title = ("kernels of %s read or write memory in pieces"):format(stage.name),
+    title = ("kernels of %s access global memory uncoalesced"):format(stage.name),
     evidence = evidence.with_kernels({
       evidence.note(evidence.COUNTERS, "%s in kernels with more than %d sectors of 32 bytes for a "
         .. "warp's request", evidence.time(found.ns), WIDEST),

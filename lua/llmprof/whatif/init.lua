@@ -309,7 +309,7 @@ local COLUMNS = {
   { key = "now", title = "Before ms", type = "number", digits = 3, scale = 1e-6 },
   { key = "predicted", title = "Predicted ms", type = "number", digits = 3, scale = 1e-6 },
   { key = "between", title = "Between ms" },
-  { key = "came", title = "Came ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "came", title = "Measured ms", type = "number", digits = 3, scale = 1e-6 },
   { key = "off_percent", title = "Off %", type = "number", digits = 1 },
   { key = "verdict", title = "Verdict" },
 }

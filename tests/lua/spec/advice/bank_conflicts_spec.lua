@@ -10,8 +10,8 @@ describe("advice bank_conflicts", function()
 
   it("finds conflicts where shared memory decides", function()
     assert.equal([[
-kernels of decode access shared memory bank after bank (decode, confidence medium)
-- 4.00 ms in kernels where 25 % of the wavefronts or more come from conflicts of banks (counters)
+kernels of decode have bank conflicts in shared memory (decode, confidence medium)
+- 4.00 ms in kernels where 25 % of the wavefronts or more come from bank conflicts (counters)
 - kernel 6, transpose: 100 calls, 4.00 ms, 75 % of the wavefronts, bound by L1 (timeline, counters)
 try: rows of shared memory padded by one element, or a swizzled layout
 gain: 3000000 of 100000000 ns, gpu, if their time falls with the wavefronts
@@ -22,6 +22,6 @@ kernels: 6
   it("is silent about few and about other bounds, and abstains without counters", function()
     assert.equal("", said { bound = "L1", bank_conflict_percent = 24 })
     assert.equal("", said { bound = "DRAM", bank_conflict_percent = 75 })
-    assert.matches("^abstains: conflicts of banks were not measured", said { bound = "L1" })
+    assert.matches("^abstains: bank conflicts were not measured", said { bound = "L1" })
   end)
 end)

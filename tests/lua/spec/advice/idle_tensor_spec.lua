@@ -10,8 +10,8 @@ describe("advice idle_tensor", function()
 
   it("finds products that compute without tensor cores", function()
     assert.equal([[
-products of decode leave the tensor cores idle (decode, confidence medium)
-- 4.00 ms in products that compute with less than 1 % of the tensor cores (counters)
+matmuls of decode leave the tensor cores idle (decode, confidence medium)
+- 4.00 ms in matmuls that compute with less than 1 % of the tensor cores (counters)
 - kernel 6, kernel2: 100 calls, 4.00 ms, tensor cores 0.0 %, bound by fp32 (timeline, counters)
 try: bf16, fp16 or tf32 inputs, dimensions that are multiples of 8 and pointers aligned to 16 bytes; in own kernels the mma instructions
 gain: 2000000 of 100000000 ns, gpu, if the tensor cores do it in half the time

@@ -15,7 +15,7 @@ describe("advice many_registers", function()
 
   it("finds kernels that wait with room for few warps", function()
     assert.equal([[
-registers keep warps out of kernels of decode (decode, confidence low)
+registers limit the occupancy of kernels of decode (decode, confidence low)
 - 4.00 ms in kernels that wait for latency, with room for 50 % of the warps or less (counters)
 - kernel 6, fused: 100 calls, 4.00 ms, 255 registers a thread, 12 % of the warps fit, 61 % of the waiting is for memory loads (L1 miss, L2, DRAM) (timeline, counters)
 try: smaller tiles, __launch_bounds__ or fewer warps a block (num_warps in Triton); where registers then spill, it is no gain

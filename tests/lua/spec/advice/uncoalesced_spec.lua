@@ -10,7 +10,7 @@ describe("advice uncoalesced", function()
 
   it("finds requests of many sectors where memory decides", function()
     assert.equal([[
-kernels of decode read or write memory in pieces (decode, confidence medium)
+kernels of decode access global memory uncoalesced (decode, confidence medium)
 - 4.00 ms in kernels with more than 16 sectors of 32 bytes for a warp's request (counters)
 - kernel 6, transpose: 100 calls, 4.00 ms, 32 sectors a request, bound by L1 (timeline, counters)
 try: neighbouring threads on neighbouring addresses: another layout of the tensor, or a transpose through shared memory
