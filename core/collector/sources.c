@@ -11,7 +11,6 @@
 #include "collector/python.h"
 #include "collector/spool.h"
 #include "collector/stacks.h"
-#include "collector/writer.h"
 
 enum {
   LAUNCHES = 1 << 20, /* that may be in CUPTI's buffers and on their way */
@@ -117,10 +116,16 @@ static uint32_t stack_of_node(uint64_t id) {
   return n && n->id && !n->original ? n->stack : 0;
 }
 
+static void (*drain_log)(void); /* the writer's */
+
+void sources_drain_by(void (*drain)(void)) {
+  drain_log = drain;
+}
+
 uint32_t sources_of_node(uint64_t id) {
   uint32_t stack = stack_of_node(id);
   if (stack || late || python_begin() != PYTHON_ON) return stack;
-  writer_drain(); /* it may have been made this moment */
+  drain_log(); /* it may have been made this moment */
   stack = stack_of_node(id);
   late = !stack;
   if (late)

@@ -20,6 +20,9 @@ void sources_launch(uint32_t correlation);
 
 /* ---- for the writer ---- */
 
+/* What writes the entries that are in the log: nodes of graphs may be there. */
+void sources_drain_by(void (*drain)(void));
+
 /* What stacks are made of, as far as it is not in the file. */
 void sources_write(void);
 

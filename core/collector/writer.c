@@ -134,7 +134,8 @@ static void write_entry(const log_entry *entry) {
   if (entry->type == LOG_METRIC) write_metric(entry);
 }
 
-void writer_drain(void) {
+/* Writes what threads have left since. */
+static void drain(void) {
   log_drain(write_entry);
 }
 
@@ -164,7 +165,7 @@ static void write_rest(unsigned rest) {
 static void write_all(void) {
   unsigned rest = units_rest();
   if (cupti.version != cupti_told) write_process();
-  writer_drain();
+  drain();
   sources_write();
   activity_write();
   write_lost();
@@ -303,6 +304,7 @@ static void flush_now_and_then(void) {
 static void *write_until_the_end(void *unused) {
   (void)unused;
   (void)guard_enter();
+  sources_drain_by(drain);
   unsigned rounds = 0;
   for (;;) {
     wake_task task = wake_sleep(PERIOD_S);

@@ -22,9 +22,6 @@ bool writer_begin_on_demand(void);
 /* The spool's path; "" while there is none. */
 const char *writer_path(void);
 
-/* For the writer's own thread: write what threads have left since. */
-void writer_drain(void);
-
 void writer_forget(void);
 
 #endif
