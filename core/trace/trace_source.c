@@ -176,7 +176,7 @@ static bool path_of(llmprof_trace *trace, const llmprof_source_frame *frame,
     llmprof_buffer_puts(&bytes, "torchinductor/");
     path = last_parts(whole, 1);
   } else if (of_library) {
-    while (path.at > whole.at && memcmp(path.at, "/lib/python", 11) != 0)
+    while (path.at > whole.at && !begins(path, "/lib/python"))
       path = from(whole, path.at - 1);
   }
   llmprof_buffer_add(&bytes, path.at, path.size);
