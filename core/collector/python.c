@@ -640,8 +640,8 @@ static void explore(object *module, char *path, size_t used, unsigned depth) {
   object *holder, *key, *value;
   ptrdiff_t i = 0;
   meet(module, path);
-  object *in = depth < NESTED ? modules_in(module, &holder) : NULL;
   if (depth >= NESTED) return;
+  object *in = modules_in(module, &holder);
   while (in && py.PyDict_Next(in, &i, &key, &value)) {
     const char *name = py.PyUnicode_AsUTF8(key);
     if (!name) py.PyErr_Clear();
