@@ -5,7 +5,7 @@
 
 PROGRAM is llmprof. Each recording in captures/ is reported without a recipe, and the findings of
 its results.json are held against labels.json by mapping.json. --table writes the table of
-docs/diagnosis.md; with --floor the exit status is 1 where a count falls below the file's.
+tests/diagnosis/score.md; with --floor the exit status is 1 where a count falls below the file's.
 """
 
 from __future__ import annotations
