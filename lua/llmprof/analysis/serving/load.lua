@@ -205,8 +205,9 @@ local MOST_BYTES, HEAD_BYTES = 1 << 28, 1 << 16
 local LEAST = { p90 = 10, p99 = 100 }
 
 
+-- A number that its double holds whole: sums and other units of it stay finite.
 local function positive(value)
-  return type(value) == "number" and value >= 0 and value < math.huge and value or nil
+  return type(value) == "number" and value >= 0 and value <= 2 ^ 53 and value or nil
 end
 
 
@@ -259,22 +260,37 @@ local function serving_load(name, get, times)
 end
 
 
+local function list_of(value) return type(value) == "table" and value or {} end
+
+
+-- In s; nil of what is no list of times.
+local function sum_of(times)
+  local sum = type(times) == "table" and 0 or nil
+  for _, s in ipairs(list_of(times)) do
+    if not positive(s) then return nil end
+    sum = sum + s
+  end
+  return sum
+end
+
+
 -- Requests of vLLM's --save-detailed: lists side by side, in s. Those that failed have a text.
+-- nil where the lists lack one that was answered.
 local function vllm_requests(said)
   if type(said.ttfts) ~= "table" or type(said.itls) ~= "table" then return nil end
-  local list = json.list {}
+  local lengths, prompts = list_of(said.output_lens), list_of(said.input_lens)
+  local errors, list = list_of(said.errors), json.list {}
   for i, ttft in ipairs(said.ttfts) do
-    local tokens, between = integer((said.output_lens or {})[i]), 0
-    for _, s in ipairs(said.itls[i] or {}) do between = between + (positive(s) or 0) end
-    local failed = ((said.errors or {})[i] or "") ~= ""
-    if not failed and positive(ttft) and tokens and tokens > 0 then
-      local prompt = integer((said.input_lens or {})[i])
+    local tokens, between = integer(lengths[i]), sum_of(said.itls[i])
+    local failed = type(errors[i]) == "string" and errors[i] ~= ""
+    if not failed and positive(ttft) and between and tokens and tokens > 0 then
+      local prompt = integer(prompts[i])
       list[#list + 1] = { ttft_ms = ttft * 1e3, ms = (ttft + between) * 1e3, tokens = tokens,
         tpot_ms = tokens > 1 and between * 1e3 / (tokens - 1) or nil,
         prompt_tokens = prompt and prompt > 0 and prompt or nil }
     end
   end
-  return #list > 0 and list or nil
+  return #list > 0 and #list == said.completed and list or nil
 end
 
 
@@ -347,8 +363,8 @@ end
 local function of_nvidia(said)
   local first = said.time_to_first_token or said.request_latency
   if type(first) ~= "table" or not first.avg then return nil end
-  return nvidia_load(said.input_config and (said.input_config.endpoint
-    and "AIPerf" or "GenAI-Perf") or "GenAI-Perf", function(metric)
+  return nvidia_load(list_of(said.input_config).endpoint and "AIPerf" or "GenAI-Perf",
+    function(metric)
     return type(said[metric]) == "table" and said[metric] or nil
   end)
 end
@@ -426,7 +442,7 @@ local function of_llmperf_requests(said)
     local tokens, prompt = integer(one.number_output_tokens), integer(one.number_input_tokens)
     if one.error_code ~= nil and one.error_code ~= json.null then
       failed = failed + 1
-    elseif ttft and total and tokens and tokens > 0 then
+    elseif ttft and total and total >= ttft and tokens and tokens > 0 then
       list[#list + 1] = { ttft_ms = ttft * 1e3, ms = total * 1e3, tokens = tokens,
         tpot_ms = tokens > 1 and (total - ttft) * 1e3 / (tokens - 1) or nil,
         prompt_tokens = prompt and prompt > 0 and prompt or nil }
@@ -476,6 +492,7 @@ local TABLES = {
 }
 
 local DIFFERENT = "%d results of load generators in it: keep that of the traced run"
+local UNREAD = "it names figures of a load generator, and none could be read"
 
 
 local function has_word(head, words)
@@ -486,9 +503,22 @@ local function has_word(head, words)
 end
 
 
+-- What Python writes of a number that JSON has not, as the rate of a load that is sent at
+-- once: null. Texts change, too, which nobody reads here.
+local function without_infinity(body)
+  for _, word in ipairs { "%-?Infinity", "NaN" } do
+    body = body:gsub("([:,%[]%s*)" .. word, "%1null")
+  end
+  return body
+end
+
+
 -- One JSON, or one a line as SGLang adds them.
 local function read_json(body)
   local said = json.decode(body)
+  if said then return said end
+  body = without_infinity(body)
+  said = json.decode(body)
   if said then return said end
   local list = {}
   for line in body:gmatch "[^\n]+" do
@@ -503,12 +533,12 @@ end
 
 local function of_json(body)
   local said, why = read_json(body)
-  if type(said) ~= "table" then return nil, nil, why end
+  if type(said) ~= "table" then return nil, nil, why or UNREAD end
   for _, read in ipairs { of_serving, of_nvidia, of_llmperf, of_llmperf_requests } do
     local load, requests = read(said)
     if load then return load, requests end
   end
-  return nil
+  return nil, nil, UNREAD
 end
 
 

@@ -64,6 +64,36 @@ describe("what a load generator left beside a trace", function()
       beside("vllm.log", "vllm.json"))
   end)
 
+  -- What is read of vllm.json with an edit; nil and why.
+  local function edited(pattern, instead)
+    local body, count = assert(fs.read(FOLDER .. "vllm.json")):gsub(pattern, instead)
+    assert(count > 0, pattern)
+    assert(fs.write(top() .. "/edited.json", body))
+    return load.read(top() .. "/edited.json")
+  end
+
+  it("takes no list of requests that is cut or of other things", function()
+    for _, key in ipairs { "output_lens", "itls" } do
+      for _, value in ipairs { "7", "null", "[1]", "[null, null, null, null]" } do
+        local made = assert(edited('("' .. key .. '": *)%b[]', "%1" .. value))
+        assert.is_nil(made.repeats[1].requests)
+        assert.equal(3, made.load.completed)
+      end
+    end
+  end)
+
+  it("reads Infinity and NaN as Python writes them, and no figure that is too large", function()
+    for _, value in ipairs { "Infinity", "-Infinity", "NaN", "1e300" } do
+      assert.is_nil(assert(edited('("duration": *)[%d.]+', "%1" .. value)).load.duration_s)
+    end
+  end)
+
+  it("says why a result is left out", function()
+    local made, why = edited('("completed": *)[%d.]+', "%1-1")
+    assert.is_nil(made)
+    assert.equal("it names figures of a load generator, and none could be read", why)
+  end)
+
   it("is left out where there are two", function()
     local why = "left out: 2 results of load generators are there: name the one of this run"
     assert.same({ [2] = { "1vllm.log: " .. why, "2sglang.log: " .. why } },
