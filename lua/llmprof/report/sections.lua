@@ -118,6 +118,7 @@ local function engine_looks(results)
 end
 
 
+-- Of ranks and steps; what figures leave out is told by words.repeats.
 local function left_out(results)
   local list = {}
   for i, line in ipairs(results.ranks and results.ranks.left_out or {}) do
@@ -293,7 +294,7 @@ local list = {
   { "request_rows", "Requests and their steps", rows = request_rows },
   { "kv_transfers", "KV caches between ranks", rows = kv_transfers },
   { "engine_looks", "The engine's own numbers beside the steps", rows = engine_looks },
-  { "left_out", "Left out", rows = left_out },
+  { "left_out", "Left out of ranks", rows = left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
@@ -341,7 +342,8 @@ local empty = { devices = "the trace names no GPU",
   step_rows = STEPS, idle_threads = "no engine marks its steps", collectives = COLLECTIVES,
   late = "no rank comes late to collectives", layers = COLLECTIVES,
   rank_kernels = "one rank, and no steps", rank_files = "one rank, and no steps",
-  kv_transfers = "no rank hands a KV cache to another", left_out = "nothing was left out",
+  kv_transfers = "no rank hands a KV cache to another", left_out = "no rank left "
+    .. "anything out; which repeats and steps the figures leave out, llmprof digest says",
   kernels = "no kernel ran in a stage", headroom = "no kernel ran in a stage",
   transfers = "nothing was copied or set",
   selection = "no kernel was selected", integrity = "no timeline to check",
