@@ -253,9 +253,10 @@ static const char *set_units(const char *value) {
 }
 
 static const char *set_samples(const char *value) {
-  return as_u32(value, &the_plan.samples_hz) && the_plan.samples_hz <= 200000
-             ? NULL
-             : "a number up to 200000";
+  uint32_t hz;
+  if (!as_u32(value, &hz) || hz > 200000) return "a number up to 200000";
+  the_plan.samples_hz = hz;
+  return NULL;
 }
 
 #define SET_SECONDS(name)                                       \
