@@ -67,8 +67,8 @@ end
 
 -- Say on standard error what its reader noticed: what was lost or left out, and what it had
 -- to guess. Returns whether there was nothing of that. An export of nsys is not asked: what is
--- in its diagnostics is nsys's own.
-function argument.warn(trace)
+-- in its diagnostics is nsys's own. brief: without what cost nothing.
+function argument.warn(trace, brief)
   local trace_file = require "llmprof.trace.file"
   local is_whole = true
   for _, said in ipairs((trace_file.without_time(trace))) do
@@ -77,8 +77,11 @@ function argument.warn(trace)
   end
   if trace:info().reader == "nsys" then return is_whole end
   for _, said in ipairs(errors.check(trace:diagnostics())) do
-    out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
-    is_whole = is_whole and said.severity == "info"
+    local is_note = said.severity == "info"
+    if not (brief and is_note) then
+      out.warn(("%s: %s\n"):format(said.severity, text.clean(said.text)))
+    end
+    is_whole = is_whole and is_note
   end
   return is_whole
 end

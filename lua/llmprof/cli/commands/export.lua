@@ -259,7 +259,9 @@ function command.run(given, words)
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the output must be another file than the trace")
   end
-  writers[format](trace_file.open(path), target, given)
+  local trace = trace_file.open(path)
+  writers[format](trace, target, given)
+  argument.warn(trace, true)
   return 0
 end
 

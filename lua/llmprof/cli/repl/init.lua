@@ -1,5 +1,6 @@
 -- llmprof repl: a prompt on a terminal, a script where input is none.
 local lazy = require "llmprof.io.lazy"
+local argument = lazy "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local terminal = lazy "llmprof.cli.repl.terminal"
@@ -85,14 +86,21 @@ end
 
 -- ---- unattended ----
 
+-- Say what the traces lack that an answer is from.
+local function warn(globals)
+  for _, trace in ipairs(session.traces(globals)) do argument.warn(trace, true) end
+end
+
+
 -- Run code and print what it returns; its errors are raised.
 function repl.run(code, name, paths)
-  local environment = session.environment(paths)
+  local environment, globals = session.environment(paths)
   local chunk, wrong = evaluate.compile(code, name, environment)
   if not chunk then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
   local text, err = evaluate.run(chunk)
   if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
   out.write(text)
+  warn(globals)
 end
 
 
@@ -124,12 +132,16 @@ end
 
 -- Standard input as a script: as typed at the prompt, but it ends at an error.
 local function run_script(paths)
-  local environment, lines = session.environment(paths), { at = 1 }
+  local environment, globals = session.environment(paths)
+  local lines = { at = 1 }
   for line in io.stdin:lines() do lines[#lines + 1] = line end
   while true do
     local first = lines.at
     local chunk, wrong = next_chunk(lines, environment)
-    if not chunk and not wrong then return 0 end
+    if not chunk and not wrong then
+      warn(globals)
+      return 0
+    end
     local text, err
     if chunk then text, err = evaluate.run(chunk) else err = wrong end
     if not text then

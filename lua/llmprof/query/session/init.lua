@@ -180,6 +180,20 @@ local function find(files, name)
 end
 
 
+-- Sources by the globals that looked for them.
+local looked_at = setmetatable({}, { __mode = "k" })
+
+
+-- The traces that were read for globals so far.
+function session.traces(globals)
+  local list = {}
+  for _, file in ipairs(looked_at[globals] or {}) do
+    list[#list + 1] = rawget(file, "trace") or nil
+  end
+  return list
+end
+
+
 -- The globals over these paths, as a table that loads them. offered: a set of the names that
 -- there are; nil: all.
 function session.open(paths, offered)
@@ -187,6 +201,7 @@ function session.open(paths, offered)
   local function get(_, name)
     if not (offered or is_global)[name] then return nil end
     files = files or open_files(paths)
+    looked_at[self] = files
     local value
     if name == "files" then
       value = files
