@@ -202,6 +202,16 @@ local function write_results(made, job, verdict)
 end
 
 
+-- Whether a limit is kept against another program says nothing.
+local function check_recipe(made, before, name)
+  local of = before.results.run.recipe
+  if of ~= made.name then
+    errors.raise("usage", ("baseline '%s' is of recipe %s, not of %s"):format(name, of, made.name),
+      { hint = "llmprof baseline save RUN NAME keeps one of this recipe" })
+  end
+end
+
+
 function command.run(given, words)
   check_options(given, words)
   local wanted = limits.parse(given["fail-on"])
@@ -212,6 +222,7 @@ function command.run(given, words)
   local root = composed.tree.run.root
   local folder = given.out or ("%s/gate-%s"):format(root, made.name)
   local before = side.open("baseline:" .. given.baseline, root)
+  check_recipe(made, before, given.baseline)
   local held <close> = artifacts.hold_folder(folder) -- luacheck: ignore 211
   clear(folder)
   local job = { given = given, wanted = wanted, words = words, name = made.name, before = before,
