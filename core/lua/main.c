@@ -78,8 +78,10 @@ static int protected_main(lua_State *L) {
  * message may be NULL. Where a file was being loaded, Lua's words are behind
  * its name. */
 static void print_error(const char *message) {
-  if (message && strstr(message, "not enough memory"))
-    message = "out of memory";
+  llmprof_error err;
+  if (message && strstr(message, "not enough memory") &&
+      !llmprof_fail_nomem(&err))
+    message = err.message;
   fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
 }
 

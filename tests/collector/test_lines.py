@@ -35,8 +35,10 @@ def program(cuda_path, mode):
 
     def graph():
         node, made = ctypes.c_void_p(), ctypes.c_void_p()
-        assert cuda.cuGraphAddKernelNode_v2(ctypes.byref(node), None, None, ctypes.c_size_t(0), None) == 0  # NODE
-        assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), node, ctypes.c_ulonglong(0)) == 0
+        none = ctypes.c_size_t(0)
+        cuda.cuGraphAddKernelNode_v2(ctypes.byref(node), None, None, none, None)  # NODE
+        flags = ctypes.c_ulonglong(0)
+        assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), node, flags) == 0
         exec_graphs.append(made)
 
     torch = types.ModuleType("torch.nn.modules.module")

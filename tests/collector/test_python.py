@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 import types
+from typing import Any, List
 
 ON = 2
 RELEASED = ctypes.CDLL(sys.argv[1])
@@ -22,7 +23,7 @@ for library in (RELEASED, HELD):
     library.walk_inner.restype = ctypes.c_uint32
     library.walk_why.restype = ctypes.c_char_p
     library.walk_ns.restype = ctypes.c_double
-failures = []
+failures: List[str] = []
 counts = {"walks": 0, "none": 0}
 
 
@@ -113,7 +114,8 @@ def ways(function):
     _ = Thing().lazy
     throws(function)
     asyncio.run(awaits(function))
-    exec(compile("def g(f):\n\n  f()\ng(f)", "<made \u00e4\u4e2d\U0001f600>", "exec"), {"f": function})
+    made = compile("def g(f):\n\n  f()\ng(f)", "<made \u00e4\u4e2d\U0001f600>", "exec")
+    exec(made, {"f": function})
     deep(250, function)
 
 
@@ -174,7 +176,7 @@ def torch_module():
     return module.Module
 
 
-Module = torch_module()
+Module: Any = torch_module()
 
 
 class Leaf(Module):
@@ -234,7 +236,7 @@ def test_modules():
     # in another model now
     outer = Model(0)
     outer.blocks = [outer.add("inner", model)]
-    for i in range(3):
+    for _ in range(3):
         got = named(outer, RELEASED.walk)
         if got[0][1] == "inner.layers.0.proj":
             break
@@ -350,7 +352,7 @@ def main():
         print("off:", RELEASED.walk_why().decode())
         sys.exit(0 if sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)) else 1)
     for library in (RELEASED, HELD):
-        ways(lambda: look(library))
+        ways(lambda library=library: look(library))
     in_threads(lambda: ways(look))
     traced(look)
     with_greenlets()

@@ -41,8 +41,8 @@ def main(words: list[str]) -> int:
         wrong += not right
         stalls = ", ".join(f"{row['reason']} {row['share']:.0%}"
                            for row in counters.get("stalls", []))
-        print(f"{'right' if right else 'WRONG'}: {name}: {said[0]} ({counters.get('bound_percent')}), "
-              f"limited by {said[1]}, {stalls or 'no stalls'}"
+        print(f"{'right' if right else 'WRONG'}: {name}: {said[0]} "
+              f"({counters.get('bound_percent')}), limited by {said[1]}, {stalls or 'no stalls'}"
               + (f", {rule}" if rule and kernel.get("id") in named.get(rule, set()) else ""))
     return 1 if wrong else 0
 

@@ -113,7 +113,7 @@ class Limits(support.Case):
 
     def test_every_limit_has_its_key_and_its_line(self):
         trace = CAPTURE / "run.sqlite"
-        for limit, key in (("rows=100", "limits.rows"), ("bytes=1500000", "limits.bytes")):
+        for limit, key in (("rows=100", "limits.rows"), ("bytes=2500000", "limits.bytes")):
             result = self.llmprof("stats", trace, env=self.env(LLMPROF_LIMITS=limit))
             self.assertEqual(1, result.status)
             self.assertIn(key, result.err.decode())
@@ -121,7 +121,7 @@ class Limits(support.Case):
             capture = self.analyse(CAPTURE, f"limits.{name}={value}")
             self.assertEqual(1, capture.status)
             self.assertIn(key, capture.err.decode())
-            subprocess.run(["rm", "-r", str(self.top / "out")], check=True)
+            subprocess.run(["rm", "-rf", str(self.top / "out")], check=True)
         endless = ("sql[[WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                    "SELECT count(*) FROM n]]")
         self.refuses("(limits.seconds)", "-e", endless, trace,

@@ -14,10 +14,17 @@ static const char *owner_of(const char *path) {
   static const struct {
     const char *part, *reader;
   } owners[] = {
-      {".sqlite", "nsys"},          {".folded", "folded"},
-      {"/timelines/", "timeline"},  {"/ncu/raw.csv", "ncu"},
-      {"_raw.csv", "ncu"},          {"_details.csv", "ncu"},
-      {"/torch/run.json", "torch"}, {".xplane.pb", "xplane"},
+      {".sqlite", "nsys"},
+      {".folded", "folded"},
+      {"/timelines/", "timeline"},
+      {"/ncu/raw.csv", "ncu"},
+      {"_raw.csv", "ncu"},
+      {"_details.csv", "ncu"},
+      {"/torch/run.json", "torch"},
+      {"/torch/stacks.json", "torch"},
+      {"/torch/lines.json", "torch"},
+      {"averages.trace.json", "torch"},
+      {".xplane.pb", "xplane"},
   };
   for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
     if (strstr(path, owners[i].part)) return owners[i].reader;

@@ -36,7 +36,8 @@ def scrubbed(llmprof: str, folder: pathlib.Path, run: Run) -> bytes:
 def label_of(run: Run, file: str, timed: Dict[str, Any]) -> Dict[str, Any]:
     stage = run.stage or "decode"
     label = {"file": file, "run": run.name, "program": run.program, "tool": run.tool,
-             "gpu": timed["gpu"], "kind": run.kind, "stage": run.stage if run.kind else "", "place": run.place}
+             "gpu": timed["gpu"], "kind": run.kind, "stage": run.stage if run.kind else "",
+             "place": run.place}
     if run.kind and run.timed:
         label["cost_stage"] = stage
         label["cost_ms"] = round(timed["faulty_ms"][stage] - timed["healthy_ms"][stage], 3)
