@@ -28,7 +28,8 @@ from model import Decoder
 from runs import RUNS, Run
 
 PLAIN, RECORDED = 3, 2  # repeats without a profiler, of each kind; and in the recording
-TURN = "/tmp/llmprof-diagnosis.turn"  # programs take turns on the GPU, and import in parallel
+# Programs take turns on the GPU, and import in parallel.
+TURN = f"/tmp/llmprof-diagnosis-{os.getuid()}.turn"
 
 
 @contextlib.contextmanager
