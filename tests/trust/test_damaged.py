@@ -176,6 +176,8 @@ class Ranks(support.Case):
     def test_a_kernel_that_ends_before_it_starts(self):
         result = self.ranks(f"UPDATE {KERNEL} SET end = start - 13000000 WHERE rowid = 9")
         self.assertEqual(0, result.status)
+        self.assertIn("rank0.sqlite: 1 of 1,000 GPU operations have no usable time",
+                      result.last_line())
 
     def test_collectives_without_a_name(self):
         result = self.ranks("UPDATE StringIds SET id = 1 << 62 WHERE value = "

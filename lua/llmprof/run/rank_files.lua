@@ -160,10 +160,10 @@ end
 local function read_trace(path, knowledge)
   local opened = trace_file.open_whole(path)
   trace_file.check(opened)
-  local made = rank_view.part(opened, path, knowledge)
+  local made, without = rank_view.part(opened, path, knowledge), trace_file.without_time(opened)
   opened:close()
   interrupt.collect()
-  return made
+  return made, without
 end
 
 
@@ -175,13 +175,13 @@ local function read_part(path)
 end
 
 
--- One file's part, or nil, why it is left out, and a code.
+-- One file's part, and sentences on what it lacks; or nil, why it is left out, and a code.
 local function read(path, knowledge)
-  local ok, result = errors.call(function()
-    if is_part(path) then return read_part(path) end
+  local ok, result, without = errors.call(function()
+    if is_part(path) then return read_part(path), {} end
     return read_trace(path, knowledge)
   end)
-  if ok then return result end
+  if ok then return result, without end
   if result.kind == "interrupted" or result.bug then error(result, 0) end
   return nil, result.message, result.code
 end
@@ -190,19 +190,22 @@ end
 local function base(path) return path:match "([^/]*)$" end
 
 
--- A file that was read: { path, made (its part), bytes (the same), mark }, or { path, why }
--- it is left out, and code.
+-- A file that was read: { path, made (its part), bytes (the same), mark, without (sentences on
+-- what it lacks) }, or { path, why } it is left out, and code.
 function rank_files.read(path, knowledge)
-  local file = { path = path }
-  file.made, file.why, file.code = read(path, knowledge)
-  if file.made then file.bytes, file.mark = packed(file.made) end
+  local made, said, code = read(path, knowledge)
+  if not made then return { path = path, why = said, code = code } end
+  local file = { path = path, made = made, without = said }
+  file.bytes, file.mark = packed(made)
   return file
 end
 
 
 -- For process_pool.map: of a file's part its bytes are enough. Tests change the first two.
 rank_files.shares = { least = 64 << 20, weight = 1.5,
-  send = function(file) return { path = file.path, bytes = file.bytes, mark = file.mark } end,
+  send = function(file)
+    return { path = file.path, bytes = file.bytes, mark = file.mark, without = file.without }
+  end,
   receive = function(file)
     file.made = part.decode(file.bytes)
     return file.made and file
@@ -222,7 +225,8 @@ function rank_files.read_all(files, knowledge)
   for number, path in ipairs(files) do
     local same = list[first[number]]
     list[number] = list[number]
-      or same and same.made and { path = path, made = same.made, mark = same.mark }
+      or same and same.made
+        and { path = path, made = same.made, mark = same.mark, without = same.without }
       or rank_files.read(path, knowledge)
   end
   return list
@@ -230,8 +234,8 @@ end
 
 
 -- The parts of files that were read, in this order; the names of those that could not be
--- read; and the parts as bytes. left_out gets a line for each of these and for each that is
--- there twice. The files' own bytes are taken.
+-- read; and the parts as bytes. left_out gets a line for each of these, for each that is
+-- there twice, and for events that a file has no times of. The files' own bytes are taken.
 function rank_files.keep(list, left_out)
   local parts, unread, bytes, seen = {}, {}, {}, {}
   for _, file in ipairs(list) do
@@ -246,6 +250,9 @@ function rank_files.keep(list, left_out)
       left_out[#left_out + 1] = ("%s: left out: the same as %s"):format(base(path), seen[mark])
     else
       seen[mark], parts[#parts + 1] = base(path), file.made
+      for _, said in ipairs(file.without) do
+        left_out[#left_out + 1] = ("%s: %s"):format(base(path), said)
+      end
       bytes[#parts] = file.bytes
     end
     file.bytes = nil

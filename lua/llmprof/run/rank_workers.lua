@@ -204,22 +204,25 @@ local function is_list_of(list, is_entry)
     if not (math.type(key) == "integer" and key <= #list) then return false end
   end
   for _, entry in ipairs(list) do
-    if type(entry) ~= "table" or not is_entry(entry) then return false end
+    if not is_entry(entry) then return false end
   end
   return true
 end
 
 
 local function is_file(entry)
-  return math.type(entry.number) == "integer" and type(entry.path) == "string"
-    and not entry.path:find("\0", 1, true)
+  return type(entry) == "table" and math.type(entry.number) == "integer"
+    and type(entry.path) == "string" and not entry.path:find("\0", 1, true)
 end
+
+
+local function is_text(value) return type(value) == "string" end
 
 
 local function is_read_file(entry)
   return is_file(entry)
     and (type(entry.why) == "string" or entry.why == nil and type(entry.mark) == "string"
-      and math.type(entry.found) == "integer")
+      and math.type(entry.found) == "integer" and is_list_of(entry.without, is_text))
     and math.type(entry.size) == "integer" and entry.size >= 0
 end
 
@@ -230,7 +233,7 @@ local function encode(list)
   for i, file in ipairs(list) do
     local packed = file.bytes or ""
     head[i] = { number = file.number, path = file.path, why = file.why, mark = file.mark,
-      found = file.found, size = #packed }
+      found = file.found, size = #packed, without = file.without and json.list(file.without) }
     bytes[i] = packed
   end
   return errors.check(json.encode(head)) .. "\n" .. table.concat(bytes)
@@ -244,7 +247,7 @@ local function decode(bytes, process)
   if not is_list_of(list, is_read_file) then refuse(process) end
   for i, head in ipairs(list) do
     local file = { number = head.number, path = head.path, why = head.why, mark = head.mark,
-      found = head.found }
+      found = head.found, without = head.without }
     if head.size > #bytes - at + 1 then refuse(process) end
     if not file.why then file.bytes = bytes:sub(at, at + head.size - 1) end
     at, list[i] = at + head.size, file

@@ -120,10 +120,21 @@ local function check_options(given)
 end
 
 
+-- Events without a time are left out of what is compared.
+local function warn_of_times(one)
+  for _, check in ipairs((one.results.integrity or {}).checks or {}) do
+    if check.name == "times" and check.verdict ~= "ok" then
+      out.warn(("%s: %s\n"):format(one.name, check.text))
+    end
+  end
+end
+
+
 function command.run(given, words)
   check_options(given)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
   local sides = sides_of(words, given.root, assumed_share(given))
+  for _, one in ipairs(sides) do warn_of_times(one) end
   local list, broken, undecided = compare(sides, given, wanted)
   if given.format == "json" then
     print_json(list)
