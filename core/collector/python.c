@@ -87,6 +87,8 @@ static void *find(const char *name) {
     found = dlsym(library, name);
     dlclose(library);
   }
+  /* What failed is kept for dlerror, and freed once it has been told. */
+  if (!found && dlerror()) (void)dlerror();
   return found;
 }
 
