@@ -124,7 +124,8 @@ void sources_drain_by(void (*drain)(void)) {
 
 uint32_t sources_of_node(uint64_t id) {
   uint32_t stack = stack_of_node(id);
-  if (stack || late || python_begin() != PYTHON_ON) return stack;
+  if (stack || late || !atomic_load(&launches)) return stack; /* no Python */
+  if (python_begin() != PYTHON_ON) return stack;
   drain_log(); /* it may have been made this moment */
   stack = stack_of_node(id);
   late = !stack;
