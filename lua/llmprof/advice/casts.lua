@@ -3,7 +3,7 @@
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "casts", own_code = true, children = true }
+local rule = { name = "casts", own_code = true, children = true, fewer_launches = true }
 
 -- From this share of the stage's GPU time on; of its kernels, where launches take the time.
 local WORTH, OF_KERNELS = 0.03, 0.1

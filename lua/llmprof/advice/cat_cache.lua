@@ -48,24 +48,28 @@ local function found(results, stage, joins, attention)
 end
 
 
--- Ids of the joins that this rule tells of, as a set: other rules leave them to it.
-function rule.kernels_of(results, stage)
-  local set = {}
-  if not stage.kernels_per_token then return set end
+-- Joins, attention, and whether the joins are those of a cache.
+local function joins_of(results, stage)
   local joins = evidence.kernels(results, stage, is_join)
   local attention = evidence.kernels(results, stage, evidence.is_attention)
-  if attention.calls > 0 and joins.calls >= PER_ATTENTION * attention.calls then
-    for _, id in ipairs(joins.ids) do set[id] = true end
+  return joins, attention, attention.calls > 0 and joins.calls >= PER_ATTENTION * attention.calls
+end
+
+
+-- Ids of the joins that this rule tells of, as a set: other rules leave them to it.
+function rule.kernels_of(results, stage)
+  local set, joins, _, are_of_cache = {}, joins_of(results, stage)
+  for _, id in ipairs(stage.kernels_per_token and are_of_cache and joins.ids or {}) do
+    set[id] = true
   end
   return set
 end
 
 
 local function examine_stage(results, stage, report)
-  local joins = evidence.kernels(results, stage, is_join)
-  local attention = evidence.kernels(results, stage, evidence.is_attention)
+  local joins, attention, are_of_cache = joins_of(results, stage)
   if attention.calls == 0 then return "no attention kernel is known by its name" end
-  if joins.calls < PER_ATTENTION * attention.calls then
+  if not are_of_cache then
     return ("%s joins of tensors for %s attention kernels per step"):format(
       evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
   end

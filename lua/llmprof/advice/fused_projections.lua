@@ -2,7 +2,7 @@
 -- they are fewer launches, and larger ones.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "fused_projections", own_code = true }
+local rule = { name = "fused_projections", own_code = true, fewer_launches = true }
 
 -- Products of a layer: query, key, value and output; gate, up and down. Fused: two
 -- of attention, two of the network.

@@ -1,4 +1,5 @@
--- Matrix products that do not use the tensor cores, or use them in tf32.
+-- Matrix products that do not use the tensor cores, or use them in tf32: by their names, and by
+-- counters, whatever they are called.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemm_precision", own_code = true }
@@ -18,6 +19,10 @@ local fp64 = evidence.named { "dgemm", "f64f64" }
 local tf32 = evidence.named { "tf32", "s1688gemm", "tensorop_s1688" }
 
 
+-- What bounds a kernel that computes without them.
+local computes = { fp32 = true, fp64 = true, ALU = true, issue = true, ["some SM unit"] = true }
+
+
 local function kind_of(kernel)
   if fp64(kernel) then return "fp64" end
   if tf32(kernel) then return "tf32 on the tensor cores" end
@@ -25,17 +30,15 @@ local function kind_of(kernel)
   if fp32(kernel) and not (tensor and tensor >= USES_TENSOR) then
     return "fp32 without the tensor cores"
   end
+  if tensor and tensor < USES_TENSOR and computes[kernel.counters.bound] then
+    return "without the tensor cores", "counters"
+  end
   return nil
 end
 
 
 local function is_slow(kernel)
-  return (kernel.category == "gemm" or kernel.category == "moe") and kind_of(kernel) ~= nil
-end
-
-
-local function describe(kernel)
-  return ", " .. kind_of(kernel)
+  return evidence.is_product(kernel) and kind_of(kernel) ~= nil
 end
 
 
@@ -45,7 +48,8 @@ function rule.examine_stage(results, stage, report)
     local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
       evidence.percent(slow.share)) }
     for i, note in ipairs(evidence.largest(slow, stage)) do
-      notes[i + 1] = evidence.note("kernel name", "%s%s", note.text, describe(slow.list[i]))
+      local kind, source = kind_of(slow.list[i])
+      notes[i + 1] = evidence.note(source or "kernel name", "%s, %s", note.text, kind)
     end
     report.finding {
       stage = stage.name,

@@ -3,7 +3,7 @@
 -- device inside a step, loops over experts on the CPU, or lets tensors grow.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "graph_missing", own_code = true }
+local rule = { name = "graph_missing", own_code = true, general = true }
 
 -- With fewer launches a step there is little for a graph to replace.
 local FEWEST = 20

@@ -15,6 +15,10 @@
 -- capture of a serving engine such findings become reasons for silence, as the
 -- engine's loop and model are not the reader's.
 --
+-- Where general = true its findings tell of a stage's waiting as a whole: a finding that causes
+-- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
+-- gives back of the waiting is no cause of it.
+--
 -- Where in_waiting = true the GPU time that its findings could give back is waiting, too, that
 -- for other ranks: it comes back at once, also in a stage that is held up. Other findings have no
 -- part in that time.
@@ -189,23 +193,20 @@ local function class_of(finding, worth)
 end
 
 
--- Rules that tell of a stage's waiting as a whole; what causes this part of it comes before them.
-local GENERAL, MOST = { launch_bound = true, graph_missing = true }, 0.5
+-- What causes this part of a stage's waiting comes before what tells of it as a whole.
+local MOST = 0.5
 
--- Fewer launches are a remedy for that waiting, not a cause of it.
-local REMEDIES = { small_elementwise = true, casts = true, layout_copies = true,
-  fused_projections = true }
-
-local function yield_to_causes(list, worths)
+-- by_name: the rules.
+local function yield_to_causes(list, worths, by_name)
   local causes = {}
   for _, finding in ipairs(list) do
-    if finding.spends == "waiting" and not GENERAL[finding.rule]
-      and not REMEDIES[finding.rule] then
+    local rule = by_name[finding.rule]
+    if finding.spends == "waiting" and not rule.general and not rule.fewer_launches then
       causes[finding.stage] = math.max(causes[finding.stage] or 0, worths[finding])
     end
   end
   for _, finding in ipairs(list) do
-    local cause = GENERAL[finding.rule] and causes[finding.stage] or 0
+    local cause = by_name[finding.rule].general and causes[finding.stage] or 0
     if cause >= MOST * worths[finding] and cause > 0 then
       worths[finding] = math.min(worths[finding], cause * (1 - 1e-9))
     end
@@ -217,7 +218,7 @@ end
 -- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
 -- that is taken away by. Waiting that gives an unknown part back, as that of a whole run with
 -- its start, comes where all of it would.
-local function worths_of(results, list)
+local function worths_of(results, list, by_name)
   local worths, first = {}, {}
   for _, finding in ipairs(list) do
     local stage = evidence.find(results, finding.stage)
@@ -233,7 +234,7 @@ local function worths_of(results, list)
       worths[finding] = math.min(worths[finding], first[finding.stage])
     end
   end
-  yield_to_causes(list, worths)
+  yield_to_causes(list, worths, by_name)
   return worths
 end
 
@@ -466,10 +467,12 @@ end
 -- (list of { rule, stage, why }) }.
 function advice.apply(rules, results)
   local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
+  local by_name = {}
   for _, rule in ipairs(rules) do
+    by_name[rule.name] = rule
     if not rule.about or results[rule.about] then apply(rule, results, lists) end
   end
-  local worths = worths_of(results, lists.findings)
+  local worths = worths_of(results, lists.findings, by_name)
   table.sort(lists.findings, function(a, b) return is_before(a, b, worths) end)
   link(lists.findings)
   lists.note = note_of(results, lists.findings)

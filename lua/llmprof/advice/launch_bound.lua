@@ -5,7 +5,7 @@ local slow_steps = require "llmprof.advice.slow_steps"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local uneven_steps = require "llmprof.advice.uneven_steps"
 
-local rule = { name = "launch_bound" }
+local rule = { name = "launch_bound", general = true }
 
 
 local function is_launch_bound(stage)
@@ -77,7 +77,7 @@ end
 
 -- What fewer or faster launches give back: not what steps of an engine wait that compile
 -- something, of which slow_steps tells, nor what uneven_steps tells of.
-local function gain_of(results, stage)
+local function gain_of(results, stage, uneven)
   local gain, assumption = evidence.launching(results, stage)
   local slow = results.engine and slow_steps.of(stage)
   if slow and slow.idle_ns then
@@ -85,7 +85,6 @@ local function gain_of(results, stage)
     assumption = ("%s, without what the GPU waits in the %s that take many times as long as the "
       .. "others"):format(assumption, evidence.things(slow.count, "step"))
   end
-  local uneven = uneven_steps.waiting_of(stage)
   if uneven > 0 then
     gain = math.max(gain - uneven, 0)
     assumption = assumption .. ", without what some steps take longer than the others"
@@ -112,7 +111,7 @@ function rule.examine_stage(results, stage, report)
     return ("but in the steps that are longer than the others the GPU waits for %s of the time")
       :format(evidence.percent(math.max(rest, 0)))
   end
-  local gain, assumption = gain_of(results, stage)
+  local gain, assumption = gain_of(results, stage, uneven)
   if results.repeats and results.repeats.whole_run then gain = nil end -- it holds the start, too
   report.finding {
     stage = stage.name,

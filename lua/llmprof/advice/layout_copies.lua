@@ -2,7 +2,7 @@
 local cat_cache = require "llmprof.advice.cat_cache"
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "layout_copies", own_code = true, children = true }
+local rule = { name = "layout_copies", own_code = true, children = true, fewer_launches = true }
 
 -- From this share of the stage's GPU time on.
 local WORTH = 0.1

@@ -3,7 +3,7 @@
 -- a norm in one kernel, do not count.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "small_elementwise", own_code = true }
+local rule = { name = "small_elementwise", own_code = true, fewer_launches = true }
 
 -- From this share of the stage's kernels on, and this many, it is worth a finding.
 local WORTH, FEWEST = 0.2, 50
@@ -13,17 +13,8 @@ local CHAIN = 3
 
 local fusible = { elementwise = true, reduce = true }
 
--- Words in the names of kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
-local FUSED = { "fused", "_and_mul", "act_and" }
-
-
-local function is_fused(kernel)
-  local name = kernel.name:lower()
-  for _, word in ipairs(FUSED) do
-    if name:find(word, 1, true) then return true end
-  end
-  return false
-end
+-- Kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
+local is_fused = evidence.named { "%f[%a]fused", "_and_mul", "act_and" }
 
 
 local function is_small(kernel)

@@ -106,12 +106,13 @@ for effort, names in pairs {
   ["a setting"] = "batch_room capture_trust expert_imbalance first_repeat graph_sizes kv_room "
     .. "older_attention preemptions prefill_stalls throttling",
   ["another number format"] = "fewer_bytes gemm_precision kv_growth memory_roof",
-  ["other kernels"] = "bank_conflicts idle_tensor low_occupancy many_registers small_all_reduces "
+  ["other kernels"] = "bank_conflicts low_occupancy many_registers small_all_reduces "
     .. "split_k tail_effect uncoalesced",
   ["another division of ranks"] = "collective_bound pipeline_bubbles",
-  code = "attention_unfused casts cat_cache experts_one_by_one fused_projections graph_missing "
-    .. "large_elementwise launch_bound layout_copies pageable_copies small_elementwise steps_idle "
-    .. "step_gaps sync_per_token uneven_steps slow_steps vision_ttft",
+  code = "allocations attention_unfused casts cat_cache experts_one_by_one fused_projections "
+    .. "graph_missing host_copies large_elementwise launch_bound layout_copies long_gaps "
+    .. "pageable_copies slow_steps small_elementwise step_gaps steps_idle sync_per_token "
+    .. "uneven_steps vision_ttft",
 } do
   for name in names:gmatch "%S+" do effort_of[name] = effort end
 end

@@ -10,6 +10,7 @@ import hashlib
 import json
 import lzma
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,8 @@ SUFFIX = {"collector": ".spool", "nsys": ".sqlite", "torch": ".trace.json"}
 
 def scrubbed(llmprof: str, folder: pathlib.Path, run: Run) -> bytes:
     source = folder / (run.name + SUFFIX[run.tool])
-    if run.tool == "torch":
-        return source.read_bytes()
+    if run.tool == "torch":  # traceName is a path of the machine
+        return re.sub(rb',\s*"traceName": "[^"]*"', b"", source.read_bytes())
     with tempfile.TemporaryDirectory() as made:
         target = pathlib.Path(made, "run.sqlite")
         subprocess.run([llmprof, "scrub", str(source), "-o", str(target)], check=True,

@@ -30,6 +30,16 @@ kernels: 9
     end
   end)
 
+  it("finds matmuls that compute without tensor cores, whatever they are called", function()
+    local function counted(bound, percent)
+      return said { name = "kernel2", counters = { bound = bound, tensor_percent = percent } }
+    end
+    assert.matches("kernel2: 100 calls, 1.00 ms, without the tensor cores (counters)",
+      counted("fp32", 0), 1, true)
+    assert.equal("", counted("fp32", 1))
+    assert.equal("", counted("DRAM", 0))
+  end)
+
   it("is silent about bf16, about what counters saw on the tensor cores, about little", function()
     assert.equal("", said { name = "nvjet_sm90_tst_128x8" })
     assert.equal("", said { name = "my_sgemm", counters = { tensor_percent = 40 } })
