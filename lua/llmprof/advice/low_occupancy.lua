@@ -85,7 +85,7 @@ local function is_small(sms)
   return function(kernel)
     local blocks = blocks_of(kernel)
     return blocks ~= nil and blocks < FEW * sms and kernel.mean_ns >= LONG_NS
-      and kernel.category ~= "collective"
+      and kernel.category ~= "communication" -- which wait for others
   end
 end
 

@@ -11,6 +11,9 @@ local PER_STEP = 0.9
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
+-- What bounds a stage whose GPU waits for other ranks.
+local WITH_OTHERS = { ranks = true, communication = true }
+
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
   .. "one step late from pinned memory"
 
@@ -35,8 +38,10 @@ end
 
 -- What goes without a wait. The CPU works for the stage's time less its waits, the GPU for the
 -- stage's time less its idle time; without the wait the stage takes as long as the longer of the
--- two. So the wait costs its own time, at most the GPU's idle time.
+-- two. So the wait costs its own time, at most the GPU's idle time. Nil where ranks wait for each
+-- other: when the GPU is done depends on them.
 local function gain_of(results, stage, part)
+  if WITH_OTHERS[stage.bound] then return nil end
   return math.min(part.ns, evidence.waiting(results, stage) * part.share),
     "without the wait the CPU launches ahead, as fast as it does now"
 end

@@ -40,10 +40,11 @@ kernels: 6
   end)
 
   it("looks at kernels of few blocks where nothing was measured", function()
-    local function of(blocks, mean_ns)
+    local function of(blocks, mean_ns, category)
       return support.said("low_occupancy", support.results { stages = { support.decode() },
         hardware = { sm_count = 132 }, kernels = { support.kernel { id = 6, name = "row_norms",
-          mean_ns = mean_ns, shapes = { { grid = { blocks, 1, 1 }, calls = 100 } } } } })
+          category = category, mean_ns = mean_ns,
+          shapes = { { grid = { blocks, 1, 1 }, calls = 100 } } } } })
     end
     assert.equal([[
 kernels of decode run on few SMs (decode, confidence low)
@@ -55,6 +56,7 @@ kernels: 6
 ]], of(8, 40000))
     assert.equal("", of(33, 40000))
     assert.equal("", of(8, 19999))
+    assert.equal("", of(8, 40000, "communication"))
   end)
 
   it("abstains without counters on a GPU that is not known", function()

@@ -48,6 +48,16 @@ gain: 6000000 of 100000000 ns, waiting, if without the wait the CPU launches ahe
     assert.matches(("gain: %d of"):format(idle), support.said("sync_per_token", results), 1, true)
   end)
 
+  it("states no gain where ranks wait for each other", function()
+    for _, bound in ipairs { "ranks", "communication" } do
+      local results = results_of(support.slow_decode, 10)
+      results.stages[1].bound = bound
+      local text = support.said("sync_per_token", results)
+      assert.matches("waits for the GPU at every token", text)
+      assert.no_match("gain", text)
+    end
+  end)
+
   it("is silent about a wait at the end", function()
     assert.equal("", support.said("sync_per_token", results_of(support.decode, 1)))
   end)
