@@ -1,6 +1,8 @@
--- The longest gaps of a stage all end before the same kernel, in one step after another: what the
--- program does there in each step holds it up, a plan that is built anew, say.
+-- The longest gaps of a stage all end before the same kernel within its steps, in one after
+-- another: what the program does there in each step holds it up, a plan that is built anew, say.
+-- Gaps of longer steps, between steps, and in calls that wait or allocate have rules of their own.
 local evidence = require "llmprof.advice.evidence"
+local uneven_steps = require "llmprof.advice.uneven_steps"
 
 local rule = { name = "long_gaps" }
 
@@ -35,11 +37,18 @@ local function places_of(results, stage)
 end
 
 
--- Does each of these gaps lie in a step of its own?
+-- Does each of these gaps lie in a step of its own, with the CPU outside CUDA most of it?
 local function in_many_steps(place)
   local count = 0
   for _ in pairs(place.steps) do count = count + 1 end
-  return count == place.count
+  return count == place.count and place.host_ns >= place.ns / 2
+end
+
+
+-- Is it told by the rules of longer steps and of the time between steps?
+local function is_told(stage, ns)
+  local between = stage.between_steps and stage.between_steps.idle_ns or 0
+  return uneven_steps.waiting_of(stage) > 0 or between >= ns
 end
 
 
@@ -47,7 +56,7 @@ function rule.examine_stage(results, stage, report)
   local place = places_of(results, stage)[1]
   local ns = place and place.ns / stage.wall.count or 0
   if not place or place.count < FEWEST or ns < WORTH * stage.wall.mean_ns
-    or not in_many_steps(place) then
+    or not in_many_steps(place) or is_told(stage, ns) then
     return "its longest gaps do not end at one place in each step"
   end
   local where = place.line and (" at %s"):format(place.line) or ""

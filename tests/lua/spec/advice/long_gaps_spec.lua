@@ -3,13 +3,14 @@ local support = require "tests.lua.support.advice"
 
 describe("advice long_gaps", function()
   -- so many gaps of 4 ms before attention, each in a step of its own, and one elsewhere
-  local function said(count, step)
+  local function said(count, step, given)
     local gaps = { { stage = "decode", ended_by = "mul", rep = 1, step = 1, ns = 5e6 } }
     for i = 1, count do
       gaps[#gaps + 1] = { stage = "decode", ended_by = "sdpa", line = "m/attention.py:7", rep = 1,
         step = step or i, ns = 4e6 + i * 1e5, host_ns = 3e6 }
     end
-    return support.said("long_gaps", support.results { stages = { support.slow_decode() },
+    return support.said("long_gaps", support.results {
+      stages = { support.slow_decode(given) },
       gaps = gaps })
   end
 
@@ -21,6 +22,12 @@ the GPU waits long before sdpa at m/attention.py:7 in step after step of decode 
 try: look at what the program calls there: a plan or a kernel that is made anew for each length, a search for the best kernel, a file, a lock
 gain: 21500000 of 100000000 ns, waiting, if these gaps go; shorter ones at the same place would, too, which is not counted
 ]], said(5))
+  end)
+
+  it("leaves longer steps and the time between steps to their rules", function()
+    assert.equal("", said(5, nil, { between_steps = { idle_ns = 22e6, count = 9 } }))
+    assert.equal("", said(5, nil, { slow_steps = { count = 3, of = 10, every = 3, first = 3,
+      usual_ns = 1e6, excess_ns = 20e6, total_ns = 60e6, part = "host" } }))
   end)
 
   it("is silent about fewer, and about those of one step", function()
