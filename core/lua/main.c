@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -75,13 +74,10 @@ static int protected_main(lua_State *L) {
 }
 
 /* What is raised before there is a handler, or for want of memory to call it;
- * message may be NULL. Where a file was being loaded, Lua's words are behind
- * its name. */
-static void print_error(const char *message) {
+ * message may be NULL. */
+static void print_error(int status, const char *message) {
   llmprof_error err;
-  if (message && strstr(message, "not enough memory") &&
-      !llmprof_fail_nomem(&err))
-    message = err.message;
+  if (status == LUA_ERRMEM && !llmprof_fail_nomem(&err)) message = err.message;
   fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
 }
 
@@ -150,12 +146,11 @@ int main(int argc, char **argv) {
   lua_pushcfunction(L, protected_main);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
-  int status = EXIT_FAILURE;
-  if (lua_pcall(L, 2, 1, 0) == LUA_OK) {
+  int status = EXIT_FAILURE, raised = lua_pcall(L, 2, 1, 0);
+  if (raised == LUA_OK)
     status = (int)lua_tointeger(L, -1);
-  } else {
-    print_error(lua_tostring(L, -1));
-  }
+  else
+    print_error(raised, lua_tostring(L, -1));
   llmprof_lua_release_signals();
   pool.ends = true;
   ending.at_once = !is_debugged() || llmprof_lua_is_ending();

@@ -26,14 +26,21 @@ local function on_disk(path)
   return source, "@" .. home .. "/" .. path
 end
 
+-- A message of load's as it is: want of memory is told by it, not by words in it.
+local function compile(source, chunk, mode)
+  local compiled, message = load(source, chunk, mode)
+  if not compiled then error(message, 0) end
+  return compiled
+end
+
 local function search(name)
   local target = aliases[name]
   if target then return function() return require(target) end, target end
   for _, path in ipairs(candidates(name)) do
     local source, chunk = on_disk(path)
-    if source then return assert(load(source, chunk, "t")), path end
+    if source then return compile(source, chunk, "t"), path end
     local built_in = resources.get(path) -- compiled, or text
-    if built_in then return assert(load(built_in, "@" .. path)), path end
+    if built_in then return compile(built_in, "@" .. path), path end
   end
   return "no built-in module '" .. name .. "'"
 end
