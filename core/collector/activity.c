@@ -102,6 +102,8 @@ static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_OVERHEAD,
 };
 
+static bool follows_sources; /* since the last start */
+
 static void enable_kind(CUpti_ActivityKind kind) {
   CUptiResult result = cupti.cuptiActivityEnable(kind);
   if (result != CUPTI_SUCCESS)
@@ -119,10 +121,8 @@ void activity_start(void) {
       calls_enable(true);
       subscriber_waits(true);
     }
-    if (the_plan.sources != SOURCES_OFF) {
-      sources_begin();
-      subscriber_sources(true);
-    }
+    follows_sources = sources_begin();
+    if (follows_sources) subscriber_sources(true);
     exits_register();
     atomic_store(&running, true);
   }
@@ -136,7 +136,7 @@ void activity_stop(void) {
       subscriber_waits(false);
       calls_enable(false);
     }
-    if (the_plan.sources != SOURCES_OFF) subscriber_sources(false);
+    if (follows_sources) subscriber_sources(false);
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

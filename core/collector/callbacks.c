@@ -219,7 +219,8 @@ static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   uint32_t type = subscriber_waits_for(id);
   bool launches =
       what == EVENT_NONE || what == EVENT_UNMEASURED || what == EVENT_GRAPH;
-  if (launches && !type && data->callbackSite == CUPTI_API_ENTER)
+  if (launches && !type && data->callbackSite == CUPTI_API_ENTER &&
+      activity_running())
     sources_launch(data->correlationId);
   if (type)
     on_wait(id, type, data);

@@ -243,7 +243,7 @@ static void begin_driver(void) {
   if (has_driver) return;
   has_driver = true;
   writer_take_rank();
-  if (the_plan.begun && plan_by() != UNIT_BY_SOCKET) sources_begin();
+  if (the_plan.begun && plan_by() != UNIT_BY_SOCKET) (void)sources_begin();
   callbacks_profiler(units_profiler);
   callbacks_driver(true);
   units_driver();

@@ -14,16 +14,17 @@
 #include "collector/threads.h"
 
 enum {
-  DEPTH = 192,      /* frames of a stack; what is further out is left */
-  TEXT = 1024,      /* bytes of a file's or function's name */
-  CACHE = 1 << 16,  /* stacks that are known by their instructions */
-  PROBES = 8,       /* places of one in the cache */
-  PLACES = 1 << 15, /* frames that are known by their instructions */
-  CODES = 1 << 15,  /* code objects that are known by their addresses */
-  IMPLS = 4,        /* of torch's function that calls modules */
-  ROOTS = 64,       /* outermost modules */
-  NESTED = 40,      /* modules in modules */
-  FOUND = 4096,     /* modules that are named in one go */
+  DEPTH = 192,         /* frames of a stack; what is further out is left */
+  TEXT = 1024,         /* bytes of a file's or function's name */
+  CACHE = 1 << 16,     /* stacks that are known by their instructions */
+  PROBES = 8,          /* places of one in the cache */
+  PLACES = 1 << 15,    /* frames that are known by their instructions */
+  CODES = 1 << 15,     /* code objects that are known by their addresses */
+  IMPLS = 4,           /* of torch's function that calls modules */
+  ROOTS = 64,          /* outermost modules */
+  NESTED = 40,         /* modules in modules */
+  FOUND = 4096,        /* modules that are named in one go */
+  LOOKED_AT = 1 << 16, /* and that are looked at for them */
 };
 
 /* ---- the interpreter's functions ---- */
@@ -175,8 +176,7 @@ static bool set_layout(void) {
   return version == 0x030b || version == 0x030c;
 }
 
-static python_state state;
-static atomic_int state_now; /* the same, for walks */
+static atomic_int state_now; /* python_state */
 static char why[160];
 
 static void set_state(python_state now) {
@@ -599,7 +599,7 @@ typedef struct found {
 } found;
 
 static found *all_found; /* FOUND of them */
-static size_t found_count;
+static size_t found_count, looked_at;
 
 /* The modules in a module, borrowed; NULL: none. *holder is to be given back.
  */
@@ -642,7 +642,7 @@ static void explore(object *module, char *path, size_t used, unsigned depth) {
   object *holder, *key, *value;
   ptrdiff_t i = 0;
   meet(module, path);
-  if (depth >= NESTED) return;
+  if (depth >= NESTED || looked_at++ >= LOOKED_AT) return;
   object *in = modules_in(module, &holder);
   while (in && py.PyDict_Next(in, &i, &key, &value)) {
     const char *name = py.PyUnicode_AsUTF8(key);
@@ -688,7 +688,7 @@ static void name_one(const found *f, const char *root) {
 
 static void name_below(object *root) {
   char path[TEXT] = "";
-  found_count = 0;
+  found_count = looked_at = 0;
   explore(root, path, 0, 0);
   for (size_t i = 0; i < found_count; i++) {
     name_one(&all_found[i], class_of(root));
@@ -1043,21 +1043,23 @@ static python_state begin(void) {
   return PYTHON_OFF;
 }
 
+python_state python_now(void) {
+  return (python_state)atomic_load_explicit(&state_now, memory_order_acquire);
+}
+
 python_state python_begin(void) {
+  if (python_now() != PYTHON_NONE) return python_now();
   pthread_mutex_lock(&beginning);
-  if (state == PYTHON_NONE) {
-    state = begin();
-    if (state == PYTHON_OFF) set_state(state);
-  }
+  if (python_now() == PYTHON_NONE && begin() == PYTHON_OFF)
+    set_state(PYTHON_OFF);
   pthread_mutex_unlock(&beginning);
-  return (python_state)atomic_load(&state_now);
+  return python_now();
 }
 
 /* References stay, as the parent's objects do. */
 void python_forget(void) {
   pthread_mutex_init(&beginning, NULL);
   stacks_forget();
-  state = PYTHON_NONE;
   set_state(PYTHON_NONE);
   atomic_store(&threads, 0);
   atomic_store(&over, false);

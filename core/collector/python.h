@@ -18,6 +18,7 @@ typedef enum python_state {
 
 /* Looks for the interpreter, and starts. Any thread, again and again. */
 python_state python_begin(void);
+python_state python_now(void); /* without looking */
 const char *python_why(void);
 
 /* The number in `stacks` of the calling thread's stack; 0: none is known. A

@@ -41,11 +41,13 @@ static void take_launches(void) {
     memory_give(fresh, LAUNCHES * sizeof *fresh);
 }
 
-void sources_begin(void) {
-  if (the_plan.sources == SOURCES_OFF) return;
+bool sources_begin(void) {
+  if (the_plan.sources == SOURCES_OFF) return false;
   python_state now = python_begin();
   if (now != PYTHON_NONE || the_plan.sources == SOURCES_PYTHON) tell(now);
-  if (now == PYTHON_BEGUN || now == PYTHON_ON) take_launches();
+  if (now != PYTHON_BEGUN && now != PYTHON_ON) return false;
+  take_launches();
+  return atomic_load(&launches) != NULL;
 }
 
 uint32_t sources_stack(void) {
@@ -124,8 +126,7 @@ void sources_drain_by(void (*drain)(void)) {
 
 uint32_t sources_of_node(uint64_t id) {
   uint32_t stack = stack_of_node(id);
-  if (stack || late || !atomic_load(&launches)) return stack; /* no Python */
-  if (python_begin() != PYTHON_ON) return stack;
+  if (stack || late || python_now() != PYTHON_ON) return stack;
   drain_log(); /* it may have been made this moment */
   stack = stack_of_node(id);
   late = !stack;
@@ -225,6 +226,5 @@ void sources_forget(void) {
   nodes = NULL;
   node_slots = node_count = 0;
   module_paths = NULL;
-  frames_written = nodes_written = 0;
-  full_told = late = false;
+  sources_reset();
 }

@@ -9,8 +9,8 @@
 #include "collector/log.h"
 
 /* Looks for what can tell lines, as the plan wants it: as early as possible,
- * and again when a unit begins. */
-void sources_begin(void);
+ * and again when a unit begins. False: launches have no lines. */
+bool sources_begin(void);
 
 /* The calling thread's stack; 0: it is not known. */
 uint32_t sources_stack(void);
