@@ -12,15 +12,21 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/interrupt.h"
 #include "frame/sort.h"
 #include "text/lex.h"
 #include "torch/torch_internal.h"
 
 static const char module_mark[] = "nn.Module: ";
 
+enum {
+  NESTED = 64 /* modules in modules; those further in have the path of these */
+};
+
 /* A module inside of another. */
 typedef struct instance {
   uint32_t parent; /* LLMPROF_NONE: of none */
+  uint32_t depth;  /* modules around it */
   uint32_t group;  /* those of its class in its parent */
   uint32_t class;  /* string */
   uint32_t path;   /* string */
@@ -162,6 +168,7 @@ static bool add_instance(stacks *s, uint32_t function, uint32_t parent,
     return false;
   instance *made = &s->instances[before];
   *made = (instance){.parent = parent};
+  if (parent != LLMPROF_NONE) made->depth = s->instances[parent].depth + 1;
   if (!split_name(s, f->name, made)) return false;
   const uint32_t group[] = {parent, made->class};
   return llmprof_intern_add(&s->groups, group, &made->group);
@@ -179,7 +186,9 @@ static bool name_instance(stacks *s, instance *made, const group_facts *g,
   const char *text;
   llmprof_buffer_clear(path);
   if (made->parent != LLMPROF_NONE) {
-    text = text_of(s, s->instances[made->parent].path, &size);
+    made->path = s->instances[made->parent].path;
+    if (made->depth >= NESTED) return true;
+    text = text_of(s, made->path, &size);
     llmprof_buffer_add(path, text, size);
     llmprof_buffer_putc(path, '.');
   }
@@ -273,7 +282,7 @@ static bool nest(stacks *s) {
   for (size_t i = 0; ok && i < s->ordered; i++) {
     while (at < count && !is_behind(s, calls[at], s->order[i]))
       place_call(s, &open, calls[at++]);
-    ok = open_function(s, &open, s->order[i]);
+    ok = !llmprof_interrupted_at(i) && open_function(s, &open, s->order[i]);
   }
   while (ok && at < count) place_call(s, &open, calls[at++]);
   llmprof_free(open.rows);
@@ -337,7 +346,8 @@ static bool make_stacks(stacks *s) {
       s->wanted[row] = true;
   }
   for (size_t i = 0; ok && i < s->ordered; i++)
-    if (s->wanted[s->order[i]]) ok = make_stack(s, s->order[i]);
+    ok = !llmprof_interrupted_at(i) &&
+         (!s->wanted[s->order[i]] || make_stack(s, s->order[i]));
   return ok;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "support.h"
 #include "text/demangle.h"
 #include "torch/torch_internal.h"
@@ -364,6 +365,43 @@ static void test_stacks(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* The path of a module names those around it as far as a model goes. */
+static void test_deep_modules(void **state) {
+  enum {
+    DEEP = 20000,
+    NAMED = 64
+  };
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_buffer text = {0};
+  llmprof_buffer_puts(&text, "{\"traceEvents\":[");
+  for (int i = 0; i < DEEP; i++)
+    llmprof_buffer_printf(&text,
+                          "{\"ph\":\"X\",\"cat\":\"python_function\","
+                          "\"name\":\"nn.Module: Layer_%d\",\"pid\":7,"
+                          "\"tid\":7,\"ts\":%d,\"dur\":%d},",
+                          i, i, 2 * (DEEP + 10 - i));
+  llmprof_buffer_printf(
+      &text,
+      "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"a.py(1): f\","
+      "\"pid\":7,\"tid\":7,\"ts\":%d,\"dur\":9},"
+      "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\","
+      "\"pid\":7,\"tid\":7,\"ts\":%d,\"dur\":1,\"args\":{\"correlation\":1}},"
+      "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":3,"
+      "\"ts\":%d,\"dur\":2,\"args\":{\"correlation\":1,\"device\":0,"
+      "\"stream\":3}}]}",
+      DEEP, DEEP + 1, DEEP + 3);
+  assert_false(text.failed);
+  llmprof_buffer_putc(&text, 0);
+  llmprof_trace *trace = open_text(text.bytes);
+  llmprof_frame *frame = llmprof_trace_frame(trace, "kernels", &err);
+  const char *module = cell(frame, "torch_module", 0);
+  assert_int_equal(strlen(module), NAMED * strlen("Layer.") - 1);
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+  llmprof_buffer_free(&text);
+}
+
 static bool load_stacks(void *arg, llmprof_error *err) {
   llmprof_trace *trace = llmprof_reader_open(&llmprof_torch_reader, arg, err);
   llmprof_frame *frame = trace ? llmprof_trace_frame(trace, "gpu", err) : NULL;
@@ -444,6 +482,7 @@ int main(void) {
       cmocka_unit_test(test_foreign_calls),
       cmocka_unit_test(test_short_names),
       cmocka_unit_test(test_stacks),
+      cmocka_unit_test(test_deep_modules),
       cmocka_unit_test(test_stack_allocations),
       cmocka_unit_test(test_nameless_device),
       cmocka_unit_test(test_refusals),
