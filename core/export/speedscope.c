@@ -98,6 +98,7 @@ static bool put_samples(writer *w, llmprof_error *err) {
   llmprof_buffer_puts(&w->piece.bytes, "],\"weights\":[");
   const char *before = "";
   for (size_t row = 0; ok && row < w->stacks.count; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     if (!w->stacks.self[row]) continue;
     llmprof_buffer_printf(&w->piece.bytes, "%s%" PRId64, before,
                           w->stacks.self[row]);
@@ -115,6 +116,7 @@ static bool put_all(writer *w, bool of_gpu, llmprof_error *err) {
       "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
       "\"exporter\":\"llmprof\",\"shared\":{\"frames\":[");
   for (uint32_t i = 0; ok && i < w->names.count; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
     put_frame(w, i);
     ok = flush(w, PIECE, err);
   }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/interrupt.h"
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
@@ -239,7 +240,8 @@ bool llmprof_builder_place_stacks(llmprof_builder *builder) {
   for (uint32_t i = 0; ok && i < frames; i++)
     ok =
         line_of(trace, llmprof_intern_get(&trace->source_frames, i), &lines[i]);
-  for (uint32_t i = 0; ok && i < stacks; i++) ok = place_stack(trace, lines, i);
+  for (uint32_t i = 0; ok && i < stacks; i++)
+    ok = !llmprof_interrupted_at(i) && place_stack(trace, lines, i);
   llmprof_free(lines);
   if (stacks) llmprof_builder_knows(builder, LLMPROF_KNOWS_LINES);
   return ok;

@@ -82,14 +82,14 @@ static bool place_ops(llmprof_trace *trace, llmprof_frame *rows,
                       llmprof_error *err) {
   static const char *const names[] = {"op", "stack", NULL};
   const llmprof_column *columns[2];
-  bool ok = true;
   if (!find_columns(rows, names, columns, err)) return false;
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    ok = ok && add_op(trace, w, (size_t)llmprof_cell(columns[0], row),
-                      llmprof_cell(columns[1], row), &places[row]);
+    if (!add_op(trace, w, (size_t)llmprof_cell(columns[0], row),
+                llmprof_cell(columns[1], row), &places[row]))
+      return llmprof_fail_nomem(err);
   }
-  return ok || llmprof_fail_nomem(err);
+  return true;
 }
 
 static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
@@ -98,6 +98,7 @@ static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
   const llmprof_column *duration = NULL;
   if (!find_columns(rows, names, &duration, err)) return false;
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     int64_t ns = llmprof_cell(duration, row);
     if (ns > 0 && !add_weight(w, places[row], ns, err)) return false;
   }
@@ -105,16 +106,18 @@ static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
 }
 
 /* Lines of the program by their rows; one of no function is called as it is. */
-static bool add_lines(const llmprof_trace *trace, llmprof_weighed *w) {
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < trace->source_lines.count; i++) {
+static bool add_lines(const llmprof_trace *trace, llmprof_weighed *w,
+                      llmprof_error *err) {
+  for (uint32_t i = 0; i < trace->source_lines.count; i++) {
     llmprof_stack_frame line;
     uint32_t row;
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
     memcpy(&line, llmprof_intern_get(&trace->source_lines, i), sizeof line);
     if (line.function == LLMPROF_NO_STRING) line.function = line.module;
-    ok = llmprof_intern_add(&w->own, &line, &row);
+    if (!llmprof_intern_add(&w->own, &line, &row))
+      return llmprof_fail_nomem(err);
   }
-  return ok;
+  return true;
 }
 
 static bool weigh_ops(llmprof_trace *trace, llmprof_frame *rows,
@@ -123,10 +126,9 @@ static bool weigh_ops(llmprof_trace *trace, llmprof_frame *rows,
       !llmprof_trace_load(trace, LLMPROF_PART_STACKS, err))
     return false;
   uint32_t *places = llmprof_alloc(llmprof_frame_rows(rows), sizeof *places);
-  bool ok = places && add_lines(trace, w);
-  if (!ok) {
-    llmprof_fail_nomem(err);
-  } else if ((ok = place_ops(trace, rows, w, places, err))) {
+  bool ok = places ? add_lines(trace, w, err) : llmprof_fail_nomem(err);
+  ok = ok && place_ops(trace, rows, w, places, err);
+  if (ok) {
     w->count = w->own.count;
     w->frames = w->count ? llmprof_intern_get(&w->own, 0) : NULL;
     w->self = llmprof_zalloc(w->count, sizeof *w->self);
