@@ -679,8 +679,7 @@ static void name_one(const found *f, const char *root) {
       m->watch = watch; /* for good */
       watch = NULL;
     }
-    m->path = f->path;
-    m->root = text;
+    stacks_name_module(f->number, f->path, text);
   }
   stacks_unlock();
   if (watch) py.Py_DecRef(watch);

@@ -148,7 +148,7 @@ uint32_t sources_of_launch(uint32_t correlation) {
   return there >> 32 == correlation ? (uint32_t)there : 0;
 }
 
-static uint32_t frames_written, nodes_written;
+static uint32_t frames_written, nodes_written, namings_written;
 static bool full_told;
 
 static bool write_frame(uint32_t number) {
@@ -204,8 +204,15 @@ void sources_write(void) {
   if (!module_paths) module_paths = memory_take(PATHS_SIZE);
   while (write_frame(frames_written + 1)) frames_written++;
   while (write_node(nodes_written + 1)) nodes_written++;
-  for (uint32_t i = 1; module_paths && write_module(i); i++) continue;
-  if (stacks_full() && !full_told) {
+  stacks_lock();
+  uint32_t namings = stacks_namings();
+  bool full = stacks_full();
+  stacks_unlock();
+  if (module_paths && namings != namings_written) {
+    for (uint32_t i = 1; write_module(i); i++) continue;
+    namings_written = namings;
+  }
+  if (full && !full_told) {
     full_told = true;
     diagnose(
         SPOOL_WARNING, "sources_full",
@@ -214,7 +221,7 @@ void sources_write(void) {
 }
 
 void sources_reset(void) {
-  frames_written = nodes_written = 0;
+  frames_written = nodes_written = namings_written = 0;
   if (module_paths) memset(module_paths, 0, PATHS_SIZE);
   full_told = late = false;
 }

@@ -25,6 +25,7 @@ typedef struct tables {
   uint32_t text_slots[2 * TEXTS], frame_slots[2 * FRAMES],
       node_slots[2 * NODES], module_slots[2 * MODULES];
   uint32_t text_count, byte_count, frame_count, node_count, module_count;
+  uint32_t namings; /* of modules */
   bool full;
 } tables;
 
@@ -153,6 +154,17 @@ const stacks_node *stacks_get_node(uint32_t number) {
 stacks_module *stacks_get_module(uint32_t number) {
   return all && number - 1 < all->module_count ? &all->modules[number - 1]
                                                : NULL;
+}
+
+void stacks_name_module(uint32_t number, const char *path, const char *root) {
+  stacks_module *m = stacks_get_module(number);
+  m->path = path;
+  m->root = root;
+  all->namings++;
+}
+
+uint32_t stacks_namings(void) {
+  return all ? all->namings : 0;
 }
 
 /* The parent's memory stays with the child, unused. */

@@ -52,6 +52,10 @@ const stacks_frame *stacks_get_frame(uint32_t number);
 const stacks_node *stacks_get_node(uint32_t number);
 stacks_module *stacks_get_module(uint32_t number);
 
+/* Another number than before: some have been named since. */
+void stacks_name_module(uint32_t number, const char *path, const char *root);
+uint32_t stacks_namings(void);
+
 /* Was there once no room? */
 bool stacks_full(void);
 
