@@ -20,6 +20,7 @@
 enum {
   SITES = 64,
   PATH_MOST = 128, /* bytes kept of a path of ranges */
+  BUCKETS = 1024,  /* of series */
 };
 
 /* A launch that is measured, until its values are there. */
@@ -42,7 +43,8 @@ typedef struct series {
   uint64_t names[PLAN_METRICS]; /* hashes; no metric comes twice */
   uint32_t ids[PLAN_METRICS];
   double values[PLAN_METRICS];
-  struct series *after;
+  struct series *after; /* in the order of their first launches */
+  struct series *alike; /* of the same bucket */
 } series;
 
 /* A context in which launches are measured. */
@@ -61,9 +63,9 @@ typedef struct site {
   int64_t started;
   size_t count; /* launches of the session */
   taken session[PROFILER_RANGES];
-  series *series; /* in the order of their first launches */
-  series **last;
-  series *now; /* that the session is of, NULL: of none */
+  series *series, **last;
+  series *buckets[BUCKETS]; /* of them, for finding one */
+  series *now;              /* that the session is of, NULL: of none */
 } site;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -215,9 +217,14 @@ static bool same_launch(const launch *a, const launch *b) {
          memcmp(a->block, b->block, sizeof a->block) == 0;
 }
 
+static series **bucket_of(site *s, const launch *l, const choice *c) {
+  uintptr_t mixed = (uintptr_t)c->like / 16 + (uintptr_t)l->kernel / 16;
+  return &s->buckets[(mixed + c->ordinal) % BUCKETS];
+}
+
 /* NULL: it was not wanted before. */
-static series *series_of(const site *s, const launch *l, const choice *c) {
-  for (series *at = s->series; at; at = at->after)
+static series *series_of(site *s, const launch *l, const choice *c) {
+  for (series *at = *bucket_of(s, l, c); at; at = at->alike)
     if (at->like == c->like && at->first.ordinal == c->ordinal &&
         same_launch(&at->first.launch, l))
       return at;
@@ -239,6 +246,9 @@ static series *series_for(site *s, const launch *l, const choice *c) {
   if (!s->series) s->last = &s->series;
   *s->last = of;
   s->last = &of->after;
+  series **bucket = bucket_of(s, l, c);
+  of->alike = *bucket;
+  *bucket = of;
   return of;
 }
 
@@ -257,6 +267,7 @@ static void end_all_series(site *s) {
     s->series = of->after;
     free(of);
   }
+  memset(s->buckets, 0, sizeof s->buckets);
 }
 
 static uint64_t hash_of(const char *name) {
