@@ -2,6 +2,7 @@
  * one process come in the order of their ids, as a rule; others are sorted. */
 #include "trace/launch_join.h"
 
+#include "base/interrupt.h"
 #include "base/thread_pool.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
@@ -144,7 +145,8 @@ static bool join_all(const join *j, llmprof_values *calls) {
   bool ok = to.found != NULL;
   if (ok) llmprof_parallel_rows(ops, join_rows, &to);
   for (size_t op = 0; ok && op < ops; op++)
-    ok = llmprof_values_append(calls, llmprof_widen(to.found[op]));
+    ok = !llmprof_interrupted_at(op) &&
+         llmprof_values_append(calls, llmprof_widen(to.found[op]));
   llmprof_free(to.found);
   return ok && llmprof_values_end(calls);
 }
