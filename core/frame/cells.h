@@ -24,6 +24,12 @@ const llmprof_values *llmprof_frame_array(llmprof_frame *frame,
                                           llmprof_column_type type,
                                           const void *data);
 
+/* What values say of the rows that a key names; NULL when out of memory, as
+ * NULL for either is. They outlive the frame. */
+const llmprof_values *llmprof_frame_lookup(llmprof_frame *frame,
+                                           const llmprof_values *key,
+                                           const llmprof_values *of);
+
 /* By row, the value of another row; UINT32_MAX: none. Rows outlive the frame.
  */
 const llmprof_values *llmprof_frame_pick(llmprof_frame *frame,

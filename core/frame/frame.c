@@ -120,11 +120,18 @@ const llmprof_values *llmprof_frame_array(llmprof_frame *frame,
   return llmprof_frame_keep(frame, llmprof_values_ids(data));
 }
 
+const llmprof_values *llmprof_frame_lookup(llmprof_frame *frame,
+                                           const llmprof_values *key,
+                                           const llmprof_values *of) {
+  return key && of ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of))
+                   : NULL;
+}
+
 const llmprof_values *llmprof_frame_pick(llmprof_frame *frame,
                                          const uint32_t *rows,
                                          const llmprof_values *of) {
-  const llmprof_values *key = llmprof_frame_array(frame, LLMPROF_U32, rows);
-  return key ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
+  return llmprof_frame_lookup(
+      frame, llmprof_frame_array(frame, LLMPROF_U32, rows), of);
 }
 
 bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
@@ -336,8 +343,7 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   column->strings = from->strings;
   column->values = from->values;
   if (view->view_rows)
-    column->values = llmprof_frame_keep(
-        view, llmprof_values_lookup(view->view_rows, from->values));
+    column->values = llmprof_frame_lookup(view, view->view_rows, from->values);
   else if (view->view_first)
     column->values = llmprof_frame_keep(
         view, llmprof_values_from(from->values, view->view_first));

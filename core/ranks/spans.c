@@ -142,8 +142,7 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
   llmprof_column added = *from;
   added.name = name;
   added.strings = llmprof_column_strings(spans, from);
-  added.values =
-      llmprof_frame_keep(rows, llmprof_values_lookup(keys, from->values));
+  added.values = llmprof_frame_lookup(rows, keys, from->values);
   return (added.values && llmprof_frame_add(rows, &added, NULL, NULL)) ||
          llmprof_fail_nomem(err);
 }

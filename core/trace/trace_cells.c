@@ -26,20 +26,15 @@ static bool load(llmprof_trace *trace, const llmprof_column_spec *spec,
 
 /* ---- views ---- */
 
-static const llmprof_values *through(llmprof_frame *frame,
-                                     const llmprof_values *key,
-                                     const llmprof_values *of) {
-  return key ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
-}
-
 static const llmprof_values *source(const llmprof_trace *trace,
                                     const llmprof_source *from,
                                     llmprof_frame *frame) {
   const llmprof_values *of = column_at(trace, from->of);
   if (!from->key) return of;
   const llmprof_values *key = column_at(trace, from->key);
-  if (from->through) key = through(frame, column_at(trace, from->through), key);
-  return through(frame, key, of);
+  if (from->through)
+    key = llmprof_frame_lookup(frame, column_at(trace, from->through), key);
+  return llmprof_frame_lookup(frame, key, of);
 }
 
 static const llmprof_values *compute(const llmprof_trace *trace,
@@ -68,7 +63,9 @@ static const llmprof_values *say(const llmprof_axis *from,
     said[i] = spec->get(from->trace, i);
   if (!said || !llmprof_frame_own(frame, said)) return NULL;
   const llmprof_values *of = llmprof_frame_array(frame, LLMPROF_I64, said);
-  return of && in->of ? through(frame, source(from->trace, in, frame), of) : of;
+  return of && in->of
+             ? llmprof_frame_lookup(frame, source(from->trace, in, frame), of)
+             : of;
 }
 
 static const llmprof_values *values_of(const llmprof_axis *from,
@@ -86,7 +83,7 @@ bool llmprof_trace_cells(const llmprof_axis *from,
   if (!load(from->trace, spec, err)) return false;
   column->values = values_of(from, spec, frame);
   if (column->values && from->rows)
-    column->values = through(frame, from->rows, column->values);
+    column->values = llmprof_frame_lookup(frame, from->rows, column->values);
   else if (column->values && from->first)
     column->values = llmprof_frame_keep(
         frame, llmprof_values_from(column->values, from->first));

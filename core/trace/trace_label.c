@@ -170,8 +170,8 @@ static bool add_label(llmprof_frame *frame, const char *name, const char *range,
 static const llmprof_values *through(llmprof_frame *frame,
                                      const llmprof_values *key,
                                      const uint32_t *array) {
-  const llmprof_values *of = llmprof_frame_array(frame, LLMPROF_U32, array);
-  return of ? llmprof_frame_keep(frame, llmprof_values_lookup(key, of)) : NULL;
+  return llmprof_frame_lookup(frame, key,
+                              llmprof_frame_array(frame, LLMPROF_U32, array));
 }
 
 /* Room for `count` labels, owned by the frame; NULL when out of memory. */
@@ -201,8 +201,8 @@ static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
   for (size_t i = 0; i < count; i++)
     texts[i] = ranges[i] == LLMPROF_NONE ? LLMPROF_NO_STRING
                                          : text_of(trace, names, ranges[i]);
-  const llmprof_values *links = llmprof_frame_keep(
-      frame, llmprof_values_lookup(op->values, trace->attribution.link));
+  const llmprof_values *links =
+      llmprof_frame_lookup(frame, op->values, trace->attribution.link);
   if (!links) return llmprof_fail_nomem(err);
   l->text = through(frame, links, texts);
   l->range = through(frame, links, ranges);
