@@ -2,8 +2,9 @@
 -- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
 local categories = require "llmprof.analysis.kernels.categories"
 local json = require "llmprof.json"
+local lazy = require "llmprof.io.lazy"
 local range_name = require "llmprof.trace.nvtx_names"
-local served = require "llmprof.analysis.serving.load"
+local served = lazy "llmprof.analysis.serving.load"
 local statistics = require "llmprof.statistics"
 
 local stage_summary = { where = { "found" }, reads = { "found", "metrics", "workload" },
