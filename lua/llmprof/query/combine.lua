@@ -4,6 +4,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
+local range_name = require "llmprof.trace.nvtx_names"
 local show = require "llmprof.query.show"
 local spans = require "llmprof.spans"
 local tuple = require("llmprof.tables.keys").tuple
@@ -83,7 +84,7 @@ local function sums_of(rows, by, column)
     one.count, one.total, one.own = one.count + count, one.total + total, one.own + own
   end
   for _, group in ipairs(rows:group { by = { by }, total = { column } }) do
-    local path, total = (group[by] or ""):gsub("%.%d+%f[.%z]", ".*"), group[column].total or 0
+    local path, total = range_name.all_layers(group[by] or ""), group[column].total or 0
     add(path, group.count, total, total)
     local outer, inner = path:match "^(.*)%.([^.]*)$"
     while outer do

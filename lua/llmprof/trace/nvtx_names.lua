@@ -83,17 +83,30 @@ function range_name.module_path(tag)
 end
 
 
+-- A module in all layers: numbers as "*".
+function range_name.all_layers(path) return (path:gsub("%.%d+%f[.%z]", ".*")) end
+
+
 -- { path, module (numbers as "*"), layer (the path to its first number; nil in none) }, or
 -- { operator }; nil where the tag names neither.
 function range_name.read_text(tag)
   local path = range_name.module_path(tag)
   if path then
-    return { path = path, module = path:gsub("%.%d+%f[.%z]", ".*"),
+    return { path = path, module = range_name.all_layers(path),
       layer = path:match "^.-%.%d+%f[.%z]" }
   end
   local operator = short(tag:match "^([%a_][%w_]*::[%w_:.]+)%f[,%z]"
     or tag:match "^TSL:Thunk:#.*%f[%w_]hlo_op=([^,#]+)")
   return operator and { operator = operator } or nil
+end
+
+
+-- The path to the list of layers that a module is in, "model.layers", and its number there; nil
+-- of a module in none.
+function range_name.layer_of(module)
+  local read = module and range_name.read_text(module)
+  local list, number = (read and read.layer or ""):match "^(.*)%.(%d+)$"
+  return list, math.tointeger(tonumber(number))
 end
 
 

@@ -8,6 +8,7 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
+local range_name = require "llmprof.trace.nvtx_names"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local stages = require "llmprof.analysis.stages.find"
@@ -27,10 +28,6 @@ local UNNAMED = "(unnamed)"
 
 
 local check = errors.check
-
-
--- A module in all layers: numbers as "*".
-function lines.folded(module) return module and (module:gsub("%.%d+%f[.%z]", ".*")) end
 
 
 -- ---- operations ----
@@ -67,7 +64,9 @@ function lines.operations(trace, found)
   end
   local host = host_times(ops)
   rows.extend(ops, { "torch_module" }, { { name = "module", type = "string",
-    get = function(key) return lines.folded(key.torch_module) end } })
+    get = function(key)
+      return key.torch_module and range_name.all_layers(key.torch_module)
+    end } })
   ops:match { by = { "op" }, other = host, keys = { "op" }, name = "host_row" }
   return spans.look_up(ops, "host_row", host, "host", "host")
 end

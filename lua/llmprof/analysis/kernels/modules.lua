@@ -196,7 +196,7 @@ local function of_stacks(ops)
   for _, group in ipairs(lines.sums(ops, { "stage", "torch_module" })) do
     local read = group.torch_module and range_name.read_text(group.torch_module)
     if group.torch_module then
-      add_sums(own:row(group.stage, lines.folded(group.torch_module)), group)
+      add_sums(own:row(group.stage, range_name.all_layers(group.torch_module)), group)
     end
     if read and read.layer then add_sums(layers:row(group.stage, read.layer), group) end
   end

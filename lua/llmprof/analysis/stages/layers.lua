@@ -114,22 +114,14 @@ end
 
 -- ---- by modules ----
 
--- The path to the list of layers that a module is in, "model.layers", and its number there.
-local function place_of(module)
-  local read = module and range_name.read_text(module)
-  local list, number = (read and read.layer or ""):match "^(.*)%.(%d+)$"
-  return list, math.tointeger(tonumber(number))
-end
-
-
 -- A frame of kernels with the columns `layers`, the path to a list of layers, and `layer`, the
 -- number in it, as far as stacks tell.
 local function with_places(frame)
   return rows.extend(check(frame:where {}), { "torch_module" }, {
     { name = "layers", type = "string", get = function(key)
-      return (place_of(key.torch_module)) end },
+      return (range_name.layer_of(key.torch_module)) end },
     { name = "layer", type = "integer", get = function(key)
-      return select(2, place_of(key.torch_module)) end } })
+      return select(2, range_name.layer_of(key.torch_module)) end } })
 end
 
 

@@ -174,14 +174,6 @@ local function find_marks(made)
 end
 
 
--- The number of the layer that a module's path leads through, and the path to these layers.
-local function layer_of(module)
-  local read = module and range_name.read_text(module)
-  local list, number = (read and read.layer or ""):match "^(.*)%.(%d+)$"
-  return math.tointeger(tonumber(number)), list
-end
-
-
 local LAYER = { "rank", "step_row", "step", "layer" }
 local LAID = { "rank", "step_row", "step", "layer", "start", "until" }
 
@@ -191,7 +183,7 @@ local function main_list(made)
   if made.list == nil then
     local ops = check(with_modules(made):select { "torch_module", "duration" })
     rows.extend(ops, { "torch_module" }, { { name = "list", type = "string",
-      get = function(key) return select(2, layer_of(key.torch_module)) end } })
+      get = function(key) return (range_name.layer_of(key.torch_module)) end } })
     local most = -1
     made.list = false
     for _, group in ipairs(ops:group { by = { "list" }, total = { "duration" } }) do
@@ -206,7 +198,7 @@ end
 
 -- The number of a module's layer among those of the model.
 local function model_layer(made, module)
-  local layer, list = layer_of(module)
+  local list, layer = range_name.layer_of(module)
   if with_modules(made) and list ~= main_list(made) then return nil end
   return layer
 end
