@@ -322,9 +322,6 @@ local function samples_of(metric, before, after)
 end
 
 
--- What became of a metric (of metrics.parse) from one side to the other: see
--- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
--- nil and why where a side lacks it.
 -- Words of the names of profilers, and what each is called here.
 local PROFILERS = { { "nsys", "nsys" }, { "Nsight", "nsys" }, { "torch", "torch.profiler" },
   { "collector", "llmprof's collector" }, { "jax", "jax.profiler" } }
@@ -346,6 +343,9 @@ local function profilers(before, after)
 end
 
 
+-- What became of a metric (of metrics.parse) from one side to the other: see
+-- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
+-- nil and why where a side lacks it.
 function metrics.judge(metric, before, after, level)
   local old, new, basis = samples_of(metric, before, after)
   if not old then return nil, absent(metric, before) end
