@@ -180,7 +180,8 @@ return {
       .. "Python, as autograd's, have no lines.",
     { "line", "", "file and line; `torch.compile/` is a file that it generated", "`line`" },
     { "function", "", "that the line is in", "`function`" },
-    { "GPU time ms", "ms", "of what it launched, or put into a CUDA graph", "`gpu_ns`" },
+    { "GPU time ms", "ms", "of what it launched; of CUDA graphs what it put into them, of "
+      .. "torch.profiler what it replayed", "`gpu_ns`" },
     { "share %", "%", "of the stage's GPU time", "`share`" },
     { "idle before ms", "ms", "the GPU had nothing to do before these operations", "`idle_ns`" },
     { "kernels", "", "operations", "`kernels`" },
