@@ -1,5 +1,6 @@
 -- Columns about groups of a frame's rows: what Lua knows of a few distinct keys,
 -- for millions of rows.
+local json = require "llmprof.json"
 
 local rows = {}
 
@@ -50,6 +51,14 @@ function rows.get(frame, row, names)
   local made = {}
   for _, name in ipairs(names) do made[name] = frame:get(row, name) end
   return made
+end
+
+
+-- All rows of a frame, a list of such tables.
+function rows.list(frame, names)
+  local list = json.list {}
+  for row = 1, #frame do list[row] = rows.get(frame, row, names) end
+  return list
 end
 
 

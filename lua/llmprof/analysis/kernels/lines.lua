@@ -5,6 +5,7 @@
 -- The CPU's time of a launch is that from the return of the call before it on its thread, in
 -- the same repeat, to its own return. Kernels of a graph are launched all at once: they have
 -- none.
+local cpu_samples = require "llmprof.analysis.timeline.cpu_samples"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local labels = require "llmprof.analysis.kernels.labels"
@@ -18,9 +19,8 @@ local lines = { where = { "trace" }, reads = { "found", "kernels" },
   gives = { lines = "lines of the program that launched operations",
     launched = "operations with stage, idle and host times, where the trace has stacks" } }
 
--- Lines of a stage; kernels of a line; lines of a kernel; frames of a stage's tree, and the
--- least share of its GPU time that one has to have.
-lines.MOST, lines.NAMES, lines.EACH, lines.FRAMES, lines.LEAST = 200, 5, 5, 600, 0.001
+-- Lines of a stage; kernels of a line; lines of a kernel.
+lines.MOST, lines.NAMES, lines.EACH = 200, 5, 5
 
 
 -- An operation that the export does not name.
@@ -182,14 +182,8 @@ end
 -- Stacks of a stage's operations as a tree.
 local function tree_of(trace, ops, stage, gpu_ns)
   local own = stage == stages.WHOLE_RUN and ops or check(ops:where { stage = stage })
-  local found = check(trace:stack_tree(own, { most = lines.FRAMES,
-    least = math.max(1, math.ceil(gpu_ns * lines.LEAST)) }))
-  local list = json.list {}
-  for i = 1, #found do
-    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name") or UNNAMED,
-      module = found:get(i, "module"), self = found:get(i, "self"),
-      total = found:get(i, "total") }
-  end
+  local list = cpu_samples.tree(trace, own, gpu_ns)
+  for _, one in ipairs(list) do one.name = one.name or UNNAMED end
   return list
 end
 

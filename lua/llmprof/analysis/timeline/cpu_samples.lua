@@ -9,13 +9,14 @@
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local members = require "llmprof.ranks.members"
+local rows = require "llmprof.ranks.rows"
 local stages = require "llmprof.analysis.stages.find"
 
 local cpu_samples = { reads = { "trace", "found", "stacks" },
   gives = { cpu_samples = "what samples of the CPU say, by stage" } }
 
--- Functions of a stage; frames of its tree, and the least share of its samples that one
--- has to have.
+-- Functions of a stage; frames of its tree, and the least share of its samples, or time,
+-- that one has to have.
 cpu_samples.FUNCTIONS, cpu_samples.FRAMES, cpu_samples.LEAST = 40, 600, 0.001
 
 
@@ -35,26 +36,17 @@ local function counted(frame, conditions) return total_of(check(frame:where(cond
 
 -- Functions by the samples in them, then by those in what they called.
 local function functions_of(trace, frame)
-  local found, list = check(trace:stack_functions(frame)), json.list {}
+  local found = check(trace:stack_functions(frame))
   local shown = check(found:sort({ { "self", true }, { "total", true } }, cpu_samples.FUNCTIONS))
-  for i = 1, #shown do
-    list[i] = { name = shown:get(i, "name"), module = shown:get(i, "module"),
-      self = shown:get(i, "self"), total = shown:get(i, "total") }
-  end
-  return list, #found
+  return rows.list(shown, { "name", "module", "self", "total" }), #found
 end
 
 
-local function tree_of(trace, frame, samples)
+-- The stacks of samples, or of operations, as a tree. all: its samples, or ns.
+function cpu_samples.tree(trace, frame, all)
   local found = check(trace:stack_tree(frame,
-    { least = math.max(1, math.ceil(samples * cpu_samples.LEAST)), most = cpu_samples.FRAMES }))
-  local list = json.list {}
-  for i = 1, #found do
-    list[i] = { depth = found:get(i, "depth"), name = found:get(i, "name"),
-      module = found:get(i, "module"), self = found:get(i, "self"),
-      total = found:get(i, "total") }
-  end
-  return list
+    { least = math.max(1, math.ceil(all * cpu_samples.LEAST)), most = cpu_samples.FRAMES }))
+  return rows.list(found, { "depth", "name", "module", "self", "total" })
 end
 
 
@@ -66,7 +58,7 @@ local function record(trace, frame, fields)
   fields.without_stack = counted(frame, { stack = false })
   fields.cut = counted(frame, { cut = 1 })
   fields.functions, fields.different = functions_of(trace, frame)
-  fields.tree = tree_of(trace, frame, samples)
+  fields.tree = cpu_samples.tree(trace, frame, samples)
   return fields
 end
 
