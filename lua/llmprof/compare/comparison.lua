@@ -482,7 +482,8 @@ local function differences_text(before, after)
 end
 
 
--- Lay the changes over the rows at whose runs they begin: each stretch against the one before.
+-- Lay the changes over the rows at whose runs they begin: the runs from one change to the
+-- next against those before.
 local function add_changes(rows, metric, runs, places)
   for i, place in ipairs(places) do
     local judged = judge(metric, runs, places[i - 1] or 1, place, (places[i + 1] or #runs + 1) - 1)

@@ -197,7 +197,7 @@ end
 -- ---- pictures ----
 
 -- Frames as pictures of characters: lines of braille dots, and strips of shades that say
--- how busy each part of a stretch of time was.
+-- how busy each part of an interval was.
 
 -- Rows of characters of a line; of a strip at most; columns where there is no terminal.
 local HEIGHT, STRIPS, WIDTH = 10, 12, 80

@@ -152,9 +152,9 @@ collectives.times = { "start", "end", "api_start", "previous" }
 local LEAST = 4
 
 
--- From where to where the list repeats itself after `period`, the longest stretch:
+-- From where to where the list repeats itself after `period`, for longest:
 -- the first and the last place, from 0.
-local function stretch(list, period)
+local function repetition(list, period)
   local best_first, best_last, first = 0, -1, 1
   for i = 1, #list do
     if i + period > #list or list[i] ~= list[i + period] then
@@ -184,7 +184,7 @@ end
 -- a whole one; the first may begin otherwise than the rest.
 function collectives.layers_of(what, follows)
   for period = 1, #what // 2 do
-    local first, last = stretch(what, period)
+    local first, last = repetition(what, period)
     local length = last - first + 1
     if length >= math.max(LEAST, 2 * period, #what // 2) then
       local count = (length + period - 1) // period

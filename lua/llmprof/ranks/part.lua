@@ -54,8 +54,8 @@ local function name_steps(made)
 end
 
 
--- Steps that are stretches of time on their rank, as they were inferred.
-local function of_stretches(list)
+-- Steps that are intervals on their rank, as they were inferred.
+local function of_intervals(list)
   local start, stop, phase, rank = {}, {}, {}, {}
   for i, step in ipairs(list) do
     start[i], stop[i], phase[i], rank[i] = step.start, step.stop, step.phase, step.rank
@@ -97,10 +97,10 @@ local function find_steps(trace, list, given)
       time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,
         members.label_threads), found.enclosed) }
   end
-  local stretches, left_out = inferred(trace, list, given)
-  if #stretches == 0 then return nil end
+  local intervals, left_out = inferred(trace, list, given)
+  if #intervals == 0 then return nil end
   return { source = "inferred", time = "start", startup_steps = left_out > 0 and left_out or nil,
-    frame = steps.close(of_stretches(stretches), true) }
+    frame = steps.close(of_intervals(intervals), true) }
 end
 
 

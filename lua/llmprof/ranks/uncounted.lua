@@ -1,5 +1,5 @@
--- Steps that figures leave out, as those of a first repeat that pays one-time costs: stretches
--- of time on the clock that all files share, so that what ran then is left out of every rank.
+-- Steps that figures leave out, as those of a first repeat that pays one-time costs: intervals
+-- on the clock that all files share, so that what ran then is left out of every rank.
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local rows = require "llmprof.ranks.rows"
@@ -91,7 +91,7 @@ local function window_of(list, i, clock)
 end
 
 
--- Stretches on the common clock: list of { phase, from, to }, nil where all counts. parts, their
+-- Intervals on the common clock: list of { phase, from, to }, nil where all counts. parts, their
 -- clocks; told (of one file): { epoch, by_phase }, by phase its steps or repeats in their order:
 -- { from, to, left_out }; nil, or of no file here: first repeats of marked steps are judged.
 function uncounted.windows(parts, clocks, told)

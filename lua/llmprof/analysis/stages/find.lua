@@ -18,7 +18,7 @@
 -- own GPU was.
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.stages.infer): then
--- a stage is a stretch of time, and what starts in it on the GPU is its work.
+-- a stage is an interval, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.stages.warmup"
 local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
@@ -455,7 +455,7 @@ end
 -- ---- together ----
 
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
--- repeats.skip_first; overlap: requests do, so that no stretch is one of them and none is
+-- repeats.skip_first; overlap: requests do, so that no interval is one of them and none is
 -- inferred (optional). Returns { instances, repeats (of llmprof.analysis.stages.warmup),
 -- whole, inferred, declared, missing, ops (all GPU operations), busy (a function from a
 -- process and a GPU, nil for all, to when these ran) }: instances by start with their measures
@@ -509,7 +509,7 @@ function stages.find(trace, declared, policy, overlap)
 end
 
 
--- The range rows, or the numbers of inferred stretches, of the used instances of
+-- The range rows, or the numbers of inferred intervals, of the used instances of
 -- stages without a parent.
 function stages.used_ranges(found)
   local used = {}

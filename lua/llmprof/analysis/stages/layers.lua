@@ -254,7 +254,7 @@ local function is_activation(name)
 end
 
 
--- Add what lies from each activation of a layer to the next, but for the longest such stretch of
+-- Add what lies from each activation of a layer to the next, but for the longest of
 -- three or more, as a network that is not of the loop lies apart. places: rows; ns: by row, what
 -- the operations up to it took.
 local function add_layer(sum, places, ns)

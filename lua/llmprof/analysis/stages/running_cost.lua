@@ -34,7 +34,7 @@ end
 
 -- ---- energy ----
 
--- Stretches of time that are shorter than this many samples, or of power than NVML's mean of a
+-- Intervals that are shorter than this many samples, or of power than NVML's mean of a
 -- second, are not told from what lies around them.
 local LEAST_SAMPLES, LEAST_POWER_NS = 2, 2e9
 

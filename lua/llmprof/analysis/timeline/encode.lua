@@ -45,7 +45,7 @@ local check = errors.check
 
 -- ---- which part of the time ----
 
--- Rows that overlap a stretch.
+-- Rows that overlap an interval.
 function encode.between(view, first, last)
   return check(view:where { { "start", "<", last }, { "end", ">", first } })
 end
@@ -67,7 +67,7 @@ function encode.span_of(ops)
 end
 
 
--- The longest stretch from `first` on, up to `last`, with no more events than fit.
+-- The longest interval from `first` on, up to `last`, with no more events than fit.
 function encode.shortened(views, first, last)
   local fits, beyond = first, last
   for _ = 1, HALVINGS do

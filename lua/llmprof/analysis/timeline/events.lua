@@ -22,18 +22,18 @@ local check = errors.check
 
 -- ---- which part of the trace ----
 
--- The stretches of the repeats that count, by length.
+-- The intervals of the repeats that count, by length.
 local function repeats_of(found)
   local list, by_rep = {}, {}
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then
-      local stretch = by_rep[instance.rep]
-      if not stretch then
-        stretch = { first = math.huge, last = -math.huge }
-        by_rep[instance.rep], list[#list + 1] = stretch, stretch
+      local interval = by_rep[instance.rep]
+      if not interval then
+        interval = { first = math.huge, last = -math.huge }
+        by_rep[instance.rep], list[#list + 1] = interval, interval
       end
-      stretch.first = math.min(stretch.first, instance.host_start or instance.start)
-      stretch.last = math.max(stretch.last, instance.stop)
+      interval.first = math.min(interval.first, instance.host_start or instance.start)
+      interval.last = math.max(interval.last, instance.stop)
     end
   end
   table.sort(list, function(a, b)
@@ -160,8 +160,8 @@ end
 
 -- ---- stages, steps and layers ----
 
-local function is_seen(stretch, window)
-  return stretch.start < window.last and stretch.stop > window.first
+local function is_seen(interval, window)
+  return interval.start < window.last and interval.stop > window.first
 end
 
 
@@ -186,16 +186,16 @@ end
 -- Marks of a window, as a frame.
 local function marks_frame(timeline, given, window)
   local list = {}
-  local function add(stretch, lane, label)
-    if lane and is_seen(stretch, window) and #list < encode.MOST then
-      list[#list + 1] = { start = stretch.start, stop = stretch.stop, lane = lane,
+  local function add(interval, lane, label)
+    if lane and is_seen(interval, window) and #list < encode.MOST then
+      list[#list + 1] = { start = interval.start, stop = interval.stop, lane = lane,
         label = timeline.label(label) }
     end
   end
   stage_marks(timeline, given.found, add)
-  local stretches = given.layers(window)
-  local lane = #stretches > 0 and timeline:lane("layer", "layers") or nil
-  for _, layer in ipairs(stretches) do add(layer, lane, ("layer %d"):format(layer.index)) end
+  local intervals = given.layers(window)
+  local lane = #intervals > 0 and timeline:lane("layer", "layers") or nil
+  for _, layer in ipairs(intervals) do add(layer, lane, ("layer %d"):format(layer.index)) end
   return encode.marks(list)
 end
 

@@ -22,19 +22,19 @@ local check = errors.check
 -- ---- finding them ----
 
 -- From the first to the last stage of each repeat, of each rank. counted: only those that count.
-local function stretches_of(found, counted)
+local function intervals_of(found, counted)
   local list, by_key = {}, {}
   for _, instance in ipairs(found.instances) do
     if (instance.used or not counted) and not instance.parent then
       local key = ("%d/%d"):format(instance.rank or -1, instance.rep or 1)
-      local stretch = by_key[key]
-      if not stretch then
-        stretch = { start = instance.start, stop = instance.stop, rank = instance.rank,
+      local interval = by_key[key]
+      if not interval then
+        interval = { start = instance.start, stop = instance.stop, rank = instance.rank,
           pid = instance.pid, rep = instance.rep }
-        by_key[key], list[#list + 1] = stretch, stretch
+        by_key[key], list[#list + 1] = interval, interval
       end
-      stretch.start = math.min(stretch.start, instance.start)
-      stretch.stop = math.max(stretch.stop, instance.stop)
+      interval.start = math.min(interval.start, instance.start)
+      interval.stop = math.max(interval.stop, instance.stop)
     end
   end
   return list
@@ -53,14 +53,14 @@ local function bar_of(list)
 end
 
 
--- Add the gaps of a stretch to the list, which stays in order and keeps the longest.
-local function add_longest(list, busy, stretch)
-  local found = check(busy:gaps(stretch.start, stretch.stop, bar_of(list) + 1)):frame()
+-- Add the gaps of an interval to the list, which stays in order and keeps the longest.
+local function add_longest(list, busy, interval)
+  local found = check(busy:gaps(interval.start, interval.stop, bar_of(list) + 1)):frame()
   found:less { column = "end", by = "start", name = "ns" }
   local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
   local starts, stops = longest:values "start", longest:values "end"
   for i, start in ipairs(starts) do
-    list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, stretch = stretch }
+    list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, interval = interval }
   end
   table.sort(list, longer)
   for i = #list, gaps.MOST + 1, -1 do list[i] = nil end
@@ -80,12 +80,12 @@ end
 
 -- When a GPU's gaps are cut: its first and last operation, and where repeats of those that run
 -- on it begin and end. own: its operations; busy: when they ran.
-local function cuts_of(own, busy, stretches)
+local function cuts_of(own, busy, intervals)
   local first, last = busy:span()
   local cuts = { first, last }
-  for _, stretch in ipairs(stretches) do
-    if not stretch.pid or #check(own:where { pid = stretch.pid }) > 0 then
-      cuts[#cuts + 1], cuts[#cuts + 2] = stretch.start, stretch.stop
+  for _, interval in ipairs(intervals) do
+    if not interval.pid or #check(own:where { pid = interval.pid }) > 0 then
+      cuts[#cuts + 1], cuts[#cuts + 2] = interval.start, interval.stop
     end
   end
   table.sort(cuts)
@@ -97,11 +97,11 @@ end
 -- beginning to the end of a repeat it is what gaps.longest knows; what lies outside is there,
 -- too. found: of llmprof.analysis.stages.find; least: ns.
 function gaps.frame(found, ops, least)
-  local list, stretches = {}, found.whole and {} or stretches_of(found)
+  local list, intervals = {}, found.whole and {} or intervals_of(found)
   for _, group in ipairs(ops:group { by = { "device" } }) do
     local own = check(ops:where { device = group.device or false })
     local busy = own:union()
-    local cuts = cuts_of(own, busy, stretches)
+    local cuts = cuts_of(own, busy, intervals)
     for i = 2, #cuts do
       local made = check(busy:gaps(cuts[i - 1], cuts[i], least)):frame()
       list[#list + 1] = rows.extend(made, {}, { { name = "device", type = "integer",
@@ -117,7 +117,7 @@ end
 -- The call in which the CPU was longest within a gap, and for how long.
 local function longest_call(api, gap)
   local conditions = { { "start", "<", gap.stop }, { "end", ">", gap.start } }
-  if gap.stretch.pid then conditions.pid = gap.stretch.pid end
+  if gap.interval.pid then conditions.pid = gap.interval.pid end
   local inside, name, most = check(api:where(conditions)), nil, 0
   for _, row in ipairs(inside:group { by = { "name" } }) do
     local ns = check(inside:where { name = row.name or false }):union()
@@ -143,9 +143,9 @@ end
 
 
 -- The step of a stage in which a moment lies: its number, and the step.
-local function step_at(found, stretch, moment)
+local function step_at(found, interval, moment)
   for _, instance in ipairs(found.instances) do
-    if instance.rank == stretch.rank and instance.start <= moment and moment <= instance.stop then
+    if instance.rank == interval.rank and instance.start <= moment and moment <= instance.stop then
       for number, step in ipairs(instance.steps or {}) do
         if step.start <= moment and moment <= step.stop then return number, step end
       end
@@ -172,16 +172,16 @@ end
 
 local function record(given, gap, own)
   local after, before = row_with(own, "start", gap.stop), row_with(own, "end", gap.start)
-  local number, step = step_at(given.found, gap.stretch, gap.stop)
+  local number, step = step_at(given.found, gap.interval, gap.stop)
   local call, call_ns = longest_call(given.api, gap)
-  local made = { rep = gap.stretch.rep, rank = gap.stretch.rank, start_ns = gap.start,
+  local made = { rep = gap.interval.rep, rank = gap.interval.rank, start_ns = gap.start,
     ns = gap.ns, stage = after and (after "part" or after "stage"), step = number,
     layer = step and layer_at(given.layers { first = step.start, last = step.stop }, gap.stop),
     call = call, call_ns = call and call_ns,
     before = shown_name(before, given.label),
     ended_by = shown_name(after, given.label) }
   if given.lines then add_lines(made, before, after) end
-  for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.stretch.pid)) do
+  for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.interval.pid)) do
     made[class .. "_ns"] = ns
   end
   return made
@@ -193,14 +193,14 @@ end
 -- Times in ns of the trace; what is not known is absent.
 function gaps.longest(given)
   local of, list, made = operations_by_pid(given.found.ops), {}, json.list {}
-  for _, stretch in ipairs(stretches_of(given.found, true)) do
-    add_longest(list, given.found.busy(stretch.pid), stretch)
+  for _, interval in ipairs(intervals_of(given.found, true)) do
+    add_longest(list, given.found.busy(interval.pid), interval)
   end
   local about = { found = given.found, layers = given.layers, label = {},
     lines = given.trace:knows "lines",
     api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
-  for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.stretch.pid)) end
+  for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.interval.pid)) end
   return made
 end
 

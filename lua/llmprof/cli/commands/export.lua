@@ -47,7 +47,7 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
 
 -- ---- windows ----
 
--- Windows: stretches of time, { first, last } in ns, last not included.
+-- Windows: intervals, { first, last } in ns, last not included.
 
 -- The same time as windows in order that do not overlap.
 function command.merge_windows(list)

@@ -65,7 +65,7 @@ local function absent(frame, name, type)
 end
 
 
--- By range, or number of an inferred stretch, the repeat of its stage.
+-- By range, or number of an inferred interval, the repeat of its stage.
 local function repeats_of(found)
   local of = {}
   for _, instance in ipairs(found.instances) do

@@ -278,7 +278,7 @@ help.fields = {
     'steps:group("phase"):sum("waiting", "transfer")' },
   { "turn", "place among the steps of its phase since the last one of another, from 0",
     'steps:where { phase = "decode" }:group("turn"):mean("length")' },
-  { "uncounted", "number of the stretch that figures leave out, in which it lies",
+  { "uncounted", "number of the interval that figures leave out, in which it lies",
     'steps:where { uncounted = false }:mean("length")' },
   { "unlaunched", "how long the gap was there before the CPU launched what ended it",
     'gaps:where { stage = true }:group("stage"):sum("dur", "unlaunched")' },
