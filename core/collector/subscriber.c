@@ -87,14 +87,47 @@ void subscriber_launches(bool on) {
     subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, ids[i], on);
 }
 
+/* With their variants of a default stream for each thread. */
+#define WAITED(name) DRIVER(name), DRIVER(name##_ptds)
+#define QUEUED(name) DRIVER(name), DRIVER(name##_ptsz)
+
 static const CUpti_CallbackId copies[] = {
-    DRIVER(cuMemcpyHtoDAsync_v2), DRIVER(cuMemcpyHtoDAsync_v2_ptsz),
-    DRIVER(cuMemcpyDtoHAsync_v2), DRIVER(cuMemcpyDtoHAsync_v2_ptsz),
-    DRIVER(cuMemcpyDtoDAsync_v2), DRIVER(cuMemcpyDtoDAsync_v2_ptsz),
-    DRIVER(cuMemcpyHtoD_v2),      DRIVER(cuMemcpyDtoH_v2),
-    DRIVER(cuMemcpyAsync),        DRIVER(cuMemcpyAsync_ptsz),
-    DRIVER(cuMemsetD8Async),      DRIVER(cuMemsetD8Async_ptsz),
-    DRIVER(cuMemsetD32Async),     DRIVER(cuMemsetD32Async_ptsz),
+    WAITED(cuMemcpy),
+    WAITED(cuMemcpyPeer),
+    WAITED(cuMemcpyHtoD_v2),
+    WAITED(cuMemcpyDtoH_v2),
+    WAITED(cuMemcpyDtoD_v2),
+    WAITED(cuMemcpyHtoA_v2),
+    WAITED(cuMemcpyAtoH_v2),
+    WAITED(cuMemcpyDtoA_v2),
+    WAITED(cuMemcpyAtoD_v2),
+    WAITED(cuMemcpyAtoA_v2),
+    WAITED(cuMemcpy2D_v2),
+    WAITED(cuMemcpy2DUnaligned_v2),
+    WAITED(cuMemcpy3D_v2),
+    WAITED(cuMemcpy3DPeer),
+    WAITED(cuMemsetD8_v2),
+    WAITED(cuMemsetD16_v2),
+    WAITED(cuMemsetD32_v2),
+    WAITED(cuMemsetD2D8_v2),
+    WAITED(cuMemsetD2D16_v2),
+    WAITED(cuMemsetD2D32_v2),
+    QUEUED(cuMemcpyAsync),
+    QUEUED(cuMemcpyPeerAsync),
+    QUEUED(cuMemcpyHtoDAsync_v2),
+    QUEUED(cuMemcpyDtoHAsync_v2),
+    QUEUED(cuMemcpyDtoDAsync_v2),
+    QUEUED(cuMemcpyHtoAAsync_v2),
+    QUEUED(cuMemcpyAtoHAsync_v2),
+    QUEUED(cuMemcpy2DAsync_v2),
+    QUEUED(cuMemcpy3DAsync_v2),
+    QUEUED(cuMemcpy3DPeerAsync),
+    QUEUED(cuMemsetD8Async),
+    QUEUED(cuMemsetD16Async),
+    QUEUED(cuMemsetD32Async),
+    QUEUED(cuMemsetD2D8Async),
+    QUEUED(cuMemsetD2D16Async),
+    QUEUED(cuMemsetD2D32Async),
 };
 
 bool subscriber_copies(CUpti_CallbackId id) {
