@@ -45,7 +45,7 @@ bool llmprof_parallel_for(const llmprof_parallel_loop *loop, size_t size,
 typedef void (*llmprof_parallel_rows_step)(void *user, size_t first,
                                            size_t end);
 
-/* All rows, in stretches that begin at multiples of LLMPROF_PARALLEL_ROWS: on
+/* All rows, in parts that begin at multiples of LLMPROF_PARALLEL_ROWS: on
  * several threads where there are many. */
 enum {
   LLMPROF_PARALLEL_ROWS = 1 << 16

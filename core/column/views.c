@@ -8,41 +8,41 @@ static llmprof_values *made(const void *view, size_t size) {
 
 /* ---- some rows of others ---- */
 
-typedef struct stretch {
+typedef struct slice {
   llmprof_values values;
   const llmprof_values *of;
   size_t first;
-} stretch;
+} slice;
 
-static int64_t get_stretch(const llmprof_values *values, size_t row) {
-  const stretch *s = (const stretch *)values;
+static int64_t get_slice(const llmprof_values *values, size_t row) {
+  const slice *s = (const slice *)values;
   return llmprof_values_get(s->of, s->first + row);
 }
 
-static void read_stretch(const llmprof_values *values, size_t first,
-                         size_t count, int64_t *out) {
-  const stretch *s = (const stretch *)values;
+static void read_slice(const llmprof_values *values, size_t first, size_t count,
+                       int64_t *out) {
+  const slice *s = (const slice *)values;
   s->of->way->read(s->of, s->first + first, count, out);
 }
 
-static void pick_stretch(const llmprof_values *values, int64_t *rows,
-                         size_t count) {
-  const stretch *s = (const stretch *)values;
+static void pick_slice(const llmprof_values *values, int64_t *rows,
+                       size_t count) {
+  const slice *s = (const slice *)values;
   for (size_t i = 0; i < count; i++)
     if (rows[i] != LLMPROF_ABSENT) rows[i] += (int64_t)s->first;
   s->of->way->pick(s->of, rows, count);
 }
 
-static bool bound_stretch(const llmprof_values *values,
-                          llmprof_values_bounds *bounds) {
-  return llmprof_values_find_bounds(((const stretch *)values)->of, bounds);
+static bool bound_slice(const llmprof_values *values,
+                        llmprof_values_bounds *bounds) {
+  return llmprof_values_find_bounds(((const slice *)values)->of, bounds);
 }
 
-static const llmprof_values_way by_stretch = {get_stretch, read_stretch,
-                                              pick_stretch, bound_stretch};
+static const llmprof_values_way by_slice = {get_slice, read_slice, pick_slice,
+                                            bound_slice};
 
 llmprof_values *llmprof_values_from(const llmprof_values *of, size_t first) {
-  const stretch view = {{.way = &by_stretch}, of, first};
+  const slice view = {{.way = &by_slice}, of, first};
   return made(&view, sizeof view);
 }
 

@@ -60,14 +60,14 @@ typedef struct llmprof_cell_span {
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
 
 enum {
-  LLMPROF_MANY_RUNS = 16 /* ascending stretches; more are not counted */
+  LLMPROF_MANY_RUNS = 16 /* ascending runs; more are not counted */
 };
 
 /* What is found out about the cells of a column, zero at first. */
 typedef struct llmprof_cell_facts {
   llmprof_cell_span span;
   bool spanned;  /* span is known */
-  unsigned runs; /* ascending stretches, 0: not counted yet; MANY_RUNS where
+  unsigned runs; /* ascending runs, 0: not counted yet; MANY_RUNS where
                     there are more or a cell is absent */
   uint32_t run[LLMPROF_MANY_RUNS]; /* the first row of each */
 } llmprof_cell_facts;
@@ -88,7 +88,7 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t column,
  * also when its data cannot be had. */
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
 
-/* Where every cell is there and they ascend in a few stretches, as those of a
+/* Where every cell is there and they ascend in a few runs, as those of a
  * few tables one behind the other: how many, and the first row of each. 0
  * elsewhere, and when the data cannot be had. */
 unsigned llmprof_frame_runs(llmprof_frame *frame, size_t column,

@@ -1,6 +1,6 @@
-/* Rows are visited by start. Of every STRETCH of them it is kept how far the
+/* Rows are visited by start. Of every BLOCK of them it is kept how far the
  * rows before reach, by class: all of these have started, so that is all there
- * is to know of them. A window is swept from the stretch on in which it begins.
+ * is to know of them. A window is swept from the block on in which it begins.
  */
 #include "frame/classes.h"
 
@@ -12,16 +12,15 @@
 #include "llmprof/alloc.h"
 
 enum {
-  STRETCH = LLMPROF_BLOCK
+  BLOCK = LLMPROF_BLOCK
 };
 
 struct llmprof_classes {
   llmprof_visit rows;
   size_t count;
   uint8_t *class_of; /* by place in the order of rows */
-  int64_t *reach;    /* by stretch and class, until when rows before it last */
-  int64_t
-      *covered; /* by stretch, ns in which one of the rows before it lasts */
+  int64_t *reach;    /* by block and class, until when rows before it last */
+  int64_t *covered;  /* by block, ns in which one of the rows before it lasts */
 };
 
 void llmprof_classes_free(llmprof_classes *classes) {
@@ -69,9 +68,9 @@ static void add_cover(cover *sum, int64_t start, int64_t end) {
   sum->until = end;
 }
 
-static void read_stretch(llmprof_classes *c, size_t place,
-                         const llmprof_column *word, const uint8_t *class_of,
-                         int64_t *reach, cover *sum) {
+static void read_block(llmprof_classes *c, size_t place,
+                       const llmprof_column *word, const uint8_t *class_of,
+                       int64_t *reach, cover *sum) {
   llmprof_visit_block block;
   llmprof_visit_read(&c->rows, place, &block);
   for (size_t i = 0; i < block.count; i++) {
@@ -91,11 +90,11 @@ static bool read_rows(llmprof_classes *c, const llmprof_column *word,
   int64_t reach[LLMPROF_CLASSES], *kept = c->reach;
   cover sum = {INT64_MIN, 0};
   for (size_t k = 0; k < c->count; k++) reach[k] = INT64_MIN;
-  for (size_t place = 0; place < c->rows.rows; place += STRETCH) {
+  for (size_t place = 0; place < c->rows.rows; place += BLOCK) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
     for (size_t k = 0; k < c->count; k++) *kept++ = reach[k];
-    c->covered[place / STRETCH] = sum.ns;
-    read_stretch(c, place, word, class_of, reach, &sum);
+    c->covered[place / BLOCK] = sum.ns;
+    read_block(c, place, word, class_of, reach, &sum);
   }
   return true;
 }
@@ -107,10 +106,10 @@ static bool fill(llmprof_classes *c, llmprof_frame *frame,
   if (!word ||
       !llmprof_visit_make(&c->rows, frame, columns->start, columns->end, err))
     return false;
-  size_t stretches = c->rows.rows / STRETCH + 1;
+  size_t blocks = c->rows.rows / BLOCK + 1;
   c->class_of = llmprof_alloc(c->rows.rows, sizeof *c->class_of);
-  c->reach = llmprof_alloc(stretches, c->count * sizeof *c->reach);
-  c->covered = llmprof_alloc(stretches, sizeof *c->covered);
+  c->reach = llmprof_alloc(blocks, c->count * sizeof *c->reach);
+  c->covered = llmprof_alloc(blocks, sizeof *c->covered);
   if (!c->class_of || !c->reach || !c->covered) return llmprof_fail_nomem(err);
   return read_rows(c, word, class_of, err);
 }
@@ -171,7 +170,7 @@ static void advance(sweep *s, int64_t until) {
 }
 
 /* Returns false at the end of the window. */
-static bool sweep_stretch(sweep *s, size_t place) {
+static bool sweep_block(sweep *s, size_t place) {
   const uint8_t *class_of = s->classes->class_of + place;
   llmprof_visit_block block;
   llmprof_visit_read(&s->classes->rows, place, &block);
@@ -184,11 +183,11 @@ static bool sweep_stretch(sweep *s, size_t place) {
   return true;
 }
 
-/* The place of the last stretch that begins before a time, or the first. */
-static size_t stretch_before(const llmprof_visit *v, int64_t time) {
-  size_t low = 0, high = v->rows / STRETCH;
+/* The place of the last block that begins before a time, or the first. */
+static size_t block_before(const llmprof_visit *v, int64_t time) {
+  size_t low = 0, high = v->rows / BLOCK;
   while (low < high) {
-    size_t middle = low + (high - low + 1) / 2, place = middle * STRETCH;
+    size_t middle = low + (high - low + 1) / 2, place = middle * BLOCK;
     bool before = place < v->rows &&
                   llmprof_cell(v->start, llmprof_visit_row(v, place)) < time;
     if (before)
@@ -196,7 +195,7 @@ static size_t stretch_before(const llmprof_visit *v, int64_t time) {
     else
       high = middle - 1;
   }
-  return low * STRETCH;
+  return low * BLOCK;
 }
 
 void llmprof_classes_within(const llmprof_classes *classes,
@@ -204,26 +203,25 @@ void llmprof_classes_within(const llmprof_classes *classes,
                             int64_t to, int64_t totals[LLMPROF_CLASSES]) {
   sweep s = {classes, busy, 0, from, to, {0}, totals};
   for (size_t k = 0; k < classes->count; k++) totals[k] = 0;
-  size_t place = stretch_before(&classes->rows, from);
+  size_t place = block_before(&classes->rows, from);
   if (to <= from || place >= classes->rows.rows) return;
   if (busy) s.next = llmprof_intervals_after(busy, from);
   for (size_t k = 0; k < classes->count; k++)
-    s.reach[k] = classes->reach[place / STRETCH * classes->count + k];
-  while (place < classes->rows.rows && sweep_stretch(&s, place))
-    place += STRETCH;
+    s.reach[k] = classes->reach[place / BLOCK * classes->count + k];
+  while (place < classes->rows.rows && sweep_block(&s, place)) place += BLOCK;
   advance(&s, to);
 }
 
 /* ---- outside of all classes ---- */
 
-/* The rows of a stretch, and before each what all of those before it cover. */
-typedef struct stretch {
+/* The rows of a block, and before each what all of those before it cover. */
+typedef struct block {
   const llmprof_classes *classes; /* NULL: nothing was read */
   size_t place, count, near; /* near: where the last question was answered */
-  int64_t until;             /* when the next stretch begins */
-  int64_t starts[STRETCH];
-  cover before[STRETCH + 1];
-} stretch;
+  int64_t until;             /* when the next block begins */
+  int64_t starts[BLOCK];
+  cover before[BLOCK + 1];
+} block;
 
 static cover cover_before(const llmprof_classes *c, size_t number) {
   cover sum = {INT64_MIN, c->covered[number]};
@@ -234,10 +232,10 @@ static cover cover_before(const llmprof_classes *c, size_t number) {
   return sum;
 }
 
-static void load_stretch(stretch *s, const llmprof_classes *c, size_t place) {
+static void load_block(block *s, const llmprof_classes *c, size_t place) {
   llmprof_visit_block block;
   llmprof_visit_read(&c->rows, place, &block);
-  cover sum = cover_before(c, place / STRETCH);
+  cover sum = cover_before(c, place / BLOCK);
   for (size_t i = 0; i < block.count; i++) {
     s->starts[i] = block.starts[i];
     s->before[i] = sum;
@@ -257,11 +255,10 @@ static void load_stretch(stretch *s, const llmprof_classes *c, size_t place) {
 }
 
 /* ns before a time in which a row lasts. */
-static int64_t covered_until(stretch *s, const llmprof_classes *c,
-                             int64_t time) {
+static int64_t covered_until(block *s, const llmprof_classes *c, int64_t time) {
   if (!c->rows.rows) return 0;
   if (s->classes != c || time > s->until || (s->place && s->starts[0] >= time))
-    load_stretch(s, c, stretch_before(&c->rows, time));
+    load_block(s, c, block_before(&c->rows, time));
   while (s->near < s->count && s->starts[s->near] < time) s->near++;
   while (s->near && s->starts[s->near - 1] >= time) s->near--;
   cover sum = s->before[s->near];
@@ -276,7 +273,7 @@ typedef struct outside {
   size_t rows;
   int64_t *last; /* by group, when its rows so far ended; ABSENT: none yet */
   int64_t *made;
-  stretch from, to;
+  block from, to;
 } outside;
 
 /* Since when nothing of its group ran; ABSENT where that is not so. */

@@ -71,11 +71,11 @@ static bool beats_make(beats *b, const sequence *s,
   return true;
 }
 
-/* ---- stretches ---- */
+/* ---- runs ---- */
 
 /* Room for the distances of the largest group. */
 typedef struct scratch {
-  int64_t *distances; /* of all stretches of a group, one after another */
+  int64_t *distances; /* of all runs of a group, one after another */
   int64_t *offsets;   /* how far each is off, in SPREAD_UNITs of a median */
   int64_t *sorted, *spare;
 } scratch;
@@ -105,7 +105,7 @@ static int64_t median(scratch *w, const int64_t *values, size_t count) {
   return w->sorted[count / 2];
 }
 
-/* Does a distance go on a stretch of `count` distances that ends at `end`? */
+/* Does a distance go on a run of `count` distances that ends at `end`? */
 static bool goes_on(scratch *w, const int64_t *end, size_t count,
                     int64_t distance) {
   if (!count) return distance > 0;
@@ -126,9 +126,9 @@ static int64_t sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &total) ? INT64_MAX : total;
 }
 
-/* The stretch is the last `length` of the `kept` distances. */
-static void add_stretch(scratch *w, llmprof_rhythm *rhythm, size_t kept,
-                        size_t length) {
+/* The run is the last `length` of the `kept` distances. */
+static void add_run(scratch *w, llmprof_rhythm *rhythm, size_t kept,
+                    size_t length) {
   const int64_t *distances = w->distances + kept - length;
   int64_t middle = median(w, distances, length);
   for (size_t i = 0; i < length; i++) {
@@ -138,7 +138,7 @@ static void add_stretch(scratch *w, llmprof_rhythm *rhythm, size_t kept,
         (int64_t)(share < 1e6 ? share * SPREAD_UNIT : 1e6 * SPREAD_UNIT);
     rhythm->span = sum(rhythm->span, distances[i]);
   }
-  rhythm->stretches++;
+  rhythm->runs++;
   if (length > rhythm->longest) rhythm->longest = (uint32_t)length;
 }
 
@@ -154,7 +154,7 @@ static void measure(scratch *w, const int64_t *starts, size_t count,
       continue;
     }
     if (length >= least)
-      add_stretch(w, rhythm, kept, length);
+      add_run(w, rhythm, kept, length);
     else
       kept -= length;
     length = distance > 0;
@@ -174,7 +174,7 @@ static size_t measure_all(scratch *w, const beats *b,
     llmprof_rhythm rhythm = {.group = (uint32_t)g, .row = groups->first_row[g]};
     if (groups->rows[g] > least)
       measure(w, b->starts + b->first[g], groups->rows[g], least, &rhythm);
-    if (rhythm.stretches) rhythms[found++] = rhythm;
+    if (rhythm.runs) rhythms[found++] = rhythm;
   }
   return found;
 }

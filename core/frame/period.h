@@ -4,7 +4,7 @@
  * Rows are told apart by group (frame.h), a kernel by its name and grid say,
  * and taken in order of their start. A distance is the time in ns from one row
  * of a group to the next; it is regular when it is within half of the median of
- * the seven regular ones before it. A stretch is a row of regular distances. */
+ * the seven regular ones before it. A run is a row of regular distances. */
 #ifndef LLMPROF_PERIOD_H
 #define LLMPROF_PERIOD_H
 
@@ -16,20 +16,20 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
-/* A group's stretches, together. */
+/* A group's runs, together. */
 typedef struct llmprof_rhythm {
   uint32_t group;
   uint32_t row;       /* of the frame: the group's first */
-  uint32_t distances; /* in all stretches */
-  uint32_t stretches;
-  uint32_t longest; /* distances in the longest stretch */
+  uint32_t distances; /* in all runs */
+  uint32_t runs;
+  uint32_t longest; /* distances in the longest run */
   int64_t period;   /* ns: the median distance */
-  int64_t span;     /* ns that the stretches last */
-  double spread;    /* median of how far a distance is off its stretch's
+  int64_t span;     /* ns that the runs last */
+  double spread;    /* median of how far a distance is off its run's
                        median, as a share of that median */
 } llmprof_rhythm;
 
-/* The groups that have a stretch of at least `least` distances, in order of
+/* The groups that have a run of at least `least` distances, in order of
  * group. *rhythms is the caller's to free with llmprof_free. */
 bool llmprof_rhythms_find(llmprof_frame *frame, size_t start_column,
                           const llmprof_groups *groups, uint32_t least,

@@ -2,7 +2,7 @@
  * they are a pair. Where not, the nearest place a little further on in either
  * is looked for from which a few cells agree, and what was passed over pairs
  * off as a longest common subsequence; else the place in the other frame with
- * the longest stretch that agrees, by its sorted suffixes. */
+ * the longest run that agrees, by its sorted suffixes. */
 #include <limits.h>
 
 #include "base/interrupt.h"
@@ -17,7 +17,7 @@ enum {
   DRIFT = 3,      /* cells that a row passed over on one side only costs */
   FAR_ENOUGH = 8, /* the same anywhere else */
   LONGEST = 1024, /* cells by which suffixes are told apart */
-  ALIKE = 64,     /* stretches of the same length that are looked at */
+  ALIKE = 64,     /* runs of the same length that are looked at */
 };
 
 #define NONE UINT32_MAX
@@ -116,12 +116,12 @@ static size_t first_suffix(const pairing *p, size_t left) {
 }
 
 /* A place on the right, and how many cells agree there. */
-typedef struct stretch {
+typedef struct run {
   size_t right, length;
-} stretch;
+} run;
 
 /* The longer one; of two of a length that which comes first from `near` on. */
-static bool is_better(stretch a, stretch b, size_t near) {
+static bool is_better(run a, run b, size_t near) {
   if (a.length != b.length) return a.length > b.length;
   if ((a.right >= near) != (b.right >= near)) return a.right >= near;
   return a.right < b.right;
@@ -130,18 +130,18 @@ static bool is_better(stretch a, stretch b, size_t near) {
 /* Look at sorted suffixes from `at` on, forwards or backwards, as long as they
  * agree as far. */
 static void look(const pairing *p, size_t left, size_t at, int by, size_t near,
-                 stretch *best) {
+                 run *best) {
   for (size_t i = 0; i < ALIKE && at < p->right_count; i++, at += (size_t)by) {
-    stretch one = {p->suffixes[at], 0};
+    run one = {p->suffixes[at], 0};
     one.length = agreeing(p, left, one.right, LONGEST);
     if (one.length < best->length || !one.length) return;
     if (is_better(one, *best, near)) *best = one;
   }
 }
 
-/* The longest stretch that agrees with what begins on the left. */
-static stretch find_stretch(const pairing *p, size_t left, size_t near) {
-  stretch best = {0, 0};
+/* The longest run that agrees with what begins on the left. */
+static run find_run(const pairing *p, size_t left, size_t near) {
+  run best = {0, 0};
   if (p->left[left] == LLMPROF_ABSENT) return best;
   size_t at = first_suffix(p, left);
   look(p, left, at, 1, near, &best);
@@ -151,7 +151,7 @@ static stretch find_stretch(const pairing *p, size_t left, size_t near) {
 
 /* ---- near by ---- */
 
-/* Pair off two short stretches as their longest common subsequence. */
+/* Pair off two short runs as their longest common subsequence. */
 static void pair_between(pairing *p, size_t left, size_t left_end, size_t right,
                          size_t right_end) {
   static const size_t most = NEAR;
@@ -238,10 +238,10 @@ static void pair_rest(pairing *p, size_t left, size_t right) {
   pair_between(p, left, p->stop, right, end);
 }
 
-/* Where nothing agrees near by: the longest stretch anywhere; false: there is
+/* Where nothing agrees near by: the longest run anywhere; false: there is
  * none that is long enough. */
 static bool resume_far(const pairing *p, size_t left, size_t *right) {
-  stretch found = find_stretch(p, left, *right);
+  run found = find_run(p, left, *right);
   if (found.length < FAR_ENOUGH) return false;
   *right = found.right;
   return true;

@@ -310,8 +310,8 @@ static double sums_stddev(const sums *s, size_t count) {
 }
 
 enum {
-  STRETCH = 1 << 16, /* values whose squares fit into 64 bits together */
-  SHORT = 1 << 24    /* if each is less than this */
+  SUMMED = 1 << 16, /* values whose squares fit into 64 bits together */
+  SHORT = 1 << 24   /* if each is less than this */
 };
 
 static void add_extremes(sums *s, const uint32_t *values, size_t count) {
@@ -342,8 +342,8 @@ static void add_squares(sums *s, const uint32_t *values, size_t count) {
 /* Of distances from the column's lowest value. */
 static sums sums_of(const uint32_t *values, size_t count) {
   sums s = {.low = UINT32_MAX};
-  for (size_t i = 0; i < count; i += STRETCH) {
-    size_t part = count - i < STRETCH ? count - i : STRETCH;
+  for (size_t i = 0; i < count; i += SUMMED) {
+    size_t part = count - i < SUMMED ? count - i : SUMMED;
     add_extremes(&s, values + i, part);
     add_squares(&s, values + i, part);
   }

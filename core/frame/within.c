@@ -1,7 +1,7 @@
-/* Rows joined to stretches of time that enclose them. Rows are visited by
+/* Rows joined to intervals of time that enclose them. Rows are visited by
  * start, which costs a sort only where they are not in that order; each
- * stretch begins by bisection and ends with the first row that starts after
- * it, so that stretches of any number cost no more than the rows in them. */
+ * interval begins by bisection and ends with the first row that starts after
+ * it, so that intervals of any number cost no more than the rows in them. */
 #include "frame/within.h"
 #include "base/alloc.h"
 #include "base/interrupt.h"
@@ -32,7 +32,8 @@ static size_t place_of(const join *j, int64_t time) {
   return low;
 }
 
-static bool is_within(const join *j, const llmprof_stretch *s, uint32_t row) {
+static bool is_within(const join *j, const llmprof_keyed_interval *s,
+                      uint32_t row) {
   int64_t end = llmprof_cell(j->end, row);
   if (end == LLMPROF_ABSENT || end > s->end) return false;
   return !j->key || llmprof_cell(j->key, row) == s->key;
@@ -41,15 +42,15 @@ static bool is_within(const join *j, const llmprof_stretch *s, uint32_t row) {
 static bool keep(join *j, uint32_t row, llmprof_error *err) {
   if (j->count == UINT32_MAX - 1)
     return llmprof_fail(err, LLMPROF_LIMIT,
-                        "more than 4294967294 rows within stretches");
+                        "more than 4294967294 rows within intervals");
   if (!llmprof_grow(&j->found, &j->cap, j->count + 1, sizeof *j->found))
     return llmprof_fail_nomem(err);
   j->found[j->count++] = row;
   return true;
 }
 
-static bool take_stretch(join *j, const llmprof_stretch *s,
-                         llmprof_error *err) {
+static bool take_interval(join *j, const llmprof_keyed_interval *s,
+                          llmprof_error *err) {
   int64_t from = s->start == LLMPROF_ABSENT ? LLMPROF_ABSENT + 1 : s->start;
   for (size_t place = place_of(j, from); place < j->rows; place++) {
     uint32_t row = row_at(j, place);
@@ -73,13 +74,13 @@ static bool join_init(join *j, llmprof_frame *frame, const size_t *columns,
 
 llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
                                     size_t end_column, size_t key_column,
-                                    const llmprof_stretch *stretches,
+                                    const llmprof_keyed_interval *intervals,
                                     size_t count, llmprof_error *err) {
   join j = {.rows = llmprof_frame_rows(frame)};
   const size_t columns[] = {start_column, end_column, key_column};
   bool ok = join_init(&j, frame, columns, err);
   for (size_t i = 0; ok && i < count; i++)
-    ok = take_stretch(&j, &stretches[i], err);
+    ok = take_interval(&j, &intervals[i], err);
   if (ok && !j.found) { /* none */
     j.found = llmprof_alloc(0, sizeof *j.found);
     ok = j.found || llmprof_fail_nomem(err);

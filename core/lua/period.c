@@ -40,8 +40,8 @@ static void set_row(lua_State *L, const char *field, uint32_t row) {
 }
 
 /* period.rhythms(frame, columns, least) -> list, in order of the groups' first
- * rows, of { row (the group's first), distances, stretches, longest, period
- * (ns), span (ns), spread }. least: distances of the shortest stretch that
+ * rows, of { row (the group's first), distances, runs, longest, period
+ * (ns), span (ns), spread }. least: distances of the shortest run that
  * counts. */
 static int period_rhythms(lua_State *L) {
   lua_Integer least = luaL_checkinteger(L, 3);
@@ -60,7 +60,7 @@ static int period_rhythms(lua_State *L) {
     lua_createtable(L, 0, 7);
     set_row(L, "row", rhythms[i].row);
     llmprof_lua_set_integer(L, "distances", rhythms[i].distances);
-    llmprof_lua_set_integer(L, "stretches", rhythms[i].stretches);
+    llmprof_lua_set_integer(L, "runs", rhythms[i].runs);
     llmprof_lua_set_integer(L, "longest", rhythms[i].longest);
     llmprof_lua_set_integer(L, "period", rhythms[i].period);
     llmprof_lua_set_integer(L, "span", rhythms[i].span);

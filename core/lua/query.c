@@ -65,31 +65,31 @@ static int64_t check_integer(lua_State *L, const char *field) {
   lua_Integer value = 0;
   if (lua_getfield(L, -1, field) == LUA_TNUMBER)
     value = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer) luaL_error(L, "a stretch has an integer '%s'", field);
+  if (!is_integer) luaL_error(L, "an interval has an integer '%s'", field);
   lua_pop(L, 1);
   return value;
 }
 
 /* The list at argument 2; the array is a box left on the stack. */
-static llmprof_stretch *check_stretches(lua_State *L, const char *key,
-                                        size_t *count) {
+static llmprof_keyed_interval *check_intervals(lua_State *L, const char *key,
+                                               size_t *count) {
   luaL_checktype(L, 2, LUA_TTABLE);
   *count = (size_t)lua_rawlen(L, 2);
-  llmprof_stretch *stretches =
-      llmprof_lua_scratch(L, *count, sizeof *stretches);
+  llmprof_keyed_interval *intervals =
+      llmprof_lua_scratch(L, *count, sizeof *intervals);
   for (size_t i = 0; i < *count; i++) {
     if (lua_rawgeti(L, 2, (lua_Integer)i + 1) != LUA_TTABLE)
-      luaL_error(L, "a stretch is a table");
-    stretches[i].start = check_integer(L, "start");
-    stretches[i].end = check_integer(L, "stop");
-    if (key) stretches[i].key = check_integer(L, key);
+      luaL_error(L, "an interval is a table");
+    intervals[i].start = check_integer(L, "start");
+    intervals[i].end = check_integer(L, "stop");
+    if (key) intervals[i].key = check_integer(L, key);
     lua_pop(L, 1);
   }
-  return stretches;
+  return intervals;
 }
 
-/* frame:within(stretches [, column]) -> frame with the rows whose start and end
- * lie within a stretch, once for each. stretches: list of { start, stop } in
+/* frame:within(intervals [, column]) -> frame with the rows whose start and end
+ * lie within an interval, once for each. intervals: list of { start, stop } in
  * ns; with a column of integers, a row's is that of the field of this name. */
 static int q_within(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
@@ -100,11 +100,11 @@ static int q_within(lua_State *L) {
   if (key && llmprof_frame_peek(frame, number)->type > LLMPROF_U32)
     luaL_error(L, "column '%s' does not hold integers", key);
   size_t count;
-  const llmprof_stretch *stretches = check_stretches(L, key, &count);
+  const llmprof_keyed_interval *intervals = check_intervals(L, key, &count);
   llmprof_frame **box = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
   llmprof_frame *made =
-      llmprof_frame_within(frame, start, end, number, stretches, count, &err);
+      llmprof_frame_within(frame, start, end, number, intervals, count, &err);
   return made_frame(L, box, made, &err);
 }
 

@@ -1,4 +1,4 @@
-/* Spans: rows of a frame that each stand for a stretch of time, of one of
+/* Spans: rows of a frame that each stand for an interval of time, of one of
  * several keys (a rank, a process), and which of them other rows belong to.
  * A key column of SIZE_MAX means that there is one key only; rows whose key,
  * start or time is absent belong to nothing.

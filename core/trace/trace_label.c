@@ -1,6 +1,6 @@
 /* Labels: by operation, the innermost of some ranges around its launch, by
- * range or sample of the CPU the innermost around it, or the stretch of time in
- * which it starts. */
+ * range or sample of the CPU the innermost around it, or the interval of time
+ * in which it starts. */
 #include <string.h>
 
 #include "base/buffer.h"

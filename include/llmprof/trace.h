@@ -219,7 +219,7 @@ llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
                                    const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err);
 
-/* A named stretch of time, [start, end) in ns. */
+/* A named interval of time, [start, end) in ns. */
 typedef struct llmprof_span {
   const char *name;
   int64_t start, end;

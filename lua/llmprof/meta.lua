@@ -644,11 +644,11 @@ function frame:take(rows) end
 ---both count from 1
 ---@return llmprof.frame.frame?
 function frame:slice(first, last) end
----frame:within(stretches [, column]) -> frame with the rows whose start and end
----lie within a stretch, once for each. stretches: list of { start, stop } in
+---frame:within(intervals [, column]) -> frame with the rows whose start and end
+---lie within an interval, once for each. intervals: list of { start, stop } in
 ---ns; with a column of integers, a row's is that of the field of this name.
 ---@return llmprof.frame.frame?
-function frame:within(stretches, column) end
+function frame:within(intervals, column) end
 ---frame:select(columns) -> frame with these columns only
 ---@return llmprof.frame.frame?
 function frame:select(columns) end
@@ -1100,8 +1100,8 @@ do
 ---@class llmprof.period
 local period = {}
 ---period.rhythms(frame, columns, least) -> list, in order of the groups' first
----rows, of { row (the group's first), distances, stretches, longest, period
----(ns), span (ns), spread }. least: distances of the shortest stretch that
+---rows, of { row (the group's first), distances, runs, longest, period
+---(ns), span (ns), spread }. least: distances of the shortest run that
 ---counts.
 function period.rhythms(frame, columns, least) end
 ---period.cycles(frame, columns, row) -> list of { first, next, rows, likeness,

@@ -88,7 +88,7 @@ def parse_names(words: List[str]) -> Dict[str, List[str]]:
 
 
 class Scraper:
-    """Looks before, once a second during, and after a stretch of time."""
+    """Looks before, once a second during, and after some time."""
 
     def __init__(self, endpoint: Endpoint, path: str, names: Dict[str, List[str]]):
         self.endpoint, self.path, self.names = endpoint, path, names

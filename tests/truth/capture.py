@@ -133,7 +133,7 @@ def length(spans: List[Span]) -> int:
 
 
 def covered(merged: List[Span], start: int, end: int) -> int:
-    """How much of a stretch of time lies in spans of union()."""
+    """How much of an interval lies in spans of union()."""
     first = max(bisect.bisect_right(merged, (start, 1 << 62)) - 1, 0)
     total = 0
     for place in range(first, len(merged)):  # a slice would copy all that follows

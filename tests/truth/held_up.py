@@ -12,7 +12,7 @@ SLOW_TO_COPY, DEVICE_TO_HOST = 50000, 2
 HELD_BACK = ("launch", "other", "host")
 
 
-class Stretch(NamedTuple):
+class Interval(NamedTuple):
     """One instance of a stage; process None: of the only one."""
     stage: str
     start: int
@@ -24,10 +24,10 @@ def own_ops(capture: Capture, process: Optional[int]) -> List[Op]:
     return [op for op in capture.ops if process is None or op.process == process]
 
 
-def held_back(capture: Capture, stretches: List[Stretch]) -> Dict[str, float]:
+def held_back(capture: Capture, intervals: List[Interval]) -> Dict[str, float]:
     """By stage, the mean idle time that launches and the program between them hold back."""
     spans: Dict[Optional[int], Tuple[Dict[str, List[Span]], List[Span]]] = {}
-    for process in {one.process for one in stretches}:
+    for process in {one.process for one in intervals}:
         ops = own_ops(capture, process)
         threads = {op.call.thread for op in ops if op.call}
         calls = [call for call in host.calls_of(capture) if call[2] in threads]
@@ -35,7 +35,7 @@ def held_back(capture: Capture, stretches: List[Stretch]) -> Dict[str, float]:
         kept = [span for span, owner in replays_of(capture) if process in (None, owner)]
         spans[process] = host.classes_of(calls), union(busy + kept)
     times: Dict[str, List[float]] = {}
-    for one in stretches:
+    for one in intervals:
         classes, kept = spans[one.process]
         idle = host.idle_by_class(classes, host.gaps_in(kept, one.start, one.end))
         times.setdefault(one.stage, []).append(sum(idle[kind] for kind in HELD_BACK))
@@ -55,14 +55,14 @@ def replays_of(capture: Capture) -> List[Tuple[Span, int]]:
     return list(made.values())
 
 
-def of_engine(capture: Capture) -> List[Stretch]:
-    return [Stretch(step.phase or "", step.begin(), step.last(), step.process)
+def of_engine(capture: Capture) -> List[Interval]:
+    return [Interval(step.phase or "", step.begin(), step.last(), step.process)
             for step in engine.find_steps(capture)]
 
 
-def of_results(results: dict) -> List[Stretch]:
+def of_results(results: dict) -> List[Interval]:
     """The instances that our results say they used, of one process."""
-    return [Stretch(stage["name"], one["start_ns"], one["start_ns"] + one["wall_ns"], None)
+    return [Interval(stage["name"], one["start_ns"], one["start_ns"] + one["wall_ns"], None)
             for stage in results["stages"] for one in stage["instances"]
             if one["used"] and not stage.get("parent")]
 
@@ -154,9 +154,9 @@ def compute(capture: Capture, results: dict) -> Figures:
     """Where an engine labels its steps, from these; else within the instances that llmprof says it
     used, whose times are compared elsewhere."""
     labelled = any(engine.LABEL.match(item.tag) for item in capture.ranges)
-    stretches = of_engine(capture) if labelled else of_results(results)
+    intervals = of_engine(capture) if labelled else of_results(results)
     made: Figures = {f"{stage}: held back by the CPU ns": ns
-                     for stage, ns in held_back(capture, stretches).items()}
+                     for stage, ns in held_back(capture, intervals).items()}
     said = {late["phase"]: late for late in (results.get("ranks") or {}).get("late") or []}
     ranks = meetings.ranks_of(capture)
     for phase, own in needs(capture).items() if len(ranks) > 1 and labelled else []:

@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-/* Rows of one tick or more out of TICKS, several stretches of them; what each
+/* Rows of one tick or more out of TICKS, several runs of them; what each
  * tick counts for is told by looking at all rows. */
 enum {
   ROWS = 3000,

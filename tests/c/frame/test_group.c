@@ -148,9 +148,9 @@ static void test_many_groups(void **state) {
   ungroup(&made);
 }
 
-/* Wide keys in ascending stretches that share some of them: one for as many
+/* Wide keys in ascending runs that share some of them: one for as many
  * rows as there are, then shorter ones; equal neighbours, too. */
-static void test_stretches(void **state) {
+static void test_runs(void **state) {
   (void)state;
   static int64_t keys[MANY];
   static uint32_t seconds[MANY], index[MANY];
@@ -326,10 +326,10 @@ typedef struct lots {
 static given fill_lots(lots *l) {
   srand(11);
   for (size_t i = 0; i < LOTS; i++) {
-    size_t stretch = i / 100000;
-    l->longs[i] = 1000 - (int64_t)stretch + rand() % 7;
+    size_t run = i / 100000;
+    l->longs[i] = 1000 - (int64_t)run + rand() % 7;
     l->shorts[i] = rand() % 9 ? (uint32_t)(rand() % LOTS_OF_KEYS) : UINT32_MAX;
-    if (stretch < 5 && l->shorts[i] == 3) l->shorts[i] = 4;
+    if (run < 5 && l->shorts[i] == 3) l->shorts[i] = 4;
     l->index[i] = rand() % 9 ? (uint32_t)(rand() % LOTS) : UINT32_MAX;
   }
   return (given){LOTS, l->longs, l->shorts, l->index};
@@ -587,7 +587,7 @@ int main(void) {
       cmocka_unit_test(test_no_keys),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_many_groups),
-      cmocka_unit_test(test_stretches),
+      cmocka_unit_test(test_runs),
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),

@@ -86,7 +86,7 @@ static void test_regular(void **state) {
   assert_int_equal(found[0].group, 0);
   assert_int_equal(found[0].row, 0);
   assert_int_equal(found[0].distances, 3);
-  assert_int_equal(found[0].stretches, 1);
+  assert_int_equal(found[0].runs, 1);
   assert_int_equal(found[0].longest, 3);
   assert_int_equal(found[0].period, 40);
   assert_int_equal(found[0].span, 120);
@@ -97,14 +97,14 @@ static void test_regular(void **state) {
   timeline_free(&t);
 }
 
-static void test_stretches(void **state) {
+static void test_runs(void **state) {
   (void)state;
   timeline t;
   make(&t, "a a a a         a  a  a  a");
   size_t count;
   llmprof_rhythm *found = find(&t, 3, &count);
   assert_int_equal(count, 1);
-  assert_int_equal(found[0].stretches, 2);
+  assert_int_equal(found[0].runs, 2);
   assert_int_equal(found[0].distances, 6);
   assert_int_equal(found[0].span, 60 + 90);
   llmprof_free(found);
@@ -125,7 +125,7 @@ static void test_tolerance(void **state) {
   size_t count;
   llmprof_rhythm *found = find(&t, 2, &count);
   assert_int_equal(count, 1);
-  assert_int_equal(found[0].stretches, 1);
+  assert_int_equal(found[0].runs, 1);
   assert_int_equal(found[0].distances, 4);
   assert_int_equal(found[0].span, 450);
   assert_int_equal(found[0].period, 100);
@@ -242,7 +242,7 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_regular),     cmocka_unit_test(test_stretches),
+      cmocka_unit_test(test_regular),     cmocka_unit_test(test_runs),
       cmocka_unit_test(test_tolerance),   cmocka_unit_test(test_spread),
       cmocka_unit_test(test_order),       cmocka_unit_test(test_nothing),
       cmocka_unit_test(test_cycles),      cmocka_unit_test(test_head),

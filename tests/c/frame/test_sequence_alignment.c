@@ -197,7 +197,7 @@ static void test_damages(void **state) {
   }
 }
 
-/* A stretch that nobody knows, longer than what is looked at near by. */
+/* A run that nobody knows, longer than what is looked at near by. */
 static void test_a_long_stranger(void **state) {
   (void)state;
   run left = run_new(), right = run_new();

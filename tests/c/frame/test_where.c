@@ -25,7 +25,7 @@ enum {
   SHORTS,
   PICKED,
   REALS,
-  RUNS, /* ascending stretches */
+  RUNS, /* ascending runs */
   OTHER_RUNS,
   COLUMNS
 };
@@ -251,11 +251,11 @@ static void test_order_is_known(void **state) {
   llmprof_frame_free(frame);
 }
 
-/* ---- stretches ---- */
+/* ---- intervals ---- */
 
 enum {
   EVENTS = 400,
-  STRETCHES = 40
+  INTERVALS = 40
 };
 
 static int64_t starts[EVENTS], ends[EVENTS];
@@ -277,7 +277,8 @@ static llmprof_frame *make_events(bool in_order) {
   return test_frame(EVENTS, NULL, columns, 3);
 }
 
-static bool lies_within(const llmprof_stretch *s, size_t row, bool keyed) {
+static bool lies_within(const llmprof_keyed_interval *s, size_t row,
+                        bool keyed) {
   return starts[row] != INT64_MIN && ends[row] != INT64_MIN &&
          starts[row] >= s->start && starts[row] <= s->end &&
          ends[row] <= s->end && (!keyed || threads[row] == s->key);
@@ -286,31 +287,31 @@ static bool lies_within(const llmprof_stretch *s, size_t row, bool keyed) {
 static void check_within(bool in_order, bool keyed) {
   llmprof_error err = {0};
   llmprof_frame *frame = make_events(in_order);
-  llmprof_stretch stretches[STRETCHES] = {{INT64_MIN, INT64_MAX, 1}};
+  llmprof_keyed_interval intervals[INTERVALS] = {{INT64_MIN, INT64_MAX, 1}};
   size_t expected = 0, sums = 0;
-  for (size_t i = 1; i < STRETCHES; i++) {
+  for (size_t i = 1; i < INTERVALS; i++) {
     int64_t from = dice() % 4000;
-    stretches[i] =
-        (llmprof_stretch){from, from + dice() % 900 - 50, dice() % 3};
+    intervals[i] =
+        (llmprof_keyed_interval){from, from + dice() % 900 - 50, dice() % 3};
   }
-  for (size_t i = 0; i < STRETCHES; i++) {
+  for (size_t i = 0; i < INTERVALS; i++) {
     for (size_t row = 0; row < EVENTS; row++) {
-      if (!lies_within(&stretches[i], row, keyed)) continue;
+      if (!lies_within(&intervals[i], row, keyed)) continue;
       expected++;
       sums += (size_t)starts[row] * (i + 1);
     }
   }
   llmprof_frame *view = llmprof_frame_within(frame, 0, 1, keyed ? 2 : SIZE_MAX,
-                                             stretches, STRETCHES, &err);
+                                             intervals, INTERVALS, &err);
   assert_non_null(view);
   assert_int_equal(llmprof_frame_rows(view), expected);
   const llmprof_column *start = llmprof_frame_column(view, 0, &err);
   size_t at = 0;
-  for (size_t i = 0; i < STRETCHES; i++) { /* by stretch, by start */
+  for (size_t i = 0; i < INTERVALS; i++) { /* by interval, by start */
     int64_t before = INT64_MIN;
     size_t here = 0;
     for (size_t row = 0; row < EVENTS; row++)
-      here += lies_within(&stretches[i], row, keyed);
+      here += lies_within(&intervals[i], row, keyed);
     for (; here; here--, at++) {
       int64_t value = llmprof_cell(start, at);
       assert_true(value >= before);
@@ -339,7 +340,7 @@ static bool join_and_select(void *arg, llmprof_error *err) {
   (void)arg;
   llmprof_frame *frame = make_events(false);
   if (!frame) return llmprof_fail_nomem(err);
-  const llmprof_stretch s[] = {{0, 2000, 0}, {500, 4000, 0}};
+  const llmprof_keyed_interval s[] = {{0, 2000, 0}, {500, 4000, 0}};
   const int64_t far[] = {5, 10, 100};
   const llmprof_condition c[] = {{0, LLMPROF_EQ, far, 3},
                                  {2, LLMPROF_NE, far, 1}};

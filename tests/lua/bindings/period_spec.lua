@@ -20,7 +20,7 @@ describe("llmprof.period", function()
   it("finds what comes back, with its first row", function()
     local rhythm = graphs()
     rhythm.spread = ("%.3f"):format(rhythm.spread)
-    assert.same({ row = 310, distances = 60, stretches = 2, longest = 30, period = 9344465,
+    assert.same({ row = 310, distances = 60, runs = 2, longest = 30, period = 9344465,
       span = 560553818, spread = "0.008" }, rhythm)
   end)
 
