@@ -401,6 +401,40 @@ class Timeline(Drawn, unittest.TestCase):
             "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
             "return box.top >= 0 && box.bottom <= innerHeight", target))
 
+    def test_the_pointer_names_what_is_below_it(self):
+        self.look_for(self.kernel())
+        canvas, tip = self.canvas(), self.find("#events .tip")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        height = canvas.rect["height"]
+        gutter = min(190, canvas.rect["width"] // 4)
+        for lane in range(int((height - 22) / 18)):  # the event is in the middle of one of them
+            ActionChains(self.browser).move_to_element_with_offset(
+                canvas, gutter // 2, 31 + 18 * lane - int(height / 2)).perform()
+            self.view()
+            if tip.is_displayed() and self.kernel() in tip.text:
+                break
+        for fact in (self.kernel(), "took", "stage", "category", "launched by"):
+            self.assertIn(fact, tip.text)
+        ActionChains(self.browser).move_to_element(self.find("h1")).perform()
+        self.view()
+        self.assertFalse(tip.is_displayed())
+
+    def test_the_legend_shows_a_category_alone(self):
+        entry = self.find("#events .legend button")
+        fill = self.browser.execute_script(
+            "return getComputedStyle(arguments[0].querySelector('i')).backgroundColor", entry)
+        self.assertEqual(self.browser.execute_script(
+            "const { colours } = JSON.parse(document.getElementById('data').textContent);"
+            "const probe = document.createElement('i');"
+            "probe.style.background = `var(--${colours[arguments[0]]})`;"
+            "document.body.append(probe);"
+            "return getComputedStyle(probe).backgroundColor", entry.text), fill)
+        entry.click()
+        self.assertRegex(self.find("#events .status").text, r"^[\d,]+ events$")
+        self.assertEqual("true", entry.get_attribute("aria-pressed"))
+        entry.click()
+        self.assertEqual("", self.find("#events .status").text)
+
     def test_a_search_that_is_deleted_letter_by_letter_ends(self):
         field = self.find("#events input")
         field.send_keys("x")

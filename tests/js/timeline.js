@@ -6,9 +6,10 @@ const test = require("node:test");
 const modules = require("./support/modules");
 
 const bins = modules("timeline/bins");
-const { namesOf } = modules("timeline/colours");
+const { legendOf, namesOf } = modules("timeline/colours");
 const { facts } = modules("timeline/facts");
 const format = modules("timeline/format");
+const { placeOf } = modules("timeline/hover");
 const { arrange, eventAt, firstIn } = modules("timeline/lanes");
 const { link } = modules("timeline/launches");
 const scale = modules("timeline/scale");
@@ -24,12 +25,14 @@ const made = () => arrange({
   lanes: [{ kind: "step", title: "steps" }, { kind: "layer", title: "layers" },
     { kind: "gpu", title: "stream 7" }, { kind: "api", title: "calls" },
     { kind: "sample", title: "SMs" }],
-  labels: ["step 1", "layer 1", "GEMM <bf16>", "copy", "cudaLaunchKernel", "busy"],
+  labels: ["step 1", "layer 1", "GEMM <bf16>", "copy", "cudaLaunchKernel", "busy", "model.py:7"],
+  categories: ["", "", "gemm", "copy", "", "", ""],
   stages: ["decode"],
   span: { first: 0, last: 1000 }, window: { first: 0, last: 500 },
   mark: frame([[0, 100, 200, 0], [1, 150, 100, 1]]),
   gpu: frame([[2, 400, 50, 3], [2, 200, 100, 2], [2, NaN, 1, 2]], { api_start: [310, 160, NaN],
-    place: [-1, 0, 0], queue_time: [80, 0, 0], waiting: [20, 0, 0], kernel: [-1, 9, 9] }),
+    place: [-1, 0, 0], queue_time: [80, 0, 0], waiting: [20, 0, 0], kernel: [-1, 9, 9],
+    line_label: [NaN, 6, 6] }),
   api: frame([[3, 160, 10, 4], [3, 310, 10, 4]]),
   sample: frame([[4, 0, 2, 5], [4, 2, 2, 5], [4, 100, 300, 5]], { percent: [10, 30, 50] }),
   busy: { lane: [2, 2, 2, 2], share: [255, 0, 51, 102] },
@@ -120,27 +123,29 @@ test("a call leads to what it launched, and back", () => {
 test("what is known of an event", () => {
   const timeline = made();
   const of = (lane, row, counters = "") => facts(timeline, link(timeline),
-    { lane: timeline.lanes[lane], row }, 100, () => counters);
-  assert.deepEqual(of(2, 1, "SM % 12"), [["on", "stream 7"], ["from", "100 ns"], ["took", "100 ns"],
-    ["stage", "decode"], ["launched by", "cudaLaunchKernel (calls)"], ["counters", "SM % 12"],
-    ["step", "step 1"], ["layer", "layer 1"]]);
-  assert.deepEqual(of(2, 0).slice(3), [["launched by", "cudaLaunchKernel (calls)"],
-    ["delay", "80 ns after the call"], ["waited", "20 ns for other ranks, then transfer 30 ns"]]);
-  assert.deepEqual(of(3, 1).slice(3), [["launched", "1 operation: copy"]]);
-  assert.deepEqual(of(4, 2).slice(3, 4), [["sampled", "50 %"]]);
+    { lane: timeline.lanes[lane], row }, () => counters);
+  assert.deepEqual(of(2, 1, "SM % 12"), [["took", "100 ns"], ["at", "200 ns"], ["stage", "decode"],
+    ["step", "step 1"], ["layer", "layer 1"], ["line", "model.py:7"], ["category", "gemm"],
+    ["launched by", "cudaLaunchKernel (calls)"], ["counters", "SM % 12"], ["on", "stream 7"]]);
+  assert.deepEqual(of(2, 0).slice(2), [["category", "copy"],
+    ["launched by", "cudaLaunchKernel (calls)"], ["delay", "80 ns after the call"],
+    ["waited", "20 ns for other ranks, then transfer 30 ns"], ["on", "stream 7"]]);
+  assert.deepEqual(of(3, 1).slice(2, 3), [["launched", "1 operation: copy"]]);
+  assert.ok(of(4, 2).some(([name, text]) => name === "sampled" && text === "50 %"));
 });
 
 test("times, marks and names are written with what fits them", () => {
-  assert.deepEqual([0, 999, -1500, 2.5e6, 3e9].map(format.duration),
+  assert.deepEqual([0, 999, -1500, 2.5e6, 3e9].map((ns) => format.duration(ns)),
     ["0 ns", "999 ns", "-1.50 µs", "2.50 ms", "3.00 s"]);
+  assert.equal(format.duration(2.5e6, 6), "2.500000 ms");
   assert.equal(format.tick(1.5e6, 5e5), "1,500 µs");
   assert.equal(format.tick(1.5e6, 2e6), "1.5 ms");
   assert.equal(format.cut("decode", 6), "decode");
   assert.equal(format.cut("decode", 5), "deco…");
-  assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }, 0,
-    5e3), "Every event of the run is here.");
+  assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }),
+  "Every event of the run is here.");
   assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 9e3 },
-    samples_until: 4e3, hidden: 2 }, 0, 9e3), "Every event from 0 ns to 5.00 µs is here, of 9.00 µs. "
+    samples_until: 4e3, hidden: 2 }), "Every event from 0 ns to 5.00 µs is here, of 0 ns to 9.00 µs. "
     + "Samples of the hardware are here until 4.00 µs. 2 more lanes are not drawn.");
 });
 
@@ -159,8 +164,19 @@ test("a zoom puts the range that is asked for between the gutter and the edge", 
     { first: 5, last: 6 });
 });
 
-test("a label has one colour in every page, and stages have theirs in order", () => {
-  const names = namesOf(["gemm", "decode", "prefill"], ["prefill", "decode"]);
-  assert.deepEqual(names.slice(1), ["c1", "c0"]);
-  assert.equal(names[0], namesOf(["copy", "gemm"], [])[1]);
+test("an operation has the colour of its category, stages differ from their neighbours", () => {
+  const table = { gemm: "c0", copy: "c10" };
+  const names = namesOf({ labels: ["nvjet", "decode", "prefill", "cudaStreamSynchronize"],
+    categories: ["gemm", "", "", ""], stages: ["prefill", "decode"] }, table);
+  assert.deepEqual(names.gpu, ["c0", "other", "other", "other"]);
+  assert.deepEqual(names.stage.slice(1, 3), ["s1", "s0"]);
+  assert.deepEqual(names.api, ["other", "other", "other", "wait"]);
+  assert.deepEqual(legendOf(made(), table).map(({ name, colour, ns }) => [name, colour, ns]),
+    [["gemm", "c0", 101], ["copy", "c10", 50], ["waits for other ranks", "idle", undefined]]);
+});
+
+test("what stands beside the pointer stays in the window", () => {
+  const [box, room] = [{ width: 100, height: 50 }, { width: 400, height: 300 }];
+  assert.deepEqual(placeOf({ x: 10, y: 10 }, box, room), { left: 24, top: 24 });
+  assert.deepEqual(placeOf({ x: 390, y: 290 }, box, room), { left: 276, top: 246 });
 });

@@ -1,6 +1,7 @@
 -- The reports: in Markdown report.md, kernels.md and stakeholder_summary.md; report.html, one page
 -- to look around in.
 local blocks = require "llmprof.report.blocks"
+local charts = require "llmprof.report.html.charts"
 local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
 local fitted = require "llmprof.tables.fit"
@@ -378,9 +379,9 @@ local function has_flame(list)
 end
 
 
--- What the charts of the page draw, by their names.
-local function drawn(list)
-  local data = {}
+-- What the charts of the page draw, by their names, and the colours of categories.
+local function drawn(results, list)
+  local data = { colours = charts.colours(results) }
   for _, chapter in ipairs(list) do
     for _, block in ipairs(chapter.content) do
       if block.kind == "chart" then data[block.name] = block.data or json.null end
@@ -413,7 +414,8 @@ function documents.page(results, order, events)
   out[#out + 1] = "</main>\n" .. footer(results)
   return document.render {
     title = heading .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out), data = drawn(list), events = events, flames = has_flame(list),
+    body = table.concat(out), data = drawn(results, list), events = events,
+    flames = has_flame(list),
   }
 end
 

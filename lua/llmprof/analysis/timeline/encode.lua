@@ -6,13 +6,15 @@
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
 -- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
 -- beyond the most of their kind), samples_until (ns; where not all of the window's are here),
--- labels (texts), stages (names), frames (list of { name, bytes }) }, then these frames one
+-- labels (texts), categories (by number of a label its category, "" where there is none), stages
+-- (names), frames (list of { name, bytes }) }, then these frames one
 -- after the other as llmprof.pack encodes them. Lanes, labels and stages are counted from 0.
 -- Kinds of lanes: gpu, api, range, stage, step, layer, sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
---          collective waited for others); what is not known is absent
+--          collective waited for others), operator_label, module_label and line_label (of what
+--          launched it); what is not known is absent
 --   api    start, duration, lane, label
 --   range  the same, of NVTX
 --   mark   the same, of stages, steps and layers, as they were on the GPU
@@ -35,6 +37,10 @@ local LABELS, LABEL = 20000, 160
 
 -- Shares of a lane over the whole trace.
 local SHARES = 1024
+
+-- Columns of the GPU's operations.
+encode.GPU = { "start", "duration", "lane", "label", "place", "kernel", "api_start", "queue_time",
+  "waiting", "operator_label", "module_label", "line_label" }
 
 -- Halvings until as many events are left as fit: more than times have bits of a day.
 local HALVINGS = 48
@@ -113,10 +119,17 @@ Timeline.__index = Timeline
 
 -- One without lanes.
 function encode.new()
-  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0 }, Timeline)
+  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0,
+    categories = {} }, Timeline)
   self.labels, self.label = numbering(LABELS)
   self.stages, self.stage = numbering(LABELS)
   return self
+end
+
+
+-- Give a label, by its number, its category, where that is not nil.
+function Timeline:categorise(label, category)
+  self.categories[label] = category
 end
 
 
@@ -228,9 +241,12 @@ function Timeline:pack(when, made)
     bytes[i] = pack.encode(entry[2])
     list[i] = { name = entry[1], bytes = #bytes[i] }
   end
-  local head = assert(json.encode { version = 1, span = when.span, window = when.window,
+  local categories = json.list {}
+  for i = 1, #self.labels do categories[i] = self.categories[i - 1] or "" end
+  local head = assert(json.encode { version = 2, span = when.span, window = when.window,
     view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
-    stages = self.stages, samples_until = self.samples_until, frames = list })
+    categories = categories, stages = self.stages, samples_until = self.samples_until,
+    frames = list })
   return head .. "\n" .. table.concat(bytes)
 end
 

@@ -6,6 +6,7 @@ local frames = require "llmprof.frame"
 local layers = require "llmprof.analysis.stages.layers"
 local layout = require "llmprof.bundle.layout"
 local hardware = require "llmprof.model.hardware"
+local operators = require "llmprof.analysis.kernels.operators"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.timeline.rank_events"
 local rank_view = require "llmprof.analysis.serving.ranks"
@@ -62,6 +63,9 @@ end
 
 local kind_names = { copy = "copy", set = "set", graph = "graph" }
 
+-- What launched an operation: columns of the trace, and the timeline's of the same.
+local SOURCES = { operator = "operator", torch_module = "module", line = "line" }
+
 
 -- A function from a row of stage, part and name to the id of the kernel in the results.
 local function kernel_ids(kernels, whole)
@@ -78,11 +82,21 @@ local function kernel_ids(kernels, whole)
 end
 
 
--- By full name the one that is shown.
-local function labels_of(kernels)
-  local names = {}
-  for _, kernel in ipairs(kernels) do names[kernel.name] = kernel.label end
-  return names
+-- By full name the kernel's entry in the results.
+local function by_name(kernels)
+  local known = {}
+  for _, kernel in ipairs(kernels) do known[kernel.name] = kernel end
+  return known
+end
+
+
+-- The number of an operation's label, which gets its category.
+local function label_of(timeline, row, kernel)
+  local number = timeline.label(kernel and kernel.label or row.name or kind_names[row.kind]
+    or "(unnamed)")
+  timeline:categorise(number, row.kind ~= "kernel" and kind_names[row.kind]
+    or kernel and kernel.category)
+  return number
 end
 
 
@@ -121,13 +135,13 @@ end
 
 -- What the events of the GPU say, and where it is from: a column of keys, and a function
 -- of a row of these.
-local function gpu_columns(timeline, given)
-  local names, id_of = labels_of(given.kernels), kernel_ids(given.kernels, given.whole)
+local function gpu_columns(timeline, view, given)
+  local known, id_of = by_name(given.kernels), kernel_ids(given.kernels, given.whole)
   local waits = waits_of(given.collectives)
   local function column(name, get) return { { name = name, type = "integer", get = get } } end
-  return {
+  local list = {
     { { "name", "kind" }, column("label", function(row)
-      return timeline.label(names[row.name] or row.name or kind_names[row.kind] or "(unnamed)")
+      return label_of(timeline, row, known[row.name])
     end) },
     { { "name", "stage", "part" }, column("kernel", id_of) },
     { { "stage", "part" }, column("place", function(row)
@@ -138,13 +152,17 @@ local function gpu_columns(timeline, given)
       return waits[row.start]
     end) },
   }
+  for key, name in pairs(SOURCES) do
+    list[#list + 1] = { rows.has(view, key) and { key } or {}, column(name .. "_label",
+      function(row) return row[key] and timeline.label(row[key]) end) }
+  end
+  return list
 end
 
 
 local function gpu_frame(timeline, view, given)
-  for _, made in ipairs(gpu_columns(timeline, given)) do rows.extend(view, made[1], made[2]) end
-  return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
-    "queue_time", "waiting" })
+  for _, made in ipairs(gpu_columns(timeline, view, given)) do rows.extend(view, made[1], made[2]) end
+  return check(view:select(encode.GPU))
 end
 
 
@@ -267,13 +285,14 @@ end
 
 
 -- What the file packs; nil where the GPU did nothing. given: trace, found (of
--- analysis.stages.find), kernels (of the results), collectives (a frame of them all; nil without),
--- whole (the name of the stage where the whole run is one), layers (a function of a window
--- that gives a list of { start, stop, index }), ranks (of rank_events.views, on the trace's
--- clock; nil without other files).
+-- analysis.stages.find), operators (of the operators pass; nil without), kernels (of the
+-- results), collectives (a frame of them all; nil without), whole (the name of the stage where
+-- the whole run is one), layers (a function of a window that gives a list of { start, stop,
+-- index }), ranks (of rank_events.views, on the trace's clock; nil without other files).
 function events.encode(given)
-  local views = { check(given.found.ops:where {}), check(given.trace:frame "api"),
-    check(given.trace:frame "ranges") }
+  local ops = given.operators and operators.find(given.trace, given.found, given.operators)
+    or check(given.found.ops:where {})
+  local views = { ops, check(given.trace:frame "api"), check(given.trace:frame "ranges") }
   local span = encode.span_of(views[1])
   if not span then return nil end
   local timeline, others = encode.new(), rank_events.list(given.ranks or {})
@@ -306,6 +325,7 @@ function events.begin(fields, results)
   local views, own
   if fields.merged then views, own = rank_view.beside(fields.merged, trace) end
   local bytes = events.encode { trace = trace, found = found, kernels = results.kernels,
+    operators = fields.operators,
     whole = found.whole and stages.WHOLE_RUN or nil, layers = layers.finder(trace, found),
     collectives = own or own_collectives(trace, found, results.ranks), ranks = views }
   return bytes and pack.gzip_begin(bytes)

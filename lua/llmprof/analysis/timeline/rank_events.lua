@@ -71,13 +71,18 @@ local function gpu_of(timeline, view)
   local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
   view = check(view:select { "start", "duration", "lane", "name", "waiting", phase })
   rows.extend(view, { "name" }, {
-    column("label", function(row) return timeline.label(read[row.name] or "(unnamed)") end),
+    column("label", function(row)
+      local label = timeline.label(read[row.name] or "(unnamed)")
+      timeline:categorise(label, "communication")
+      return label
+    end),
     column("kernel", nothing), column("queue_time", nothing), column("api_start", nothing),
+    column("operator_label", nothing), column("module_label", nothing),
+    column("line_label", nothing),
   })
   rows.extend(view, { phase or "name" }, {
     column("place", function(row) return row.phase and timeline.stage(row.phase) end) })
-  return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
-    "queue_time", "waiting" })
+  return check(view:select(encode.GPU))
 end
 
 

@@ -8,18 +8,35 @@ local text = require "llmprof.text"
 
 local charts = {}
 
--- ---- data ----
-
--- ---- charts ----
-
--- Categories with a colour of their own; the rest are one, with the category that is
--- called so.
+-- Categories that a chart shows; the rest are one, with the category that is called so.
 local CATEGORIES, REST = 8, "other"
+
+-- The colour of each category in all that the page draws, of those of page.css. Categories of
+-- a recipe's own have one of the last ones.
+local OF_CATEGORY, OWN = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
+  communication = "c4", norm = "c5", reduce = "c6", moe = "c7", ["kv-cache"] = "c8",
+  sampling = "c9", copy = "c10", ssm = "c11", set = "c10", sort = "c8", quantise = "c9",
+  graph = "c5", [REST] = "other", ["GPU idle"] = "none" }, { "c8", "c9", "c10", "c11" }
 
 -- Points of the roofline; the largest kernels come first.
 local POINTS = 300
 
 local FEWEST_BINS, MOST_BINS = 5, 40
+
+
+-- OF_CATEGORY, with the categories of these results.
+function charts.colours(results)
+  local colours = {}
+  for name, colour in pairs(OF_CATEGORY) do colours[name] = colour end
+  for _, kernel in ipairs(results.kernels or {}) do
+    local name, sum = kernel.category, 0
+    if name and not colours[name] then
+      for _, byte in ipairs { name:byte(1, -1) } do sum = sum + byte end
+      colours[name] = OWN[sum % #OWN + 1]
+    end
+  end
+  return colours
+end
 
 
 -- ---- where each stage's time goes ----

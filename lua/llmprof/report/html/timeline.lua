@@ -114,6 +114,8 @@ local EVENTS = [[
 </div>
 <div class="lanes"><canvas tabindex="0" role="application" aria-label="Timeline of the GPU, ]]
   .. [[CUDA calls and ranges" aria-describedby="events-help"></canvas></div>
+<div class="tip" aria-hidden="true" hidden></div>
+<div class="legend" role="group" aria-label="Colours"></div>
 <div class="detail" aria-live="polite"></div>
 <figcaption id="events-help"><span class="extent"></span> Grey bars: how busy a lane was in ]]
   .. [[the rest. In a collective the light part is waiting for other ranks. %sClick an event for ]]

@@ -2,21 +2,15 @@
 "use strict";
 const { axis, colour, options } = require("./style");
 
-const PALETTE = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
-
 const ms = (value) => `${Number(value.toPrecision(4))} ms`;
 
-const seriesColour = (name, index) => {
-  if (name === "GPU idle") return colour("none");
-  return colour(name === "other" ? "other" : PALETTE[index]);
-};
-
-const categories = ({ stages, series }) => ({
+// colours: by category the name of its own.
+const categories = ({ stages, series }, colours) => ({
   type: "bar",
   data: {
     labels: stages,
-    datasets: series.map(({ name, ms: values }, index) => ({
-      label: name, data: values, backgroundColor: seriesColour(name, index),
+    datasets: series.map(({ name, ms: values }) => ({
+      label: name, data: values, backgroundColor: colour(colours[name] || "other"),
       maxBarThickness: 34,
     })),
   },

@@ -13,7 +13,7 @@ const draw = () => {
   for (const chart of made.splice(0)) chart.destroy();
   for (const [name, make] of Object.entries({ categories, roofline, tpot })) {
     const canvas = document.querySelector(`#chart-${name} canvas`);
-    if (canvas && data[name]) made.push(new Chart(canvas, make(data[name])));
+    if (canvas && data[name]) made.push(new Chart(canvas, make(data[name], data.colours)));
   }
 };
 

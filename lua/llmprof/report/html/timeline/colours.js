@@ -1,32 +1,52 @@
-// The colours of the style sheet, light or dark, and those of labels.
+// The colours of the style sheet, light or dark, and what each event has of them.
 "use strict";
 
-const PALETTE = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
-const NAMES = [...PALETTE, "ink", "soft", "line", "paper", "panel", "idle", "busy", "mark",
-  "accent", "other"];
+const NAMES = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "s0", "s1",
+  "ink", "soft", "line", "paper", "panel", "idle", "mark", "accent", "other", "wait"];
 
-// The name of the colour of each label: by its letters, so that it is the same in every
-// page; stages have theirs by their order, so that neighbours differ.
-const namesOf = (labels, stages) => {
-  const names = labels.map((text) => {
-    let hash = 0;
-    for (const letter of text) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
-    return PALETTE[hash % PALETTE.length];
-  });
-  stages.forEach((name, i) => {
-    const label = labels.indexOf(name);
-    if (label >= 0) names[label] = PALETTE[i % PALETTE.length];
-  });
-  return names;
-};
+const WAITS = /Synchronize/;
 
-// { each colour by its name, of: those of labels by their numbers }
-const read = ({ labels, stages }) => {
+// The colour of each label, by name: `gpu` by its category, as all charts of the page have
+// it (`table`); `stage` by its place among stages, so that neighbours differ; `api`: does it
+// wait for the GPU?
+const namesOf = ({ labels, categories, stages }, table) => ({
+  gpu: categories.map((category) => table[category] || "other"),
+  stage: labels.map((label) => {
+    const place = stages.indexOf(label);
+    return place < 0 ? "other" : `s${place % 2}`;
+  }),
+  api: labels.map((label) => (WAITS.test(label) ? "wait" : "other")),
+});
+
+// { each colour by its name, of: by kind of lane those of labels by their numbers }
+const read = (timeline, table) => {
   const style = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(NAMES.map((name) =>
     [name, style.getPropertyValue(`--${name}`).trim()]));
-  colours.of = namesOf(labels, stages).map((name) => colours[name]);
+  colours.of = {};
+  for (const [kind, names] of Object.entries(namesOf(timeline, table))) {
+    colours.of[kind] = names.map((name) => colours[name]);
+  }
   return colours;
 };
 
-module.exports = { namesOf, read };
+// What the legend explains: { name, colour, ns, isCategory } each, categories by their time.
+const legendOf = ({ gpu, api, categories, labels }, table) => {
+  const sums = new Map();
+  let isWaiting = false;
+  for (let row = 0; row < gpu.rows; row += 1) {
+    const name = categories[gpu.label[row]] || "other";
+    sums.set(name, (sums.get(name) || 0) + (gpu.duration[row] || 0));
+    if (gpu.waiting && gpu.waiting[row] > 0) isWaiting = true;
+  }
+  const list = [...sums].sort((a, b) => b[1] - a[1]).map(([name, ns]) =>
+    ({ name, colour: table[name] || "other", ns, isCategory: true }));
+  if (isWaiting) list.push({ name: "waits for other ranks", colour: "idle" });
+  const used = new Set(api.label);
+  if ([...used].some((label) => WAITS.test(labels[label]))) {
+    list.push({ name: "the CPU waits for the GPU", colour: "wait" });
+  }
+  return list;
+};
+
+module.exports = { legendOf, namesOf, read };

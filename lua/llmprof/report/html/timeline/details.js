@@ -1,4 +1,4 @@
-// What is known of the selected event, below the canvas.
+// What is known of an event: of the selected one below the canvas, of any beside the pointer.
 "use strict";
 const { facts } = require("./facts");
 
@@ -24,14 +24,20 @@ const element = (tag, content) => {
   return made;
 };
 
-// Writes about an event into an element; null: nothing.
-const describe = (detail, timeline, links, event, first) => {
+const listed = (pairs) => element("dl", pairs.map(([name, text]) =>
+  element("div", [element("dt", [name]), element("dd", [text])])));
+
+// Writes what an event is into an element.
+const write = (holder, timeline, links, { lane, row }) => holder.replaceChildren(
+  element("b", [timeline.labels[lane.frame.label[row]]]),
+  listed(facts(timeline, links, { lane, row }, counters)));
+
+// The same of the selected one, with a link to its kernel; null: nothing.
+const describe = (detail, timeline, links, event) => {
   detail.replaceChildren();
   if (!event) return;
   const { lane, row } = event;
-  const list = facts(timeline, links, event, first, counters).map(([name, text]) =>
-    element("div", [element("dt", [name]), element("dd", [text])]));
-  detail.append(element("b", [timeline.labels[lane.frame.label[row]]]), element("dl", list));
+  write(detail, timeline, links, event);
   const id = lane.kind === "gpu" ? lane.frame.kernel[row] : -1;
   if (id > 0 && rowOf(id)) {
     const link = element("a", [`kernel ${id} in the table`]);
@@ -40,4 +46,4 @@ const describe = (detail, timeline, links, event, first) => {
   }
 };
 
-module.exports = { describe };
+module.exports = { describe, listed, write };

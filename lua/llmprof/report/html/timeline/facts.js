@@ -9,12 +9,20 @@ const around = ({ lanes, labels }, kind, time, rank) => [...new Set(lanes
   .map((lane) => eventAt(lane, time)).filter(Boolean)
   .map(({ lane, row }) => labels[lane.frame.label[row]]))].join("; ");
 
+// What launched an operation of the GPU, where that is known.
+const SOURCES = ["module", "line", "operator"];
+
+const ofSource = ({ labels }, frame, row) => SOURCES
+  .filter((name) => frame[`${name}_label`] && frame[`${name}_label`][row] >= 0)
+  .map((name) => [name, labels[frame[`${name}_label`][row]]]);
+
 // Of an operation of the GPU; counters: a text of a kernel's number, "" without.
 const ofOperation = (timeline, links, { lane, row }, counters) => {
-  const { labels, stages, api } = timeline;
+  const { labels, categories, api } = timeline;
   const { frame } = lane;
-  const list = [];
-  if (frame.place[row] >= 0) list.push(["stage", stages[frame.place[row]]]);
+  const list = ofSource(timeline, frame, row);
+  const category = categories[frame.label[row]];
+  if (category) list.push(["category", category]);
   const call = links.counterpart({ lane, row });
   if (call) list.push(["launched by", `${labels[api.label[call.row]]} (${call.lane.title})`]);
   if (frame.queue_time[row] > 0) {
@@ -29,12 +37,16 @@ const ofOperation = (timeline, links, { lane, row }, counters) => {
   return list;
 };
 
-// `first`: when the timeline begins, ns.
-const facts = (timeline, links, { lane, row }, first, counters) => {
+const facts = (timeline, links, { lane, row }, counters) => {
   const { frame } = lane;
   const start = frame.start[row];
-  const list = [["on", lane.title], ["from", duration(start - first)],
-    ["took", duration(lengthOf(frame, row))]];
+  const list = [["took", duration(lengthOf(frame, row))], ["at", duration(start, 6)]];
+  const stage = lane.kind === "gpu" && timeline.stages[frame.place[row]];
+  if (stage) list.push(["stage", stage]);
+  for (const kind of ["step", "layer"]) {
+    const said = lane.kind !== kind && around(timeline, kind, start, lane.rank);
+    if (said) list.push([kind, said]);
+  }
   if (lane.kind === "sample") list.push(["sampled", `${frame.percent[row]} %`]);
   if (lane.kind === "gpu") list.push(...ofOperation(timeline, links, { lane, row }, counters));
   const launched = lane.kind === "api" && links.of(row);
@@ -42,10 +54,7 @@ const facts = (timeline, links, { lane, row }, first, counters) => {
     list.push(["launched", `${launched.length} operation${launched.length > 1 ? "s" : ""}: ${
       timeline.labels[timeline.gpu.label[launched[0]]]}`]);
   }
-  for (const kind of ["step", "layer"]) {
-    const said = lane.kind !== kind && around(timeline, kind, start, lane.rank);
-    if (said) list.push([kind, said]);
-  }
+  list.push(["on", lane.title]);
   return list;
 };
 

@@ -5,9 +5,10 @@ const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
 const unitOf = (ns) => UNITS.find(([, size]) => Math.abs(ns) >= size) || UNITS[3];
 
-const duration = (ns) => {
+// Places of time have more digits than durations.
+const duration = (ns, digits = 2) => {
   const [unit, size] = unitOf(ns);
-  return `${size === 1 ? Math.round(ns) : (ns / size).toFixed(2)} ${unit}`;
+  return `${size === 1 ? Math.round(ns) : (ns / size).toFixed(digits)} ${unit}`;
 };
 
 // A mark of the axis, in the unit of the step between marks.
@@ -22,13 +23,13 @@ const count = (number) => number.toLocaleString("en");
 // A text of at most `room` letters.
 const cut = (text, room) => (text.length > room ? `${text.slice(0, room - 1)}…` : text);
 
-// What of the run the page has, of what the timeline reaches from `first` to `last`.
-const extent = ({ window, span, samples_until: until, hidden }, first, last) => {
+// What of the run the page has.
+const extent = ({ window, span, samples_until: until, hidden }) => {
   const isWhole = window.first <= span.first && window.last >= span.last;
   const said = [isWhole ? "Every event of the run is here."
-    : `Every event from ${duration(window.first - first)} to ${duration(window.last - first)
-    } is here, of ${duration(last - first)}.`];
-  if (until) said.push(`Samples of the hardware are here until ${duration(until - first)}.`);
+    : `Every event from ${duration(window.first)} to ${duration(window.last)
+    } is here, of ${duration(span.first)} to ${duration(span.last)}.`];
+  if (until) said.push(`Samples of the hardware are here until ${duration(until)}.`);
   if (hidden) said.push(`${hidden} more lanes are not drawn.`);
   return said.join(" ");
 };

@@ -24,7 +24,8 @@ const rowsOf = (timeline) => {
   return rows;
 };
 
-// Gives each lane its index, frame, rows by start, for each of them the latest end so far
+// Gives each frame the place of each row on its lane (`at`), each lane its index, frame, rows by
+// start, for each of them the latest end so far
 // (`until`, to find what is in view), and its shares of 255 that were busy.
 const arrange = (timeline) => {
   const rows = rowsOf(timeline);
@@ -40,6 +41,8 @@ const arrange = (timeline) => {
       return latest;
     });
     lane.shares = [];
+    if (!frame.at) frame.at = new Uint32Array(frame.rows);
+    lane.rows.forEach((row, place) => { frame.at[row] = place; });
   });
   const { lane, share } = timeline.busy;
   lane.forEach((number, row) => timeline.lanes[number] && timeline.lanes[number].shares

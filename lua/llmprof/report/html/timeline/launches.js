@@ -4,7 +4,7 @@
 // An event of a row: { lane, row, place on the lane }
 const placed = (lanes, frame, row) => {
   const lane = lanes[frame.lane[row]];
-  return { lane, row, place: lane.rows.indexOf(row) };
+  return { lane, row, place: frame.at[row] };
 };
 
 // { of: the rows of operations that a call of a row launched, or undefined; counterpart:

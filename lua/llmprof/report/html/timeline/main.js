@@ -1,23 +1,28 @@
 // The timeline: events of llmprof.analysis.timeline.events on a canvas, with D3's zoom and scale.
 "use strict";
 const colours = require("./colours");
+const { write } = require("./details");
 const { extent } = require("./format");
+const hover = require("./hover");
 const jumps = require("./jumps");
 const keys = require("./keys");
 const { arrange } = require("./lanes");
 const { link } = require("./launches");
+const legend = require("./legend");
 const { paint } = require("./paint");
 const { parse, unpack } = require("./timeline_data");
 const searching = require("./search");
 const selecting = require("./select");
 const views = require("./view");
 
+const { colours: table } = JSON.parse(document.getElementById("data").textContent);
+
 const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
   const links = link(timeline);
   const marked = { event: null, labels: null }; // selected; looked for, null: all
-  let colour = colours.read(timeline);
+  let colour = colours.read(timeline, table);
 
   const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
     marked, counterpart: links.counterpart }));
@@ -28,8 +33,11 @@ const show = (figure, timeline) => {
     marked, select });
   jumps.create({ figure, canvas, timeline, view, select, search });
   keys.create({ figure, canvas, timeline, view, marked, selection, search });
+  legend.create({ holder: find(".legend"), timeline, table, search });
+  hover.create({ canvas, tip: find(".tip"), eventAt: selection.at,
+    write: (tip, event) => write(tip, timeline, links, event) });
 
-  find(".extent").textContent = extent(timeline, view.first, view.last);
+  find(".extent").textContent = extent(timeline);
   canvas.style.height = `${view.height}px`;
   figure.hidden = false;
   view.resize();
@@ -37,7 +45,7 @@ const show = (figure, timeline) => {
     if (canvas.parentElement.clientWidth !== view.width) view.resize();
   }).observe(canvas.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    colour = colours.read(timeline);
+    colour = colours.read(timeline, table);
     view.redraw();
   });
   document.documentElement.classList.add("has-timeline");

@@ -6,15 +6,14 @@ const { paintLane } = require("./paint_lane");
 const { AXIS, ROW, topOf } = require("./scale");
 
 const paintAxis = ({ pen, colours, view, to }) => {
-  const { first, width, gutter, height } = view;
-  const since = to.copy().domain(to.domain().map((time) => time - first));
-  const ticks = since.ticks(Math.max(2, Math.floor((width - gutter) / 110)));
+  const { width, gutter, height } = view;
+  const ticks = to.ticks(Math.max(2, Math.floor((width - gutter) / 110)));
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
   pen.strokeStyle = colours.line;
   pen.fillStyle = colours.soft;
   pen.beginPath();
   for (const time of ticks) {
-    const at = Math.round(since(time)) + 0.5;
+    const at = Math.round(to(time)) + 0.5;
     if (at < gutter) continue;
     pen.moveTo(at, AXIS - 4);
     pen.lineTo(at, height);
@@ -69,8 +68,8 @@ const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
   paintSelected(brush, counterpart);
   paintNames(brush);
   canvas.dataset.paint = (performance.now() - began).toFixed(2);
-  canvas.dataset.from = String(Math.round(from - view.first));
-  canvas.dataset.until = String(Math.round(until - view.first));
+  canvas.dataset.from = String(Math.round(from));
+  canvas.dataset.until = String(Math.round(until));
 };
 
 module.exports = { paint };

@@ -7,13 +7,19 @@ const { lengthOf } = require("./lanes");
 const { ROW } = require("./scale");
 
 // Wide enough to write a name into; the width of a letter.
-const NAMED = 24;
+const NAMED = 12;
 const LETTER = 6.2;
 
-const fill = ({ colours, timeline }, lane, row) => {
-  const label = lane.frame.label[row];
-  if (lane.kind === "stage" || lane.kind === "gpu") return colours.of[label];
-  return /Synchronize/.test(timeline.labels[label]) ? colours.c4 : colours.other;
+const fill = ({ colours }, lane, row) => {
+  const list = colours.of[lane.kind];
+  return list ? list[lane.frame.label[row]] : colours.other;
+};
+
+// What is written into an event: steps and layers are numbered.
+const textOf = ({ labels }, lane, row) => {
+  const text = labels[lane.frame.label[row]];
+  const number = (lane.kind === "step" || lane.kind === "layer") && /\d+$/.exec(text);
+  return number ? number[0] : text;
 };
 
 // From the foot of a lane upwards, by a share of its height.
@@ -32,7 +38,7 @@ const paintShares = ({ pen, colours, timeline, view, to }, lane, top) => {
 const paintText = ({ pen, colours, view }, text, left, right, top) => {
   const from = Math.max(left, view.gutter) + 3;
   const room = Math.floor((Math.min(right, view.width) - from - 2) / LETTER);
-  if (room < 3) return;
+  if (room < Math.min(3, text.length)) return;
   pen.fillStyle = colours.paper;
   pen.fillText(cut(text, room), from, top + 12.5);
 };
@@ -49,7 +55,7 @@ const paintEvent = (brush, lane, row, left, right, top) => {
       frame.waiting[row] / lengthOf(frame, row)), ROW - 3);
   }
   if (right - left > NAMED) {
-    paintText(brush, timeline.labels[frame.label[row]], left, right, top);
+    paintText(brush, textOf(timeline, lane, row), left, right, top);
   }
 };
 

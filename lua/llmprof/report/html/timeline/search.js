@@ -14,8 +14,9 @@ const labelsWith = (labels, text) => {
 
 const byStart = (a, b) => a.lane.frame.start[a.row] - b.lane.frame.start[b.row];
 
-// The events of these labels on all lanes, by start.
-const eventsOf = (lanes, wanted) => lanes.flatMap((lane) => [...lane.rows]
+// The events of these labels on all lanes, or on those of some kinds, by start.
+const eventsOf = (lanes, wanted, kinds) => lanes.filter(({ kind }) =>
+  !kinds || kinds.includes(kind)).flatMap((lane) => [...lane.rows]
   .map((row, place) => ({ lane, place, row }))
   .filter(({ row }) => wanted.has(lane.frame.label[row]))).sort(byStart);
 
@@ -24,12 +25,15 @@ const launchesOf = ({ lanes, gpu }, id) => [...gpu.kernel.keys()]
   .filter((row) => gpu.kernel[row] === id)
   .map((row) => placed(lanes, gpu, row)).sort(byStart);
 
-// { step(by), launches(id), clear(), focus() } of the field of a search and its status.
+// { step(by), launches(id), only(labels, kinds), clear(), focus() } of the field of a search and
+// its status; changed(f): f is called where something else is looked for.
 const create = ({ input, status, timeline, view, marked, select }) => {
   let matches = [];
   let current = -1;
+  const listeners = [];
 
   const keep = (labels, events, said) => {
+    for (const listener of listeners) listener();
     [marked.labels, matches, current] = [labels, events, -1];
     status.textContent = said;
     view.redraw();
@@ -49,6 +53,11 @@ const create = ({ input, status, timeline, view, marked, select }) => {
     input.value = "";
     lookFor("");
   };
+  const only = (labels, kinds) => {
+    input.value = "";
+    const events = eventsOf(timeline.lanes, labels, kinds);
+    keep(labels, events, `${count(events.length)} events`);
+  };
   const launches = (id) => {
     input.value = "";
     const events = launchesOf(timeline, id);
@@ -61,7 +70,8 @@ const create = ({ input, status, timeline, view, marked, select }) => {
     step(event.shiftKey ? -1 : 1);
     event.preventDefault();
   });
-  return { step, launches, clear, focus: () => input.focus() };
+  const changed = (listener) => listeners.push(listener);
+  return { step, launches, only, clear, changed, focus: () => input.focus() };
 };
 
 module.exports = { create, eventsOf, labelsWith, launchesOf };

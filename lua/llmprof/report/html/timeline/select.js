@@ -19,11 +19,12 @@ const eventNear = (timeline, view, x, y) => {
   return [x, x + 2, x - 2].map((at) => eventAt(lane, to.invert(at))).find(Boolean) || null;
 };
 
-// { select(event or null, isSought), neighbour(by): the next event of the lane }
+// { select(event or null, isSought), neighbour(by): the next event of the lane,
+// at(x, y): the event at a place of the window, or null }
 const create = ({ canvas, detail, timeline, view, marked, links }) => {
   const select = (event, isSought) => {
     marked.event = event;
-    describe(detail, timeline, links, event, view.first);
+    describe(detail, timeline, links, event);
     if (event && isSought) bringIntoView(canvas, view, event);
     view.redraw();
   };
@@ -32,12 +33,15 @@ const create = ({ canvas, detail, timeline, view, marked, links }) => {
     const row = lane.rows[place + by];
     if (row !== undefined) select({ lane, place: place + by, row }, true);
   };
-  canvas.addEventListener("click", (given) => {
+  const at = (x, y) => {
     const box = canvas.getBoundingClientRect();
+    return eventNear(timeline, view, x - box.left, y - box.top);
+  };
+  canvas.addEventListener("click", (given) => {
     canvas.focus();
-    select(eventNear(timeline, view, given.clientX - box.left, given.clientY - box.top));
+    select(at(given.clientX, given.clientY));
   });
-  return { select, neighbour };
+  return { select, neighbour, at };
 };
 
 module.exports = { create };

@@ -53,7 +53,8 @@ end
 describe("the events of a timeline", function()
   it("are all of a short run, with lane, name, stage, kernel and launch", function()
     local page = timeline_of(repeats(), { kernels = {
-      { id = 4, stage = "decode", name = "decode_1<int>", label = "decode_1" } } })
+      { id = 4, stage = "decode", name = "decode_1<int>", label = "decode_1",
+        category = "gemm" } } })
     assert.same({ first = 10000, last = 30930 }, page.window)
     assert.same({ first = 20000, last = 20920 }, page.view)
     assert.equal(0, page.busy.count)
@@ -64,6 +65,9 @@ describe("the events of a timeline", function()
     assert.same({ "gpu", "GPU 0, stream 8" }, { page.lanes[gpu.lane[last] + 1].kind,
       page.lanes[gpu.lane[last] + 1].title })
     assert.equal("decode_1", page.labels[gpu.label[last] + 1])
+    assert.same({ "gemm", "" }, { page.categories[gpu.label[last] + 1],
+      page.categories[gpu.label[1] + 1] })
+    assert.is_false(gpu.line_label[last])
     assert.equal("decode", page.stages[gpu.place[last] + 1])
     assert.same({ 4, false }, { gpu.kernel[last], gpu.kernel[1] })
     assert.same({ 30700, 50, 30520, 170 }, { gpu.start[last], gpu.duration[last],
