@@ -419,6 +419,19 @@ class Timeline(Drawn, unittest.TestCase):
         self.view()
         self.assertFalse(tip.is_displayed())
 
+    def test_dragging_with_shift_measures(self):
+        before, canvas = self.view(), self.canvas()
+        ActionChains(self.browser).move_to_element(canvas).key_down(Keys.SHIFT).click_and_hold() \
+            .move_by_offset(120, 0).release().key_up(Keys.SHIFT).perform()
+        said = self.find("#events .detail").text
+        for fact in ("time", "kernels", "GPU busy", "idle", "gemm"):
+            self.assertIn(fact, said)
+        self.assertEqual(before, self.view())
+        self.press("m")
+        self.assertNotEqual(said, self.find("#events .detail").text)
+        self.press(Keys.ESCAPE)
+        self.assertEqual("", self.find("#events .detail").text)
+
     def test_the_legend_shows_a_category_alone(self):
         entry = self.find("#events .legend button")
         fill = self.browser.execute_script(

@@ -12,6 +12,7 @@ const format = modules("timeline/format");
 const { placeOf } = modules("timeline/hover");
 const { arrange, eventAt, firstIn } = modules("timeline/lanes");
 const { link } = modules("timeline/launches");
+const measuring = modules("timeline/measure");
 const scale = modules("timeline/scale");
 const search = modules("timeline/search");
 
@@ -132,6 +133,17 @@ test("what is known of an event", () => {
     ["waited", "20 ns for other ranks, then transfer 30 ns"], ["on", "stream 7"]]);
   assert.deepEqual(of(3, 1).slice(2, 3), [["launched", "1 operation: copy"]]);
   assert.ok(of(4, 2).some(([name, text]) => name === "sampled" && text === "50 %"));
+});
+
+test("a span has the kernels in it, cut to it, and what of it the GPU was busy", () => {
+  const timeline = made();
+  assert.deepEqual(measuring.measure(timeline, { from: 250, until: 430 }), { time: 180, kernels: 1, others: 1,
+    busy: 80, idle: 100, isWhole: true, categories: [{ name: "gemm", count: 1, ns: 50 },
+      { name: "copy", count: 1, ns: 30 }] });
+  assert.deepEqual(measuring.measure(timeline, { from: 300, until: 400 }).categories, []);
+  assert.ok(!measuring.measure(timeline, { from: 400, until: 600 }).isWhole);
+  assert.equal(measuring.covered([[10, 20], [0, 5], [15, 18], [19, 30]]), 25);
+  assert.equal(format.percent(1, 8), "12.5 %");
 });
 
 test("times, marks and names are written with what fits them", () => {

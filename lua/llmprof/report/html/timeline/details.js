@@ -46,4 +46,4 @@ const describe = (detail, timeline, links, event) => {
   }
 };
 
-module.exports = { describe, listed, write };
+module.exports = { describe, element, listed, write };

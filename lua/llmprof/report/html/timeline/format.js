@@ -18,6 +18,8 @@ const tick = (ns, step) => {
     { maximumFractionDigits: 6 })} ${unit}`;
 };
 
+const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "no time");
+
 const count = (number) => number.toLocaleString("en");
 
 // A text of at most `room` letters.
@@ -34,4 +36,4 @@ const extent = ({ window, span, samples_until: until, hidden }) => {
   return said.join(" ");
 };
 
-module.exports = { count, cut, duration, extent, tick };
+module.exports = { count, cut, duration, extent, percent, tick };

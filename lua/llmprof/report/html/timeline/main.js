@@ -13,6 +13,7 @@ const { paint } = require("./paint");
 const { parse, unpack } = require("./timeline_data");
 const searching = require("./search");
 const selecting = require("./select");
+const spans = require("./span");
 const views = require("./view");
 
 const { colours: table } = JSON.parse(document.getElementById("data").textContent);
@@ -21,7 +22,7 @@ const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
   const links = link(timeline);
-  const marked = { event: null, labels: null }; // selected; looked for, null: all
+  const marked = { event: null, span: null, labels: null }; // selected, measured; null: all labels
   let colour = colours.read(timeline, table);
 
   const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
@@ -32,7 +33,8 @@ const show = (figure, timeline) => {
   const search = searching.create({ input: find("input"), status: find(".status"), timeline, view,
     marked, select });
   jumps.create({ figure, canvas, timeline, view, select, search });
-  keys.create({ figure, canvas, timeline, view, marked, selection, search });
+  const span = spans.create({ canvas, detail: find(".detail"), timeline, view, marked, select });
+  keys.create({ figure, canvas, timeline, view, marked, selection, search, span });
   legend.create({ holder: find(".legend"), timeline, table, search });
   hover.create({ canvas, tip: find(".tip"), eventAt: selection.at,
     write: (tip, event) => write(tip, timeline, links, event) });

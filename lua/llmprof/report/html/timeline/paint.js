@@ -1,6 +1,6 @@
 // The whole canvas: the axis, the lanes with their names, and what is selected.
 "use strict";
-const { cut, tick } = require("./format");
+const { cut, duration, tick } = require("./format");
 const { lengthOf } = require("./lanes");
 const { paintLane } = require("./paint_lane");
 const { AXIS, ROW, topOf } = require("./scale");
@@ -52,6 +52,26 @@ const paintSelected = ({ pen, colours, view, marked, to }, counterpart) => {
   pen.stroke();
 };
 
+// The span that is measured.
+const paintSpan = ({ pen, colours, view, marked, to }) => {
+  if (!marked.span) return;
+  const left = Math.max(to(marked.span.from), view.gutter);
+  const right = Math.min(to(marked.span.until), view.width);
+  if (right <= left) return;
+  pen.fillStyle = colours.accent;
+  pen.globalAlpha = 0.14;
+  pen.fillRect(left, 0, right - left, view.height);
+  pen.globalAlpha = 1;
+  pen.fillRect(left, 0, 1, view.height);
+  pen.fillRect(right - 1, 0, 1, view.height);
+  const text = duration(marked.span.until - marked.span.from);
+  const wide = pen.measureText(text).width + 8;
+  if (wide > right - left) return;
+  pen.fillRect((left + right - wide) / 2, 2, wide, AXIS - 6);
+  pen.fillStyle = colours.paper;
+  pen.fillText(text, (left + right - wide) / 2 + 4, 14);
+};
+
 // All of it; how long that took and what was in view is left at the canvas for tests.
 const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
   const began = performance.now();
@@ -66,6 +86,7 @@ const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
   paintAxis(brush);
   for (const lane of timeline.lanes) paintLane(brush, lane, topOf(lane.index));
   paintSelected(brush, counterpart);
+  paintSpan(brush);
   paintNames(brush);
   canvas.dataset.paint = (performance.now() - began).toFixed(2);
   canvas.dataset.from = String(Math.round(from));

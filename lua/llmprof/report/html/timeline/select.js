@@ -23,7 +23,7 @@ const eventNear = (timeline, view, x, y) => {
 // at(x, y): the event at a place of the window, or null }
 const create = ({ canvas, detail, timeline, view, marked, links }) => {
   const select = (event, isSought) => {
-    marked.event = event;
+    [marked.event, marked.span] = [event, null];
     describe(detail, timeline, links, event);
     if (event && isSought) bringIntoView(canvas, view, event);
     view.redraw();
@@ -38,6 +38,7 @@ const create = ({ canvas, detail, timeline, view, marked, links }) => {
     return eventNear(timeline, view, x - box.left, y - box.top);
   };
   canvas.addEventListener("click", (given) => {
+    if (given.shiftKey) return;
     canvas.focus();
     select(at(given.clientX, given.clientY));
   });

@@ -9,7 +9,7 @@ const mayZoom = (canvas) => (given) => {
   if (event.type === "wheel") {
     return document.activeElement === canvas || event.ctrlKey || event.metaKey;
   }
-  return !event.ctrlKey && !event.button;
+  return !event.ctrlKey && !event.button && !(event.shiftKey && event.type === "mousedown");
 };
 
 const sizeCanvas = (canvas, width, height) => {

@@ -1,0 +1,61 @@
+// Measuring a span: dragging with shift, or all that is in view.
+"use strict";
+const { element, listed } = require("./details");
+const { count, duration, percent } = require("./format");
+const { measure } = require("./measure");
+
+const FEWEST = 3; // pixels of a drag that is meant as one
+
+const titleOf = ({ from, until }) => `${duration(from, 6)} to ${duration(until, 6)}`;
+
+const factsOf = ({ time, kernels, others, busy, idle, isWhole }) => {
+  const list = [["time", duration(time)], ["kernels", count(kernels)]];
+  if (others) list.push(["copies and other operations", count(others)]);
+  list.push(["GPU busy", `${duration(busy)} (${percent(busy, time)})`],
+    ["idle", `${duration(idle)} (${percent(idle, time)})`]);
+  if (!isWhole) list.push(["of", "the events that are here: not all of this span's are"]);
+  return list;
+};
+
+const write = (holder, timeline, span) => {
+  const made = measure(timeline, span);
+  holder.replaceChildren(element("b", [titleOf(span)]), listed(factsOf(made)),
+    listed(made.categories.map(({ name, count: times, ns }) =>
+      [name, `${duration(ns)}, ${count(times)} x`])));
+};
+
+// { show(span or null), view(): measures what is in view }
+const create = ({ canvas, detail, timeline, view, marked, select }) => {
+  let began = null;
+
+  const show = (span) => {
+    if (span) select(null);
+    marked.span = span;
+    if (span) write(detail, timeline, span);
+    view.redraw();
+  };
+  const timeAt = (event) => {
+    const x = event.clientX - canvas.getBoundingClientRect().left;
+    return view.to().invert(Math.min(Math.max(x, view.gutter), view.width));
+  };
+  const drag = (event) => {
+    if (began === null || Math.abs(event.clientX - began.x) < FEWEST) return;
+    const time = timeAt(event);
+    show({ from: Math.min(began.time, time), until: Math.max(began.time, time) });
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!event.shiftKey || event.button) return;
+    canvas.setPointerCapture(event.pointerId);
+    canvas.focus();
+    began = { x: event.clientX, time: timeAt(event) };
+  });
+  canvas.addEventListener("pointermove", drag);
+  canvas.addEventListener("pointerup", (event) => { drag(event); began = null; });
+  canvas.addEventListener("pointercancel", () => { began = null; });
+  return { show, view: () => {
+    const [from, until] = view.seen();
+    show({ from, until });
+  } };
+};
+
+module.exports = { create, factsOf, titleOf };
