@@ -277,6 +277,10 @@ function handed.look(words, export, document_of)
     self:add_beside(words[1])
   end
   if not self:has_traces() then
+    if not wrong and self.stacks[1] then
+      wrong = ("%s: collapsed stacks, which name no kernels"):format(self.stacks[1])
+      hint = "give them next to a trace, or ask: llmprof -e 'cpu_samples' " .. self.stacks[1]
+    end
     errors.raise(kind or "usage", wrong or self.left_out[1]
       or ("%s: no trace in it"):format(words[1] or ""), { hint = hint or self.hint
       or "llmprof reads exports of nsys, recordings of llmprof collect, traces of torch.profiler "

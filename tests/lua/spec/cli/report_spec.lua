@@ -206,8 +206,10 @@ describe("a trace without a recipe", function()
   it("is refused in one line where it is none", function()
     assert(fs.write(top() .. "/notes.txt", "hello\n"))
     assert(fs.mkdirs(top() .. "/empty"))
+    assert(fs.write(top() .. "/cpu.folded", "main;step 3\n"))
     for name, message in pairs { ["notes.txt"] = "notes.txt: no trace: ",
-      ["empty"] = "empty: no trace in it\n" } do
+      ["empty"] = "empty: no trace in it\n",
+      ["cpu.folded"] = "cpu.folded: collapsed stacks, which name no kernels\n" } do
       local code, _, complaints = llmprof(name)
       assert.equal(2, code)
       assert.equal("llmprof: " .. message, complaints:sub(1, #message + 9))
