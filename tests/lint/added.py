@@ -119,10 +119,6 @@ ROWS = {
         insert("lua/llmprof/bundle/layout.lua", "results = ", 'planted = "planted.json",'),
         [(insert("docs/bundle.md", "| `results.json`", "| `planted.json` | | |"),
           "lint.layout")]),
-    "a configuration key": (
-        insert("lua/llmprof/recipe/defaults.lua", '["top_n.kernels"]',
-               '["planted.key"] = { "Planted", 20 },'),
-        [(update("lua/llmprof/meta.lua", "meta"), "lint.meta")]),
     "a command, an option, a choice": (
         write("lua/llmprof/cli/commands/planted.lua", COMMAND),
         [(insert("docs/llmprof.1", ".It Cm new Oo", ".It Cm planted\nDo nothing."),

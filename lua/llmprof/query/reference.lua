@@ -1,11 +1,13 @@
 -- The manual by topic: the pages of docs/, built in, and those that are made when they are asked
 -- for: the fields of a JSON file, from its schema in docs/, the configuration keys, the columns
--- of tables, the sets of counters, and the modules that are written in C, from the annotations
--- for editors.
+-- of tables, the sets of counters, and the modules that are written in C.
 local lazy = require "llmprof.io.lazy"
+
+local annotations = lazy "llmprof.query.annotations"
 local json = require "llmprof.json"
 local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
+local sorted_keys = require("llmprof.tables.keys").sorted
 
 local reference = {}
 
@@ -243,35 +245,9 @@ end
 
 -- ---- modules written in C ----
 
-local ANNOTATIONS = "lua/llmprof/meta.lua"
-
-
--- By name what the annotations say of a module: about (a list of lines) and entries, a list of
--- such lists, each of a function or method. Second: the names, sorted.
-local function annotated()
-  local modules, names, current, said = {}, {}, nil, {}
-  for line in resources.get(ANNOTATIONS):match "\n%-%- %-%-%-%- generated.*":gmatch "[^\n]*" do
-    local text, class = line:match "^%-%-%-([^@].*)", line:match "^%-%-%-@class llmprof%.([%l_]+)$"
-    if text or line == "---" then
-      said[#said + 1] = text or ""
-    elseif class and #said > 0 then
-      current, names[#names + 1] = { about = said, entries = {} }, class
-      modules[class], said = current, {}
-    elseif line:find "^function " or line:find "^[%l_]+%.[%l_]+ = nil$" then
-      while said[#said] == "" do said[#said] = nil end
-      if said[2] == "" then table.remove(said, 2) end
-      table.insert(current.entries, said)
-      said = {}
-    end
-  end
-  table.sort(names)
-  return modules, names
-end
-
-
 -- The names of the modules, sorted.
 function reference.module_names()
-  return select(2, annotated())
+  return sorted_keys(annotations.modules())
 end
 
 
@@ -301,7 +277,7 @@ local function module_page(name, module)
   local out = { ("# llmprof.%s\n\n%s\n"):format(name, sentence((prose(module.about)))) }
   local lines = {}
   for _, entry in ipairs(module.entries) do
-    lines[#lines + 1] = table.concat(entry, "\n    "):gsub("\n +\n", "\n\n")
+    lines[#lines + 1] = table.concat(entry.text, "\n    "):gsub("\n +\n", "\n\n")
   end
   if #lines > 0 then out[2] = ("```\n%s\n```\n"):format(table.concat(lines, "\n")) end
   return table.concat(out, "\n")
@@ -312,7 +288,7 @@ end
 -- and its example; nil where there is none of that name.
 function reference.module(name)
   name = name:gsub("^llmprof%.", "")
-  local module = annotated()[name]
+  local module = annotations.modules()[name]
   if not module then return nil end
   return module_page(name, module), select(2, prose(module.about))
 end
@@ -320,7 +296,7 @@ end
 
 -- The Markdown page of all of them.
 function reference.modules()
-  local modules, names = annotated()
+  local modules = annotations.modules()
   local out = { [[
 # Lua modules written in C
 
@@ -332,7 +308,7 @@ range, syntax, truncated or unsupported; `assert` raises the message. What compu
 raises its failures. Times are ns and sizes bytes unless a name says otherwise. What was opened has
 `close()` and can be a variable with `<close>`.
 ]] }
-  for _, name in ipairs(names) do
+  for _, name in ipairs(sorted_keys(modules)) do
     out[#out + 1] = (module_page(name, modules[name]):gsub("^#", "##"))
   end
   return table.concat(out, "\n")

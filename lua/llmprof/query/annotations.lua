@@ -1,29 +1,43 @@
--- Do the annotations in lua/llmprof/meta.lua have every configuration key, every field of
--- results.json and what the comments in core/lua say of the modules? Run by llmprof exec, in the
--- source tree; --update writes them.
+-- What editors with LuaLS know of recipes and results: the part that is written by hand
+-- (llmprof/meta.lua), then the modules written in C, from the comments in core/lua, the keys of
+-- the configuration and the fields of results.json.
 local defaults = require "llmprof.recipe.defaults"
-local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local resources = require "llmprof.resources"
 local sorted_keys = require("llmprof.tables.keys").sorted
 
-local PAGE, SCHEMA = "lua/llmprof/meta.lua", "docs/results.schema.json"
-local MARK = "-- ---- generated ----\n\n"
+local annotations = {}
+
 local RESULTS = "llmprof.results."
 
-local schema = assert(json.load(SCHEMA))
-local definitions = schema["$defs"]
 
--- A schema that it refers to is a class like its own.
-for _, rule in pairs(schema.properties) do
-  local other = (rule["$ref"] or ""):match "^(%l+)%.schema%.json$"
-  if other then
-    definitions[other] = assert(json.load(("docs/%s.schema.json"):format(other)))
-    for name, definition in pairs(definitions[other]["$defs"]) do
-      assert(not definitions[name], name)
-      definitions[name] = definition
+-- ---- schemas ----
+
+local function load(name)
+  return assert(json.decode(resources.get(("docs/%s.schema.json"):format(name))))
+end
+
+
+-- The schema of results, and by name its definitions; a schema that it refers to is a class like
+-- its own.
+local function load_schema()
+  local schema = load "results"
+  local definitions = schema["$defs"]
+  for _, rule in pairs(schema.properties) do
+    local other = (rule["$ref"] or ""):match "^(%l+)%.schema%.json$"
+    if other then
+      definitions[other] = load(other)
+      for name, definition in pairs(definitions[other]["$defs"]) do
+        assert(not definitions[name], name)
+        definitions[name] = definition
+      end
     end
   end
+  return schema, definitions
 end
+
+
+local schema, definitions -- while text() runs
 
 
 local function definition_name(reference)
@@ -155,17 +169,6 @@ end
 -- name. Methods are of the module in whose file they are; what has no file of its own is of
 -- frames.
 
-local MODULES = "core/lua/modules.c"
-
-
-local function module_names()
-  local names, set = {}, {}
-  local list = assert(fs.read(MODULES)):match "#define MODULES%(X%)(.-)\n\n"
-  for name in list:gmatch "X%(([%l_]+)%)" do names[#names + 1], set[name] = name, true end
-  return names, set
-end
-
-
 -- The lines of a comment, without what marks it.
 local function comment_lines(comment)
   local lines = {}
@@ -217,29 +220,45 @@ local function read_comment(into, comment)
 end
 
 
--- By module: { about (lines), entries }.
-local function read_modules()
-  local names, is_module = module_names()
-  local modules = {}
-  for _, name in ipairs(names) do modules[name] = { entries = {} } end
-  for _, file in ipairs(assert(fs.list "core/lua")) do
-    local base, found = file:match "^(.*)%.c$", {}
-    for comment in (base and assert(fs.read("core/lua/" .. file)) or ""):gmatch "/%*(.-)%*/" do
-      local about = read_comment(found, comment)
-      local named = about[1] and about[1]:match "^llmprof%.([%l_]+): "
+local function trimmed(lines)
+  while lines[#lines] == "" do lines[#lines] = nil end
+  return lines
+end
+
+
+-- Of all files: what their comments say of functions and methods, by the name of the file, and
+-- of modules, by theirs.
+local function read_files()
+  local found, about = {}, {}
+  for base, text in resources.get("core/lua/comments"):gmatch "\ffile %S-([^/%s]+)%.c\n([^\f]*)" do
+    found[base] = {}
+    for comment in text:gmatch "/%*(.-)%*/" do
+      local lines = read_comment(found[base], comment)
+      local named = lines[1] and lines[1]:match "^llmprof%.([%l_]+): "
       if named then
-        about[1] = about[1]:gsub("^llmprof%.[%l_]+: ", "")
-        while about[#about] == "" do about[#about] = nil end
-        modules[named].about = about
+        lines[1] = lines[1]:gsub("^llmprof%.[%l_]+: ", "")
+        about[named] = trimmed(lines)
       end
     end
-    local own = is_module[base] and base or "frame"
-    for _, entry in ipairs(found) do
-      local module = entry.dot == "." and entry.object or own
-      if modules[module] then table.insert(modules[module].entries, entry) end
+  end
+  return found, about
+end
+
+
+-- By name the modules that are written in C: { about, entries }. about: lines; an entry: { object,
+-- dot ("." or ":"), name, call, is_field, text (lines) }.
+function annotations.modules()
+  local found, about = read_files()
+  local modules = {}
+  for name, lines in pairs(about) do modules[name] = { about = lines, entries = {} } end
+  for _, base in ipairs(sorted_keys(found)) do
+    local own = modules[base] and base or "frame"
+    for _, entry in ipairs(found[base]) do
+      local module = modules[entry.dot == "." and entry.object or own]
+      if module then table.insert(module.entries, entry) end
     end
   end
-  return names, modules
+  return modules
 end
 
 
@@ -275,7 +294,7 @@ end
 local function module_text(name, module)
   local prefix, objects, classes = "llmprof." .. name, {}, {}
   local out = { "do" }
-  add_doc(out, assert(module.about, "core/lua: nothing says what llmprof." .. name .. " is"))
+  add_doc(out, module.about)
   out[#out + 1] = ("---@class %s\nlocal %s = {}"):format(prefix, name)
   for _, entry in ipairs(module.entries) do
     if entry.dot == ":" and not classes[entry.object] then
@@ -296,9 +315,8 @@ end
 
 
 local function modules_text()
-  local names, modules = read_modules()
-  local out = {}
-  for i, name in ipairs(names) do out[i] = module_text(name, modules[name]) end
+  local modules, out = annotations.modules(), {}
+  for i, name in ipairs(sorted_keys(modules)) do out[i] = module_text(name, modules[name]) end
   return table.concat(out, "\n")
 end
 
@@ -316,15 +334,11 @@ local function text_of(...)
 end
 
 
-local page = assert(fs.read(PAGE))
-local _, last = page:find(MARK, 1, true)
-local wanted = page:sub(1, last) .. modules_text() .. "\n"
-  .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
-if page == wanted then return 0 end
-if ... ~= "--update" then
-  io.stderr:write(PAGE, " is not what ", SCHEMA, ", core/lua and the program's keys say: ",
-    "llmprof exec tests/lint/meta.lua --update\n")
-  return 1
+function annotations.text()
+  schema, definitions = load_schema()
+  return resources.get "lua/llmprof/meta.lua" .. "\n" .. modules_text() .. "\n"
+    .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
 end
-assert(fs.write(PAGE, wanted))
-return 0
+
+
+return annotations
