@@ -438,6 +438,20 @@ bool llmprof_values_seal(llmprof_values *values) {
 
 /* ---- storing ---- */
 
+bool llmprof_values_repeat(llmprof_values *values, int64_t value,
+                           size_t count) {
+  while (count) {
+    size_t room;
+    int64_t *at = llmprof_values_room(values, &room);
+    if (!at) return false;
+    if (room > count) room = count;
+    for (size_t i = 0; i < room; i++) at[i] = value;
+    values->opened += room;
+    count -= room;
+  }
+  return true;
+}
+
 llmprof_values *llmprof_values_new(void) {
   stored *s = llmprof_zalloc(1, sizeof *s);
   if (!s) return NULL;

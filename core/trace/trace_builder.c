@@ -269,20 +269,23 @@ bool llmprof_builder_add_detail(llmprof_builder *b,
 
 /* Kernels of which nothing is known but that they ran. */
 static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
-  static const llmprof_detail_row unknown = {
-      .shape = {.grid = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
-                .block = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
-                .registers = LLMPROF_NONE,
-                .static_shared = LLMPROF_NONE,
-                .dynamic_shared = LLMPROF_NONE},
-      .short_name = LLMPROF_NO_STRING,
-      .mangled_name = LLMPROF_NO_STRING,
-      .graph_node = LLMPROF_ABSENT,
+  static const llmprof_shape unknown = {
+      .grid = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
+      .block = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
+      .registers = LLMPROF_NONE,
+      .static_shared = LLMPROF_NONE,
+      .dynamic_shared = LLMPROF_NONE,
   };
-  bool ok = true;
-  for (size_t n = kernel_rows(b); ok && n; n--)
-    ok = llmprof_builder_add_detail(b, &unknown, err);
-  return ok;
+  llmprof_details *d = &b->trace->details;
+  uint32_t shape = 0;
+  d->count = kernel_rows(b);
+  return !d->count ||
+         (llmprof_intern_add(&b->trace->shapes, &unknown, &shape) &&
+          llmprof_values_repeat(d->shape, shape, d->count) &&
+          llmprof_values_repeat(d->short_name, LLMPROF_ABSENT, d->count) &&
+          llmprof_values_repeat(d->mangled_name, LLMPROF_ABSENT, d->count) &&
+          llmprof_values_repeat(d->graph_node, LLMPROF_ABSENT, d->count)) ||
+         llmprof_fail_nomem(err);
 }
 
 bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {

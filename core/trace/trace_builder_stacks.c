@@ -85,12 +85,14 @@ bool llmprof_builder_add_op_stack(llmprof_builder *b, uint32_t stack,
 
 /* Without any, none is known. */
 bool llmprof_builder_end_stacks(llmprof_builder *b, llmprof_error *err) {
-  size_t count = b->trace->op_stacks.count, ops = b->trace->ops.count;
-  bool ok = true;
-  for (size_t i = 0; ok && !count && i < ops; i++)
-    ok = llmprof_builder_add_op_stack(b, LLMPROF_NONE, err);
-  if (ok && b->trace->op_stacks.count != ops)
+  llmprof_op_stacks *s = &b->trace->op_stacks;
+  size_t count = s->count;
+  s->count = b->trace->ops.count;
+  if (count && count != s->count)
     return llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                         b->trace->path);
-  return ok && (llmprof_builder_place_stacks(b) || llmprof_fail_nomem(err));
+  return ((count ||
+           llmprof_values_repeat(s->stack, LLMPROF_ABSENT, s->count)) &&
+          llmprof_builder_place_stacks(b)) ||
+         llmprof_fail_nomem(err);
 }
