@@ -233,24 +233,24 @@ static cover cover_before(const llmprof_classes *c, size_t number) {
 }
 
 static void load_block(block *s, const llmprof_classes *c, size_t place) {
-  llmprof_visit_block block;
-  llmprof_visit_read(&c->rows, place, &block);
+  llmprof_visit_block rows;
+  llmprof_visit_read(&c->rows, place, &rows);
   cover sum = cover_before(c, place / BLOCK);
-  for (size_t i = 0; i < block.count; i++) {
-    s->starts[i] = block.starts[i];
+  for (size_t i = 0; i < rows.count; i++) {
+    s->starts[i] = rows.starts[i];
     s->before[i] = sum;
     if (c->class_of[place + i] != LLMPROF_NO_CLASS)
-      add_cover(&sum, block.starts[i], block.ends[i]);
+      add_cover(&sum, rows.starts[i], rows.ends[i]);
   }
-  s->before[block.count] = sum;
-  size_t next = place + block.count;
+  s->before[rows.count] = sum;
+  size_t next = place + rows.count;
   s->until =
       next < c->rows.rows
           ? llmprof_cell(c->rows.start, llmprof_visit_row(&c->rows, next))
           : INT64_MAX;
   s->classes = c;
   s->place = place;
-  s->count = block.count;
+  s->count = rows.count;
   s->near = 0;
 }
 
