@@ -4,7 +4,6 @@
 
 #include "base/bounds.h"
 #include "base/buffer.h"
-#include "folded/folded.h"
 #include "folded/folded_internal.h"
 #include "llmprof/alloc.h"
 #include "os/source.h"
@@ -173,17 +172,6 @@ static bool read_all(reader *r) {
          llmprof_fail(r->err, LLMPROF_EMPTY, "%s: no stack in it", r->path);
 }
 
-/* The source is freed. */
-static bool read_source(const char *name, llmprof_source *source,
-                        llmprof_builder *builder, llmprof_error *err) {
-  reader r = {.path = name, .source = source, .builder = builder, .err = err};
-  bool ok = source && read_all(&r);
-  llmprof_source_close(source);
-  llmprof_buffer_free(&r.line);
-  if (ok) llmprof_builder_recorded(builder, LLMPROF_TABLE_CPU_SAMPLES);
-  return ok;
-}
-
 /* ---- the reader ---- */
 
 /* Half of the lines in the head or more, but for one that it cuts: a damaged
@@ -209,8 +197,14 @@ static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
 
 static bool open_file(const char *path, llmprof_builder *builder, void **state,
                       llmprof_error *err) {
+  reader r = {.path = path, .builder = builder, .err = err};
   *state = NULL;
-  return read_source(path, llmprof_source_open(path, err), builder, err);
+  r.source = llmprof_source_open(path, err);
+  bool ok = r.source && read_all(&r);
+  llmprof_source_close(r.source);
+  llmprof_buffer_free(&r.line);
+  if (ok) llmprof_builder_recorded(builder, LLMPROF_TABLE_CPU_SAMPLES);
+  return ok;
 }
 
 const llmprof_reader llmprof_folded_reader = {
@@ -219,17 +213,3 @@ const llmprof_reader llmprof_folded_reader = {
     .probe = probe,
     .open = open_file,
 };
-
-llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err) {
-  return llmprof_reader_open(&llmprof_folded_reader, path, err);
-}
-
-llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
-                                         size_t size, llmprof_error *err) {
-  llmprof_builder *builder = llmprof_builder_new(name, err);
-  if (builder && read_source(name, llmprof_source_bytes(name, bytes, size, err),
-                             builder, err))
-    return llmprof_builder_finish(builder, err);
-  llmprof_builder_free(builder);
-  return NULL;
-}

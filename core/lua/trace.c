@@ -6,12 +6,11 @@
  *   opened:close()
  */
 #include "cache/cache.h"
-#include "folded/folded.h"
 #include "llmprof/readers.h"
 #include "spool/spool.h"
 
 #include "export/perfetto.h"
-#include "export/speedscope.h"
+#include "export/stacks_file.h"
 #include "frame.h"
 #include "llmprof/version.h"
 #include "lua_buffer.h"
@@ -468,24 +467,29 @@ static int f_label_spans(lua_State *L) {
   return 1;
 }
 
+static int write_stacks(lua_State *L, llmprof_stacks_format format,
+                        const char *weight) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
+  const char *path = llmprof_lua_check_path(L, 3);
+  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
+  llmprof_stacks_counts written;
+  llmprof_error err;
+  if (!llmprof_stacks_write(trace, rows, path, format, packed, &written, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "stacks", (int64_t)written.stacks);
+  set_integer(L, weight, written.weight);
+  set_integer(L, "without_stack", written.without_stack);
+  return 1;
+}
+
 /* trace:write_folded(frame, path [, options]) -> { stacks, samples,
  * without_stack } of the CPU samples, or of operations by ns, that were written
  * as collapsed stacks | nil, message, code. options: packed (boolean: as gzip)
  */
 static int f_write_folded(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
-  const char *path = llmprof_lua_check_path(L, 3);
-  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
-  llmprof_folded_counts written;
-  llmprof_error err;
-  if (!llmprof_folded_write(trace, samples, path, packed, &written, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_newtable(L);
-  set_integer(L, "stacks", (int64_t)written.stacks);
-  set_integer(L, "samples", written.samples);
-  set_integer(L, "without_stack", written.without_stack);
-  return 1;
+  return write_stacks(L, LLMPROF_FOLDED, "samples");
 }
 
 /* trace:write_speedscope(frame, path [, options]) -> { stacks, weight,
@@ -493,19 +497,7 @@ static int f_write_folded(lua_State *L) {
  * were written for speedscope.app | nil, message, code. options: packed
  * (boolean: as gzip) */
 static int f_write_speedscope(lua_State *L) {
-  llmprof_trace *trace = check_trace(L);
-  llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
-  const char *path = llmprof_lua_check_path(L, 3);
-  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
-  llmprof_speedscope_counts written;
-  llmprof_error err;
-  if (!llmprof_speedscope_write(trace, rows, path, packed, &written, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_newtable(L);
-  set_integer(L, "stacks", (int64_t)written.stacks);
-  set_integer(L, "weight", written.weight);
-  set_integer(L, "without_stack", written.without_stack);
-  return 1;
+  return write_stacks(L, LLMPROF_SPEEDSCOPE, "weight");
 }
 
 /* ---- perfetto ---- */

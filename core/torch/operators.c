@@ -262,7 +262,9 @@ llmprof_frame *llmprof_operators_frame(llmprof_operators *o, const char *name,
 
 /* ---- loading ---- */
 
-static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
+llmprof_operators *llmprof_operators_load(const char *path,
+                                          llmprof_error *err) {
+  llmprof_chrome *reader = llmprof_chrome_open(path, err);
   if (!reader) return NULL;
   llmprof_operators *o = llmprof_zalloc(1, sizeof *o);
   if (o) {
@@ -278,17 +280,6 @@ static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
   if (ok) return o;
   llmprof_operators_free(o);
   return NULL;
-}
-
-llmprof_operators *llmprof_operators_load(const char *path,
-                                          llmprof_error *err) {
-  return load(llmprof_chrome_open(path, err), err);
-}
-
-llmprof_operators *llmprof_operators_load_bytes(const char *name,
-                                                const void *bytes, size_t size,
-                                                llmprof_error *err) {
-  return load(llmprof_chrome_open_bytes(name, bytes, size, err), err);
 }
 
 void llmprof_operators_free(llmprof_operators *o) {

@@ -34,9 +34,6 @@ typedef struct llmprof_operators_info {
 /* NULL on failure; what llmprof_chrome_next reports, or RANGE when the GPU
  * times of an operator do not fit into 64 bits. */
 llmprof_operators *llmprof_operators_load(const char *path, llmprof_error *err);
-llmprof_operators *llmprof_operators_load_bytes(const char *name,
-                                                const void *bytes, size_t size,
-                                                llmprof_error *err);
 void llmprof_operators_free(llmprof_operators *operators);
 
 llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);

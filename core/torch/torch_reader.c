@@ -651,19 +651,3 @@ const llmprof_reader llmprof_torch_reader = {
     .load = load,
     .close = close_trace,
 };
-
-llmprof_trace *llmprof_torch_open_bytes(const char *name, const void *bytes,
-                                        size_t size, llmprof_error *err) {
-  llmprof_builder *builder = llmprof_builder_new(name, err);
-  torch_trace *t = builder ? trace_new(name, builder) : NULL;
-  bool ok =
-      t ? read_all(t, llmprof_chrome_open_bytes(name, bytes, size, err), err) &&
-              load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
-              load_ranges(t, err) && load_diagnostics(t, err) &&
-              torch_load_stacks(t, err)
-        : llmprof_fail_nomem(err);
-  close_trace(t);
-  if (ok) return llmprof_builder_finish(builder, err);
-  llmprof_builder_free(builder);
-  return NULL;
-}

@@ -347,19 +347,3 @@ const llmprof_reader llmprof_xplane_reader = {
     .load = load,
     .close = close_trace,
 };
-
-llmprof_trace *llmprof_xplane_open_bytes(const char *name, const void *bytes,
-                                         size_t size, llmprof_error *err) {
-  llmprof_builder *builder = llmprof_builder_new(name, err);
-  xplane_trace *t = builder ? trace_new(name, builder) : NULL;
-  bool ok =
-      t ? read_all(t, llmprof_source_bytes(name, bytes, size, err), err) &&
-              load_ops(t, err) && load_details(t, err) && load_calls(t, err) &&
-              load_ranges(t, err) && load_diagnostics(t, err) &&
-              xplane_load_stacks(t, err)
-        : llmprof_fail_nomem(err);
-  close_trace(t);
-  if (ok) return llmprof_builder_finish(builder, err);
-  llmprof_builder_free(builder);
-  return NULL;
-}

@@ -7,8 +7,4 @@
 
 extern const llmprof_reader llmprof_xplane_reader;
 
-/* The trace of bytes in memory; `name` stands for the path. NULL on failure. */
-llmprof_trace *llmprof_xplane_open_bytes(const char *name, const void *bytes,
-                                         size_t size, llmprof_error *err);
-
 #endif

@@ -64,7 +64,8 @@ static void check_frames(llmprof_trace *trace) {
 static void open_as_trace(const uint8_t *bytes, size_t size,
                           llmprof_code code) {
   llmprof_error err = {0};
-  llmprof_trace *trace = llmprof_torch_open_bytes("fuzz", bytes, size, &err);
+  llmprof_trace *trace =
+      llmprof_reader_open(&llmprof_torch_reader, fuzz_file(bytes, size), &err);
   if (!trace) {
     FUZZ_CHECK(err.code == (code == LLMPROF_OK ? LLMPROF_EMPTY : code));
     return;
@@ -80,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   open_as_trace(bytes, size, code);
   llmprof_error err = {0};
   llmprof_operators *operators =
-      llmprof_operators_load_bytes("fuzz", bytes, size, &err);
+      llmprof_operators_load(fuzz_file(bytes, size), &err);
   if (!operators) {
     FUZZ_CHECK(cut || err.code == code || err.code == LLMPROF_RANGE);
     return 0;

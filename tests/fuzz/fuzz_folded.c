@@ -1,6 +1,6 @@
 /* Collapsed stacks: no sample is lost on the way to the tree, and no function
  * has more samples than there are. */
-#include "folded/folded.h"
+#include "folded/folded_reader.h"
 #include "fuzz.h"
 
 static const llmprof_column *column(llmprof_frame *frame, const char *name) {
@@ -37,7 +37,8 @@ static void check_sums(llmprof_frame *made, int64_t samples) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
-  llmprof_trace *trace = llmprof_folded_open_bytes("fuzz", bytes, size, &err);
+  llmprof_trace *trace =
+      llmprof_reader_open(&llmprof_folded_reader, fuzz_file(bytes, size), &err);
   if (!trace) {
     FUZZ_CHECK(err.code != LLMPROF_OK && err.message[0]);
     return 0;

@@ -53,7 +53,7 @@ static void check_same(llmprof_frame *some, llmprof_frame *all) {
 }
 
 /* Each `step`-th metric; NULL where the page is broken. */
-static llmprof_frame *read(llmprof_ncu_page *page, uint32_t step) {
+static llmprof_frame *read_metrics(llmprof_ncu_page *page, uint32_t step) {
   uint32_t wanted[MOST];
   size_t count = 0;
   llmprof_error err = {0};
@@ -86,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (!page) return 0;
   llmprof_ncu_page *again = open_input(bytes + 1, size - 1);
   FUZZ_CHECK(again);
-  llmprof_frame *all = read(page, 1), *some = read(again, 2 + bytes[0] % 7);
+  llmprof_frame *all = read_metrics(page, 1),
+                *some = read_metrics(again, 2 + bytes[0] % 7);
   if (llmprof_ncu_page_metrics(page) <= MOST) {
     /* a metric that is no number refuses the page where it is asked for */
     FUZZ_CHECK(some || !all);

@@ -1,31 +1,18 @@
 /* A spool of any bytes: as they are, or, after an odd first byte, as the
  * records of one block whose checksum agrees, and that byte says how much of it
  * is then read. */
-#include <string.h>
-#include <unistd.h>
-
 #include "fuzz.h"
 #include "part.h"
 #include "spool/spool.h"
 #include "spools.h"
 
-static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
-static int fd = -1;
-
-static void remove_file(void) {
-  unlink(path);
-}
-
-static void write_file(const void *bytes, size_t size) {
-  FUZZ_CHECK(ftruncate(fd, 0) == 0);
-  FUZZ_CHECK(pwrite(fd, bytes, size, 0) == (ssize_t)size);
-}
+static const char *path;
 
 static void write_block(const uint8_t *data, size_t size) {
   spool_maker m = {0};
   spool_put_bytes(&m, data, size - size % SPOOL_ALIGN);
   spool_end_block(&m);
-  write_file(m.file, m.size);
+  path = fuzz_file(m.file, m.size);
   spool_free(&m);
 }
 
@@ -43,16 +30,12 @@ static void read_frames(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (fd < 0) {
-    fd = mkstemp(path);
-    FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
-  }
   llmprof_error err = {0};
   bool as_block = size && data[0] % 2;
   if (as_block)
     write_block(data + 1, size - 1);
   else
-    write_file(data, size);
+    path = fuzz_file(data, size);
   size_t part = as_block ? fuzz_part(data[0] / 2) : FUZZ_ALL;
   if (!fuzz_read_export(path, part, &err)) FUZZ_CHECK(err.code != LLMPROF_OK);
   read_frames();

@@ -21,7 +21,8 @@ static void check_times(llmprof_frame *frame) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
-  llmprof_trace *trace = llmprof_xplane_open_bytes("fuzz", bytes, size, &err);
+  llmprof_trace *trace =
+      llmprof_reader_open(&llmprof_xplane_reader, fuzz_file(bytes, size), &err);
   if (!trace) {
     FUZZ_CHECK(err.code == LLMPROF_EMPTY || err.code == LLMPROF_SYNTAX);
     FUZZ_CHECK(err.message[0] && !strchr(err.message, '\n'));

@@ -1,5 +1,6 @@
 /* Collapsed stacks: how functions are spelled, counts, what is refused. */
-#include "folded/folded.h"
+#include "export/stacks_file.h"
+#include "folded/folded_reader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 static llmprof_trace *open_text(const char *text) {
   llmprof_error err = {0};
-  llmprof_trace *trace =
-      llmprof_folded_open(test_file("x.folded", text, strlen(text)), &err);
+  llmprof_trace *trace = llmprof_reader_open(
+      &llmprof_folded_reader, test_file("x.folded", text, strlen(text)), &err);
   if (!trace) fail_msg("%s", err.message);
   return trace;
 }
@@ -154,7 +155,7 @@ static void refuse(const char *bytes, size_t size, llmprof_code code,
                    const char *rest) {
   llmprof_error err = {0};
   const char *path = test_file("bad.folded", bytes, size);
-  assert_null(llmprof_folded_open(path, &err));
+  assert_null(llmprof_reader_open(&llmprof_folded_reader, path, &err));
   test_error_of(&err, code, path, rest);
 }
 
@@ -186,9 +187,9 @@ static void test_refusals(void **state) {
   refuse(many, sizeof many - 1, LLMPROF_LIMIT,
          ":2: more samples than can be counted");
   llmprof_error err = {0};
-  assert_null(llmprof_folded_open("/nowhere/x", &err));
+  assert_null(llmprof_reader_open(&llmprof_folded_reader, "/nowhere/x", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
-  assert_null(llmprof_folded_open(test_folder(), &err));
+  assert_null(llmprof_reader_open(&llmprof_folded_reader, test_folder(), &err));
   assert_int_not_equal(err.code, LLMPROF_OK);
 }
 
@@ -208,8 +209,8 @@ static void test_long_lines(void **state) {
   memcpy(text + 1, "xxx", 3);
   memcpy(text + size - 3, " 1\n", 3);
   llmprof_error err = {0};
-  llmprof_trace *trace =
-      llmprof_folded_open(test_file("long.folded", text, size), &err);
+  llmprof_trace *trace = llmprof_reader_open(
+      &llmprof_folded_reader, test_file("long.folded", text, size), &err);
   assert_non_null(trace);
   llmprof_trace_close(trace);
   llmprof_free(text);
@@ -217,8 +218,8 @@ static void test_long_lines(void **state) {
 
 static void read_prefix(const char *bytes, size_t size) {
   llmprof_error err = {0};
-  llmprof_trace *trace =
-      llmprof_folded_open(test_file("prefix.folded", bytes, size), &err);
+  llmprof_trace *trace = llmprof_reader_open(
+      &llmprof_folded_reader, test_file("prefix.folded", bytes, size), &err);
   assert_true(trace || err.code == LLMPROF_SYNTAX || err.code == LLMPROF_EMPTY);
   llmprof_trace_close(trace);
 }
@@ -230,7 +231,7 @@ static void test_prefixes(void **state) {
 }
 
 static bool open_once(void *arg, llmprof_error *err) {
-  llmprof_trace *trace = llmprof_folded_open(arg, err);
+  llmprof_trace *trace = llmprof_reader_open(&llmprof_folded_reader, arg, err);
   llmprof_frame *samples =
       trace ? llmprof_trace_frame(trace, "cpu_samples", err) : NULL;
   llmprof_frame *tree =
@@ -256,10 +257,11 @@ static void test_allocations(void **state) {
 
 /* All stacks of a trace, over the file at that path. */
 static bool write_all(llmprof_trace *trace, const char *path,
-                      llmprof_folded_counts *written, llmprof_error *err) {
+                      llmprof_stacks_counts *written, llmprof_error *err) {
   llmprof_frame *samples = llmprof_trace_frame(trace, "cpu_samples", err);
-  bool ok = samples &&
-            llmprof_folded_write(trace, samples, path, false, written, err);
+  bool ok =
+      samples && llmprof_stacks_write(trace, samples, path, LLMPROF_FOLDED,
+                                      false, written, err);
   llmprof_frame_free(samples);
   return ok;
 }
@@ -268,13 +270,13 @@ static bool write_all(llmprof_trace *trace, const char *path,
 static void test_round_trip(void **state) {
   (void)state;
   llmprof_error err = {0};
-  llmprof_folded_counts written;
+  llmprof_stacks_counts written;
   llmprof_trace *trace = open_text(
       "main;run (a.py:3);leaf 12\nmain 3\nmain;run (a.py:9);leaf 2\n;; 4\n");
   const char *path = test_file("again.folded", "", 0);
   assert_true(write_all(trace, path, &written, &err));
   assert_int_equal(written.stacks, 2);
-  assert_int_equal(written.samples, 17);
+  assert_int_equal(written.weight, 17);
   assert_int_equal(written.without_stack, 4);
   llmprof_buffer text = {0};
   assert_true(llmprof_fs_read(path, SIZE_MAX, &text, &err));
@@ -289,7 +291,8 @@ static void test_writing_refused(void **state) {
   llmprof_trace *trace = open_text("main;run 2\n"), *other = open_text("f 1\n");
   llmprof_frame *samples = frame_of(other);
   const char *path = test_file("kept.folded", "kept 1\n", 7);
-  assert_false(llmprof_folded_write(trace, samples, path, false, NULL, &err));
+  assert_false(llmprof_stacks_write(trace, samples, path, LLMPROF_FOLDED, false,
+                                    NULL, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   llmprof_trace *bare = open_text(";; 3\n");
   assert_false(write_all(bare, path, NULL, &err));
@@ -305,7 +308,7 @@ static void test_writing_refused(void **state) {
 }
 
 static bool write_once(void *arg, llmprof_error *err) {
-  llmprof_trace *trace = llmprof_folded_open(arg, err);
+  llmprof_trace *trace = llmprof_reader_open(&llmprof_folded_reader, arg, err);
   bool ok = trace && write_all(trace, arg, NULL, err);
   llmprof_trace_close(trace);
   return ok;

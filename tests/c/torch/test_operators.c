@@ -35,7 +35,7 @@ static llmprof_buffer text_of(const row *rows) {
 static llmprof_operators *load_text(const char *text) {
   llmprof_error err = {0};
   llmprof_operators *o =
-      llmprof_operators_load_bytes("t.json", text, strlen(text), &err);
+      llmprof_operators_load(test_file("t.json", text, strlen(text)), &err);
   if (!o) fail_msg("%s", err.message);
   return o;
 }
@@ -265,7 +265,7 @@ static void test_sums_that_do_not_fit(void **state) {
   llmprof_buffer text = text_of(rows);
   llmprof_error err;
   assert_null(
-      llmprof_operators_load_bytes("t.json", text.bytes, text.size, &err));
+      llmprof_operators_load(test_file("t.json", text.bytes, text.size), &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message,
                       "the GPU times of an operator do not fit into 64 bits");
@@ -273,9 +273,7 @@ static void test_sums_that_do_not_fit(void **state) {
 }
 
 static bool load_and_free(void *arg, llmprof_error *err) {
-  const char *text = arg;
-  llmprof_operators *o =
-      llmprof_operators_load_bytes("t.json", text, strlen(text), err);
+  llmprof_operators *o = llmprof_operators_load(arg, err);
   llmprof_frame *frame = o ? llmprof_operators_frame(o, "host", err) : NULL;
   bool ok = frame;
   llmprof_frame_free(frame);
@@ -294,10 +292,9 @@ static void test_allocations(void **state) {
       {0},
   };
   llmprof_buffer text = text_of(rows);
-  char *copy = strdup(text.bytes);
+  const char *path = test_file("t.json", text.bytes, text.size);
   llmprof_buffer_free(&text);
-  test_every_allocation(load_and_free, copy);
-  free(copy);
+  test_every_allocation(load_and_free, (void *)path);
 }
 
 int main(void) {

@@ -19,10 +19,14 @@ static llmprof_trace *open_run(void) {
   return trace;
 }
 
+static llmprof_trace *read_text(const char *text, llmprof_error *err) {
+  return llmprof_reader_open(&llmprof_torch_reader,
+                             test_file("t.json", text, strlen(text)), err);
+}
+
 static llmprof_trace *open_text(const char *text) {
   llmprof_error err = {0};
-  llmprof_trace *trace =
-      llmprof_torch_open_bytes("t.json", text, strlen(text), &err);
+  llmprof_trace *trace = read_text(text, &err);
   if (!trace) fail_msg("%s", err.message);
   return trace;
 }
@@ -214,7 +218,7 @@ static void test_damage(void **state) {
     llmprof_trace_close(trace);
   }
   llmprof_error err = {0};
-  assert_null(llmprof_torch_open_bytes("t.json", "[{\"ph\":", 7, &err));
+  assert_null(read_text("[{\"ph\":", &err));
   assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
@@ -441,17 +445,16 @@ static void test_refusals(void **state) {
   static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
   for (size_t i = 0; i < 2; i++) {
     llmprof_error err = {0};
-    assert_null(
-        llmprof_torch_open_bytes("t.json", texts[i], strlen(texts[i]), &err));
+    assert_null(read_text(texts[i], &err));
     assert_int_equal(err.code, LLMPROF_EMPTY);
   }
   static const char npu[] =
       "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"tid\":0,"
       "\"args\":{\"name\":\"Ascend Hardware\"}}]";
   llmprof_error err = {0};
-  assert_null(llmprof_torch_open_bytes("t.json", npu, strlen(npu), &err));
-  assert_string_equal(err.message,
-                      "t.json: a trace of an Ascend NPU, which is not known");
+  assert_null(read_text(npu, &err));
+  test_error_of(&err, err.code, test_file("t.json", npu, strlen(npu)),
+                ": a trace of an Ascend NPU, which is not known");
 }
 
 static bool load_all(void *arg, llmprof_error *err) {

@@ -170,9 +170,15 @@ static void test_what_is_said(void **state) {
 
 /* What comes before the end of a cut file is read, or it is an error. Nobody
  * can tell a file that ends between two planes. */
+static llmprof_trace *read_bytes(const void *bytes, size_t size,
+                                 llmprof_error *err) {
+  return llmprof_reader_open(&llmprof_xplane_reader,
+                             test_file("x.pb", bytes, size), err);
+}
+
 static void open_prefix(const char *bytes, size_t size) {
   llmprof_error err = {0};
-  llmprof_trace *trace = llmprof_xplane_open_bytes("x.pb", bytes, size, &err);
+  llmprof_trace *trace = read_bytes(bytes, size, &err);
   if (!trace) {
     assert_true(err.code == LLMPROF_EMPTY || err.code == LLMPROF_SYNTAX);
     assert_null(strchr(err.message, '\n'));
@@ -187,17 +193,16 @@ static void test_damage(void **state) {
   llmprof_error err = {0};
   assert_true(llmprof_fs_read(RUN, SIZE_MAX, &bytes, &err));
   test_every_prefix(bytes.bytes, bytes.size, open_prefix);
-  llmprof_trace *trace =
-      llmprof_xplane_open_bytes("x.pb", bytes.bytes, 1100, &err);
+  llmprof_trace *trace = read_bytes(bytes.bytes, 1100, &err);
   assert_non_null(trace);
   assert_non_null(strstr(diagnostic_of(trace, "cut"), "from byte 1079 on"));
   llmprof_trace_close(trace);
-  assert_null(llmprof_xplane_open_bytes("x.pb", bytes.bytes, 100, &err));
-  test_error_of(&err, LLMPROF_SYNTAX, "x.pb",
+  assert_null(read_bytes(bytes.bytes, 100, &err));
+  test_error_of(&err, LLMPROF_SYNTAX, test_file("x.pb", "", 0),
                 ": byte 18: a plane that is cut short or damaged, and no event "
                 "before it");
-  assert_null(llmprof_xplane_open_bytes("x.pb", bytes.bytes, 18, &err));
-  test_error_of(&err, LLMPROF_EMPTY, "x.pb",
+  assert_null(read_bytes(bytes.bytes, 18, &err));
+  test_error_of(&err, LLMPROF_EMPTY, test_file("x.pb", "", 0),
                 ": no event of a GPU or a host in its planes");
   llmprof_buffer_free(&bytes);
 }
