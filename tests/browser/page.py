@@ -469,6 +469,27 @@ class Timeline(Drawn, unittest.TestCase):
         self.assertEqual("", self.find("#events .status").text)
         self.assertEqual("", self.find("#events .detail").text)
 
+    def test_a_gap_and_a_finding_lead_to_their_places(self):
+        self.find("#gaps > summary").click()
+        row = self.find("#table-gaps tbody tr")
+        long, at = (float(row.find_elements(By.TAG_NAME, "td")[i].text.replace(",", ""))
+                    for i in (1, 2))
+        row.find_element(By.CSS_SELECTOR, ".jump").click()
+        first, last = self.view()
+        self.assertAlmostEqual(at * 1e6, (2 * first + last) / 3, delta=long * 2e4 + 2000)
+        self.assertIn("idle", self.find("#events .detail").text)
+        self.find(".moves .jump").click()
+        self.assertIn("1 of ", self.find("#events .status").text)
+
+    def test_a_link_leads_to_an_event(self):
+        self.look_for(self.kernel())
+        said, url = self.find("#events .detail").text, self.browser.current_url
+        self.assertRegex(url, r"#t=[\d.]+ms&sel=kernel:\d+$")
+        self.browser.get("about:blank")
+        self.browser.get(url)
+        WebDriverWait(self.browser, 60).until(lambda browser: said == self.find(
+            "#events .detail").text)
+
     def test_a_click_selects_what_is_there(self):
         box = self.canvas().rect
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})",

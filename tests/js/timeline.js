@@ -13,6 +13,8 @@ const { placeOf } = modules("timeline/hover");
 const { arrange, eventAt, firstIn } = modules("timeline/lanes");
 const { link } = modules("timeline/launches");
 const measuring = modules("timeline/measure");
+const permalink = modules("timeline/permalink");
+const places = modules("timeline/places");
 const scale = modules("timeline/scale");
 const search = modules("timeline/search");
 
@@ -75,8 +77,8 @@ test("events of less than a pixel share it, as much as they cover", () => {
     ["wide", 3, 30, 50]]);
   assert.deepEqual(drawn(lane, 8), [["narrow", 0, 0.375, 1], ["narrow", 1, 0.25, 2],
     ["wide", 3, 3.75, 6.25]]);
-  assert.deepEqual(drawn(lane, 8, (label) => label === 8)[0], ["narrow", 0, 0.375, 0]);
-  assert.deepEqual(drawn(lane, 8, (label) => label === 8)[1], ["narrow", 1, 0.25, 2]);
+  assert.deepEqual(drawn(lane, 8, (row) => row === 1 || row === 2)[0], ["narrow", 0, 0.375, 0]);
+  assert.deepEqual(drawn(lane, 8, (row) => row === 1 || row === 2)[1], ["narrow", 1, 0.25, 2]);
   assert.deepEqual(drawn(lane, 8, () => false, 3), [["wide", 3, 3.75, 6.25]]);
 });
 
@@ -102,11 +104,48 @@ test("a search finds labels with every word, and nothing to find is no search", 
     [lane.kind, row, place]), [["step", 0, 0], ["api", 0, 0], ["gpu", 1, 0], ["api", 1, 1]]);
 });
 
-test("launches of a kernel are by start, with their places", () => {
+test("what is found is flagged, row by row", () => {
+  const { gpu, lanes } = made();
+  const flags = search.flagsOf([{ lane: lanes[2], row: 1 }]);
+  assert.deepEqual([...flags.get(gpu)], [0, 1, 0]);
+  assert.equal(flags.get(lanes[3].frame), undefined);
+});
+
+test("a row of a table has its place: by kernel, by what launched it, by stage or layer", () => {
   const timeline = made();
   timeline.gpu.kernel = [9, 9, 8];
-  assert.deepEqual(search.launchesOf(timeline, 9).map(({ row, place }) => [row, place]),
-    [[1, 0], [0, 1]]);
+  timeline.labels.push("Model.layers.3.mlp");
+  timeline.gpu.module_label = [7, 7, NaN];
+  const found = (place) => places.eventsOf(timeline, place).map(({ row, place: at }) => [row, at]);
+  assert.deepEqual(found({ kernels: [9] }), [[1, 0], [0, 1]]);
+  assert.deepEqual(found({ line: "model.py:7", stage: "none of these" }), [[1, 0]]);
+  assert.deepEqual(found({ module: "Model.layers.*.mlp" }), [[1, 0], [0, 1]]);
+  assert.deepEqual(found({ category: "copy" }), [[0, 1]]);
+  assert.deepEqual(found({ layer: 1 }), [[1, 0]]);
+  assert.deepEqual(found({ stage: "decode" }), []);
+  const isHere = places.finder(timeline);
+  assert.deepEqual([{ from: 1, until: 2 }, { kernels: [7, 9] }, { label: "copy" }, { layer: 1 }]
+    .map(isHere), [true, true, true, true]);
+  assert.deepEqual([{ kernels: [7] }, { label: "mul" }, { layer: 2 }, { stage: "decode" },
+    { operator: "mm" }].map(isHere), [false, false, false, false, false]);
+});
+
+test("a link leads to the event that is nearest, to a span or to what was in view", () => {
+  const timeline = made();
+  const [, , gpu, api] = timeline.lanes;
+  const there = (marked) => permalink.format({ event: null, span: null, ...marked }, [1e6, 2.5e6]);
+  assert.equal(there({}), "#t=1ms-2.5ms");
+  assert.equal(there({ span: { from: 100, until: 594300000 } }), "#t=0.0001ms-594.3ms&sel=span");
+  assert.equal(there({ event: { lane: gpu, row: 1 } }), "#t=0.0002ms&sel=kernel:9");
+  assert.equal(there({ event: { lane: api, row: 1 } }), "#t=0.00031ms&sel=lane:3");
+  const read = (hash) => permalink.parse(hash);
+  assert.deepEqual(read("#t=594.3ms&sel=kernel:12"),
+    { from: 594300000, until: NaN, kind: "kernel", number: 12 });
+  assert.deepEqual(read("#t=1us-2s&sel=span").until, 2e9);
+  assert.deepEqual([read("#kernels"), read("#t=soon")], [null, null]);
+  assert.equal(permalink.eventOf(timeline, read("#t=205ns&sel=kernel:9")).row, 1);
+  assert.equal(permalink.eventOf(timeline, read("#t=305ns&sel=lane:3")).row, 1);
+  assert.equal(permalink.eventOf(timeline, read("#t=305ns&sel=kernel:7")), null);
 });
 
 test("a call leads to what it launched, and back", () => {

@@ -177,8 +177,7 @@ local function to_html(columns, rows, options)
   end
   pieces[#pieces + 1] = "</tr></thead>\n<tbody>\n"
   for r, line in ipairs(cells(columns, rows)) do
-    local id = options.row_id and options.row_id(rows[r])
-    pieces[#pieces + 1] = id and ('<tr id="%s">'):format(text.html(id)) or "<tr>"
+    pieces[#pieces + 1] = ("<tr%s>"):format(options.row and options.row(rows[r]) or "")
     for i, column in ipairs(columns) do
       pieces[#pieces + 1] = "<td" .. html_class(column, rows[r]) .. ">"
         .. html_text(column, line[i]) .. "</td>"
@@ -317,8 +316,8 @@ end
 -- Render rows in a format, by its name. options: keys ("key" or "title": what names the
 -- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
 -- (width of the terminal) and more (where to find columns that do not fit it), notes
--- ({ count }: footnotes that the document has, counted on), row_id (a function that gives
--- the id of a row's element in HTML, or nil).
+-- ({ count }: footnotes that the document has, counted on), row (a function that gives the
+-- attributes of a row's element in HTML).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
   options = options or {}

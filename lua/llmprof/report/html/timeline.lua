@@ -109,6 +109,7 @@ local EVENTS = [[
 <button type="button" data-key="w" aria-label="Zoom in">+</button>
 <button type="button" data-key="s" aria-label="Zoom out">&minus;</button>
 <button type="button" data-key="m">measure</button>
+<button type="button" data-key="l">link</button>
 <button type="button" data-key="1">%s</button>
 <button type="button" data-key="0">whole run</button>
 <span class="status note" role="status"></span>
@@ -122,7 +123,8 @@ local EVENTS = [[
   .. [[the rest. In a collective the light part is waiting for other ranks. %sClick an event for ]]
   .. [[what it is; then the wheel, or pinching, zooms, and dragging moves; with shift it ]]
   .. [[measures. Keys: W S zoom, A D move, left and right go from event to event, / finds, ]]
-  .. [[N P next and previous found, M measures what is in view, 1 %s, 0 whole run, Esc clears.
+  .. [[N P next and previous found, M measures what is in view, L links to it, 1 %s, ]]
+  .. [[0 whole run, Esc clears.
 </figcaption>
 </figure>
 ]]

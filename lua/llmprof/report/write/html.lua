@@ -3,6 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
+local json = require "llmprof.json"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
@@ -75,6 +76,12 @@ function kinds.tiles(block)
 end
 
 
+-- What of the timeline an element is about, for the page's script.
+local function place_attribute(place)
+  return place and (' data-place="%s"'):format(escape(json.encode(place))) or ""
+end
+
+
 -- ---- moves ----
 
 local function badge(move)
@@ -96,15 +103,23 @@ local function advice(move)
 end
 
 
+-- Where in the timeline a move is: at its kernels, else at its stage.
+local function place_of_move(move)
+  local ids = {}
+  for i, kernel in ipairs(move.kernels) do ids[i] = kernel.id end
+  return place_attribute { kernels = #ids > 0 and ids or nil, stage = move.stage }
+end
+
+
 -- On the first screen: what to try, what it gains, what has to come before; the rest is
 -- where the link leads.
 local function in_brief(number, move)
   local given = {}
   if move.of_ns then given[1] = "of " .. text.duration(move.of_ns) end
   given[#given + 1] = move.order
-  return ('<li>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
-    .. "<p>%s</p></div></li>\n"):format(rank(number), number, escape(move.title), advice(move),
-    badge(move), escape(table.concat(given, ", ")))
+  return ('<li%s>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
+    .. "<p>%s</p></div></li>\n"):format(place_of_move(move), rank(number), number,
+    escape(move.title), advice(move), badge(move), escape(table.concat(given, ", ")))
 end
 
 
@@ -139,7 +154,7 @@ local function in_full(number, move)
     ('<details class="finding" id="finding-%d">\n<summary>%s<span class="title">%s</span>'
       .. '<span class="confidence note">%s</span>%s</summary>\n'):format(number, rank(number),
       escape(move.title), escape(move.confidence), badge(move)),
-    ('<div class="sides">\n<div><p><b>Try</b>%s %s.</p>\n'):format(
+    ('<div class="sides"%s>\n<div><p><b>Try</b>%s %s.</p>\n'):format(place_of_move(move),
       move.order and (" (%s)"):format(move.order) or "", escape(move.try)),
     ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)),
     ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
@@ -159,10 +174,41 @@ end
 
 -- ---- tables and pictures ----
 
-local row_ids = {
-  kernels = function(row) return ("kernel-%d"):format(row.id) end,
-  gaps = function(row) return ("gap-%d-%d"):format(row.start_ns, row.ns) end,
+-- What the name of a row names in the timeline, by table; of the others it is the stage.
+local NAMED = {
+  lines = { line = "line" }, top_lines = { line = "line" },
+  modules = { module = "name" }, marked_layers = { module = "name" },
+  marked_operators = { operator = "name" }, timeline_operators = { operator = "name" },
+  operator_stages = { operator = "name" }, operators = { operator = "name" },
+  operator_kernels = { label = "label", operator = "operator" },
+  categories = { category = "category" }, headroom = { label = "label" },
+  collectives = { label = "name" }, rank_kernels = { label = "name" },
+  step_layers = { layer = "index" }, layers = { layer = "layer" },
 }
+
+
+-- What of the timeline a row is about, for the page's script: a span of time in ns, a kernel, or
+-- what operations were launched by.
+local function place_of(name, row)
+  local start, ns = row.start_ns or row.begin_ns, row.ns or row.length_ns
+  if math.type(start) == "integer" and math.type(ns) == "integer" then
+    return { from = start, ["until"] = start + ns }
+  end
+  if name == "kernels" or name == "roofline" then return { kernels = { row.id } } end
+  local raw = rawget(row, "raw")
+  local place = { stage = row.stage or row.phase or raw and raw.label or row.where }
+  for key, field in pairs(NAMED[name] or {}) do place[key] = row[field] end
+  return next(place) and place or nil
+end
+
+
+-- What the element of a row has besides.
+local function row_attributes(name)
+  return function(row)
+    local id = name == "kernels" and (' id="kernel-%d"'):format(row.id) or ""
+    return id .. place_attribute(place_of(name, row))
+  end
+end
 
 
 local function count_of(shown, all)
@@ -180,7 +226,7 @@ function kinds.table(block)
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
     or "", escape(block.name), escape(title), escape(title), tables.render("html", block.columns,
-    shown, { row_id = row_ids[block.name] }), count_of(#shown, #block.rows))
+    shown, { row = row_attributes(block.name) }), count_of(#shown, #block.rows))
 end
 
 

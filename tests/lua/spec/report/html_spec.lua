@@ -165,7 +165,9 @@ describe("report.html", function()
     end
     local first = render(results.full { advice = { findings = list, abstained = json.list {} } })
       :match "<header>(.-)</header>"
-    assert.is_truthy(first:find([[<li><span class="rank">2</span><div><a href="#finding-2">find 2]]
+    assert.is_truthy(first:find([[<li data-place="{&quot;kernels&quot;:[1,3],]]
+      .. [[&quot;stage&quot;:&quot;decode&quot;}">]]
+      .. [[<span class="rank">2</span><div><a href="#finding-2">find 2]]
       .. "</a><p><span class=\"try\">batch; </span>gains if it works.</p></div>\n"
       .. [[<div class="gain"><span class="badge">up to 3.00 ms</span><p>of 10.00 ms, after 1</p>]],
       1, true))
@@ -183,7 +185,8 @@ describe("report.html", function()
     local page = render(with_finding())
     assert.is_truthy(page:find([[<p class="rows">Kernels <a href="#kernel-1" title="gemm 4">1</a> ]]
       .. [[<a href="#kernel-3" title="gemm 8">3</a></p>]], 1, true))
-    assert.is_truthy(page:find('<tr id="kernel-3"><td class="n">3</td><td><code>gemm 8'
+    assert.is_truthy(page:find('<tr id="kernel-3" data-place="{&quot;kernels&quot;:[3]}">'
+      .. '<td class="n">3</td><td><code>gemm 8'
       .. "</code></td><td>decode</td><td>gemm</td>", 1, true))
     assert.is_truthy(page:find([[<li>51 % of it <span class="source">timeline</span></li>]], 1,
       true))

@@ -49,8 +49,8 @@ describe("llmprof.tables", function()
       .. [[<td class="n"></td><td class="n"></td><td class="n">not measured</td>]]
       .. [[<td class="n w100">700</td></tr>
 </tbody></table>
-]], tables.render("html", bars, shares, { row_id = function(row)
-      return row.share < 1 and "row-26" or nil
+]], tables.render("html", bars, shares, { row = function(row)
+      return row.share < 1 and ' id="row-26"' or ""
     end }))
   end)
 

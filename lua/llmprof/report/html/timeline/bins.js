@@ -5,7 +5,7 @@ const { firstIn, lengthOf } = require("./lanes");
 
 // Calls wide(row, left, right) for an event of a pixel or more, and narrow(pixel, covered,
 // row) for a pixel that narrower ones share: how much of it they cover, and one of them
-// that is not `dimmed` (asked by its label) if there is such a one.
+// that is not `dimmed` (asked by its row) if there is such a one.
 const events = (lane, given, dimmed, { wide, narrow }) => {
   const { rows, frame } = lane;
   const { to, from, until, gutter } = given;
@@ -29,7 +29,7 @@ const events = (lane, given, dimmed, { wide, narrow }) => {
     const here = Math.floor(left);
     if (here !== pixel) { flush(); [pixel, last] = [here, row]; }
     covered += right - left;
-    if (!dimmed(frame.label[row])) last = row;
+    if (!dimmed(row)) last = row;
   }
   flush();
 };

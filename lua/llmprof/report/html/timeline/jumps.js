@@ -1,41 +1,37 @@
-// From rows of the page's tables to the timeline: a kernel's launches, a gap.
+// From rows of the page's tables and from findings to their places in the timeline.
 "use strict";
+const { eventsOf, finder } = require("./places");
 
-// The first cell of a row as a button.
-const makeJump = (row, title, action) => {
+const buttonFor = (action) => {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "jump";
-  button.title = title;
-  button.textContent = row.cells[0].textContent;
+  button.title = "show in the timeline";
+  button.setAttribute("aria-label", button.title);
   button.addEventListener("click", action);
-  row.cells[0].replaceChildren(button);
+  return button;
 };
 
-const rowsOf = (table) => document.querySelectorAll(
-  `#table-${table}s tbody tr[id^='${table}-']`);
+// Where the button of an element stands: in a row's first cell, in a finding's text.
+const holderOf = (element) => (element.cells ? element.cells[0]
+  : element.querySelector(".gain") || element.querySelector("p"));
 
-const create = ({ figure, canvas, timeline, view, select, search }) => {
-  const toTimeline = () => {
+const create = ({ figure, canvas, timeline, view, search, span }) => {
+  const isHere = finder(timeline);
+  const show = (place) => {
+    if (place.from === undefined) {
+      search.show(eventsOf(timeline, place));
+    } else {
+      const took = place.until - place.from;
+      view.lookAt(place.from - took, place.until + took);
+      span.show(place);
+    }
     figure.scrollIntoView({ block: "start" });
     canvas.focus({ preventScroll: true });
   };
-  const known = new Set(timeline.gpu.kernel);
-  for (const row of rowsOf("kernel")) {
-    const id = Number(row.id.slice("kernel-".length));
-    if (!known.has(id)) continue;
-    makeJump(row, "show its launches in the timeline", () => {
-      toTimeline();
-      search.launches(id);
-    });
-  }
-  for (const row of rowsOf("gap")) {
-    const [start, took] = row.id.split("-").slice(1).map(Number);
-    makeJump(row, "show it in the timeline", () => {
-      select(null);
-      view.lookAt(start - took, start + 2 * took);
-      toTimeline();
-    });
+  for (const element of document.querySelectorAll("[data-place]")) {
+    const place = JSON.parse(element.dataset.place);
+    if (isHere(place)) holderOf(element).prepend(buttonFor(() => show(place)));
   }
 };
 

@@ -1,7 +1,7 @@
 // Keys of the canvas, and the buttons that do the same.
 "use strict";
 
-const create = ({ figure, canvas, timeline, view, marked, selection, search, span }) => {
+const create = ({ figure, canvas, timeline, view, marked, selection, search, span, link }) => {
   const neighbour = (by) => (marked.event ? selection.neighbour(by) : search.step(by));
   const actions = {
     w: () => view.zoomBy(1.5), s: () => view.zoomBy(1 / 1.5),
@@ -9,7 +9,7 @@ const create = ({ figure, canvas, timeline, view, marked, selection, search, spa
     0: () => view.lookAt(view.first, view.last),
     1: () => view.lookAt(timeline.view.first, timeline.view.last),
     ArrowLeft: () => neighbour(-1), ArrowRight: () => neighbour(1),
-    m: () => span.view(),
+    m: () => span.view(), l: () => link(),
     n: () => search.step(1), p: () => search.step(-1),
     Escape: () => { search.clear(); selection.select(null); },
     "/": () => search.focus(),

@@ -31,4 +31,4 @@ const link = ({ lanes, gpu, api }) => {
   return { of, counterpart };
 };
 
-module.exports = { link, placed };
+module.exports = { link };

@@ -10,6 +10,7 @@ const { arrange } = require("./lanes");
 const { link } = require("./launches");
 const legend = require("./legend");
 const { paint } = require("./paint");
+const permalinks = require("./permalink");
 const { parse, unpack } = require("./timeline_data");
 const searching = require("./search");
 const selecting = require("./select");
@@ -22,19 +23,27 @@ const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
   const links = link(timeline);
-  const marked = { event: null, span: null, labels: null }; // selected, measured; null: all labels
+  const marked = { event: null, span: null, shown: null }; // selected, measured, found: null, all
+  let permalink = null;
+  const changed = () => permalink && permalink.write();
   let colour = colours.read(timeline, table);
 
   const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
     marked, counterpart: links.counterpart }));
   const selection = selecting.create({ canvas, detail: find(".detail"), timeline, view, marked,
-    links });
+    links, changed });
   const { select } = selection;
   const search = searching.create({ input: find("input"), status: find(".status"), timeline, view,
     marked, select });
-  jumps.create({ figure, canvas, timeline, view, select, search });
-  const span = spans.create({ canvas, detail: find(".detail"), timeline, view, marked, select });
-  keys.create({ figure, canvas, timeline, view, marked, selection, search, span });
+  const span = spans.create({ canvas, detail: find(".detail"), timeline, view, marked, select,
+    changed });
+  const leadHere = () => {
+    changed();
+    find(".status").textContent = "The address leads here.";
+    if (navigator.clipboard) navigator.clipboard.writeText(location.href).catch(() => {});
+  };
+  keys.create({ figure, canvas, timeline, view, marked, selection, search, span,
+    link: leadHere });
   legend.create({ holder: find(".legend"), timeline, table, search });
   hover.create({ canvas, tip: find(".tip"), eventAt: selection.at,
     write: (tip, event) => write(tip, timeline, links, event) });
@@ -43,6 +52,9 @@ const show = (figure, timeline) => {
   canvas.style.height = `${view.height}px`;
   figure.hidden = false;
   view.resize();
+  jumps.create({ figure, canvas, timeline, view, search, span });
+  permalink = permalinks.create({ timeline, view, marked, select, span,
+    show: () => figure.scrollIntoView({ block: "start" }) });
   new ResizeObserver(() => {
     if (canvas.parentElement.clientWidth !== view.width) view.resize();
   }).observe(canvas.parentElement);

@@ -73,9 +73,9 @@ const paintSamples = (brush, lane, top) => {
 // Pixels that events share are as dense as they cover them.
 const paintEvents = (brush, lane, top) => {
   const { pen, view, marked } = brush;
-  const { label } = lane.frame;
-  const dimmed = (number) => marked.labels !== null && !marked.labels.has(number);
-  const dim = (row) => (dimmed(label[row]) ? 0.15 : 1);
+  const shown = marked.shown && (marked.shown.get(lane.frame) || []);
+  const dimmed = (row) => shown !== null && !shown[row];
+  const dim = (row) => (dimmed(row) ? 0.15 : 1);
   bins.events(lane, inView(brush), dimmed, {
     wide: (row, left, right) => {
       pen.globalAlpha = dim(row);

@@ -1,7 +1,6 @@
 // Finding events by the words of their labels, or by their kernel, and going through them.
 "use strict";
 const { count } = require("./format");
-const { placed } = require("./launches");
 
 // The numbers of the labels that have every word of a text, whatever the case; null without
 // a word.
@@ -20,28 +19,33 @@ const eventsOf = (lanes, wanted, kinds) => lanes.filter(({ kind }) =>
   .map((row, place) => ({ lane, place, row }))
   .filter(({ row }) => wanted.has(lane.frame.label[row]))).sort(byStart);
 
-// The launches of a kernel by its number, by start.
-const launchesOf = ({ lanes, gpu }, id) => [...gpu.kernel.keys()]
-  .filter((row) => gpu.kernel[row] === id)
-  .map((row) => placed(lanes, gpu, row)).sort(byStart);
+// Which rows of each frame are among these events.
+const flagsOf = (events) => {
+  const flags = new Map();
+  for (const { lane: { frame }, row } of events) {
+    if (!flags.has(frame)) flags.set(frame, new Uint8Array(frame.rows));
+    flags.get(frame)[row] = 1;
+  }
+  return flags;
+};
 
-// { step(by), launches(id), only(labels, kinds), clear(), focus() } of the field of a search and
-// its status; changed(f): f is called where something else is looked for.
+// { step(by), show(events), only(labels, kinds), clear(), focus() } of the field of a search and
+// its status; changed(f): f is called where something else is looked for. Others are dimmed.
 const create = ({ input, status, timeline, view, marked, select }) => {
   let matches = [];
   let current = -1;
   const listeners = [];
 
-  const keep = (labels, events, said) => {
+  const keep = (events, said) => {
     for (const listener of listeners) listener();
-    [marked.labels, matches, current] = [labels, events, -1];
+    [marked.shown, matches, current] = [events && flagsOf(events), events || [], -1];
     status.textContent = said;
     view.redraw();
   };
   const lookFor = (text) => {
     const wanted = labelsWith(timeline.labels, text);
-    const events = wanted ? eventsOf(timeline.lanes, wanted) : [];
-    keep(wanted, events, wanted ? `${count(events.length)} events` : "");
+    const events = wanted && eventsOf(timeline.lanes, wanted);
+    keep(events, wanted ? `${count(events.length)} events` : "");
   };
   const step = (by) => {
     if (!matches.length) return;
@@ -56,12 +60,11 @@ const create = ({ input, status, timeline, view, marked, select }) => {
   const only = (labels, kinds) => {
     input.value = "";
     const events = eventsOf(timeline.lanes, labels, kinds);
-    keep(labels, events, `${count(events.length)} events`);
+    keep(events, `${count(events.length)} events`);
   };
-  const launches = (id) => {
+  const show = (events) => {
     input.value = "";
-    const events = launchesOf(timeline, id);
-    keep(new Set(events.map(({ row }) => timeline.gpu.label[row])), events, "");
+    keep(events, "");
     step(1);
   };
   input.addEventListener("input", () => lookFor(input.value));
@@ -71,7 +74,7 @@ const create = ({ input, status, timeline, view, marked, select }) => {
     event.preventDefault();
   });
   const changed = (listener) => listeners.push(listener);
-  return { step, launches, only, clear, changed, focus: () => input.focus() };
+  return { step, show, only, clear, changed, focus: () => input.focus() };
 };
 
-module.exports = { create, eventsOf, labelsWith, launchesOf };
+module.exports = { create, eventsOf, flagsOf, labelsWith };

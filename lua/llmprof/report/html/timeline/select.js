@@ -21,12 +21,13 @@ const eventNear = (timeline, view, x, y) => {
 
 // { select(event or null, isSought), neighbour(by): the next event of the lane,
 // at(x, y): the event at a place of the window, or null }
-const create = ({ canvas, detail, timeline, view, marked, links }) => {
+const create = ({ canvas, detail, timeline, view, marked, links, changed }) => {
   const select = (event, isSought) => {
     [marked.event, marked.span] = [event, null];
     describe(detail, timeline, links, event);
     if (event && isSought) bringIntoView(canvas, view, event);
     view.redraw();
+    changed();
   };
   const neighbour = (by) => {
     const { lane, place } = marked.event;

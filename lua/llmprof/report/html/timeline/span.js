@@ -25,7 +25,7 @@ const write = (holder, timeline, span) => {
 };
 
 // { show(span or null), view(): measures what is in view }
-const create = ({ canvas, detail, timeline, view, marked, select }) => {
+const create = ({ canvas, detail, timeline, view, marked, select, changed }) => {
   let began = null;
 
   const show = (span) => {
@@ -33,6 +33,7 @@ const create = ({ canvas, detail, timeline, view, marked, select }) => {
     marked.span = span;
     if (span) write(detail, timeline, span);
     view.redraw();
+    changed();
   };
   const timeAt = (event) => {
     const x = event.clientX - canvas.getBoundingClientRect().left;
