@@ -1,6 +1,10 @@
--- Writes a page for tests/browser/page.py: llmprof exec page.lua FILE.
+-- Writes a page for tests/browser/page.py: llmprof exec page.lua FILE [EVENTS]. With EVENTS its
+-- timeline has that many: calls, and what each launched.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local encode = require "llmprof.analysis.timeline.encode"
+local frame = require "llmprof.frame"
+local pack = require "llmprof.pack"
 local documents = require "llmprof.report.documents"
 local results = require "tests.lua.support.results"
 
@@ -44,5 +48,42 @@ given.lines = { rows = { { stage = "decode", line = "m/" .. HOSTILE .. "/model.p
     { depth = 1, name = "gemm", self = 6000000, total = 6000000 },
     { depth = 0, name = HOSTILE, self = 4000000, total = 4000000 } } } } }
 
+-- A frame of rows every 10 us on a lane. more: columns by name, a value or a function of a row.
+local function events_of(count, names, more)
+  local columns = {}
+  for i, name in ipairs(names) do
+    local value, values = more[name], {}
+    for row = 1, count do
+      values[row] = type(value) == "function" and value(row) or type(value) == "number" and value
+        or false
+    end
+    columns[i] = { name = name, type = "integer", values = values }
+  end
+  return frame.new(count, columns)
+end
+
+
+local function timeline_of(count)
+  local made, most = encode.new(), count // 2
+  local labels, stage = {}, made.label "decode"
+  for i, category in ipairs { "gemm", "elementwise", "copy/cast", "reduce" } do
+    labels[i] = made.label(category .. " kernel")
+    made:categorise(labels[i], category)
+  end
+  local lanes = { stage = made:lane("stage", "stages"), gpu = made:lane("gpu", "GPU 0, stream 7"),
+    api = made:lane("api", "CUDA calls") }
+  local span = { first = 0, last = most * 10000 }
+  return pack.gzip(made:pack({ span = span, window = span, view = span }, {
+    { "mark", encode.marks { { start = 0, stop = span.last, lane = lanes.stage, label = stage } } },
+    { "gpu", events_of(most, encode.GPU, { lane = lanes.gpu, duration = 4000,
+      start = function(row) return row * 10000 end,
+      label = function(row) return labels[row % 4 + 1] end,
+      api_start = function(row) return row * 10000 - 5000 end, queue_time = 1000 }) },
+    { "api", events_of(most, { "start", "duration", "lane", "label" }, { lane = lanes.api,
+      duration = 4000, label = made.label "cudaLaunchKernel",
+      start = function(row) return row * 10000 - 5000 end }) },
+    { "range", encode.marks {} }, { "busy", made:shares({}, span, span) } }))
+end
+
 assert(fs.write(arg[1], documents.page(given, { "aggregates", "stages", "kernels", "operators",
-  "roofline", "advice" })))
+  "roofline", "advice" }, arg[2] and timeline_of(tonumber(arg[2])) or nil)))

@@ -483,7 +483,9 @@ class Timeline(Drawn, unittest.TestCase):
 
     def test_a_link_leads_to_an_event(self):
         self.look_for(self.kernel())
-        said, url = self.find("#events .detail").text, self.browser.current_url
+        said = self.find("#events .detail").text
+        self.find("#events [data-key=l]").click()
+        url = self.browser.current_url
         self.assertRegex(url, r"#t=[\d.]+ms&sel=kernel:\d+$")
         self.browser.get("about:blank")
         self.browser.get(url)
@@ -507,6 +509,47 @@ class Timeline(Drawn, unittest.TestCase):
         broken.write_text(page[:at] + page[page.index("</script>", at):], encoding="utf-8")
         self.open(broken)
         self.assertIn("cannot be drawn", self.find("#events .status").text)
+
+
+class Large(Drawn, unittest.TestCase):
+    """A timeline of 200,000 events."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.page = Path(cls.folder.name) / "report.html"
+        subprocess.run([os.environ["LLMPROF"], "exec", str(HERE / "page.lua"), str(cls.page),
+                        "200000"], check=True)
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def test_each_step_of_panning_is_a_frame(self):
+        """A frame of all events draws no more than the screen has pixels for."""
+        self.press("w")
+        frames, moved, rectangles = self.browser.execute_async_script(
+            "const [canvas, done] = [document.querySelector('#events canvas'), arguments[0]];"
+            "const pen = canvas.getContext('2d');"
+            "let [steps, moved, rectangles] = [0, 0, 0];"
+            "const fill = pen.fillRect.bind(pen);"
+            "pen.fillRect = (...box) => { rectangles += 1; fill(...box); };"
+            "const began = performance.now();"
+            "let before = canvas.dataset.from;"
+            "const go = () => {"
+            "  if (canvas.dataset.from !== before) moved += 1;"
+            "  before = canvas.dataset.from;"
+            "  if (steps === 60) {"
+            "    done([60000 / (performance.now() - began), moved, rectangles / 60]); return; }"
+            "  steps += 1;"
+            "  canvas.dispatchEvent(new KeyboardEvent('keydown', { key: steps % 2 ? 'd' : 'a' }));"
+            "  requestAnimationFrame(go); };"
+            "requestAnimationFrame(go);")
+        print(f"200,000 events: {frames:.0f} frames a second, {rectangles:.0f} rectangles each",
+              file=sys.stderr)
+        self.assertEqual(60, moved)
+        self.assertLess(rectangles, 3 * self.canvas().rect["width"])
 
 
 class Ranks(Drawn, unittest.TestCase):

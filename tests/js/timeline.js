@@ -10,7 +10,7 @@ const { legendOf, namesOf } = modules("timeline/colours");
 const { facts } = modules("timeline/facts");
 const format = modules("timeline/format");
 const { placeOf } = modules("timeline/hover");
-const { arrange, eventAt, firstIn } = modules("timeline/lanes");
+const { BLOCK, arrange, eventAt, firstIn } = modules("timeline/lanes");
 const { link } = modules("timeline/launches");
 const measuring = modules("timeline/measure");
 const permalink = modules("timeline/permalink");
@@ -60,7 +60,7 @@ test("what is at a time is the innermost, until its end", () => {
 });
 
 // What of a lane is drawn when a pixel is `perPixel` ns.
-const drawn = (lane, perPixel, dimmed = () => false, gutter = 0) => {
+const drawn = (lane, perPixel, dimmed = null, gutter = 0) => {
   const list = [];
   const given = { to: (ns) => ns / perPixel, from: gutter * perPixel, until: 1000, gutter, width: 1000 };
   bins.events(lane, given, dimmed, {
@@ -75,11 +75,24 @@ test("events of less than a pixel share it, as much as they cover", () => {
     frame: { start: [0, 4, 15, 30], duration: [2, 1, 2, 20], label: [7, 8, 8, 9] } };
   assert.deepEqual(drawn(lane, 1), [["wide", 0, 0, 2], ["wide", 1, 4, 5], ["wide", 2, 15, 17],
     ["wide", 3, 30, 50]]);
-  assert.deepEqual(drawn(lane, 8), [["narrow", 0, 0.375, 1], ["narrow", 1, 0.25, 2],
+  assert.deepEqual(drawn(lane, 8), [["narrow", 0, 0.375, 0], ["narrow", 1, 0.25, 2],
     ["wide", 3, 3.75, 6.25]]);
   assert.deepEqual(drawn(lane, 8, (row) => row === 1 || row === 2)[0], ["narrow", 0, 0.375, 0]);
   assert.deepEqual(drawn(lane, 8, (row) => row === 1 || row === 2)[1], ["narrow", 1, 0.25, 2]);
-  assert.deepEqual(drawn(lane, 8, () => false, 3), [["wide", 3, 3.75, 6.25]]);
+  assert.deepEqual(drawn(lane, 8, null, 3), [["wide", 3, 3.75, 6.25]]);
+});
+
+test("blocks of events share a pixel as one, but for a long one among them", () => {
+  const rows = Array.from({ length: 4 * BLOCK }, (_, i) => [0, 2 * i, i === 40 ? 30 : 1, 0]);
+  const empty = frame([]);
+  const { lanes: [lane] } = arrange({ lanes: [{ kind: "gpu", title: "" }], gpu: frame(rows),
+    mark: empty, api: empty, range: empty, sample: empty, busy: { lane: [], share: [] } });
+  const covered = (...given) => drawn(...given).map(([kind, at, much]) => (kind === "narrow"
+    ? [at, much] : kind));
+  for (const perPixel of [16, 128]) {
+    assert.deepEqual(covered(lane, perPixel), covered(lane, perPixel, () => false));
+  }
+  assert.equal(drawn(lane, 16).filter(([kind]) => kind === "wide").length, 1);
 });
 
 test("samples of less than a pixel are drawn as their mean", () => {
@@ -155,7 +168,11 @@ test("a call leads to what it launched, and back", () => {
   assert.deepEqual(links.of(1), [0]);
   assert.equal(links.of(7), undefined);
   assert.equal(links.counterpart({ lane: gpu, row: 0 }).row, 1);
-  assert.equal(links.counterpart({ lane: api, row: 0 }).row, 1);
+  assert.equal(links.counterpart({ lane: api, row: 0 }), null);
+  assert.deepEqual([{ lane: api, row: 0 }, { lane: gpu, row: 1 }].map((event) => links.flows(event)
+    .map((flow) => flow.map(({ lane, row }) => [lane.kind, row]))),
+  [[[["api", 0], ["gpu", 1]]], [[["api", 0], ["gpu", 1]]]]);
+  assert.deepEqual(links.flows({ lane: timeline.lanes[0], row: 0 }), []);
   assert.equal(links.counterpart({ lane: gpu, row: 2 }), null);
   assert.equal(links.counterpart({ lane: timeline.lanes[0], row: 0 }), null);
 });
@@ -195,8 +212,10 @@ test("times, marks and names are written with what fits them", () => {
   assert.equal(format.cut("decode", 5), "deco…");
   assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }),
   "Every event of the run is here.");
-  assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 9e3 },
-    samples_until: 4e3, hidden: 2 }), "Every event from 0 ns to 5.00 µs is here, of 0 ns to 9.00 µs. "
+  assert.equal(format.extent({ window: { first: 0, last: 5e3, least: 70 },
+    span: { first: 0, last: 9e3 }, samples_until: 4e3, hidden: 2 }), "Every event from 0 ns to "
+    + "5.00 µs is here, and of 0 ns to 9.00 µs those of 70 ns or more; grey bars are how busy a "
+    + "lane was. "
     + "Samples of the hardware are here until 4.00 µs. 2 more lanes are not drawn.");
 });
 

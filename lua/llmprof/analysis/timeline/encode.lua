@@ -3,7 +3,8 @@
 -- llmprof.analysis.timeline.rank_events (parts of ranks).
 --
 -- The bytes are a line of JSON, { version, span (of the GPU's operations), window (what is
--- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
+-- here in full, and `least`, ns, of the events of the rest those that last as long; nil: all are
+-- in the window), view (what is shown first; all { first, last } in ns of the trace), lanes
 -- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
 -- beyond the most of their kind), samples_until (ns; where not all of the window's are here),
 -- labels (texts), categories (by number of a label its category, "" where there is none), stages
@@ -31,8 +32,8 @@ local tuple = require("llmprof.tables.keys").tuple
 
 local encode = {}
 
--- Events in full; lanes of a kind; different names; columns of one.
-encode.MOST, encode.LANES = 100000, 48
+-- Events; lanes of a kind; different names; columns of one.
+encode.MOST, encode.LANES = 200000, 48
 local LABELS, LABEL = 20000, 160
 
 -- Shares of a lane over the whole trace.
@@ -73,15 +74,51 @@ function encode.span_of(ops)
 end
 
 
--- The longest interval from `first` on, up to `last`, with no more events than fit.
-function encode.shortened(views, first, last)
+-- The longest interval from `first` on, up to `last`, with no more events than `most`.
+function encode.shortened(views, first, last, most)
   local fits, beyond = first, last
   for _ = 1, HALVINGS do
     local middle = fits + (beyond - fits) // 2
     if middle == fits then break end
-    if encode.count(views, first, middle) <= encode.MOST then fits = middle else beyond = middle end
+    if encode.count(views, first, middle) <= most then fits = middle else beyond = middle end
   end
   return { first = first, last = math.max(fits, first + 1) }
+end
+
+
+-- Events of at least `least` ns before a window, and behind it.
+local function longest(view, window, least)
+  return check(view:where { { "end", "<=", window.first }, { "duration", ">=", least } }),
+    check(view:where { { "start", ">=", window.last }, { "duration", ">=", least } })
+end
+
+
+-- A window that has room for its own events, with `least`, so that with the longest of the rest
+-- there are no more than fit.
+function encode.with_longest(views, window)
+  local room = encode.MOST - encode.count(views, window.first, window.last)
+  local short, fits = 0, 1 << HALVINGS
+  while fits - short > 1 do
+    local middle, count = short + (fits - short) // 2, 0
+    for _, view in ipairs(views) do
+      local before, after = longest(view, window, middle)
+      count = count + #before + #after
+    end
+    if count <= room then fits = middle else short = middle end
+  end
+  window.least = fits
+  return window
+end
+
+
+-- A frame of what f makes of the events that are here.
+function encode.seen(view, window, f)
+  local list = { f(encode.between(view, window.first, window.last)) }
+  if window.least then
+    local before, after = longest(view, window, window.least)
+    list[2], list[3] = f(before), f(after)
+  end
+  return pack.join(list)
 end
 
 

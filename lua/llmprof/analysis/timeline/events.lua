@@ -1,5 +1,5 @@
--- The events that the page draws: one representative repeat, or as many steps, in full,
--- and how busy each lane was in the rest.
+-- The events that the page draws: all of a run; of a large one a representative repeat, or as much
+-- of it as fits, and of the rest the longest events and how busy each lane was.
 -- The bytes are a timeline: llmprof.analysis.timeline.encode.
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
@@ -46,16 +46,18 @@ local function repeats_of(found)
 end
 
 
--- What is kept in full: everything, the repeat of middle length, or what fits of it; and
--- that repeat.
+-- What is kept in full: everything, or with the longest events of the rest the repeat of middle
+-- length, or what fits of it; and that repeat.
 local function window_of(views, span, found)
   local repeats, all = repeats_of(found), 0
   local wanted = repeats[(#repeats + 1) // 2] or span
   for _, view in ipairs(views) do all = all + #view end
   if all <= encode.MOST then return encode.extent_of(views, span), wanted end
-  if encode.count(views, wanted.first, wanted.last) <= encode.MOST then return wanted, wanted end
-  local window = encode.shortened(views, wanted.first, wanted.last)
-  return window, window
+  local most, window = encode.MOST // 2, { first = wanted.first, last = wanted.last }
+  if encode.count(views, window.first, window.last) > most then
+    window = encode.shortened(views, window.first, window.last, most)
+  end
+  return encode.with_longest(views, window), { first = window.first, last = window.last }
 end
 
 
@@ -161,7 +163,9 @@ end
 
 
 local function gpu_frame(timeline, view, given)
-  for _, made in ipairs(gpu_columns(timeline, view, given)) do rows.extend(view, made[1], made[2]) end
+  for _, made in ipairs(gpu_columns(timeline, view, given)) do
+    rows.extend(view, made[1], made[2])
+  end
   return check(view:select(encode.GPU))
 end
 
@@ -177,11 +181,6 @@ end
 
 
 -- ---- stages, steps and layers ----
-
-local function is_seen(interval, window)
-  return interval.start < window.last and interval.stop > window.first
-end
-
 
 -- Lanes of stages by rank, of parts, and of steps by rank.
 local function stage_marks(timeline, found, add)
@@ -201,11 +200,11 @@ local function stage_marks(timeline, found, add)
 end
 
 
--- Marks of a window, as a frame.
+-- All stages and steps, and the layers of a window, as a frame.
 local function marks_frame(timeline, given, window)
   local list = {}
   local function add(interval, lane, label)
-    if lane and is_seen(interval, window) and #list < encode.MOST then
+    if lane and #list < encode.MOST then
       list[#list + 1] = { start = interval.start, stop = interval.stop, lane = lane,
         label = timeline.label(label) }
     end
@@ -246,7 +245,7 @@ local function samples_of(timeline, trace, window)
   local samples = encode.between(check(trace:frame "samples"), window.first, window.last)
   if #samples * #SAMPLES > encode.MOST then
     local fits = encode.shortened({ samples, samples, samples, samples, samples }, window.first,
-      window.last)
+      window.last, encode.MOST)
     samples = encode.between(samples, fits.first, fits.last)
     timeline.samples_until = fits.last
   end
@@ -268,15 +267,16 @@ local function frames_of(timeline, given, views, span, window, ranks, marks)
   local amd = hardware.is_amd(given.trace:devices())
   local api = timeline:add_lanes(views[2], "api", { "pid", "tid" },
     thread_title(amd and "HIP calls" or "CUDA calls"))
-  local ranges = timeline:add_lanes(encode.between(views[3], window.first, window.last), "range",
-    { "pid", "tid", "level" }, thread_title(amd and "ranges" or "NVTX"))
+  local ranges = timeline:add_lanes(views[3], "range", { "pid", "tid", "level" },
+    thread_title(amd and "ranges" or "NVTX"))
   local samples = samples_of(timeline, given.trace, window)
-  local own = gpu_frame(timeline, encode.between(ops, window.first, window.last), given)
+  local own = encode.seen(ops, window, function(view) return gpu_frame(timeline, view, given) end)
   local made = {
     { "mark", pack.join { marks, rank_marks } },
     { "gpu", pack.join { own, rank_gpu } },
-    { "api", timeline:plain(encode.between(api, window.first, window.last), "name") },
-    { "range", timeline:plain(ranges, "text") },
+    { "api", encode.seen(api, window, function(view) return timeline:plain(view, "name") end) },
+    { "range", encode.seen(ranges, window,
+      function(view) return timeline:plain(view, "text") end) },
     { "busy", timeline:shares({ ops, api, table.unpack(rank_events.list(ranks)) }, span, window) },
   }
   if samples then made[#made + 1] = { "sample", samples } end

@@ -88,10 +88,11 @@ end
 
 -- ---- together ----
 
--- All of the time, or from its middle on as much as fits.
+-- All of the time, or from its middle on as much as fits, with the longest of the rest.
 local function window_of(views, all)
   if encode.count(views, all.first, all.last) <= encode.MOST then return all end
-  return encode.shortened(views, all.first + (all.last - all.first) // 2, all.last)
+  return encode.with_longest(views, encode.shortened(views,
+    all.first + (all.last - all.first) // 2, all.last, encode.MOST // 2))
 end
 
 
@@ -140,9 +141,11 @@ end
 
 -- What there is in a window, as the timeline's frames of marks and of the GPU.
 function rank_events.frames(timeline, views, window)
-  local function seen(view) return encode.between(view, window.first, window.last) end
-  return views.steps and marks_of(timeline, seen(views.steps)) or encode.marks {},
-    views.found and gpu_of(timeline, seen(views.found)) or encode.marks {}
+  local function frame(view, f)
+    return view and encode.seen(view, window, function(seen) return f(timeline, seen) end)
+      or encode.marks {}
+  end
+  return frame(views.steps, marks_of), frame(views.found, gpu_of)
 end
 
 

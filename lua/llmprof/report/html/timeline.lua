@@ -119,8 +119,7 @@ local EVENTS = [[
 <div class="tip" aria-hidden="true" hidden></div>
 <div class="legend" role="group" aria-label="Colours"></div>
 <div class="detail" aria-live="polite"></div>
-<figcaption id="events-help"><span class="extent"></span> Grey bars: how busy a lane was in ]]
-  .. [[the rest. In a collective the light part is waiting for other ranks. %sClick an event for ]]
+<figcaption id="events-help"><span class="extent"></span> %sClick an event for ]]
   .. [[what it is; then the wheel, or pinching, zooms, and dragging moves; with shift it ]]
   .. [[measures. Keys: W S zoom, A D move, left and right go from event to event, / finds, ]]
   .. [[N P next and previous found, M measures what is in view, L links to it, 1 %s, ]]

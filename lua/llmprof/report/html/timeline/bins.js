@@ -1,25 +1,34 @@
 // What of a lane is drawn by itself and what shares a pixel. `given` is what is in view:
-// { to: the scale from ns to pixels, from, until: ns, gutter, width: pixels }.
+// { to: the linear scale from ns to pixels, from, until: ns, gutter, width: pixels }.
 "use strict";
-const { firstIn, lengthOf } = require("./lanes");
+const { BLOCK, firstIn, lengthOf } = require("./lanes");
+
+// The same as `to`, for hundreds of thousands of events a frame: { zero: of `from`, perNs }.
+const scaleOf = ({ to, from, until }) => ({ zero: to(from),
+  perNs: (to(until) - to(from)) / (until - from) });
 
 // Calls wide(row, left, right) for an event of a pixel or more, and narrow(pixel, covered,
 // row) for a pixel that narrower ones share: how much of it they cover, and one of them
-// that is not `dimmed` (asked by its row) if there is such a one.
+// that is not `dimmed` (asked by its row; null: none is) if there is such a one.
 const events = (lane, given, dimmed, { wide, narrow }) => {
-  const { rows, frame } = lane;
-  const { to, from, until, gutter } = given;
+  const { rows, frame, blocks } = lane;
+  const { from, until, gutter } = given;
+  const { zero, perNs } = scaleOf(given);
   let [pixel, covered, last] = [-1, 0, 0];
   const flush = () => {
     if (pixel >= 0) narrow(pixel, covered, last);
     [pixel, covered] = [-1, 0];
   };
+  const pixelOf = (i) => Math.floor(zero + (frame.start[rows[i]] - from) * perNs);
+  // a block of rows that share a pixel, as a whole
+  const isOneOf = (i, here) => !dimmed && i % BLOCK === 0 && i + BLOCK <= rows.length
+    && blocks.longest[i / BLOCK] * perNs < 1 && pixelOf(i + BLOCK - 1) === here;
   for (let i = firstIn(lane, from); i < rows.length; i += 1) {
     const row = rows[i];
     const start = frame.start[row];
     if (start >= until) break;
-    const left = to(start);
-    const right = to(start + lengthOf(frame, row));
+    const left = zero + (start - from) * perNs;
+    const right = left + lengthOf(frame, row) * perNs;
     if (right < gutter) continue;
     if (right - left >= 1) {
       flush();
@@ -28,8 +37,13 @@ const events = (lane, given, dimmed, { wide, narrow }) => {
     }
     const here = Math.floor(left);
     if (here !== pixel) { flush(); [pixel, last] = [here, row]; }
+    if (isOneOf(i, here)) {
+      covered += blocks.sum[i / BLOCK] * perNs;
+      i += BLOCK - 1;
+      continue;
+    }
     covered += right - left;
-    if (!dimmed(row)) last = row;
+    if (dimmed && !dimmed(row)) last = row;
   }
   flush();
 };

@@ -30,7 +30,8 @@ const extent = ({ window, span, samples_until: until, hidden }) => {
   const isWhole = window.first <= span.first && window.last >= span.last;
   const said = [isWhole ? "Every event of the run is here."
     : `Every event from ${duration(window.first)} to ${duration(window.last)
-    } is here, of ${duration(span.first)} to ${duration(span.last)}.`];
+    } is here, and of ${duration(span.first)} to ${duration(span.last)} those of ${
+      duration(window.least)} or more; grey bars are how busy a lane was.`];
   if (until) said.push(`Samples of the hardware are here until ${duration(until)}.`);
   if (hidden) said.push(`${hidden} more lanes are not drawn.`);
   return said.join(" ");

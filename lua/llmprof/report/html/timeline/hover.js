@@ -10,16 +10,24 @@ const placeOf = (pointer, box, room) => ({
   top: Math.max(4, Math.min(pointer.y + APART, room.height - box.height - 4)),
 });
 
-const create = ({ canvas, tip, eventAt, write }) => {
+const isSame = (a, b) => (a && b ? a.lane === b.lane && a.row === b.row : a === b);
+
+// changed(event or null): something else is below the pointer.
+const create = ({ canvas, tip, eventAt, write, changed }) => {
   let pointer = null;
+  let shown = null;
   let isScheduled = false;
 
   const show = () => {
     isScheduled = false;
     const event = pointer && eventAt(pointer.x, pointer.y);
     tip.hidden = !event;
+    if (!isSame(event, shown)) {
+      if (event) write(tip, event);
+      shown = event;
+      changed(event);
+    }
     if (!event) return;
-    write(tip, event);
     const { left, top } = placeOf(pointer, tip.getBoundingClientRect(),
       { width: innerWidth, height: innerHeight });
     tip.style.left = `${left}px`;

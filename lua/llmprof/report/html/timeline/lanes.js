@@ -6,6 +6,9 @@
 const KINDS = { stage: "mark", step: "mark", layer: "mark", gpu: "gpu", api: "api",
   range: "range", sample: "sample" };
 
+// Rows whose longest length and sum of lengths are known together.
+const BLOCK = 16;
+
 const lengthOf = (frame, row) => {
   const value = frame.duration[row];
   return value > 0 ? value : 0;
@@ -24,9 +27,20 @@ const rowsOf = (timeline) => {
   return rows;
 };
 
+const blocksOf = (frame, rows) => {
+  const count = Math.ceil(rows.length / BLOCK);
+  const [longest, sum] = [new Float64Array(count), new Float64Array(count)];
+  rows.forEach((row, i) => {
+    const [block, length] = [Math.floor(i / BLOCK), lengthOf(frame, row)];
+    longest[block] = Math.max(longest[block], length);
+    sum[block] += length;
+  });
+  return { longest, sum };
+};
+
 // Gives each frame the place of each row on its lane (`at`), each lane its index, frame, rows by
 // start, for each of them the latest end so far
-// (`until`, to find what is in view), and its shares of 255 that were busy.
+// (`until`, to find what is in view), their blocks, and its shares of 255 that were busy.
 const arrange = (timeline) => {
   const rows = rowsOf(timeline);
   timeline.lanes.forEach((lane, index) => {
@@ -36,6 +50,7 @@ const arrange = (timeline) => {
     lane.index = index;
     lane.frame = frame;
     lane.rows = Uint32Array.from(sorted);
+    lane.blocks = blocksOf(frame, sorted);
     lane.until = Float64Array.from(sorted, (row) => {
       latest = Math.max(latest, frame.start[row] + lengthOf(frame, row));
       return latest;
@@ -75,4 +90,4 @@ const eventAt = (lane, time) => {
   return found;
 };
 
-module.exports = { arrange, eventAt, firstIn, lengthOf };
+module.exports = { BLOCK, arrange, eventAt, firstIn, lengthOf };

@@ -7,8 +7,9 @@ const placed = (lanes, frame, row) => {
   return { lane, row, place: frame.at[row] };
 };
 
-// { of: the rows of operations that a call of a row launched, or undefined; counterpart:
-// of an operation its call, of a call its first operation, as events; null without }
+// { of: the rows of operations that a call of a row launched, or undefined; counterpart: of an
+// operation its call, as an event, or null; flows: [call, operation] of an event, as events, of
+// a call that launched a graph all of its operations }
 const link = ({ lanes, gpu, api }) => {
   const byLaunch = new Map();
   for (let row = 0; row < gpu.rows; row += 1) {
@@ -21,14 +22,17 @@ const link = ({ lanes, gpu, api }) => {
 
   const of = (row) => byLaunch.get(api.start[row]);
   const counterpart = ({ lane, row }) => {
-    if (lane.kind === "gpu") {
-      const call = callAt.get(gpu.api_start[row]);
-      return call === undefined ? null : placed(lanes, api, call);
-    }
-    const launched = lane.kind === "api" && of(row);
-    return launched ? placed(lanes, gpu, launched[0]) : null;
+    const call = lane.kind === "gpu" ? callAt.get(gpu.api_start[row]) : undefined;
+    return call === undefined ? null : placed(lanes, api, call);
   };
-  return { of, counterpart };
+  const flows = (event) => {
+    if (event.lane.kind === "api") {
+      return (of(event.row) || []).map((row) => [event, placed(lanes, gpu, row)]);
+    }
+    const call = counterpart(event);
+    return call ? [[call, event]] : [];
+  };
+  return { of, counterpart, flows };
 };
 
 module.exports = { link };

@@ -23,13 +23,14 @@ const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
   const links = link(timeline);
-  const marked = { event: null, span: null, shown: null }; // selected, measured, found: null, all
+  // selected, below the pointer, measured, found (null: all)
+  const marked = { event: null, hovered: null, span: null, shown: null };
   let permalink = null;
   const changed = () => permalink && permalink.write();
   let colour = colours.read(timeline, table);
 
   const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
-    marked, counterpart: links.counterpart }));
+    marked, flows: links.flows }));
   const selection = selecting.create({ canvas, detail: find(".detail"), timeline, view, marked,
     links, changed });
   const { select } = selection;
@@ -38,7 +39,7 @@ const show = (figure, timeline) => {
   const span = spans.create({ canvas, detail: find(".detail"), timeline, view, marked, select,
     changed });
   const leadHere = () => {
-    changed();
+    permalink.now();
     find(".status").textContent = "The address leads here.";
     if (navigator.clipboard) navigator.clipboard.writeText(location.href).catch(() => {});
   };
@@ -46,7 +47,8 @@ const show = (figure, timeline) => {
     link: leadHere });
   legend.create({ holder: find(".legend"), timeline, table, search });
   hover.create({ canvas, tip: find(".tip"), eventAt: selection.at,
-    write: (tip, event) => write(tip, timeline, links, event) });
+    write: (tip, event) => write(tip, timeline, links, event),
+    changed: (event) => { marked.hovered = event; view.redraw(); } });
 
   find(".extent").textContent = extent(timeline);
   canvas.style.height = `${view.height}px`;

@@ -32,8 +32,29 @@ const paintNames = ({ pen, colours, timeline, view }) => {
   }
 };
 
-// A frame around the event, and a line to what it launched or was launched by.
-const paintSelected = ({ pen, colours, view, marked, to }, counterpart) => {
+// Arrows from calls to what they launched.
+const paintFlows = ({ pen, colours, view, to }, flows) => {
+  pen.strokeStyle = colours.accent;
+  pen.fillStyle = colours.accent;
+  for (const [call, operation] of flows) {
+    const [from, until] = [call, operation].map(({ lane, row }) => to(lane.frame.start[row]));
+    if (Math.max(from, until) < view.gutter || Math.min(from, until) > view.width) continue;
+    const [above, below] = [call, operation].map(({ lane }) => topOf(lane.index) + ROW / 2);
+    const bend = Math.max(12, (until - from) / 2);
+    pen.beginPath();
+    pen.moveTo(from, above);
+    pen.bezierCurveTo(from + bend, above, until - bend, below, until - 5, below);
+    pen.stroke();
+    pen.beginPath();
+    pen.moveTo(until, below);
+    pen.lineTo(until - 6, below - 4);
+    pen.lineTo(until - 6, below + 4);
+    pen.fill();
+  }
+};
+
+// A frame around the event.
+const paintSelected = ({ pen, colours, view, marked, to }) => {
   if (!marked.event) return;
   const { lane, row } = marked.event;
   const left = to(lane.frame.start[row]);
@@ -43,13 +64,6 @@ const paintSelected = ({ pen, colours, view, marked, to }, counterpart) => {
   pen.lineWidth = 2;
   pen.strokeRect(left, topOf(lane.index) + 1, wide, ROW - 3);
   pen.lineWidth = 1;
-  const other = counterpart(marked.event);
-  if (!other) return;
-  pen.beginPath();
-  pen.moveTo(to(other.lane.frame.start[other.row]), topOf(other.lane.index) + ROW / 2);
-  pen.lineTo(left, topOf(lane.index) + ROW / 2);
-  pen.strokeStyle = colours.accent;
-  pen.stroke();
 };
 
 // The span that is measured.
@@ -73,7 +87,7 @@ const paintSpan = ({ pen, colours, view, marked, to }) => {
 };
 
 // All of it; how long that took and what was in view is left at the canvas for tests.
-const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
+const paint = (canvas, { colours, timeline, view, marked, flows }) => {
   const began = performance.now();
   const pen = canvas.getContext("2d");
   const to = view.to();
@@ -85,7 +99,8 @@ const paint = (canvas, { colours, timeline, view, marked, counterpart }) => {
   pen.fillRect(0, 0, view.width, view.height);
   paintAxis(brush);
   for (const lane of timeline.lanes) paintLane(brush, lane, topOf(lane.index));
-  paintSelected(brush, counterpart);
+  for (const event of new Set([marked.event, marked.hovered])) if (event) paintFlows(brush, flows(event));
+  paintSelected(brush);
   paintSpan(brush);
   paintNames(brush);
   canvas.dataset.paint = (performance.now() - began).toFixed(2);

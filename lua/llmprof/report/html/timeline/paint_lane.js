@@ -74,8 +74,8 @@ const paintSamples = (brush, lane, top) => {
 const paintEvents = (brush, lane, top) => {
   const { pen, view, marked } = brush;
   const shown = marked.shown && (marked.shown.get(lane.frame) || []);
-  const dimmed = (row) => shown !== null && !shown[row];
-  const dim = (row) => (dimmed(row) ? 0.15 : 1);
+  const dimmed = shown && ((row) => !shown[row]);
+  const dim = (row) => (dimmed && dimmed(row) ? 0.15 : 1);
   bins.events(lane, inView(brush), dimmed, {
     wide: (row, left, right) => {
       pen.globalAlpha = dim(row);

@@ -4,6 +4,8 @@
 "use strict";
 const { around } = require("./scale");
 
+const PAUSE = 300; // ms
+
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 
 const write = (ns) => `${Number((ns / 1e6).toFixed(6))}ms`;
@@ -63,7 +65,17 @@ const create = ({ timeline, view, marked, select, span, show }) => {
   };
   addEventListener("hashchange", open);
   open();
-  return { write: () => history.replaceState(null, "", format(marked, view.seen())) };
+  // not each step of a drag: browsers refuse more than some hundred in half a minute
+  let isWaiting = false;
+  const now = () => {
+    isWaiting = false;
+    history.replaceState(null, "", format(marked, view.seen()));
+  };
+  const later = () => {
+    if (!isWaiting) setTimeout(now, PAUSE);
+    isWaiting = true;
+  };
+  return { write: later, now };
 };
 
 module.exports = { create, eventOf, format, parse };

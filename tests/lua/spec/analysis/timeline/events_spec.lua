@@ -75,11 +75,15 @@ describe("the events of a timeline", function()
     assert.equal("cudaLaunchKernel", page.labels[page.api.label[1] + 1])
   end)
 
-  it("are those of the repeat of middle length where not all fit", function()
-    with_most(15, function()
+  it("are those of the repeat of middle length and the longest where not all fit", function()
+    with_most(20, function()
       local page = timeline_of(repeats())
-      assert.same({ first = 20000, last = 20920 }, page.window)
-      assert.same({ 4, 4, 2 }, { page.gpu.count, page.api.count, page.range.count })
+      assert.same({ first = 20000, last = 20920, least = 51 }, page.window)
+      assert.same({ 4, 4, 6, 6 }, { page.gpu.count, page.api.count, page.range.count,
+        page.mark.count })
+      local starts = page.range.start
+      table.sort(starts)
+      assert.same({ 10000, 30500 }, { starts[1], starts[6] })
     end)
   end)
 
