@@ -46,6 +46,18 @@ describe("a trace without a recipe", function()
     assert.same(results_in "a".kernels, results_in "b".kernels)
   end)
 
+  it("holds plain times against the timeline where the profiled run wrote none", function()
+    take("tiny_h200/run.sqlite", "t/run.sqlite")
+    assert(fs.write(top() .. "/t/before.json", [[{ "schema_version": 1, "repeats": [
+      { "index": 1, "stages": { "decode": { "ms": 0.5 } } } ] }]]))
+    assert.equal(0, (llmprof("report", "t", "--out", "a", "-q")))
+    local results = results_in "a"
+    local stage, row = results.stages[2], results.overhead.stages[1]
+    assert.same({ "decode", 0.5 }, { row.name, row.plain_ms })
+    assert.near(stage.wall.mean_ns * stage.wall.count / results.repeats.used / 1e6,
+      row.profiled_ms, 0.001)
+  end)
+
   it("reads a trace of torch.profiler, operators and all", function()
     assert.equal(0, (llmprof("report", FIXTURES .. "torch/run.json", "--out", "a")))
     local results = results_in "a"
