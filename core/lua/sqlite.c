@@ -101,6 +101,7 @@ static llmprof_query *prepare(lua_State *L) {
   void **box = llmprof_lua_box(L, QUERY, 0);
   llmprof_error err;
   llmprof_query *query = *box = llmprof_sqlite_query(db, sql, &err);
+  if (!query && err.code == LLMPROF_NOMEM) llmprof_lua_raise(L, &err);
   if (!query) luaL_error(L, "%s", err.message);
   int wanted = llmprof_query_parameters(query);
   if (wanted != given)

@@ -84,9 +84,6 @@ end
 -- came from.
 function errors.handler(value)
   if errors.is(value) then return value end
-  local message = tostring(value)
-  local is_memory = message:find "not enough memory" or message:find "out of memory"
-  if is_memory then return failure.nomem() end
   return failure.new {
     kind = "failed",
     message = tostring(value),
@@ -96,12 +93,19 @@ function errors.handler(value)
 end
 
 
--- As xpcall(f, errors.handler, ...): true and what f returns, or false and an error.
-function errors.call(f, ...)
-  local results = table.pack(xpcall(f, errors.handler, ...))
-  if results[1] or errors.is(results[2]) then return table.unpack(results, 1, results.n) end
-  interrupt.collect() -- Lua calls no handler for want of memory
+-- As xpcall(f, handler, ...): true and what f returns, or false and what the handler, which
+-- returns a table, makes of the error. For want of memory Lua calls no handler: an error of ours.
+function errors.call_with(handler, f, ...)
+  local results = table.pack(xpcall(f, handler, ...))
+  if results[1] or type(results[2]) == "table" then return table.unpack(results, 1, results.n) end
+  interrupt.collect()
   return false, failure.nomem()
+end
+
+
+-- The same with errors.handler.
+function errors.call(f, ...)
+  return errors.call_with(errors.handler, f, ...)
 end
 
 

@@ -293,7 +293,7 @@ end
 -- Call a function of the recipe's; an error in it is the recipe's, shown with
 -- file, line and traceback.
 function recipe.call(what, f, ...)
-  local results = table.pack(xpcall(f, traceback, ...))
+  local results = table.pack(errors.call_with(traceback, f, ...))
   if results[1] then return table.unpack(results, 2, results.n) end
   local err = results[2]
   if errors.is(err) then error(err, 0) end

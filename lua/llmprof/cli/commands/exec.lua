@@ -70,14 +70,12 @@ function command.run(argv)
   package.path = package.path .. ";./?.lua;./?/init.lua" -- as `lua` has it for a script
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
   offer_session(table.move(argv, 2, #argv, 1, {}))
-  local trace
-  local ok, result = xpcall(chunk, function(err)
-    trace = errors.traceback()
-    return err
-  end, table.unpack(argv, 2))
+  local ok, result = errors.call_with(function(err)
+    return errors.is(err) and err or { message = tostring(err), trace = errors.traceback() }
+  end, chunk, table.unpack(argv, 2))
   if ok then return math.type(result) == "integer" and result or 0 end
   if errors.is(result) then error(result, 0) end
-  errors.raise("usage", tostring(result), { detail = trace })
+  errors.raise("usage", result.message, { detail = result.trace })
 end
 
 

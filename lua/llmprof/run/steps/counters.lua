@@ -116,7 +116,7 @@ end
 
 
 function step.run(ctx)
-  local ok, taken, why = xpcall(ctx.state.capture.counters, errors.handler, ctx)
+  local ok, taken, why = errors.call(ctx.state.capture.counters, ctx)
   if not ok then
     -- of an interrupted run the launches that were measured are kept
     if errors.is(taken) and ctx.run:has(layout.counters) then step.restore(ctx) end

@@ -47,6 +47,18 @@ describe("llmprof.process.errors", function()
         handled(string.rep).message)
     end)
 
+    it("takes words about memory for any others", function()
+      for _, message in ipairs { "CUDA out of memory on rank 3", "x.lua:3: not enough memory" } do
+        assert.same({ message, true }, { handled(error, message, 0).message,
+          handled(error, message, 0).bug })
+      end
+    end)
+
+    it("is not called where memory ends", function()
+      local ok, err = errors.call(error, "not enough memory", 0) -- which is what Lua raises then
+      assert.same({ false, "nomem" }, { ok, err.code })
+    end)
+
     it("knows an interruption by its kind, not by its words", function()
       local err = handled(error, raised { kind = "interrupted", message = "m" })
       assert.is_true(errors.is_interrupt(err))
