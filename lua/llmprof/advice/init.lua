@@ -56,8 +56,9 @@
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
 -- the run, those behind the waiting no earlier than what takes it away, launches and graphs after
--- a cause of half of the same waiting, those without a gain, gains of less than a hundredth of
--- their stage. What must go first stays where its own gain puts it, and says what it unlocks.
+-- a cause of half of the same waiting, one rank's after what several gain in the stage, those
+-- without a gain, gains of less than a hundredth of their stage. What must go first stays where
+-- its own gain puts it, and says what it unlocks.
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local evidence = require "llmprof.advice.evidence"
@@ -214,6 +215,26 @@ local function yield_to_causes(list, worths, by_name)
 end
 
 
+-- Of ranks with a file each the timeline is that of the first: how long its GPU waits depends on
+-- which that is, what ranks gain together does not and comes before it in its stage.
+local function yield_to_ranks(results, list, worths, by_name)
+  local ranks, most, largest = results.ranks and results.ranks.ranks or {}, {}, 0
+  if #ranks <= evidence.ranks_in_trace(results) then return end
+  for _, finding in ipairs(list) do
+    largest = math.max(largest, worths[finding])
+    if by_name[finding.rule].of_ranks and finding.gain_ns then
+      most[finding.stage] = math.max(most[finding.stage] or 0, worths[finding])
+    end
+  end
+  for _, finding in ipairs(list) do
+    local shared = not by_name[finding.rule].of_ranks and most[finding.stage] or 0
+    if shared > 0 and worths[finding] >= shared then
+      worths[finding] = shared * (1 - 1e-9 * (2 - worths[finding] / largest)) -- in their order
+    end
+  end
+end
+
+
 -- What each finding could give in the whole run: stages of a server's steps come more or
 -- less often. By finding, ns; of one behind the waiting of its stage no more than what most of
 -- that is taken away by. Waiting that gives an unknown part back, as that of a whole run with
@@ -235,6 +256,7 @@ local function worths_of(results, list, by_name)
     end
   end
   yield_to_causes(list, worths, by_name)
+  yield_to_ranks(results, list, worths, by_name)
   return worths
 end
 

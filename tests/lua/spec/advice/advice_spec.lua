@@ -282,15 +282,16 @@ describe("the order of findings", function()
   end
 
   -- "rule<after>unlocks" of each finding of rules that find one each.
-  local function order(list)
+  local function order(list, ranks)
     local rules = {}
     for i, fields in ipairs(list) do
-      rules[i] = { name = fields.rule, general = fields.general, examine = function(_, report)
+      rules[i] = { name = fields.rule, general = fields.general, of_ranks = fields.of_ranks }
+      rules[i].examine = function(_, report)
         report.finding(of_decode { gain_ns = fields.gain, after = fields.after })
-      end }
+      end
     end
     local said = {}
-    local results = support.results { stages = { support.slow_decode() } }
+    local results = support.results { stages = { support.slow_decode() }, ranks = ranks }
     for i, found in ipairs(advice.apply(rules, results).findings) do
       said[i] = found.rule .. (found.after and "<" .. table.concat(found.after, ",") or "")
         .. (found.unlocks and ">" .. table.concat(found.unlocks, ",") or "")
@@ -313,6 +314,15 @@ describe("the order of findings", function()
       { rule = "cause", gain = 5e6 }, { rule = "small", gain = 1e6 } })
     assert.equal("launch_bound cause", order {
       { rule = "launch_bound", gain = 9e6, general = true }, { rule = "cause", gain = 4e6 } })
+  end)
+
+  it("puts what ranks gain together before what the first of several files waits for", function()
+    local list = { { rule = "launch_bound", gain = 9e6 }, { rule = "less", gain = 8e6 },
+      { rule = "late", gain = 2e6, of_ranks = true }, { rule = "small", gain = 1e6 } }
+    assert.equal("late launch_bound less small", order(list, { ranks = { { rank = 0, file = "a" },
+      { rank = 1, file = "b" } } }))
+    assert.equal("launch_bound less late small", order(list, { ranks = { { rank = 0, file = "a" },
+      { rank = 1, file = "a" } } }))
   end)
 end)
 
