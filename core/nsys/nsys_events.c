@@ -37,10 +37,6 @@ static bool take_rows(const nsys_export *export, llmprof_builder *builder,
   return ok;
 }
 
-static inline bool has_time(int64_t start, int64_t end) {
-  return start != LLMPROF_ABSENT && end >= start;
-}
-
 /* ---- kernel details ---- */
 
 enum {
@@ -98,7 +94,7 @@ static inline bool add_detail(const nsys_export *export,
 /* Those of kernels that were added. */
 static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
   const detail_loader *loader = user;
-  return !has_time(values[DETAIL_START], values[DETAIL_END]) ||
+  return !llmprof_nsys_has_time(values[DETAIL_START], values[DETAIL_END]) ||
          add_detail(loader->export, loader->builder, values, err);
 }
 
@@ -227,7 +223,7 @@ static bool find_place(op_loader *loader, const int64_t *values) {
 
 static inline bool take_op(op_loader *loader, const int64_t *values,
                            llmprof_error *err) {
-  if (!has_time(values[OP_START], values[OP_END])) {
+  if (!llmprof_nsys_has_time(values[OP_START], values[OP_END])) {
     llmprof_builder_timeless(loader->builder,
                              op_tables[loader->row.kind].recorded_as);
     return true;
@@ -252,7 +248,7 @@ static bool take_detailed(void *user, const int64_t *values,
                           llmprof_error *err) {
   const op_loader *loader = user;
   return take_kernel(user, values, err) &&
-         (!has_time(values[OP_START], values[OP_END]) ||
+         (!llmprof_nsys_has_time(values[OP_START], values[OP_END]) ||
           add_detail(loader->export, loader->builder,
                      values + OP_KERNEL_COLUMNS, err));
 }
@@ -428,7 +424,7 @@ static bool take_stack(void *user, const llmprof_scan *scan,
 static bool take_op_stack(void *user, const int64_t *values,
                           llmprof_error *err) {
   const stack_loader *l = user;
-  return !has_time(values[0], values[1]) ||
+  return !llmprof_nsys_has_time(values[0], values[1]) ||
          llmprof_builder_add_op_stack(l->builder, stack_of(l, values[2]), err);
 }
 
@@ -500,7 +496,7 @@ static bool take_calls(void *user, const int64_t *values, size_t rows,
   while (rows) {
     size_t count = 0;
     for (; rows && count < SOME; rows--, values += CALL_COLUMNS) {
-      if (!has_time(values[CALL_START], values[CALL_END]))
+      if (!llmprof_nsys_has_time(values[CALL_START], values[CALL_END]))
         llmprof_builder_timeless(loader->builder, LLMPROF_TABLE_CALLS);
       else if (!read_call(loader, values, &calls[count++]))
         return llmprof_fail_nomem(err);

@@ -67,6 +67,18 @@ static inline bool llmprof_nsys_thread(nsys_export *export,
          llmprof_nsys_other_thread(export, builder, global_tid, row);
 }
 
+/* Is a time, in ns, within 36 years of 0, so that sums and differences of two
+ * fit? LLMPROF_ABSENT is not. */
+static inline bool llmprof_nsys_is_time(int64_t ns) {
+  return ns >= -(INT64_C(1) << 60) && ns <= INT64_C(1) << 60;
+}
+
+/* Can an event last from start to end? */
+static inline bool llmprof_nsys_has_time(int64_t start, int64_t end) {
+  return llmprof_nsys_is_time(start) && llmprof_nsys_is_time(end) &&
+         end >= start;
+}
+
 /* Parts, as llmprof_reader.load. */
 bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
                            llmprof_error *err);

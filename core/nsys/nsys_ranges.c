@@ -146,15 +146,16 @@ static void read_payload(const range_loader *l, const llmprof_scan *scan,
 
 static bool add_range(range_loader *l, const llmprof_scan *scan,
                       const int64_t *values, llmprof_error *err) {
-  if (values[NVTX_START] == LLMPROF_ABSENT) {
+  int64_t start = values[NVTX_START], end = values[NVTX_END];
+  if (!llmprof_nsys_has_time(start, end == LLMPROF_ABSENT ? start : end)) {
     llmprof_builder_timeless(l->builder, LLMPROF_TABLE_RANGES);
     return true;
   }
   bool is_pair = values[NVTX_TYPE] == EVENT_START_END ||
                  values[NVTX_TYPE] == EVENT_IMPORTED_START_END;
   llmprof_range_row row = {
-      .start = values[NVTX_START],
-      .end = values[NVTX_END],
+      .start = start,
+      .end = end,
       .domain = llmprof_u32(values[NVTX_DOMAIN]),
       .category = llmprof_u32(values[NVTX_CATEGORY]),
       .payload = integer_payload(values),
@@ -187,8 +188,10 @@ static bool take_event(range_loader *l, const llmprof_scan *scan,
   default:
     break;
   }
-  llmprof_builder_range_time(l->builder, values[NVTX_START]);
-  llmprof_builder_range_time(l->builder, values[NVTX_END]);
+  if (llmprof_nsys_is_time(values[NVTX_START]))
+    llmprof_builder_range_time(l->builder, values[NVTX_START]);
+  if (llmprof_nsys_is_time(values[NVTX_END]))
+    llmprof_builder_range_time(l->builder, values[NVTX_END]);
   return true;
 }
 
@@ -210,7 +213,9 @@ static bool last_call(range_loader *l, llmprof_error *err) {
                 : 0;
   if (has != 1) return has == 0;
   llmprof_query *query = llmprof_sqlite_query(
-      l->export->db, "SELECT max(\"end\") FROM CUPTI_ACTIVITY_KIND_RUNTIME",
+      l->export->db,
+      "SELECT max(\"end\") FROM CUPTI_ACTIVITY_KIND_RUNTIME "
+      "WHERE \"end\" <= 1 << 60",
       err);
   int got = query ? llmprof_query_step(query, err) : -1;
   int64_t last = LLMPROF_ABSENT;

@@ -159,7 +159,8 @@ bool llmprof_builder_add_place(llmprof_builder *builder,
 
 /* ---- events ---- */
 
-/* Such an event has no start or no end: it is counted, not added. */
+/* Such an event has no start or no end, or ends before it starts: it is
+ * counted, not added. */
 void llmprof_builder_timeless(llmprof_builder *builder,
                               llmprof_trace_table table);
 

@@ -45,8 +45,14 @@ class Compare(support.Case):
                      f"UPDATE {KERNEL} SET start = 0, end = 1 << 59")
 
     def test_start_far_off(self):
-        self.refused("start impossibly early", EAGER,
+        self.refused("have no usable time", EAGER,
                      f"UPDATE {KERNEL} SET start = -(1 << 61), end = 5 - (1 << 61)")
+
+    def test_times_since_1970(self):
+        path = self.trace(EAGER, f"UPDATE {KERNEL} SET start = start + 1732800000000000000, "
+                          "end = end + 1732800000000000000")
+        result = self.refuses("have no usable time", "compare", path, path)
+        self.assertIn(b"if times count from 1970, subtract the first", result.err)
 
     def test_copies_without_a_kind(self):
         path = self.trace(WHOLE, "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY DROP COLUMN copyKind")
@@ -88,7 +94,8 @@ class Run(support.Case):
         capture = self.capture(sql=f"""
             UPDATE {KERNEL} SET end = {NO_TIME} WHERE rowid % 100 = 1;
             UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = {NO_TIME} WHERE rowid % 100 = 1;
-            UPDATE NVTX_EVENTS SET start = {NO_TIME} WHERE rowid = 3""")
+            UPDATE NVTX_EVENTS SET start = {NO_TIME} WHERE rowid = 3;
+            UPDATE NVTX_EVENTS SET end = start - 5 WHERE rowid = 4""")
         rows = [count(capture / "run.sqlite", table) for table in (
             KERNEL, "CUPTI_ACTIVITY_KIND_RUNTIME")]
         self.assertEqual(0, self.analyse(capture).status)
@@ -99,7 +106,7 @@ class Run(support.Case):
         self.assertNotEqual("good", results["integrity"]["verdict"])
         said = {check["name"]: check["text"] for check in results["integrity"]["checks"]}["times"]
         self.assertRegex(said, r"GPU operations have no usable time and are left out; [\d,]+ of "
-                         r"[\d,]+ API calls have no usable time and are left out; 1 of \d+ NVTX")
+                         r"[\d,]+ API calls have no usable time and are left out; 2 of \d+ NVTX")
 
     def test_steps_of_a_process_without_kernels(self):
         capture = self.capture(sql=f"UPDATE {KERNEL} SET globalPid = globalPid + (1 << 24)")

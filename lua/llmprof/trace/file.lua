@@ -11,6 +11,8 @@ local trace_file = {}
 
 -- ---- opening ----
 
+local AGAIN = "copy or export it again"
+
 -- Codes of a file that is something else than a trace.
 local NO_TRACE = { syntax = true, unsupported = true, empty = true }
 
@@ -18,7 +20,7 @@ local function hint_of(path, code)
   if layout.find(path, "timeline") then
     return "a bundle? Its trace is " .. layout.find(path, "timeline")
   elseif code == "truncated" then
-    return "copy or export it again"
+    return AGAIN
   end
   return NO_TRACE[code] and trace.hint(path) or nil
 end
@@ -77,9 +79,8 @@ local FAR = 1 << 60
 local check = errors.check
 
 
-local function damaged(opened, form, ...)
-  errors.raise("failed", opened:info().path .. ": " .. form:format(...),
-    { hint = "copy or export it again" })
+local function damaged(opened, hint, form, ...)
+  errors.raise("failed", opened:info().path .. ": " .. form:format(...), { hint = hint })
 end
 
 
@@ -87,7 +88,8 @@ end
 local function refuse(opened, frame, name, conditions, what)
   local count = #check(frame:where(conditions))
   if count == 0 then return end
-  damaged(opened, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name, what)
+  damaged(opened, AGAIN, "%s of %s rows of '%s' %s", text.count(count), text.count(#frame), name,
+    what)
 end
 
 
@@ -118,7 +120,7 @@ local function check_times(opened, name)
   local added, why = pcall(frame.group, frame, { sum = { "duration" } })
   if added then return end
   if not (errors.is(why) and why.code == "range") then error(why, 0) end
-  damaged(opened, "the durations of '%s' add up to more than 292 years", name)
+  damaged(opened, AGAIN, "the durations of '%s' add up to more than 292 years", name)
 end
 
 
@@ -155,12 +157,14 @@ function trace_file.without_time(opened)
 end
 
 
+local USABLE = "if times count from 1970, subtract the first from each; else " .. AGAIN
+
 -- Where half of them have none, the rest says nothing.
 local function check_timeless(opened)
   for _, of in ipairs(timeless(opened)) do
     if 2 * of.count >= of.of then
-      damaged(opened, "%s of %s rows of '%s' have no usable time", text.count(of.count),
-        text.count(of.of), of.name)
+      damaged(opened, USABLE, "%s of %s rows of '%s' have no usable time",
+        text.count(of.count), text.count(of.of), of.name)
     end
   end
 end
