@@ -16,7 +16,7 @@ local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 
 local latency = { where = { "found" },
-  reads = { "found", "metrics", "workload", "plain", "ranks" },
+  reads = { "found", "metrics", "workload", "plain", "ranks", "missing" },
   gives = { latency = "TTFT, TPOT and tokens per second" } }
 
 local PREFILL, DECODE = "prefill", "decode"
@@ -34,6 +34,17 @@ local function instances_of(found, role)
     end
   end
   return list
+end
+
+
+-- The prefills whose end is known: one that was left open ends where something else begins. And
+-- whether there are others.
+local function ended(prefills)
+  local list = {}
+  for _, instance in ipairs(prefills) do
+    if not instance.open then list[#list + 1] = instance end
+  end
+  return list, #list < #prefills
 end
 
 
@@ -322,7 +333,7 @@ end
 -- given: metrics (the workload's own), plain (list of those without the profiler),
 -- steps (of one decode), batch (sequences side by side), ranks (of llmprof.ranks), each of
 -- which may be absent. TPOT is the time of one step, in which each sequence gets a token; tokens
--- per second are those of all sequences.
+-- per second are those of all sequences. Second: is TTFT absent as no range of prefill has an end?
 function latency.measure(found, given)
   if found.whole then return nil end
   local decodes = instances_of(found, DECODE)
@@ -330,7 +341,7 @@ function latency.measure(found, given)
   -- a prefill step of an engine is no request, nor is an inferred prefill, behind which
   -- others may have waited
   local served = found.by_engine or found.inferred and #by_clients > 0
-  local prefills = served and {} or instances_of(found, PREFILL)
+  local prefills, open = ended(served and {} or instances_of(found, PREFILL))
   local leader_of = {}
   for _, rank in ipairs(given.ranks and given.ranks.ranks or {}) do
     leader_of[rank.rank] = rank.leader
@@ -345,14 +356,18 @@ function latency.measure(found, given)
   return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(groups),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats),
-    contradiction = contradiction(tpot, given, found) }
+    contradiction = contradiction(tpot, given, found) }, open and #ttft == 0
 end
 
 
 function latency.run(state)
   local made = stage_summary.counts(state, stage_summary.decodes(state.found))
   made.metrics, made.plain, made.ranks = state.metrics, state.plain, state.ranks
-  local figures = latency.measure(state.found, made)
+  local figures, is_open = latency.measure(state.found, made)
+  if is_open then
+    table.insert(state.missing, { what = "TTFT", why = "no range of prefill that counts has an end",
+      how = "end the capture after the ranges (nsys.capture_range_end=stop)" })
+  end
   if state.found.own then
     figures = { repeats = figures.repeats, plain = { runs = 1, ttft = figures.ttft,
       tpot = figures.tpot, tokens_per_s = figures.tokens_per_s } }

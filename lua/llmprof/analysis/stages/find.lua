@@ -177,19 +177,20 @@ end
 
 
 -- A stage whose range has no end is over when another one of its thread begins that is no part of
--- it; one that nothing follows was cut: it went on when the capture ended. Sorted by start.
-local function end_open(instances)
+-- it; one that nothing follows to the `last` moment of all ranges was cut: it went on when the
+-- capture ended. Sorted by start.
+local function end_open(instances, last)
   for i, instance in ipairs(instances) do
     for j = i + 1, instance.open and #instances or i do
       local other = instances[j]
       if other.thread == instance.thread and other.parent ~= instance.stage
         and not (instance.parent and other.stage == instance.parent)
         and other.start > instance.start and other.start < instance.stop then
-        instance.stop, instance.open = other.start, false
+        instance.stop = other.start
         break
       end
     end
-    instance.cut = instance.open or nil
+    instance.cut = instance.open and instance.stop >= last or nil
   end
 end
 
@@ -208,7 +209,7 @@ local function find_instances(trace, declared)
   end
   local ranges = check(trace:frame "ranges")
   local found = check(ranges:where { tag = tags })
-  local last = #found > 0 and select(2, ranges:union():span())
+  local last = #found > 0 and select(2, ranges:union():span()) or 0
   local ranks = members.find(trace)
   if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
@@ -217,14 +218,14 @@ local function find_instances(trace, declared)
     instances[row] = { stage = stage.name, parent = stage.parent,
       domain = found:get(row, "domain"), range = range, ranges = { range },
       start = found:get(row, "start"), stop = found:get(row, "end"),
-      open = found:get(row, "open") == 1 and found:get(row, "end") >= (last or 0),
+      open = found:get(row, "open") == 1,
       tid = found:get(row, "tid"), process = found:get(row, "pid"), style = found:get(row, "style"),
       thread = rows.thread_of(found:get(row, "pid"), found:get(row, "tid")),
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
   local list = in_order(merge_nested(instances))
-  end_open(list)
+  end_open(list, last)
   return list
 end
 

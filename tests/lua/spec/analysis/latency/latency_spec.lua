@@ -49,6 +49,16 @@ describe("latency", function()
     assert.equal(22 * ms, latency.measure(made, {}).repeats[2].ttft_ns)
   end)
 
+  it("has no TTFT of a prefill that has no end", function()
+    local made = found()
+    made.instances[1].open = true
+    local measured, is_open = latency.measure(made, {})
+    assert.same({ 22 * ms, false }, { measured.ttft.mean_ns, is_open })
+    made.instances[3].open = true
+    measured, is_open = latency.measure(made, {})
+    assert.same({ nil, nil, true }, { measured.ttft, measured.repeats[1].ttft_ns, is_open })
+  end)
+
   it("takes TTFT from clients where a server's stages are inferred", function()
     local metrics = { repeats = { { stages = {},
       requests = { { ttft_ms = 500 }, { ttft_ms = 514 } } } } }
