@@ -127,6 +127,63 @@ function invariants.rows(state)
 end
 
 
+-- ---- nesting ----
+
+local PUSH_POP = 0 -- style of a range
+
+-- Traces that count in us round times by this much, in ns.
+local ROUNDED = 1000
+
+
+-- The ranges that mark stages and their steps.
+local function marks(state)
+  local found, wanted = state.found, {}
+  local ranges = check(state.trace:frame "ranges")
+  if found.by_engine then
+    for _, instance in ipairs(found.instances) do wanted[#wanted + 1] = instance.range end
+    return check(ranges:where { range = wanted })
+  end
+  for _, stage in ipairs(found.declared) do
+    for _, tag in ipairs(stage.tags or { stage.name }) do wanted[#wanted + 1] = tag end
+    wanted[#wanted + 1] = stage.step
+  end
+  return check(ranges:where { tag = wanted })
+end
+
+
+-- How many ranges, sorted by start, the longest first, begin in another one of their thread and
+-- domain, and end behind it. Those by start and end may overlap any but those of their name.
+local function count_crossing(ranges)
+  local columns, around, count = {}, {}, 0
+  for _, name in ipairs { "start", "end", "pid", "tid", "domain", "style", "tag" } do
+    columns[name] = ranges:values(name)
+  end
+  for i, start in ipairs(columns.start) do
+    local key = ("%s %s %s %s"):format(columns.pid[i], columns.tid[i], columns.domain[i],
+      columns.style[i] ~= PUSH_POP and columns.tag[i] or "")
+    local open, stop = around[key] or {}, columns["end"][i]
+    around[key] = open
+    while #open > 0 and open[#open] <= start + ROUNDED do open[#open] = nil end
+    if #open > 0 and stop > open[#open] + ROUNDED then count = count + 1 end
+    open[#open + 1] = stop
+  end
+  return count
+end
+
+
+function invariants.nesting(state)
+  local found = state.found
+  if not found or found.whole or found.inferred then return nil end
+  local ranges = check(marks(state):sort { { "start" }, { "end", true } })
+  local count = count_crossing(ranges)
+  if count == 0 then return nil end
+  return { share = part(count, #ranges),
+    text = ("%s of %s ranges of stages and steps begin in another one of their thread and end "
+      .. "behind it: the time in both may count twice"):format(text.count(count),
+      text.count(#ranges)), fix = "end a range before the one that is around it, on its thread" }
+end
+
+
 -- ---- streams ----
 
 -- Parts of the names of kernels that wait for others, in upper or lower case.
@@ -503,8 +560,8 @@ end
 
 
 invariants.list = { { "order", invariants.order }, { "times", invariants.times },
-  { "rows", invariants.rows }, { "streams", invariants.streams }, { "replays", invariants.replays },
-  { "work", invariants.work }, { "walls", invariants.walls }, { "steps", invariants.steps },
-  { "together", invariants.together } }
+  { "rows", invariants.rows }, { "nesting", invariants.nesting }, { "streams", invariants.streams },
+  { "replays", invariants.replays }, { "work", invariants.work }, { "walls", invariants.walls },
+  { "steps", invariants.steps }, { "together", invariants.together } }
 
 return invariants
