@@ -118,7 +118,8 @@ function ranks.blocks(results, view)
   local record = results.ranks
   local several, said = #record.ranks > 1, ranks.verdict(results)
   local function of(name, most)
-    return sections.blocks(results, name, { most = not view.page and most or nil })
+    return sections.blocks(results, name, { most = not view.page and most or nil,
+      note = sections.scope(results, sections.find(name)) })
   end
   return blocks.join(said and blocks.say { { strong = said } }, blocks.note(ranks.basis(results)),
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",

@@ -377,6 +377,25 @@ function sections.find(name)
 end
 
 
+-- Tables of sums, over the repeats that count and over the whole capture.
+local SUMS = { "kernels", "transfers", "operators", "timeline_operators", "operator_stages",
+  "operator_kernels", "lines", "modules", "marked_layers", "marked_operators" }
+local OF_ALL = { "ranks", "collectives", "late", "layers", "rank_kernels" }
+
+for _, name in ipairs(SUMS) do by_name[name].sums = true end
+for _, name in ipairs(OF_ALL) do by_name[name].of_all = true end
+
+
+-- What the figures of a section are of, where there are several repeats: a sentence, else nil.
+function sections.scope(results, section)
+  local repeats = results.repeats
+  if not repeats or repeats.whole_run or repeats.count < 2 then return nil end
+  if section.of_all then return "Sums over the whole capture." end
+  return section.sums and repeats.used > 1
+    and ("Sums over the %d repeats that count."):format(repeats.used) or nil
+end
+
+
 -- ---- as blocks ----
 
 -- A table of records; name: of the columns.

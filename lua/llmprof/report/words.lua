@@ -234,7 +234,7 @@ local function all_left_out(repeats)
 end
 
 
--- Which repeats the figures are from.
+-- Which repeats the figures are from, and which of them are sums.
 function words.repeats(results)
   local repeats = results.repeats
   if not repeats then return nil end
@@ -251,6 +251,10 @@ function words.repeats(results)
       repeats.count, without == 1 and "" or " " .. without)
   elseif repeats.count == 1 then
     said = "Figures are from one repeat."
+  end
+  if repeats.used > 1 then
+    said = said .. " Stages and steps are means; kernels, copies, operators, lines and modules are "
+      .. "sums."
   end
   if repeats.cut then
     said = ("%s The capture ended in %s: the whole of it takes longer."):format(said,

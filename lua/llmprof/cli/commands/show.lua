@@ -77,6 +77,9 @@ function command.run(given, asked)
   if section and #rows == 0 then warn_empty(section, results) end
   out.write(table_options.render(given, columns, table_options.first(rows, given),
     { more = "--wide prints all." }))
+  local scope = section and #rows > 0 and sections.scope(results, section)
+  local is_read = given.format == "table" or given.format == "md"
+  if scope and is_read then out.write((given.format == "md" and "\n" or "") .. scope .. "\n") end
   return 0
 end
 

@@ -65,24 +65,37 @@ describe("llmprof.report", function()
     local function said(repeats)
       return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
     end
-    assert.equal("Figures are from 3 repeats.", said { count = 3, used = 3 })
+    local sums = " Stages and steps are means; kernels, copies, operators, lines and modules are sums."
+    assert.equal("Figures are from 3 repeats." .. sums, said { count = 3, used = 3 })
     assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
     assert.equal("Figures are from 1 of 2 repeats, without the first. Left out: prefill of repeat "
       .. "1 (60.3 ms, usually 20.1 ms).", said { count = 2, used = 1, skipped_first = true,
       left_out = { { stage = "prefill", rep = 1, ns = 60.3e6, usual_ns = 20.1e6 } } })
-    assert.equal("Figures are from 3 repeats. Left out of TPOT: step 1 of decode of repeat 2 "
-      .. "(9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
+    assert.equal("Figures are from 3 repeats." .. sums .. " Left out of TPOT: step 1 of decode of "
+      .. "repeat 2 (9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
       { stage = "decode", rep = 2, step = 1, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
       .. "decode (9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
       { stage = "decode", rep = 1, openings = 2, ns = 9e6, usual_ns = 3e6 } } })
-    assert.equal("Figures are from 2 repeats. Left out: decode of repeat 2 (9.0 ms until the "
-      .. "capture ended in it; the first may hold one-time costs).", said { count = 2, used = 2,
+    assert.equal("Figures are from 2 repeats." .. sums .. " Left out: decode of repeat 2 (9.0 ms until "
+      .. "the capture ended in it; the first may hold one-time costs).", said { count = 2, used = 2,
       left_out = { { stage = "decode", rep = 2, cut = true, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. The capture ended in decode: the whole of it takes "
       .. "longer.", said { count = 1, used = 1, cut = { "decode" } })
     assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
       said { count = 1, used = 1, whole_run = true })
+  end)
+
+  it("says which tables are sums where there are several repeats", function()
+    local sections = require "llmprof.report.sections"
+    local function scope(name, repeats)
+      return sections.scope({ repeats = repeats }, sections.find(name))
+    end
+    assert.equal("Sums over the 2 repeats that count.", scope("kernels", { count = 3, used = 2 }))
+    assert.equal("Sums over the whole capture.", scope("ranks", { count = 3, used = 2 }))
+    assert.is_nil(scope("stages", { count = 3, used = 2 }))
+    assert.is_nil(scope("kernels", { count = 2, used = 1 }))
+    assert.is_nil(scope("ranks", { count = 1, used = 1 }))
   end)
 
   it("says what the model computes in, and who says so", function()
