@@ -8,7 +8,6 @@
 
 #include "base/accounts.h"
 #include "base/bounds.h"
-#include "base/pages.h"
 
 /* ---- memory of the C library, counted ---- */
 
@@ -22,53 +21,20 @@ static bool fits(size_t before, size_t size) {
   return ok;
 }
 
-/* From 4 MiB on blocks are in pages of their own, as columns are; but a
- * debugger of memory shall see each. */
-static bool is_big(size_t size) {
-#ifdef NDEBUG
-  return size >= (size_t)4 << 20;
-#else
-  (void)size;
-  return false;
-#endif
-}
-
-static size_t size_of(void *ptr) {
-  size_t size = ptr ? llmprof_pages_size(ptr) : 0;
-  return size ? size : malloc_usable_size(ptr);
-}
-
-static void *make_big(void *small, size_t before, size_t size) {
-  void *block = llmprof_pages_resize(NULL, size);
-  if (!block) return realloc(small, size);
-  if (before) memcpy(block, small, before);
-  free(small);
-  return block;
-}
-
-static void *resize(void *ptr, size_t before, size_t size) {
-  if (ptr && llmprof_pages_size(ptr)) return llmprof_pages_resize(ptr, size);
-  return is_big(size) ? make_big(ptr, before, size) : realloc(ptr, size);
-}
-
 static void *counted_realloc(void *ptr, size_t size) {
-  size_t before = size_of(ptr);
+  size_t before = malloc_usable_size(ptr);
   if (!fits(before, size)) return NULL;
-  void *block = resize(ptr, before, size);
+  void *block = realloc(ptr, size);
   if (block)
-    llmprof_account_count(size_of(block) - before);
+    llmprof_account_count(malloc_usable_size(block) - before);
   else
     llmprof_bound_note_refused(false);
   return block;
 }
 
 static void counted_free(void *ptr) {
-  size_t pages = llmprof_pages_size(ptr);
-  llmprof_account_count(-(pages ? pages : malloc_usable_size(ptr)));
-  if (pages)
-    llmprof_pages_free(ptr);
-  else
-    free(ptr);
+  llmprof_account_count(-malloc_usable_size(ptr));
+  free(ptr);
 }
 
 /* ---- the allocator ---- */
