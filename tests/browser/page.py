@@ -492,6 +492,26 @@ class Timeline(Drawn, unittest.TestCase):
         WebDriverWait(self.browser, 60).until(lambda browser: said == self.find(
             "#events .detail").text)
 
+    def test_lanes_are_collapsed_moved_and_pinned(self):
+        def lanes():
+            return [name.get_attribute("textContent") for name in
+                    self.browser.find_elements(By.CSS_SELECTOR, "#events .names .name")]
+
+        before, height = lanes(), self.canvas().rect["height"]
+        name = self.find("#events .names .name.gpu")
+        title = name.text
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", name)
+        name.click()
+        self.view()
+        self.assertEqual("false", name.get_attribute("aria-expanded"))
+        self.assertEqual(height - 12, self.canvas().rect["height"])
+        name.send_keys(Keys.ALT + Keys.ARROW_UP)
+        self.view()
+        self.assertEqual(before.index(title) - 1, lanes().index(title))
+        name.send_keys("p")
+        self.view()
+        self.assertEqual(title, lanes()[0])
+
     def test_a_click_selects_what_is_there(self):
         box = self.canvas().rect
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})",

@@ -15,6 +15,7 @@ const { link } = modules("timeline/launches");
 const measuring = modules("timeline/measure");
 const permalink = modules("timeline/permalink");
 const places = modules("timeline/places");
+const laneRows = modules("timeline/rows");
 const scale = modules("timeline/scale");
 const search = modules("timeline/search");
 
@@ -228,10 +229,31 @@ test("a zoom puts the range that is asked for between the gutter and the edge", 
   assert.deepEqual(scale.zoomTo(view, 1000, 9000), { k: 1, x: 0 });
   assert.deepEqual(scale.around(1000, 100, 1e6), [-950, 3050]);
   assert.deepEqual(scale.around(1000, 100, 10), [50, 2050]);
-  assert.equal(scale.laneAt(scale.topOf(3)), 3);
-  assert.equal(scale.laneAt(3), -2);
   assert.deepEqual(scale.reach({ span: { first: 5, last: 5 }, window: { first: 5, last: 5 } }),
     { first: 5, last: 6 });
+});
+
+test("lanes lie below one another; pinned ones stay, collapsed ones are thin", () => {
+  const [a, b, c] = ["a", "b", "c"].map((name) => ({ name }));
+  const lanes = laneRows.create([a, b, c]);
+  const tops = (scrolled) => {
+    const { height, fixed } = laneRows.place(lanes, scrolled);
+    return [...lanes.order.map(({ name, top }) => `${name}${top}`), height, fixed];
+  };
+  assert.deepEqual(tops(5), ["a22", "b40", "c58", 78, 22]);
+  laneRows.toggle(lanes.pinned, [c], true);
+  laneRows.toggle(lanes.collapsed, [a], true);
+  assert.deepEqual(tops(5), ["a40", "b46", "c27", 66, 40]);
+  assert.equal(laneRows.laneAt(lanes, 41), c);
+  assert.equal(laneRows.laneAt(lanes, 46), b);
+  assert.equal(laneRows.laneAt(lanes, 3), undefined);
+  laneRows.move(lanes, b, -1);
+  assert.deepEqual(lanes.order, [b, a, c]);
+  laneRows.move(lanes, a, 1);
+  laneRows.move(lanes, c, -1);
+  assert.deepEqual(lanes.order, [b, a, c]);
+  laneRows.move(lanes, b, 1);
+  assert.deepEqual(lanes.order, [a, b, c]);
 });
 
 test("an operation has the colour of its category, stages differ from their neighbours", () => {

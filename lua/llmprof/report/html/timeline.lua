@@ -114,8 +114,9 @@ local EVENTS = [[
 <button type="button" data-key="0">whole run</button>
 <span class="status note" role="status"></span>
 </div>
-<div class="lanes"><canvas tabindex="0" role="application" aria-label="Timeline of the GPU, ]]
-  .. [[CUDA calls and ranges" aria-describedby="events-help"></canvas></div>
+<div class="lanes"><div class="names"></div><canvas tabindex="0" role="application" ]]
+  .. [[aria-label="Timeline of the GPU, CUDA calls and ranges" ]]
+  .. [[aria-describedby="events-help"></canvas></div>
 <div class="tip" aria-hidden="true" hidden></div>
 <div class="legend" role="group" aria-label="Colours"></div>
 <div class="detail" aria-live="polite"></div>
@@ -123,7 +124,8 @@ local EVENTS = [[
   .. [[what it is; then the wheel, or pinching, zooms, and dragging moves; with shift it ]]
   .. [[measures. Keys: W S zoom, A D move, left and right go from event to event, / finds, ]]
   .. [[N P next and previous found, M measures what is in view, L links to it, 1 %s, ]]
-  .. [[0 whole run, Esc clears.
+  .. [[0 whole run, Esc clears. A lane's name collapses it (with ]]
+  .. [[shift all of its kind), dragging it or Alt with an arrow moves it, P pins it.
 </figcaption>
 </figure>
 ]]

@@ -3,6 +3,7 @@
 const colours = require("./colours");
 const { write } = require("./details");
 const { extent } = require("./format");
+const gutters = require("./gutter");
 const hover = require("./hover");
 const jumps = require("./jumps");
 const keys = require("./keys");
@@ -11,6 +12,7 @@ const { link } = require("./launches");
 const legend = require("./legend");
 const { paint } = require("./paint");
 const permalinks = require("./permalink");
+const rows = require("./rows");
 const { parse, unpack } = require("./timeline_data");
 const searching = require("./search");
 const selecting = require("./select");
@@ -29,8 +31,20 @@ const show = (figure, timeline) => {
   const changed = () => permalink && permalink.write();
   let colour = colours.read(timeline, table);
 
-  const view = views.create(canvas, timeline, () => paint(canvas, { colours: colour, timeline, view,
-    marked, flows: links.flows }));
+  const holder = canvas.parentElement;
+  const view = views.create(canvas, timeline);
+  view.rows = rows.create(timeline.lanes);
+  const gutter = gutters.create({ box: find(".names"), rows: view.rows, changed: () => {
+    rows.place(view.rows, holder.scrollTop);
+    view.redraw();
+  } });
+  view.draw = () => {
+    const scrolled = holder.scrollTop;
+    const { height, fixed } = rows.place(view.rows, scrolled);
+    view.setHeight(height);
+    gutter.place(view.gutter);
+    paint(canvas, { colours: colour, timeline, view, marked, flows: links.flows, scrolled, fixed });
+  };
   const selection = selecting.create({ canvas, detail: find(".detail"), timeline, view, marked,
     links, changed });
   const { select } = selection;
@@ -51,8 +65,9 @@ const show = (figure, timeline) => {
     changed: (event) => { marked.hovered = event; view.redraw(); } });
 
   find(".extent").textContent = extent(timeline);
-  canvas.style.height = `${view.height}px`;
+  view.setHeight(rows.place(view.rows, 0).height);
   figure.hidden = false;
+  holder.addEventListener("scroll", view.redraw, { passive: true });
   view.resize();
   jumps.create({ figure, canvas, timeline, view, search, span });
   permalink = permalinks.create({ timeline, view, marked, select, span,

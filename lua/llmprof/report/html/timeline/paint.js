@@ -1,34 +1,30 @@
-// The whole canvas: the axis, the lanes with their names, and what is selected.
+// The whole canvas: the axis, the lanes, and what is selected.
 "use strict";
-const { cut, duration, tick } = require("./format");
+const { duration, tick } = require("./format");
 const { lengthOf } = require("./lanes");
 const { paintLane } = require("./paint_lane");
-const { AXIS, ROW, topOf } = require("./scale");
+const { AXIS } = require("./rows");
 
-const paintAxis = ({ pen, colours, view, to }) => {
-  const { width, gutter, height } = view;
-  const ticks = to.ticks(Math.max(2, Math.floor((width - gutter) / 110)));
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+// Lines of the axis below all lanes, and its marks above them, however far these scroll.
+const paintGrid = ({ pen, colours, view, ticks, to }) => {
   pen.strokeStyle = colours.line;
-  pen.fillStyle = colours.soft;
   pen.beginPath();
   for (const time of ticks) {
     const at = Math.round(to(time)) + 0.5;
-    if (at < gutter) continue;
     pen.moveTo(at, AXIS - 4);
-    pen.lineTo(at, height);
-    if (at < width - 50) pen.fillText(tick(time, step), at + 3, 12);
+    pen.lineTo(at, view.height);
   }
   pen.stroke();
 };
 
-const paintNames = ({ pen, colours, timeline, view }) => {
-  const room = Math.floor((view.gutter - 8) / 6);
+const paintAxis = ({ pen, colours, view, ticks, to, scrolled, fixed }) => {
   pen.fillStyle = colours.paper;
-  pen.fillRect(0, 0, view.gutter, view.height);
-  for (const lane of timeline.lanes) {
-    pen.fillStyle = lane.kind === "gpu" ? colours.ink : colours.soft;
-    pen.fillText(cut(lane.title, room), 2, topOf(lane.index) + 12.5);
+  pen.fillRect(0, scrolled, view.width, fixed);
+  pen.fillStyle = colours.soft;
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+  for (const time of ticks) {
+    const at = Math.round(to(time)) + 0.5;
+    if (at >= view.gutter && at < view.width - 50) pen.fillText(tick(time, step), at + 3, scrolled + 12);
   }
 };
 
@@ -39,7 +35,7 @@ const paintFlows = ({ pen, colours, view, to }, flows) => {
   for (const [call, operation] of flows) {
     const [from, until] = [call, operation].map(({ lane, row }) => to(lane.frame.start[row]));
     if (Math.max(from, until) < view.gutter || Math.min(from, until) > view.width) continue;
-    const [above, below] = [call, operation].map(({ lane }) => topOf(lane.index) + ROW / 2);
+    const [above, below] = [call, operation].map(({ lane }) => lane.top + lane.tall / 2);
     const bend = Math.max(12, (until - from) / 2);
     pen.beginPath();
     pen.moveTo(from, above);
@@ -62,12 +58,12 @@ const paintSelected = ({ pen, colours, view, marked, to }) => {
   if (left + wide < view.gutter || left > view.width) return;
   pen.strokeStyle = colours.ink;
   pen.lineWidth = 2;
-  pen.strokeRect(left, topOf(lane.index) + 1, wide, ROW - 3);
+  pen.strokeRect(left, lane.top + 1, wide, lane.tall - 3);
   pen.lineWidth = 1;
 };
 
 // The span that is measured.
-const paintSpan = ({ pen, colours, view, marked, to }) => {
+const paintSpan = ({ pen, colours, view, marked, to, scrolled }) => {
   if (!marked.span) return;
   const left = Math.max(to(marked.span.from), view.gutter);
   const right = Math.min(to(marked.span.until), view.width);
@@ -81,28 +77,36 @@ const paintSpan = ({ pen, colours, view, marked, to }) => {
   const text = duration(marked.span.until - marked.span.from);
   const wide = pen.measureText(text).width + 8;
   if (wide > right - left) return;
-  pen.fillRect((left + right - wide) / 2, 2, wide, AXIS - 6);
+  pen.fillRect((left + right - wide) / 2, scrolled + 2, wide, AXIS - 6);
   pen.fillStyle = colours.paper;
-  pen.fillText(text, (left + right - wide) / 2 + 4, 14);
+  pen.fillText(text, (left + right - wide) / 2 + 4, scrolled + 14);
+};
+
+const paintLanes = (brush) => {
+  const { order, pinned } = brush.view.rows;
+  for (const lane of order) if (!pinned.has(lane)) paintLane(brush, lane);
+  paintAxis(brush);
+  for (const lane of order) if (pinned.has(lane)) paintLane(brush, lane);
 };
 
 // All of it; how long that took and what was in view is left at the canvas for tests.
-const paint = (canvas, { colours, timeline, view, marked, flows }) => {
+const paint = (canvas, { colours, timeline, view, marked, flows, scrolled, fixed }) => {
   const began = performance.now();
   const pen = canvas.getContext("2d");
   const to = view.to();
   const [from, until] = view.seen();
-  const brush = { pen, colours, timeline, view, marked, to, from, until };
+  const ticks = to.ticks(Math.max(2, Math.floor((view.width - view.gutter) / 110)));
+  const brush = { pen, colours, timeline, view, marked, to, from, until, ticks, scrolled, fixed };
   pen.font = "11px system-ui, sans-serif";
-  pen.clearRect(0, 0, view.width, view.height);
   pen.fillStyle = colours.paper;
   pen.fillRect(0, 0, view.width, view.height);
-  paintAxis(brush);
-  for (const lane of timeline.lanes) paintLane(brush, lane, topOf(lane.index));
+  paintGrid(brush);
+  paintLanes(brush);
   for (const event of new Set([marked.event, marked.hovered])) if (event) paintFlows(brush, flows(event));
   paintSelected(brush);
   paintSpan(brush);
-  paintNames(brush);
+  pen.fillStyle = colours.paper;
+  pen.fillRect(0, 0, view.gutter, view.height);
   canvas.dataset.paint = (performance.now() - began).toFixed(2);
   canvas.dataset.from = String(Math.round(from));
   canvas.dataset.until = String(Math.round(until));

@@ -4,7 +4,7 @@
 const bins = require("./bins");
 const { cut } = require("./format");
 const { lengthOf } = require("./lanes");
-const { ROW } = require("./scale");
+const { ROW } = require("./rows");
 
 // Wide enough to write a name into; the width of a letter.
 const NAMED = 12;
@@ -23,15 +23,18 @@ const textOf = ({ labels }, lane, row) => {
 };
 
 // From the foot of a lane upwards, by a share of its height.
-const bar = (pen, left, wide, top, tall) => pen.fillRect(left, top + ROW - 2 - tall, wide, tall);
+const bar = (pen, lane, left, wide, share) => {
+  const tall = (lane.tall - 4) * share;
+  pen.fillRect(left, lane.top + lane.tall - 2 - tall, wide, tall);
+};
 
 // Where nothing is known one by one: how busy the lane was.
-const paintShares = ({ pen, colours, timeline, view, to }, lane, top) => {
+const paintShares = ({ pen, colours, timeline, view, to }, lane) => {
   pen.fillStyle = colours.other;
   for (const { start, end, share } of bins.shares(lane, timeline)) {
     const left = Math.max(to(start), view.gutter);
     const right = Math.min(to(end), view.width);
-    if (right > left) bar(pen, left, right - left, top, Math.max(1, (ROW - 4) * share));
+    if (right > left) bar(pen, lane, left, right - left, Math.max(share, 1 / ROW));
   }
 };
 
@@ -43,18 +46,18 @@ const paintText = ({ pen, colours, view }, text, left, right, top) => {
   pen.fillText(cut(text, room), from, top + 12.5);
 };
 
-const paintEvent = (brush, lane, row, left, right, top) => {
+const paintEvent = (brush, lane, row, left, right) => {
   const { pen, colours, timeline } = brush;
-  const { frame } = lane;
+  const { frame, top, tall } = lane;
   pen.fillStyle = fill(brush, lane, row);
-  pen.fillRect(left, top + 1, right - left, ROW - 3);
+  pen.fillRect(left, top + 1, right - left, tall - 3);
   // a collective: waiting until the last rank came, then transfer
   if (frame.waiting && frame.waiting[row] > 0 && lengthOf(frame, row) > 0) {
     pen.fillStyle = colours.idle;
     pen.fillRect(left, top + 1, (right - left) * Math.min(1,
-      frame.waiting[row] / lengthOf(frame, row)), ROW - 3);
+      frame.waiting[row] / lengthOf(frame, row)), tall - 3);
   }
-  if (right - left > NAMED) {
+  if (right - left > NAMED && tall === ROW) {
     paintText(brush, textOf(timeline, lane, row), left, right, top);
   }
 };
@@ -63,15 +66,15 @@ const inView = ({ to, from, until, view }) => ({ to, from, until, gutter: view.g
   width: view.width });
 
 // Samples are as tall as their percents.
-const paintSamples = (brush, lane, top) => {
+const paintSamples = (brush, lane) => {
   const { pen } = brush;
   pen.fillStyle = brush.colours.accent;
   bins.samples(lane, inView(brush), (left, wide, percent) =>
-    bar(pen, left, wide, top, ((ROW - 4) * Math.min(percent, 100)) / 100));
+    bar(pen, lane, left, wide, Math.min(percent, 100) / 100));
 };
 
 // Pixels that events share are as dense as they cover them.
-const paintEvents = (brush, lane, top) => {
+const paintEvents = (brush, lane) => {
   const { pen, view, marked } = brush;
   const shown = marked.shown && (marked.shown.get(lane.frame) || []);
   const dimmed = shown && ((row) => !shown[row]);
@@ -80,22 +83,22 @@ const paintEvents = (brush, lane, top) => {
     wide: (row, left, right) => {
       pen.globalAlpha = dim(row);
       paintEvent(brush, lane, row, Math.max(left, view.gutter - 1),
-        Math.min(right, view.width + 1), top);
+        Math.min(right, view.width + 1));
     },
     narrow: (pixel, covered, row) => {
       pen.globalAlpha = Math.min(1, 0.25 + covered) * dim(row);
       pen.fillStyle = fill(brush, lane, row);
-      pen.fillRect(pixel, top + 1, 1, ROW - 3);
+      pen.fillRect(pixel, lane.top + 1, 1, lane.tall - 3);
     },
   });
   pen.globalAlpha = 1;
 };
 
-const paintLane = (brush, lane, top) => {
+const paintLane = (brush, lane) => {
   brush.pen.fillStyle = brush.colours.line;
-  brush.pen.fillRect(0, top + ROW - 1, brush.view.width, 0.5);
-  paintShares(brush, lane, top);
-  (lane.kind === "sample" ? paintSamples : paintEvents)(brush, lane, top);
+  brush.pen.fillRect(0, lane.top + lane.tall - 1, brush.view.width, 0.5);
+  paintShares(brush, lane);
+  (lane.kind === "sample" ? paintSamples : paintEvents)(brush, lane);
 };
 
 module.exports = { paintLane };

@@ -1,15 +1,5 @@
-// Where things are on the canvas: heights in pixels, and what zoom shows a range of time.
+// How wide things are, and what zoom shows a range of time.
 "use strict";
-
-const ROW = 18;
-const AXIS = 22;
-
-const heightOf = (lanes) => AXIS + lanes * ROW + 2;
-
-const topOf = (lane) => AXIS + lane * ROW;
-
-// The number of the lane at a height; it may be none of them.
-const laneAt = (y) => Math.floor((y - AXIS) / ROW);
 
 // From when until when the timeline reaches, in ns.
 const reach = ({ span, window }) => {
@@ -36,4 +26,4 @@ const around = (start, took, seen) => {
   return [start + took / 2 - near / 2, start + took / 2 + near / 2];
 };
 
-module.exports = { AXIS, ROW, around, gutterOf, heightOf, laneAt, reach, topOf, zoomTo };
+module.exports = { around, gutterOf, reach, zoomTo };

@@ -2,18 +2,19 @@
 "use strict";
 const { describe } = require("./details");
 const { eventAt, lengthOf } = require("./lanes");
-const { around, laneAt, topOf } = require("./scale");
+const { laneAt } = require("./rows");
+const { around } = require("./scale");
 
 const bringIntoView = (canvas, view, { lane, row }) => {
   const [from, until] = view.seen();
   view.lookAt(...around(lane.frame.start[row], lengthOf(lane.frame, row), until - from));
   const holder = canvas.parentElement;
-  holder.scrollTop = topOf(lane.index) - holder.clientHeight / 2;
+  if (!view.rows.pinned.has(lane)) holder.scrollTop = lane.top - holder.clientHeight / 2;
 };
 
 // The event at a place of the canvas, or within two pixels of it.
-const eventNear = (timeline, view, x, y) => {
-  const lane = timeline.lanes[laneAt(y)];
+const eventNear = (view, x, y) => {
+  const lane = laneAt(view.rows, y);
   if (!lane || x < view.gutter) return null;
   const to = view.to();
   return [x, x + 2, x - 2].map((at) => eventAt(lane, to.invert(at))).find(Boolean) || null;
@@ -36,7 +37,7 @@ const create = ({ canvas, detail, timeline, view, marked, links, changed }) => {
   };
   const at = (x, y) => {
     const box = canvas.getBoundingClientRect();
-    return eventNear(timeline, view, x - box.left, y - box.top);
+    return eventNear(view, x - box.left, y - box.top);
   };
   canvas.addEventListener("click", (given) => {
     if (given.shiftKey) return;

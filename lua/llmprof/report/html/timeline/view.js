@@ -19,11 +19,11 @@ const sizeCanvas = (canvas, width, height) => {
   canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
 };
 
-// { first, last: ns, width, gutter, height: pixels, and what changes it }; `draw` is called
+// { first, last: ns, width, gutter, height: pixels, and what changes it }; its `draw` is called
 // once for all changes before the next frame of the screen.
-const create = (canvas, timeline, draw) => {
+const create = (canvas, timeline) => {
   const { first, last } = scale.reach(timeline);
-  const view = { first, last, width: 0, gutter: 0, height: scale.heightOf(timeline.lanes.length) };
+  const view = { first, last, width: 0, gutter: 0, height: 0 };
   const whole = d3.scaleLinear().domain([first, last]);
   let isScheduled = false;
 
@@ -32,7 +32,7 @@ const create = (canvas, timeline, draw) => {
     isScheduled = true;
     requestAnimationFrame(() => {
       isScheduled = false;
-      draw();
+      view.draw();
     });
   };
   const zoom = d3.zoom().filter(mayZoom(canvas)).on("zoom", view.redraw);
@@ -65,6 +65,12 @@ const create = (canvas, timeline, draw) => {
       .scaleExtent([1, Math.max(1, (last - first) / 20)]);
     view.lookAt(...seen);
     view.redraw();
+  };
+  view.setHeight = (height) => {
+    if (height === view.height) return;
+    view.height = height;
+    canvas.style.height = `${height}px`;
+    if (view.width) view.resize();
   };
   surface.call(zoom).on("dblclick.zoom", null);
   return view;
