@@ -129,6 +129,26 @@ class Page(unittest.TestCase):
         Select(self.find("#table-kernels select")).select_by_visible_text("prefill/sam")
         self.assertEqual(["2"], self.column("#"))
 
+    def test_a_column_says_what_it_means(self):
+        head = self.find("#table-kernels th:nth-child(6) button")
+        self.assertEqual("total ms", head.text)
+        self.assertEqual("sum of their durations", head.get_attribute("title"))
+
+    def test_a_table_is_copied_as_it_is_shown(self):
+        self.browser.execute_cdp_cmd("Browser.grantPermissions", {
+            "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+        self.find("#table-kernels input").send_keys("gemm")
+        self.sort("calls")
+        for name, line in (("CSV", "#,kernel,stage"), ("Markdown", "| # | kernel | stage |")):
+            self.find(f"#table-kernels [aria-label$='as {name}']").click()
+            said = self.find("#table-kernels .copies [role='status']")
+            WebDriverWait(self.browser, 10).until(lambda _, said=said: said.text)
+            self.assertEqual("2 rows copied", said.text)
+            copied = self.browser.execute_async_script(
+                "navigator.clipboard.readText().then(arguments[0], arguments[0])")
+            self.assertTrue(copied.startswith(line), copied)
+            self.assertEqual(3 + (name == "Markdown"), len(copied.splitlines()))
+
     def test_link_to_a_hidden_row_shows_it(self):
         self.find("#table-kernels input").send_keys("gemm")
         self.assertEqual(["1", "3"], self.column("#"))
@@ -457,6 +477,16 @@ class Timeline(Drawn, unittest.TestCase):
         before = self.length()  # drawn without an error, which tearDown would find
         self.press("w")
         self.assertLess(self.length(), before)
+
+    def test_a_click_shows_a_name_in_full(self):
+        self.find("#kernels > summary").click()
+        name = self.find("#table-kernels td > span[title]")
+        short, full = name.text, name.get_attribute("title")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", name)
+        name.click()
+        self.assertEqual(full, name.find_element(By.TAG_NAME, "code").get_attribute("textContent"))
+        name.send_keys(Keys.ENTER)
+        self.assertEqual(short, name.text)
 
     def test_a_row_leads_to_its_launches(self):
         self.find("#kernels > summary").click()

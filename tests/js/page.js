@@ -4,6 +4,7 @@ const assert = require("assert").strict;
 const test = require("node:test");
 const modules = require("./support/modules");
 
+const { csv, markdown } = modules("page/copy");
 const { hasWords } = modules("page/filter");
 const { compare, nextOrder, numberOf } = modules("page/sort");
 
@@ -29,4 +30,14 @@ test("a filter wants every word, whatever the case", () => {
   assert.ok(hasWords("GEMM<8> prefill", " gemm<8 PRE "));
   assert.ok(hasWords("GEMM", ""));
   assert.ok(!hasWords("GEMM<8>", "gemm decode"));
+});
+
+test("a table is copied as CSV, without commas in numbers and formulas", () => {
+  assert.equal(csv([["kernel", "total ms"], ["f<a, \"b\">", "1,234.5"], ["=1+1", "-3"]]),
+    "kernel,total ms\n\"f<a, \"\"b\"\">\",1234.5\n'=1+1,-3\n");
+});
+
+test("a table is copied as Markdown, whatever its names", () => {
+  assert.equal(markdown([["kernel", "ms"], ["a|b<c>", "1.5"]], [false, true]),
+    "| kernel | ms |\n| --- | ---: |\n| a\\|b\\<c\\> | 1.5 |\n");
 });

@@ -78,7 +78,7 @@ end
 function parts.stages(results, view)
   return join(sections.either("stages", rows.stages(results),
       words.no_rows(results)),
-    note(words.nesting(results)),
+    note(words.nesting(results)), view.page and note(words.times_of(results)),
     not view.page and blocks.timeline { results = results,
       picture = function() return charts.mermaid_timeline(results) end },
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",

@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local overhead = require "llmprof.analysis.latency.overhead"
 local shorter = require "llmprof.analysis.counters.shorten"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
@@ -413,6 +414,31 @@ function words.latency_basis(results)
     if more ~= "" then said = said .. " " .. more end
   end
   return said
+end
+
+
+-- The times that tables have of the first stage: which is which. nil where there is one alone.
+function words.times_of(results)
+  local stage
+  for _, one in ipairs(results.stages) do
+    if not one.parent and one.wall then stage = stage or one end
+  end
+  if not stage then return nil end
+  local time, profiled = overhead.time_of(results, stage)
+  local list = profiled and { words.ms(time) .. " without the profiler (TTFT, cost, MFU)",
+    words.ms(profiled) .. " under it (spread, gaps)" } or { words.ms(time) .. " from its beginning "
+    .. "to the end of its GPU work" }
+  for _, group in ipairs(results.ranks and results.ranks.stages or {}) do
+    if group.phase == stage.name and group.mean_ns then
+      list[#list + 1] = words.ms(group.mean_ns) .. " from first to last GPU operation (steps)"
+    end
+  end
+  if stage.host_ns and stage.host_ns > 0 then
+    list[#list + 1] = words.ms(stage.host_ns) .. " of range on the CPU"
+  end
+  if #list < 2 then return nil end
+  return ("Which time of %s is which: %s; in %s of these the GPU works."):format(stage.name,
+    table.concat(list, ", "), words.ms(stage.gpu_busy_ns))
 end
 
 

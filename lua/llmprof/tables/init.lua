@@ -172,8 +172,9 @@ end
 local function to_html(columns, rows, options)
   local pieces = { '<table><thead><tr>' }
   for _, column in ipairs(columns) do
-    pieces[#pieces + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
-      text.html(column.title))
+    local meaning = options.meaning and options.meaning(column)
+    pieces[#pieces + 1] = ('<th scope="col"%s%s>%s</th>'):format(html_class(column, {}),
+      meaning and (' title="%s"'):format(text.html(meaning)) or "", text.html(column.title))
   end
   pieces[#pieces + 1] = "</tr></thead>\n<tbody>\n"
   for r, line in ipairs(cells(columns, rows)) do
@@ -317,7 +318,8 @@ end
 -- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
 -- (width of the terminal) and more (where to find columns that do not fit it), notes
 -- ({ count }: footnotes that the document has, counted on), row (a function that gives the
--- attributes of a row's element in HTML).
+-- attributes of a row's element in HTML), meaning (what a column means, a function that gives nil
+-- where nothing is known).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
   options = options or {}

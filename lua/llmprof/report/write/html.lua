@@ -4,6 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
 local json = require "llmprof.json"
+local meanings = require "llmprof.report.meanings"
 local pictures = require "llmprof.report.pictures"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
@@ -220,13 +221,28 @@ local function count_of(shown, all)
 end
 
 
+-- What a column of a table means, as `llmprof help columns` has it, without its Markdown.
+local function meaning_of(name)
+  local known = {}
+  for _, part in ipairs(meanings) do
+    if (" " .. part.tables .. " "):find(" " .. name .. " ", 1, true) then
+      for _, row in ipairs(part) do
+        known[row[1]] = known[row[1]] or row[3]:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
+      end
+    end
+  end
+  return function(column) return known[column.title] ~= "" and known[column.title] or nil end
+end
+
+
 function kinds.table(block)
   local shown = table.move(block.rows, 1, math.min(#block.rows, MOST), 1, {})
   local title = sections.known(block.name) and sections.find(block.name).title or block.name
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
     or "", escape(block.name), escape(title), escape(title), tables.render("html", block.columns,
-    shown, { row = row_attributes(block.name) }), count_of(#shown, #block.rows))
+    shown, { row = row_attributes(block.name),
+      meaning = meaning_of(block.name) }), count_of(#shown, #block.rows))
 end
 
 

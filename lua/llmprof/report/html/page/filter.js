@@ -21,11 +21,9 @@ const makeChoice = (table, title) => {
   return { select, index };
 };
 
-// A shortened name is found by all of it, which the title has.
-const textOf = (row) => {
-  const title = row.querySelector("[title]");
-  return `${row.textContent} ${title ? title.title : ""}`;
-};
+// Shortened names are found by all of them, which their titles have.
+const textOf = (row) => [row.textContent, ...[...row.querySelectorAll("span[title]")]
+  .map(({ title }) => title)].join(" ");
 
 const makeInput = (title) => {
   const input = document.createElement("input");

@@ -37,6 +37,7 @@ const makeSortable = (table) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
+    button.title = head.title; // what it means; to a screen reader, too
     button.addEventListener("click", () => sortBy(table, head, index));
     head.append(button);
   });
