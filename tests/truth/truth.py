@@ -28,6 +28,7 @@ import operators_by_name
 import layers
 import meetings
 import model
+import slopes
 import spread
 import stacks
 from capture import Capture
@@ -320,12 +321,30 @@ def judge_collapsed(table: Table, program: str, folder: str) -> None:
             rows(table, *stacks.of_file(os.path.join(folder, stage["file"]), stage))
 
 
+def judge_slope(table: Table, program: str, path: str, folder: str, title: str) -> None:
+    """The same capture, each step of a decode longer than the one before."""
+    target, tags = os.path.join(folder, "slope.sqlite"), Capture(path).tags()
+    labelled = any(engine.LABEL.match(tag) for tag in tags)
+    stages = [{"name": "prefill"}, {"name": "decode"}] if labelled else stages_of(Capture(path))
+    if not stages or not slopes.put_in(path, target):
+        return
+    share = slopes.found(*(results_of_export(program, one, stages) for one in (path, target)))
+    if share is not None:
+        print(f"{title}, {slopes.NS} ns a token put in")
+        table.row("slope: share found %", 100 * share, 100)
+
+
 # ---- the captures ----
 
 # Those with a kernel that picks tokens.
 UNMARKED = ["recipes/recorded/deepseek_ocr/run.sqlite", "tests/fixtures/deepseek_ocr/run.sqlite",
             "recipes/recorded/alt_llm/run.sqlite",
             "tests/fixtures/unmarked/eager.sqlite", "tests/fixtures/unmarked/graph.sqlite"]
+
+# Those with steps enough.
+SLOPED = [f"recipes/recorded/{name}/run.sqlite" for name in ("deepseek_ocr", "alt_llm",
+                                                             "vllm_serve")]
+SLOPED += [f"tests/fixtures/ranks4/rank{rank}.sqlite" for rank in range(4)]
 
 
 def exports_in_tree() -> List[str]:
@@ -427,8 +446,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in UNMARKED:
             judge_stripped(table, program, os.path.join(ROOT, name), folder, name)
+        for name in SLOPED:
+            judge_slope(table, program, os.path.join(ROOT, name), folder, name)
         for path in sorted(glob.glob(f"{given}/**/*.sqlite*", recursive=True)) if given else []:
             judge_export(table, program, unpacked(path, folder), path)
+            judge_slope(table, program, unpacked(path, folder), folder, path)
             judge_samples(table, program, unpacked(path, folder), path)
             if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
                 judge_stripped(table, program, unpacked(path, folder), folder, path)

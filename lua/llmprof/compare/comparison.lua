@@ -4,6 +4,7 @@ local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
 local statistics = require "llmprof.statistics"
+local text = require "llmprof.text"
 local tuple = require("llmprof.tables.keys").tuple
 local verdict = require "llmprof.compare.verdict"
 
@@ -105,6 +106,30 @@ local function add_shares_of_change(rows)
 end
 
 
+-- A change of slope is told from chance at this many standard errors.
+local ERRORS = 3
+
+-- How much longer each step is than the one before, where both sides are one run and it changed. By
+-- itself a slope holds what the machine did meanwhile; the change has nothing that both sides have
+-- in common.
+local function slope_row(before, after)
+  local old, new = before.runs[1].results.latency, after.runs[1].results.latency
+  old, new = old and old.tpot or {}, new and new.tpot or {}
+  if #before.runs + #after.runs > 2 or not (old.slope_error_ns and new.slope_error_ns)
+    or old.source ~= new.source then
+    return nil
+  end
+  local difference = (new.slope_ns_per_token - old.slope_ns_per_token) / 1e3
+  local most = ERRORS * math.sqrt(old.slope_error_ns ^ 2 + new.slope_error_ns ^ 2) / 1e3
+  if math.abs(difference) <= most then return nil end
+  return { label = "growth of steps", path = "tpot.slope", unit = "µs/token", basis = "profiled",
+    before = old.slope_ns_per_token / 1e3, after = new.slope_ns_per_token / 1e3,
+    difference = difference, verdict = difference > 0 and "slower" or "faster",
+    why = ("standard errors of %s and %s"):format(text.duration(old.slope_error_ns),
+      text.duration(new.slope_error_ns)) }
+end
+
+
 local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tokens_per_s" },
   { "cost", "cost" }, { "energy", "energy" } }
 
@@ -121,6 +146,7 @@ local function time_rows(stages, before, after)
   for _, entry in ipairs(latencies) do
     rows[#rows + 1] = time_row(entry[1], metrics.parse(entry[2]), before, after)
   end
+  rows[#rows + 1] = slope_row(before, after)
   return rows
 end
 

@@ -53,6 +53,24 @@ describe("llmprof.compare.comparison", function()
       assert.equal(48329 - 1984 - 31 - 31 - 31 - 31, same)
     end)
 
+    it("tells how much more steps grow where that is told from chance", function()
+      local old, new = before.runs[1].results.latency.tpot, after.runs[1].results.latency.tpot
+      new.source, old.slope_ns_per_token = old.source, 5000
+      old.slope_error_ns, new.slope_error_ns = 300, 400
+      for slope, word in pairs { [5000 + 1400] = false, [5000 + 1600] = "slower",
+        [5000 - 1600] = "faster" } do
+        new.slope_ns_per_token = slope
+        local times, said = comparison.make(before, after).times, false
+        for _, row in ipairs(times) do
+          if row.path == "tpot.slope" then
+            said = row.verdict
+            assert.near((slope - 5000) / 1e3, row.difference, 1e-6)
+          end
+        end
+        assert.equal(word, said)
+      end
+    end)
+
     it("finds the change in the time that the GPU waited", function()
       local found = {}
       for _, row in ipairs(made.where) do
