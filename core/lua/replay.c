@@ -255,6 +255,24 @@ static int c_remove(lua_State *L) {
                  &count, &err);
 }
 
+/* change:merge(part, operations, sum [, "work" | "call" | "gap"]) -> how many
+ * go: one in place of those with one value of a column `group`, which lie
+ * together, or, without it, of those that follow each other on a stream. It
+ * takes as long as all of them, or as the longest */
+static int c_merge(lua_State *L) {
+  static const char *const names[] = {"work", "call", "gap", NULL};
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_removal removal =
+      (llmprof_removal)luaL_checkoption(L, 5, "gap", names);
+  llmprof_error err;
+  return counted(
+      L,
+      llmprof_change_merge(change, part, llmprof_lua_check_frame(L, 3),
+                           lua_toboolean(L, 4), removal, &count, &err),
+      &count, &err);
+}
+
 /* change:ignore(part, operations) -> how many of collectives nobody waits for
  * any more */
 static int c_ignore(lua_State *L) {
@@ -287,13 +305,29 @@ static int c_cpu(lua_State *L) {
   return 0;
 }
 
-/* change:no_waits(part, ranges) -> how many calls wait no longer */
+/* change:no_waits(part, ranges [, "all" | "last" | "inner"]) -> how many calls
+ * wait no longer: all, the last of each range, or all but that */
 static int c_no_waits(lua_State *L) {
+  static const char *const names[] = {"all", "last", "inner", NULL};
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_which which = (llmprof_which)luaL_checkoption(L, 4, "all", names);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_no_waits(change, part,
+                                         llmprof_lua_check_frame(L, 3), which,
+                                         &count, &err),
+                 &count, &err);
+}
+
+/* change:even(part, ranges) -> how many ranges take no longer than half of them
+ * do */
+static int c_even(lua_State *L) {
   size_t part, count;
   llmprof_change *change = check_change(L, &part);
   llmprof_error err;
   return counted(L,
-                 llmprof_change_no_waits(
+                 llmprof_change_even(
                      change, part, llmprof_lua_check_frame(L, 3), &count, &err),
                  &count, &err);
 }
@@ -353,6 +387,7 @@ static const luaL_Reg change_methods[] = {
     {"remove", c_remove},    {"scale_all", c_scale_all},
     {"cpu", c_cpu},          {"no_waits", c_no_waits},
     {"graph", c_graph},      {"blind", c_blind},
+    {"even", c_even},        {"merge", c_merge},
     {"close", close_change}, {NULL, NULL},
 };
 

@@ -91,6 +91,16 @@ bool llmprof_change_remove(llmprof_change *change, size_t part,
                            llmprof_frame *rows, llmprof_removal removal,
                            size_t *count, llmprof_error *err);
 
+/* One operation in place of those that belong together: rows in order with one
+ * value of a column `group`, or, without such a column, those that follow each
+ * other on a stream with no other in between. It takes as long as all of them
+ * (`sum`) or as the longest; *count of those that go, as by
+ * llmprof_change_remove. */
+bool llmprof_change_merge(llmprof_change *change, size_t part,
+                          llmprof_frame *rows, bool sum,
+                          llmprof_removal removal, size_t *count,
+                          llmprof_error *err);
+
 /* Nobody waits for these operations of collectives to arrive. */
 bool llmprof_change_ignore(llmprof_change *change, size_t part,
                            llmprof_frame *rows, size_t *count,
@@ -106,10 +116,21 @@ bool llmprof_change_cpu(llmprof_change *change, size_t part,
                         llmprof_error *err);
 
 /* Calls inside ranges neither wait nor, where all they do is wait, take time;
- * *count of them. */
+ * *count of them. All of them, the last of each range, or all but that. */
+typedef enum llmprof_which {
+  LLMPROF_ALL,
+  LLMPROF_LAST,
+  LLMPROF_INNER
+} llmprof_which;
 bool llmprof_change_no_waits(llmprof_change *change, size_t part,
-                             llmprof_frame *ranges, size_t *count,
-                             llmprof_error *err);
+                             llmprof_frame *ranges, llmprof_which which,
+                             size_t *count, llmprof_error *err);
+
+/* CPU time and work on the GPU of ranges that take longer than half of them do
+ * are as much as there; *count of the ranges that are changed. */
+bool llmprof_change_even(llmprof_change *change, size_t part,
+                         llmprof_frame *ranges, size_t *count,
+                         llmprof_error *err);
 
 /* One launch of a CUDA graph in each of the ranges, in place of the calls from
  * the first to the last one that launches a kernel which runs there at least

@@ -122,10 +122,18 @@ static void drop_call(llmprof_change *c, uint32_t i, bool with_gap) {
   }
 }
 
+/* Drop the call of an operation that is gone, if all of its are. */
+static void drop_call_of(llmprof_change *c, uint32_t o, bool with_gap) {
+  const llmprof_replay *r = c->replay;
+  uint32_t call = r->operations[o].call;
+  if (call != REPLAY_NONE && !(c->flags[call] & REPLAY_GONE) &&
+      all_gone(c, r->points + call))
+    drop_call(c, call, with_gap);
+}
+
 bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
                            llmprof_removal removal, size_t *count,
                            llmprof_error *err) {
-  const llmprof_replay *r = c->replay;
   chosen rows;
   *count = 0;
   if (!choose(&rows, c, part, frame, err)) return false;
@@ -135,15 +143,112 @@ bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
     c->work[o] = -1;
     ++*count;
   }
-  if (removal == LLMPROF_REMOVE_WORK) return true;
-  for (size_t row = 0; row < rows.rows; row++) {
+  for (size_t row = 0; removal != LLMPROF_REMOVE_WORK && row < rows.rows;
+       row++) {
     uint32_t o = chosen_operation(&rows, row);
-    uint32_t call = o == REPLAY_NONE ? REPLAY_NONE : r->operations[o].call;
-    if (call != REPLAY_NONE && !(c->flags[call] & REPLAY_GONE) &&
-        all_gone(c, r->points + call))
-      drop_call(c, call, removal == LLMPROF_REMOVE_GAP);
+    if (o != REPLAY_NONE) drop_call_of(c, o, removal == LLMPROF_REMOVE_GAP);
   }
   return true;
+}
+
+/* ---- several as one ---- */
+
+/* By operation: the first one of its group, or REPLAY_NONE. */
+static void group_by_column(const chosen *rows, const llmprof_column *group,
+                            uint32_t *first_of) {
+  uint32_t first = REPLAY_NONE;
+  int64_t last = LLMPROF_ABSENT;
+  for (size_t row = 0; row < rows->rows; row++) {
+    uint32_t o = chosen_operation(rows, row);
+    int64_t value = llmprof_cell(group, row);
+    if (o == REPLAY_NONE || value == LLMPROF_ABSENT) continue;
+    if (first == REPLAY_NONE || value != last) first = o;
+    last = value;
+    first_of[o] = first;
+  }
+}
+
+static void group_by_stream(const llmprof_replay *r, const chosen *rows,
+                            uint32_t *first_of) {
+  for (size_t row = 0; row < rows->rows; row++) {
+    uint32_t o = chosen_operation(rows, row);
+    if (o != REPLAY_NONE) first_of[o] = o;
+  }
+  for (size_t i = 0; i < r->stream_count; i++) {
+    const replay_stream *s = r->streams + i;
+    uint32_t first = REPLAY_NONE;
+    for (size_t k = 0; k < s->count; k++) {
+      uint32_t o = r->launched[s->first + k];
+      if (first_of[o] == REPLAY_NONE)
+        first = REPLAY_NONE;
+      else if (first == REPLAY_NONE)
+        first = o;
+      else
+        first_of[o] = first;
+    }
+  }
+}
+
+static double length_of(const llmprof_replay *r, uint32_t o) {
+  return (double)(r->operations[o].end - r->operations[o].start);
+}
+
+/* Give the first of each group its length, and take the others away. */
+static bool merge_groups(llmprof_change *c, const uint32_t *first_of, bool sum,
+                         size_t *count) {
+  const llmprof_replay *r = c->replay;
+  double *lengths = llmprof_zalloc(r->operation_count, sizeof *lengths);
+  if (!lengths) return false;
+  for (uint32_t o = 0; o < r->operation_count; o++) {
+    uint32_t first = first_of[o];
+    if (first == REPLAY_NONE || c->work[o] < 0) continue;
+    double length = length_of(r, o) * (double)c->work[o];
+    if (sum)
+      lengths[first] += length;
+    else if (length > lengths[first])
+      lengths[first] = length;
+  }
+  for (uint32_t o = 0; o < r->operation_count; o++) {
+    if (first_of[o] == REPLAY_NONE || c->work[o] < 0) continue;
+    if (first_of[o] == o) {
+      if (length_of(r, o) > 0)
+        c->work[o] = (float)(lengths[o] / length_of(r, o));
+      continue;
+    }
+    c->work[o] = -1;
+    ++*count;
+  }
+  llmprof_free(lengths);
+  return true;
+}
+
+bool llmprof_change_merge(llmprof_change *c, size_t part, llmprof_frame *frame,
+                          bool sum, llmprof_removal removal, size_t *count,
+                          llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  chosen rows;
+  *count = 0;
+  if (!choose(&rows, c, part, frame, err)) return false;
+  size_t number = llmprof_frame_find(frame, "group");
+  const llmprof_column *group = NULL;
+  if (number != SIZE_MAX) {
+    group = llmprof_frame_column(frame, number, err);
+    if (!group) return false;
+  }
+  uint32_t *first_of = llmprof_alloc(r->operation_count, sizeof *first_of);
+  if (!first_of) return llmprof_fail_nomem(err);
+  memset(first_of, 0xff, r->operation_count * sizeof *first_of);
+  if (group)
+    group_by_column(&rows, group, first_of);
+  else
+    group_by_stream(r, &rows, first_of);
+  bool ok = merge_groups(c, first_of, sum, count);
+  for (uint32_t o = 0;
+       ok && removal != LLMPROF_REMOVE_WORK && o < r->operation_count; o++)
+    if (first_of[o] != REPLAY_NONE && first_of[o] != o)
+      drop_call_of(c, o, removal == LLMPROF_REMOVE_GAP);
+  llmprof_free(first_of);
+  return ok || llmprof_fail_nomem(err);
 }
 
 /* ---- calls and gaps inside ranges ---- */
@@ -210,25 +315,101 @@ bool llmprof_change_cpu(llmprof_change *c, size_t part, llmprof_frame *ranges,
   return true;
 }
 
+static bool does_wait(const replay_point *p) {
+  return p->kind == REPLAY_WAIT || p->kind == REPLAY_COPY;
+}
+
 bool llmprof_change_no_waits(llmprof_change *c, size_t part,
-                             llmprof_frame *ranges, size_t *count,
-                             llmprof_error *err) {
+                             llmprof_frame *ranges, llmprof_which which,
+                             size_t *count, llmprof_error *err) {
   const llmprof_replay *r = c->replay;
   inside in;
   *count = 0;
   if (!inside_open(&in, ranges, err)) return false;
   for (size_t row = 0; row < in.rows; row++) {
-    uint32_t first, last;
+    uint32_t first, last, end = REPLAY_NONE;
     if (!inside_points(r, &in, part, row, &first, &last)) continue;
+    for (uint32_t i = first; which != LLMPROF_ALL && i < last; i++)
+      if (does_wait(r->points + i)) end = i;
     for (uint32_t i = first; i < last; i++) {
-      const replay_point *p = r->points + i;
-      if (p->kind != REPLAY_WAIT && p->kind != REPLAY_COPY) continue;
+      if (!does_wait(r->points + i) ||
+          (which != LLMPROF_ALL && (i == end) != (which == LLMPROF_LAST)))
+        continue;
       if (!(c->flags[i] & REPLAY_NO_WAIT)) ++*count;
       c->flags[i] |= REPLAY_NO_WAIT;
-      if (p->kind == REPLAY_WAIT) c->own[i] = 0;
+      if (r->points[i].kind == REPLAY_WAIT) c->own[i] = 0;
     }
   }
   return true;
+}
+
+/* ---- even ranges ---- */
+
+/* What is given of some points: CPU time, and work of what they launch. */
+typedef struct given_time {
+  double cpu, gpu;
+} given_time;
+
+static given_time given_in(const llmprof_replay *r, uint32_t first,
+                           uint32_t last) {
+  given_time sum = {0, 0};
+  for (uint32_t i = first; i < last; i++) {
+    const replay_point *p = r->points + i;
+    sum.cpu += (double)(p->gap + p->own);
+    for (uint32_t k = 0; k < p->operation_count; k++) {
+      const replay_operation *o = r->operations + r->by_call[p->operations + k];
+      sum.gpu += (double)(o->end - o->start);
+    }
+  }
+  return sum;
+}
+
+/* Whether a range takes more than the usual, but for what all differ by. */
+static double less_by(double takes, double usual) {
+  return takes > 1.1 * usual ? usual / takes : 1;
+}
+
+static bool make_even(llmprof_change *c, uint32_t first, uint32_t last,
+                      given_time usual) {
+  const llmprof_replay *r = c->replay;
+  given_time takes = given_in(r, first, last);
+  double cpu = less_by(takes.cpu, usual.cpu),
+         gpu = less_by(takes.gpu, usual.gpu);
+  if (cpu == 1 && gpu == 1) return false;
+  for (uint32_t i = first; i < last; i++) {
+    const replay_point *p = r->points + i;
+    scale_point(c, i, cpu, cpu);
+    for (uint32_t k = 0; k < p->operation_count; k++) {
+      float *work = c->work + r->by_call[p->operations + k];
+      if (*work > 0) *work *= (float)gpu;
+    }
+  }
+  return true;
+}
+
+bool llmprof_change_even(llmprof_change *c, size_t part, llmprof_frame *ranges,
+                         size_t *count, llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  inside in;
+  uint32_t first, last;
+  replay_samples times = {0};
+  bool ok = inside_open(&in, ranges, err);
+  *count = 0;
+  if (!ok) return false;
+  for (size_t row = 0; ok && row < in.rows; row++) {
+    if (!inside_points(r, &in, part, row, &first, &last)) continue;
+    given_time takes = given_in(r, first, last);
+    ok = replay_sample_add(&times, 0, (int64_t)takes.cpu) &&
+         replay_sample_add(&times, 1, (int64_t)takes.gpu);
+  }
+  replay_samples_sort(&times);
+  given_time usual = {(double)replay_quantile(&times, 0, .5, 0),
+                      (double)replay_quantile(&times, 1, .5, 0)};
+  for (size_t row = 0; ok && row < in.rows; row++)
+    if (inside_points(r, &in, part, row, &first, &last))
+      *count += make_even(c, first, last, usual);
+  replay_samples_free(&times);
+  return ok || llmprof_fail_nomem(err);
 }
 
 /* ---- one graph in place of calls ---- */

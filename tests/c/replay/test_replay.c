@@ -220,7 +220,8 @@ static void test_no_waits(void **state) {
   make(&p);
   llmprof_replay *r = replay_of(&p, &err);
   llmprof_change *change = llmprof_change_new(r);
-  assert_true(llmprof_change_no_waits(change, 0, p.steps, &count, &err));
+  assert_true(
+      llmprof_change_no_waits(change, 0, p.steps, LLMPROF_ALL, &count, &err));
   assert_int_equal(count, STEPS);
   assert_int_equal(total(r, change), STEPS * (2 * LAUNCH + WORK));
   llmprof_change_free(change);
