@@ -30,8 +30,7 @@ local function examine_stage(results, stage, report)
     try = "allocate once, before the first step" .. evidence.remedy(results,
       ": no torch.cuda.empty_cache() in the loop, and no cache that grows in it; "
       .. "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where sizes change", ""),
-    gain_ns = waits,
-    spends = "waiting",
+    changes = { ("remove(allocations %q)"):format(stage.name) },
     assumption = "no step allocates, and the CPU launches as fast as it does now",
     confidence = "high",
   }

@@ -76,8 +76,8 @@ local function examine_part(results, stage, part, report)
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
       "a fused attention kernel (FlashAttention, cuDNN's)")
       .. "; a mask that they cannot take forces the slow path",
-    gain_ns = softmax.ns + others.ns,
-    spends = "gpu",
+    changes = evidence.change("remove(%s)", stage, table.move(others.list, 1, #others.list,
+      #softmax.list + 1, table.move(softmax.list, 1, #softmax.list, 1, {}))),
     assumption = "what works on the scores goes away; the matmuls around it gain too, which is "
       .. "not counted",
     kernels = table.move(others.ids, 1, #others.ids, #softmax.ids + 1,

@@ -25,7 +25,7 @@ function rule.examine_stage(results, stage, report)
   local by_launches = evidence.is_held_up(results, stage) and not evidence.replays_graphs(stage)
   if casts.calls > 0 and (casts.share >= WORTH
     or by_launches and casts.calls >= OF_KERNELS * stage.kernels) then
-    report.finding(evidence.finding({
+    report.finding {
       stage = stage.name,
       title = ("%s converts between types %s times"):format(stage.name,
         evidence.count(casts.calls)),
@@ -37,10 +37,11 @@ function rule.examine_stage(results, stage, report)
       try = "keep one type through the layer: convert weights and constants once when loading, "
         .. "use fused norms that compute in fp32 inside"
         .. evidence.remedy(results, ", look for autocast in the loop", ""),
+      changes = evidence.change("remove(%s)", stage, casts.list),
+      assumption = "no cast is left, or each is fused into its neighbour",
       kernels = casts.ids,
       confidence = "medium",
-    }, evidence.saving(results, stage, casts, 1, "no cast is left, or each is fused into its "
-      .. "neighbour")))
+    }
   end
   return ("%s casts, %s of the GPU time"):format(evidence.count(casts.calls),
     evidence.percent(casts.share))

@@ -11,20 +11,20 @@ local is_join = evidence.named { "catarray" }
 
 
 -- Writing the token in place takes a kernel, too, as long as a short one: only what joins take
--- beyond that comes back, and of short ones nothing. In nanoseconds, with what it takes for
--- granted.
-local function gain_of(joins, attention)
+-- beyond that comes back, and of short ones nothing. Nil then, else the change, with what it takes
+-- for granted.
+local function change_of(stage, joins, attention)
   local over = joins.ns / joins.calls - evidence.SHORT_NS
   if over <= 0 then return nil end
-  return over * PER_ATTENTION * attention.calls, ("two joins per attention are the cache's, "
-    .. "writing in place takes %s, and attention reads no more than it does now"):format(
-      evidence.time(evidence.SHORT_NS))
+  return evidence.faster(stage, joins, over * PER_ATTENTION * attention.calls), ("two joins per "
+    .. "attention are the cache's, writing in place takes %s, and attention reads no more than it "
+    .. "does now"):format(evidence.time(evidence.SHORT_NS))
 end
 
 
 local function found(results, stage, joins, attention)
   local cache = stage.cost and stage.cost.kv_read_bytes
-  local gain, assumption = gain_of(joins, attention)
+  local changes, assumption = change_of(stage, joins, attention)
   return {
     stage = stage.name,
     title = ("%s joins its KV cache anew in every step"):format(stage.name),
@@ -39,8 +39,7 @@ local function found(results, stage, joins, attention)
       "transformers: cache_implementation=\"static\"; else ", "") .. "a tensor of the "
       .. "longest length, written in place at the token's position), so that a step can be "
       .. "captured",
-    gain_ns = gain,
-    spends = gain and "gpu",
+    changes = changes,
     assumption = assumption,
     kernels = joins.ids,
     confidence = "medium",

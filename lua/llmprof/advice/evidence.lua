@@ -7,6 +7,7 @@
 -- its time or more is held up: what its kernels could give back stays hidden
 -- behind the waiting.
 local engines = require "llmprof.engines"
+local find = require "llmprof.analysis.stages.find"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local stage_summary = require "llmprof.analysis.stages.summary"
@@ -87,41 +88,13 @@ function evidence.steps_of_engine(results, report)
 end
 
 
--- The ranks of the timeline, which is the first file, by number, and how many: instances of
--- stages are of all of them.
-local function ranks_in_trace(results)
-  local list, own, count = results.ranks and results.ranks.ranks or {}, {}, 0
-  for _, rank in ipairs(list) do
-    if rank.file == list[1].file then own[rank.rank], count = true, count + 1 end
-  end
-  return own, count
-end
-
-
--- How many ranks run a stage of the timeline side by side.
+-- How many ranks run a stage of the timeline, which is the first file, side by side.
 function evidence.ranks_in_trace(results)
-  return math.max(select(2, ranks_in_trace(results)), 1)
-end
-
-
--- Steps of a rank in an instance of the stage.
-function evidence.steps_in(results, stage)
-  local own, steps = ranks_in_trace(results), 0
-  for _, group in ipairs(results.ranks.stages or {}) do
-    for _, entry in ipairs(group.phase == stage.name and group.ranks or {}) do
-      if own[entry.rank] then steps = steps + entry.count end
-    end
+  local list, count = results.ranks and results.ranks.ranks or {}, 0
+  for _, rank in ipairs(list) do
+    if rank.file == list[1].file then count = count + 1 end
   end
-  return #stage.instances > 0 and math.max(steps / #stage.instances, 1) or 1
-end
-
-
--- How long kernels of collectives wait for other ranks in an instance of the stage, ns; 0 where
--- that is not known.
-function evidence.in_collectives(results, stage)
-  local group = results.ranks and stage_summary.steps_of(results.ranks, stage.name)
-  local waiting = group and math.min(group.waiting_ns or 0, group.exposed_ns or 0) or 0
-  return waiting > 0 and waiting * evidence.steps_in(results, stage) or 0
+  return math.max(count, 1)
 end
 
 
@@ -487,47 +460,60 @@ function evidence.lines(results, stage, ids)
 end
 
 
--- What the CPU's side of a stage holds back, in ns, and what that takes for
--- granted. Against a plain time, all that the GPU does not work; else what the
--- profile says the CPU did meanwhile, less the calls that wait for the GPU or
--- allocate.
-function evidence.launching(results, stage)
-  local _, source = evidence.stage_time(results, stage)
-  if source ~= evidence.TIMELINE then
-    return evidence.waiting(results, stage), "the GPU's own work stays as it is"
-  end
-  local waiting = stage.waiting
-  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
-    "the GPU's own work stays as it is, and the profiler did not slow the launches "
-      .. "(overhead=before tells)" .. (evidence.is_scheduled_elsewhere(results)
-      and ", and the process that hands the ranks their steps, which is not in the trace, keeps up"
-      or "")
+-- ---- changes, in the words of `llmprof whatif` ----
+
+local function quoted(values)
+  local said = {}
+  for i, value in ipairs(values) do said[i] = ("%q"):format(value) end
+  return #said == 1 and said[1] or "{ " .. table.concat(said, ", ") .. " }"
 end
 
 
--- What leaving launches out can give back: { gain_ns, spends, assumption }; {} where it is not
--- known. A share of the group's kernels goes away; `how` says why. In a stage that is
--- held up that is their part of what launching takes, one budget for all such gains; else
--- of the GPU's time: so, too, where graphs are replayed, whose kernels take no launches.
-function evidence.saving(results, stage, group, share, how)
-  if not evidence.is_held_up(results, stage) or evidence.replays_graphs(stage) then
-    return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
+-- Kernels of a stage, by its part: list of { part (nil: of none), kernels }.
+local function by_part(kernels)
+  local list, of = {}, {}
+  for _, kernel in ipairs(kernels) do
+    local part = kernel.part or ""
+    if not of[part] then
+      of[part] = { part = kernel.part, kernels = {} }
+      list[#list + 1] = of[part]
+    end
+    table.insert(of[part].kernels, kernel)
   end
-  local _, source = evidence.stage_time(results, stage)
-  if source == evidence.TIMELINE and not stage.waiting then return {} end
-  if results.repeats and results.repeats.whole_run then return {} end -- it holds the start, too
-  local launches, budget = math.max(stage.launches, stage.kernels),
-    evidence.launching(results, stage)
-  return { gain_ns = budget * group.calls * share / launches, spends = "waiting",
-    assumption = ("%s, and each launch has an equal part in the %s that the GPU waits for all of "
-      .. "them"):format(how, evidence.time(budget)) }
+  return list
 end
 
 
--- Lay the fields of the saving over a finding.
-function evidence.finding(fields, saving)
-  for key, value in pairs(saving or {}) do fields[key] = value end
-  return fields
+local function in_stage(stage)
+  if stage.name == find.WHOLE_RUN then return "" end
+  return ("stage = %q, "):format(stage.parent or stage.name)
+end
+
+
+-- A change of these kernels of a stage, such as "remove(%s)", as a list of texts, one for each part
+-- that they are in. more: further conditions.
+function evidence.change(how, stage, kernels, more)
+  local list = {}
+  for i, group in ipairs(by_part(kernels)) do
+    local labels = {}
+    for k, kernel in ipairs(group.kernels) do labels[k] = kernel.label end
+    list[i] = how:format(("kernels:where { %s%slabel = %s%s }"):format(in_stage(stage),
+      group.part and ("part = %q, "):format(group.part) or "", quoted(labels), more or ""))
+  end
+  return list
+end
+
+
+-- Kernels that take less: by is what comes back of their time, in ns of an instance.
+function evidence.faster(stage, group, by)
+  return evidence.change(("scale(%%s, %.4g)"):format(math.max(1 - by / group.ns, 0)), stage,
+    group.list)
+end
+
+
+-- Copies of a stage that satisfy a condition.
+function evidence.transfers(stage, condition)
+  return ("transfers:where { %skind = \"copy\", %s }"):format(in_stage(stage), condition)
 end
 
 

@@ -29,24 +29,19 @@ local function runs_of(stage, experts, activations)
 end
 
 
--- The loop: all that runs from one expert to the next, where that is known, else their matmuls.
-local function loop_of(results, stage, experts, products)
-  local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
+-- Operations of an expert: all that runs from one to the next, where that is known, else its
+-- matmuls.
+local function operations_of(results, experts)
   local networks = results.layers and results.layers.networks
-  if networks and networks.count >= experts.active then
-    return { runs = runs, kernels = networks.operations, ns = networks.ns * runs * stage.steps,
-      calls = networks.operations * runs * stage.steps }
-  end
-  return { runs = runs, kernels = PER_EXPERT, calls = PER_EXPERT * runs * stage.steps,
-    ns = products.ns * math.min(PER_EXPERT * runs * stage.steps / products.calls, 1) }
+  return networks and networks.count >= experts.active and networks.operations or PER_EXPERT
 end
 
 
 local function found(results, stage, experts, products)
   local layers = experts.layers - experts.dense
-  local loop = loop_of(results, stage, experts, products)
+  local runs = runs_of(stage, experts, evidence.kernels(results, stage, is_activation))
   local waits, calls = evidence.waits_within_steps(stage)
-  return evidence.finding({
+  return {
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
@@ -54,16 +49,17 @@ local function found(results, stage, experts, products)
         evidence.count(products.calls / stage.steps)),
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
         "%s experts run per step in %d layers, %s operations each",
-        evidence.count(loop.runs), layers, evidence.count(loop.kernels)),
+        evidence.count(runs), layers, evidence.count(operations_of(results, experts))),
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
     try = ("a grouped product over all experts (%sa fused MoE kernel), with the choice of experts "
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
+    changes = { ("grouped(experts %q)"):format(stage.name) },
+    assumption = "the operations of one expert a layer do the work of all",
     kernels = products.ids,
     confidence = "medium",
-  }, evidence.saving(results, stage, loop, 1 - layers / loop.runs,
-    ("%s operations per layer replace those of each expert"):format(evidence.count(loop.kernels))))
+  }
 end
 
 

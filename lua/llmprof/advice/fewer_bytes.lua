@@ -25,7 +25,9 @@ local function savings(stage, formats)
 end
 
 
-local function found(stage, best, bandwidth, share)
+local function found(results, stage, best, bandwidth, share)
+  local readers = evidence.kernels(results, stage, best.what == "weights" and evidence.is_product
+    or evidence.is_attention)
   return {
     stage = stage.name,
     title = ("%s is held up by the bytes of %s"):format(stage.name, best.what),
@@ -37,8 +39,8 @@ local function found(stage, best, bandwidth, share)
     },
     try = best.what == "weights" and "weights of 8 bits (fp8 or int8) or 4 bits (AWQ, GPTQ), "
       .. "checked for accuracy" or "a KV cache in fp8, grouped-query or latent attention",
-    gain_ns = best.bytes / bandwidth * 1e9,
-    spends = "gpu",
+    changes = readers.calls > 0 and evidence.faster(stage, readers, best.bytes / bandwidth * 1e9)
+      or nil,
     assumption = "the bytes that are left out took as long as at the memory's full speed",
     confidence = "medium",
   }
@@ -64,7 +66,7 @@ local function examine_stage(results, stage, formats, report)
   local best = savings(stage, formats)[1]
   if not best then return ("weights are stored in %s"):format(formats.weights) end
   best.format = best.what == "weights" and formats.weights or formats.kv
-  report.finding(found(stage, best, bandwidth, share))
+  report.finding(found(results, stage, best, bandwidth, share))
 end
 
 

@@ -30,7 +30,7 @@ local function examine_stage(results, stage, decoder, report)
     return ("%s products per step, %d without fused projections"):format(
       evidence.count(per_step), all)
   end
-  report.finding(evidence.finding({
+  report.finding {
     stage = stage.name,
     title = ("%s computes query, key and value, and gate and up, as products of their own")
       :format(stage.name),
@@ -41,11 +41,11 @@ local function examine_stage(results, stage, decoder, report)
     },
     try = "join the weights when loading: one product for query, key and value, one for gate and "
       .. "up",
+    changes = evidence.change("fuse(%s)", stage, products.list),
+    assumption = "matmuls that follow each other become one that takes as long as all",
     kernels = products.ids,
     confidence = "medium",
-  }, evidence.is_held_up(results, stage) and evidence.saving(results, stage, products,
-    saved * stage.steps / products.calls,
-    ("%d of %d products of a step go away"):format(saved, all))))
+  }
 end
 
 

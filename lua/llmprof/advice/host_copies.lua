@@ -3,7 +3,7 @@
 local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
-local rule = { name = "host_copies", in_busy_time = true }
+local rule = { name = "host_copies" }
 
 -- From this part of the stage's time on such copies are worth a finding.
 local WORTH = 0.05
@@ -53,7 +53,8 @@ function rule.examine_stage(results, stage, report)
     try = "keep on the GPU what is copied each time (weights that are offloaded, a cache that was "
       .. "moved out), or make it smaller (8 bits); copy what comes next on a stream of its own "
       .. "while kernels run",
-    gain_ns = alone, spends = "gpu",
+    changes = { ("remove(%s)"):format(evidence.transfers(stage,
+      'direction = { "host to device", "device to host" }')) },
     assumption = ("nothing is copied; copies beside all other work leave %s of them"):format(
       evidence.time(math.max(alone - computing, 0))),
     confidence = "medium",

@@ -15,6 +15,9 @@
 -- capture of a serving engine such findings become reasons for silence, as the
 -- engine's loop and model are not the reader's.
 --
+-- Where is_bound = true the changes of its findings are a bound, and no move: they are not replayed
+-- together with others.
+--
 -- Where general = true its findings tell of a stage's waiting as a whole: a finding that causes
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
@@ -39,11 +42,9 @@
 --   stage       the stage it is about (optional)
 --   evidence    list of { text, source }: numbers and where they come from
 --   try         what to do about it
---   gain_ns     at most this much time of one instance of the stage could come
---               back; absent when it cannot be said
---   spends      the part of the stage's time that the gain is taken from:
---               "waiting" (the GPU has nothing to do) or "gpu" (with gain_ns)
---   assumption  what the gain takes for granted (with gain_ns)
+--   changes     what the remedy changes, in the words of `llmprof whatif`: a list of texts. What
+--               they gain is replayed (optional)
+--   assumption  what the changes take for granted (with changes)
 --   confidence  "high", "medium" or "low"
 --   kernels     ids of kernels it is about (optional)
 --   blocking    true: the other findings cannot be relied on before this is
@@ -51,9 +52,9 @@
 --   after       names of rules: what they find in this stage has to be dealt with
 --               first (optional)
 --
--- A gain is cut to the part of the stage's time that it is taken from, of_ns is
--- that time, of its source, and gain_share the gain's share of it. A gain in GPU
--- time of a stage that is held up has behind = "waiting": it comes back only once
+-- A gain is what a replay with the changes gives back of one instance of the stage. Where the CPU
+-- limits the stage, faster kernels give back nothing: their gain is that with a CPU that takes no
+-- time, and they have behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by what they give in
 -- the run, those behind the waiting no earlier than what takes it away, launches and graphs after
 -- a cause of half of the same waiting, one rank's after what several gain in the stage, those
@@ -70,8 +71,6 @@ local text = require "llmprof.text"
 local advice = {}
 
 local confidences = { high = 1, medium = 2, low = 3 }
-local parts = { waiting = true, gpu = true }
-
 
 -- ---- the contract ----
 
@@ -86,11 +85,13 @@ local function is_evidence(list)
 end
 
 
-local function is_gain(finding)
-  if finding.gain_ns == nil then return true end
-  return math.type(finding.gain_ns) ~= nil and finding.gain_ns == finding.gain_ns
-    and type(finding.assumption) == "string" and parts[finding.spends] ~= nil
-    and type(finding.stage) == "string"
+local function are_changes(finding)
+  if finding.changes == nil then return true end
+  for _, one in ipairs(type(finding.changes) == "table" and finding.changes or {}) do
+    if type(one) ~= "string" then return false end
+  end
+  return type(finding.changes) == "table" and #finding.changes > 0
+    and type(finding.assumption) == "string" and type(finding.stage) == "string"
 end
 
 
@@ -109,8 +110,8 @@ local function fault_of(finding)
       return key .. ": a list of " .. (key == "kernels" and "ids" or "rules")
     end
   end
-  if not is_gain(finding) then
-    return 'gain_ns: a number, with stage, assumption, and spends = "waiting" or "gpu"'
+  if not are_changes(finding) then
+    return "changes: a list of changes in the words of whatif, with stage and assumption"
   end
   return nil
 end
@@ -141,43 +142,59 @@ end
 
 -- ---- gains ----
 
--- The most that a gain can be: the waiting, or what the GPU worked; of that the waiting in
--- collectives is another's.
-local function most_of(results, rule, finding, stage, time)
-  if finding.spends ~= "gpu" then return evidence.waiting(results, stage) end
-  local busy, idle = math.min(stage.gpu_busy_ns, time), evidence.in_collectives(results, stage)
-  if not rule.in_waiting then return busy - math.min(idle, busy) end
-  return idle > 0 and math.min(busy, idle) or busy
+-- Faster kernels that gain less than this part of what they would with a CPU that takes no time
+-- are held up by it.
+local HELD_BACK = 0.5
+
+-- Where a gain is taken from: from "waiting", or from work of the "gpu" that is done `behind` it.
+local function source_of(results, stage, made)
+  if not evidence.is_held_up(results, stage) then return "gpu", nil end
+  if made.gain >= HELD_BACK * made.hidden then return "waiting", nil end
+  return "gpu", "waiting"
 end
 
 
--- A gain in GPU time as time in which a GPU works: several GPUs, or streams, that work at once
--- are done sooner by their part of it.
-local function in_busy_time(gain, stage)
-  if stage.gpu_time_ns <= stage.gpu_busy_ns then return gain end
-  return gain * stage.gpu_busy_ns / stage.gpu_time_ns
+-- What is known of a stage that is not replayed is what the CPU, or the kernels, take at most.
+local function at_most(results, stage, made)
+  if made.hidden > 0 then
+    return made.hidden, evidence.is_held_up(results, stage) and "waiting" or nil
+  end
+  return made.idle, nil
 end
 
 
--- Cut a gain to what there is to gain; a gain in a stage that was not measured
--- cannot be said.
-local function bound_gain(results, rule, finding)
+-- Replay the changes of a finding; where that cannot be done it says why. replay: see
+-- advice.examine.
+local function replay_changes(results, finding, replay)
   local stage = evidence.find(results, finding.stage)
   if not (stage and stage.wall) then
-    finding.gain_ns, finding.assumption, finding.spends = nil, nil, nil
+    finding.changes, finding.assumption = nil, nil
     return
   end
-  local time, source = evidence.stage_time(results, stage)
-  if finding.spends == "gpu" and not rule.in_waiting and not rule.in_busy_time then
-    finding.gain_ns = in_busy_time(finding.gain_ns, stage)
+  local made, why = replay(finding.changes, stage.parent or stage.name)
+  if not made then
+    finding.no_gain = why
+    return
   end
-  finding.gain_ns = math.max(math.min(finding.gain_ns,
-    most_of(results, rule, finding, stage, time)), 0)
-  finding.of_ns, finding.of = time, source
-  finding.gain_share = time > 0 and finding.gain_ns / time or nil
-  if finding.spends == "gpu" and not rule.in_waiting and evidence.is_held_up(results, stage) then
-    finding.behind = "waiting"
+  local gain, low, high = made.gain, made.low, made.high
+  if made.bound then
+    finding.no_gain = made.bound
+    gain, finding.behind = at_most(results, stage, made)
+    low, high, finding.spends = 0, gain, made.hidden > 0 and "gpu" or "waiting"
+  else
+    finding.spends, finding.behind = source_of(results, stage, made)
+    if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
+  local count = stage.wall.count
+  finding.gain_ns = math.max(gain / count, 0)
+  finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
+    math.max(high / count, finding.gain_ns)
+  finding.of_ns, finding.of = stage.wall.mean_ns, evidence.TIMELINE
+  if made.plain then finding.of_ns, finding.of = evidence.stage_time(results, stage) end
+  for _, key in ipairs { "gain_ns", "low_ns", "high_ns" } do
+    finding[key] = math.min(finding[key], finding.of_ns)
+  end
+  finding.gain_share = finding.of_ns > 0 and finding.gain_ns / finding.of_ns or nil
 end
 
 
@@ -347,19 +364,73 @@ local function gains_by_stage(results, list)
 end
 
 
--- A stage's time is given back once, whichever move takes it: a sentence; nil where no stage has
--- several gains.
-local function note_of(results, list)
-  local said = {}
+-- Gains of a stage that are replayed together: the largest.
+local MOST_PAIRED = 3
+
+-- A pair that gives back this part of the sum of both adds up.
+local ADDS_UP = 0.97
+
+
+-- The first pair that does not add up, in words; nil without one.
+local function overlap_of(pairs_made, stage)
+  for _, pair in ipairs(pairs_made) do
+    if pair.gain_ns < ADDS_UP * pair.sum_ns then
+      return ("%d and %d of %s give back %s together, not %s"):format(pair.ranks[1],
+        pair.ranks[2], stage.name, text.duration(pair.gain_ns), text.duration(pair.sum_ns))
+    end
+  end
+  return nil
+end
+
+
+-- What two findings of a stage give back together, in ns of an instance; nil where that cannot be
+-- said.
+local function together(results, a, b, replay)
+  local stage = evidence.find(results, a.stage)
+  local changes = table.move(b.changes, 1, #b.changes, #a.changes + 1,
+    table.move(a.changes, 1, #a.changes, 1, {}))
+  local made = replay(changes, stage.parent or stage.name, true)
+  return made and math.max(made.gain, 0) / stage.wall.count
+end
+
+
+-- Pairs of findings of one stage, replayed: list of { ranks, gain_ns, sum_ns }.
+local function pairs_of(results, list, group, replay, by_name)
+  local first, made = {}, json.list {}
+  for _, rank in ipairs(group.ranks) do
+    local one = list[rank]
+    local is_worth = one.stage == group.stage.name and not one.no_gain
+      and one.gain_share >= SMALL and not by_name[one.rule].is_bound
+    first[#first + 1] = #first < MOST_PAIRED and is_worth and rank or nil
+  end
+  for i, a in ipairs(first) do
+    for k = i + 1, #first do
+      local b = first[k]
+      local gain = together(results, list[a], list[b], replay)
+      made[#made + 1] = gain and { ranks = json.list { a, b }, gain_ns = gain,
+        sum_ns = list[a].gain_ns + list[b].gain_ns } or nil
+    end
+  end
+  return made
+end
+
+
+-- What of the gains must not be added up: pairs as of pairs_of, and a sentence; nil where no stage
+-- has several gains.
+local function overlaps_of(results, list, replay, by_name)
+  local all, shared, said = json.list {}, {}, {}
   for _, group in ipairs(gains_by_stage(results, list)) do
     if #group.ranks > 1 then
-      said[#said + 1] = ("%s (%s, %s)"):format(joined(group.ranks), group.stage.name,
+      local made = pairs_of(results, list, group, replay, by_name)
+      table.move(made, 1, #made, #all + 1, all)
+      said[#said + 1] = overlap_of(made, group.stage)
+      shared[#shared + 1] = ("%s (%s, %s)"):format(joined(group.ranks), group.stage.name,
         text.duration((evidence.stage_time(results, group.stage))))
     end
   end
-  if #said == 0 then return nil end
-  return ("Each gain is that of one move alone; those of one stage share its time, whether the GPU "
-    .. "works or waits, and must not be added up: %s."):format(table.concat(said, "; "))
+  if #shared == 0 then return nil, nil end
+  return all, ("Gains of one stage must not be added up: %s%s."):format(table.concat(shared, "; "),
+    #said > 0 and ". Replayed, " .. table.concat(said, "; ") or "")
 end
 
 
@@ -374,15 +445,16 @@ end
 
 
 -- What one rule says goes to the lists; report.count is that of its findings.
-local function reporter(rule, results, lists)
+local function reporter(rule, results, lists, replay)
   local report = { count = 0, abstained = false }
   function report.finding(finding)
     check_finding(rule, finding)
     finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
     finding.kernels = finding.kernels and json.list(finding.kernels)
+    finding.changes = finding.changes and json.list(finding.changes)
     finding.blocking = finding.blocking and true or nil
     add_lines(results, finding)
-    if finding.gain_ns then bound_gain(results, rule, finding) end
+    if finding.changes then replay_changes(results, finding, replay) end
     check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1
@@ -431,8 +503,8 @@ local function examine_stages(rule, results, report, lists)
 end
 
 
-local function ask(rule, results, lists)
-  local report = reporter(rule, results, lists)
+local function ask(rule, results, lists, replay)
+  local report = reporter(rule, results, lists, replay)
   if not rule.examine then return examine_stages(rule, results, report, lists) end
   note_silence(rule, report, 0, nil, rule.examine(results, report), lists)
 end
@@ -447,12 +519,17 @@ local function excuse(list, engine, lists)
 end
 
 
+-- Stands for a replay where there is none.
+local function not_replayed() return nil, "there is no trace to replay" end
+
+
 -- Apply one rule; its findings, abstentions and reasons go to the lists.
-local function apply(rule, results, lists)
+local function apply(rule, results, lists, replay)
   local engine = rule.own_code and evidence.engine(results)
-  if not engine then return ask(rule, results, lists) end
+  if not engine then return ask(rule, results, lists, replay) end
   local found = {}
-  ask(rule, results, { findings = found, abstained = lists.abstained, silent = lists.silent })
+  ask(rule, results, { findings = found, abstained = lists.abstained, silent = lists.silent },
+    not_replayed)
   excuse(found, engine, lists)
 end
 
@@ -484,30 +561,35 @@ function advice.of_recipe(advise)
 end
 
 
--- Rules over results: { findings (ranked; `after` are ranks then, and `unlocks`), note (which
--- gains must not be added up; nil where none overlap), abstained (list of { rule, why }), silent
--- (list of { rule, stage, why }) }.
-function advice.apply(rules, results)
+-- Rules over results: { findings (ranked; `after` are ranks then, and `unlocks`), pairs (list
+-- of { ranks, gain_ns, sum_ns }: what two give back together, replayed) and note (which gains must
+-- not be added up; both nil where none overlap), abstained (list of { rule, why }), silent
+-- (list of { rule, stage, why }) }. replay: see advice.examine.
+function advice.apply(rules, results, replay)
   local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
   local by_name = {}
   for _, rule in ipairs(rules) do
     by_name[rule.name] = rule
-    if not rule.about or results[rule.about] then apply(rule, results, lists) end
+    if not rule.about or results[rule.about] then
+      apply(rule, results, lists, replay or not_replayed)
+    end
   end
   local worths = worths_of(results, lists.findings, by_name)
   table.sort(lists.findings, function(a, b) return is_before(a, b, worths) end)
   link(lists.findings)
-  lists.note = note_of(results, lists.findings)
+  lists.pairs, lists.note = overlaps_of(results, lists.findings, replay or not_replayed, by_name)
   return lists
 end
 
 
 -- The same for all rules, and those in extra: with `where` (file:line), for
--- errors in what they find.
-function advice.examine(results, extra)
+-- errors in what they find. replay(changes, stage [, alone]) gives what the changes give back of a
+-- stage, as whatif's `gain`, or nil and why it cannot be said.
+function advice.examine(results, extra, replay)
   local rules = {}
   for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
-  return advice.apply(table.move(extra or {}, 1, #(extra or {}), #rules + 1, rules), results)
+  return advice.apply(table.move(extra or {}, 1, #(extra or {}), #rules + 1, rules), results,
+    replay)
 end
 
 

@@ -51,9 +51,6 @@ function rule.examine(results, report)
     },
     try = "a KV cache of 8 bits, grouped-query or latent attention, paged attention with split-K; "
       .. "a cache that is concatenated at each step copies itself: preallocate it",
-    gain_ns = slope * steps * (steps - 1) / 4,
-    spends = evidence.is_held_up(results, decode) and "waiting" or "gpu",
-    assumption = "the growth is halved, as by a cache of half the bytes",
     confidence = "low",
   }
 end

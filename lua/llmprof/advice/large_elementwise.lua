@@ -32,7 +32,8 @@ end
 -- category.
 local function long_kernels(results, stage)
   local least = math.max(LONG * stage.gpu_time_ns, LONG_NS)
-  local sum = { calls = 0, ns = 0, ids = {}, elementwise = 0, ["copy/cast"] = 0 }
+  local sum = { calls = 0, ns = 0, ids = {}, list = {}, least = math.floor(least / 2),
+    elementwise = 0, ["copy/cast"] = 0 }
   local scores = attention_unfused.kernels_of(results, stage)
   local group = evidence.kernels(results, stage, function(kernel)
     return moves[kernel.category] and not scores[kernel.id] or false
@@ -43,7 +44,7 @@ local function long_kernels(results, stage)
       calls = calls / stage.wall.count
       sum.calls, sum.ns = sum.calls + calls, sum.ns + ns / stage.wall.count
       sum[kernel.category] = sum[kernel.category] + calls
-      sum.ids[#sum.ids + 1] = kernel.id
+      sum.ids[#sum.ids + 1], sum.list[#sum.list + 1] = kernel.id, kernel
     end
   end
   return sum
@@ -80,8 +81,8 @@ function rule.examine_stage(results, stage, report)
       .. "computes it inside%s), an epilogue of the product%s"):format(
       evidence.remedy(results, ": FlexAttention", ""),
       evidence.remedy(results, ", torch.compile", "")),
-    gain_ns = long.ns,
-    spends = "gpu",
+    changes = evidence.change("remove(%s)", stage, long.list,
+      (', duration = { ">=", %d }'):format(long.least)),
     assumption = "all of them become part of the kernels before or behind them",
     kernels = long.ids,
     confidence = "medium",

@@ -1,11 +1,10 @@
 -- The GPU waits for the CPU: for the calls that launch, or for what the program
 -- does between them.
 local evidence = require "llmprof.advice.evidence"
-local slow_steps = require "llmprof.advice.slow_steps"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local uneven_steps = require "llmprof.advice.uneven_steps"
 
-local rule = { name = "launch_bound", general = true }
+local rule = { name = "launch_bound", general = true, is_bound = true }
 
 
 local function is_launch_bound(stage)
@@ -75,27 +74,6 @@ local function remedy(results, stage)
 end
 
 
--- What fewer or faster launches give back: not what steps of an engine wait that compile
--- something, of which slow_steps tells, nor what uneven_steps tells of.
-local function gain_of(results, stage, uneven)
-  local gain, assumption = evidence.launching(results, stage)
-  local slow = results.engine and slow_steps.of(stage)
-  if slow and slow.idle_ns then
-    gain = math.max(gain - slow.idle_ns / slow.of, 0)
-    assumption = ("%s, without what the GPU waits in the %s that take many times as long as the "
-      .. "others"):format(assumption, evidence.things(slow.count, "step"))
-  end
-  if uneven > 0 then
-    gain = math.max(gain - uneven, 0)
-    assumption = assumption .. ", without what some steps take longer than the others"
-  end
-  if stage.wall.count == 1 and not stage.steps then
-    assumption = assumption .. ", and what ran once only holds no one-time costs"
-  end
-  return gain, assumption
-end
-
-
 function rule.examine_stage(results, stage, report)
   if not stage.waiting then return "what the CPU did meanwhile is not known" end
   if not evidence.is_held_up(results, stage) then
@@ -111,16 +89,13 @@ function rule.examine_stage(results, stage, report)
     return ("but in the steps that are longer than the others the GPU waits for %s of the time")
       :format(evidence.percent(math.max(rest, 0)))
   end
-  local gain, assumption = gain_of(results, stage, uneven)
-  if results.repeats and results.repeats.whole_run then gain = nil end -- it holds the start, too
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),
     evidence = what_was_seen(results, stage),
     try = remedy(results, stage),
-    gain_ns = gain,
-    spends = gain and "waiting",
-    assumption = gain and assumption,
+    changes = { ("scale(cpu %q, 0)"):format(stage.name) },
+    assumption = "the CPU takes no time at all; the GPU's own work stays as it is",
     confidence = evidence.is_scheduled_elsewhere(results) and "medium" or "high",
   }
 end

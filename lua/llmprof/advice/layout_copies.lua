@@ -47,6 +47,16 @@ local function notes_of(group, copies, stage)
 end
 
 
+local function changes_of(stage, group, copies)
+  local list = evidence.change("remove(%s)", stage, group.list)
+  if copies.calls > 0 then
+    list[#list + 1] = ("remove(%s)"):format(evidence.transfers(stage,
+      'direction = "device to device"'))
+  end
+  return list
+end
+
+
 local function remedy(results, copies)
   local framework = results.framework and results.framework.name
   if framework == "jax" and copies.ns > 0 then
@@ -67,14 +77,16 @@ function rule.examine_stage(results, stage, report)
   local all = { ns = group.ns + copies.ns, calls = group.calls + copies.calls }
   local share = evidence.part(all.ns, stage.gpu_time_ns)
   if share >= WORTH then
-    report.finding(evidence.finding({
+    report.finding {
       stage = stage.name,
       title = ("%s spends its GPU time on moving data"):format(stage.name),
       evidence = evidence.with_kernels(notes_of(group, copies, stage), group, stage),
       try = remedy(results, copies),
+      changes = changes_of(stage, group, copies),
+      assumption = "none of the moves is needed",
       kernels = group.ids,
       confidence = "low",
-    }, evidence.saving(results, stage, all, 1, "none of the moves is needed")))
+    }
   end
   return ("%s copies, joins and permutations, %s of the GPU time"):format(
     evidence.count(all.calls), evidence.percent(share))

@@ -73,8 +73,9 @@ function rule.examine_stage(results, stage, report)
     },
     try = "look at what the program calls there: a plan or a kernel that is made anew for each "
       .. "length, a search for the best kernel, a file, a lock",
-    gain_ns = ns,
-    spends = "waiting",
+    changes = { ("remove(gaps:where { stage = %q, after = %q%s, duration = { \">=\", %d } })")
+      :format(stage.name, place.ended_by, place.line and (", line = %q"):format(place.line) or "",
+        place.least) },
     assumption = "these gaps go; shorter ones at the same place would, too, which is not counted",
     confidence = "medium",
   }

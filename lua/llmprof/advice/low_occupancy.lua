@@ -62,8 +62,7 @@ local function finding(stage, low)
     }, low, stage, why),
     try = "for a small grid, more parallel work: split-K, flash decoding, a larger batch. For "
       .. "registers or shared memory, smaller tiles, or another kernel of the library",
-    gain_ns = headroom(low, stage),
-    spends = "gpu",
+    changes = evidence.faster(stage, low, headroom(low, stage)),
     assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
       .. "launch takes to fill and drain the GPU",
     kernels = low.ids,
@@ -107,8 +106,7 @@ local function of_few_blocks(stage, small, sms)
     title = ("kernels of %s run on few SMs"):format(stage.name),
     evidence = notes,
     try = "more blocks: split what one block loops over, flash decoding, split-K, a larger batch",
-    gain_ns = gain,
-    spends = "gpu",
+    changes = evidence.faster(stage, small, gain),
     assumption = "their work is divided among all SMs, and no unit is at its peak",
     kernels = small.ids,
     confidence = "low",

@@ -34,8 +34,7 @@ local function finding(stage, roof)
     }, roof, stage, measured),
     try = "only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, "
       .. "a larger batch",
-    gain_ns = roof.ns / 2,
-    spends = "gpu",
+    changes = evidence.change("scale(%s, 0.5)", stage, roof.list),
     assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
     kernels = roof.ids,
     confidence = "medium",

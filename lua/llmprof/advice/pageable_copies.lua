@@ -26,18 +26,6 @@ local function pageable_of(results, stage)
 end
 
 
--- Where the GPU waits, copies that run beside kernels leave as much time in which it
--- does; there only what it waits for in the calls comes back, else the copies' own time.
-local function gain_of(results, stage, copies)
-  if evidence.is_held_up(results, stage) then
-    if stage.waiting.sync_ns == 0 then return {} end
-    return { gain_ns = stage.waiting.sync_ns, spends = "waiting",
-      assumption = "the waiting calls are those of the copies" }
-  end
-  return { gain_ns = copies.ns, spends = "gpu", assumption = "the copies then run beside kernels" }
-end
-
-
 local function examine_stage(results, stage, report)
   local copies = pageable_of(results, stage)
   local cost = copies.ns + stage.waiting.sync_ns
@@ -46,7 +34,7 @@ local function examine_stage(results, stage, report)
       evidence.things(copies.calls, "pageable copy"), stage.name,
       evidence.percent(evidence.part(cost, stage.wall.mean_ns)))
   end
-  report.finding(evidence.finding({
+  report.finding {
     stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
@@ -61,8 +49,10 @@ local function examine_stage(results, stage, report)
     try = evidence.remedy(results, "pin the host memory once (tensor.pin_memory()), copy with "
       .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")
       .. ", and make constants on the GPU instead of sending them",
+    changes = { ("remove(%s)"):format(evidence.transfers(stage, 'host_memory = "pageable"')) },
+    assumption = "the copies run beside kernels, and no call waits for them",
     confidence = "medium",
-  }, gain_of(results, stage, copies)))
+  }
 end
 
 

@@ -1,7 +1,7 @@
 -- One rank comes last to the collectives of a stage's steps, and the others wait for it.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "rank_late", of_ranks = true, in_waiting = true }
+local rule = { name = "rank_late", of_ranks = true }
 
 -- With more ranks than this, CPU times are listed for the late rank and the next one only.
 local FEW = 8
@@ -94,16 +94,13 @@ end
 
 -- ---- findings ----
 
-local function report_phase(results, record, made, report)
-  local stage = evidence.find(results, made.phase)
+local function report_phase(record, made, report)
   local gains = made.gain_ns and made.gain_ns > 0
   report.finding {
     stage = made.phase, title = title_of(record, made), evidence = notes_of(record, made),
     try = remedy(record, made), confidence = "high",
-    gain_ns = gains and made.gain_ns * (stage and evidence.steps_in(results, stage) or 1) or nil,
-    spends = gains and "gpu" or nil,
-    assumption = gains and ("rank %d needs no more time for a step than rank %d, the next slowest")
-      :format(made.rank, made.next_rank) or nil,
+    changes = gains and { ("waits(%d)"):format(made.rank) } or nil,
+    assumption = gains and "no rank waits for it" or nil,
   }
 end
 
@@ -127,7 +124,7 @@ function rule.examine(results, report)
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
   if verdict.kind == "unknown" then return verdict.text end
-  for _, made in ipairs(record.late or {}) do report_phase(results, record, made, report) end
+  for _, made in ipairs(record.late or {}) do report_phase(record, made, report) end
   if #(record.late or {}) == 0 and verdict.kind == "waiting" and verdict.rank then
     report_whole(record, report)
   end

@@ -90,6 +90,8 @@ function rule.examine_stage(results, stage, report)
       .. "load.concurrency; in service, requests before the first user's): kernels that are "
       .. "compiled or loaded at their first use hold everything up once; keep the caches of "
       .. "compilers between starts",
+    changes = { ("even(%q)"):format(stage.name) },
+    assumption = "they take as long as the others",
     confidence = "medium",
   }
 end

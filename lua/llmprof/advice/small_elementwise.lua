@@ -8,9 +8,6 @@ local rule = { name = "small_elementwise", own_code = true, fewer_launches = tru
 -- From this share of the stage's kernels on, and this many, it is worth a finding.
 local WORTH, FEWEST = 0.2, 50
 
--- A chain of this many becomes one: scale, add, normalise, activate.
-local CHAIN = 3
-
 local fusible = { elementwise = true, reduce = true }
 
 -- Kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
@@ -28,7 +25,7 @@ function rule.examine_stage(results, stage, report)
     return ("%s of %s kernels are short, elementwise or reduce, and not fused"):format(
       evidence.count(small.calls), evidence.count(stage.kernels))
   end
-  report.finding(evidence.finding({
+  report.finding {
     stage = stage.name,
     title = ("%s runs many short elementwise kernels"):format(stage.name),
     evidence = evidence.with_kernels({
@@ -39,10 +36,11 @@ function rule.examine_stage(results, stage, report)
     }, small, stage),
     try = evidence.remedy(results, "torch.compile, or fused modules", "fused kernels")
       .. " for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm",
+    changes = evidence.change("fuse(%s)", stage, small.list),
+    assumption = "those that follow each other become one, which takes as long as the longest",
     kernels = small.ids,
     confidence = "medium",
-  }, evidence.saving(results, stage, small, (CHAIN - 1) / CHAIN,
-    ("%d of them become one on average"):format(CHAIN))))
+  }
 end
 
 

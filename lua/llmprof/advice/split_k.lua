@@ -50,8 +50,7 @@ local function finding(stage, found)
     }, found, stage, why),
     try = "split-K or stream-K (cuBLASLt's heuristics with a larger workspace, Triton's SPLIT_K), "
       .. "smaller tiles, or a larger batch",
-    gain_ns = gain,
-    spends = "gpu",
+    changes = evidence.faster(stage, found, gain),
     assumption = "blocks on all SMs do the same work, and a launch takes 5 µs at least",
     kernels = found.ids,
     confidence = "low",

@@ -48,8 +48,7 @@ function rule.examine(results, report)
         },
         try = "prepare the next step while the GPU works on this one: choose the token on the "
           .. "GPU, look at it one step later, move text work to another thread",
-        gain_ns = steps.idle_ns,
-        spends = "waiting",
+        changes = { ("remove(between %q)"):format(stage.name) },
         assumption = "everything between the steps can be done while the GPU works",
         confidence = "medium",
       }

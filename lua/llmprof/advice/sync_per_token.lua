@@ -11,9 +11,6 @@ local PER_STEP = 0.9
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
--- What bounds a stage whose GPU waits for other ranks.
-local WITH_OTHERS = { ranks = true, communication = true }
-
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
   .. "one step late from pinned memory"
 
@@ -36,17 +33,6 @@ local function remedy_within(results, experts)
 end
 
 
--- What goes without a wait. The CPU works for the stage's time less its waits, the GPU for the
--- stage's time less its idle time; without the wait the stage takes as long as the longer of the
--- two. So the wait costs its own time, at most the GPU's idle time. Nil where ranks wait for each
--- other: when the GPU is done depends on them.
-local function gain_of(results, stage, part)
-  if WITH_OTHERS[stage.bound] then return nil end
-  return math.min(part.ns, evidence.waiting(results, stage) * part.share),
-    "without the wait the CPU launches ahead, as fast as it does now"
-end
-
-
 local function in_words(group)
   local what = group.before == "copy" and group.bytes
     and ("a copy of %s"):format(text.bytes(group.bytes)) or group.before or "nothing"
@@ -61,28 +47,27 @@ local function note_of(stage, group)
 end
 
 
--- A part of the waits: its share of the time in all such calls, with a note for each group.
+-- A part of the waits, with a note for each group.
 local function part_of(stage, groups)
-  local part, ns = { calls = 0, notes = {} }, 0
+  local part = { calls = 0, notes = {} }
   for _, group in ipairs(groups) do
-    part.calls, ns = part.calls + group.calls, ns + group.ns
+    part.calls = part.calls + group.calls
     if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(stage, group) end
   end
-  part.ns, part.share = ns, math.min(evidence.part(ns, stage.api.sync.ns), 1)
   return part
 end
 
 
-local function report_part(results, stage, part, words, report)
-  local gain, assumption = gain_of(results, stage, part)
+-- which: of the waits of a step, where there are others.
+local function report_part(stage, part, which, words, report)
   report.finding {
     stage = stage.name,
     title = words.title,
     evidence = part.notes,
     try = words.try,
-    gain_ns = gain or nil,
-    spends = gain and "waiting" or nil,
-    assumption = gain and assumption or nil,
+    changes = { which and ("remove(syncs(%q, %q))"):format(stage.name, which)
+      or ("remove(syncs %q)"):format(stage.name) },
+    assumption = "without the wait the CPU launches ahead, as fast as it does now",
     confidence = "medium",
   }
 end
@@ -120,11 +105,13 @@ local function examine_stage(results, stage, report)
   end
   local within, ending = split(stage)
   local inside, last = part_of(stage, within), part_of(stage, ending)
+  local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
   if inside.calls > 0 then
-    report_part(results, stage, inside, within_words(results, stage, inside, within), report)
+    report_part(stage, inside, both and "inner", within_words(results, stage, inside, within),
+      report)
   end
   if last.calls >= PER_STEP * stage.steps then
-    report_part(results, stage, last, { try = token_remedy(results),
+    report_part(stage, last, both and "last", { try = token_remedy(results),
       title = ("%s waits for the GPU at every token"):format(stage.name) }, report)
   end
   return "what the waits are for is not known"

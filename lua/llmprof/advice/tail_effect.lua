@@ -39,8 +39,7 @@ local function finding(stage, found)
     evidence = notes,
     try = "a grid that fills its waves: other tiles, fewer registers so that more blocks fit, or a "
       .. "persistent kernel that hands out tiles (stream-K)",
-    gain_ns = gain,
-    spends = "gpu",
+    changes = evidence.faster(stage, found, gain),
     assumption = "blocks take equally long and fill the empty places",
     kernels = found.ids,
     confidence = "low",

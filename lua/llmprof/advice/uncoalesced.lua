@@ -44,8 +44,7 @@ local function finding(stage, found)
     }, found, stage, why),
     try = "neighbouring threads on neighbouring addresses: another layout of the tensor, or a "
       .. "transpose through shared memory",
-    gain_ns = gain,
-    spends = "gpu",
+    changes = evidence.faster(stage, found, gain),
     assumption = ("their time falls with the sectors, to %d a request"):format(WIDEST),
     kernels = found.ids,
     confidence = "medium",

@@ -69,7 +69,7 @@ end
 
 
 function rule.examine_stage(_, stage, report)
-  local slow, share, ns = slow_of(stage)
+  local slow, share = slow_of(stage)
   if not slow then return "no steps are longer than the others again and again" end
   report.finding {
     stage = stage.name, title = title_of(slow),
@@ -80,8 +80,7 @@ function rule.examine_stage(_, stage, report)
         evidence.percent(share)),
     },
     try = not (slow.every or slow.groups) and FIRST_USE or tries[slow.part] or OTHER,
-    gain_ns = ns,
-    spends = slow.part == "gpu" and "gpu" or "waiting",
+    changes = { ("even(%q)"):format(stage.name) },
     assumption = "they take as long as the others",
     confidence = slow.every and "high" or "medium",
   }

@@ -178,9 +178,11 @@ columns.repeats = {
 
 columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
-  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
+  ms("gain_ns", "gain"), word("between", "between ms"), ms("of_ns", "of"),
+  bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
-  data "try", data "assumption", data "after", data "unlocks", data "evidence", data "kernels",
+  data "try", data "changes", data "no_gain", data "assumption",
+  data "after", data "unlocks", data "evidence", data "kernels",
 }
 
 columns.gaps = {

@@ -43,12 +43,17 @@ end
 
 -- ---- gains ----
 
--- "up to 12.30 ms of 350.31 ms per decode, 0.82 ms per token, if ...".
+-- "12.30 ms (11.90 ms to 12.80 ms) of 350.31 ms per decode, 0.82 ms per token, if ...".
 function findings.gain(results, finding)
-  if not finding.gain_ns then return "cannot be said from this capture" end
+  local why = finding.no_gain and (" (not replayed: %s)"):format(finding.no_gain) or ""
+  if not finding.gain_ns then return "cannot be said from this capture" .. why end
   local stage = stage_of(results, finding.stage)
   local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
-  return ("up to %s of %s per %s%s%s, if %s%s"):format(text.duration(finding.gain_ns),
+  local between = finding.low_ns and finding.high_ns and (" (%s to %s)"):format(
+    text.duration(finding.low_ns), text.duration(finding.high_ns)) or ""
+  return ("%s%s of %s per %s%s%s, if %s%s"):format(
+    (finding.no_gain and "at most " or "") .. text.duration(finding.gain_ns),
+    finding.no_gain and why or between,
     text.duration(finding.of_ns), finding.stage,
     finding.of == "plain runs" and " as it runs without the profiler" or "",
     timed and timed.mean_ns > 0 and (", %s per %s"):format(
@@ -130,7 +135,8 @@ local function move(results, finding)
   return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
     effort = effort(results, finding),
     try = finding.try, order = findings.order(results, finding),
-    gain = findings.gain(results, finding),
+    gain = findings.gain(results, finding), changes = finding.changes,
+    is_bound = finding.no_gain ~= nil,
     rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
     assumption = finding.assumption, stage = finding.stage,
     kernels = kernels_of(results, finding) }

@@ -85,9 +85,10 @@ local function trust_lines(model)
       .. "%s)."):format(ms(model.replayed_waits), ms(model.recorded_waits), ms(replayed_idle),
       ms(idle)),
   }
-  lines[#lines + 1] = model.blind
+  local blind = model:blind()
+  lines[#lines + 1] = blind
     and ("A step whose CPU times are taken from the others is %.1f %% off (median of %d)."):format(
-      model.blind.error * 100, model.blind.units)
+      blind.error * 100, blind.units)
     or "Fewer than four steps are alike, so that none could be predicted from the others."
   if model.missing > 0 then
     lines[#lines + 1] = ("%s dependencies were not there when they were needed."):format(
@@ -111,7 +112,11 @@ end
 local HELD = { graphs = true, remove = true, grouped = true }
 
 local function record_lines(made)
-  local lines = { "Times are those under the profiler, if the host stays as fast." }
+  local plain, all = 0, #made.model.stages
+  for _, stage in ipairs(made.model.stages) do plain = plain + (stage.plain and 1 or 0) end
+  local lines = { ("Times are those %s the profiler, if the host stays as fast."):format(
+    plain == 0 and "under" or plain == all and "without"
+      or "under, and where they were timed without") }
   for _, change in ipairs(made.changes) do
     lines[#lines + 1] = HELD[change.kind]
       and "What came of predictions of this kind: llmprof help ledger."
@@ -170,7 +175,7 @@ local function to_json(made)
   local model = made.model
   local object = { schema_version = 1, stages = made.changes and json.list {}, fit = json.list {},
     changes = made.changes and json.list {}, basis = model.basis, missing = model.missing,
-    blind = model.blind }
+    blind = model:blind() }
   for i, row in ipairs(made.stages or {}) do
     object.stages[i] = object_of(row, STAGE_FIELDS, TIMES)
   end

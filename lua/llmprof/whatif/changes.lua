@@ -2,16 +2,23 @@
 --
 --   graphs("decode")   scale(kernels:where { category = "norm" }, 0.5)   remove(syncs "decode")
 --
--- A change is { words, apply }: apply(model, part, change, most) overrides what it changes in
--- one part of a llmprof.whatif.model and returns how much that was. Removing an operation also
+-- A change is { kind, words, assumed, off, work, ends, apply }: apply(model, part, change, most)
+-- overrides what it changes in one part of a llmprof.whatif.model and returns how much that was;
+-- work: some of it is work of the GPU; ends: `most` makes a difference. Removing an operation also
 -- removes some CPU time, but how much is not known: `most` takes the upper bound, else the lower.
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
+local idle_causes = require "llmprof.analysis.stages.idle_causes"
+local layers = require "llmprof.analysis.stages.layers"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 local text = require "llmprof.text"
 
 local changes = {}
+
+
+-- Fewer networks in a row are no experts.
+local LEAST_EXPERTS = 4
 
 
 local check = errors.check
@@ -22,33 +29,47 @@ local function usage(message, hint) errors.raise("usage", message, { hint = hint
 
 -- ---- what is chosen ----
 
--- Of the CPU, in a stage or everywhere: syncs, gaps, cpu; and copies.
+-- What is no operation: of the CPU, in a stage or everywhere, syncs (all, the last of each step or
+-- the inner ones), gaps, what lies between steps, cpu; copies; and experts that run one by one.
 local Choice = { __name = "llmprof.whatif.choice" }
 Choice.__index = Choice
-Choice.__call = function(self, stage)
-  return setmetatable({ kind = self.kind, stage = stage }, Choice)
+
+function Choice:__call(stage, which)
+  if which and not (self.kind == "syncs" and (which == "last" or which == "inner")) then
+    usage(("%s: '%s' of each step?"):format(self.kind, which), 'syncs("decode", "last" or "inner")')
+  end
+  return setmetatable({ kind = self.kind, stage = stage, which = which }, Choice)
+end
+
+-- Some of the gaps, as rows of the session.
+function Choice:where(...)
+  if not self.source then usage(self.kind .. ": of which stage?", self.kind .. '("decode")') end
+  return self.source[self.kind]:where(...)
 end
 
 
-local function choice(kind) return setmetatable({ kind = kind }, Choice) end
+local function choice(kind, source)
+  return setmetatable({ kind = kind, source = source }, Choice)
+end
 
 
 local function words_of(chosen)
-  return chosen.stage and ("%s of %s"):format(chosen.kind, chosen.stage) or chosen.kind
+  return (chosen.which and chosen.which .. " " or "") .. chosen.kind
+    .. (chosen.stage and " of " .. chosen.stage or "")
 end
 
 
 local function check_stage(model, stage)
-  if not stage or model.by_name[stage] then return end
+  if not stage or model:stage(stage) then return end
   local known = {}
   for i, one in ipairs(model.stages) do known[i] = one.name end
   usage(("no stage is called '%s'"):format(stage), "there are " .. table.concat(known, ", "))
 end
 
 
-local function ranges_of(model, part, stage)
+local function ranges_of(model, part, stage, extent)
   check_stage(model, stage)
-  return model:ranges(part, stage)
+  return model:ranges(part, stage, extent)
 end
 
 
@@ -61,6 +82,14 @@ local function check_factor(value, what)
 end
 
 
+local function has(rows, name)
+  for _, column in ipairs(rows:columns()) do
+    if column.name == name then return true end
+  end
+  return false
+end
+
+
 -- The rows of a frame of operations.
 local function operations_of(chosen, what)
   if not query.is(chosen) then
@@ -68,9 +97,7 @@ local function operations_of(chosen, what)
       .. 'remove(syncs "decode")')
   end
   local rows = query.rows(chosen)
-  for _, column in ipairs(rows:columns()) do
-    if column.name == "op" then return rows end
-  end
+  if has(rows, "op") then return rows end
   return usage(what .. ": that frame holds no operations of the GPU",
     "kernels, ops and transfers do")
 end
@@ -84,87 +111,55 @@ end
 
 -- ---- changes ----
 
--- Chains of chosen operations that follow each other on a stream without another one in
--- between: list of lists of { op, length }.
-local function chains_of(part, rows)
-  local chosen, list, open = {}, {}, nil
-  for _, op in ipairs(rows:values "op") do chosen[op] = true end
-  local ops = check(check(part.trace:frame "gpu"):select { "op", "start", "duration", "pid",
-    "device", "stream" }:sort { { "pid" }, { "device" }, { "stream" }, { "start" } })
-  local op, length = ops:values "op", ops:values "duration"
-  local pid, device, stream = ops:values "pid", ops:values "device", ops:values "stream"
-  for i = 1, #ops do
-    local same = i > 1 and pid[i] == pid[i - 1] and device[i] == device[i - 1]
-      and stream[i] == stream[i - 1]
-    if not chosen[op[i]] then
-      open = nil
-    else
-      if not open or not same then
-        open = {}
-        list[#list + 1] = open
-      end
-      open[#open + 1] = { op = op[i], length = length[i] or 0 }
-    end
-  end
-  return list
+-- Operations with the number of their group, where groups lie together.
+local function grouped_frame(ops, groups)
+  return frame.new(#ops, { { name = "op", type = "integer", values = ops },
+    { name = "group", type = "integer", values = groups } })
 end
 
 
--- Chosen operations of one layer of a step: list of lists.
-local function layers_of(rows, what)
-  local columns = {}
-  for _, column in ipairs(rows:columns()) do columns[column.name] = true end
-  if not (columns.layer and columns.step) then
+-- Chosen operations, those of one layer of a step as a group.
+local function by_layer(rows, what)
+  if not (has(rows, "layer") and has(rows, "step")) then
     usage(what .. ": steps and layers of these are not known")
   end
-  local groups, list = {}, {}
-  local op, length = rows:values "op", rows:values "duration"
-  local step, layer = rows:values "step", rows:values "layer"
-  for i = 1, #rows do
+  local sorted = check(check(rows:select { "op", "step", "layer", "start" }):sort { { "step" },
+    { "layer" }, { "start" } })
+  local step, layer, op = sorted:values "step", sorted:values "layer", sorted:values "op"
+  local ops, groups, number = {}, {}, 0
+  for i = 1, #sorted do
     if step[i] and layer[i] then
-      local key = ("%s %s"):format(step[i], layer[i])
-      if not groups[key] then
-        groups[key] = {}
-        list[#list + 1] = groups[key]
-      end
-      table.insert(groups[key], { op = op[i], length = length[i] or 0 })
+      if step[i] ~= step[i - 1] or layer[i] ~= layer[i - 1] then number = number + 1 end
+      ops[#ops + 1], groups[#groups + 1] = op[i], number
     end
   end
-  return list
+  return grouped_frame(ops, groups)
 end
 
 
-local function frame_of(ops)
-  return frame.new(#ops, { { name = "op", type = "integer", values = ops } })
+-- Are they all matmuls? These read weights of their own: together they take as long as one after
+-- the other. Of others the longest reads and writes what all do.
+local function are_products(rows)
+  if not has(rows, "category") then return false end
+  for _, group in ipairs(rows:group { by = { "category" } }) do
+    if group.category ~= "gemm" then return false end
+  end
+  return true
 end
 
 
--- One operation in place of each group: it takes as long as length(group) says, in the place of
--- the first one.
-local function merge_groups(part, change, groups, length, most)
-  local gone = {}
-  for _, group in ipairs(groups) do
-    for i = 2, #group do gone[#gone + 1] = group[i].op end
-    if #group > 1 and group[1].length > 0 then
-      change:scale(part.number, frame_of { group[1].op }, length(group) / group[1].length)
+-- Operations of networks that run one after the other in a layer, as experts in a loop, all but
+-- one of each layer, those of a layer as a group.
+local function experts_of(part, stage)
+  local sorted = check(query.rows(part.source.ops:where { stage = stage }):sort { { "pid" },
+    { "device" }, { "start" } })
+  local op, ops, groups = sorted:values "op", {}, {}
+  for number, loop in ipairs(layers.loops(sorted:values "name")) do
+    for _, one in ipairs(loop.count >= LEAST_EXPERTS and loop or {}) do
+      for i = one.first, one.last do ops[#ops + 1], groups[#groups + 1] = op[i], number end
     end
   end
-  if #gone > 0 then change:remove(part.number, frame_of(gone), most and "gap" or "call") end
-  return #gone
-end
-
-
-local function longest(group)
-  local most = 0
-  for _, one in ipairs(group) do most = math.max(most, one.length) end
-  return most
-end
-
-
-local function sum_of(group)
-  local sum = 0
-  for _, one in ipairs(group) do sum = sum + one.length end
-  return sum
+  return grouped_frame(ops, groups)
 end
 
 
@@ -173,7 +168,7 @@ local makers = {}
 
 function makers.graphs(stage, cost)
   if type(stage) ~= "string" then usage("graphs: of which stage?", 'graphs("decode")') end
-  return { kind = "graphs", words = ("one CUDA graph a step of %s"):format(stage),
+  return { kind = "graphs", work = true, words = ("one CUDA graph a step of %s"):format(stage),
     assumed = "a launch takes 15 us and 1.65 us for each operation, and 0.43 us lie between "
       .. "two operations; what Python does besides stays as it is, which may be 28 % off",
     off = 0.28,
@@ -189,44 +184,66 @@ function makers.scale(chosen, factor)
     return { kind = "scale", words = ("%s times %g"):format(words_of(chosen), factor),
       assumed = "calls and what lies between them change alike",
       apply = function(model, part, change)
-        local ranges, count = ranges_of(model, part, chosen.stage)
+        local ranges, count = ranges_of(model, part, chosen.stage, "whole")
         change:cpu(part.number, ranges, factor, factor)
         return count
       end }
   end
   local rows = operations_of(chosen, "scale")
-  return { kind = "scale", words = ("%s operations times %g"):format(text.count(#rows), factor),
+  return { kind = "scale", work = true,
+    words = ("%s operations times %g"):format(text.count(#rows), factor),
     assumed = "nothing else gets slower or faster",
     apply = function(_, part, change) return change:scale(part.number, rows, factor) end }
 end
 
 
--- By kind of choice.
-local removals = {}
-
-function removals.syncs(chosen)
-  return { assumed = "what is done with the result can wait",
-    apply = function(model, part, change)
-      return change:no_waits(part.number, ranges_of(model, part, chosen.stage))
-    end }
-end
-
-
-function removals.gaps(chosen)
-  return { assumed = "nothing is done between calls",
-    apply = function(model, part, change)
-      local ranges, count = ranges_of(model, part, chosen.stage)
-      change:cpu(part.number, ranges, 0, 1)
+-- By kind of choice: what is assumed, and how much goes.
+local removals = {
+  syncs = { "what is done with the result can wait", function(chosen, model, part, change)
+    return change:no_waits(part.number, ranges_of(model, part, chosen.stage, "until_next"),
+      chosen.which)
+  end },
+  gaps = { "nothing is done between calls", function(chosen, model, part, change)
+    local ranges, count = ranges_of(model, part, chosen.stage)
+    change:cpu(part.number, ranges, 0, 1)
+    return count
+  end },
+  between = { "all that lies between steps is done while the GPU works",
+    function(chosen, model, part, change)
+      local ranges, count = ranges_of(model, part, chosen.stage, "before")
+      change:cpu(part.number, ranges, 0, 0)
       return count
-    end }
-end
+    end },
+  allocations = { "memory is there before the first step", function(chosen, model, part, change)
+    check_stage(model, chosen.stage)
+    local api, names = check(part.trace:frame "api"), {}
+    for _, row in ipairs(api:group { by = { "name" } }) do
+      local is_memory = row.name and idle_causes.class_of(row.name) == "memory"
+      names[#names + 1] = is_memory and row.name or nil
+    end
+    local calls = check(api:where { name = names })
+    change:cpu(part.number, calls, 1, 0)
+    return math.max(change:no_waits(part.number, calls), #calls)
+  end },
+  copies = { "nothing needs them", function(chosen, model, part, change, most)
+    check_stage(model, chosen.stage)
+    return change:remove(part.number, copies_of(part, chosen.stage), most and "gap" or "work")
+  end },
+}
 
 
-function removals.copies(chosen)
-  return { assumed = "nothing needs them",
-    apply = function(model, part, change, most)
-      check_stage(model, chosen.stage)
-      return change:remove(part.number, copies_of(part, chosen.stage), most and "gap" or "work")
+-- Calls, or gaps of the GPU, of the session: nothing takes the CPU there.
+local function remove_rows(rows)
+  local is_gap = has(rows, "unlaunched")
+  return { kind = "remove", words = ("without %s %s"):format(text.count(#rows),
+      is_gap and "gaps" or "calls"),
+    assumed = is_gap and "what the CPU did meanwhile is done elsewhere"
+      or "nothing needs what they do",
+    apply = function(model, part, change)
+      local ranges = is_gap and model:before_launches(part, rows) or rows
+      change:cpu(part.number, ranges, is_gap and 0 or 1, 0)
+      if not is_gap then change:no_waits(part.number, ranges) end
+      return #ranges
     end }
 end
 
@@ -235,14 +252,20 @@ function makers.remove(chosen)
   if getmetatable(chosen) == Choice then
     local made = removals[chosen.kind]
     if not made then
-      usage("remove: that cannot be removed", 'scale(cpu "decode", 0.5) makes it less')
+      usage(("remove: %s cannot be removed"):format(chosen.kind),
+        'scale(cpu "decode", 0.5) makes the CPU faster, grouped(experts "decode") joins experts')
     end
-    made = made(chosen)
-    made.kind, made.words = "remove", "without " .. words_of(chosen)
-    return made
+    return { kind = "remove", words = "without " .. words_of(chosen), assumed = made[1],
+      work = chosen.kind == "copies", ends = chosen.kind == "copies",
+      apply = function(...) return made[2](chosen, ...) end }
+  end
+  local calls = query.is(chosen) and query.rows(chosen)
+  if calls and (has(calls, "unlaunched") or has(calls, "correlation") and not has(calls, "op")) then
+    return remove_rows(calls)
   end
   local rows = operations_of(chosen, "remove")
-  return { kind = "remove", words = ("without %s operations"):format(text.count(#rows)),
+  return { kind = "remove", work = true, ends = true,
+    words = ("without %s operations"):format(text.count(#rows)),
     assumed = "at most the CPU time before their calls goes as well, at least their work alone",
     apply = function(_, part, change, most)
       return change:remove(part.number, rows, most and "gap" or "work")
@@ -252,21 +275,39 @@ end
 
 function makers.fuse(chosen)
   local rows = operations_of(chosen, "fuse")
-  return { kind = "fuse", words = ("%s operations fused where they follow each other"):format(
-      text.count(#rows)),
-    assumed = "a fused kernel takes as long as the longest of its parts",
+  return { kind = "fuse", work = true, ends = true,
+    words = ("%s operations fused where they follow each other"):format(text.count(#rows)),
+    assumed = "a fused kernel takes as long as the longest of its parts, matmuls as long as all",
     apply = function(_, part, change, most)
-      return merge_groups(part, change, chains_of(part, rows), longest, most)
+      return change:merge(part.number, rows, are_products(rows), most and "gap" or "call")
     end }
 end
 
 
 function makers.grouped(chosen)
-  local rows = operations_of(chosen, "grouped")
-  return { kind = "grouped", words = ("%s operations as one a layer"):format(text.count(#rows)),
+  local is_choice = getmetatable(chosen) == Choice and chosen.kind == "experts"
+  local found = {} -- by part: for several replays
+  local rows = not is_choice and operations_of(chosen, "grouped")
+  return { kind = "grouped", work = true, ends = true,
+    words = is_choice and ("%s, one network a layer"):format(words_of(chosen))
+      or ("%s operations as one a layer"):format(text.count(#rows)),
     assumed = "the work on the GPU stays the same",
-    apply = function(_, part, change, most)
-      return merge_groups(part, change, layers_of(rows, "grouped"), sum_of, most)
+    apply = function(model, part, change, most)
+      if is_choice then check_stage(model, chosen.stage) end
+      found[part] = found[part] or is_choice and experts_of(part, chosen.stage)
+        or by_layer(rows, "grouped")
+      return change:merge(part.number, found[part], true, most and "gap" or "call")
+    end }
+end
+
+
+function makers.even(stage)
+  if type(stage) ~= "string" then usage("even: steps of which stage?", 'even("decode")') end
+  return { kind = "even", work = true,
+    words = ("no step of %s takes longer than half of them"):format(stage),
+    assumed = "what makes some of them longer goes",
+    apply = function(model, part, change)
+      return change:even(part.number, ranges_of(model, part, stage, "whole"))
     end }
 end
 
@@ -293,8 +334,10 @@ end
 
 -- ---- reading them ----
 
-local choices = { syncs = choice "syncs", gaps = choice "gaps", copies = choice "copies",
-  cpu = choice "cpu" }
+local choices = {}
+for _, kind in ipairs { "syncs", "gaps", "between", "allocations", "copies", "cpu", "experts" } do
+  choices[kind] = choice(kind)
+end
 
 -- The names that an expression may use besides those of the session.
 changes.makers, changes.choices = makers, choices
@@ -306,6 +349,7 @@ function changes.read(code, source, number)
   local own = { rank = number - 1 }
   for name, make in pairs(makers) do own[name] = make end
   for name, one in pairs(choices) do own[name] = one end
+  own.gaps = choice("gaps", source)
   local environment = session.strict(own, function(name)
     return session.has(name) and source[name] or nil
   end)

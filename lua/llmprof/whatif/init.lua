@@ -22,6 +22,9 @@ local LEAST_WIDTH = 0.05
 -- Times that the bootstrap draws.
 local DRAWS = 400
 
+-- A replay without a change that is off by more makes the interval wider.
+local MISFIT = 0.005
+
 -- The CPU or the GPU limits what remains, if without the other this part of it stays.
 local LIMITS = 0.9
 
@@ -40,17 +43,23 @@ local function numbers()
 end
 
 
+-- Sums of the first values, twice round, so that a block's sum is one difference.
+local function running_sums(values)
+  local sums, n = { [0] = 0 }, #values
+  for i = 1, 2 * n do sums[i] = sums[i - 1] + values[(i - 1) % n + 1] end
+  return sums
+end
+
+
 -- Half of the width in which the mean lies 19 times of 20, by drawing blocks of neighbours.
 local function bootstrap(values)
-  local n, draw, means = #values, numbers(), {}
+  local n, draw, means, sums = #values, numbers(), {}, running_sums(values)
   local block = math.max(1, math.floor(math.sqrt(n)))
   for i = 1, DRAWS do
     local sum, count = 0, 0
     while count < n do
-      local first = draw(n)
-      for k = 0, math.min(block, n - count) - 1 do
-        sum, count = sum + values[(first + k) % n + 1], count + 1
-      end
+      local first, size = draw(n), math.min(block, n - count)
+      sum, count = sum + sums[first + size] - sums[first], count + size
     end
     means[i] = sum / n
   end
@@ -80,14 +89,16 @@ end
 
 -- The gain of a stage: { gain, low, high, share (nil: too few steps) }, ns a unit. least and
 -- most: gains of each unit if as little or as much goes as may; off: the part of what remains
--- that an assumption may be wrong by.
-local function gain_of(now, least, most, off)
+-- that an assumption may be wrong by; misfit: the part of the time that the replay without a change
+-- is off by.
+local function gain_of(now, least, most, off, misfit)
   local gain = mean(most)
   local after = mean(now) - gain
   local made = { gain = gain, share = gain / mean(now) }
   if #now < FEWEST then
-    made.low = math.min(table.unpack(least))
-    made.high = math.max(table.unpack(most))
+    local width = LEAST_WIDTH * math.abs(gain)
+    made.low = math.min(gain - width, table.unpack(least))
+    made.high = math.max(gain + width, table.unpack(most))
     made.share = nil
   else
     local width = math.max(width_of(most, now), width_of(least, now))
@@ -98,6 +109,9 @@ local function gain_of(now, least, most, off)
   if off > 0 and gain ~= 0 then
     made.low = math.min(made.low, gain - off * after)
     made.high = math.max(made.high, math.min(gain + off * after, mean(now)))
+  end
+  if misfit > MISFIT and gain ~= 0 then
+    made.low, made.high = made.low - misfit * mean(now), made.high + misfit * mean(now)
   end
   return made
 end
@@ -129,7 +143,7 @@ end
 
 -- A change of the replay with all that was asked for. counts: by change, how much it found.
 local function applied(self, most, counts)
-  local change = self.model.replay:change()
+  local change = self.model:change()
   for _, part in ipairs(self.model.parts) do
     for i, one in ipairs(self.changes) do
       local own = one[part.number]
@@ -173,7 +187,8 @@ end
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
-  local row = gain_of(now, differences(now, least), differences(now, most), off_of(self))
+  local row = gain_of(now, differences(now, least), differences(now, most), off_of(self),
+    math.abs(stage.error))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
@@ -198,13 +213,21 @@ local function rows_of(self, runs)
 end
 
 
-local function check_found(self, counts)
+-- The first change that finds nothing: its words; nil where all find something.
+local function idle_change(self, counts)
   for i, one in ipairs(self.changes) do
-    if counts[i] == 0 then
-      errors.raise("usage", ("%s: nothing matches"):format(select(2, next(one)).words),
-        { hint = "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
-    end
+    if counts[i] == 0 then return select(2, next(one)).words end
   end
+end
+
+
+-- A change whose operations another one removes would be without effect.
+local function check_found(self, counts)
+  local words = idle_change(self, counts)
+  if not words then return end
+  errors.raise("usage", ("%s: nothing matches%s"):format(words,
+    #self.changes > 1 and ", or another change has removed it" or ""),
+    { hint = "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
 end
 
 
@@ -238,6 +261,50 @@ function What:run()
   end
   return setmetatable({ changes = list, model = self.model,
     stages = rows_of(self, { self.model.lengths, most, least, gpu_free, cpu_free }) }, Answer)
+end
+
+
+local function sum(values) return statistics.sum(values) end
+
+
+-- Is there a change for which this holds?
+local function any(self, field)
+  for _, one in ipairs(self.changes) do
+    for _, own in pairs(one) do
+      if own[field] then return true end
+    end
+  end
+  return false
+end
+
+
+-- What a stage gets back, in ns over all of its units on the first part: { gain, low, high, now,
+-- hidden (what it would if the CPU took no time), idle (what a CPU that takes none gives back),
+-- plain (whether these are times without the profiler), bound (why it is only known what it is at
+-- most; nil where it is replayed) }; nil and why not. alone: the gain alone.
+function What:gain(name, alone)
+  local stage = self.model:stage(name)
+  if not stage then return nil, ("steps of %s are not known"):format(name) end
+  local counts, number = {}, #self.model.parts > 1 and 1 or nil
+  for i in ipairs(self.changes) do counts[i] = 0 end
+  local change = applied(self, true, counts)
+  local most = self.model:run(change)
+  if idle_change(self, counts) then return nil, "the replay finds nothing that it would change" end
+  if alone then
+    local now, with_most = pick(self, stage.name, number, { self.model.lengths, most })
+    return { gain = sum(now) - sum(with_most) }
+  end
+  local gpu = self.model:without_cpu()
+  local hidden = any(self, "work") and free_cpu(self, change) or gpu
+  local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
+  local now, with_most, with_least, gpu_now, gpu_then = pick(self, stage.name, number,
+    { self.model.lengths, most, least, gpu, hidden })
+  local made = gain_of(now, differences(now, with_least), differences(now, with_most),
+    off_of(self), math.abs(stage.error or 0))
+  local all = { now = sum(now), hidden = sum(gpu_now) - sum(gpu_then),
+    idle = sum(now) - sum(gpu_now), plain = stage.plain, bound = stage.refused }
+  for _, key in ipairs { "gain", "low", "high" } do all[key] = made[key] * #now end
+  return all
 end
 
 
@@ -277,6 +344,32 @@ end
 
 -- The same of traces, runs and folders.
 function whatif.open(paths) return whatif.over(session.open(paths).files) end
+
+
+-- A function for advice: from changes and a stage to what the changes give back of it on the first
+-- part, as What.gain. open: gives the sources, or nil and why there are none, when it is first
+-- asked.
+function whatif.replayer(open)
+  local question, refused
+  return function(codes, stage, alone)
+    if refused then return nil, refused end
+    if not question then
+      local sources
+      sources, refused = open()
+      if not sources then return nil, refused end
+      question = whatif.over(sources)
+    end
+    if not question.model:stage(stage) then return question:gain(stage) end
+    local ok, made, why = errors.call(function()
+      local asked = question
+      for _, code in ipairs(codes) do asked = asked:change(code) end
+      return asked:gain(stage, alone)
+    end)
+    if ok then return made, why end
+    if made.kind ~= "usage" then error(made, 0) end
+    return nil, made.message
+  end
+end
 
 
 -- ---- what came of a change ----

@@ -4,6 +4,8 @@ local collectives = require "llmprof.collectives"
 local errors = require "llmprof.process.errors"
 local frame = require "llmprof.frame"
 local lazy = require "llmprof.io.lazy"
+local overhead = require "llmprof.analysis.latency.overhead"
+local range_name = require "llmprof.trace.nvtx_names"
 local replay = require "llmprof.replay"
 local spans = require "llmprof.spans"
 local sqlite = lazy "llmprof.sqlite"
@@ -14,7 +16,10 @@ local model = {}
 
 -- A stage is predicted when the replay without a change is this near to the record, and no more
 -- of its time than this is in waits that nothing explains.
-model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.005, 0.01
+model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.02, 0.01
+
+-- Runs that look for how much faster the CPU is without the profiler, and how near they come.
+local TRIES, NEAR = 12, 0.01
 
 
 local check = errors.check
@@ -146,7 +151,7 @@ end
 
 
 local function add_units(part)
-  part.found = units.stages(part.source)
+  part.found = rawget(part.source, "found") or units.stages(part.source)
   rawset(part.source, "found", part.found)
   part.units = units.list(part.trace, part.found)
   part.ranges = units.frame(part.units)
@@ -157,13 +162,17 @@ local Model = {}
 Model.__index = Model
 
 
--- The ranges of a stage's units in a part: a frame.
-function Model:ranges(part, stage)
-  local own = {}
-  for _, one in ipairs(part.units) do
-    if not stage or one.stage == stage then own[#own + 1] = one end
-  end
-  return units.frame(own), #own
+-- The stage of that name, else the one that is this to the model: "LLM:decode" is found as
+-- "decode". Nil where units of it are not known.
+function Model:stage(name)
+  return self.by_name[name] or self.by_name[range_name.role(name) or name]
+end
+
+
+-- The ranges of a stage's units, or of all, in a part, as of units.frame, and how many.
+function Model:ranges(part, stage, extent)
+  local made = units.frame(part.units, stage and self:stage(stage).name, extent)
+  return made, #made
 end
 
 
@@ -210,10 +219,53 @@ local function lengths_of(self, frames)
 end
 
 
+-- A change that changes nothing but what the CPU takes without the profiler, where that is known.
+function Model:change()
+  local change = self.replay:change()
+  for _, part in ipairs(self.parts) do
+    for name, factor in pairs(self.factors) do
+      change:cpu(part.number, units.frame(part.units, name, "whole"), factor, factor)
+    end
+  end
+  return change
+end
+
+
 -- A run with a change, or without one.
 function Model:run(change)
   local frames, missing = self.replay:run(change)
   return lengths_of(self, frames), missing
+end
+
+
+-- The run without a change in which the CPU takes no time: what the GPU needs at least.
+function Model:without_cpu()
+  if not self.gpu_alone then
+    local change = self:change()
+    for _, part in ipairs(self.parts) do change:cpu(part.number, nil, 0, 0) end
+    self.gpu_alone = self:run(change)
+  end
+  return self.gpu_alone
+end
+
+
+-- Where the CPU was before gaps of the GPU ended: ranges up to the calls that launched what ended
+-- each. gaps: rows of the session.
+function Model:before_launches(part, gaps)
+  local pids, rows = {}, { pid = {}, tid = {}, start = {}, ["end"] = {} }
+  for _, one in ipairs(part.units) do pids[one.tid] = one.pid end
+  local tid, start, before = gaps:values "launch_tid", gaps:values "start",
+    gaps:values "unlaunched"
+  for i = 1, #gaps do
+    if pids[tid[i]] and before[i] and before[i] > 0 then
+      local row = #rows.pid + 1
+      rows.pid[row], rows.tid[row] = pids[tid[i]], tid[i]
+      rows.start[row], rows["end"][row] = start[i] + 1, start[i] + before[i] + 1
+    end
+  end
+  local columns = {}
+  for name, values in pairs(rows) do columns[#columns + 1] = column(name, values) end
+  return frame.new(#rows.pid, columns)
 end
 
 
@@ -255,10 +307,10 @@ end
 
 -- What the replay says of units whose own CPU times it was not given: { units, error (median of
 -- the relative differences) }; nil where fewer than four are alike.
-local function blind_check(self)
+function Model:blind()
   local differences = {}
   for number, part in ipairs(self.parts) do
-    local change = self.replay:change()
+    local change = self:change()
     local count, which = change:blind(number)
     if count > 0 then
       local lengths = self:run(change)
@@ -286,10 +338,63 @@ local function knows_waits(parts)
 end
 
 
+-- ---- without the profiler ----
+
+-- By stage that was timed without the profiler, too, what part of its time is left then.
+local function plain_shares(self)
+  local wanted = {}
+  local results = #self.parts == 1 and self.parts[1].source.results
+  for _, own in ipairs(results and results.overhead and results.stages or {}) do
+    local stage, plain = self:stage(own.name), overhead.plain_ns(results, own)
+    if stage and plain and own.wall and own.wall.mean_ns > 0 then
+      wanted[stage.name] = plain / own.wall.mean_ns
+    end
+  end
+  return wanted
+end
+
+
+local function total_of(self, name, lengths)
+  local sum = 0
+  for number, part in ipairs(self.parts) do
+    for i, one in ipairs(part.units) do
+      if one.stage == name then sum = sum + lengths[number][i] end
+    end
+  end
+  return sum
+end
+
+
+-- Find by how much the CPU is faster without the profiler, so that stages take what they do then:
+-- factors of all of the CPU's time, one for each stage. Stages where there is none stay as they
+-- were recorded.
+local function fit_to_plain(self)
+  local wanted, low, high = plain_shares(self), {}, {}
+  if not next(wanted) then return end
+  for name in pairs(wanted) do low[name], high[name] = 0, 2 end
+  local lengths
+  for _ = 1, TRIES do
+    for name in pairs(wanted) do self.factors[name] = (low[name] + high[name]) / 2 end
+    lengths = self:run(self:change())
+    for name, share in pairs(wanted) do
+      local is_long = total_of(self, name, lengths) > share * self.by_name[name].replayed
+      if is_long then high[name] = self.factors[name] else low[name] = self.factors[name] end
+    end
+  end
+  for name, share in pairs(wanted) do
+    local stage = self.by_name[name]
+    stage.plain = math.abs(total_of(self, name, lengths) / stage.replayed - share) <= NEAR * share
+    if not stage.plain then self.factors[name] = nil end
+  end
+  self.lengths = self:run(self:change())
+end
+
+
 -- sources: of llmprof.query.session. Returns { parts, replay, basis, stages (list and by name),
--- lengths (of the replay without a change), missing, blind, idle }.
+-- lengths (of the replay without a change), missing, idle }. A stage is plain if its times
+-- are those without the profiler.
 function model.new(sources)
-  local self = setmetatable({ parts = parts_of(sources) }, Model)
+  local self = setmetatable({ parts = parts_of(sources), factors = {} }, Model)
   local instances = match_collectives(self.parts)
   local given = {}
   for number, part in ipairs(self.parts) do
@@ -308,7 +413,7 @@ function model.new(sources)
   self.recorded_waits, self.replayed_waits = self.replay:waits()
   self.knows_waits = knows_waits(self.parts)
   self.stages, self.by_name = judge_stages(self)
-  self.blind = blind_check(self)
+  fit_to_plain(self)
   return self
 end
 

@@ -102,26 +102,75 @@ local function add_instances(list, found, has_steps)
 end
 
 
+-- ---- the whole run ----
+
+-- One for each process: from the first to the last call of the thread that launched most.
+local function whole_run(trace)
+  local ops, list, most = check(trace:frame "gpu"), {}, {}
+  local groups = check(ops:group { by = { "launch_pid", "launch_tid" },
+    columns = { { "count", "count" }, { "first", "min", "api_start" },
+      { "last", "max", "api_end" } } })
+  for i = 1, #groups do
+    local pid, tid, count = groups:get(i, "launch_pid"), groups:get(i, "launch_tid"),
+      groups:get(i, "count")
+    local one = { stage = stages.WHOLE_RUN, run = pid, first = true, pid = pid, tid = tid,
+      start = groups:get(i, "first"), stop = groups:get(i, "last") }
+    if tid and one.start and count > (most[pid] or 0) then list[pid], most[pid] = one, count end
+  end
+  local made = {}
+  for _, one in pairs(list) do made[#made + 1] = one end
+  table.sort(made, function(a, b) return a.pid < b.pid end)
+  return made
+end
+
+
 -- List of { stage, run (what they are steps of), first (in it), pid, tid, start, stop (ns, of
 -- the CPU) }; repeats that figures leave out are not in it. found: of units.stages.
 function units.list(trace, found)
-  if found.whole then return {} end
+  if found.whole then return whole_run(trace) end
   local list, has_steps = steps_of(trace, found)
   return add_instances(list, found, has_steps)
 end
 
 
-local COLUMNS = { "pid", "tid", "start", "stop" }
+-- What the ranges of units extend over: themselves; what lies before them, from the end of the one
+-- that they follow; both; or up to the next one that follows.
+local extents = {}
 
--- Units as a frame of ranges: pid, tid, start, end.
-function units.frame(list)
-  local columns = {}
-  for i, name in ipairs(COLUMNS) do
-    local values = {}
-    for row, one in ipairs(list) do values[row] = one[name] end
-    columns[i] = { name = name == "stop" and "end" or name, type = "integer", values = values }
+function extents.own(one) return one.start, one.stop end
+
+function extents.before(one, previous)
+  if previous then return previous.stop + 1, one.start + 1 end
+end
+
+function extents.whole(one, previous)
+  return previous and previous.stop + 1 or one.start, one.stop + 1
+end
+
+function extents.until_next(one, _, next_one)
+  return one.start, next_one and next_one.start or one.stop
+end
+
+
+-- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
+-- units.list; extent: own (nil), before, whole or until_next.
+function units.frame(list, stage, extent)
+  local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
+  for i, one in ipairs(list) do
+    local next_one = list[i + 1]
+    local start, stop = extend(one, not one.first and list[i - 1] or nil,
+      next_one and not next_one.first and next_one or nil)
+    if start and (not stage or one.stage == stage) then
+      local row = #rows.pid + 1
+      rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, one.tid, start,
+        stop
+    end
   end
-  return frame.new(#list, columns)
+  local columns = {}
+  for name, values in pairs(rows) do
+    columns[#columns + 1] = { name = name, type = "integer", values = values }
+  end
+  return frame.new(#rows.pid, columns)
 end
 
 

@@ -59,11 +59,8 @@ local function finding_text(finding)
     lines[#lines + 1] = ("- %s (%s)"):format(item.text, item.source)
   end
   lines[#lines + 1] = "try: " .. finding.try
-  if finding.gain_ns then
-    lines[#lines + 1] = ("gain: %.0f of %.0f ns, %s%s, if %s"):format(finding.gain_ns,
-      finding.of_ns, finding.spends, finding.behind and ", behind " .. finding.behind or "",
-      finding.assumption)
-  end
+  for _, change in ipairs(finding.changes or {}) do lines[#lines + 1] = "change: " .. change end
+  if finding.assumption then lines[#lines + 1] = "if " .. finding.assumption end
   if finding.kernels then
     lines[#lines + 1] = "kernels: " .. table.concat(finding.kernels, " ")
   end

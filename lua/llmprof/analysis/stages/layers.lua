@@ -254,53 +254,60 @@ local function is_activation(name)
 end
 
 
--- Add what lies from each activation of a layer to the next, but for the longest of
--- three or more, as a network that is not of the loop lies apart. places: rows; ns: by row, what
--- the operations up to it took.
-local function add_layer(sum, places, ns)
+-- What lies from each activation of a layer to the next, but the longest of three or more, as a
+-- network that is not of the loop lies apart: list of { first, last }, rows, with the count of
+-- networks. places: of the activations.
+local function between(places)
   local gaps = {}
-  for i = 2, #places do
-    gaps[i - 1] = { count = places[i] - places[i - 1], ns = ns[places[i]] - ns[places[i - 1]] }
-  end
+  for i = 2, #places do gaps[i - 1] = { first = places[i - 1] + 1, last = places[i] } end
   table.sort(gaps, function(a, b)
-    if a.count ~= b.count then return a.count < b.count end
-    return a.ns < b.ns
+    local left, right = a.last - a.first, b.last - b.first
+    if left ~= right then return left < right end
+    return a.first < b.first
   end)
   if #gaps > 1 then gaps[#gaps] = nil end
-  for _, gap in ipairs(gaps) do
-    sum.gaps, sum.count, sum.ns = sum.gaps + 1, sum.count + gap.count, sum.ns + gap.ns
-  end
-  if #gaps > 0 then table.insert(sum.networks, #places) end
+  table.sort(gaps, function(a, b) return a.first < b.first end)
+  gaps.count = #places
+  return gaps
 end
 
 
-local function add_networks(sum, view, classify)
-  local names, durations, places, ns, all = view:values "name", view:values "duration", {}, {}, 0
+-- By layer that has several networks one after the other, as experts in a loop, what lies between
+-- them: lists as of between, over rows of these names of operations, which are in order.
+function layers.loops(names)
+  local classify, list, places = categories.classifier(), {}, {}
+  local function close()
+    if #places > 1 then list[#list + 1] = between(places) end
+    places = {}
+  end
   for row, name in ipairs(names) do
-    all = all + (durations[row] or 0)
-    ns[row] = all
     if name and classify(name) == "attention" then
-      add_layer(sum, places, ns)
-      places = {}
+      close()
     elseif name and is_activation(name:lower()) then
       places[#places + 1] = row
     end
   end
-  add_layer(sum, places, ns)
+  close()
+  return list
 end
 
 
--- Networks of a layer that run one after the other, as experts in a loop: { count (of a layer,
--- the median), operations (from one to the next, all that run), ns (what these take) }, means; nil
--- where no layer has two. frame: operations of one GPU; steps: as of layers.describe.
+-- How many networks run one after the other in a layer, as experts in a loop, and how many
+-- operations there are from one to the next: { count (the median), operations (mean) }; nil where
+-- no layer has two. frame: operations of one GPU; steps: as of layers.describe.
 function layers.networks(frame, steps)
-  local sum, classify = { gaps = 0, count = 0, ns = 0, networks = {} }, categories.classifier()
+  local networks, gaps, operations = {}, 0, 0
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
-    add_networks(sum, check(within(frame, steps[i]):sort { { "start", false } }), classify)
+    local view = check(within(frame, steps[i]):sort { { "start", false } })
+    for _, loop in ipairs(layers.loops(view:values "name")) do
+      networks[#networks + 1] = loop.count
+      for _, one in ipairs(loop) do
+        gaps, operations = gaps + 1, operations + one.last - one.first + 1
+      end
+    end
   end
-  if sum.gaps == 0 then return nil end
-  return { count = statistics.median(sum.networks), operations = sum.count / sum.gaps,
-    ns = sum.ns / sum.gaps }
+  if gaps == 0 then return nil end
+  return { count = statistics.median(networks), operations = operations / gaps }
 end
 
 

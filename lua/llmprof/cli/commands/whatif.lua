@@ -18,9 +18,14 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   scale(kernels:where { category = "norm" }, 0.5)   kernels that take half as long
   scale(cpu "decode", 0.8)                       the CPU takes less between and in calls
   remove(kernels:where { ... })                  without them and their launches
-  remove(syncs "decode"), remove(copies), remove(gaps "decode")
+  remove(syncs "decode"), remove(syncs("decode", "last" or "inner"))   waits for the GPU
+  remove(gaps "decode"), remove(between "decode")   CPU between calls, or between steps
+  remove(gaps:where { after = "NAME" }), remove(api:where { ... })   some gaps, or calls
+  remove(copies), remove(allocations "decode")
   fuse(kernels:where { category = "elementwise" })  one kernel in place of those in a row
+  grouped(experts "decode")                      experts of a layer in the launches of one
   grouped(kernels:where { category = "moe" })    one kernel a layer
+  even("decode")                                 no step takes longer than half of them
   waits(2)                                       nobody waits for rank 2
 
 Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]],

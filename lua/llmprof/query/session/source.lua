@@ -131,6 +131,14 @@ function source.all(word)
 end
 
 
+-- The source of a trace that is open, with what is known of it: results, found.
+function source.of(opened, known)
+  local path = opened:info().path
+  return setmetatable({ path = path, trace_path = path, trace = opened, results = known.results,
+    found = known.found }, Source)
+end
+
+
 -- ---- its parts ----
 
 local parts = {}

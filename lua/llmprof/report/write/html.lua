@@ -86,8 +86,9 @@ end
 -- ---- moves ----
 
 local function badge(move)
-  return move.gain_ns and ('<span class="badge">up to %s</span>'):format(
-    escape(text.duration(move.gain_ns))) or '<span class="badge"></span>'
+  return ('<span class="badge">%s%s</span>'):format(
+    move.gain_ns and move.is_bound and "at most " or "",
+    move.gain_ns and escape(text.duration(move.gain_ns)) or "")
 end
 
 

@@ -14,9 +14,11 @@ local own_times = require "llmprof.analysis.latency.own_times"
 local range_name = require "llmprof.trace.nvtx_names"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
+local session_source = require "llmprof.query.session.source"
 local stages = require "llmprof.analysis.stages.find"
 local trace = require "llmprof.trace"
 local version = require "llmprof.version"
+local whatif = require "llmprof.whatif"
 local outermost = require "llmprof.analysis.stages.outermost"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
@@ -305,13 +307,34 @@ local function write_events(ctx, bytes)
 end
 
 
+-- Files of ranks that are in memory at once.
+local MOST_RANKS = 8
+
+-- What replays changes over the trace, with the files of other ranks.
+local function replayer_of(ctx, given, results)
+  local capture = ctx.state.capture
+  return given.trace and whatif.replayer(function()
+    local list = { session_source.of(given.trace, { results = results, found = given.found }) }
+    local files = capture.rank_files and capture.rank_files(ctx) or {}
+    if #files > MOST_RANKS then
+      return nil, ("%d ranks are more than are replayed with a report"):format(#files)
+    end
+    for i = 2, #files do
+      if not fs.stat(files[i]) then return nil, "the files of the other ranks are not there" end
+      list[i] = session_source.all(files[i])[1]
+    end
+    return list
+  end) or nil
+end
+
+
 function step.run(ctx)
   note_missing_stages(ctx)
   note_interrupted(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
   local packing <close> = events.begin(given, results) -- meanwhile
-  results.advice = advice.examine(results, advise_of(ctx))
+  results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
   ctx.state.results = results_file.write(ctx.run, results)
   write_events(ctx, packing and packing:take())
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",

@@ -1,4 +1,4 @@
--- Advice as a whole: the contract of rules, how gains are cut and findings
+-- Advice as a whole: the contract of rules, how gains are told and findings
 -- ranked, a recipe's own advice, and all rules over results.
 local advice = require "llmprof.advice"
 local bundle = require "tests.lua.support.bundle"
@@ -19,10 +19,29 @@ local function finding(given)
 end
 
 
+-- One whose change gives back so much of an instance, from waiting or by a faster GPU: see replay.
 local function gain(ns, spends, more)
   local made = finding(more)
-  made.stage, made.gain_ns, made.spends, made.assumption = "decode", ns, spends, "a"
+  made.stage, made.changes, made.assumption = "decode", { ("%d %s"):format(ns, spends) }, "a"
   return made
+end
+
+
+-- Stands for a replay of stages that ran `count` times: two changes give back what the larger one
+-- does. A faster GPU gives back nothing of a stage that is held up, unless the CPU takes no time.
+local function replays(count, held_up, more)
+  return function(changes)
+    local made = { gain = 0, low = 0, hidden = 0, idle = 0 }
+    for _, change in ipairs(changes) do
+      local ns, spends = change:match "^(%-?%d+) (%a+)$"
+      ns = tonumber(ns) * count
+      made.gain = math.max(made.gain, spends == "gpu" and held_up and 0 or ns)
+      made.hidden = math.max(made.hidden, spends == "gpu" and ns or 0)
+    end
+    made.high = made.gain
+    for key, value in pairs(more or {}) do made[key] = value end
+    return made
+  end
 end
 
 
@@ -36,7 +55,8 @@ end
 
 
 local function apply(stage, ...)
-  return advice.apply({ finds(...) }, support.results { stages = { stage } }).findings
+  return advice.apply({ finds(...) }, support.results { stages = { stage } },
+    replays(1, stage.idle_share > 0.5)).findings
 end
 
 
@@ -65,16 +85,14 @@ describe("a finding", function()
     assert.equal(evidence, fault { evidence = { { text = "seen" } } })
   end)
 
-  it("is refused when its gain says too little", function()
-    local message = "advice rule 'test': gain_ns: a number, with stage, assumption, and spends = "
-      .. '"waiting" or "gpu"'
-    assert.equal(message, fault { gain_ns = 5 })
-    assert.equal(message, fault { gain_ns = "5", stage = "decode", assumption = "a",
-      spends = "gpu" })
-    assert.equal(message, fault { gain_ns = 0 / 0, stage = "decode", assumption = "a",
-      spends = "gpu" })
-    assert.equal(message, fault { gain_ns = 5, stage = "decode", assumption = "a",
-      spends = "time" })
+  it("is refused when its changes say too little", function()
+    local message = "advice rule 'test': changes: a list of changes in the words of whatif, with "
+      .. "stage and assumption"
+    assert.equal(message, fault { changes = { 'graphs("decode")' } })
+    assert.equal(message, fault { changes = 'graphs("decode")', stage = "decode",
+      assumption = "a" })
+    assert.equal(message, fault { changes = {}, stage = "decode", assumption = "a" })
+    assert.equal(message, fault { changes = { 5 }, stage = "decode", assumption = "a" })
   end)
 
   it("must be a table", function()
@@ -85,37 +103,46 @@ end)
 
 
 describe("a gain", function()
-  -- gain_ns, gain_share, of_ns, of, behind of the one finding
-  local function bounded(stage, made, given)
+  -- gain_ns, gain_share, of_ns, of, spends, behind of the one finding
+  local function replayed(stage, made, given, replay)
     local results = support.results(given)
     results.stages = { stage }
-    local found = advice.apply({ finds(made) }, results).findings[1]
-    return { found.gain_ns, found.gain_share, found.of_ns, found.of, found.behind }
+    local found = advice.apply({ finds(made) }, results, replay).findings[1]
+    return { found.gain_ns, found.gain_share, found.of_ns, found.of, found.spends, found.behind }
   end
 
-  it("is cut to the waiting or the GPU's work", function()
-    assert.same({ 20e6, 0.2, 100e6, "timeline" }, bounded(support.decode(), gain(50e6, "waiting")))
-    assert.same({ 80e6, 0.8, 100e6, "timeline" }, bounded(support.decode(), gain(90e6, "gpu")))
-    assert.same({ 5e6, 0.05, 100e6, "timeline" }, bounded(support.decode(), gain(5e6, "waiting")))
-    assert.same({ 0, 0, 100e6, "timeline" }, bounded(support.decode(), gain(-5e6, "gpu")))
+  it("is that of a replay, of one instance, and no more than its time", function()
+    assert.same({ 5e6, 0.05, 100e6, "timeline", "gpu" }, replayed(support.decode(),
+      gain(5e6, "gpu"), {}, replays(1)))
+    assert.same({ 5e6, 0.05, 100e6, "timeline", "gpu" }, replayed(
+      support.decode { wall = { count = 8, mean_ns = 100e6 } }, gain(5e6, "gpu"), {}, replays(8)))
+    assert.same({ 100e6, 1, 100e6, "timeline", "gpu" }, replayed(support.decode(),
+      gain(190e6, "gpu"), {}, replays(1)))
+    assert.same({ 0, 0, 100e6, "timeline", "gpu" }, replayed(support.decode(), gain(-5e6, "gpu"),
+      {}, replays(1)))
   end)
 
-  it("is cut to the time of plain runs where there are any", function()
-    local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 90 } } }
-    assert.same({ 10e6, 10 / 90, 90e6, "plain runs" }, bounded(support.decode(),
-      gain(50e6, "waiting"), { overhead = overhead }))
+  it("is of the plain time where the replay is", function()
+    local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 50 } } }
+    assert.same({ 10e6, 0.2, 50e6, "plain runs", "waiting" }, replayed(support.slow_decode(),
+      gain(10e6, "waiting"), { overhead = overhead }, replays(1, true, { plain = true })))
+    assert.same({ 10e6, 0.1, 100e6, "timeline", "waiting" }, replayed(support.slow_decode(),
+      gain(10e6, "waiting"), { overhead = overhead }, replays(1, true)))
   end)
 
-  it("takes one of several instances in a plain repeat", function()
-    local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 360 } } }
-    assert.same({ 10e6, 10 / 90, 90e6, "plain runs" },
-      bounded(support.decode { wall = { count = 8, mean_ns = 100e6 } }, gain(50e6, "waiting"),
-        { overhead = overhead, repeats = { count = 2, used = 2 } }))
+  it("of faster kernels in a launch-bound stage is behind its waiting", function()
+    assert.same({ 9e6, 0.09, 100e6, "timeline", "gpu", "waiting" },
+      replayed(support.slow_decode(), gain(9e6, "gpu"), {}, replays(1, true)))
   end)
 
-  it("in GPU time of a launch-bound stage is behind its waiting", function()
-    assert.same({ 9e6, 0.09, 100e6, "timeline", "waiting" },
-      bounded(support.slow_decode(), gain(9e6, "gpu")))
+  it("is an upper bound, or absent, where it is not replayed, and says why", function()
+    local results = support.results { stages = { support.slow_decode() } }
+    local bound = advice.apply({ finds(gain(9e6, "waiting")) }, results,
+      replays(1, true, { bound = "no waits", idle = 70e6 })).findings[1]
+    assert.same({ 70e6, 0, "no waits" }, { bound.gain_ns, bound.low_ns, bound.no_gain })
+    local none = advice.apply({ finds(gain(9e6, "waiting")) }, results).findings[1]
+    assert.is_nil(none.gain_ns)
+    assert.equal("there is no trace to replay", none.no_gain)
   end)
 
   it("is left out for a stage that was not measured", function()
@@ -148,7 +175,9 @@ describe("findings", function()
     of_rare.stage = "prefill"
     assert.equal("often rare", titles(advice.apply({ finds(of_rare,
       gain(1e6, "waiting", { title = "often" })) },
-      support.results { stages = { rare, often } }).findings))
+      support.results { stages = { rare, often } }, function(changes, stage)
+        return replays(stage == "decode" and 50 or 1)(changes)
+      end).findings))
   end)
 
   it("of equal gain are ranked by confidence", function()
@@ -212,12 +241,11 @@ end)
 
 
 describe("all rules", function()
-  -- "rule stage 12.34 ms" per finding, then "rule -" per abstention.
+  -- "rule stage" per finding, then "rule -" per abstention.
   local function summary(found)
     local lines = {}
     for i, entry in ipairs(found.findings) do
-      lines[i] = ("%s %s %s"):format(entry.rule, entry.stage or "-",
-        entry.gain_ns and ("%.2f ms"):format(entry.gain_ns / 1e6) or "-")
+      lines[i] = ("%s %s"):format(entry.rule, entry.stage or "-")
     end
     for _, entry in ipairs(found.abstained) do lines[#lines + 1] = entry.rule .. " abstains" end
     return table.concat(lines, "\n") .. "\n"
@@ -225,20 +253,20 @@ describe("all rules", function()
 
   it("say what holds the recorded capture up", function()
     assert.equal([[
-launch_bound decode 154.86 ms
-graph_missing decode 154.86 ms
-launch_bound prefill 58.00 ms
-experts_one_by_one decode 50.27 ms
-small_elementwise decode 47.20 ms
-small_elementwise prefill 15.31 ms
-casts decode 13.68 ms
-large_elementwise sam 4.83 ms
-layout_copies sam 3.43 ms
-cat_cache decode -
-gemv_at_batch_1 decode -
-sync_per_token decode 0.39 ms
-gemm_precision prefill 0.18 ms
-sync_per_token decode 0.04 ms
+launch_bound decode
+launch_bound prefill
+casts decode
+cat_cache decode
+experts_one_by_one decode
+gemm_precision prefill
+gemv_at_batch_1 decode
+graph_missing decode
+large_elementwise sam
+small_elementwise decode
+small_elementwise prefill
+sync_per_token decode
+sync_per_token decode
+layout_copies sam
 bank_conflicts abstains
 batch_room abstains
 collective_bound abstains
@@ -276,7 +304,7 @@ end)
 describe("the order of findings", function()
   local function of_decode(fields)
     local made = { stage = "decode", title = "t", try = "x", confidence = "low",
-      evidence = { { text = "e", source = "s" } }, spends = "waiting", assumption = "a" }
+      evidence = { { text = "e", source = "s" } }, assumption = "a" }
     for key, value in pairs(fields) do made[key] = value end
     return made
   end
@@ -287,12 +315,13 @@ describe("the order of findings", function()
     for i, fields in ipairs(list) do
       rules[i] = { name = fields.rule, general = fields.general, of_ranks = fields.of_ranks }
       rules[i].examine = function(_, report)
-        report.finding(of_decode { gain_ns = fields.gain, after = fields.after })
+        report.finding(of_decode { changes = { ("%d waiting"):format(fields.gain) },
+          after = fields.after })
       end
     end
     local said = {}
     local results = support.results { stages = { support.slow_decode() }, ranks = ranks }
-    for i, found in ipairs(advice.apply(rules, results).findings) do
+    for i, found in ipairs(advice.apply(rules, results, replays(1, true)).findings) do
       said[i] = found.rule .. (found.after and "<" .. table.concat(found.after, ",") or "")
         .. (found.unlocks and ">" .. table.concat(found.unlocks, ",") or "")
     end
@@ -328,41 +357,21 @@ end)
 
 
 describe("gains of one stage", function()
-  it("must not be added up, whatever they are taken from, also in parts of it", function()
+  it("are replayed in pairs, the largest, and those of its parts are of it", function()
     local part = support.decode { name = "part", parent = "decode" }
     local of_part, alone = gain(1e6, "gpu"), gain(4e6, "waiting")
     of_part.stage, alone.stage = "part", "prefill"
     local found = advice.apply({ finds(gain(9e6, "waiting"), gain(3e6, "gpu"), of_part, alone) },
-      support.results { stages = { support.decode(), part, support.decode { name = "prefill" } } })
-    assert.equal("Each gain is that of one move alone; those of one stage share its time, whether "
-      .. "the GPU works or waits, and must not be added up: 1, 3 and 4 (decode, 100.00 ms).",
-      found.note)
+      support.results { stages = { support.decode(), part, support.decode { name = "prefill" } } },
+      replays(1))
+    assert.equal("Gains of one stage must not be added up: 1, 3 and 4 (decode, 100.00 ms). "
+      .. "Replayed, 1 and 3 of decode give back 9.00 ms together, not 12.00 ms.", found.note)
+    assert.same({ { ranks = { 1, 3 }, gain_ns = 9e6, sum_ns = 12e6 } }, found.pairs)
   end)
 
   it("have no note where each is alone", function()
     assert.is_nil(advice.apply({ finds(gain(9e6, "waiting")) },
-      support.results { stages = { support.decode() } }).note)
-  end)
-end)
-
-
-describe("time in collectives", function()
-  -- Two ranks that wait 3 of 8 ms of GPU time of each of the ten steps.
-  local ranks = { files = {}, left_out = {}, ranks = { { rank = 0, file = "a" }, { rank = 1,
-    file = "a" } }, stages = { { phase = "decode", count = 10, waiting_ns = 3e6,
-      exposed_ns = 4e6, ranks = { { rank = 0, count = 10 }, { rank = 1, count = 10 } } } } }
-
-  local function most(rule)
-    local results = support.results { ranks = ranks,
-      stages = { support.decode { instances = { {}, {} } } } }
-    rule.name = "test"
-    rule.examine = function(_, report) report.finding(gain(90e6, "gpu")) end
-    return advice.apply({ rule }, results).findings[1].gain_ns
-  end
-
-  it("that waits is not the GPU's work, and all that a late rank can give back", function()
-    assert.equal(50e6, most {})
-    assert.equal(30e6, most { in_waiting = true })
+      support.results { stages = { support.decode() } }, replays(1)).note)
   end)
 end)
 

@@ -18,7 +18,8 @@ the attention of decode is not fused (decode, confidence medium)
 - 100 softmax kernels, 2.5 % of the stage's GPU time, and no fused attention kernel (timeline)
 - kernel 2, softmax_warp_forward: 100 calls, 2.00 ms (timeline)
 try: torch.nn.functional.scaled_dot_product_attention or FlashAttention (attn_implementation="sdpa" or "flash_attention_2" in transformers); a mask that they cannot take forces the slow path
-gain: 2000000 of 100000000 ns, gpu, if what works on the scores goes away; the matmuls around it gain too, which is not counted
+change: remove(kernels:where { stage = "decode", label = "softmax_warp_forward" })
+if what works on the scores goes away; the matmuls around it gain too, which is not counted
 kernels: 2
 ]], said { softmax { id = 2 } })
   end)

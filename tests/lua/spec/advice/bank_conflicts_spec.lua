@@ -14,7 +14,8 @@ kernels of decode have bank conflicts in shared memory (decode, confidence mediu
 - 4.00 ms in kernels where 25 % of the wavefronts or more come from bank conflicts (counters)
 - kernel 6, transpose: 100 calls, 4.00 ms, 75 % of the wavefronts, bound by L1 (timeline, counters)
 try: rows of shared memory padded by one element, or a swizzled layout
-gain: 3000000 of 100000000 ns, gpu, if their time falls with the wavefronts
+change: scale(kernels:where { stage = "decode", label = "transpose" }, 0.25)
+if their time falls with the wavefronts
 kernels: 6
 ]], said { bound = "L1", bank_conflict_percent = 75 })
   end)

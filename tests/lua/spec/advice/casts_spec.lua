@@ -14,7 +14,8 @@ decode converts between types 20 times (decode, confidence medium)
 - 20 casts, 5.0 % of the stage's GPU time and 2.0 % of its kernels (timeline)
 - kernel 2, vectorized: 20 calls, 4.00 ms (timeline)
 try: keep one type through the layer: convert weights and constants once when loading, use fused norms that compute in fp32 inside, look for autocast in the loop
-gain: 4000000 of 100000000 ns, gpu, if no cast is left, or each is fused into its neighbour
+change: remove(kernels:where { stage = "decode", label = "vectorized" })
+if no cast is left, or each is fused into its neighbour
 kernels: 2
 ]], said { id = 2, name = "at::native::bfloat16_copy_kernel_cuda", short_name = "vectorized",
       calls = 20, mean_ns = 200000 })

@@ -20,7 +20,8 @@ decode computes its experts one by one (decode, confidence medium)
 - 200 products per step and no grouped one (timeline)
 - 60 experts run per step in 10 layers, 3 operations each (timeline, model.architecture)
 try: a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the choice of experts left on the GPU
-gain: 28875000 of 100000000 ns, waiting, if 3 operations per layer replace those of each expert, and each launch has an equal part in the 77.00 ms that the GPU waits for all of them
+change: grouped(experts "decode")
+if the operations of one expert a layer do the work of all
 kernels: 5
 ]], said(shape))
   end)
@@ -32,10 +33,8 @@ kernels: 5
       support.kernel { name = "silu_kernel", category = "elementwise", calls = 1220 } }
     local said_now = support.said("experts_one_by_one", support.results { stages = { stage },
       kernels = kernels, model = { architecture = shape },
-      layers = { networks = { count = 12, operations = 7, ns = 20000 } } })
+      layers = { networks = { count = 12, operations = 7 } } })
     assert.matches("120 experts run per step in 10 layers, 7 operations each", said_now, 1, true)
-    -- (120 - 10) * 7 of 1,000 launches of a step
-    assert.matches("gain: 59290000 of 100000000 ns, waiting", said_now, 1, true)
   end)
 
   it("is not led astray by names: joins and strided batches are no grouped products", function()

@@ -17,7 +17,7 @@ decode is held up by the bytes of weights (decode, confidence medium)
 - reading its bytes takes 70 % of the time at the memory's speed (model)
 - 8 bits instead of bf16 save 30.00 GB of 70.00 GB (model)
 try: weights of 8 bits (fp8 or int8) or 4 bits (AWQ, GPTQ), checked for accuracy
-gain: 30000000 of 100000000 ns, gpu, if the bytes that are left out took as long as at the memory's full speed
+if the bytes that are left out took as long as at the memory's full speed
 ]], support.said("fewer_bytes", results_of { weight_bytes = 60e9, kv_read_bytes = 10e9 }))
   end)
 

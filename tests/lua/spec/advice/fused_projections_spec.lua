@@ -16,7 +16,8 @@ decode computes query, key and value, and gate and up, as products of their own 
 - 71 products per step (timeline)
 - 10 layers make 71 without fused projections, 41 with them (model.architecture)
 try: join the weights when loading: one product for query, key and value, one for gate and up
-gain: 11550000 of 100000000 ns, waiting, if 30 of 71 products of a step go away, and each launch has an equal part in the 77.00 ms that the GPU waits for all of them
+change: fuse(kernels:where { stage = "decode", label = "nvjet" })
+if matmuls that follow each other become one that takes as long as all
 kernels: 4
 ]], support.said("fused_projections", results_of(support.slow_decode, 71, dense)))
   end)

@@ -9,7 +9,8 @@ describe("advice graph_missing", function()
 the steps of decode are not replayed as a CUDA graph (decode, confidence medium)
 - 100 launches and 100 kernels per step, no graph (timeline)
 try: capture one step as a CUDA graph, or torch.compile(mode="reduce-overhead"), once its shapes are static and nothing in it waits for the GPU
-gain: 77000000 of 100000000 ns, waiting, if shapes are static, nothing in a step waits for the GPU, the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
+change: graphs("decode")
+if shapes are static, and nothing in a step waits for the GPU
 ]], support.said("graph_missing", results_of(support.slow_decode())))
   end)
 

@@ -14,7 +14,6 @@ decode slows down as the context grows (decode, confidence low)
 - each step takes 100.00 µs ± 2.00 µs longer than the one before, 1.00 ms over 10 steps of 10.00 ms (timeline)
 - a step would take 110.50 ms after 1,000 more tokens (extrapolated)
 try: a KV cache of 8 bits, grouped-query or latent attention, paged attention with split-K; a cache that is concatenated at each step copies itself: preallocate it
-gain: 2250000 of 100000000 ns, gpu, if the growth is halved, as by a cache of half the bytes
 ]], said(100000))
   end)
 

@@ -12,7 +12,8 @@ decode is host-bound (decode, confidence high)
 - 1,000 launches, 9.00 ms in launching calls (timeline)
 - 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
-gain: 77000000 of 100000000 ns, waiting, if the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
+change: scale(cpu "decode", 0)
+if the CPU takes no time at all; the GPU's own work stays as it is
 ]], said { stages = { support.slow_decode() } })
   end)
 
@@ -24,7 +25,8 @@ decode is host-bound (decode, confidence high)
 - under the profiler, 1,000 launches, 9.00 ms in launching calls (timeline)
 - 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
-gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
+change: scale(cpu "decode", 0)
+if the CPU takes no time at all; the GPU's own work stays as it is
 ]], said { stages = { support.slow_decode() },
       overhead = { runs = 2, stages = { { name = "decode", plain_ms = 70, profiled_ms = 100,
         inflation = 0.4286 } } } })
@@ -36,22 +38,6 @@ gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
       ranks = { source = "labels", ranks = { { rank = 0 }, { rank = 1 } } } }
     assert.matches("confidence medium", text, 1, true)
     assert.matches("how much of that they wait for it cannot be told", text, 1, true)
-    assert.matches("which is not in the trace, keeps up", text, 1, true)
-  end)
-
-  it("leaves out what slow steps of an engine wait for", function()
-    local stage, instances = support.slow_decode(), {}
-    for i = 1, 40 do
-      instances[i] = { start_ns = i, wall_ns = (i == 1 and 1200 or 45) * 1e6, rep = 1, used = true,
-        gpu_idle_ns = i == 1 and 1160e6 or 20e6 }
-    end
-    stage.instances = instances
-    local function gain(engine)
-      return said({ stages = { stage }, engine = engine }):match "gain: [^\n]*"
-    end
-    assert.matches("^gain: 48000000 of 100000000 ns, waiting, if .*, without what the GPU waits in "
-      .. "the 1 step that take", gain { name = "vllm", title = "vLLM" })
-    assert.matches("^gain: 77000000 of 100000000 ns", gain())
   end)
 
   it("is silent when the plain run does not wait", function()

@@ -14,7 +14,8 @@ decode spends its GPU time on moving data (decode, confidence low)
 - 100 copies, joins and permutations take 8.00 ms, 10 % of the stage's GPU time (timeline)
 - kernel 4, elementwise_kernel: 100 calls, 8.00 ms (timeline)
 try: write to where the data is needed (preallocated caches, out=), choose a layout that the next kernel reads as it is, let attention take strided inputs
-gain: 8000000 of 100000000 ns, gpu, if none of the moves is needed
+change: remove(kernels:where { stage = "decode", label = "elementwise_kernel" })
+if none of the moves is needed
 kernels: 4
 ]], said { id = 4, name = "direct_copy_kernel_cuda", short_name = "elementwise_kernel",
       calls = 100, mean_ns = 80000 })

@@ -14,7 +14,8 @@ describe("advice memory_roof", function()
 - 40.00 ms in kernels at 80 % or more of the DRAM bandwidth (counters)
 - kernel 8, gemv: 100 calls, 40.00 ms, 91 % of the DRAM bandwidth (timeline, counters)
 try: only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, a larger batch
-gain: 20000000 of 100000000 ns, gpu, if their bytes are halved, as by 8-bit instead of 16-bit weights
+change: scale(kernels:where { stage = "decode", label = "gemv" }, 0.5)
+if their bytes are halved, as by 8-bit instead of 16-bit weights
 kernels: 8
 ]], said(400000, { bound = "memory", dram_percent = 91.3 }))
   end)

@@ -15,7 +15,8 @@ matmuls of decode have too few blocks for the GPU (decode, confidence low)
 - 4.00 ms in matmuls of less than half a wave, with no unit at 60 % (counters)
 - kernel 6, nvjet_tst_64x8: 100 calls, 4.00 ms, 0.20 waves, its busiest unit at 25 % (timeline, counters)
 try: split-K or stream-K (cuBLASLt's heuristics with a larger workspace, Triton's SPLIT_K), smaller tiles, or a larger batch
-gain: 3000000 of 100000000 ns, gpu, if blocks on all SMs do the same work, and a launch takes 5 µs at least
+change: scale(kernels:where { stage = "decode", label = "nvjet_tst_64x8" }, 0.25)
+if blocks on all SMs do the same work, and a launch takes 5 µs at least
 kernels: 6
 ]], said(0.2, { dram_percent = 25 }))
   end)

@@ -14,7 +14,8 @@ kernels of decode access global memory uncoalesced (decode, confidence medium)
 - 4.00 ms in kernels with more than 16 sectors of 32 bytes for a warp's request (counters)
 - kernel 6, transpose: 100 calls, 4.00 ms, 32 sectors a request, bound by L1 (timeline, counters)
 try: neighbouring threads on neighbouring addresses: another layout of the tensor, or a transpose through shared memory
-gain: 2000000 of 100000000 ns, gpu, if their time falls with the sectors, to 16 a request
+change: scale(kernels:where { stage = "decode", label = "transpose" }, 0.5)
+if their time falls with the sectors, to 16 a request
 kernels: 6
 ]], said { bound = "L1", sectors_per_load = 4, sectors_per_store = 32 })
   end)

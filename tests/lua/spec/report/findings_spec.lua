@@ -34,7 +34,8 @@ local launch_bound = {
   rule = "launch_bound", stage = "decode", title = "decode is launch-bound",
   evidence = { { text = "it takes 100.00 ms", source = "timeline" },
     { text = "kernel 1, a<b>: 5 calls", source = "counters" } },
-  try = "run it as a CUDA graph", gain_ns = 80e6, gain_share = 0.8, of_ns = 100e6,
+  try = "run it as a CUDA graph", gain_ns = 80e6, low_ns = 70e6, high_ns = 90e6,
+  gain_share = 0.8, of_ns = 100e6,
   of = "timeline", spends = "waiting", assumption = "shapes are static", confidence = "high",
 }
 
@@ -73,12 +74,13 @@ end
 
 describe("a gain", function()
   it("is told per instance and per token, with its assumption", function()
-    assert.equal("up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static",
+    assert.equal("80.00 ms (70.00 ms to 90.00 ms) of 100.00 ms per decode, 8.00 ms per token, if "
+      .. "shapes are static",
       findings.gain(results {}, launch_bound))
   end)
 
   it("says when it is of plain time, and when it stays hidden", function()
-    assert.equal("up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs "
+    assert.equal("3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs "
       .. "per token, if they reach the peak; it comes back only once decode no longer waits for "
       .. "its launches", findings.gain(results {}, occupancy))
   end)
@@ -94,8 +96,8 @@ describe("the verdict", function()
     assert.same({
       "**Decode is launch-bound.** decode takes 100.0 ms (10.0 ms per token), of which the GPU "
         .. "works 20.0 ms.",
-      "**First move:** decode: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per "
-        .. "decode, 8.00 ms per token, if shapes are static.",
+      "**First move:** decode: run it as a CUDA graph. Gain: 80.00 ms (70.00 ms to 90.00 ms) of "
+        .. "100.00 ms per decode, 8.00 ms per token, if shapes are static.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
     }, verdict_lines(results { launch_bound, fusion }))
   end)
@@ -120,8 +122,8 @@ end)
 describe("the list", function()
   it("is short for one page, and says which gains are the same time", function()
     assert.equal([[
-1. **decode is launch-bound** (effort: code, confidence high). Try: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
-2. **decode runs many short kernels** (effort: code, confidence medium). Try: torch.compile. Gain: up to 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
+1. **decode is launch-bound** (effort: code, confidence high). Try: run it as a CUDA graph. Gain: 80.00 ms (70.00 ms to 90.00 ms) of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
+2. **decode runs many short kernels** (effort: code, confidence medium). Try: torch.compile. Gain: 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
 
 Gains of one stage share its time: they do not add up.
 ]], brief(results({ launch_bound, fusion, warm_up }, nil, "Do not add up 1 and 2."), 2))
@@ -139,10 +141,10 @@ Gains of one stage share its time: they do not add up.
 
   it("has everything in the report, escaped", function()
     assert.equal([[
-|   # | finding                | stage  | gain, at most ms |  of ms | share % | taken from | confidence | rule          |
-| --: | :--------------------- | :----- | ---------------: | -----: | ------: | :--------- | :--------- | :------------ |
-|   1 | decode is launch-bound | decode |            80.00 | 100.00 |    80.0 | waiting    | high       | launch_bound  |
-|   2 | few warps              | decode |             3.00 | 100.00 |     3.0 | GPU work   | low        | low_occupancy |
+|   # | finding                | stage  | gain ms | between ms     |  of ms | share % | taken from | confidence | rule          |
+| --: | :--------------------- | :----- | ------: | :------------- | -----: | ------: | :--------- | :--------- | :------------ |
+|   1 | decode is launch-bound | decode |   80.00 | 70.00 to 90.00 | 100.00 |    80.0 | waiting    | high       | launch_bound  |
+|   2 | few warps              | decode |    3.00 |                | 100.00 |     3.0 | GPU work   | low        | low_occupancy |
 
 ### 1. decode is launch-bound
 
@@ -151,7 +153,7 @@ Gains of one stage share its time: they do not add up.
 
 Try: run it as a CUDA graph.
 
-Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static. Confidence: high. Rule: `launch_bound`.
+Gain: 80.00 ms (70.00 ms to 90.00 ms) of 100.00 ms per decode, 8.00 ms per token, if shapes are static. Confidence: high. Rule: `launch_bound`.
 
 ### 2. few warps
 
@@ -159,7 +161,7 @@ Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are s
 
 Try: split-K.
 
-Gain: up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
+Gain: 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
 ]], full(results { launch_bound, occupancy }))
   end)
 

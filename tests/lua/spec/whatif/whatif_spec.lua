@@ -46,7 +46,7 @@ describe("a replay", function()
       near(stage.recorded, stage.replayed, 0.005 * stage.recorded)
     end
     near(model.recorded_waits, model.replayed_waits, 0.005 * model.recorded_waits)
-    assert.is_true(model.blind.error < 0.01)
+    assert.is_true(model:blind().error < 0.01)
   end)
 
   it("lets nobody wait for the late rank", function()
