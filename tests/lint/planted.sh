@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do lint.layers, lint.layout, lint.door and lint.words find what is planted in a copy of the tree,
-# and complain when they find no files? usage: planted.sh LLMPROF
+# Do lint.layers, lint.layout and lint.door find what is planted in a copy of the tree, and
+# complain when they find no files? usage: planted.sh LLMPROF
 set -euo pipefail
 llmprof=$(realpath -- "$1") lints=$PWD/tests/lint
 folder=$(mktemp -d)
@@ -29,7 +29,7 @@ expect() {
 # planted NAME FILE LINE WHAT: with LINE at the end of FILE, lint NAME says WHAT of it.
 planted() {
   local name=$1 file=$2 line=$3 what=$4 prefix=./ number
-  if [[ $name == door || $name == words ]]; then prefix=; fi
+  if [[ $name == door ]]; then prefix=; fi
   echo "$line" >>"$folder/copy/$file"
   number=$(wc -l <"$folder/copy/$file")
   expect "$name" "$prefix$file:$number: $what"
@@ -46,7 +46,6 @@ for word in require lazy; do
 done
 planted layout lua/llmprof/cli/commands.lua 'local trace = folder .. "/nsys/run.sqlite"' \
   "'nsys/run.sqlite' is for bundle/layout.lua"
-planted words core/text/path.c 'static int row_crew;' "row_crew: 'crew' is a word that is gone"
 planted door lua/llmprof/analysis/stages/find.lua 'print "here"' "prints past llmprof.io.output"
 
 sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/README.md"
