@@ -135,7 +135,7 @@ static void add_run(scratch *w, llmprof_rhythm *rhythm, size_t kept,
     int64_t off = distances[i] - middle;
     double share = (double)(off < 0 ? -off : off) / (double)middle;
     w->offsets[kept - length + i] =
-        (int64_t)(share < 1e6 ? share * SPREAD_UNIT : 1e6 * SPREAD_UNIT);
+        (int64_t)((share < 1e6 ? share : 1e6) * (double)SPREAD_UNIT);
     rhythm->span = sum(rhythm->span, distances[i]);
   }
   rhythm->runs++;
@@ -163,7 +163,7 @@ static void measure(scratch *w, const int64_t *starts, size_t count,
   rhythm->distances = (uint32_t)kept;
   if (!kept) return;
   rhythm->period = median(w, w->distances, kept);
-  rhythm->spread = (double)median(w, w->offsets, kept) / SPREAD_UNIT;
+  rhythm->spread = (double)median(w, w->offsets, kept) / (double)SPREAD_UNIT;
 }
 
 static size_t measure_all(scratch *w, const beats *b,

@@ -141,7 +141,7 @@ static bool take_row(void *user, const llmprof_scan *scan,
     if (parts[i] == LLMPROF_ABSENT) continue;
     any = true;
     ok = add_reading(l, values[METRIC_TIME], values[METRIC_TYPE], i,
-                     (double)parts[i] / NSYS_SAMPLES_PARTS);
+                     (double)parts[i] / (double)NSYS_SAMPLES_PARTS);
   }
   return any ? ok
              : add_reading(l, values[METRIC_TIME], values[METRIC_TYPE], 0, NAN);

@@ -15,7 +15,7 @@ static void put_type(nsys_sheet *sheet, uint32_t device) {
 
 /* ABSENT: none that fits. */
 static int64_t parts_of(double percent) {
-  double parts = percent * NSYS_SAMPLES_PARTS;
+  double parts = percent * (double)NSYS_SAMPLES_PARTS;
   return fabs(parts) < 1e15 ? llround(parts) : LLMPROF_ABSENT;
 }
 

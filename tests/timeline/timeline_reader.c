@@ -233,8 +233,9 @@ static bool take_op(const timeline *t, const line *l, llmprof_op_kind kind,
   if (!named || !add_process(t, number_of(l, "pid", 1), &place.process) ||
       !llmprof_builder_add_place(t->builder, &place, &row.place))
     return false;
-  llmprof_builder_recorded(t->builder,
-                           (llmprof_trace_table)(LLMPROF_TABLE_KERNELS + kind));
+  llmprof_builder_recorded(
+      t->builder,
+      (llmprof_trace_table)((int)LLMPROF_TABLE_KERNELS + (int)kind));
   return llmprof_builder_add_op(t->builder, &row, err);
 }
 
