@@ -72,21 +72,6 @@ static void add(uint64_t *sum, const void *bytes, size_t size) {
   *sum = (*sum ^ llmprof_checksum(bytes, size)) * 0x9e3779b185ebca87u;
 }
 
-/* They are summed where they are taken, in their order. */
-static bool look_at_texts(llmprof_scan_texts *texts) {
-  (void)texts;
-  return true;
-}
-
-static bool add_texts(void *sum, llmprof_scan_texts *texts) {
-  size_t size = texts->rows;
-  for (size_t i = 0; i < texts->rows; i++) size += texts->sizes[i];
-  add(sum, texts->values, texts->rows * sizeof *texts->values);
-  add(sum, texts->sizes, texts->rows * sizeof *texts->sizes);
-  add(sum, texts->bytes, size);
-  return true;
-}
-
 static bool add_text(void *sum, const llmprof_scan *scan,
                      const int64_t *values) {
   size_t size = 0;
@@ -99,13 +84,7 @@ static bool add_text(void *sum, const llmprof_scan *scan,
 static bool sum_strings(llmprof_sqlite *db, uint64_t *sum) {
   static const char *const columns[] = {"id", "value"};
   static const llmprof_scan_spec spec = {"StringIds", columns, 1, 1};
-  const llmprof_scan_texts_taker taker = {
-      .look = look_at_texts,
-      .take = add_texts,
-      .take_row = add_text,
-      .user = sum,
-  };
-  return llmprof_scan_each_text(db, &spec, &taker, NULL);
+  return llmprof_scan_each(db, &spec, add_text, sum, NULL, NULL);
 }
 
 static bool sum_schema(llmprof_sqlite *db, uint64_t *sum) {

@@ -9,7 +9,6 @@
 #include "nsys/nsys_internal.h"
 #include "sqlite/sqlite_file.h"
 #include "text/text.h"
-#include "trace/trace_pool.h"
 
 enum {
   SMALL_IDS = 1 << 20 /* nsys counts up from 0 */
@@ -47,94 +46,26 @@ static bool keep_string(opening *o, int64_t id, uint32_t string) {
 
 /* ---- strings ---- */
 
-/* Text that is to be repaired comes one by one. */
-static bool look_at_strings(llmprof_scan_texts *texts) {
-  const char *at = texts->bytes;
-  for (size_t i = 0; i < texts->rows; i++) {
-    uint32_t size = texts->sizes[i];
-    if (!llmprof_text_is_sound(at, size)) return false;
-    texts->marks[i] = llmprof_strings_hash(at, size);
-    at += size + (size_t)1;
-  }
-  return true;
-}
-
-static bool expect_strings(void *user, size_t rows) {
-  const opening *o = user;
-  nsys_export *export = o->export;
-  size_t near = rows < SMALL_IDS ? rows + 1 : SMALL_IDS;
-  return llmprof_strings_expect(llmprof_builder_pool(o->builder), rows) &&
-         llmprof_grow(&export->string_at, &export->string_at_cap, near,
-                      sizeof *export->string_at);
-}
-
-static bool take_strings(void *user, llmprof_scan_texts *texts) {
-  opening *o = user;
-  llmprof_strings *pool = llmprof_builder_pool(o->builder);
-  uint32_t string = (uint32_t)llmprof_strings_count(pool);
-  if (!llmprof_strings_append(pool, texts->bytes, texts->sizes, texts->marks,
-                              texts->rows))
-    return false;
-  texts->bytes = NULL;
-  for (size_t i = 0; i < texts->rows; i++)
-    if (!keep_string(o, texts->values[i], string++)) return false;
-  return true;
-}
-
-static bool append_text(llmprof_strings *pool, const char *text, size_t size) {
-  if (llmprof_text_is_sound(text, size))
-    return llmprof_strings_append_copy(pool, text, size);
-  llmprof_buffer sound = {0};
-  llmprof_text_repair(&sound, text, size);
-  bool ok = !sound.failed &&
-            llmprof_strings_append_copy(pool, sound.bytes, sound.size);
-  llmprof_buffer_free(&sound);
-  return ok;
-}
-
 static bool take_string(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
   opening *o = user;
-  llmprof_strings *pool = llmprof_builder_pool(o->builder);
   size_t size;
+  uint32_t string;
   const char *text = llmprof_scan_text(scan, 0, &size);
-  uint32_t string =
-      text ? (uint32_t)llmprof_strings_count(pool) : LLMPROF_NO_STRING;
-  return (!text || append_text(pool, text, size)) &&
+  return llmprof_builder_text(o->builder, text, size, &string) &&
          keep_string(o, values[0], string);
-}
-
-static void renumber(uint32_t *strings, size_t count, const uint32_t *ids) {
-  for (size_t i = 0; i < count; i++)
-    if (strings[i] != LLMPROF_NO_STRING) strings[i] = ids[strings[i]];
 }
 
 static bool load_strings(opening *o, llmprof_error *err) {
   static const char *const columns[] = {"id", "value"};
   static const llmprof_scan_spec spec = {"StringIds", columns, 1, 1};
-  const llmprof_scan_texts_taker taker = {
-      .expect = expect_strings,
-      .look = look_at_strings,
-      .take = take_strings,
-      .take_row = take_string,
-      .user = o,
-  };
-  nsys_export *export = o->export;
-  uint32_t *ids;
-  if (!llmprof_scan_each_text(export->db, &spec, &taker, err)) return false;
-  if (o->has_no_id)
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "%s: StringIds has an id that is NULL or -2^63, which "
-                        "no row can refer to",
-                        export->path);
-  if (!llmprof_strings_settle(llmprof_builder_pool(o->builder), &ids))
-    return llmprof_fail_nomem(err);
-  if (ids) {
-    renumber(export->string_at, export->string_at_count, ids);
-    renumber(export->string_of, export->string_ids.count, ids);
-  }
-  llmprof_free(ids);
-  return true;
+  if (!llmprof_scan_each(o->export->db, &spec, take_string, o, NULL, err))
+    return false;
+  return !o->has_no_id ||
+         llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                      "%s: StringIds has an id that is NULL or -2^63, which "
+                      "no row can refer to",
+                      o->export->path);
 }
 
 /* ---- other small tables ---- */

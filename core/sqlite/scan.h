@@ -48,15 +48,6 @@ typedef bool (*llmprof_scan_take_rows)(void *user, const int64_t *values,
 bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
                        void *user, llmprof_error *err);
 
-/* Rows of an integer and a text each, as they lie in some leaves. */
-typedef struct llmprof_scan_texts {
-  size_t rows;
-  int64_t *values; /* by row */
-  uint32_t *sizes; /* of texts */
-  uint32_t *marks; /* room for a number of each */
-  char *bytes;     /* of the texts, each with a NUL behind it, in their order */
-} llmprof_scan_texts;
-
 /* Text column i of the current row, NULL for NULL; valid until the next. */
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size);
 
@@ -70,23 +61,5 @@ typedef bool (*llmprof_scan_take)(void *user, const llmprof_scan *scan,
 bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan_take take, void *user, bool *has,
                        llmprof_error *err);
-
-/* Who takes them, in their order. False of expect, take and
- * take_row: out of memory. */
-typedef struct llmprof_scan_texts_taker {
-  /* First of all, a guess at how many come; or NULL. */
-  bool (*expect)(void *user, size_t rows);
-  /* On any thread, before they are taken; false: their rows come one by one. */
-  bool (*look)(llmprof_scan_texts *texts);
-  /* A caller that sets bytes to NULL owns these, and frees them. */
-  bool (*take)(void *user, llmprof_scan_texts *texts);
-  llmprof_scan_take take_row; /* of what does not lie in its leaf as it is */
-  void *user;
-} llmprof_scan_texts_taker;
-
-/* As llmprof_scan_each, for a spec of one integer and one text. */
-bool llmprof_scan_each_text(llmprof_sqlite *db, const llmprof_scan_spec *spec,
-                            const llmprof_scan_texts_taker *taker,
-                            llmprof_error *err);
 
 #endif

@@ -74,15 +74,6 @@ bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
                               llmprof_scan_shapes *shapes,
                               const llmprof_leaf *leaf, int64_t *values);
 
-/* The same for rows of an integer and a text, behind those that are there, for
- * which there is room; *size of `most` bytes are used. */
-bool llmprof_scan_pages_texts(const llmprof_scan_pages *scan,
-                              const llmprof_leaf *leaf,
-                              llmprof_scan_texts *texts, size_t *size,
-                              size_t most);
-
-/* Are there an integer and a text to read in each record? */
-bool llmprof_scan_pages_has_texts(const llmprof_scan_pages *scan);
 bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
                               llmprof_error *err);
 int llmprof_scan_pages_next_here(llmprof_scan_pages *scan, int64_t *values,
@@ -93,8 +84,6 @@ int llmprof_scan_pages_next_here(llmprof_scan_pages *scan, int64_t *values,
 typedef struct llmprof_scan_taker {
   llmprof_scan_take_rows take;
   bool (*may)(void *scan, size_t rows, llmprof_error *err); /* before it */
-  const llmprof_scan_texts_taker *texts; /* or NULL: take is for rows of those
-                                            that come one by one */
   void *user, *scan;
 } llmprof_scan_taker;
 bool llmprof_scan_parts(llmprof_scan_pages *pages,

@@ -16,7 +16,6 @@ enum {
 /* A worker's own. */
 typedef struct reader {
   uint8_t *pages;
-  char *bytes; /* of texts, which take no more than the pages they are in */
   llmprof_scan_shapes *shapes;
 } reader;
 
@@ -24,8 +23,6 @@ typedef struct reader {
 typedef struct slot {
   int64_t *values;
   size_t values_cap, rows;
-  llmprof_scan_texts texts;
-  size_t texts_cap; /* rows */
   bool plain;
 } slot;
 
@@ -81,53 +78,6 @@ static bool decode_leaf(const table *t, const reader *of, slot *r,
   return true;
 }
 
-/* ---- texts ---- */
-
-static bool grow_texts(slot *r, size_t rows) {
-  llmprof_scan_texts *t = &r->texts;
-  if (rows <= r->texts_cap) return true;
-  size_t wanted = rows + rows / 2, caps[3] = {0};
-  if (!llmprof_grow(&t->values, &caps[0], wanted, sizeof *t->values) ||
-      !llmprof_grow(&t->sizes, &caps[1], wanted, sizeof *t->sizes) ||
-      !llmprof_grow(&t->marks, &caps[2], wanted, sizeof *t->marks))
-    return false;
-  r->texts_cap = wanted;
-  return true;
-}
-
-static void texts_free(llmprof_scan_texts *texts) {
-  llmprof_free(texts->values);
-  llmprof_free(texts->sizes);
-  llmprof_free(texts->marks);
-  llmprof_free(texts->bytes);
-}
-
-static bool decode_texts(const table *t, slot *r, uint32_t number,
-                         const uint8_t *page, size_t *size) {
-  size_t most = t->part * llmprof_btree_page_size(t->tree);
-  if (!llmprof_btree_is_leaf(t->tree, page)) return false;
-  const llmprof_leaf leaf = {page, number, llmprof_get2(page + 3)};
-  return grow_texts(r, r->texts.rows + leaf.cells) &&
-         llmprof_scan_pages_texts(t->scan, &leaf, &r->texts, size, most);
-}
-
-/* Leaves first to the one before end, which were read: the bytes are copied
- * into as much as they take. False: their rows are to come one by one. */
-static bool make_texts(const table *t, const reader *of, slot *r, size_t first,
-                       size_t end) {
-  size_t page = llmprof_btree_page_size(t->tree), size = 0;
-  bool plain = true;
-  r->texts.rows = 0;
-  r->texts.bytes = of->bytes;
-  for (size_t i = first; plain && i < end; i++)
-    plain =
-        decode_texts(t, r, t->leaves[i], of->pages + (i - first) * page, &size);
-  r->texts.bytes = NULL;
-  if (!plain || !r->texts.rows) return plain;
-  r->texts.bytes = llmprof_memdup(of->bytes, size);
-  return r->texts.bytes && t->taker->texts->look(&r->texts);
-}
-
 /* ---- a part ---- */
 
 static bool decode_part(void *user, size_t worker, size_t part,
@@ -140,8 +90,7 @@ static bool decode_part(void *user, size_t worker, size_t part,
   r->rows = 0;
   r->plain = true;
   if (!read_leaves(t, of, first, end, err)) return false;
-  if (t->taker->texts) r->plain = make_texts(t, of, r, first, end);
-  for (size_t i = first; !t->taker->texts && r->plain && i < end; i++)
+  for (size_t i = first; r->plain && i < end; i++)
     r->plain =
         decode_leaf(t, of, r, t->leaves[i], of->pages + (i - first) * size);
   return true;
@@ -166,29 +115,11 @@ static bool take_leaf(const table *t, uint32_t number, llmprof_error *err) {
   return got == 0;
 }
 
-static bool take_texts(const table *t, llmprof_scan_texts *texts,
-                       llmprof_error *err) {
-  const llmprof_scan_taker *taker = t->taker;
-  if (!texts->rows) return true;
-  if (!taker->may(taker->scan, texts->rows, err)) return false;
-  return taker->texts->take(taker->texts->user, texts) ||
-         llmprof_fail_nomem(err);
-}
-
-/* What was not taken of a part's bytes goes. */
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   const table *t = user;
   slot *r = slot_of(t, part);
   (void)worker;
-  if (r->plain && t->taker->texts) {
-    bool taken = take_texts(t, &r->texts, err);
-    llmprof_free(r->texts.bytes);
-    r->texts.bytes = NULL;
-    return taken;
-  }
-  llmprof_free(r->texts.bytes);
-  r->texts.bytes = NULL;
   if (r->plain) return hand_on(t, r->values, r->rows, err);
   size_t end, first = bounds_of(t, part, &end);
   bool ok = true;
@@ -201,15 +132,13 @@ static bool take_part(void *user, size_t worker, size_t part,
 
 static void reader_free(reader *r) {
   llmprof_free(r->pages);
-  llmprof_free(r->bytes);
   llmprof_free(r->shapes);
 }
 
-static bool reader_init(reader *r, size_t size, bool texts) {
+static bool reader_init(reader *r, size_t size) {
   r->pages = llmprof_zalloc(size + LLMPROF_BTREE_PAGE_SLACK, 1);
   r->shapes = llmprof_scan_shapes_new();
-  r->bytes = texts ? llmprof_alloc(size, 1) : NULL;
-  if (r->pages && r->shapes && (r->bytes || !texts)) return true;
+  if (r->pages && r->shapes) return true;
   reader_free(r);
   return false;
 }
@@ -218,8 +147,7 @@ static bool reader_init(reader *r, size_t size, bool texts) {
 static size_t make_readers(table *t, size_t wanted) {
   size_t size = t->part * llmprof_btree_page_size(t->tree), made = 0;
   t->readers = llmprof_zalloc(wanted, sizeof *t->readers);
-  while (t->readers && made < wanted &&
-         reader_init(&t->readers[made], size, t->taker->texts))
+  while (t->readers && made < wanted && reader_init(&t->readers[made], size))
     made++;
   return made;
 }
@@ -235,10 +163,8 @@ static bool run(table *t, bool *begun, llmprof_error *err) {
   *begun = size > 0 && t->slots;
   bool ok = *begun && llmprof_parallel_for(&loop, size, err);
   for (size_t i = 0; i < size; i++) reader_free(&t->readers[i]);
-  for (size_t i = 0; t->slots && i < t->slot_count; i++) {
+  for (size_t i = 0; t->slots && i < t->slot_count; i++)
     llmprof_free(t->slots[i].values);
-    texts_free(&t->slots[i].texts);
-  }
   llmprof_free(t->readers);
   llmprof_free(t->slots);
   return ok;

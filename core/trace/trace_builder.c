@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "text/text.h"
 #include "trace/trace_internal.h"
-#include "trace/trace_pool.h"
 
 /* ---- what a trace is about ---- */
 
@@ -32,10 +31,6 @@ static bool set_version(char **version, const char *text) {
   if (!text || *version) return true;
   *version = llmprof_strdup(text);
   return *version != NULL;
-}
-
-llmprof_strings *llmprof_builder_pool(llmprof_builder *builder) {
-  return builder->trace->strings;
 }
 
 const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder) {

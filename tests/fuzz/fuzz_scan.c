@@ -128,51 +128,6 @@ static void compare_at_once(llmprof_sqlite *db) {
   FUZZ_CHECK(!ok || sum == same);
 }
 
-/* ---- an integer and a text, many at a time ---- */
-
-static const llmprof_scan_spec text = {"t", (const char *const[]){"id", "c"}, 1,
-                                       1};
-
-static void hash_text(uint64_t *sum, int64_t value, const char *bytes,
-                      size_t size) {
-  hash(sum, &value, sizeof value);
-  hash(sum, &size, sizeof size);
-  if (bytes) hash(sum, bytes, size + 1);
-}
-
-static bool look(llmprof_scan_texts *texts) {
-  return texts->rows % 3;
-}
-
-static bool hash_texts(void *user, llmprof_scan_texts *texts) {
-  const char *at = texts->bytes;
-  for (size_t i = 0; i < texts->rows; i++) {
-    hash_text(user, texts->values[i], at, texts->sizes[i]);
-    at += texts->sizes[i] + (size_t)1;
-  }
-  return true;
-}
-
-static bool hash_text_row(void *user, const llmprof_scan *scan,
-                          const int64_t *values) {
-  size_t size;
-  const char *bytes = llmprof_scan_text(scan, 0, &size);
-  hash_text(user, values[0], bytes, size);
-  return true;
-}
-
-static void compare_texts(llmprof_sqlite *db) {
-  uint64_t sum = 1, same = 1;
-  const llmprof_scan_texts_taker taker = {.look = look,
-                                          .take = hash_texts,
-                                          .take_row = hash_text_row,
-                                          .user = &sum};
-  bool ok = llmprof_scan_each_text(db, &text, &taker, NULL);
-  FUZZ_CHECK(llmprof_scan_each(db, &text, hash_text_row, &same, NULL, NULL) ==
-             ok);
-  FUZZ_CHECK(!ok || sum == same);
-}
-
 static void compare(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
   uint64_t sum = 1, same = 1;
   size_t rows = 0, too = 0;
@@ -189,7 +144,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   compare(db, &spec);
   compare(db, &integers);
   compare_at_once(db);
-  compare_texts(db);
   llmprof_sqlite_close(db);
   return 0;
 }

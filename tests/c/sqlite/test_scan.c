@@ -121,90 +121,6 @@ static void compare_threads(llmprof_sqlite *db) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
-/* ---- an integer and a text ---- */
-
-/* Rows that are read the other way, one by one. */
-typedef struct other_way {
-  llmprof_scan *scan;
-  size_t at_once; /* rows that were not taken one by one */
-  size_t guesses; /* at their number, before */
-} other_way;
-
-static void assert_next(const other_way *o, int64_t value, const char *text,
-                        size_t size) {
-  int64_t row[LLMPROF_SCAN_INTS];
-  size_t other;
-  assert_int_equal(llmprof_scan_next(o->scan, row, NULL), 1);
-  assert_int_equal(row[0], value);
-  const char *wanted = llmprof_scan_text(o->scan, 0, &other);
-  assert_int_equal(wanted == NULL, text == NULL);
-  assert_int_equal(size, other);
-  if (text) assert_memory_equal(text, wanted, size + 1);
-}
-
-/* Comes before the first row. */
-static bool note_guess(void *user, size_t rows) {
-  other_way *o = user;
-  (void)rows;
-  assert_int_equal(o->at_once, 0);
-  assert_int_equal(o->guesses++, 0);
-  return true;
-}
-
-static bool are_short(llmprof_scan_texts *texts) {
-  for (size_t i = 0; i < texts->rows; i++) {
-    if (texts->sizes[i] > 2000) return false;
-    texts->marks[i] = texts->sizes[i] + 1;
-  }
-  return true;
-}
-
-/* Every other block of bytes is kept. */
-static bool take_texts(void *user, llmprof_scan_texts *texts) {
-  other_way *o = user;
-  const char *at = texts->bytes;
-  for (size_t i = 0; i < texts->rows; i++) {
-    assert_int_equal(texts->marks[i], texts->sizes[i] + 1);
-    assert_next(o, texts->values[i], at, texts->sizes[i]);
-    at += texts->sizes[i] + 1;
-  }
-  bool keep = o->at_once % 2;
-  o->at_once += texts->rows;
-  if (keep) {
-    llmprof_free(texts->bytes);
-    texts->bytes = NULL;
-  }
-  return true;
-}
-
-static bool take_text_row(void *user, const llmprof_scan *scan,
-                          const int64_t *values) {
-  size_t size;
-  const char *text = llmprof_scan_text(scan, 0, &size);
-  assert_next(user, values[0], text, size);
-  return true;
-}
-
-static size_t compare_texts_of(llmprof_sqlite *db, const char *number) {
-  const char *const names[] = {number, "c"};
-  const llmprof_scan_spec wanted = {"t", names, 1, 1};
-  other_way o = {0};
-  int64_t row[LLMPROF_SCAN_INTS];
-  const llmprof_scan_texts_taker taker = {.expect = note_guess,
-                                          .look = are_short,
-                                          .take = take_texts,
-                                          .take_row = take_text_row,
-                                          .user = &o};
-  llmprof_error err = {0};
-  if (!llmprof_scan_open_as(db, &wanted, false, &o.scan, &err) ||
-      !llmprof_scan_each_text(db, &wanted, &taker, &err))
-    fail_msg("%s", err.message);
-  if (o.scan) assert_int_equal(llmprof_scan_next(o.scan, row, NULL), 0);
-  assert_int_equal(o.guesses, o.scan != NULL);
-  llmprof_scan_close(o.scan);
-  return o.at_once;
-}
-
 static long compare_as(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
   llmprof_error err = {0};
   llmprof_scan *sql = NULL, *pages = NULL;
@@ -228,8 +144,6 @@ static long compare(const char *path) {
   long other = compare_as(db, &integers);
   assert_true(rows < 0 || rows == other);
   compare_threads(db);
-  compare_texts_of(db, "a");
-  compare_texts_of(db, "id");
   llmprof_sqlite_close(db);
   return rows;
 }
@@ -589,91 +503,10 @@ static bool scan_rows(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_texts_at_once(void **state) {
-  (void)state;
-  for (uint64_t threads = 1; threads < 4; threads++) {
-    llmprof_sqlite *db = llmprof_sqlite_open(
-        make(layouts[4],
-             "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, c TEXT);" FOR(
-                 20000, "INSERT INTO t (n, c) SELECT -i, 'row ' || i")),
-        NULL);
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    assert_int_equal(compare_texts_of(db, "id"), 20000);
-    assert_int_equal(compare_texts_of(db, "n"), 20000);
-    assert_int_equal(compare_texts_of(db, "lost"), 0);
-    llmprof_sqlite_close(db);
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-/* Out of memory for as many rows as there are. */
-static bool have_no_room(void *user, size_t rows) {
-  *(size_t *)user = rows;
-  return false;
-}
-
-static void test_texts_without_room(void **state) {
-  (void)state;
-  static const char *const names[] = {"b", "c"};
-  static const llmprof_scan_spec wanted = {"t", names, 1, 1};
-  size_t rows = 0;
-  llmprof_error err = {0};
-  const llmprof_scan_texts_taker taker = {.expect = have_no_room,
-                                          .user = &rows};
-  llmprof_sqlite *db = llmprof_sqlite_open(
-      make(layouts[4], TABLE FOR(3000, "INSERT INTO t (b, c) SELECT i, 'x'")),
-      NULL);
-  assert_false(llmprof_scan_each_text(db, &wanted, &taker, &err));
-  assert_int_equal(err.code, LLMPROF_NOMEM);
-  assert_int_equal(rows, 3000);
-  llmprof_sqlite_close(db);
-}
-
-static bool sum_texts(void *user, llmprof_scan_texts *texts) {
-  for (size_t i = 0; i < texts->rows; i++)
-    *(size_t *)user += texts->sizes[i] + (size_t)texts->values[i];
-  return true;
-}
-
-static bool sum_text(void *user, const llmprof_scan *scan,
-                     const int64_t *values) {
-  size_t size;
-  llmprof_scan_text(scan, 0, &size);
-  *(size_t *)user += size + (size_t)values[0];
-  return true;
-}
-
-static bool is_some(void *user, size_t rows) {
-  (void)user;
-  return rows > 0;
-}
-
-static bool scan_texts(void *arg, llmprof_error *err) {
-  const job *expected = arg;
-  static const char *const names[] = {"b", "c"};
-  static const llmprof_scan_spec wanted = {"t", names, 1, 1};
-  size_t sum = 0;
-  const llmprof_scan_texts_taker taker = {.expect = is_some,
-                                          .look = are_short,
-                                          .take = sum_texts,
-                                          .take_row = sum_text,
-                                          .user = &sum};
-  llmprof_sqlite *db = llmprof_sqlite_open(expected->path, err);
-  bool ok = db && llmprof_scan_each_text(db, &wanted, &taker, err);
-  llmprof_sqlite_close(db);
-  if (ok) assert_int_equal(sum, expected->sum);
-  return ok;
-}
-
 /* What there is no memory for on several threads is done by fewer, or row by
  * row. */
 static void test_threads_without_memory(void **state) {
   (void)state;
-  job texts = {make(layouts[4],
-                    TABLE FOR(9000, "INSERT INTO t (b, c) SELECT i, 'text'")),
-               9000 * 9001 / 2 + 4 * 9000};
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 3);
-  test_every_allocation(scan_texts, &texts);
   job rows = {make(layouts[4], TABLE PLAIN_ROWS(20000)), 20000 * 20001 / 2};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 3);
   test_every_allocation(scan_rows, &rows);
@@ -752,8 +585,6 @@ int main(void) {
       cmocka_unit_test(test_same_column_twice),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_threads_without_memory),
-      cmocka_unit_test(test_texts_at_once),
-      cmocka_unit_test(test_texts_without_room),
       cmocka_unit_test(test_rows_that_are_too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
