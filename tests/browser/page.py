@@ -561,6 +561,42 @@ class Timeline(Drawn, unittest.TestCase):
         self.assertIn("cannot be drawn", self.find("#events .status").text)
 
 
+class Compared(Drawn, unittest.TestCase):
+    """Two timelines that are aligned by step."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        run = Path(cls.folder.name) / "run"
+        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
+                        f"out={run}"], check=True, stdout=subprocess.DEVNULL)
+        cls.page = Path(cls.folder.name) / "compared.html"
+        subprocess.run([os.environ["LLMPROF"], "compare", str(run), "tests/fixtures/torch/lines.json",
+                        "-o", str(cls.page)], check=True, stdout=subprocess.DEVNULL)
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def test_one_follows_the_other(self):
+        other = self.find("#events2 canvas")
+        self.assertTrue(self.browser.execute_script(HAS_INK, other))
+        self.press("www")
+        self.view()
+        seen = [float(other.get_attribute(f"data-{end}")) for end in ("from", "until")]
+        self.assertAlmostEqual(self.length(), seen[1] - seen[0], delta=2)
+        before = self.view()
+        self.browser.execute_script("arguments[0].focus()", other)
+        ActionChains(self.browser).send_keys("d").perform()
+        self.view()
+        self.assertNotEqual(before, self.view())
+
+    def test_it_says_what_became_of_the_stages(self):
+        self.assertIn("decode", self.find("h1").text)
+        self.assertTrue(self.find("#table-compare_times").is_displayed())
+
+
 class Large(Drawn, unittest.TestCase):
     """A timeline of 200,000 events."""
 

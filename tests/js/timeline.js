@@ -5,6 +5,7 @@ const assert = require("assert").strict;
 const test = require("node:test");
 const modules = require("./support/modules");
 
+const align = modules("timeline/align");
 const bins = modules("timeline/bins");
 const { legendOf, namesOf } = modules("timeline/colours");
 const { facts } = modules("timeline/facts");
@@ -256,10 +257,26 @@ test("lanes lie below one another; pinned ones stay, collapsed ones are thin", (
   assert.deepEqual(lanes.order, [a, b, c]);
 });
 
+test("two timelines are aligned by the steps that both have", () => {
+  const of = (starts, first = 0) => arrange({ lanes: [{ kind: "step", title: "steps" }],
+    labels: starts.map((_, i) => `decode, step ${i + 1}`), view: { first, last: 1e9 },
+    mark: frame(starts.map((start, i) => [0, start, 1, i])), gpu: frame([]), api: frame([]),
+    range: frame([]), sample: frame([]), busy: { lane: [], share: [] } });
+  const pairs = align.pairsOf(of([100, 200, 300]), of([1000, 1400, 1500, 1600]));
+  assert.deepEqual(pairs, [[100, 1000], [200, 1400], [300, 1500]]);
+  const there = align.mapOf(pairs);
+  assert.deepEqual([50, 100, 150, 250, 400].map(there), [950, 1000, 1200, 1450, 1600]);
+  assert.deepEqual([950, 1200, 1600].map(align.mapOf(pairs, 1)), [50, 150, 400]);
+  assert.deepEqual(align.pairsOf(of([], 7), of([5], 9)), [[7, 9]]);
+  assert.deepEqual(align.reachesOf([{ first: 0, last: 400 }, { first: 950, last: 2000 }], pairs[0]),
+    [{ first: 0, last: 1100 }, { first: 900, last: 2000 }]);
+});
+
 test("an operation has the colour of its category, stages differ from their neighbours", () => {
   const table = { gemm: "c0", copy: "c10" };
   const names = namesOf({ labels: ["nvjet", "decode", "prefill", "cudaStreamSynchronize"],
-    categories: ["gemm", "", "", ""], stages: ["prefill", "decode"] }, table);
+    categories: ["gemm", "", "", ""],
+    lanes: [{ kind: "stage", rows: [0, 1, 2], frame: { label: [2, 1, 2] } }] }, table);
   assert.deepEqual(names.gpu, ["c0", "other", "other", "other"]);
   assert.deepEqual(names.stage.slice(1, 3), ["s1", "s0"]);
   assert.deepEqual(names.api, ["other", "other", "other", "wait"]);

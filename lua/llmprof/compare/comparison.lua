@@ -359,6 +359,20 @@ local function line_row(old, new)
 end
 
 
+-- The largest changes first, with their shares.
+local function ranked(rows, key)
+  local all = 0
+  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
+  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
+  table.sort(rows, function(a, b)
+    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
+    if left ~= right then return left > right end
+    return key(a) < key(b)
+  end)
+  return rows
+end
+
+
 -- What changed by line of the program, the largest first; nil unless both sides have stacks.
 local function line_rows(before, after, wanted)
   if not (has_lines(before) and has_lines(after)) then return nil end
@@ -373,15 +387,45 @@ local function line_rows(before, after, wanted)
   for _, one in ipairs(new) do
     if not taken[one.key] then rows[#rows + 1] = line_row(nil, one) end
   end
-  local all = 0
-  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
-  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
-  table.sort(rows, function(a, b)
-    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
-    if left ~= right then return left > right end
-    return a.stage .. a.line .. (a["function"] or "") < b.stage .. b.line .. (b["function"] or "")
-  end)
-  return rows
+  return ranked(rows, function(row) return row.stage .. row.line .. (row["function"] or "") end)
+end
+
+
+-- GPU time by torch module, itself, means of the runs that have modules, per instance of the
+-- stage: by key { stage, name, ns }; nil without.
+local function modules_of(side, wanted)
+  local by_key, runs = {}, 0
+  for _, run in ipairs(side.runs) do
+    local list = run.results.modules and run.results.modules.modules or {}
+    runs = runs + (#list > 0 and 1 or 0)
+    for _, module in ipairs(list) do
+      local stage = metrics.stage(run, module.stage)
+      local ns = module.gpu_self_ns
+      if wanted[module.stage] and stage and stage.wall and ns then
+        local key = tuple(module.stage, module.name)
+        by_key[key] = by_key[key] or { stage = module.stage, name = module.name, ns = 0 }
+        by_key[key].ns = by_key[key].ns + ns / stage.wall.count
+      end
+    end
+  end
+  for _, one in pairs(by_key) do one.ns = one.ns / runs end
+  return runs > 0 and by_key or nil
+end
+
+
+-- What changed by module of the model; nil unless both sides name modules.
+local function module_rows(before, after, wanted)
+  local old, new = modules_of(before, wanted), modules_of(after, wanted)
+  if not (old and new) then return nil end
+  local rows = {}
+  local function add(key, one)
+    local was, is = old[key] and old[key].ns, new[key] and new[key].ns
+    rows[#rows + 1] = { stage = one.stage, name = one.name, before_ns = was, after_ns = is,
+      difference_ns = (is or 0) - (was or 0) }
+  end
+  for key, one in pairs(old) do add(key, one) end
+  for key, one in pairs(new) do if not old[key] then add(key, one) end end
+  return ranked(rows, function(row) return row.stage .. row.name end)
 end
 
 
@@ -438,7 +482,7 @@ end
 
 
 -- Sides of llmprof.compare.side -> { before, after, differences, notes, times,
--- work, where, lines, kernels }: lists of rows for the tables of
+-- work, where, lines, modules, kernels }: lists of rows for the tables of
 -- llmprof.report.columns that are named compare_*.
 function comparison.make(before, after)
   local stages = all_stages(before, after)
@@ -447,6 +491,7 @@ function comparison.make(before, after)
     notes = notes_of(before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
     lines = line_rows(before, after, common(stages)),
+    modules = module_rows(before, after, common(stages)),
     kernels = kernels.compare(before, after, with_kernels(stages)) }
 end
 

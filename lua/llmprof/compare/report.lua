@@ -1,10 +1,15 @@
 -- A comparison as text for people (table, md) or for programs (json).
+local blocks = require "llmprof.report.blocks"
+local charts = require "llmprof.report.html.charts"
 local columns = require "llmprof.report.columns"
+local document = require "llmprof.report.html.document"
 local json = require "llmprof.json"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
+local version = require "llmprof.version"
 local verdict = require "llmprof.compare.verdict"
 local words = require "llmprof.report.words"
+local writer = require "llmprof.report.write.html"
 
 local report = {}
 
@@ -79,6 +84,11 @@ local sections = {
       .. "the stage; a line that moved within its function is one. The largest changes first.",
     rows = function(made) return made.lines end, shown = largest,
     empty = "No line launched anything in a stage of both sides." },
+  { "modules", "Modules",
+    about = "GPU time of what each torch module launched itself, per instance of the stage. The "
+      .. "largest changes first.",
+    rows = function(made) return made.modules end, shown = largest,
+    empty = "No module launched anything in a stage of both sides." },
   { "kernels", "Kernels",
     about = "Per instance of the stage, the largest changes first. All kernels that both sides "
       .. "have are tested together (Holm).",
@@ -313,6 +323,45 @@ function report.junit(made, recipe, complaint, allow_undecided)
   return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="llmprof gate" tests="%d" '
     .. 'failures="%d" errors="%d" skipped="%d">\n%s</testsuite>\n'):format(#cases, counts.failure,
     counts.error, counts.skipped, table.concat(cases))
+end
+
+
+-- ---- as a page ----
+
+local OPEN = { times = true, where = true, lines = true, modules = true }
+
+local function page_section(section, made)
+  local all = section.rows(made)
+  if not all then return "" end
+  local rows = section.shown and section.shown(all, { rows = 0 }) or all
+  local list = blocks.join(blocks.note(section.about), #rows > 0 and blocks.table {
+    name = "compare_" .. section[1], title = section[2], rows = rows,
+    columns = filled(columns_of(section), rows), filter = section[1] == "kernels" }
+    or blocks.say(#all == 0 and section.empty or "Nothing changed."))
+  return ('<details class="chapter" id="%s"%s>\n<summary><h2>%s</h2><span class="note">%s</span>'
+    .. "</summary>\n%s</details>\n"):format(section[1], OPEN[section[1]] and " open" or "",
+    section[2], section.counts and counts_by_status(all) or "", writer.render(list))
+end
+
+
+-- A comparison as one HTML file. events: the bytes of the timelines of both sides, or nil.
+function report.page(made, events)
+  local out, both = { "<header>\n", writer.render(blocks.join(
+    blocks.heading { level = 1, title = headline(made) },
+    blocks.say(#made.notes > 0 and table.concat(made.notes, " ") or nil, "warning"))),
+    "</header>\n" }, document.d3() and events
+  if both then
+    out[#out + 1] = '<section id="timeline">\n' .. writer.render {
+      blocks.timeline { results = made.before.results, number = 1, title = made.before.name },
+      blocks.timeline { results = made.after.results, number = 2, title = made.after.name },
+    } .. "</section>\n"
+  end
+  out[#out + 1] = "<main>\n"
+  for _, section in ipairs(sections) do out[#out + 1] = page_section(section, made) end
+  out[#out + 1] = "</main>\n"
+  return document.render { title = headline(made), generator = "llmprof " .. version.version,
+    body = table.concat(out), events = both or nil,
+    data = { colours = charts.colours(made.before.results, made.after.results) } }
 end
 
 

@@ -179,7 +179,7 @@ local function run_in(folder, name, hint, root)
   local own = load_metrics(folder, layout.workload.folder)
   if not next(results.source) then plain[#plain + 1] = own end -- no profiler ran
   return { name = name, results = results, plain = plain,
-    metrics = own,
+    metrics = own, folder = folder,
     config = config_of(load_file(folder .. "/" .. layout.config, load_yaml), results),
     trace = layout.find(folder, "timeline") }
 end
@@ -330,10 +330,19 @@ end
 -- commas. Returns { name, kind ("run", "runs", "baseline" or "trace"), runs, plain_runs
 -- (how many they have), and of the first: results, config, metrics, trace }. A run is
 -- { name, results, config (a tree or nil), metrics (the workload's own or nil), plain
--- (those of its runs without profiler, maybe none), trace (path of the export or nil)
--- }.
+-- (those of its runs without profiler, maybe none), trace (path of the export or nil),
+-- folder (nil of a trace) }.
 function side.open(word, root)
   return open(word, root, side.trace_results)
+end
+
+
+-- The bytes of the timeline of a side's first run; nil where it has none. A trace is analysed for
+-- it as `llmprof report` does, and that is kept.
+function side.events(one)
+  local run = one.runs[1]
+  local path = (run.folder or reports.of({ run.trace }).dir) .. "/" .. layout.events
+  return is_file(path) and errors.check(fs.read(path)) or nil
 end
 
 

@@ -8,13 +8,15 @@
 --   verdict    lines = { { head, text } }
 --   tiles      list = { { label, value, note } }: the figures that are asked for first
 --   moves      list = what llmprof.report.findings makes of findings, brief (optional)
---   table      name, columns, rows, filter (a field to search in where there can be one)
+--   table      name, columns, rows, filter (a field to search in where there can be one), title
+--              (of those that are no section)
 --   chart      name, label, data (a page draws it), picture (a function that gives
 --              Mermaid), otherwise (what stands there without data)
 --   multiples  label, what ("step"), panels: small pictures of llmprof.report.pictures
 --   flame      name, label, samples, tree: stacks as results.json has them; of: "ns" where
 --              they are no samples but the GPU's time
---   timeline   results, picture, events (is there a place for single ones)
+--   timeline   results, picture, events (is there a place for single ones); of several on a
+--              page number and title, and no picture
 --   code       text
 local blocks = {}
 

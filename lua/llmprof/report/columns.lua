@@ -548,6 +548,11 @@ columns.compare_lines = {
   lesser(name("module", "module", 72)), lesser(name("was", "was", 48)),
 }
 
+columns.compare_modules = {
+  name("name", "module", 72), word("stage", "stage"), ms("before_ns", "before", 3),
+  ms("after_ns", "after", 3), ms("difference_ns", "change", 3), percent("share", "of the change"),
+}
+
 columns.compare_kernels = {
   name("label", "kernel", 72), word("where", "stage"), word("status", ""),
   lesser(count("calls_before", "calls before")), lesser(count("calls_after", "after")),

@@ -414,7 +414,7 @@ function documents.page(results, order, events)
   out[#out + 1] = "</main>\n" .. footer(results)
   return document.render {
     title = heading .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out), data = drawn(results, list), events = events,
+    body = table.concat(out), data = drawn(results, list), events = events and { events },
     flames = has_flame(list),
   }
 end

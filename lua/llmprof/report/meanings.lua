@@ -398,8 +398,8 @@ return {
     { "what would", "", "what would fill it" },
   },
   { title = "Comparison",
-    tables = "compare_differences compare_kernels compare_limits compare_lines compare_sides "
-      .. "compare_times compare_where compare_work",
+    tables = "compare_differences compare_kernels compare_limits compare_lines "
+      .. "compare_modules compare_sides compare_times compare_where compare_work",
     about = "Shares of a change are of the sum of all changes, without their signs.",
     { "run", "", "the side, as it was named" },
     { "kind", "", "`run`, `runs`, `baseline` or `trace`" },

@@ -3,6 +3,7 @@ local lazy = require "llmprof.io.lazy"
 local baselines = lazy "llmprof.compare.baselines"
 local comparison = lazy "llmprof.compare.comparison"
 local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.io.output"
@@ -33,6 +34,8 @@ With one run a side, a change beyond what single runs are assumed to differ by i
     table_options.fail_on,
     table_options.strict,
     table_options.allow_undecided,
+    { "output", short = "o", arg = "FILE.html",
+      help = "write a page: both timelines, aligned by step, and what changed" },
     { "assumed", arg = "PERCENT",
       help = "single runs of the same thing are taken to differ by up to so much (10)" },
     { "predicted", arg = "CHANGE",
@@ -117,6 +120,19 @@ end
 local function check_options(given)
   if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
   limits.check_options(given)
+  if given.output and not given.output:find "%.html?$" then
+    errors.raise("usage", given.output .. ": not .html",
+      { hint = "a page is written; -f md or -f json print the same for others" })
+  end
+end
+
+
+-- Both timelines, or none.
+local function write_page(path, list)
+  if #list ~= 1 then errors.raise("usage", "--output: a page is of two runs") end
+  local made = list[1]
+  local before, after = side.events(made.before), side.events(made.after)
+  errors.check(fs.write(path, report.page(made, before and after and { before, after } or nil)))
 end
 
 
@@ -142,6 +158,7 @@ function command.run(given, words)
     if broken + undecided > 0 then out.write(report.outcome(list), "\n\n") end
     print_text(list, given)
   end
+  if given.output then write_page(given.output, list) end
   if given.predicted then print_prediction(given, words) end
   local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
   for _, line in ipairs(lines) do out.complain(line) end

@@ -25,14 +25,14 @@ local FEWEST_BINS, MOST_BINS = 5, 40
 
 
 -- OF_CATEGORY, with the categories of these results.
-function charts.colours(results)
+function charts.colours(...)
   local colours = {}
   for name, colour in pairs(OF_CATEGORY) do colours[name] = colour end
-  for _, kernel in ipairs(results.kernels or {}) do
-    local name, sum = kernel.category, 0
-    if name and not colours[name] then
-      for _, byte in ipairs { name:byte(1, -1) } do sum = sum + byte end
-      colours[name] = OWN[sum % #OWN + 1]
+  for _, results in ipairs { ... } do
+    for _, kernel in ipairs(results.kernels or {}) do
+      local name, sum = kernel.category, 0
+      for _, byte in ipairs { (name or ""):byte(1, -1) } do sum = sum + byte end
+      if name and not colours[name] then colours[name] = OWN[sum % #OWN + 1] end
     end
   end
   return colours

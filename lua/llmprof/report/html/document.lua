@@ -120,8 +120,8 @@ end
 
 
 -- The page: title and generator are plain text, body is HTML, data what the
--- script draws, events (bytes; nil without) what the timeline does, flames: are there
--- flame graphs.
+-- script draws, events what timelines do (a list of bytes, of as many figures; nil without),
+-- flames: are there flame graphs.
 function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
   local scripts = scripts_of(given)
@@ -133,9 +133,9 @@ function document.render(given)
   local function add(...)
     for _, piece in ipairs { ... } do out[#out + 1] = piece end
   end
-  if given.events then
-    add('<script type="application/octet-stream" id="events-data">', digest.base64(given.events),
-      "</script>\n")
+  for i, events in ipairs(given.events or {}) do
+    add(('<script type="application/octet-stream" id="events%s-data">'):format(i > 1 and i or ""),
+      digest.base64(events), "</script>\n")
   end
   for _, script in ipairs(scripts) do add("<script>", script, "</script>\n") end
   add "</body>\n</html>\n"

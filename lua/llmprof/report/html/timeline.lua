@@ -101,16 +101,15 @@ end
 
 
 local EVENTS = [[
-<figure class="events" id="events" hidden>
+<figure class="events" id="events%s" hidden>
 <div class="tools" role="toolbar" aria-label="Timeline">
-<input type="search" placeholder="Find events" aria-label="Find events in the timeline">
+%s<input type="search" placeholder="Find events" aria-label="Find events in the timeline">
 <button type="button" data-key="p" aria-label="Previous event found">&lsaquo;</button>
 <button type="button" data-key="n" aria-label="Next event found">&rsaquo;</button>
 <button type="button" data-key="w" aria-label="Zoom in">+</button>
 <button type="button" data-key="s" aria-label="Zoom out">&minus;</button>
 <button type="button" data-key="m">measure</button>
-<button type="button" data-key="l">link</button>
-<button type="button" data-key="1">%s</button>
+%s<button type="button" data-key="1">%s</button>
 <button type="button" data-key="0">whole run</button>
 <span class="status note" role="status"></span>
 </div>
@@ -120,15 +119,18 @@ local EVENTS = [[
 <div class="tip" aria-hidden="true" hidden></div>
 <div class="legend" role="group" aria-label="Colours"></div>
 <div class="detail" aria-live="polite"></div>
-<figcaption id="events-help"><span class="extent"></span> %sClick an event for ]]
-  .. [[what it is; then the wheel, or pinching, zooms, and dragging moves; with shift it ]]
-  .. [[measures. Keys: W S zoom, A D move, left and right go from event to event, / finds, ]]
-  .. [[N P next and previous found, M measures what is in view, L links to it, 1 %s, ]]
-  .. [[0 whole run, Esc clears. A lane's name collapses it (with ]]
-  .. [[shift all of its kind), dragging it or Alt with an arrow moves it, P pins it.
-</figcaption>
+<figcaption>%s<span class="extent"></span> %s</figcaption>
 </figure>
 ]]
+
+local LINK = '<button type="button" data-key="l">link</button>\n'
+
+local HELP = [[
+<span id="events-help">Click an event for what it is; then the wheel, or pinching, zooms, and ]]
+  .. [[dragging moves; with shift it measures. Keys: W S zoom, A D move, left and right go from ]]
+  .. [[event to event, / finds, N P next and previous found, M measures what is in view, ]]
+  .. [[%s1 %s, 0 whole run, Esc clears. A lane's name collapses it (with shift all of its kind), ]]
+  .. [[dragging it or Alt with an arrow moves it, P pins it.</span>]]
 
 
 -- Of ranks with files of their own: whose the lanes are that name no rank.
@@ -143,7 +145,17 @@ end
 -- a few steps are shown first, of a run one repeat.
 function timeline.events(results)
   local shown = words.ranks_alone(results) and "a few steps" or "one repeat"
-  return EVENTS:format(shown, first_alone(results), shown)
+  return EVENTS:format("", "", LINK, shown, first_alone(results), HELP:format("L links to it, ",
+    shown))
+end
+
+
+-- One of two that are aligned: its number and name.
+function timeline.side(results, number, name)
+  local shown = words.ranks_alone(results) and "a few steps" or "one repeat"
+  return EVENTS:format(number > 1 and number or "", ("<b>%s</b>\n"):format(text.html(name)), "",
+    shown, "", number > 1 and "Aligned by step: at the left edge of both is the same one."
+      or HELP:format("", shown))
 end
 
 

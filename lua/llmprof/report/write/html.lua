@@ -186,6 +186,8 @@ local NAMED = {
   categories = { category = "category" }, headroom = { label = "label" },
   collectives = { label = "name" }, rank_kernels = { label = "name" },
   step_layers = { layer = "index" }, layers = { layer = "layer" },
+  compare_kernels = { label = "label" }, compare_lines = { line = "line" },
+  compare_modules = { module = "name" }, compare_where = { category = "what" },
 }
 
 
@@ -238,7 +240,8 @@ end
 
 function kinds.table(block)
   local shown = table.move(block.rows, 1, math.min(#block.rows, MOST), 1, {})
-  local title = sections.known(block.name) and sections.find(block.name).title or block.name
+  local title = block.title
+    or sections.known(block.name) and sections.find(block.name).title or block.name
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
     or "", escape(block.name), escape(title), escape(title), tables.render("html", block.columns,
@@ -297,6 +300,7 @@ kinds.flame = charts.flame
 
 
 function kinds.timeline(block)
+  if block.number then return timeline.side(block.results, block.number, block.title) end
   if not block.events then return timeline.render(block.results) end
   return timeline.events(block.results) .. (timeline.has_strip(block.results)
     and timeline.render(block.results) or "")

@@ -153,6 +153,26 @@ describe("llmprof.compare.comparison", function()
     assert.is_nil(comparison.make(before, sides.decode(1)).lines)
   end)
 
+  it("tells what changed by torch module, without what is of the modules in it", function()
+    local function with(...)
+      local one = sides.decode(1)
+      one.results.modules = { modules = { { stage = "decode", name = "Model", gpu_ns = 500 } } }
+      for i, given in ipairs { ... } do
+        one.results.modules.modules[i + 1] = { stage = "decode", name = given[1],
+          gpu_ns = 900, gpu_self_ns = given[2] }
+      end
+      return one
+    end
+    local before, after = with({ "mlp", 100 }, { "norm", 40 }), with({ "mlp", 90 }, { "rope", 30 })
+    assert.same({
+      { name = "norm", before_ns = 40, difference_ns = -40 },
+      { name = "rope", after_ns = 30, difference_ns = 30 },
+      { name = "mlp", before_ns = 100, after_ns = 90, difference_ns = -10 },
+    }, traces.pick(comparison.make(before, after).modules, "name", "before_ns", "after_ns",
+      "difference_ns"))
+    assert.is_nil(comparison.make(before, sides.decode(1)).modules)
+  end)
+
   it("compares no kernels that a graph hides", function()
     local before, after = sides.decode(1), sides.decode(1)
     for _, one in ipairs { before, after } do one.results.kernels = { sides.kernel {} } end

@@ -402,7 +402,8 @@ local function compare_rows(top)
   local moved = top .. "/moved.json"
   assert(fs.write(moved, (assert(fs.read(LINES)):gsub("model%.py%(5%)", "model.py(6)")
     :gsub('"dur":4,', '"dur":5,'))))
-  listed.compare_lines = comparison.make(side.open(LINES, "none"), side.open(moved, "none")).lines
+  local by_line = comparison.make(side.open(LINES, "none"), side.open(moved, "none"))
+  listed.compare_lines, listed.compare_modules = by_line.lines, by_line.modules
   return listed
 end
 

@@ -31,8 +31,10 @@ const markdown = ([head, ...rows], numeric) => {
     + rows.map((row) => line(escaped(row))).join("");
 };
 
-const put = (text) => (navigator.clipboard ? navigator.clipboard.writeText(text)
-  : Promise.reject(new Error("this browser has no clipboard for a file")));
+const put = async (text) => {
+  if (!navigator.clipboard) throw new Error("this browser has no clipboard for a file");
+  await navigator.clipboard.writeText(text);
+};
 
 const makeCopies = (holder, table) => {
   const tools = document.createElement("div");

@@ -6,15 +6,24 @@ const NAMES = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10"
 
 const WAITS = /Synchronize/;
 
+// Two colours in turn, for each row of stages by when one first begins.
+const stagesOf = (lanes, labels) => {
+  const names = labels.map(() => "other");
+  for (const { kind, frame, rows } of lanes) {
+    if (kind !== "stage") continue;
+    [...new Set([...rows].map((row) => frame.label[row]))].forEach((label, i) => {
+      names[label] = `s${i % 2}`;
+    });
+  }
+  return names;
+};
+
 // The colour of each label, by name: `gpu` by its category, as all charts of the page have
 // it (`table`); `stage` by its place among stages, so that neighbours differ; `api`: does it
 // wait for the GPU?
-const namesOf = ({ labels, categories, stages }, table) => ({
+const namesOf = ({ labels, categories, lanes }, table) => ({
   gpu: categories.map((category) => table[category] || "other"),
-  stage: labels.map((label) => {
-    const place = stages.indexOf(label);
-    return place < 0 ? "other" : `s${place % 2}`;
-  }),
+  stage: stagesOf(lanes, labels),
   api: labels.map((label) => (WAITS.test(label) ? "wait" : "other")),
 });
 

@@ -16,8 +16,8 @@ const buttonFor = (action) => {
 const holderOf = (element) => (element.cells ? element.cells[0]
   : element.querySelector(".gain") || element.querySelector("p"));
 
-const create = ({ figure, canvas, timeline, view, search, span }) => {
-  const isHere = finder(timeline);
+// { isHere(place), show(place) } of a timeline.
+const create = ({ timeline, view, search, span }) => {
   const show = (place) => {
     if (place.from === undefined) {
       search.show(eventsOf(timeline, place));
@@ -26,13 +26,22 @@ const create = ({ figure, canvas, timeline, view, search, span }) => {
       view.lookAt(place.from - took, place.until + took);
       span.show(place);
     }
-    figure.scrollIntoView({ block: "start" });
-    canvas.focus({ preventScroll: true });
   };
+  return { isHere: finder(timeline), show };
+};
+
+// Buttons of all rows and findings that any of these timelines has.
+const addButtons = (shown) => {
   for (const element of document.querySelectorAll("[data-place]")) {
     const place = JSON.parse(element.dataset.place);
-    if (isHere(place)) holderOf(element).prepend(buttonFor(() => show(place)));
+    const having = shown.filter(({ jump }) => jump.isHere(place));
+    if (!having.length) continue;
+    holderOf(element).prepend(buttonFor(() => {
+      for (const { jump } of having) jump.show(place);
+      having[0].figure.scrollIntoView({ block: "start" });
+      having[0].canvas.focus({ preventScroll: true });
+    }));
   }
 };
 
-module.exports = { create };
+module.exports = { addButtons, create };

@@ -1,5 +1,6 @@
 // The timeline: events of llmprof.analysis.timeline.events on a canvas, with D3's zoom and scale.
 "use strict";
+const align = require("./align");
 const colours = require("./colours");
 const { write } = require("./details");
 const { extent } = require("./format");
@@ -14,6 +15,7 @@ const { paint } = require("./paint");
 const permalinks = require("./permalink");
 const rows = require("./rows");
 const { parse, unpack } = require("./timeline_data");
+const { reach } = require("./scale");
 const searching = require("./search");
 const selecting = require("./select");
 const spans = require("./span");
@@ -21,6 +23,16 @@ const views = require("./view");
 
 const { colours: table } = JSON.parse(document.getElementById("data").textContent);
 
+const watch = (holder, view, recolour) => {
+  holder.addEventListener("scroll", view.redraw, { passive: true });
+  new ResizeObserver(() => { if (holder.clientWidth !== view.width) view.resize(); }).observe(holder);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    recolour();
+    view.redraw();
+  });
+};
+
+// { figure, canvas, view, jump, open(): where the address leads }.
 const show = (figure, timeline) => {
   const find = (selector) => figure.querySelector(selector);
   const canvas = find("canvas");
@@ -44,6 +56,7 @@ const show = (figure, timeline) => {
     view.setHeight(height);
     gutter.place(view.gutter);
     paint(canvas, { colours: colour, timeline, view, marked, flows: links.flows, scrolled, fixed });
+    if (view.drawn) view.drawn();
   };
   const selection = selecting.create({ canvas, detail: find(".detail"), timeline, view, marked,
     links, changed });
@@ -53,6 +66,7 @@ const show = (figure, timeline) => {
   const span = spans.create({ canvas, detail: find(".detail"), timeline, view, marked, select,
     changed });
   const leadHere = () => {
+    if (!permalink) return;
     permalink.now();
     find(".status").textContent = "The address leads here.";
     if (navigator.clipboard) navigator.clipboard.writeText(location.href).catch(() => {});
@@ -67,19 +81,13 @@ const show = (figure, timeline) => {
   find(".extent").textContent = extent(timeline);
   view.setHeight(rows.place(view.rows, 0).height);
   figure.hidden = false;
-  holder.addEventListener("scroll", view.redraw, { passive: true });
   view.resize();
-  jumps.create({ figure, canvas, timeline, view, search, span });
-  permalink = permalinks.create({ timeline, view, marked, select, span,
-    show: () => figure.scrollIntoView({ block: "start" }) });
-  new ResizeObserver(() => {
-    if (canvas.parentElement.clientWidth !== view.width) view.resize();
-  }).observe(canvas.parentElement);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    colour = colours.read(timeline, table);
-    view.redraw();
-  });
+  watch(holder, view, () => { colour = colours.read(timeline, table); });
   document.documentElement.classList.add("has-timeline");
+  return { figure, canvas, view, jump: jumps.create({ timeline, view, search, span }), open: () => {
+    permalink = permalinks.create({ timeline, view, marked, select, span,
+      show: () => figure.scrollIntoView({ block: "start" }) });
+  } };
 };
 
 const fail = (figure, error) => {
@@ -89,9 +97,28 @@ const fail = (figure, error) => {
     = `The timeline cannot be drawn here: ${error.message}.`;
 };
 
-const figure = document.getElementById("events");
-const packed = document.getElementById("events-data");
-if (figure && packed && window.d3) {
-  unpack(packed.textContent).then((bytes) => show(figure, arrange(parse(bytes))))
-    .catch((error) => fail(figure, error));
+const loadAll = async (figures) => {
+  const list = [];
+  for (const figure of figures) {
+    const packed = document.getElementById(`${figure.id}-data`);
+    list.push({ figure, timeline: arrange(parse(await unpack(packed.textContent))) });
+  }
+  return list;
+};
+
+const showAll = (list) => {
+  const pairs = list.length > 1 ? align.pairsOf(...list.map(({ timeline }) => timeline)) : [];
+  if (pairs.length) {
+    const reaches = align.reachesOf(list.map(({ timeline }) => reach(timeline)), pairs[0]);
+    list.forEach(({ timeline }, i) => { timeline.reach = reaches[i]; });
+  }
+  const shown = list.map(({ figure, timeline }) => show(figure, timeline));
+  jumps.addButtons(shown);
+  if (pairs.length) align.follow(shown, pairs); else shown[0].open();
+};
+
+const all = [...document.querySelectorAll("figure.events")];
+if (all.length && document.getElementById("events-data") && window.d3) {
+  loadAll(all).then(showAll)
+    .catch((error) => all.forEach((figure) => fail(figure, error)));
 }

@@ -2,7 +2,8 @@
 "use strict";
 
 // From when until when the timeline reaches, in ns.
-const reach = ({ span, window }) => {
+const reach = ({ span, window, reach: given }) => {
+  if (given) return given;
   const first = Math.min(span.first, window.first);
   return { first, last: Math.max(span.last, window.last, first + 1) };
 };
