@@ -340,7 +340,7 @@ class Timeline(Drawn, unittest.TestCase):
 
     def test_the_first_screen_has_all_of_it(self):
         """From what runs to how far to trust it, where there is room and where there is little;
-        what a gain assumes stands there, too."""
+        what a gain assumes stands there, too, where there is room."""
         self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
         for width in (1400, 420):
             self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
@@ -350,7 +350,9 @@ class Timeline(Drawn, unittest.TestCase):
             self.assertLessEqual(trust["bottom"], 900, width)
             self.assertGreaterEqual(width, self.browser.execute_script(
                 "return document.documentElement.scrollWidth"))
-            self.assertIn("gains if", self.find(".moves li").text)
+            move = self.find(".moves li").text
+            self.assertIn("torch.compile", move)
+            self.assertEqual(width == 1400, "gains if" in move)
 
     def test_keys_zoom_and_move(self):
         before = self.length()

@@ -97,10 +97,10 @@ local function rank(number)
 end
 
 
--- What to try, and what the gain assumes: where there is little room, that alone.
+-- What to try, and what the gain assumes, which is left out where there is little room.
 local function advice(move)
   if not move.assumption then return escape(move.try) .. "." end
-  return ('<span class="try">%s; </span>gains if %s.'):format(escape(move.try),
+  return ('%s<span class="if">; gains if %s.</span>'):format(escape(move.try),
     escape(move.assumption))
 end
 
@@ -308,7 +308,11 @@ end
 
 
 function kinds.code(block)
-  return ("<pre><code>%s</code></pre>\n"):format(escape(block.text))
+  local lines = {}
+  for line in (block.text .. "\n"):gmatch "(.-)\n" do
+    lines[#lines + 1] = ("<code>%s</code>"):format(escape(line))
+  end
+  return ("<pre>%s</pre>\n"):format(table.concat(lines))
 end
 
 

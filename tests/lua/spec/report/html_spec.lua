@@ -168,7 +168,7 @@ describe("report.html", function()
     assert.is_truthy(first:find([[<li data-place="{&quot;kernels&quot;:[1,3],]]
       .. [[&quot;stage&quot;:&quot;decode&quot;}">]]
       .. [[<span class="rank">2</span><div><a href="#finding-2">find 2]]
-      .. "</a><p><span class=\"try\">batch; </span>gains if it works.</p></div>\n"
+      .. "</a><p>batch<span class=\"if\">; gains if it works.</span></p></div>\n"
       .. [[<div class="gain"><span class="badge">3.00 ms</span><p>of 10.00 ms, after 1</p>]],
       1, true))
     assert.is_truthy(first:find("find 3", 1, true))
