@@ -198,6 +198,8 @@ test("a span has the kernels in it, cut to it, and what of it the GPU was busy",
   assert.deepEqual(measuring.measure(timeline, { from: 250, until: 430 }), { time: 180, kernels: 1, others: 1,
     busy: 80, idle: 100, isWhole: true, categories: [{ name: "gemm", count: 1, ns: 50 },
       { name: "copy", count: 1, ns: 30 }] });
+  timeline.lanes.push({ ...timeline.lanes[2], rank: 0 });
+  assert.equal(measuring.measure(timeline, { from: 250, until: 430 }).kernels, 1);
   assert.deepEqual(measuring.measure(timeline, { from: 300, until: 400 }).categories, []);
   assert.ok(!measuring.measure(timeline, { from: 400, until: 600 }).isWhole);
   assert.equal(measuring.covered([[10, 20], [0, 5], [15, 18], [19, 30]]), 25);

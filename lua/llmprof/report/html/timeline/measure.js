@@ -24,12 +24,20 @@ const covered = (intervals) => {
   return sum;
 };
 
+// Lanes of the GPU; the collectives of all ranks, which are on them as well, only where they alone
+// are here.
+const lanesOf = (lanes) => {
+  const all = lanes.filter(({ kind }) => kind === "gpu");
+  const own = all.filter(({ rank }) => rank === undefined);
+  return own.length ? own : all;
+};
+
 // { time, kernels, others (operations of the GPU that are none), busy, idle, categories: list of
 // { name, count, ns } by time, isWhole: is every event of the span here? }
 const measure = ({ lanes, categories, window }, span) => {
   const intervals = [];
   const sums = new Map();
-  for (const lane of lanes.filter(({ kind }) => kind === "gpu")) {
+  for (const lane of lanesOf(lanes)) {
     within(lane, span, (row, from, until) => {
       const name = categories[lane.frame.label[row]] || "other";
       const sum = sums.get(name) || { name, count: 0, ns: 0 };
