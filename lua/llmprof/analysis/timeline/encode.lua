@@ -15,7 +15,8 @@
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
 --          collective waited for others), operator_label, module_label and line_label (of what
---          launched it); what is not known is absent
+--          launched it), match (a number that the same collective has on each rank); what is not
+--          known is absent
 --   api    start, duration, lane, label
 --   range  the same, of NVTX
 --   mark   the same, of stages, steps and layers, as they were on the GPU
@@ -41,7 +42,7 @@ local SHARES = 1024
 
 -- Columns of the GPU's operations.
 encode.GPU = { "start", "duration", "lane", "label", "place", "kernel", "api_start", "queue_time",
-  "waiting", "operator_label", "module_label", "line_label" }
+  "waiting", "operator_label", "module_label", "line_label", "match" }
 
 -- Halvings until as many events are left as fit: more than times have bits of a day.
 local HALVINGS = 48
@@ -157,7 +158,7 @@ Timeline.__index = Timeline
 -- One without lanes.
 function encode.new()
   local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0,
-    categories = {} }, Timeline)
+    categories = {}, matches = {}, matched = 0 }, Timeline)
   self.labels, self.label = numbering(LABELS)
   self.stages, self.stage = numbering(LABELS)
   return self
@@ -167,6 +168,17 @@ end
 -- Give a label, by its number, its category, where that is not nil.
 function Timeline:categorise(label, category)
   self.categories[label] = category
+end
+
+
+-- The number of a collective of all ranks.
+function Timeline:match(key, ordinal)
+  local name = tuple(key, ordinal)
+  if not self.matches[name] then
+    self.matched = self.matched + 1
+    self.matches[name] = self.matched
+  end
+  return self.matches[name]
 end
 
 

@@ -154,6 +154,7 @@ local function gpu_columns(timeline, view, given)
       return waits[row.start]
     end) },
   }
+  list[#list + 1] = { {}, column("match", function() return nil end) }
   for key, name in pairs(SOURCES) do
     list[#list + 1] = { rows.has(view, key) and { key } or {}, column(name .. "_label",
       function(row) return row[key] and timeline.label(row[key]) end) }

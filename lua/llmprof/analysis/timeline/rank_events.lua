@@ -69,7 +69,8 @@ end
 local function gpu_of(timeline, view)
   local function nothing() return nil end
   local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
-  view = check(view:select { "start", "duration", "lane", "name", "waiting", phase })
+  view = check(view:select { "start", "duration", "lane", "name", "waiting", "key", "ordinal",
+    phase })
   rows.extend(view, { "name" }, {
     column("label", function(row)
       local label = timeline.label(read[row.name] or "(unnamed)")
@@ -80,6 +81,9 @@ local function gpu_of(timeline, view)
     column("operator_label", nothing), column("module_label", nothing),
     column("line_label", nothing),
   })
+  rows.extend(view, { "key", "ordinal" }, { column("match", function(row)
+    return row.ordinal and timeline:match(row.key, row.ordinal)
+  end) })
   rows.extend(view, { phase or "name" }, {
     column("place", function(row) return row.phase and timeline.stage(row.phase) end) })
   return check(view:select(encode.GPU))

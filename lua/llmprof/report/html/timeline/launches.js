@@ -8,14 +8,21 @@ const placed = (lanes, frame, row) => {
 };
 
 // { of: the rows of operations that a call of a row launched, or undefined; counterpart: of an
-// operation its call, as an event, or null; flows: [call, operation] of an event, as events, of
-// a call that launched a graph all of its operations }
+// operation its call, as an event, or null; flows: [from, to] of an event, as events: from a call
+// to what it launched, all of a graph, and from the rank that came last to a collective to the
+// others, which waited for it }
 const link = ({ lanes, gpu, api }) => {
   const byLaunch = new Map();
   for (let row = 0; row < gpu.rows; row += 1) {
     const start = gpu.api_start[row];
     if (Number.isNaN(start)) continue;
     if (byLaunch.has(start)) byLaunch.get(start).push(row); else byLaunch.set(start, [row]);
+  }
+  const matched = new Map();
+  for (let row = 0; gpu.match && row < gpu.rows; row += 1) {
+    const number = gpu.match[row];
+    if (!(number > 0)) continue;
+    if (matched.has(number)) matched.get(number).push(row); else matched.set(number, [row]);
   }
   const callAt = new Map();
   for (let row = 0; row < api.rows; row += 1) callAt.set(api.start[row], row);
@@ -30,7 +37,12 @@ const link = ({ lanes, gpu, api }) => {
       return (of(event.row) || []).map((row) => [event, placed(lanes, gpu, row)]);
     }
     const call = counterpart(event);
-    return call ? [[call, event]] : [];
+    if (call) return [[call, event]];
+    const rows = (event.lane.kind === "gpu" && gpu.match && matched.get(gpu.match[event.row])) || [];
+    const last = Math.max(...rows.map((row) => gpu.start[row]));
+    const [from, ...others] = [...rows].sort((a, b) => (gpu.start[b] === last) - (gpu.start[a] === last))
+      .map((row) => placed(lanes, gpu, row));
+    return others.map((other) => [from, other]);
   };
   return { of, counterpart, flows };
 };
