@@ -543,6 +543,11 @@ class Timeline(Drawn, unittest.TestCase):
         name.send_keys("p")
         self.view()
         self.assertEqual(title, lanes()[0])
+        name.send_keys(Keys.ARROW_DOWN)
+        self.assertEqual(lanes()[1], self.browser.execute_script(
+            "return document.activeElement.textContent"))
+        self.assertEqual(1, len(self.browser.find_elements(
+            By.CSS_SELECTOR, "#events .names [tabindex='0']")))
 
     def test_a_click_selects_what_is_there(self):
         box = self.canvas().rect

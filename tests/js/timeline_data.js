@@ -18,6 +18,11 @@ test("numbers come through at the limits of 64 bits, and where there is none", a
   assert.equal(timeline.span.last, 1);
 });
 
+test("data of another version is refused", async () => {
+  const text = new TextDecoder("latin1").decode(await unpack(packed)).replace('"version":2', '"version":1');
+  assert.throws(() => parse(Uint8Array.from(text, (letter) => letter.charCodeAt(0))), /another llmprof/);
+});
+
 test("bytes that end too early are complained of", async () => {
   const bytes = await unpack(packed);
   const end = bytes.indexOf(10) + 1;

@@ -1,5 +1,5 @@
 // The names of lanes: a click collapses one, with shift all of its kind; dragging or Alt with an
-// arrow moves it; the button beside it, or P, pins it.
+// arrow moves it; the button beside it, or P, pins it. Tab stops at one of them, arrows go on.
 "use strict";
 const { laneAt, move, toggle } = require("./rows");
 
@@ -18,9 +18,18 @@ const entryOf = (lane) => {
   const [name, pin] = [buttonOf(`name ${lane.kind}`, lane.title), buttonOf("pin", "")];
   name.title = `${lane.title}: collapse; drag to move`;
   pin.title = "pin";
+  pin.tabIndex = -1;
   pin.setAttribute("aria-label", `Pin ${lane.title}`);
   entry.append(name, pin);
   return { lane, entry, name, pin };
+};
+
+// The focus to the lane above or below.
+const goTo = (entry, by) => {
+  const other = by < 0 ? entry.previousElementSibling : entry.nextElementSibling;
+  if (!other) return;
+  [entry.firstChild.tabIndex, other.firstChild.tabIndex] = [-1, 0];
+  other.firstChild.focus();
 };
 
 const listen = ({ lane, name, pin }, { rows, box, changed }) => {
@@ -47,8 +56,9 @@ const listen = ({ lane, name, pin }, { rows, box, changed }) => {
   });
   name.addEventListener("pointermove", (event) => { if (event.buttons) dragged(event); });
   name.addEventListener("keydown", (event) => {
-    if (event.altKey && event.key === "ArrowUp") moved(-1);
-    else if (event.altKey && event.key === "ArrowDown") moved(1);
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (by && event.altKey) moved(by);
+    else if (by) goTo(name.parentElement, by);
     else if (event.key.toLowerCase() === "p") pinned();
     else return;
     event.preventDefault();
@@ -58,6 +68,7 @@ const listen = ({ lane, name, pin }, { rows, box, changed }) => {
 // { place(): puts the names where their lanes are }
 const create = ({ box, rows, changed }) => {
   const entries = rows.order.map(entryOf);
+  entries.forEach(({ name }, i) => { name.tabIndex = i ? -1 : 0; });
   for (const each of entries) {
     listen(each, { rows, box, changed });
     box.append(each.entry);

@@ -4,6 +4,8 @@
 /* global DecompressionStream */
 const { frameOf } = require("./frame");
 
+const VERSION = 2;
+
 const unpack = async (text) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -14,6 +16,9 @@ const unpack = async (text) => {
 const parse = (bytes) => {
   const end = bytes.indexOf(10);
   const timeline = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
+  if (timeline.version !== VERSION) {
+    throw new Error("another llmprof analysed this run; llmprof --resume RUN does it again");
+  }
   let at = end + 1;
   for (const { name, bytes: size } of timeline.frames) {
     timeline[name] = frameOf(bytes.subarray(at, at + size));
