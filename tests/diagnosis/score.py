@@ -3,9 +3,10 @@
 
     tests/diagnosis/score.py PROGRAM [NAME...] [--table FILE] [--floor FILE]
 
-PROGRAM is llmprof. Each recording in captures/ is reported without a recipe, and the findings of
-its results.json are held against labels.json by mapping.json. --table writes the table of
-tests/diagnosis/score.md; with --floor the exit status is 1 where a count falls below the file's.
+PROGRAM is llmprof. Each recording in captures/ is reported without a recipe, with what its stages
+take without a profiler (plain.json; not with --no-plain), and the findings of its results.json are
+held against labels.json by mapping.json. --table writes the table of tests/diagnosis/score.md;
+with --floor the exit status is 1 where a count falls below the file's.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ def unpacked(name: str, folder: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def findings_of(program: str, capture: pathlib.Path, folder: pathlib.Path) -> Dict[str, Any]:
+def findings_of(program: str, capture: pathlib.Path, folder: pathlib.Path,
+                plain: Dict[str, float]) -> Dict[str, Any]:
     """Findings by rank, and the seconds that the report took."""
+    if plain:  # as a run of a recipe has it
+        (folder / "before.json").write_text(json.dumps({"schema_version": 1, "repeats": [
+            {"index": 1, "stages": {name: {"ms": ms} for name, ms in plain.items()}}]}), "utf-8")
     out, begun = folder / "report", time.perf_counter()
     done = subprocess.run([program, "report", str(capture), "--out", str(out)],
                           capture_output=True, text=True, check=False)
@@ -101,18 +106,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("names", nargs="*", help="only these recordings")
+    parser.add_argument("--no-plain", dest="plain", action="store_false",
+                        help="as if nobody had timed the stages without a profiler")
     parser.add_argument("--table", type=pathlib.Path)
     parser.add_argument("--floor", type=pathlib.Path)
     args = parser.parse_args()
     labels = json.loads((HERE / "labels.json").read_text("utf-8"))
     mapping = json.loads((HERE / "mapping.json").read_text("utf-8"))["llmprof"]
+    plain = json.loads((HERE / "plain.json").read_text("utf-8")) if args.plain else {}
     scores = []
     for label in labels:
         if args.names and label["file"].split(".")[0] not in args.names:
             continue
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
-            found = findings_of(args.program, unpacked(label["file"], folder), folder)
+            found = findings_of(args.program, unpacked(label["file"], folder), folder,
+                                plain.get(label["file"], {}))
         scores.append(Score(label, found, mapping))
     lines = ["| run | fault | costs, ms | found | first | cost said | other findings |",
              "|---|---|---:|---|---|---:|---|", *(score.row() for score in scores)]

@@ -8,7 +8,7 @@ same process without it.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 import torch
 from torch.nn import functional as F
@@ -147,12 +147,13 @@ class Layer(torch.nn.Module):
         self.norm_1, self.norm_2 = (torch.ones(shape.hidden, device="cuda", dtype=HALF)
                                     for _ in range(2))
         self.qkv, self.out = weights(shape.hidden, 3 * width), weights(width, shape.hidden)
-        ffn = shape.ffn // shape.ranks
-        if shape.experts:
+        if shape.experts:  # whole ones, divided among the ranks
+            own = shape.experts // shape.ranks
             self.router = weights(shape.hidden, shape.experts)
-            self.gate_up = weights(shape.experts, shape.hidden, 2 * ffn)
-            self.down = weights(shape.experts, ffn, shape.hidden)
+            self.gate_up = weights(own, shape.hidden, 2 * shape.ffn)
+            self.down = weights(own, shape.ffn, shape.hidden)
         else:
+            ffn = shape.ffn // shape.ranks
             self.gate_up, self.down = weights(shape.hidden, 2 * ffn), weights(ffn, shape.hidden)
         self.wide: Optional[torch.Tensor] = None  # gate_up in fp32, where the switch asks for it
 
@@ -161,9 +162,9 @@ class Decoder(torch.nn.Module):
     """Prefill and decode. `on` is the set of switches; `hook(place, number)` runs a fault of the
     CPU; `joined(tensor)` is the all-reduce of ranks."""
 
-    def __init__(self, shape: Shape):
+    def __init__(self, shape: Shape, rank: int = 0):
         super().__init__()
-        self.shape = shape
+        self.shape, self.rank = shape, rank
         self.on: Set[str] = set()
         self.hook: Callable[[str, int], None] = lambda place, number: None
         self.joined: Callable[[torch.Tensor, int], torch.Tensor] = lambda tensor, number: tensor
@@ -208,7 +209,7 @@ class Decoder(torch.nn.Module):
         cache = self.caches[layer.number]
         if tokens > 1:
             for kept, new in zip(cache, (key, value)):
-                kept[:, :, :tokens].copy_(new)
+                kept[:batch, :, :tokens].copy_(new)
             if "unfused_attention" in self.on:
                 scores = query @ key.transpose(2, 3) / HEAD ** 0.5
                 mask = torch.ones(tokens, tokens, device="cuda", dtype=torch.bool).tril()
@@ -244,12 +245,20 @@ class Decoder(torch.nn.Module):
                 one = (F.silu(gate) * up) @ layer.down[expert]
                 made.index_add_(0, rows, one * scores[rows, place, None])
             return made.view_as(states)
+        own = shape.experts // shape.ranks
+        if "imbalance" in self.on:  # all tokens go to experts of the last rank
+            chosen = chosen % own + shape.experts - own
+        if shape.ranks > 1:  # counted from this rank's first; those of others get nothing here
+            chosen = (chosen - self.rank * own) % shape.experts
         order = chosen.flatten().argsort()
         ends = torch.histc(chosen.flatten().float(), shape.experts, 0, shape.experts - 1)
-        ends = ends.cumsum(0).to(torch.int32)
+        ends = ends.cumsum(0).to(torch.int32)[:own].contiguous()
         rows = flat[order // shape.active]
         both = torch._grouped_mm(rows, layer.gate_up, offs=ends)
         made = torch._grouped_mm(self.kernels.silu_mul(both), layer.down, offs=ends)
+        if shape.ranks > 1:
+            mine = chosen.flatten()[order] < own
+            made = torch.where(mine[:, None], made, torch.zeros_like(made))
         back = torch.empty_like(made)
         back[order] = made
         return (back.view(-1, shape.active, shape.hidden)
@@ -276,6 +285,16 @@ class Decoder(torch.nn.Module):
 
     # ---- a forward pass ----
 
+    def parts(self, ids: torch.Tensor) -> Iterator[torch.Tensor]:
+        """A forward pass that stops where ranks meet: yields what they are to sum up in place."""
+        residual = self.embedding[ids]
+        added = torch.zeros_like(residual)
+        for layer in self.layers:
+            added = self.attend(layer, self.norm(residual, added, layer.norm_1))
+            yield added
+            added = self.network(layer, self.norm(residual, added, layer.norm_2))
+            yield added
+
     def layer(self, layer: Layer, residual: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
         states = self.norm(residual, added, layer.norm_1)
         added = self.joined(self.attend(layer, states), layer.number)
@@ -284,11 +303,16 @@ class Decoder(torch.nn.Module):
         self.hook("layer", layer.number)
         return self.joined(self.network(layer, states), layer.number)
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """The next token of each sequence, [batch, 1]."""
-        residual = self.embedding[ids]
+    def through(self, residual: torch.Tensor) -> torch.Tensor:
+        """The states behind all layers; `residual` is written."""
         added = torch.zeros_like(residual)
         for layer in self.layers:
             added = self.layer(layer, residual, added)
-        states = self.norm(residual, added, self.layers[0].norm_1)[:, -1]
-        return (states @ self.head).argmax(-1, keepdim=True)
+        return self.norm(residual, added, self.layers[0].norm_1)
+
+    def token_of(self, states: torch.Tensor) -> torch.Tensor:
+        return (states[:, -1] @ self.head).argmax(-1, keepdim=True)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """The next token of each sequence, [batch, 1]."""
+        return self.token_of(self.through(self.embedding[ids]))

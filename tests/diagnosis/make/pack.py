@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Scrubs and packs what record.sh left, under names that say nothing, and writes ../labels.json.
+"""Scrubs and packs what record.sh left in FOLDERs, under names that say nothing, and writes
+../labels.json, and ../plain.json: what the stages of each take without a profiler. Recordings that
+are there already stay.
 
-    tests/diagnosis/make/pack.py LLMPROF FOLDER
+    tests/diagnosis/make/pack.py LLMPROF FOLDER...
 """
 
 from __future__ import annotations
@@ -45,22 +47,40 @@ def label_of(run: Run, file: str, timed: Dict[str, Any]) -> Dict[str, Any]:
     return label
 
 
+def plain_of(run: Run, timed: Dict[str, Any]) -> Dict[str, float]:
+    """Milliseconds of the stages that the program tells apart."""
+    if run.program in ("engine", "generate"):
+        return {}
+    return {name: round(ms, 3) for name, ms in
+            timed["faulty_ms" if run.kind else "healthy_ms"].items()}
+
+
 def main() -> None:
-    llmprof, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    labels, captures = [], HERE / "captures"
+    llmprof, folders = sys.argv[1], [pathlib.Path(word) for word in sys.argv[2:]]
+    captures = HERE / "captures"
     captures.mkdir(exist_ok=True)
-    shuffled = sorted(RUNS, key=lambda run: hashlib.sha256(run.name.encode()).digest())
-    for number, run in enumerate(shuffled, 1):
-        timed = folder / (run.name + ".json")
-        if not (folder / (run.name + SUFFIX[run.tool])).is_file():
-            print(f"{run.name}: not recorded")
+    labels = json.loads((HERE / "labels.json").read_text("utf-8"))
+    plain = json.loads((HERE / "plain.json").read_text("utf-8"))
+    known = {label["run"]: label["file"] for label in labels}
+    number = max((int(name[1:3]) for name in known.values()), default=0)
+    for run in sorted(RUNS, key=lambda run: hashlib.sha256(run.name.encode()).digest()):
+        folder = next((one for one in folders if (one / (run.name + SUFFIX[run.tool])).is_file()
+                       and (one / (run.name + ".json")).is_file()), None)
+        if run.name in known or not folder:
+            if not folder and run.name not in known:
+                print(f"{run.name}: not recorded")
             continue
+        timed = json.loads((folder / (run.name + ".json")).read_text("utf-8"))
+        number += 1
         file = f"r{number:02}" + (".json" if run.tool == "torch" else ".sqlite")
         packed = lzma.compress(scrubbed(llmprof, folder, run), preset=6)
         (captures / (file + ".xz")).write_bytes(packed)
-        labels.append(label_of(run, file, json.loads(timed.read_text("utf-8"))))
+        labels.append(label_of(run, file, timed))
+        if plain_of(run, timed):
+            plain[file] = plain_of(run, timed)
         print(f"{file} {run.name}: {len(packed):,} bytes")
-    (HERE / "labels.json").write_text(json.dumps(labels, indent=1) + "\n", "utf-8")
+    for name, made in (("labels.json", labels), ("plain.json", plain)):
+        (HERE / name).write_text(json.dumps(made, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -5,31 +5,59 @@
 
 The process first runs both without a profiler, in turn, so that what the fault costs is known;
 then the run that is to be recorded, between cudaProfilerStart and Stop. --label writes the times;
---torch records with torch.profiler instead. Programs of several ranks are started by torchrun.
+--torch records with torch.profiler instead. Of a program of several ranks each process is one, by
+RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as under torchrun.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import datetime
+import faulthandler
 import fcntl
 import gc
 import json
 import os
 import pathlib
+import signal
 import statistics
 import sys
+import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import torch
-from model import Decoder
+from model import Decoder, Shape
 from runs import RUNS, Run
+from scenarios import SCENARIOS
 
 PLAIN, RECORDED = 3, 2  # repeats without a profiler, of each kind; and in the recording
-# Programs take turns on the GPU, and import in parallel.
-TURN = f"/tmp/llmprof-diagnosis-{os.getuid()}.turn"
+LONGEST_S, END_S = 25, 6  # of a program that has the GPU, and of its end
+# Programs take turns on each GPU, and import in parallel.
+TURN = f"/tmp/llmprof-diagnosis-{os.getuid()}"
+
+
+@contextlib.contextmanager
+def turn(ranks: int) -> Iterator[None]:
+    """This process's GPU, or that of all ranks, is its alone."""
+    first = int(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
+    with contextlib.ExitStack() as held:
+        if int(os.environ.get("RANK", "0")) == 0:  # the others wait for it to set out
+            for gpu in range(first, first + ranks):
+                file = held.enter_context(open(f"{TURN}.{gpu}", "w", encoding="utf-8"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def end_after(seconds: int) -> None:
+    """Ends this process then, so that what it recorded is kept, and says where it was."""
+    faulthandler.dump_traceback_later(seconds + 1, exit=True)
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.daemon = True
+    timer.start()
 
 
 @contextlib.contextmanager
@@ -40,18 +68,27 @@ def marked(name: str) -> Iterator[None]:
     torch.cuda.nvtx.range_pop()
 
 
+def meet(run: Run) -> int:
+    """Joins the other ranks; returns this one's number."""
+    rank = int(os.environ.get("RANK", "0"))
+    if run.shape.ranks > 1:
+        torch.distributed.init_process_group(
+            "cpu:gloo,cuda:nccl", device_id=torch.device("cuda", rank),
+            timeout=datetime.timedelta(seconds=120))
+    torch.cuda.set_device(rank)
+    end_after(LONGEST_S)
+    return rank
+
+
 class Program:
     """A model that answers a prompt: `prefill`, then `decode` of one token after another."""
 
     def __init__(self, run: Run):
         self.run, self.shape = run, run.shape
         torch.manual_seed(0)
-        self.rank = int(os.environ.get("RANK", "0"))
-        torch.cuda.set_device(self.rank)
-        if run.shape.ranks > 1:
-            torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", self.rank))
-        self.model = Decoder(run.shape).eval()
-        if run.shape.ranks > 1:
+        self.rank = meet(run)
+        self.model = Decoder(self.own_shape(), self.rank).eval()
+        if self.model.shape.ranks > 1:
             self.model.joined = self.all_reduce
         self.ids = torch.zeros(run.shape.batch, 1, device="cuda", dtype=torch.long)
         self.prompt = torch.randint(0, run.shape.vocabulary, (run.shape.batch, run.shape.prompt),
@@ -60,6 +97,10 @@ class Program:
         self.graphs: List[Any] = []
         self.other: Dict[str, Any] = {}  # what a fault keeps from step to step
         self.side = torch.cuda.Stream()
+
+    def own_shape(self) -> Shape:
+        """Of this rank's model."""
+        return self.shape
 
     def all_reduce(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
         if self.faulty and self.run.rank_work and self.rank == 1:
@@ -140,6 +181,8 @@ class Program:
         with marked("decode"):
             for number in range(self.shape.steps):
                 with marked("decode_step"):
+                    if run.always:
+                        run.always(self, number)
                     if self.faulty and run.before:
                         run.before(self, number)
                     self.step()
@@ -164,6 +207,55 @@ class Program:
             stage()
             taken[name] = (time.perf_counter() - begun) * 1e3
         return taken
+
+
+class Halves(Program):
+    """Prefill of two halves of a batch: while the ranks sum one half up they compute the other;
+    at fault, they wait for each sum."""
+
+    def prefill(self) -> None:
+        with marked("prefill"):
+            made = [self.model.parts(ids) for ids in self.prompt.chunk(2)]
+            sums: List[Any] = [None, None]
+            for _ in range(2 * self.shape.layers):
+                for number, half in enumerate(made):
+                    if sums[number]:
+                        sums[number].wait()
+                    sums[number] = torch.distributed.all_reduce(next(half), async_op=True)
+                    if self.faulty:
+                        sums[number].wait()
+            for one in sums:
+                one.wait()
+            torch.cuda.synchronize()
+
+
+class Pipeline(Program):
+    """The first rank has the first half of the layers, the second the rest; prompts follow each
+    other, or, at fault, each begins when the one before it is done."""
+
+    def own_shape(self) -> Shape:
+        return dataclasses.replace(self.shape, ranks=1, layers=self.shape.layers // 2)
+
+    def repeat(self) -> Dict[str, float]:
+        states = torch.empty(1, self.shape.prompt, self.shape.hidden, device="cuda",
+                             dtype=self.model.embedding.dtype)
+        token = torch.zeros(1, 1, device="cuda", dtype=torch.long)
+        torch.distributed.barrier()
+        begun = time.perf_counter()
+        with marked("prefill"):
+            for number in range(self.shape.batch):
+                if self.rank == 0:
+                    ids = self.prompt[number:number + 1]
+                    torch.distributed.send(self.model.through(self.model.embedding[ids]), 1)
+                else:
+                    torch.distributed.recv(states, 0)
+                    token = self.model.token_of(self.model.through(states))
+                if self.faulty and self.rank == 0:
+                    torch.distributed.recv(token, 1)
+                elif self.faulty:
+                    torch.distributed.send(token, 0)
+            torch.cuda.synchronize()
+        return {"prefill": (time.perf_counter() - begun) * 1e3}
 
 
 class Engine(Program):
@@ -192,7 +284,7 @@ class Generate(Program):
 
     def __init__(self, run: Run):
         from transformers import LlamaConfig, LlamaForCausalLM
-        self.run, self.shape, self.faulty, self.rank = run, run.shape, False, 0
+        self.run, self.shape, self.faulty, self.rank = run, run.shape, False, meet(run)
         self.other, self.graphs = {}, []
         shape = run.shape
         torch.manual_seed(0)
@@ -220,7 +312,31 @@ class Generate(Program):
         return {"decode": (time.perf_counter() - begun) * 1e3}
 
 
-PROGRAMS = {"model": Program, "engine": Engine, "generate": Generate}
+class Scenario(Program):
+    """One of PerfAdvisor's, of scenarios.py: passes of one kind."""
+
+    def __init__(self, run: Run):
+        self.run, self.shape, self.faulty, self.rank = run, run.shape, False, meet(run)
+        self.graphs = []
+        self.made = SCENARIOS[run.name](self.rank)
+
+    def prepare(self, faulty: bool) -> None:
+        self.faulty = faulty
+        self.made.prepare(faulty)
+
+    def repeat(self) -> Dict[str, float]:
+        taken = []
+        for _ in range(8):
+            begun = time.perf_counter()
+            with marked("pass"):
+                self.made.work(self.faulty)
+                torch.cuda.synchronize()
+            taken.append((time.perf_counter() - begun) * 1e3)
+        return {"pass": statistics.median(taken)}
+
+
+PROGRAMS = {"model": Program, "engine": Engine, "generate": Generate, "halves": Halves,
+            "pipeline": Pipeline, "scenario": Scenario}
 
 
 def medians(repeats: List[Dict[str, float]]) -> Dict[str, float]:
@@ -246,10 +362,15 @@ def record(program: Program, trace: Optional[pathlib.Path]) -> None:
         profiler.export_chrome_trace(str(trace))
         return
     torch.cuda.synchronize()
+    # One profiler of all ranks begins with the first and ends with the first to stop.
+    if program.shape.ranks > 1:
+        torch.distributed.barrier()
     torch.cuda.profiler.start()
     for _ in range(RECORDED):
         program.repeat()
     torch.cuda.synchronize()
+    if program.shape.ranks > 1:
+        torch.distributed.barrier()
     torch.cuda.profiler.stop()
 
 
@@ -260,20 +381,23 @@ def main() -> None:
     parser.add_argument("--torch", type=pathlib.Path, help="record with torch.profiler, to here")
     args = parser.parse_args()
     run = next(run for run in RUNS if run.name == args.name)
-    with open(TURN, "w", encoding="utf-8") as turn, torch.no_grad():
-        if int(os.environ.get("RANK", "0")) == 0 and run.shape.ranks == 1:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+    if run.start:
+        run.start()
+    with turn(run.shape.ranks), torch.no_grad():
         gc.disable()
         program = PROGRAMS[run.program](run)
         taken = plain(program, [False, True] if run.kind else [False])
         record(program, args.torch)
-    if args.label and program.rank == 0:
-        label = {"run": run.name, "gpu": torch.cuda.get_device_name(), **taken}
-        args.label.write_text(json.dumps(label, indent=1), "utf-8")
-    if run.shape.ranks > 1:
-        del program  # a communicator ends once no graph holds it
-        gc.collect()
-        torch.distributed.destroy_process_group()
+        if args.label and program.rank == 0:
+            label = {"run": run.name, "gpu": torch.cuda.get_device_name(), **taken}
+            args.label.write_text(json.dumps(label, indent=1), "utf-8")
+        end_after(END_S)
+        if run.shape.ranks > 1:
+            for graph in program.graphs:
+                graph.reset()
+            del program  # a communicator ends once no graph holds it
+            gc.collect()
+            torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 from model import Shape
@@ -29,10 +29,12 @@ class Run:
     place: str = ""
     switches: Tuple[str, ...] = ()
     eager: bool = False  # the fault is that no graph is replayed, or cannot be in one
+    always: Optional[Callable[[Any, int], None]] = None  # in a step, of a healthy program too
     before: Optional[Callable[[Any, int], None]] = None  # in a step, before its forward pass
     after: Optional[Callable[[Any, int], None]] = None  # in a step, after it
     between: Optional[Callable[[Any, int], None]] = None  # between two steps
     layer: Optional[Callable[[Any, int], None]] = None  # in each layer
+    start: Optional[Callable[[], None]] = None  # before the program has the GPU
     prepare: Optional[Callable[[Any], None]] = None
     rank_work: Optional[Callable[[Any, int, torch.Tensor], None]] = None  # rank 1, each all-reduce
     load: Optional[Callable[[int, bool], Tuple[int, int]]] = None  # prompt tokens, requests
@@ -50,7 +52,15 @@ SMALL = Shape(hidden=1024, ffn=2816, prompt=128, steps=32, graph=True)
 LONG = Shape(hidden=4096, layers=4, ffn=11008, batch=4, prompt=2048, steps=8)
 EXPERTS = Shape(hidden=2048, layers=4, ffn=1408, batch=16, prompt=64, experts=16)
 ENGINE = Shape(hidden=4096, layers=6, ffn=11008, batch=16, prompt=2048, steps=48)
-PAIR = Shape(hidden=4096, layers=6, ffn=11008, batch=8, prompt=512, ranks=2)
+PAIR = Shape(hidden=4096, layers=6, ffn=11008, batch=8, prompt=512, ranks=2,
+             graph="NO_GRAPH" not in os.environ)  # where NCCL is in no graph
+EAGER_PAIR = dataclasses.replace(PAIR, graph=False)
+HALVES = dataclasses.replace(PAIR, batch=16, prompt=1024, ffn=5632, steps=16)
+EXPERT_PAIR = Shape(hidden=2048, layers=4, ffn=5632, batch=16, prompt=1024, steps=16, experts=16,
+                    ranks=2, graph=False)
+STAGES = Shape(hidden=4096, layers=8, ffn=11008, batch=8, prompt=2048, steps=1, ranks=2,
+               graph=False)
+ONE, TWO = Shape(), Shape(ranks=2)
 HF = Shape(hidden=2048, layers=8, ffn=5632, batch=4, prompt=256, steps=24)
 
 
@@ -151,6 +161,52 @@ def one_core(program: Any) -> None:
     atexit.register(child.kill)
 
 
+def same_core(program: Any) -> None:
+    """The processes of all ranks share one core."""
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+
+
+NEIGHBOUR = """
+import os, sys, torch
+parent = os.getppid()
+sys.stdin.readline()
+large = torch.ones(4096, 4096, device="cuda", dtype=torch.bfloat16)
+torch.cuda.synchronize()
+print("on", flush=True)
+while os.getppid() == parent:
+    for _ in range(20):
+        large @ large
+    torch.cuda.synchronize()
+"""
+neighbours: List[Any] = []
+
+
+def start_neighbour() -> None:
+    """Another process, that is not recorded, and uses the GPU once it is told."""
+    environment = {name: value for name, value in os.environ.items()
+                   if "INJECTION" not in name and "LLMPROF" not in name}
+    child = subprocess.Popen([sys.executable, "-c", NEIGHBOUR], env=environment, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(child.kill)
+    neighbours.append(child)
+
+
+def neighbour_on(program: Any) -> None:
+    child = neighbours[0]
+    child.stdin.write("on\n")
+    child.stdin.flush()
+    child.stdout.readline()
+
+
+def prefetch(program: Any, number: int) -> None:
+    """Weights that are kept on the host arrive by a stream of their own, for the next step."""
+    if "pinned" not in program.other:
+        program.other["pinned"] = torch.ones(1 << 20).pin_memory()
+        program.other["arrived"] = torch.empty(1 << 20, device="cuda")
+    with torch.cuda.stream(program.side):
+        program.other["arrived"].copy_(program.other["pinned"], non_blocking=True)
+
+
 def on_the_side(program: Any, number: int) -> None:
     """Another stream multiplies large matrices meanwhile."""
     if number:
@@ -166,7 +222,7 @@ def on_the_side(program: Any, number: int) -> None:
 
 def late_by_cpu(program: Any, number: int) -> None:
     if program.rank == 1:
-        busy(0.4)
+        busy(1.5)
 
 
 def late_by_gpu(program: Any, number: int, tensor: torch.Tensor) -> None:
@@ -198,8 +254,8 @@ def small_chunks(number: int, faulty: bool) -> Tuple[int, int]:
     return (32, 16) if faulty else (0, 16)
 
 
-def eager_attention(program: Any) -> None:
-    program.hf.config._attn_implementation = "eager"
+def sound_chunks(number: int, faulty: bool) -> Tuple[int, int]:
+    return 512, 16
 
 
 RUNS = (
@@ -215,6 +271,12 @@ RUNS = (
     Run("engine", ENGINE, program="engine", load=steady),
     Run("engine_torch", ENGINE, program="engine", load=steady, tool="torch"),
     Run("pair", PAIR),
+    Run("pair_nsys", PAIR, tool="nsys"),
+    Run("halves", HALVES, program="halves"),
+    Run("stages", STAGES, program="pipeline"),
+    Run("expert_pair", EXPERT_PAIR),
+    Run("sound_chunks", ENGINE, program="engine", load=sound_chunks),
+    Run("prefetch", WIDE, always=prefetch),
     Run("long_nsys", LONG, tool="nsys"),
     # the GPU waits for the CPU
     Run("launches", SMALL, "launch_bound", eager=True),
@@ -245,18 +307,35 @@ RUNS = (
         tool="nsys"),
     Run("blocks", GRAPH, "low_occupancy", "", switches=("low_occupancy",)),
     Run("tail", GRAPH, "tail_effect", "", switches=("tail",), timed=False),
+    Run("process", BATCH, "other_process_on_the_gpu", "", start=start_neighbour,
+        prepare=neighbour_on),
     Run("neighbour", BATCH, "other_stream_in_the_way", before=on_the_side),
     # ranks
     Run("rank_cpu", PAIR, "late_rank_by_cpu", before=late_by_cpu, place="rank 1"),
-    Run("rank_gpu", PAIR, "late_rank_by_gpu", rank_work=late_by_gpu, place="rank 1"),
-    Run("rank_layer", PAIR, "late_rank_by_layer", rank_work=late_by_layer, place="rank 1"),
-    Run("reduces", PAIR, "small_all_reduces", switches=("small_all_reduces",)),
+    Run("rank_gpu", PAIR, "late_rank_by_gpu", "", rank_work=late_by_gpu, place="rank 1"),
+    Run("rank_layer", PAIR, "late_rank_by_layer", "", rank_work=late_by_layer,
+        place="rank 1, layer 3"),
+    Run("rank_core", EAGER_PAIR, "slow_core", prepare=same_core),
+    Run("reduces", PAIR, "small_all_reduces", "", switches=("small_all_reduces",)),
+    Run("exposed", HALVES, "exposed_communication", "prefill", program="halves"),
+    Run("bubbles", STAGES, "pipeline_bubbles", "prefill", program="pipeline"),
+    Run("busy_experts", EXPERT_PAIR, "expert_imbalance", "prefill", switches=("imbalance",),
+        place="rank 1"),
     # engines
     Run("stalls", ENGINE, "prefill_stalls_decode", "", program="engine", load=long_prompts),
     Run("single", dataclasses.replace(ENGINE, batch=1), "batch_too_small", program="engine",
         load=one_by_one, timed=False),
     Run("chunks", ENGINE, "chunk_too_small", "", program="engine", load=small_chunks, timed=False),
     Run("draft", GRAPH, "low_acceptance", before=draft),
+    # PerfAdvisor's
+    Run("tiny_kernels", ONE, "kernel_launch_overhead", "pass", program="scenario"),
+    Run("sync_stall", ONE, "cpu_sync_stall", "pass", program="scenario"),
+    Run("transfer_bound", ONE, "pcie_transfer_bound", "pass", program="scenario"),
+    Run("overlap_missing", ONE, "cpu_gpu_overlap_missing", "pass", program="scenario"),
+    Run("p2p_staged", TWO, "unnecessary_host_staging_intranode", "pass", program="scenario"),
+    Run("mpi_barrier_stall", TWO, "mpi_load_imbalance", "pass", program="scenario",
+        place="rank 1"),
+    Run("mpi_allreduce", TWO, "host_staged_collective", "pass", program="scenario"),
     # transformers
     Run("generate", HF, "launch_bound", "", program="generate", tool="torch", timed=False),
 )
