@@ -62,7 +62,7 @@ class Score:
         self.label, self.seconds = label, found["seconds"]
         matching = [one for one in found["findings"]
                     if one["rule"] in accepts and self.at_place(one)]
-        self.found = bool(matching)
+        self.matching, self.found = matching, bool(matching)
         self.first = bool(faults) and faults[0] in matching
         self.complaints = [one["rule"] for one in faults if not may & {
             one["rule"], f"{one['rule']}@{one.get('stage')}"}]

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Asks about the recorded runs through `llmprof mcp`, as an agent would, without a model.
+
+    tests/diagnosis/agents.py PROGRAM [NAME...]
+
+Two questions of each recording, "what is wrong?" to the tool digest and to the table of findings:
+is the fault in the answer, or no fault in that of a healthy run, and how many bytes is it?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+from typing import Any, Dict, List, Tuple
+
+from score import HERE, Score, findings_of, unpacked
+
+
+def ask(program: str, root: pathlib.Path, calls: List[Tuple[str, Dict[str, Any]]]) -> List[str]:
+    """What the tools answer, in order."""
+    lines = [json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                         "params": {"name": name, "arguments": arguments}})
+             for number, (name, arguments) in enumerate(calls)]
+    done = subprocess.run([program, "mcp", "--root", str(root)], input="\n".join(lines) + "\n",
+                          capture_output=True, text=True, check=True)
+    answers = {}
+    for line in done.stdout.splitlines():
+        said = json.loads(line)
+        answers[said["id"]] = said["result"]["content"][0]["text"]
+    return [answers[number] for number in range(len(calls))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("names", nargs="*", help="only these recordings")
+    args = parser.parse_args()
+    mapping = json.loads((HERE / "mapping.json").read_text("utf-8"))["llmprof"]
+    plain = json.loads((HERE / "plain.json").read_text("utf-8"))
+    right: Dict[str, List[bool]] = {"digest": [], "table": []}
+    size: Dict[str, List[int]] = {"digest": [], "table": []}
+    for label in json.loads((HERE / "labels.json").read_text("utf-8")):
+        if args.names and label["file"].split(".")[0] not in args.names:
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            found = findings_of(args.program, unpacked(label["file"], folder), folder,
+                                plain.get(label["file"], {}))
+            run = str(folder / "report")
+            digest, table = ask(args.program, folder, [
+                ("digest", {"run": run}), ("table", {"run": run, "section": "findings"})])
+        score = Score(label, found, mapping)
+        blamed = {one["title"] for one in found["findings"] if one["rule"] in score.complaints}
+        named = {one["title"] for one in score.matching}
+        for tool, answer in (("digest", digest), ("table", table)):
+            texts = json.dumps(json.loads(answer), ensure_ascii=False)
+            told = named if label["kind"] else blamed
+            is_told = any(json.dumps(title, ensure_ascii=False)[1:-1] in texts for title in told)
+            right[tool].append(is_told == bool(label["kind"]))
+            size[tool].append(len(answer.encode()))
+    print("| tool | right | bytes, median | most |")
+    print("|---|---:|---:|---:|")
+    for tool, answers in right.items():
+        print(f"| {tool} | {sum(answers)} of {len(answers)} "
+              f"| {int(statistics.median(size[tool])):,} | {max(size[tool]):,} |")
+
+
+if __name__ == "__main__":
+    main()
