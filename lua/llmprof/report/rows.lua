@@ -564,8 +564,8 @@ function rows.findings(results)
   local list = {}
   for i, finding in ipairs(results.advice and results.advice.findings or {}) do
     list[i] = setmetatable({ rank = i,
-      between = finding.no_gain and finding.gain_ns and "at most"
-        or finding.low_ns and finding.high_ns and ("%s to %s"):format(text.number(finding.low_ns / 1e6, 2),
+      between = finding.no_gain and finding.gain_ns and "at most" or finding.low_ns
+        and finding.high_ns and ("%s to %s"):format(text.number(finding.low_ns / 1e6, 2),
           text.number(finding.high_ns / 1e6, 2)) or nil,
       spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
   end
