@@ -168,6 +168,19 @@ static void group_by_column(const chosen *rows, const llmprof_column *group,
   }
 }
 
+/* Does a range begin or end, or the CPU wait, between the calls of two
+ * operations? What follows then is not known yet. */
+static bool are_apart(const llmprof_replay *r, uint32_t a, uint32_t b) {
+  uint32_t from = r->operations[a].call, to = r->operations[b].call;
+  if (from == REPLAY_NONE || to == REPLAY_NONE ||
+      r->points[from].thread != r->points[to].thread)
+    return true;
+  for (uint32_t i = from + 1; i < to; i++)
+    if (r->points[i].kind == REPLAY_EDGE || r->points[i].kind == REPLAY_WAIT)
+      return true;
+  return false;
+}
+
 static void group_by_stream(const llmprof_replay *r, const chosen *rows,
                             uint32_t *first_of) {
   for (size_t row = 0; row < rows->rows; row++) {
@@ -176,15 +189,16 @@ static void group_by_stream(const llmprof_replay *r, const chosen *rows,
   }
   for (size_t i = 0; i < r->stream_count; i++) {
     const replay_stream *s = r->streams + i;
-    uint32_t first = REPLAY_NONE;
+    uint32_t first = REPLAY_NONE, last = REPLAY_NONE;
     for (size_t k = 0; k < s->count; k++) {
       uint32_t o = r->launched[s->first + k];
       if (first_of[o] == REPLAY_NONE)
         first = REPLAY_NONE;
-      else if (first == REPLAY_NONE)
+      else if (first == REPLAY_NONE || are_apart(r, last, o))
         first = o;
       else
         first_of[o] = first;
+      last = o;
     }
   }
 }

@@ -162,7 +162,9 @@ local list = {
     .. "with :where{stage=\"decode\"}, :group(\"label\"), :sum(\"dur\"), "
     .. ":agg(\"count\", \"p99 dur\"), :sort(\"-dur\"), :top(10), :join(other, \"step\"); "
     .. "durations are ns. help(kernels) lists columns, help \"methods\" methods. For example "
-    .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\")",
+    .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\"). "
+    .. "whatif(1, 3) replays the trace with the changes of findings 1 and 3: the gain of both, its "
+    .. "interval, what limits a step then",
     schema = object({ run = RUN, code = text_of "One expression or chunk of Lua" },
       { "run", "code" }),
     call = function(given, server, run)

@@ -117,10 +117,12 @@ local function record_lines(made)
   local lines = { ("Times are those %s the profiler, if the host stays as fast."):format(
     plain == 0 and "under" or plain == all and "without"
       or "under, and where they were timed without") }
+  local said = {}
   for _, change in ipairs(made.changes) do
-    lines[#lines + 1] = HELD[change.kind]
-      and "What came of predictions of this kind: llmprof help ledger."
+    local line = HELD[change.kind] and "What came of predictions of this kind: llmprof help ledger."
       or "No prediction of this kind was held against a run yet."
+    if not said[line] then lines[#lines + 1] = line end
+    said[line] = true
   end
   return lines
 end

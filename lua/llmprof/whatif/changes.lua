@@ -20,6 +20,9 @@ local changes = {}
 -- Fewer networks in a row are no experts.
 local LEAST_EXPERTS = 4
 
+-- Runs whose steps differ by more than this part of their kernels are of two programs.
+local MOST_OTHERS = 0.1
+
 
 local check = errors.check
 
@@ -328,7 +331,82 @@ end
 
 function makers.batch(n)
   return usage(("batch(%s): one run says nothing of another batch"):format(tostring(n)),
-    "run the recipe with both batches and compare the runs")
+    "alone, and with two runs of other batches: llmprof whatif RUN OTHER 'batch(8)'")
+end
+
+
+-- ---- another batch ----
+
+local function batch_of(source)
+  local rate = source.results and source.results.latency and source.results.latency.tokens_per_s
+  if not (rate and rate.batch and source.trace) then
+    usage(("%s: its batch is not known"):format(source.path), "batch(n) takes runs, with their "
+      .. "folders: metrics.json, or the engine's labels, tell the batch")
+  end
+  return rate.batch
+end
+
+
+-- By stage and category: { ns (of an instance), calls }, of the kernels of a run.
+local function work_of(source)
+  local made = {}
+  for _, stage in ipairs(source.results.stages) do
+    for _, group in ipairs(stage.wall and not stage.parent and stage.categories or {}) do
+      made[stage.name .. "\0" .. group.category] = { stage = stage.name,
+        category = group.category, ns = group.gpu_time_ns, steps = stage.steps or 1 }
+    end
+  end
+  return made
+end
+
+
+local function check_alike(one, other)
+  local a, b = one.results, other.results
+  local found = {}
+  for _, stage in ipairs(b.stages) do found[stage.name] = stage end
+  for _, stage in ipairs(a.stages) do
+    local own = found[stage.name]
+    if a.run.recipe ~= b.run.recipe or not own
+      or math.abs((own.kernels or 0) / (own.steps or 1) - (stage.kernels or 0)
+        / (stage.steps or 1)) > MOST_OTHERS * (stage.kernels or 0) / (stage.steps or 1) then
+      usage("batch: these runs are not of one program",
+        ("%s has other kernels, or is not there"):format(stage.name))
+    end
+  end
+end
+
+
+-- The run of two whose batch is nearer to n, and a change of it: kernels take what lies between
+-- the two, by stage and category.
+function changes.between(one, other, n)
+  local first, second = batch_of(one), batch_of(other)
+  if math.abs(n - second) < math.abs(n - first) then
+    one, other, first, second = other, one, second, first
+  end
+  if n <= math.min(first, second) or n >= math.max(first, second) then
+    usage(("batch(%d) does not lie between %g and %g"):format(n, math.min(first, second),
+      math.max(first, second)),
+      "nothing is said of batches outside of those that ran")
+  end
+  check_alike(one, other)
+  local part, now, then_made = (n - first) / (second - first), work_of(one), work_of(other)
+  return one, { kind = "batch", work = true, words = ("batch %d, between %g and %g"):format(n,
+      first, second),
+    assumed = "kernels take what lies between, by stage and category; the CPU takes what it did "
+      .. ("at batch %g"):format(first),
+    apply = function(_, own, change)
+      local count = 0
+      for key, work in pairs(now) do
+        local far = then_made[key]
+        if far and work.ns > 0 then
+          local factor = 1 + part * (far.ns / far.steps / (work.ns / work.steps) - 1)
+          local rows = query.rows(own.source.kernels:where { stage = work.stage,
+            category = work.category })
+          count = count + change:scale(own.number, rows, math.max(factor, 0))
+        end
+      end
+      return count
+    end }
 end
 
 
@@ -343,6 +421,9 @@ end
 changes.makers, changes.choices = makers, choices
 
 
+-- What a change may choose from: it may come with results of somebody else, and reaches no files.
+local FRAMES = { kernels = true, ops = true, transfers = true, api = true }
+
 -- A change from its text, over the session of one part, of which it is the `number`-th; nil where
 -- the text says that this part has none, as `rank == 2 and remove(kernels)` does of others.
 function changes.read(code, source, number)
@@ -351,8 +432,8 @@ function changes.read(code, source, number)
   for name, one in pairs(choices) do own[name] = one end
   own.gaps = choice("gaps", source)
   local environment = session.strict(own, function(name)
-    return session.has(name) and source[name] or nil
-  end)
+    return FRAMES[name] and source[name] or nil
+  end, FRAMES)
   local chunk, wrong = load("return " .. code, "=change", "t", environment)
   if not chunk then
     usage(("%s: %s"):format(code, (wrong:gsub("^change:1: ", ""))), 'for example: graphs("decode")')

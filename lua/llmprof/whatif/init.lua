@@ -327,6 +327,23 @@ function What:change(code)
 end
 
 
+-- With the changes of a finding of the run, by its rank.
+function What:finding(rank)
+  local results = self.model.parts[1].source.results
+  local list = results and results.advice and results.advice.findings or {}
+  if not list[rank] then
+    errors.raise("usage", ("there is no finding %d"):format(rank),
+      { hint = ("llmprof show RUN findings lists them: %d"):format(#list) })
+  elseif not list[rank].changes then
+    errors.raise("usage", ("finding %d, %s: it names no change that can be replayed"):format(rank,
+      list[rank].title))
+  end
+  local asked = self
+  for _, code in ipairs(list[rank].changes) do asked = asked:change(code) end
+  return asked
+end
+
+
 for name, make in pairs(changes.makers) do
   What[name] = function(self, ...)
     local one = {}
@@ -344,6 +361,19 @@ end
 
 -- The same of traces, runs and folders.
 function whatif.open(paths) return whatif.over(session.open(paths).files) end
+
+
+-- The batch n between those of two runs of one program: the run of the nearer batch with kernels
+-- that take what lies between.
+function whatif.between(paths, n)
+  local files = session.open(paths).files
+  if #files ~= 2 then
+    errors.raise("usage", ("batch(%d): two runs of other batches are needed"):format(n),
+      { hint = ("llmprof whatif RUN OTHER 'batch(%d)'"):format(n) })
+  end
+  local near, change = changes.between(files[1], files[2], n)
+  return with(whatif.over { near }, { change })
+end
 
 
 -- A function for advice: from changes and a stage to what the changes give back of it on the first

@@ -6,6 +6,7 @@ local evaluate = lazy "llmprof.cli.repl.evaluate"
 local out = require "llmprof.io.output"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
+local whatif = lazy "llmprof.whatif"
 
 local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw = true }
 
@@ -85,6 +86,12 @@ function command.environment(paths)
   for _, name in ipairs(FUNCTIONS) do
     local value = _G[name]
     environment[name] = type(value) == "table" and copy(value) or value
+  end
+  -- what findings of the run gain together, by their ranks
+  environment.whatif = function(...)
+    local question = whatif.open(paths)
+    for _, rank in ipairs { ... } do question = question:finding(rank) end
+    return tostring(question:run())
   end
   return session.strict(environment, function(name) return self[name] end, offered)
 end

@@ -9,7 +9,7 @@ local whatif = lazy "llmprof.whatif"
 
 local command = {
   name = "whatif",
-  usage = "whatif [OPTION...] RUN_ID | FOLDER | latest | TRACE... 'CHANGE'...",
+  usage = "whatif [OPTION...] RUN_ID | FOLDER | latest | TRACE... [FINDING | 'CHANGE']...",
   details = [[
 The trace is replayed with and without the changes, which are made together; without one, it
 says how well the replay fits. Changes, in the words of `llmprof -e`:
@@ -27,6 +27,9 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   grouped(kernels:where { category = "moe" })    one kernel a layer
   even("decode")                                 no step takes longer than half of them
   waits(2)                                       nobody waits for rank 2
+  batch(8)                                       between two runs of other batches, both given
+
+A number takes the changes of that finding of a run.
 
 Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]],
   options = {
@@ -37,11 +40,12 @@ Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]
 }
 
 
--- Words that are files, folders or runs come first; a change has a parenthesis.
+-- Words that are files, folders or runs come first; a change has a parenthesis, a finding is a
+-- number.
 local function divide(words)
   local paths, codes = {}, {}
   for _, word in ipairs(words) do
-    local is_change = word:find("(", 1, true) and not fs.stat(word)
+    local is_change = (word:find("(", 1, true) or word:find "^%d+$") and not fs.stat(word)
     table.insert(is_change and codes or paths, word)
   end
   if #paths == 0 then
@@ -52,10 +56,21 @@ local function divide(words)
 end
 
 
+-- What is to be changed: batch(n) lies between two runs, all else is about one.
+local function question_of(paths, codes)
+  local n = #codes == 1 and codes[1]:match "^%s*batch%s*%(%s*(%d+)%s*%)%s*$"
+  if n then return whatif.between(paths, tonumber(n)) end
+  local question = whatif.open(paths)
+  for _, code in ipairs(codes) do
+    question = code:find "^%d+$" and question:finding(tonumber(code)) or question:change(code)
+  end
+  return question
+end
+
+
 function command.run(given, words)
   local paths, codes = divide(words)
-  local question = whatif.open(paths)
-  for _, code in ipairs(codes) do question = question:change(code) end
+  local question = question_of(paths, codes)
   local made = #codes > 0 and question:run() or { model = question.model }
   out.write(answer.render(given.json and "json" or given.format, made))
   return 0

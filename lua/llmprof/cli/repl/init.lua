@@ -8,6 +8,7 @@ local interrupt = require "llmprof.interrupt"
 local lineedit = require "llmprof.lineedit"
 local out = require "llmprof.io.output"
 local session = require "llmprof.query.session"
+local whatif = lazy "llmprof.whatif"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
 
@@ -65,8 +66,21 @@ local function turn(editor, environment)
 end
 
 
-local function interact(paths)
+-- The session, and whatif(): a question to the traces that were opened, or to those of a run or
+-- path: whatif():graphs("decode"):run().
+local function environment_of(paths)
   local environment, globals = session.environment(paths)
+  environment.whatif = function(run)
+    local path = type(run) == "table" and run.dir or run
+    if path then return whatif.open { path } end
+    return whatif.over(globals.files)
+  end
+  return environment, globals
+end
+
+
+local function interact(paths)
+  local environment, globals = environment_of(paths)
   local editor <close> = errors.check(lineedit.open "llmprof")
   editor:complete(function(before) return terminal.complete(before, environment, globals) end)
   terminal.load(editor)
@@ -94,7 +108,7 @@ end
 
 -- Run code and print what it returns; its errors are raised.
 function repl.run(code, name, paths)
-  local environment, globals = session.environment(paths)
+  local environment, globals = environment_of(paths)
   local chunk, wrong = evaluate.compile(code, name, environment)
   if not chunk then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
   local text, err = evaluate.run(chunk)
@@ -132,7 +146,7 @@ end
 
 -- Standard input as a script: as typed at the prompt, but it ends at an error.
 local function run_script(paths)
-  local environment, globals = session.environment(paths)
+  local environment, globals = environment_of(paths)
   local lines = { at = 1 }
   for line in io.stdin:lines() do lines[#lines + 1] = line end
   while true do

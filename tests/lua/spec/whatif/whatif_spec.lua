@@ -3,6 +3,7 @@ local changes = require "llmprof.whatif.changes"
 local failure = require "tests.lua.support.failure"
 local lockstep = require "tests.lua.support.lockstep"
 local query = require "llmprof.query"
+local source = require "llmprof.query.session.source"
 local timeline = require "tests.lua.support.timeline"
 local whatif = require "llmprof.whatif"
 
@@ -77,6 +78,41 @@ describe("a replay", function()
     assert.is_true(two.gain >= one.gain)
   end)
 
+  it("takes from steps what they take more than half of them", function()
+    local count = 0
+    local lines = lockstep.lines { ranks = 1, repeats = 2, steps = 24, decode = true,
+      cpu = function()
+        count = count + 1
+        return count % 8 == 0 and 5000000 or 1000000
+      end }
+    local one = row(over(lines):change 'even("decode")':run(), "decode")
+    near(4000000 * 6 / 48, one.gain, 5000) -- 6 of 48 steps
+  end)
+
+  it("tells the last wait of a step from the inner ones", function()
+    local question = over(program(1))
+    assert.are_equal(row(question:change 'remove(syncs "decode")':run(), "decode").gain,
+      row(question:change 'remove(syncs("decode", "last"))':run(), "decode").gain)
+    assert.are_equal("without inner syncs of decode: nothing matches", failure(function()
+      question:change 'remove(syncs("decode", "inner"))':run()
+    end)[2])
+  end)
+
+  it("makes one of those that follow each other", function()
+    local made = over(program(1)):change "fuse(ops)":run()
+    assert.are_equal(50, made.changes[1].count) -- two in each of 50 steps, with a wait between
+  end)
+
+  it("takes the changes of a finding", function()
+    local question = over(program(1))
+    question.model.parts[1].source.results = { advice = { findings = { { title = "t",
+      changes = { 'scale(cpu "decode", 0.5)', 'even("decode")' } }, { title = "none" } } } }
+    assert.are_equal(2, #question:finding(1).changes)
+    assert.are_equal("finding 2, none: it names no change that can be replayed",
+      failure(function() question:finding(2) end)[2])
+    assert.are_equal("there is no finding 3", failure(function() question:finding(3) end)[2])
+  end)
+
   it("is refused where only launches were recorded", function()
     local lines = program(1):gsub("call[^\n]*cudaStreamSynchronize\n", "")
     local made = over(lines):scale(changes.choices.cpu "decode", 0.5):run()
@@ -100,5 +136,40 @@ describe("a change", function()
       assert.are_equal(message,
         failure(function() over(program(1)):change(code):run() end)[2])
     end
+  end)
+end)
+
+
+describe("another batch", function()
+  -- A run of a batch whose matmuls take that much of a step.
+  local function of(batch, ns, recipe)
+    local trace = timeline.of(program(1))
+    return source.of(trace, { results = { run = { recipe = recipe or "r" }, repeats = "no",
+      kernels = {}, latency = { tokens_per_s = { batch = batch } }, stages = { { name = "decode",
+        wall = { count = 2, mean_ns = 1 }, steps = 24, kernels = 48,
+        categories = { { category = "gemm", gpu_time_ns = ns * 24 } } } } } })
+  end
+
+  it("lies between two that were measured", function()
+    local near_one, change = changes.between(of(1, 20000), of(5, 60000), 2)
+    assert.are_equal(1, near_one.results.latency.tokens_per_s.batch)
+    local made = {}
+    local function scale(_, _, rows, by)
+      made[#made + 1] = by
+      return #rows
+    end
+    local rows = change.apply(nil, { number = 1, source = near_one }, { scale = scale })
+    assert.are_equal(48, rows)
+    near(1.5, made[1], 1e-9)
+  end)
+
+  it("is refused outside of them, of two programs, and where no batch is known", function()
+    local function said(...)
+      return failure(changes.between, ...)[2]
+    end
+    assert.are_equal("batch(5) does not lie between 1 and 5", said(of(1, 1), of(5, 2), 5))
+    assert.are_equal("batch: these runs are not of one program",
+      said(of(1, 1), of(5, 2, "other"), 2))
+    assert.truthy(said(of(nil, 1), of(5, 2), 2):find("its batch is not known", 1, true))
   end)
 end)
