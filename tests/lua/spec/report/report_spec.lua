@@ -65,7 +65,8 @@ describe("llmprof.report", function()
     local function said(repeats)
       return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
     end
-    local sums = " Stages and steps are means; kernels, copies, operators, lines and modules are sums."
+    local sums = " Stages and steps are means; kernels, copies, operators, lines and modules are "
+      .. "sums."
     assert.equal("Figures are from 3 repeats." .. sums, said { count = 3, used = 3 })
     assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
     assert.equal("Figures are from 1 of 2 repeats, without the first. Left out: prefill of repeat "
@@ -77,9 +78,10 @@ describe("llmprof.report", function()
     assert.equal("Figures are from one repeat. Left out of TPOT: the first step of 2 runs of "
       .. "decode (9.0 ms, usually 3.0 ms, as means).", said { count = 1, used = 1, left_out = {
       { stage = "decode", rep = 1, openings = 2, ns = 9e6, usual_ns = 3e6 } } })
-    assert.equal("Figures are from 2 repeats." .. sums .. " Left out: decode of repeat 2 (9.0 ms until "
-      .. "the capture ended in it; the first may hold one-time costs).", said { count = 2, used = 2,
-      left_out = { { stage = "decode", rep = 2, cut = true, ns = 9e6, usual_ns = 3e6 } } })
+    assert.equal("Figures are from 2 repeats." .. sums .. " Left out: decode of repeat 2 (9.0 ms "
+      .. "until the capture ended in it; the first may hold one-time costs).", said { count = 2,
+      used = 2, left_out = { { stage = "decode", rep = 2, cut = true, ns = 9e6,
+        usual_ns = 3e6 } } })
     assert.equal("Figures are from one repeat. The capture ended in decode: the whole of it takes "
       .. "longer.", said { count = 1, used = 1, cut = { "decode" } })
     assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
