@@ -12,7 +12,7 @@ end
 
 -- Domain (nil for the default one) and text of a name.
 function range_name.split(name)
-  local domain, text = name:match "^([^:%s]+):(%S.*)$"
+  local domain, text = name:match "^([^:]+):(%S.*)$"
   return domain, text or name
 end
 

@@ -292,9 +292,10 @@ local function judge_stages(self)
   for _, stage in ipairs(order) do
     stage.error = stage.recorded > 0 and stage.replayed / stage.recorded - 1 or nil
     local share = stage.replayed > 0 and stage.unexplained / stage.replayed or 0
-    if not stage.error or math.abs(stage.error) > model.MOST_ERROR then
-      stage.refused = ("its replay without a change is %.1f %% off"):format(
-        (stage.error or 0) * 100)
+    if not stage.error then
+      stage.refused = "nothing that it launched was replayed"
+    elseif math.abs(stage.error) > model.MOST_ERROR then
+      stage.refused = ("its replay without a change is %.1f %% off"):format(stage.error * 100)
     elseif not self.knows_waits then
       stage.refused = "only calls that launch were recorded, not what the CPU waits for"
     elseif share > model.MOST_UNEXPLAINED then

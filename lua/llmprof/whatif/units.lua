@@ -124,12 +124,21 @@ local function whole_run(trace)
 end
 
 
+local function in_order(a, b)
+  if a.pid ~= b.pid then return (a.pid or -1) < (b.pid or -1) end
+  if a.tid ~= b.tid then return (a.tid or -1) < (b.tid or -1) end
+  return a.start < b.start
+end
+
+
 -- List of { stage, run (what they are steps of), first (in it), pid, tid, start, stop (ns, of
--- the CPU) }; repeats that figures leave out are not in it. found: of units.stages.
+-- the CPU) }, of each thread by start; repeats that figures leave out are not in it. found: of
+-- units.stages.
 function units.list(trace, found)
   if found.whole then return whole_run(trace) end
   local list, has_steps = steps_of(trace, found)
-  return add_instances(list, found, has_steps)
+  table.sort(add_instances(list, found, has_steps), in_order)
+  return list
 end
 
 

@@ -31,7 +31,7 @@ local function marks_of(declared)
   for _, stage in ipairs(declared or {}) do
     if stage.step then
       marks[stage.step], decodes = stage.name, true
-    elseif stage.name == "prefill" and not stage.parent then
+    elseif range_name.role(stage.name) == "prefill" and not stage.parent then
       marks[stage.name] = stage.name
     end
   end

@@ -98,11 +98,16 @@ end
 
 local KIND = { "rank", "phase", "context", "context_tokens", "generation", "generation_tokens" }
 
+local function is_decode(kind)
+  return kind.phase ~= nil and range_name.role(kind.phase) == "decode"
+end
+
+
 -- Kinds of steps that are alike, decode first, then those with most steps.
 local function kinds_of(known)
   local list = known.frame:group { by = KIND }
   table.sort(list, function(a, b)
-    local left, right = a.phase == "decode", b.phase == "decode"
+    local left, right = is_decode(a), is_decode(b)
     if left ~= right then return left end
     return a.count > b.count
   end)
@@ -142,7 +147,7 @@ local MARK = { "rank", "step_row", "step", "from", "first" }
 
 -- A prefill that no engine labels may hold encoders, whose layers are others.
 local function is_of_the_model(kind)
-  return kind.phase == "decode" or kind.context ~= nil
+  return is_decode(kind) or kind.context ~= nil
 end
 
 
@@ -158,7 +163,7 @@ local function find_marks(made)
     if i <= KINDS and is_of_the_model(kind) then
       marks, count = marks_of(kernels, made.known, kind, counts[rank])
     end
-    if marks and (counts[rank] or kind.phase == "decode") and #marks > 0 then
+    if marks and (counts[rank] or is_decode(kind)) and #marks > 0 then
       counts[rank] = counts[rank] or count
       list[#list + 1] = marks:select(MARK)
     end

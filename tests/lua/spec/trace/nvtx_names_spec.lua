@@ -7,6 +7,13 @@ describe("llmprof.trace.nvtx_names", function()
     assert.equal("a\\/b\\*c\\@d\\,e\\[f\\]g\\+/", range_name.ncu_filter "a/b*c@d,e[f]g+")
   end)
 
+  it("knows a stage by its text, whatever its domain is called", function()
+    for _, name in ipairs { "decode", "LLM:decode", "my engine:decode", "domain 77:decode" } do
+      assert.equal("decode", range_name.role(name), name)
+    end
+    assert.equal("worker: decode", range_name.role "worker: decode")
+  end)
+
   it("writes a range of a domain as each tool wants it", function()
     assert.equal("LLM@decode_all/", range_name.ncu_filter "LLM:decode_all")
     assert.equal("decode_all@LLM", range_name.nsys_capture "LLM:decode_all")

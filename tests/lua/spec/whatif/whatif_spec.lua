@@ -50,6 +50,15 @@ describe("a replay", function()
     assert.is_true(model:blind().error < 0.01)
   end)
 
+  it("measures stages without steps in the order of time with those that have some", function()
+    local said = {}
+    for i, one in ipairs(over(lockstep.lines { ranks = 1, repeats = 2, steps = 3, decode = true,
+      names = { prefill = "encode", decode = "decode_step" },
+      cpu = function() return CPU[1] end }).model.parts[1].units) do said[i] = one.stage end
+    assert.equal("encode decode decode decode encode decode decode decode",
+      table.concat(said, " "))
+  end)
+
   it("lets nobody wait for the late rank", function()
     local one = row(over(program()):change "waits(2)":run(), "decode")
     -- of three ranks two wait for the next slowest
