@@ -9,6 +9,7 @@
 #include "llmprof/alloc.h"
 #include "spool/spool.h"
 #include "spool/spool_internal.h"
+#include "trace/trace_events.h"
 
 /* ---- what is described ---- */
 
@@ -158,13 +159,6 @@ static bool describe(opening *o, llmprof_error *err) {
 
 /* ---- diagnostics ---- */
 
-static bool add_text(llmprof_builder *builder, llmprof_severity severity,
-                     const char *text) {
-  llmprof_diagnostic diagnostic = {.severity = severity};
-  return llmprof_builder_text(builder, text, strlen(text), &diagnostic.text) &&
-         llmprof_builder_add_diagnostic(builder, &diagnostic);
-}
-
 /* What was lost, by spool_lost; and operations that are not shown. */
 typedef struct losses {
   const opening *from;
@@ -221,10 +215,8 @@ static bool take_loss(void *user, const spool_item *item, llmprof_error *err) {
 
 static bool say(llmprof_builder *builder, llmprof_severity severity,
                 uint64_t count, const char *what) {
-  char text[160];
-  if (!count) return true;
-  snprintf(text, sizeof text, "%" PRIu64 " %s", count, what);
-  return add_text(builder, severity, text);
+  return !count ||
+         llmprof_builder_say(builder, severity, "%" PRIu64 " %s", count, what);
 }
 
 static bool say_losses(const losses *l) {
@@ -256,12 +248,11 @@ static bool say_ends(const losses *l) {
             say(l->from->builder, LLMPROF_WARNING, s->file.repeated,
                 "recordings are in the file more than once, and count once");
   for (uint32_t i = 0; ok && i < s->file.sections; i++) {
-    char text[96];
     if (s->all[i].has_end) continue;
-    snprintf(text, sizeof text,
-             "process %" PRIu32 " did not end in order: its spool stops",
-             s->all[i].process.pid);
-    ok = add_text(l->from->builder, LLMPROF_WARNING, text);
+    ok = llmprof_builder_say(l->from->builder, LLMPROF_WARNING,
+                             "process %" PRIu32
+                             " did not end in order: its spool stops",
+                             s->all[i].process.pid);
   }
   return ok;
 }

@@ -45,14 +45,6 @@ size_t llmprof_lex_utf8(const char *at, size_t left) {
   return size;
 }
 
-uint32_t llmprof_lex_code_point(const char *at, size_t length) {
-  static const unsigned char lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-  uint32_t code = (unsigned char)at[0] & lead_bits[length];
-  for (size_t i = 1; i < length; i++)
-    code = code << 6 | ((unsigned char)at[i] & 0x3F);
-  return code;
-}
-
 /* Where the next byte is that is not ASCII, or the end. */
 static size_t after_ascii(const char *bytes, size_t at, size_t size) {
   uint64_t eight;

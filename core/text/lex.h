@@ -19,9 +19,6 @@ void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,
  * overlong), 0 when there is none. `left` bytes can be read. */
 size_t llmprof_lex_utf8(const char *at, size_t left);
 
-/* The code point of a well-formed sequence of that length. */
-uint32_t llmprof_lex_code_point(const char *at, size_t length);
-
 /* Whether all of the text is well-formed. */
 bool llmprof_lex_is_utf8(const char *bytes, size_t size);
 

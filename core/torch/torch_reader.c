@@ -15,6 +15,7 @@
 #include "text/demangle.h"
 #include "text/lex.h"
 #include "torch/torch_internal.h"
+#include "trace/trace_events.h"
 
 /* ---- processes and threads ---- */
 
@@ -509,33 +510,23 @@ static bool count_doubtful(const torch_trace *t, uint64_t *doubtful) {
 }
 
 static bool say(llmprof_builder *builder, uint64_t count, const char *what) {
-  char text[160];
-  llmprof_diagnostic diagnostic = {.severity = LLMPROF_WARNING};
-  if (!count) return true;
-  int size = snprintf(text, sizeof text, "%" PRIu64 " %s", count, what);
-  return llmprof_builder_text(builder, text, (size_t)size, &diagnostic.text) &&
-         llmprof_builder_add_diagnostic(builder, &diagnostic);
+  return !count || llmprof_builder_say(builder, LLMPROF_WARNING,
+                                       "%" PRIu64 " %s", count, what);
 }
 
 /* What of the file is damaged, and that the rest was read. */
 static bool say_damage(const torch_trace *t) {
-  char text[2 * sizeof t->damage.first];
-  llmprof_diagnostic diagnostic = {.severity = LLMPROF_WARNING};
   const llmprof_chrome_damage *damage = &t->damage;
   if (!*damage->first) return true;
-  int size =
-      damage->cut
-          ? snprintf(text, sizeof text,
-                     "the file is cut or damaged, what comes before was read: "
-                     "%s",
-                     damage->first)
-          : snprintf(text, sizeof text,
-                     "%" PRIu64 " events are damaged and were left out, the "
-                     "first at %s",
-                     damage->broken, damage->first);
-  return llmprof_builder_text(t->builder, text, (size_t)size,
-                              &diagnostic.text) &&
-         llmprof_builder_add_diagnostic(t->builder, &diagnostic);
+  if (damage->cut)
+    return llmprof_builder_say(t->builder, LLMPROF_WARNING,
+                               "the file is cut or damaged, what comes before "
+                               "was read: %s",
+                               damage->first);
+  return llmprof_builder_say(t->builder, LLMPROF_WARNING,
+                             "%" PRIu64 " events are damaged and were left "
+                             "out, the first at %s",
+                             damage->broken, damage->first);
 }
 
 static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {

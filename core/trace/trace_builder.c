@@ -3,6 +3,7 @@
 #include "llmprof/trace_builder.h"
 #include "trace/trace_events.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,20 @@ bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
     return false;
   trace->diagnostics[trace->diagnostic_count++] = *diagnostic;
   return true;
+}
+
+bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
+                         const char *form, ...) {
+  llmprof_diagnostic diagnostic = {.severity = severity};
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, form);
+  int size = vsnprintf(text, sizeof text, form, arguments);
+  va_end(arguments);
+  if (size < 0) return true;
+  size_t kept = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
+  return llmprof_builder_text(builder, text, kept, &diagnostic.text) &&
+         llmprof_builder_add_diagnostic(builder, &diagnostic);
 }
 
 bool llmprof_builder_add_device(llmprof_builder *builder,

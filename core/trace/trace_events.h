@@ -208,6 +208,11 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
 const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
                                                      llmprof_error *err);
 
+/* Add a diagnostic, as printf would print it; false when out of memory. */
+bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
+                         const char *form, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Say, before operations are loaded, that details of kernels will be asked for
  * too: a reader that finds them beside each other reads both at once. */
 void llmprof_trace_with_details(llmprof_trace *trace);

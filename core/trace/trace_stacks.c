@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "frame/row_table.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "trace/trace_events.h"
@@ -275,51 +276,35 @@ static bool grow_tree(tree *t, llmprof_trace *trace, llmprof_frame *samples,
 
 /* ---- as a tree ---- */
 
-static bool give_tree(const tree *t, llmprof_frame *frame, llmprof_error *err) {
-  size_t n = t->listed;
-  uint32_t *function = llmprof_alloc(n, sizeof *function);
-  uint32_t *module = llmprof_alloc(n, sizeof *module);
-  uint32_t *depth = llmprof_alloc(n, sizeof *depth);
-  int64_t *self = llmprof_alloc(n, sizeof *self);
-  int64_t *total = llmprof_alloc(n, sizeof *total);
-  bool ok = function && module && depth && self && total;
-  for (size_t i = 0; ok && i < n; i++) {
-    uint32_t row = t->order[i];
-    function[i] = t->frames[row].function;
-    module[i] = t->frames[row].module;
-    depth[i] = t->depth[i];
-    self[i] = t->self[row];
-    total[i] = t->total[row];
-  }
-  ok =
-      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, function, err);
-  ok = llmprof_frame_give(frame, "module", NULL, LLMPROF_STRING_ID, module,
-                          err) &&
-       ok;
-  ok = llmprof_frame_give(frame, "depth", NULL, LLMPROF_U32, depth, err) && ok;
-  ok = llmprof_frame_give(frame, "self", NULL, LLMPROF_I64, self, err) && ok;
-  return llmprof_frame_give(frame, "total", NULL, LLMPROF_I64, total, err) &&
-         ok;
-}
+static const llmprof_row_column tree_columns[] = {
+    {.name = "name", .is_text = true},
+    {.name = "module", .is_text = true},
+    {.name = "depth"},
+    {.name = "self"},
+    {.name = "total"}};
 
-static llmprof_frame *made_of(size_t rows, llmprof_trace *trace,
-                              llmprof_error *err) {
-  llmprof_frame *frame = llmprof_frame_new(rows, trace->strings);
-  if (!frame) llmprof_fail_nomem(err);
-  return frame;
+static bool list_tree(const tree *t, llmprof_row_table *table,
+                      llmprof_error *err) {
+  for (size_t i = 0; i < t->listed; i++) {
+    uint32_t row = t->order[i];
+    const int64_t cells[] = {llmprof_widen(t->frames[row].function),
+                             llmprof_widen(t->frames[row].module), t->depth[i],
+                             t->self[row], t->total[row]};
+    if (!llmprof_row_table_add(table, cells)) return llmprof_fail_nomem(err);
+  }
+  return true;
 }
 
 llmprof_frame *llmprof_trace_stack_tree(llmprof_trace *trace,
                                         llmprof_frame *samples, int64_t least,
                                         size_t most, llmprof_error *err) {
   tree t;
+  llmprof_row_table table = {.columns = tree_columns, .column_count = 5};
   llmprof_frame *frame = NULL;
-  if (grow_tree(&t, trace, samples, least, most, err))
-    frame = made_of(t.listed, trace, err);
-  if (frame && !give_tree(&t, frame, err)) {
-    llmprof_frame_free(frame);
-    frame = NULL;
-  }
+  if (grow_tree(&t, trace, samples, least, most, err) &&
+      list_tree(&t, &table, err))
+    frame = llmprof_row_table_frame(&table, NULL, trace->strings, err);
+  llmprof_row_table_free(&table);
   tree_free(&t);
   return frame;
 }
@@ -375,44 +360,33 @@ static void sum_up(functions *f, const tree *t) {
   }
 }
 
-/* The columns take over self and total. */
-static bool give_functions(functions *f, llmprof_frame *frame,
+static bool list_functions(const functions *f, llmprof_row_table *table,
                            llmprof_error *err) {
-  size_t n = f->names.count;
-  uint32_t *function = llmprof_alloc(n, sizeof *function);
-  uint32_t *module = llmprof_alloc(n, sizeof *module);
-  for (size_t i = 0; function && module && i < n; i++) {
+  for (uint32_t i = 0; i < f->names.count; i++) {
     uint32_t name[2];
-    memcpy(name, llmprof_intern_get(&f->names, (uint32_t)i), sizeof name);
-    function[i] = name[0];
-    module[i] = name[1];
+    memcpy(name, llmprof_intern_get(&f->names, i), sizeof name);
+    const int64_t cells[] = {llmprof_widen(name[0]), llmprof_widen(name[1]),
+                             f->self[i], f->total[i]};
+    if (!llmprof_row_table_add(table, cells)) return llmprof_fail_nomem(err);
   }
-  bool ok =
-      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, function, err);
-  ok = llmprof_frame_give(frame, "module", NULL, LLMPROF_STRING_ID, module,
-                          err) &&
-       ok;
-  ok = llmprof_frame_give(frame, "self", NULL, LLMPROF_I64, f->self, err) && ok;
-  ok = llmprof_frame_give(frame, "total", NULL, LLMPROF_I64, f->total, err) &&
-       ok;
-  f->self = f->total = NULL;
-  return ok;
+  return true;
 }
 
 static llmprof_frame *functions_of(const tree *t, llmprof_trace *trace,
                                    llmprof_error *err) {
+  static const llmprof_row_column columns[] = {
+      {.name = "name", .is_text = true},
+      {.name = "module", .is_text = true},
+      {.name = "self"},
+      {.name = "total"}};
   functions f;
+  llmprof_row_table table = {.columns = columns, .column_count = 4};
   llmprof_frame *frame = NULL;
-  if (!name_functions(&f, t)) {
-    llmprof_fail_nomem(err);
-  } else {
-    sum_up(&f, t);
-    frame = made_of(f.names.count, trace, err);
-  }
-  if (frame && !give_functions(&f, frame, err)) {
-    llmprof_frame_free(frame);
-    frame = NULL;
-  }
+  bool ok = name_functions(&f, t) || llmprof_fail_nomem(err);
+  if (ok) sum_up(&f, t);
+  if (ok && list_functions(&f, &table, err))
+    frame = llmprof_row_table_frame(&table, NULL, trace->strings, err);
+  llmprof_row_table_free(&table);
   functions_free(&f);
   return frame;
 }

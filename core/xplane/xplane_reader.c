@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +13,7 @@
 #include "base/buffer.h"
 #include "os/source.h"
 #include "text/demangle.h"
+#include "trace/trace_events.h"
 #include "xplane/xplane_internal.h"
 
 enum {
@@ -211,43 +210,32 @@ static bool load_ranges(const xplane_trace *t, llmprof_error *err) {
   return ok;
 }
 
-__attribute__((format(printf, 3, 4))) static bool say(llmprof_builder *builder,
-                                                      llmprof_severity severity,
-                                                      const char *form, ...) {
-  llmprof_diagnostic diagnostic = {.severity = severity};
-  char text[256];
-  va_list arguments;
-  va_start(arguments, form);
-  int size = vsnprintf(text, sizeof text, form, arguments);
-  va_end(arguments);
-  if (size < 0) return true;
-  size_t kept = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
-  return llmprof_builder_text(builder, text, kept, &diagnostic.text) &&
-         llmprof_builder_add_diagnostic(builder, &diagnostic);
-}
-
 static bool load_diagnostics(const xplane_trace *t, llmprof_error *err) {
   llmprof_builder *b = t->builder;
   bool ok =
       (!t->is_cut ||
-       say(b, LLMPROF_WARNING,
+       llmprof_builder_say(
+           b, LLMPROF_WARNING,
            "the file is cut or damaged from byte %zu on, what comes before was "
            "read",
            t->cut_at)) &&
       (!t->other ||
-       say(b, LLMPROF_WARNING,
+       llmprof_builder_say(
+           b, LLMPROF_WARNING,
            "%" PRIu64 " planes of devices that are no GPU were left out, the "
            "first is %s",
            t->other, t->other_name)) &&
       (!t->left_out ||
-       say(b, LLMPROF_WARNING,
-           "%" PRIu64 " events have no usable time and were left out",
-           t->left_out)) &&
+       llmprof_builder_say(b, LLMPROF_WARNING,
+                           "%" PRIu64
+                           " events have no usable time and were left out",
+                           t->left_out)) &&
       (!t->functions + !t->instants == 2 ||
-       say(b, LLMPROF_INFO,
-           "%" PRIu64 " calls of Python's functions and %" PRIu64
-           " events without a duration were passed over",
-           t->functions, t->instants));
+       llmprof_builder_say(b, LLMPROF_INFO,
+                           "%" PRIu64
+                           " calls of Python's functions and %" PRIu64
+                           " events without a duration were passed over",
+                           t->functions, t->instants));
   return ok || llmprof_fail_nomem(err);
 }
 
