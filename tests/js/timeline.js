@@ -19,6 +19,7 @@ const places = modules("timeline/places");
 const laneRows = modules("timeline/rows");
 const scale = modules("timeline/scale");
 const search = modules("timeline/search");
+const { factsOf } = modules("timeline/span");
 
 // A frame of rows [lane, start, duration, label], with a column of its own for each of `more`.
 const frame = (rows, more = {}) => ({ rows: rows.length,
@@ -206,6 +207,11 @@ test("a span has the kernels in it, cut to it, and what of it the GPU was busy",
   assert.equal(measuring.measure(timeline, { from: 250, until: 430 }).kernels, 1);
   assert.deepEqual(measuring.measure(timeline, { from: 300, until: 400 }).categories, []);
   assert.ok(!measuring.measure(timeline, { from: 400, until: 600 }).isWhole);
+  const [cut, whole] = [false, true].map((isWhole) => factsOf({ time: 200, kernels: 3, others: 0,
+    busy: 50, idle: 150, isWhole }));
+  assert.deepEqual(whole.slice(2), [["GPU busy", "50 ns (25.0 %)"], ["idle", "150 ns (75.0 %)"]]);
+  assert.deepEqual(cut.slice(2), [["GPU busy",
+    "at least 50 ns: not all events of this span are here"]]);
   assert.equal(measuring.covered([[10, 20], [0, 5], [15, 18], [19, 30]]), 25);
   assert.equal(format.percent(1, 8), "12.5 %");
 });

@@ -11,9 +11,12 @@ const titleOf = ({ from, until }) => `${duration(from, 6)} to ${duration(until, 
 const factsOf = ({ time, kernels, others, busy, idle, isWhole }) => {
   const list = [["time", duration(time)], ["kernels", count(kernels)]];
   if (others) list.push(["copies and other operations", count(others)]);
-  list.push(["GPU busy", `${duration(busy)} (${percent(busy, time)})`],
-    ["idle", `${duration(idle)} (${percent(idle, time)})`]);
-  if (!isWhole) list.push(["of", "the events that are here: not all of this span's are"]);
+  if (isWhole) {
+    list.push(["GPU busy", `${duration(busy)} (${percent(busy, time)})`],
+      ["idle", `${duration(idle)} (${percent(idle, time)})`]);
+  } else {
+    list.push(["GPU busy", `at least ${duration(busy)}: not all events of this span are here`]);
+  }
   return list;
 };
 
@@ -59,4 +62,4 @@ const create = ({ canvas, detail, timeline, view, marked, select, changed }) => 
   } };
 };
 
-module.exports = { create, factsOf, titleOf };
+module.exports = { create, factsOf };
