@@ -365,6 +365,11 @@ class Timeline(Drawn, unittest.TestCase):
         self.assertLess(self.view()[1], last)
         self.press("0")
         self.assertGreaterEqual(self.length(), before - 1)
+        self.look_for(self.kernel())
+        self.press("f")
+        took = float(self.browser.execute_script(
+            "return document.querySelector('#events .detail dd').textContent").split()[0])
+        self.assertAlmostEqual(1.1 * took * 1e3, self.length(), delta=0.02e3 + 2)
 
     def test_the_wheel_zooms_once_it_was_clicked(self):
         before, origin = self.length(), ScrollOrigin.from_element(self.canvas())

@@ -118,6 +118,8 @@ test("a search finds labels with every word, and nothing to find is no search", 
   assert.equal(search.labelsWith(labels, " "), null);
   assert.deepEqual(search.eventsOf(lanes, new Set([0, 2, 4])).map(({ lane, row, place }) =>
     [lane.kind, row, place]), [["step", 0, 0], ["api", 0, 0], ["gpu", 1, 0], ["api", 1, 1]]);
+  assert.deepEqual(search.eventsOf(lanes, search.labelsWith(labels, "model.py")).map(({ lane, row }) =>
+    [lane.kind, row]), [["gpu", 1]]);
 });
 
 test("what is found is flagged, row by row", () => {

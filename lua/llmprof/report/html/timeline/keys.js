@@ -9,7 +9,7 @@ const create = ({ figure, canvas, timeline, view, marked, selection, search, spa
     0: () => view.lookAt(view.first, view.last),
     1: () => view.lookAt(timeline.view.first, timeline.view.last),
     ArrowLeft: () => neighbour(-1), ArrowRight: () => neighbour(1),
-    m: () => span.view(), l: () => link(),
+    f: () => selection.fit(), m: () => span.view(), l: () => link(),
     n: () => search.step(1), p: () => search.step(-1),
     Escape: () => { search.clear(); selection.select(null); },
     "/": () => search.focus(),

@@ -13,11 +13,17 @@ const labelsWith = (labels, text) => {
 
 const byStart = (a, b) => a.lane.frame.start[a.row] - b.lane.frame.start[b.row];
 
-// The events of these labels on all lanes, or on those of some kinds, by start.
-const eventsOf = (lanes, wanted, kinds) => lanes.filter(({ kind }) =>
-  !kinds || kinds.includes(kind)).flatMap((lane) => [...lane.rows]
-  .map((row, place) => ({ lane, place, row }))
-  .filter(({ row }) => wanted.has(lane.frame.label[row]))).sort(byStart);
+const COLUMNS = ["label", "operator_label", "module_label", "line_label"];
+
+// The events of these labels, or of what was launched by one, on all lanes, or on those of some
+// kinds, by start. columns: which labels of an event count.
+const eventsOf = (lanes, wanted, kinds, columns = COLUMNS) => lanes
+  .filter(({ kind }) => !kinds || kinds.includes(kind))
+  .flatMap((lane) => {
+    const there = columns.map((name) => lane.frame[name]).filter(Boolean);
+    return [...lane.rows].map((row, place) => ({ lane, place, row }))
+      .filter(({ row }) => there.some((labels) => wanted.has(labels[row])));
+  }).sort(byStart);
 
 // Which rows of each frame are among these events.
 const flagsOf = (events) => {
@@ -59,7 +65,7 @@ const create = ({ input, status, timeline, view, marked, select }) => {
   };
   const only = (labels, kinds) => {
     input.value = "";
-    const events = eventsOf(timeline.lanes, labels, kinds);
+    const events = eventsOf(timeline.lanes, labels, kinds, ["label"]);
     keep(events, `${count(events.length)} events`);
   };
   const show = (events) => {

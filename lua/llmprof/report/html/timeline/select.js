@@ -20,7 +20,7 @@ const eventNear = (view, x, y) => {
   return [x, x + 2, x - 2].map((at) => eventAt(lane, to.invert(at))).find(Boolean) || null;
 };
 
-// { select(event or null, isSought), neighbour(by): the next event of the lane,
+// { select(event or null, isSought), neighbour(by): the next event of the lane, fit(): to the view,
 // at(x, y): the event at a place of the window, or null }
 const create = ({ canvas, detail, timeline, view, marked, links, changed }) => {
   const select = (event, isSought) => {
@@ -29,6 +29,13 @@ const create = ({ canvas, detail, timeline, view, marked, links, changed }) => {
     if (event && isSought) bringIntoView(canvas, view, event);
     view.redraw();
     changed();
+  };
+  const fit = () => {
+    const { event, span } = marked;
+    if (!event && !span) return;
+    const from = span ? span.from : event.lane.frame.start[event.row];
+    const until = span ? span.until : from + Math.max(1, lengthOf(event.lane.frame, event.row));
+    view.lookAt(from - (until - from) / 20, until + (until - from) / 20);
   };
   const neighbour = (by) => {
     const { lane, place } = marked.event;
@@ -44,7 +51,8 @@ const create = ({ canvas, detail, timeline, view, marked, links, changed }) => {
     canvas.focus();
     select(at(given.clientX, given.clientY));
   });
-  return { select, neighbour, at };
+  canvas.addEventListener("dblclick", fit);
+  return { select, neighbour, fit, at };
 };
 
 module.exports = { create };
