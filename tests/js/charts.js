@@ -5,7 +5,7 @@ const test = require("node:test");
 const modules = require("./support/modules");
 
 const names = modules("charts/names");
-const { label } = modules("charts/roofline");
+const { byCategory, label } = modules("charts/roofline");
 const { bounds, roofLines } = modules("charts/roofs");
 
 const ROOFS = { tensor: 1000, vector: 60, dram: 5, l2: 10 };
@@ -38,7 +38,10 @@ test("names keep clear of one another and of the edge", () => {
 
 test("a dot says what it is, of which memory", () => {
   assert.deepEqual(label({ raw: { name: "gemm", stage: "decode", part: "head", x: 1.2345, y: 3,
-    share: 0.125 } }), ["gemm", "decode/head: 1.23 FLOP/B of DRAM, 3.00 TFLOP/s",
+    unit: "tensor", share: 0.125 } }), ["gemm",
+    "decode/head: 1.23 FLOP/B of DRAM, 3.00 TFLOP/s", "mostly tensor cores",
     "12.5 % of the GPU time"]);
+  assert.deepEqual(byCategory([{ x: 1, category: "gemm" }, { x: 2 }, { x: 3, category: "gemm" }])
+    .map(([name, points]) => [name, points.map(({ x }) => x)]), [["gemm", [1, 3]], ["other", [2]]]);
   assert.equal(label({ raw: {}, dataset: { label: "DRAM 5.00 TB/s" } }), "DRAM 5.00 TB/s");
 });

@@ -101,21 +101,23 @@ end
 
 -- ---- roofline ----
 
-local function point(name, given)
+local function point(name, given, category)
   if not given.intensity or not given.rate or given.intensity <= 0 or given.rate <= 0 then
     return nil
   end
   local l2 = given.l2_intensity
   return { name = name, stage = given.stage, part = given.part, x = given.intensity,
     l2 = l2 and l2 > 0 and l2 or nil, y = given.rate / 1e12, unit = given.unit,
-    share = given.share }
+    share = given.share, category = category }
 end
 
 
 local function points(results, list, name_of)
   local made = {}
   for _, given in ipairs(list) do
-    local shown = #made < POINTS and point(name_of(results, given), given)
+    local kernel = given.kernel and results.kernels[given.kernel]
+    local shown = #made < POINTS and point(name_of(results, given), given,
+      kernel and kernel.category)
     if shown then made[#made + 1] = shown end
   end
   return json.list(made)

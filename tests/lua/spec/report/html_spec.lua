@@ -311,7 +311,8 @@ describe("the charts' data", function()
   end)
 
   it("has the points of the roofline that have both of their figures", function()
-    local made = charts.roofline { kernels = { { short_name = "gemm" }, { short_name = "add" } },
+    local made = charts.roofline {
+      kernels = { { short_name = "gemm", category = "gemm" }, { short_name = "add" } },
       roofline = { roofs = { dram = { per_s = 4.8e12 }, l2 = { per_s = 1.2e13 },
         tensor = { per_s = 9.9e14 }, tensor_format = "bf16" }, left_out = 0,
         stages = { { stage = "decode", intensity = 1, rate = 5e10 }, { stage = "prefill" } },
@@ -322,7 +323,7 @@ describe("the charts' data", function()
     assert.same({ roofs = { dram = 4.8, l2 = 12, tensor = 990 }, tensor_format = "bf16",
       stages = { { name = "decode", stage = "decode", x = 1, y = 0.05 } },
       kernels = { { name = "gemm", stage = "decode", x = 60, l2 = 20, y = 20, unit = "tensor",
-        share = 0.5 }, { name = "add", stage = "decode", x = 1, y = 1 } } }, made)
+        share = 0.5, category = "gemm" }, { name = "add", stage = "decode", x = 1, y = 1 } } }, made)
     assert.is_nil(charts.roofline {})
   end)
 

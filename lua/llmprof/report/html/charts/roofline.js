@@ -12,9 +12,22 @@ const lines = (roofs, low, high) => roofLines(roofs, low, high)
 
 const dots = (label, points, fill, style, radius) => ({
   label, data: points, backgroundColor: colour(fill), borderColor: colour("paper"),
-  borderWidth: 1, pointStyle: style, pointRadius: points.map(radius),
+  borderWidth: 1, pointStyle: points.map(style), pointRadius: points.map(radius),
   pointHoverRadius: points.map((point) => radius(point) + 2),
 });
+
+// Kernels that are mostly of vector units are triangles.
+const styleOf = ({ unit }) => (unit === "tensor" ? "circle" : "triangle");
+
+// Kernels by category, in the order of their first ones.
+const byCategory = (kernels) => {
+  const groups = new Map();
+  for (const point of kernels) {
+    const name = point.category || "other";
+    if (groups.has(name)) groups.get(name).push(point); else groups.set(name, [point]);
+  }
+  return [...groups];
+};
 
 // The same kernels by what they moved through L2: rings, as they are not more work.
 const rings = (kernels) => ({
@@ -30,6 +43,7 @@ const label = ({ raw, dataset }) => {
   const where = raw.part ? `${raw.stage}/${raw.part}` : raw.stage;
   const said = [shorten(raw.name, 90, 60, 28),
     `${where}: ${raw.x.toPrecision(3)} FLOP/B of ${raw.memory || "DRAM"}, ${raw.y.toPrecision(3)} TFLOP/s`];
+  if (raw.unit) said.push(raw.unit === "tensor" ? "mostly tensor cores" : "mostly vector units");
   if (raw.share !== undefined) said.push(`${(100 * raw.share).toFixed(1)} % of the GPU time`);
   return said;
 };
@@ -44,25 +58,24 @@ const logarithmic = (title, low, high) => ({
   },
 });
 
-const roofline = ({ kernels, stages, roofs }) => {
+// colours: by category the name of its own.
+const roofline = ({ kernels, stages, roofs }, colours) => {
   const { low, high, bottom, top } = bounds({ kernels, stages, roofs });
-  const isTensor = (point) => point.unit === "tensor";
   return {
     type: "scatter",
     plugins: [names],
     data: { datasets: [
-      dots("kernels, mostly tensor cores", kernels.filter(isTensor), "c0", "circle", bySize),
-      dots("kernels, mostly vector units", kernels.filter((point) => !isTensor(point)), "c1",
-        "circle", bySize),
+      ...byCategory(kernels).map(([name, points]) =>
+        dots(name, points, colours[name] || "other", styleOf, bySize)),
       rings(kernels),
-      dots("stages, the model's work", stages, "ink", "rectRot", () => 7),
+      dots("stages, the model's work", stages, "ink", () => "rectRot", () => 7),
       ...lines(roofs, low, high),
     ].filter((set) => set.data.length > 0) },
     options: options({
       x: logarithmic("FLOP per byte of DRAM, or of L2", low, high),
-      y: logarithmic("TFLOP/s", bottom, top),
+      y: logarithmic("TFLOP/s (circles: tensor cores, triangles: vector units)", bottom, top),
     }, { label }, true, { usePointStyle: true }),
   };
 };
 
-module.exports = { label, roofline };
+module.exports = { byCategory, label, roofline };
