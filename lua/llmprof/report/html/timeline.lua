@@ -126,12 +126,12 @@ local EVENTS = [[
 local LINK = '<button type="button" data-key="l">link</button>\n'
 
 local HELP = [[
-<span id="events-help">Click an event for what it is; then the wheel, or pinching, zooms, and ]]
-  .. [[dragging moves; with shift it measures. Keys: W S zoom, A D move, left and right go from ]]
-  .. [[event to event, / finds, N P next and previous found, F fits what is selected (a double ]]
-  .. [[click, too), M measures the view, %s1 %s, 0 whole run, Esc clears. A lane's name ]]
-  .. [[collapses it (with shift all of its kind), dragging it or Alt with an arrow moves it, ]]
-  .. [[P pins it.</span>]]
+<details class="keys"><summary>Mouse and keys</summary><span id="events-help">Click an event ]]
+  .. [[for what it is; then the wheel, or pinching, zooms, and dragging moves; with shift it ]]
+  .. [[measures. Keys: W S zoom, A D move, left and right go from event to event, / finds, N P ]]
+  .. [[next and previous found, F fits what is selected (a double click, too), M measures the ]]
+  .. [[view, %s1 %s, 0 whole run, Esc clears. A lane's name collapses it (with shift all of its ]]
+  .. [[kind), dragging it or Alt with an arrow moves it, P pins it.</span></details>]]
 
 
 -- Of ranks with files of their own: whose the lanes are that name no rank.
