@@ -186,6 +186,9 @@ local function replay_changes(results, finding, replay)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
   local count = stage.wall.count
+  if finding.spends == "waiting" then -- a step's time in a replay has what lies before it, too
+    gain = math.min(gain, evidence.waiting(results, stage) * count)
+  end
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
     math.max(high / count, finding.gain_ns)

@@ -89,14 +89,16 @@ function rule.examine_stage(results, stage, report)
     return ("but in the steps that are longer than the others the GPU waits for %s of the time")
       :format(evidence.percent(math.max(rest, 0)))
   end
+  local elsewhere = evidence.is_scheduled_elsewhere(results)
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),
     evidence = what_was_seen(results, stage),
     try = remedy(results, stage),
-    changes = { ("scale(cpu %q, 0)"):format(stage.name) },
-    assumption = "the CPU takes no time at all; the GPU's own work stays as it is",
-    confidence = evidence.is_scheduled_elsewhere(results) and "medium" or "high",
+    changes = not elsewhere and { ("scale(cpu %q, 0)"):format(stage.name) } or nil,
+    assumption = not elsewhere and "the CPU takes no time at all; the GPU's own work stays as it is"
+      or nil,
+    confidence = elsewhere and "medium" or "high",
   }
 end
 

@@ -122,6 +122,11 @@ describe("a gain", function()
       {}, replays(1)))
   end)
 
+  it("is no more than the stage waits where it is taken from waiting", function()
+    assert.same({ 80e6, 0.8, 100e6, "timeline", "waiting" }, replayed(support.slow_decode(),
+      gain(90e6, "waiting"), {}, replays(1, true)))
+  end)
+
   it("is of the plain time where the replay is", function()
     local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 50 } } }
     assert.same({ 10e6, 0.2, 50e6, "plain runs", "waiting" }, replayed(support.slow_decode(),
