@@ -17,9 +17,11 @@ function range_name.split(name)
 end
 
 
--- What a stage of that name is to a model: "prefill" for "LLM:prefill", too.
+-- What a stage of that name is to a model: "prefill" for "LLM:prefill" and "PREFILL", too.
 function range_name.role(name)
-  return (select(2, range_name.split(name)))
+  local _, text = range_name.split(name)
+  local lower = text:lower()
+  return (lower == "prefill" or lower == "decode") and lower or text
 end
 
 

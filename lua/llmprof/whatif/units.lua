@@ -67,7 +67,7 @@ local function steps_of(trace, found)
   local list, phases, last, runs = {}, {}, {}, 0
   for row = 0, #known.frame - 1 do
     local function cell(name) return known.frame:get(row + 1, name) end
-    local calls, phase, rank = launched[row], cell "phase", cell "rank"
+    local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
     local counts = calls and phase and not is_left_out(by_phase, phase, calls.ran)
     if counts then
       local marked = known.time == "api_start"

@@ -166,8 +166,10 @@ end
 
 -- The tag of the ranges that mark a decode's steps, in its domain, where there are such.
 local function step_of(ranges, tag)
-  local wanted = range_name.role(tag) == "decode" and tag:gsub("decode$", "decode_step")
-  return wanted and wanted ~= tag and #ranges:where { tag = wanted } > 0 and wanted or nil
+  for _, ending in ipairs(range_name.role(tag) == "decode" and { "_step", "_STEP" } or {}) do
+    if #ranges:where { tag = tag .. ending } > 0 then return tag .. ending end
+  end
+  return nil
 end
 
 

@@ -8,7 +8,8 @@ describe("llmprof.trace.nvtx_names", function()
   end)
 
   it("knows a stage by its text, whatever its domain is called", function()
-    for _, name in ipairs { "decode", "LLM:decode", "my engine:decode", "domain 77:decode" } do
+    for _, name in ipairs { "decode", "LLM:decode", "my engine:decode", "domain 77:decode",
+      "DECODE", "LLM:Decode" } do
       assert.equal("decode", range_name.role(name), name)
     end
     assert.equal("worker: decode", range_name.role "worker: decode")
