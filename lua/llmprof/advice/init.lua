@@ -163,6 +163,22 @@ local function at_most(results, stage, made)
 end
 
 
+-- What the changes give back at most, in ns of an instance. A step's time in a replay has what lies
+-- before it, too: of waiting no more than the stage waits; of kernels alone their time besides, in
+-- that in which a GPU works.
+local function most_of(results, stage, finding)
+  local waiting, ns = evidence.waiting(results, stage), 0
+  for _, change in ipairs(finding.changes) do
+    if not (finding.kernels and change:find "^%a+%(kernels:") then
+      return finding.spends == "waiting" and waiting or math.huge
+    end
+  end
+  for _, id in ipairs(finding.kernels) do ns = ns + results.kernels[id].total_ns end
+  return waiting + ns / stage.wall.count
+    * math.min(stage.gpu_busy_ns / math.max(stage.gpu_time_ns, 1), 1)
+end
+
+
 -- Replay the changes of a finding; where that cannot be done it says why. replay: see
 -- advice.examine.
 local function replay_changes(results, finding, replay)
@@ -186,9 +202,7 @@ local function replay_changes(results, finding, replay)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
   local count = stage.wall.count
-  if finding.spends == "waiting" then -- a step's time in a replay has what lies before it, too
-    gain = math.min(gain, evidence.waiting(results, stage) * count)
-  end
+  gain = math.min(gain, most_of(results, stage, finding) * count)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
     math.max(high / count, finding.gain_ns)

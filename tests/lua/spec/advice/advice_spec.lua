@@ -127,6 +127,19 @@ describe("a gain", function()
       gain(90e6, "waiting"), {}, replays(1, true)))
   end)
 
+  it("of kernels alone is no more than they take and the stage waits", function()
+    local made = gain(70e6, "gpu")
+    made.changes, made.kernels = { 'remove(kernels:where { label = "k" })' }, { 1 }
+    local function most(kernels)
+      return advice.apply({ finds(made) }, support.results { stages = { support.decode() },
+        kernels = kernels }, function()
+        return { gain = 70e6, low = 0, high = 70e6, hidden = 0 }
+      end).findings[1].gain_ns
+    end
+    assert.equal(20e6 + 10e6, most { support.kernel { total_ns = 10e6 } })
+    assert.equal(70e6, most { support.kernel { total_ns = 60e6 } })
+  end)
+
   it("is of the plain time where the replay is", function()
     local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 50 } } }
     assert.same({ 10e6, 0.2, 50e6, "plain runs", "waiting" }, replayed(support.slow_decode(),
