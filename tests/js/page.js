@@ -7,6 +7,7 @@ const modules = require("./support/modules");
 const { csv, markdown } = modules("page/copy");
 const { hasWords } = modules("page/filter");
 const { compare, nextOrder, numberOf } = modules("page/sort");
+const { together } = modules("page/ticks");
 
 test("cells are numbers with or without commas; others have none", () => {
   assert.deepEqual(["1,234.5", " -3 ", "", "n/a", "Infinity"].map(numberOf),
@@ -40,4 +41,13 @@ test("a table is copied as CSV, without commas in numbers and formulas", () => {
 test("a table is copied as Markdown, whatever its names", () => {
   assert.equal(markdown([["kernel", "ms"], ["a|b<c>", "1.5"]], [false, true]),
     "| kernel | ms |\n| --- | ---: |\n| a\\|b\\<c\\> | 1.5 |\n");
+});
+
+test("ticked findings say what they gain together where they were replayed", () => {
+  const [a, b, c] = [["1", "5 ms"], ["3", "2 ms"], ["4", ""]]
+    .map(([rank, gain]) => ({ rank, gain }));
+  assert.equal(together([], {}, "r"), "");
+  assert.equal(together([a], {}, "r"), "Replayed: 5 ms. llmprof whatif r 1");
+  assert.equal(together([a, b], { "1 3": "6 ms" }, "r"), "Replayed: 6 ms. llmprof whatif r 1 3");
+  assert.equal(together([a, b, c], { "1 3": "6 ms" }, "r"), "llmprof whatif r 1 3 4");
 });

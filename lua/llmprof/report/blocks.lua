@@ -7,7 +7,8 @@
 --   paragraph  text, tone ("note": less weight, "warning"; optional)
 --   verdict    lines = { { head, text } }
 --   tiles      list = { { label, value, note } }: the figures that are asked for first
---   moves      list = what llmprof.report.findings makes of findings, brief (optional)
+--   moves      list = what llmprof.report.findings makes of findings, brief, pairs that were
+--              replayed and the run that they are of (optional)
 --   table      name, columns, rows, filter (a field to search in where there can be one), title
 --              (of those that are no section)
 --   chart      name, label, data (a page draws it), picture (a function that gives

@@ -180,7 +180,8 @@ function findings.blocks(results, view)
   local list = list_of(results)
   if #list == 0 then return blocks.say(findings.nothing) end
   return blocks.join(not view.page and sections.table("findings", rows.findings(results)),
-    caution(results), blocks.moves { list = moves_of(results, list, #list) })
+    caution(results), blocks.moves { list = moves_of(results, list, #list),
+      pairs = results.advice.pairs, run = results.run and results.run.id })
 end
 
 

@@ -150,6 +150,30 @@ local function kernel_links(move)
 end
 
 
+-- What is replayed, with a tick for several at once where the page has a script.
+local function changes_of(number, move)
+  local said = {}
+  for i, change in ipairs(move.changes or {}) do
+    said[i] = ("<code>%s</code>"):format(escape(change))
+  end
+  if #said == 0 then return "" end
+  return ('<p class="note"><label><input type="checkbox" class="tick" hidden value="%d" '
+    .. 'data-gain="%s"> %s</label></p>\n'):format(number,
+    move.gain_ns and escape(text.duration(move.gain_ns)) or "", table.concat(said, " "))
+end
+
+
+-- Where the page's script says what ticked findings gain together.
+local function together_of(block)
+  local by_ranks = {}
+  for _, pair in ipairs(block.pairs or {}) do
+    by_ranks[table.concat(pair.ranks, " ")] = text.duration(pair.gain_ns)
+  end
+  return ('<p class="together" data-run="%s" data-pairs="%s"></p>\n'):format(escape(block.run),
+    escape(assert(json.encode(by_ranks))))
+end
+
+
 -- A row that opens in place.
 local function in_full(number, move)
   return table.concat {
@@ -158,7 +182,7 @@ local function in_full(number, move)
       escape(move.title), escape(move.confidence), badge(move)),
     ('<div class="sides"%s>\n<div><p><b>Try</b>%s %s.</p>\n'):format(place_of_move(move),
       move.order and (" (%s)"):format(move.order) or "", escape(move.try)),
-    ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)),
+    ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)), changes_of(number, move),
     ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
       escape(move.confidence), escape(move.rule)),
     evidence(move), kernel_links(move), "</div>\n</div>\n</details>\n",
@@ -169,7 +193,9 @@ end
 function kinds.moves(block)
   local out = {}
   for i, move in ipairs(block.list) do out[i] = (block.brief and in_brief or in_full)(i, move) end
-  if not block.brief or #out == 0 then return table.concat(out) end
+  if not block.brief or #out == 0 then
+    return table.concat(out) .. (block.run and together_of(block) or "")
+  end
   return ('<ol class="moves">\n%s</ol>\n'):format(table.concat(out))
 end
 

@@ -7,6 +7,7 @@ const { followLinks } = require("./links");
 const { makeNames } = require("./names");
 const { unfoldOnPaper } = require("./paper");
 const { makeSortable } = require("./sort");
+const { followTicks } = require("./ticks");
 
 const showAll = [];
 for (const holder of document.querySelectorAll(".table")) {
@@ -18,3 +19,4 @@ for (const holder of document.querySelectorAll(".table")) {
 }
 followLinks(showAll);
 unfoldOnPaper();
+followTicks();
