@@ -407,20 +407,32 @@ end
 -- A prediction held against what came: the replay of the run before with a change, and the run
 -- after it.
 
--- Sources of the runs before and after, and a change. Rows: { stage, now, predicted, low, high,
--- came (ns a unit), inside, off (of what came) } of stages that both have and that are predicted.
+-- What a step of a stage takes if the CPU, or the GPU, takes no time: ns each.
+local function alone(asked, name)
+  local free_gpu_run = free_gpu(asked, asked.model:change())
+  local cpu, gpu = pick(asked, name, nil, { free_gpu_run, asked.model:without_cpu() })
+  return mean(cpu), mean(gpu)
+end
+
+
+-- Sources of the runs before and after, and a change, or the rank of a finding of the run before.
+-- Rows: { stage, now, predicted, low, high, came (ns a unit), inside, off (of what came), cpu, gpu
+-- (each alone, as predicted), cpu_came, gpu_came } of stages that both have and that are predicted.
 function whatif.outcome(before, after, code)
-  local question = whatif.over(before):change(code)
+  local question = whatif.over(before)
+  question = tonumber(code) and question:finding(tonumber(code)) or question:change(code)
   local made, rows = question:run(), {}
-  local came = whatif.over(after).model
+  local later = whatif.over(after)
   for _, row in ipairs(made.stages) do
-    local stage = not row.rank and not row.refused and came.by_name[row.stage]
+    local stage = not row.rank and not row.refused and later.model.by_name[row.stage]
     if stage and row.gain ~= 0 then
       local length = stage.recorded / stage.units
-      rows[#rows + 1] = { stage = row.stage, now = row.now, predicted = row.after,
+      local one = { stage = row.stage, now = row.now, predicted = row.after,
         low = row.now - row.high, high = row.now - row.low, came = length,
         inside = row.now - row.high <= length and length <= row.now - row.low,
-        off = row.after / length - 1 }
+        off = row.after / length - 1, cpu = row.gpu_free, gpu = row.cpu_free }
+      one.cpu_came, one.gpu_came = alone(later, row.stage)
+      rows[#rows + 1] = one
     end
   end
   return rows, made
@@ -438,6 +450,10 @@ local COLUMNS = {
 }
 
 
+-- Which of the two was predicted wrong.
+local ALONE = "A step of %s takes the CPU alone %.3f ms as predicted, %.3f as measured, the GPU "
+  .. "alone %.3f and %.3f."
+
 -- The rows as a table of a format with headings, with its heading.
 function whatif.render_outcome(format, rows, code)
   for _, row in ipairs(rows) do
@@ -448,7 +464,15 @@ function whatif.render_outcome(format, rows, code)
     if one.name == format then
       local heading = ("%sPredicted by %s\n\n"):format(one.heading, one.escape(code))
       if #rows == 0 then return heading .. "No stage was predicted to change.\n" end
-      return heading .. tables.render(format, COLUMNS, rows)
+      local lines = { tables.render(format, COLUMNS, rows) }
+      for _, row in ipairs(rows) do
+        lines[#lines + 1] = one.escape(ALONE:format(row.stage, row.cpu / 1e6, row.cpu_came / 1e6,
+          row.gpu / 1e6, row.gpu_came / 1e6))
+        lines[#lines + 1] = ("For the ledger: | %s | `%s` | %.2f | %.2f | %s | %.2f | %s |"):format(
+          row.stage, code, row.now / 1e6, row.predicted / 1e6, row.between, row.came / 1e6,
+          row.verdict)
+      end
+      return heading .. table.concat(lines, "\n") .. "\n"
     end
   end
 end

@@ -149,6 +149,29 @@ describe("a change", function()
 end)
 
 
+describe("what came of a change", function()
+  local function sources(ns)
+    local trace = timeline.of(lockstep.lines { ranks = 1, repeats = 2, steps = 24, decode = true,
+      cpu = function() return ns end })
+    return { { trace = trace } }
+  end
+
+  it("is held against what was predicted, the CPU and the GPU alone, too", function()
+    local code = 'scale(cpu "decode", 0.5)'
+    local function of_decode(ns) return whatif.outcome(sources(1000000), sources(ns), code)[2] end
+    local one = of_decode(500000)
+    assert.is_true(one.inside)
+    near(one.came, one.predicted, 20000)
+    near(one.cpu_came, one.cpu, 20000)
+    near(one.gpu_came, one.gpu)
+    local text = whatif.render_outcome("md", { one }, code)
+    assert.truthy(text:find("\nFor the ledger: | decode | `scale(cpu \"decode\", 0.5)` | 1.01 | ",
+      1, true))
+    assert.is_false(of_decode(2000000).inside)
+  end)
+end)
+
+
 describe("another batch", function()
   -- A run of a batch whose matmuls take that much of a step.
   local function of(batch, ns, recipe)
