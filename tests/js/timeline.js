@@ -127,6 +127,9 @@ test("what is found is flagged, row by row", () => {
   const flags = search.flagsOf([{ lane: lanes[2], row: 1 }]);
   assert.deepEqual([...flags.get(gpu)], [0, 1, 0]);
   assert.equal(flags.get(lanes[3].frame), undefined);
+  const both = [{ lane: lanes[2], row: 1 }, { lane: lanes[2], row: 0 }];
+  assert.equal(search.firstOf(both, { first: 300, last: 500 }), 1);
+  assert.equal(search.firstOf(both, { first: 900, last: 950 }), 0);
 });
 
 test("a row of a table has its place: by kernel, by what launched it, by stage or layer", () => {

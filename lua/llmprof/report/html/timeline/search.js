@@ -25,6 +25,10 @@ const eventsOf = (lanes, wanted, kinds, columns = COLUMNS) => lanes
       .filter(({ row }) => there.some((labels) => wanted.has(labels[row])));
   }).sort(byStart);
 
+// The first of them in what is shown first, a repeat that counts; else the first.
+const firstOf = (events, { first, last }) => Math.max(0, events.findIndex(({ lane, row }) =>
+  lane.frame.start[row] >= first && lane.frame.start[row] < last));
+
 // Which rows of each frame are among these events.
 const flagsOf = (events) => {
   const flags = new Map();
@@ -71,6 +75,7 @@ const create = ({ input, status, timeline, view, marked, select }) => {
   const show = (events) => {
     input.value = "";
     keep(events, "");
+    current = firstOf(events, timeline.view) - 1;
     step(1);
   };
   input.addEventListener("input", () => lookFor(input.value));
@@ -83,4 +88,4 @@ const create = ({ input, status, timeline, view, marked, select }) => {
   return { step, show, only, clear, changed, focus: () => input.focus() };
 };
 
-module.exports = { create, eventsOf, flagsOf, labelsWith };
+module.exports = { create, eventsOf, firstOf, flagsOf, labelsWith };
