@@ -130,6 +130,16 @@ local function effort(results, finding)
 end
 
 
+-- The longest gap of a stage, where gaps are what a finding is about: { from, until }, ns.
+local function gap_of(results, finding)
+  for _, gap in ipairs(finding.rule == "long_gaps" and results.gaps or {}) do
+    if gap.stage == finding.stage then
+      return { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns }
+    end
+  end
+end
+
+
 -- A finding as a move: what blocks of moves hold.
 local function move(results, finding)
   return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
@@ -138,7 +148,7 @@ local function move(results, finding)
     gain = findings.gain(results, finding), changes = finding.changes,
     is_bound = finding.no_gain ~= nil,
     rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
-    assumption = finding.assumption, stage = finding.stage,
+    assumption = finding.assumption, stage = finding.stage, gap = gap_of(results, finding),
     kernels = kernels_of(results, finding) }
 end
 
