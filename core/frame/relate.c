@@ -1,10 +1,10 @@
 /* Rows before and after in their group, as they lie in the frame. */
 #include <math.h>
+#include <string.h>
 
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/group_by.h"
-#include "frame/median.h"
 #include "frame/relate.h"
 #include "llmprof/alloc.h"
 
@@ -141,116 +141,100 @@ bool llmprof_frame_beside(llmprof_frame *frame, size_t column,
 /* ---- a window that moves ---- */
 
 typedef struct window {
-  const llmprof_column *from;
-  const uint32_t *rows; /* of a group */
-  size_t count, size;
-  double *values; /* of the group: cells as reals, NaN where absent */
-  size_t *places; /* of candidates for the least value, a queue */
-  double *out;    /* by row */
+  llmprof_statistic statistic;
+  size_t size;
+  int64_t *sorted; /* those of its cells that are there */
+  size_t count;    /* of them */
+  double *out;     /* by row */
 } window;
 
-static double sum_of(const double *values, size_t count, size_t *absent) {
-  double sum = 0;
-  *absent = 0;
-  for (size_t i = 0; i < count; i++) {
-    bool is_nan = isnan(values[i]);
-    *absent += is_nan;
-    if (!is_nan) sum += values[i];
+/* The first that is not less. */
+static size_t place_of(const window *w, int64_t cell) {
+  size_t low = 0, high = w->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (w->sorted[middle] < cell)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  return low;
+}
+
+static void come(window *w, double value) {
+  if (isnan(value)) return;
+  int64_t cell = llmprof_real_cell(value);
+  size_t at = place_of(w, cell);
+  memmove(w->sorted + at + 1, w->sorted + at,
+          (w->count++ - at) * sizeof *w->sorted);
+  w->sorted[at] = cell;
+}
+
+static void go(window *w, double value) {
+  if (isnan(value)) return;
+  size_t at = place_of(w, llmprof_real_cell(value));
+  memmove(w->sorted + at, w->sorted + at + 1,
+          (--w->count - at) * sizeof *w->sorted);
+}
+
+static double sum_of(const window *w) {
+  double sum = 0;
+  for (size_t i = 0; i < w->size; i++) sum += llmprof_cell_real(w->sorted[i]);
   return sum;
 }
 
-/* A sum goes on from the one before, and is made anew once a window, so that
- * no rounding is carried further. */
-static void roll_sums(const window *w, double divisor) {
-  double sum = 0;
-  size_t absent = 0;
-  for (size_t i = 0; i < w->count; i++) {
-    if (i + 1 < w->size) {
-      w->out[w->rows[i]] = NAN;
-      continue;
-    }
-    const double *first = w->values + (i + 1 - w->size);
-    if ((i + 1) % w->size == 0) {
-      sum = sum_of(first, w->size, &absent);
-    } else {
-      size_t gone, come;
-      sum -= sum_of(first - 1, 1, &gone);
-      sum += sum_of(w->values + i, 1, &come);
-      absent += come - gone;
-    }
-    w->out[w->rows[i]] = absent == 0 ? sum / divisor : NAN;
+/* NaN where one is absent. */
+static double statistic_of(const window *w) {
+  if (w->count < w->size) return NAN;
+  double high = llmprof_cell_real(w->sorted[w->size / 2]);
+  switch (w->statistic) {
+  case LLMPROF_MEDIAN:
+    return w->size % 2
+               ? high
+               : (llmprof_cell_real(w->sorted[w->size / 2 - 1]) + high) / 2;
+  case LLMPROF_MIN:
+    return llmprof_cell_real(w->sorted[0]);
+  case LLMPROF_MAX:
+    return llmprof_cell_real(w->sorted[w->size - 1]);
+  case LLMPROF_MEAN:
+    return sum_of(w) / (double)w->size;
+  default:
+    return sum_of(w);
   }
 }
 
-/* sign 1: the least, -1: the largest. */
-static void roll_least(const window *w, double sign) {
-  size_t first = 0, last = 0, absent_until = 0;
-  for (size_t i = 0; i < w->count; i++) {
-    double value = sign * w->values[i];
-    if (isnan(value)) {
-      absent_until = i + w->size;
-      first = last = 0;
-    } else {
-      while (last > first && sign * w->values[w->places[last - 1]] >= value)
-        last--;
-      w->places[last++] = i;
-    }
-    if (last > first && w->places[first] + w->size <= i) first++;
-    bool whole = i + 1 >= w->size && i >= absent_until && last > first;
-    w->out[w->rows[i]] = whole ? w->values[w->places[first]] : NAN;
+static bool roll(window *w, const llmprof_column *from, const uint32_t *rows,
+                 size_t count) {
+  w->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (llmprof_interrupted_at(i)) return false;
+    if (i >= w->size) go(w, llmprof_real_at(from, rows[i - w->size]));
+    come(w, llmprof_real_at(from, rows[i]));
+    w->out[rows[i]] = statistic_of(w);
   }
-}
-
-static bool roll_medians(const window *w, llmprof_error *err) {
-  double *medians = llmprof_alloc(w->count, sizeof *medians);
-  bool ok = medians || llmprof_fail_nomem(err);
-  ok = ok && llmprof_roll_median(w->values, w->count, w->size, medians, err);
-  for (size_t i = 0; ok && i < w->count; i++) w->out[w->rows[i]] = medians[i];
-  llmprof_free(medians);
-  return ok;
-}
-
-static bool roll(window *w, llmprof_statistic statistic, llmprof_error *err) {
-  for (size_t i = 0; i < w->count; i++)
-    w->values[i] = llmprof_real_at(w->from, w->rows[i]);
-  if (statistic == LLMPROF_MEDIAN) return roll_medians(w, err);
-  if (statistic == LLMPROF_MIN || statistic == LLMPROF_MAX)
-    roll_least(w, statistic == LLMPROF_MIN ? 1 : -1);
-  else
-    roll_sums(w, statistic == LLMPROF_MEAN ? (double)w->size : 1);
   return true;
-}
-
-static bool window_init(window *w, size_t rows, llmprof_error *err) {
-  w->values = llmprof_alloc(rows, sizeof *w->values);
-  w->places = llmprof_alloc(rows, sizeof *w->places);
-  w->out = llmprof_alloc(rows, sizeof *w->out);
-  return (w->values && w->places && w->out) || llmprof_fail_nomem(err);
 }
 
 bool llmprof_frame_rolling(llmprof_frame *frame, size_t number, size_t size,
                            llmprof_statistic statistic,
                            const llmprof_groups *groups, const char *name,
                            llmprof_error *err) {
-  window w = {.from = llmprof_frame_column(frame, number, err),
-              .size = size ? size : 1};
-  listing l = {0};
+  const llmprof_column *from = llmprof_frame_column(frame, number, err);
+  listing l;
   size_t rows = llmprof_frame_rows(frame);
-  bool ok = w.from && list_groups(&l, groups, rows, err) &&
-            window_init(&w, rows, err);
-  for (size_t g = 0; ok && g < groups->count; g++) {
-    if (llmprof_interrupted_at(g)) ok = llmprof_fail_interrupted(err);
-    w.rows = l.rows + l.start[g];
-    w.count = l.start[g + 1] - l.start[g];
-    ok = ok && roll(&w, statistic, err);
-  }
+  if (!from || !list_groups(&l, groups, rows, err)) return false;
+  window w = {.statistic = statistic, .size = size ? size : 1};
+  if (w.size > rows) w.size = rows + 1; /* nothing has as many before it */
+  w.sorted = llmprof_alloc(w.size, sizeof *w.sorted);
+  w.out = llmprof_alloc(rows, sizeof *w.out);
+  bool ok = (w.sorted && w.out) || llmprof_fail_nomem(err);
+  for (size_t g = 0; ok && g < groups->count; g++)
+    ok = roll(&w, from, l.rows + l.start[g], l.start[g + 1] - l.start[g]) ||
+         llmprof_fail_interrupted(err);
   listing_free(&l);
-  llmprof_free(w.values);
-  llmprof_free(w.places);
+  llmprof_free(w.sorted);
   if (ok)
-    return llmprof_frame_give(frame, name, w.from->unit, LLMPROF_F64, w.out,
-                              err);
+    return llmprof_frame_give(frame, name, from->unit, LLMPROF_F64, w.out, err);
   llmprof_free(w.out);
   return false;
 }
