@@ -5,8 +5,9 @@
 
 PROGRAM is llmprof. Each recording in captures/ is reported without a recipe, with what its stages
 take without a profiler (plain.json; not with --no-plain), and the findings of its results.json are
-held against labels.json by mapping.json. --table writes the table of tests/diagnosis/score.md;
-with --floor the exit status is 1 where a count falls below the file's.
+held against labels.json by mapping.json. --table writes the table of tests/diagnosis/score.md,
+--page the score of docs/diagnosis.md; with --floor the exit status is 1 where a count falls below
+the file's.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from typing import Any, Dict, List, Optional
 
@@ -90,7 +92,8 @@ class Score:
 
 
 def totals(scores: List[Score]) -> Dict[str, List[int]]:
-    faults = [one for one in scores if one.label["kind"]]
+    scenarios = [one for one in scores if one.label["program"] == "scenario"]
+    faults = [one for one in scores if one.label["kind"] and one not in scenarios]
     healthy = [one for one in scores if not one.label["kind"]]
     costs = [one.cost for one in faults if one.label.get("cost_ms")]
     return {
@@ -99,7 +102,31 @@ def totals(scores: List[Score]) -> Dict[str, List[int]]:
         "healthy without a finding": [sum(not one.complaints for one in healthy), len(healthy)],
         "cost within 20 %": [sum(cost is not None and abs(cost) <= WITHIN for cost in costs),
                              len(costs)],
+        "PerfAdvisor's scenarios found": [sum(one.found for one in scenarios), len(scenarios)],
     }
+
+
+def listed(scores: List[Score]) -> str:
+    return ", ".join(sorted({one.label["kind"].replace("_", " ") for one in scores})) or "none"
+
+
+def page_of(scores: List[Score], counts: Dict[str, List[int]]) -> str:
+    """The score as the manual has it."""
+    faults = [one for one in scores if one.label["kind"]]
+    first = [one for one in faults if one.first]
+    later = [one for one in faults if one.found and not one.first]
+    off = [one for one in faults if one.label.get("cost_ms")
+           and (one.cost is None or abs(one.cost) > WITHIN)]
+    said = [f"{one.label['kind'].replace('_', ' ')} ("
+            + ("none said" if one.cost is None else f"{one.cost * 100:+.0f} %") + ")"
+            for one in off]
+    return "\n".join([
+        "| of the recordings | count |", "|---|---:|",
+        *(f"| {name} | {some} of {all_} |" for name, (some, all_) in counts.items()), "",
+        *textwrap.wrap(f"First: {listed(first)}.", 100), "",
+        *textwrap.wrap(f"Found, behind others: {listed(later)}.", 100), "",
+        *textwrap.wrap(f"Missed: {listed([one for one in faults if not one.found])}.", 100), "",
+        *textwrap.wrap(f"Costs that are further off: {', '.join(said)}.", 100)]) + "\n"
 
 
 def main() -> None:
@@ -109,6 +136,7 @@ def main() -> None:
     parser.add_argument("--no-plain", dest="plain", action="store_false",
                         help="as if nobody had timed the stages without a profiler")
     parser.add_argument("--table", type=pathlib.Path)
+    parser.add_argument("--page", type=pathlib.Path)
     parser.add_argument("--floor", type=pathlib.Path)
     args = parser.parse_args()
     labels = json.loads((HERE / "labels.json").read_text("utf-8"))
@@ -130,6 +158,12 @@ def main() -> None:
     print("\n".join(lines))
     if args.table:
         args.table.write_text("\n".join(lines) + "\n", "utf-8")
+    if args.page:
+        text = args.page.read_text("utf-8")
+        before, rest = text.split("## The score\n", 1)
+        after = rest.index("\n## ")
+        args.page.write_text(f"{before}## The score\n\n{page_of(scores, counts)}{rest[after:]}",
+                             "utf-8")
     if args.floor:
         floor = json.loads(args.floor.read_text("utf-8"))
         low = [name for name, least in floor.items() if counts[name][0] < least]
