@@ -89,13 +89,7 @@ end
 
 
 -- How many ranks run a stage of the timeline, which is the first file, side by side.
-function evidence.ranks_in_trace(results)
-  local list, count = results.ranks and results.ranks.ranks or {}, 0
-  for _, rank in ipairs(list) do
-    if rank.file == list[1].file then count = count + 1 end
-  end
-  return math.max(count, 1)
-end
+evidence.ranks_in_trace = overhead.ranks_in_trace
 
 
 -- ---- stages ----

@@ -71,12 +71,24 @@ local function row_for(results, stage)
 end
 
 
+-- How many ranks run a stage of the timeline, which is the first file, side by side.
+function overhead.ranks_in_trace(results)
+  local list, count = results.ranks and results.ranks.ranks or {}, 0
+  for _, rank in ipairs(list) do
+    if rank.file == list[1].file then count = count + 1 end
+  end
+  return math.max(count, 1)
+end
+
+
 -- How long one instance of a stage takes without the profiler, in ns; nil when
--- no plain run was timed. A repeat may hold several instances.
+-- no plain run was timed. A repeat may hold several instances, and those of each rank.
 function overhead.plain_ns(results, stage)
   local row, per_repeat = row_for(results, stage), 1
   local repeats = stage.repeats or (results.repeats and results.repeats.used)
-  if stage.wall and repeats then per_repeat = stage.wall.count / repeats end
+  if stage.wall and repeats then
+    per_repeat = math.max(stage.wall.count / repeats / overhead.ranks_in_trace(results), 1)
+  end
   return row and row.plain_ms * 1e6 / per_repeat
 end
 

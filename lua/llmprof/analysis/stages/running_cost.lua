@@ -7,7 +7,7 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
-local running_cost = { reads = { "stages", "repeats", "overhead", "hardware", "environment",
+local running_cost = { reads = { "ranks", "stages", "repeats", "overhead", "hardware", "environment",
     "price", "samples", "trace", "found", "metrics", "workload" },
   gives = { running_cost = "money and energy by stage and token" } }
 
