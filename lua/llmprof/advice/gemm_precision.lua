@@ -7,9 +7,11 @@ local rule = { name = "gemm_precision", own_code = true }
 -- From this share of the stage's GPU time on.
 local WORTH = 0.01
 
--- On every GPU since Ampere dense tf32 has at least twice the peak of fp32
--- without tensor cores, and bf16 twice that of tf32 (vendor data sheets).
-local SHARE = 0.5
+-- On every GPU since Ampere dense tf32 has at least twice the peak of fp32 without tensor cores and
+-- bf16 twice that of tf32 (vendor data sheets): what is left of their time in bf16.
+local OF_TF32, OF_FP32 = 0.5, 0.25
+
+local FP32 = "fp32 without the tensor cores"
 
 -- A gemm this busy in the tensor pipe uses it, whatever it is called, %.
 local USES_TENSOR = 1
@@ -28,7 +30,7 @@ local function kind_of(kernel)
   if tf32(kernel) then return "tf32 on the tensor cores" end
   local tensor = kernel.counters and kernel.counters.tensor_percent
   if fp32(kernel) and not (tensor and tensor >= USES_TENSOR) then
-    return "fp32 without the tensor cores"
+    return FP32
   end
   if tensor and tensor < USES_TENSOR and computes[kernel.counters.bound] then
     return "without the tensor cores", "counters"
@@ -39,6 +41,19 @@ end
 
 local function is_slow(kernel)
   return evidence.is_product(kernel) and kind_of(kernel) ~= nil
+end
+
+
+local function changes_of(stage, kernels)
+  local by_left, list = { [OF_TF32] = {}, [OF_FP32] = {} }, {}
+  for _, kernel in ipairs(kernels) do
+    table.insert(by_left[kind_of(kernel) == FP32 and OF_FP32 or OF_TF32], kernel)
+  end
+  for _, left in ipairs { OF_FP32, OF_TF32 } do
+    local own = evidence.change(("scale(%%s, %g)"):format(left), stage, by_left[left])
+    table.move(own, 1, #own, #list + 1, list)
+  end
+  return list
 end
 
 
@@ -59,8 +74,9 @@ function rule.examine_stage(results, stage, report)
         .. "fp32, " .. evidence.remedy(results,
           "torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
           "tf32 (CUBLAS_COMPUTE_32F_FAST_TF32)"),
-      changes = evidence.change(("scale(%%s, %g)"):format(1 - SHARE), stage, slow.list),
-      assumption = "the tensor cores, or half the width, do it in half the time",
+      changes = changes_of(stage, slow.list),
+      assumption = "bf16 on the tensor cores takes half the time of tf32, a quarter of fp32 "
+        .. "without them",
       kernels = slow.ids,
       confidence = "medium",
     }
