@@ -1,10 +1,19 @@
--- Requests in decode wait while a step prefills others.
+-- Steps that decode and prefill other requests, too: so much of these that decode stalls, or so
+-- little that each step reads the weights for next to nothing.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "prefill_stalls", of_ranks = true }
 
 -- A mixed step that takes this many times as long as a decode step is a stall.
 local TIMES = 3
+
+-- Steps in a row that prefill the same few tokens are chunks, and no prompts that are this short.
+local IN_A_ROW = 16
+
+-- Of the tokens from which on a step computes for as long as it reads the weights: few.
+local FEW = 0.25
+
+local BYTES = { bf16 = 2, fp16 = 2, fp8 = 1, int8 = 1 }
 
 
 local function by_phase(record)
@@ -16,9 +25,60 @@ local function by_phase(record)
 end
 
 
+-- Tokens of a step from which on its products take longer than reading the weights; nil where the
+-- GPU's figures are not known.
+local function turning_point(results)
+  local hardware = results.hardware or {}
+  local peak = hardware.peaks and hardware.peaks[hardware.format]
+  local bytes = BYTES[hardware.format]
+  if not (peak and bytes and hardware.memory) then return nil end
+  return peak.per_s / hardware.memory.per_s * bytes / 2
+end
+
+
+-- The longest row of mixed steps of a rank that prefill the same: { count, prefilled, tokens }.
+local function longest_row(record)
+  local best, own = { count = 0 }, nil
+  for _, step in ipairs(record.step_rows or {}) do
+    local prefilled = step.phase == "mixed" and step.tokens
+      and step.tokens - (step.generation or 0) or nil
+    if not prefilled then
+      own = nil
+    elseif own and own.rank == step.rank and own.prefilled == prefilled then
+      own.count = own.count + 1
+    else
+      own = { rank = step.rank, prefilled = prefilled, tokens = step.tokens, count = 1 }
+    end
+    if own and own.count > best.count then best = own end
+  end
+  return best
+end
+
+
+local function report_small(row, most, report)
+  report.finding {
+    stage = "mixed", title = ("steps prefill no more than %s each"):format(
+      evidence.things(row.prefilled, "token")),
+    evidence = { evidence.note(evidence.TIMELINE, "%s steps in a row prefill %s each beside the "
+      .. "decode of others, and read all weights for it", evidence.count(row.count),
+      evidence.things(row.prefilled, "token")),
+      evidence.note("hardware", "up to about %s tokens a step takes as long as reading the weights",
+        evidence.count(math.floor(most))) },
+    try = "larger chunks of prefill (vLLM: --max-num-batched-tokens, SGLang: "
+      .. "--chunked-prefill-size, TensorRT-LLM: max_num_tokens): requests come to their first "
+      .. "token in fewer steps, each hardly longer",
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine(results, report)
   local record, said = evidence.steps_of_engine(results, report)
   if not record then return said end
+  local row, most = longest_row(record), turning_point(results)
+  if most and row.count >= IN_A_ROW and row.tokens <= FEW * most then
+    report_small(row, most, report)
+  end
   local found = by_phase(record)
   local mixed, decode = found.mixed, found.decode
   if not (mixed and decode and mixed.interval_ns and decode.interval_ns) then

@@ -116,8 +116,8 @@ for effort, names in pairs {
   ["another division of ranks"] = "collective_bound pipeline_bubbles",
   code = "allocations attention_unfused casts cat_cache experts_one_by_one fused_projections "
     .. "graph_missing host_copies large_elementwise launch_bound layout_copies long_gaps "
-    .. "pageable_copies slow_steps small_elementwise step_gaps steps_idle sync_per_token "
-    .. "uneven_steps vision_ttft",
+    .. "other_stream_in_the_way pageable_copies slow_steps small_elementwise step_gaps "
+    .. "steps_idle sync_per_token uneven_steps vision_ttft",
 } do
   for name in names:gmatch "%S+" do effort_of[name] = effort end
 end

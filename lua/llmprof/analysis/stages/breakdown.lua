@@ -11,6 +11,7 @@ local stages = require "llmprof.analysis.stages.find"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 local transfers = require "llmprof.analysis.timeline.transfers"
+local other_streams = require "llmprof.analysis.stages.other_streams"
 local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -275,7 +276,9 @@ function breakdown.add(list, trace, found, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
-      stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
+      local with_steps = steps.of(found, declared[stage.name])
+      stage.between_steps = steps.between(with_steps, split)
+      stage.other_stream = other_streams.of(trace, declared[stage.name].step, with_steps)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
       stage.waiting = has_calls and mean_waiting(split, own) or nil
       stage.host_copies_alone_ns = alone(own)
