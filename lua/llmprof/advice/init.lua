@@ -22,9 +22,8 @@
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
 --
--- Where in_waiting = true the GPU time that its findings could give back is waiting, too, that
--- for other ranks: it comes back at once, also in a stage that is held up. Other findings have no
--- part in that time.
+-- Where of_others = true what it finds is one rank for which others wait: the stage gets shorter on
+-- these alone.
 --
 -- Where in_busy_time = true its gains in GPU time are time in which a GPU works, and no sum over
 -- several.
@@ -181,7 +180,7 @@ end
 
 -- Replay the changes of a finding; where that cannot be done it says why. replay: see
 -- advice.examine.
-local function replay_changes(results, finding, replay)
+local function replay_changes(results, rule, finding, replay)
   local stage = evidence.find(results, finding.stage)
   if not (stage and stage.wall) then
     finding.changes, finding.assumption = nil, nil
@@ -201,7 +200,8 @@ local function replay_changes(results, finding, replay)
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
-  local count = stage.wall.count
+  local ranks = evidence.ranks_in_trace(results)
+  local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
   gain = math.min(gain, most_of(results, stage, finding) * count)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
@@ -471,7 +471,7 @@ local function reporter(rule, results, lists, replay)
     finding.changes = finding.changes and json.list(finding.changes)
     finding.blocking = finding.blocking and true or nil
     add_lines(results, finding)
-    if finding.changes then replay_changes(results, finding, replay) end
+    if finding.changes then replay_changes(results, rule, finding, replay) end
     check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1

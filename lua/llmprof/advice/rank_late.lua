@@ -1,7 +1,7 @@
 -- One rank comes last to the collectives of a stage's steps, and the others wait for it.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "rank_late", of_ranks = true }
+local rule = { name = "rank_late", of_ranks = true, of_others = true }
 
 -- With more ranks than this, CPU times are listed for the late rank and the next one only.
 local FEW = 8
