@@ -10,20 +10,12 @@ local rule = { name = "collective_bound", of_ranks = true }
 local MOST = 0.5
 
 
-local function in_collectives(stage)
-  for _, group in ipairs(stage.categories or {}) do
-    if group.category == "communication" then return group.gpu_time_ns end
-  end
-  return 0
-end
-
-
 -- Stages that are mostly collectives of which nobody knows what they wait for.
 local function find_untold(results, report, verdict)
   local notes, times, sum = {}, 0, 0
   for i, stage in ipairs(evidence.stages(results)) do
     local time, source = evidence.stage_time(results, stage)
-    local ns = in_collectives(stage)
+    local ns = evidence.in_collectives(stage)
     times, sum = times + time * stage.wall.count, sum + ns * stage.wall.count
     notes[i] = evidence.note(source, "kernels of collectives take %s of %s of %s",
       evidence.time(ns), evidence.time(time), stage.name)

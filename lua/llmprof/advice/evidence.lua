@@ -221,6 +221,15 @@ function evidence.waiting(results, stage)
 end
 
 
+-- ns of kernels of collectives in one instance, which may wait for other ranks.
+function evidence.in_collectives(stage)
+  for _, group in ipairs(stage.categories or {}) do
+    if group.category == "communication" then return group.gpu_time_ns end
+  end
+  return 0
+end
+
+
 function evidence.waiting_share(results, stage)
   local time = evidence.stage_time(results, stage)
   return time > 0 and evidence.waiting(results, stage) / time or 0

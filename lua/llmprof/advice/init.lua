@@ -163,10 +163,10 @@ end
 
 
 -- What the changes give back at most, in ns of an instance. A step's time in a replay has what lies
--- before it, too: of waiting no more than the stage waits; of kernels alone their time besides, in
--- that in which a GPU works.
+-- before it, too: of waiting no more than the stage waits, in collectives, too; of kernels alone
+-- their time besides, in that in which a GPU works.
 local function most_of(results, stage, finding)
-  local waiting, ns = evidence.waiting(results, stage), 0
+  local waiting, ns = evidence.waiting(results, stage) + evidence.in_collectives(stage), 0
   for _, change in ipairs(finding.changes) do
     if not (finding.kernels and change:find "^%a+%(kernels:") then
       return finding.spends == "waiting" and waiting or math.huge
@@ -200,9 +200,10 @@ local function replay_changes(results, rule, finding, replay)
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
-  local ranks = evidence.ranks_in_trace(results)
-  local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
-  gain = math.min(gain, most_of(results, stage, finding) * count)
+    local ranks = evidence.ranks_in_trace(results)
+    local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
+    local most = most_of(results, stage, finding) * count
+    gain, high = math.min(gain, most), math.min(high, most)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
     math.max(high / count, finding.gain_ns)
