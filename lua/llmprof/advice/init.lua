@@ -163,16 +163,20 @@ end
 
 
 -- What the changes give back at most, in ns of an instance. A step's time in a replay has what lies
--- before it, too: of waiting no more than the stage waits, in collectives, too; of kernels alone
--- their time besides, in that in which a GPU works.
+-- before it, too: of waiting no more than the stage waits, in collectives, too; of kernels and
+-- copies alone no more than that and their time, in which a GPU works.
 local function most_of(results, stage, finding)
-  local waiting, ns = evidence.waiting(results, stage) + evidence.in_collectives(stage), 0
+  local waiting, ns = evidence.waiting(results, stage), 0
   for _, change in ipairs(finding.changes) do
-    if not (finding.kernels and change:find "^%a+%(kernels:") then
-      return finding.spends == "waiting" and waiting or math.huge
+    local of_copies = change:find "^%a+%(transfers:"
+    if not (of_copies or finding.kernels and change:find "^%a+%(kernels:") then
+      return finding.spends == "waiting" and waiting + evidence.in_collectives(stage) or math.huge
+    end
+    for _, row in ipairs(of_copies and results.transfers or {}) do
+      if row.stage == stage.name then ns = ns + row.gpu_time_ns end
     end
   end
-  for _, id in ipairs(finding.kernels) do ns = ns + results.kernels[id].total_ns end
+  for _, id in ipairs(finding.kernels or {}) do ns = ns + results.kernels[id].total_ns end
   return waiting + ns / stage.wall.count
     * math.min(stage.gpu_busy_ns / math.max(stage.gpu_time_ns, 1), 1)
 end
