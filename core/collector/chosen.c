@@ -192,7 +192,10 @@ bool chosen_is(const launch *l, choice *out) {
     const plan_launch *as = found ? NULL : wanted_as(g, number);
     if (!out->like) out->like = g;
     if (!as) continue;
-    *out = (choice){.ordinal = number, .passes = as->passes, .like = g};
+    *out = (choice){.ordinal = number,
+                    .rank = (uint32_t)(as - the_plan.launches),
+                    .passes = as->passes,
+                    .like = g};
     found = true;
   }
   return found;

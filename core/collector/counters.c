@@ -17,6 +17,8 @@
 #include "collector/ranges.h"
 #include "collector/subscriber.h"
 
+#define FIRST_REPLAY_S 1.0
+
 enum {
   SITES = 64,
   PATH_MOST = 128, /* bytes kept of a path of ranges */
@@ -36,7 +38,8 @@ typedef struct taken {
 typedef struct series {
   const void *like; /* of chosen.h, a graph's: NULL */
   taken first;
-  uint32_t taken; /* units in which it was measured */
+  uint32_t rank;          /* in the plan */
+  uint32_t wanted, taken; /* units in which it is to be measured, and was */
   uint32_t passes, error;
   bool flushed;
   size_t count;
@@ -78,8 +81,10 @@ static size_t phase;
  * has been under way; 0: none is. A session that waits for launches is not. */
 static atomic_int_fast64_t busy_since[SITES];
 static uint32_t unit_number, launch_number;
-static double spent_s;
-static uint32_t measured;
+/* What the launches of this phase took, and how many were measured and left
+ * out; what those of earlier phases took. */
+static double phase_s, spent_s;
+static uint32_t phase_taken, phase_left;
 
 /* Is a session for one launch alone? */
 static bool one_by_one(const site *s) {
@@ -235,13 +240,15 @@ static series *series_of(site *s, const launch *l, const choice *c) {
  * its passes. */
 static series *series_for(site *s, const launch *l, const choice *c) {
   series *of = series_of(s, l, c);
-  if (of) return of->taken < c->passes ? of : NULL;
+  if (of) return of->taken < of->wanted ? of : NULL;
   of = calloc(1, sizeof *of);
   if (!of) {
     diagnose(SPOOL_ERROR, "memory", "no memory to measure %s", kernel_of(l));
     return NULL;
   }
   of->like = c->like;
+  of->rank = c->rank;
+  of->wanted = c->passes;
   fill_taken(&of->first, l, c->ordinal);
   if (!s->series) s->last = &s->series;
   *s->last = of;
@@ -360,18 +367,33 @@ static uint32_t end_session(site *s) {
   is_busy(s, true);
   size_t ranges = profiler_stop(&s->profiler, &error);
   error = log_session(s, ranges, error);
-  spent_s += (double)(clock_now() - s->started) / 1e9;
-  measured += (uint32_t)s->count;
+  phase_s += (double)(clock_now() - s->started) / 1e9;
+  phase_taken += (uint32_t)s->count;
   s->open = false;
   (void)atomic_fetch_sub(&open_sessions, 1);
   is_busy(s, false);
   return error;
 }
 
-/* Would one more go beyond the budget? */
-static bool over_budget(void) {
-  double each = measured ? spent_s / measured : 0;
-  return spent_s + each > the_plan.budget_s;
+/* Launches that the plan has before this one, and that this unit is yet to
+ * measure. */
+static size_t waiting_before(const site *s, const series *of) {
+  size_t count = 0;
+  for (const series *at = s->series; of && at; at = at->after)
+    count +=
+        at->rank < of->rank && at->taken <= of->taken && at->wanted > of->taken;
+  return count;
+}
+
+/* Would a launch go beyond the budget, after those that come before it in the
+ * plan? A replay takes 0.1 to 4 s, so the first one has to be of those that
+ * come first. */
+static bool over_budget(const site *s, const series *of) {
+  double each = phase_taken           ? phase_s / phase_taken
+                : of && of->taken > 0 ? FIRST_REPLAY_S
+                                      : 0;
+  double all = each * (double)(1 + waiting_before(s, of));
+  return spent_s + phase_s + all > the_plan.budget_s;
 }
 
 static void refuse(const site *s, const launch *l, uint32_t ordinal,
@@ -424,8 +446,9 @@ static bool take(site *s, const launch *l, const choice *c) {
 static bool take_wanted(site *s, const launch *l, const choice *c) {
   series *of = by_series(s) ? series_for(s, l, c) : NULL;
   if (by_series(s) && !of) return false;
-  if (over_budget()) {
+  if (over_budget(s, of)) {
     if (!of || of->count == 0) refuse(s, l, c->ordinal, SPOOL_ERROR_BUDGET);
+    phase_left++;
     return false;
   }
   if (s->open && of) (void)end_session(s);
@@ -504,7 +527,7 @@ static void take_graph(const launch *l, const choice *c) {
   if (!s || !can_take_graphs(s)) return;
   if (graphs_may_wait(l->graph))
     refuse(s, l, c->ordinal, SPOOL_ERROR_WAITS);
-  else if (!take_wanted(s, l, c) && !over_budget())
+  else if (!take_wanted(s, l, c) && !over_budget(s, NULL))
     give_up_graphs(s, 0);
 }
 
@@ -534,14 +557,26 @@ static void end_all(void) {
     if (sites[i]) (void)end_session(sites[i]);
 }
 
+static void end_phase(void) {
+  if (phase_taken > 0 || phase_left > 0)
+    diagnose(SPOOL_INFO, "counters",
+             "%u launches took %.2f s, %u were left out for "
+             "counters.budget_s = %g",
+             (unsigned)phase_taken, phase_s, (unsigned)phase_left,
+             the_plan.budget_s);
+  spent_s += phase_s;
+  phase_s = 0;
+  phase_taken = phase_left = 0;
+}
+
 void counters_start(uint32_t unit, bool anew) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
-  if (!atomic_load(&active))
-    phase = 0;
-  else if (anew)
-    phase++;
+  if (!atomic_load(&active) || anew) {
+    phase = atomic_load(&active) ? phase + 1 : 0;
+    end_phase();
+  }
   if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
@@ -577,6 +612,7 @@ void counters_stop(void) {
   if (alive) subscriber_launches(false);
   for (size_t i = 0; i < SITES; i++)
     if (sites[i]) (alive ? close_site : forget_site)(sites[i]);
+  end_phase();
   atomic_store(&open_sessions, 0);
   if (entered) guard_leave();
   pthread_mutex_unlock(&lock);

@@ -746,6 +746,29 @@ static void test_passes(void **state) {
   forget(&out);
 }
 
+/* Before it is known what a replay takes, only launches that the plan has first
+ * are replayed; the others have what the first unit gave. */
+static void test_budget_of_replays(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "20",
+                    .threads = "1",
+                    .plan = BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                     "counters.budget_s = 1.9\n"
+                                     "pass = 1\nmetric = one\n"
+                                     "pass = 2\nmetric = one\nmetric = two\n"
+                                     "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
+                                     "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 2);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->value_counts[0], 1);
+  assert_int_equal(t->value_counts[1], 2);
+  forget(&out);
+}
+
 /* A unit whose pass fails leaves what the others give; where none gives
  * anything, the launch says so. */
 static void test_passes_that_fail(void **state) {
@@ -1549,6 +1572,7 @@ int main(void) {
       cmocka_unit_test(test_capture),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
+      cmocka_unit_test(test_budget_of_replays),
       cmocka_unit_test(test_passes_that_fail),
       cmocka_unit_test(test_passes_of_graphs),
       cmocka_unit_test(test_eager),

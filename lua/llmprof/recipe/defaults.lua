@@ -44,6 +44,9 @@ return {
   ["counters.set"] = { "What to measure, by the collector and by ncu alike: light, roofline, full "
     .. "(help counters), or a file with a metric a line; unless set light by the collector, the "
     .. "ncu preset's request by ncu", type = "string" },
+  ["counters.budget_s"] = { "Seconds that the collector may take for them, after which what has "
+    .. "least of the GPU's time goes without; unless set 60, with roofline and full 12",
+    type = "integer", min = 1 },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
   ["overhead"] = { "Time the workload without the profiler: in a plain run before the timeline, "
@@ -156,7 +159,7 @@ return {
   ["ncu.force_overwrite"] = { "Overwrite an existing report", true },
   ["ncu.max_new_tokens"] = { "Tokens generated while counters are measured; as many as for the "
     .. "timeline unless set", type = "integer", min = 1, instead_of = "infer.max_new_tokens" },
-  ["ncu.budget_s"] = { "Seconds that measuring counters may take, as predicted", 120, min = 1 },
+  ["ncu.budget_s"] = { "Seconds that counters under ncu may take, as predicted", 120, min = 1 },
   ["ncu.timeout_s"] = { "Seconds after which a counter run is ended", 3600, min = 1 },
   ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list", runs = true },
 

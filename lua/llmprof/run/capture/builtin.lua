@@ -156,7 +156,7 @@ local function plan_text(ctx)
     collector.plan_line("units", units_of(ctx)),
     collector.plan_line("samples.hz", cfg.samples_hz),
     collector.plan_line("yield", cfg.yield),
-    collector.plan_line("counters.budget_s", ctx.cfg.ncu.budget_s),
+    collector.plan_line("counters.budget_s", collector_counters.budget(ctx.cfg)),
     collector.plan_line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
   if marks_operators(ctx) then
     lines[#lines + 1] = collector.plan_line("unit.operators", marked_operators.RANGE)

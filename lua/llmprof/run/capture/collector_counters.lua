@@ -48,6 +48,13 @@ local function add_metrics(lines, list)
 end
 
 
+-- Seconds that counters may take: a run with replays is to take no more than twice as long as
+-- a plain one.
+function collector_counters.budget(cfg)
+  return cfg.counters.budget_s or collector_counters.units(cfg) > 1 and 12 or 60
+end
+
+
 -- Lines of the plan for the metrics of a set; none for what a collector measures by itself.
 function collector_counters.metric_lines(cfg)
   local set, lines = cfg.counters.set, {}
@@ -96,15 +103,32 @@ local function shapes_of(kernel)
 end
 
 
--- passes: of the metrics, nil for all.
-local function add_launches(lines, kernel, found, count, passes)
-  for _, shape in ipairs(shapes_of(kernel)) do
+-- Of kernels each shape to measure, that with the most GPU time first: the collector drops the
+-- last ones where its seconds are spent.
+local function launches_of(chosen)
+  local list = {}
+  for _, kernel in ipairs(chosen) do
+    for _, shape in ipairs(shapes_of(kernel)) do
+      list[#list + 1] = { kernel = kernel, shape = shape, at = #list }
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.shape.total_ns ~= b.shape.total_ns then return a.shape.total_ns > b.shape.total_ns end
+    return a.at < b.at
+  end)
+  return list
+end
+
+
+-- Lines of the plan, up to count launches of each.
+local function add_launches(lines, list, found, count)
+  for _, one in ipairs(list) do
+    local kernel, shape = one.kernel, one.shape
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
-      lines[#lines + 1] = collector.plan_line("launch",
-        ("%s|%s|%s|*|%s|%d%s"):format(kernel.mangled_name,
-        three(shape.grid), three(shape.block), stage_of(kernel, found), ordinal,
-        passes and "|" .. passes or ""))
+      lines[#lines + 1] = collector.plan_line("launch", ("%s|%s|%s|*|%s|%d"):format(
+        kernel.mangled_name, three(shape.grid), three(shape.block), stage_of(kernel, found),
+        ordinal))
     end
   end
 end
@@ -138,51 +162,18 @@ local function add_graphs(lines, trace, found, count)
 end
 
 
--- Of kernels the set of those that take all passes of a set: the largest until they are this
--- part of the GPU time of those that were chosen. One pass does for the others.
-local ALL_PASSES = 0.95
-
-local function taking_all(chosen)
-  local list, taking, sum, covered = table.move(chosen, 1, #chosen, 1, {}), {}, 0, 0
-  for _, kernel in ipairs(list) do sum = sum + kernel.total_ns end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return a.id < b.id
-  end)
-  for _, kernel in ipairs(list) do
-    if covered >= ALL_PASSES * sum then break end
-    taking[kernel], covered = true, covered + kernel.total_ns
-  end
-  return taking
-end
-
-
--- GPU time that a measured launch of it stands for.
-local function worth(kernel, count)
-  return kernel.total_ns / (count * math.max(1, #shapes_of(kernel)))
-end
-
-
 -- Lines of the plan for the launches that matter in a spool, the most valuable first.
 function collector_counters.launch_lines(ctx, path)
   local trace = trace_file.open(path)
   local found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   local list = kernels.list(trace, found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
-  local by_pass = collector_counters.units(ctx.cfg) > 1
-  local chosen, count = {}, by_pass and 1 or ctx.cfg.top_n.launches_per_kernel
+  local count = collector_counters.units(ctx.cfg) > 1 and 1 or ctx.cfg.top_n.launches_per_kernel
+  local chosen, lines = {}, {}
   for _, kernel in ipairs(step.select_kernels(ctx, list, found).chosen) do
     if kernel.mangled_name and #kernel.shapes > 0 then chosen[#chosen + 1] = kernel end
   end
-  table.sort(chosen, function(a, b)
-    local left, right = worth(a, count), worth(b, count)
-    if left ~= right then return left > right end
-    return a.id < b.id
-  end)
-  local lines, taking = {}, by_pass and taking_all(chosen)
-  for _, kernel in ipairs(chosen) do
-    add_launches(lines, kernel, found, count, taking and not taking[kernel] and 1 or nil)
-  end
+  add_launches(lines, launches_of(chosen), found, count)
   add_graphs(lines, trace, found, count)
   trace:close()
   return table.concat(lines)

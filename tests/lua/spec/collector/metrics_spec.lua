@@ -106,6 +106,9 @@ describe("sets of counters", function()
     assert.same({ 2, 1, 1 }, { collector_counters.units(cfg),
       collector_counters.units { counters = { set = "light" } },
       collector_counters.units { counters = {} } })
+    assert.same({ 12, 60, 7 }, { collector_counters.budget(cfg),
+      collector_counters.budget { counters = {} },
+      collector_counters.budget { counters = { set = "full", budget_s = 7 } } })
     assert.equal("", collector_counters.metric_lines { counters = { set = "light" } })
     assert.equal("", collector_counters.metric_lines { counters = {} })
     local text = start.dry_run(made, config.of_recipe(made, nil,

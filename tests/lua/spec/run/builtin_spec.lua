@@ -72,6 +72,12 @@ describe("capture=builtin", function()
       assert(fs.read(ctx.run:path "collector/plan.txt")))
   end)
 
+  it("measures in two repeats where there are several passes", function()
+    local plan = assert(fs.read(run { "counters.set=roofline" }.run:path "collector/plan.txt"))
+    assert.matches("units = timeline:2 pause counters:2\n", plan)
+    assert.matches("counters.budget_s = 12\n.*\npass = 1\n.*\npass = 2\n", plan)
+  end)
+
   it("joins launches that the timeline has, too, by their correlation ids", function()
     local ctx, failure = run({}, with_numbers "STANDIN_CORRELATION=1")
     assert.is_nil(failure)
