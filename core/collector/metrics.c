@@ -151,8 +151,9 @@ static char *first_known(CUpti_ProfilerType type, const char *chip,
     char *copy = strndup(name, size);
     if (copy && is_known(type, chip, available, copy)) return copy;
     free(copy);
-    if (!name[size]) return NULL;
-    name += size + 1;
+    name += size;
+    if (!name[0] || !name[1]) return NULL; /* "a|": it may be lacking */
+    name++;
   }
 }
 
@@ -192,8 +193,9 @@ static void choose(metric_set *set, CUpti_ProfilerType type, const char *chip,
   for (size_t i = 0; i < count && set->count < PLAN_METRICS; i++) {
     char *name = first_known(type, chip, available, names[i]);
     if (!name) {
-      diagnose(SPOOL_WARNING, "metric_missing", "%s has no metric %s", chip,
-               names[i]);
+      bool may_lack = names[i][strlen(names[i]) - 1] == '|';
+      diagnose(may_lack ? SPOOL_INFO : SPOOL_WARNING, "metric_missing",
+               "%s has no metric %s", chip, names[i]);
       continue;
     }
     put(set, name);

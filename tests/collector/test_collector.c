@@ -726,7 +726,7 @@ static void test_passes(void **state) {
                               "units = timeline:1 counters:2 plain:1\n"
                               "counters.flush = on\n"
                               "pass = 1\nmetric = one\nmetric = two\n"
-                              "pass = 2\nmetric = two\nmetric = missing\n"
+                              "pass = 2\nmetric = two\nmetric = missing|\n"
                               "metric = three\nmetric = four\n"
                               "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
                               "launch = _Z4gemmPf|4,1,1|*|*|decode|2-3|1\n"

@@ -41,9 +41,11 @@ function collector_counters.units(cfg)
 end
 
 
-local function add_metrics(lines, list)
-  for _, names in ipairs(list) do
-    lines[#lines + 1] = collector.plan_line("metric", table.concat(names, "|"))
+-- A "|" at the end says that some chips have none of the names.
+local function add_rows(lines, rows)
+  for _, row in ipairs(rows) do
+    lines[#lines + 1] = collector.plan_line("metric", table.concat(row[1], "|")
+      .. (row.lacks and "|" or ""))
   end
 end
 
@@ -60,13 +62,15 @@ function collector_counters.metric_lines(cfg)
   local set, lines = cfg.counters.set, {}
   if not set or set == "light" then return "" end
   if collector_counters.units(cfg) == 2 then
-    local first = {}
-    for i, row in ipairs(metrics.flushed(set)) do first[i] = row[1] end
     lines[1] = collector.plan_line("pass", 1)
-    add_metrics(lines, first)
+    add_rows(lines, metrics.flushed(set))
     lines[#lines + 1] = collector.plan_line("pass", 2)
+    add_rows(lines, metrics.rows(set))
+  else
+    for _, names in ipairs(metrics.of(set)) do
+      lines[#lines + 1] = collector.plan_line("metric", table.concat(names, "|"))
+    end
   end
-  add_metrics(lines, metrics.of(set))
   return table.concat(lines)
 end
 
@@ -240,6 +244,10 @@ function collector_counters.keep(ctx)
   ctx.run:write(layout.counters, launches.page_text(frame, units))
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
+  end
+  for _, said in ipairs(errors.check(trace_file.open(path):diagnostics())) do
+    local left = said.text:match "launches took .- s, (%d+) were left out"
+    if left and left ~= "0" then ctx.note(said.text) end
   end
   if eager > 0 then
     ctx.note(("%d of %d launches were measured in a repeat without CUDA graphs"):format(eager,
