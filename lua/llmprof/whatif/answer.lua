@@ -41,6 +41,7 @@ local FIT = {
   { key = "percent", title = "Error %", type = "number", digits = 3 },
   { key = "waits", title = "Waits ms", type = "number", digits = 3, scale = 1e-6 },
   { key = "unexplained", title = "Unexplained ms", type = "number", digits = 3, scale = 1e-6 },
+  { key = "derived", title = "Worked out %", type = "number", digits = 1 },
 }
 
 
@@ -57,18 +58,21 @@ local function shown(rows)
 end
 
 
+-- Of the CPU's time, that of waits is worked out; the rest is taken as recorded.
+local function percent(part, whole) return whole > 0 and part / whole * 100 or 0 end
+
+
 local function fit_rows(model)
   local list = {}
   for i, stage in ipairs(model.stages) do
     list[i] = { name = stage.name, units = stage.units, recorded = stage.recorded,
       replayed = stage.replayed, percent = stage.error and stage.error * 100,
-      waits = stage.waits, unexplained = stage.unexplained }
+      waits = stage.waits, unexplained = stage.unexplained,
+      derived = percent(stage.waits - stage.unexplained, stage.replayed) }
   end
   return list
 end
 
-
-local function percent(part, whole) return whole > 0 and part / whole * 100 or 0 end
 
 
 -- How far the replay can be trusted, in sentences.
