@@ -204,10 +204,10 @@ local function replay_changes(results, rule, finding, replay)
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
-    local ranks = evidence.ranks_in_trace(results)
-    local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
-    local most = most_of(results, stage, finding) * count
-    gain, high = math.min(gain, most), math.min(high, most)
+  local ranks = evidence.ranks_in_trace(results)
+  local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
+  local most = most_of(results, stage, finding) * count
+  gain, high = math.min(gain, most), math.min(high, most)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
     math.max(high / count, finding.gain_ns)
