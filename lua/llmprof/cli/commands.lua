@@ -20,7 +20,6 @@ local summaries = {
   completion = "print a script that makes a shell or an editor complete llmprof",
   digest = "a run in a few lines: speed, verdict, what to do",
   doctor = "check tools, GPU, permissions and Python, and say how to mend them",
-  eval = false,
   exec = "run a Lua script with llmprof's modules",
   export = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
   gate = "run a recipe until limits against a baseline are decided, for CI",

@@ -64,6 +64,17 @@ local function no_command(name)
 end
 
 
+-- llmprof -e CODE [FILE...]: one line for the prompt; files may be called anything.
+local function evaluate(words)
+  if not words[1] then
+    errors.raise("usage", "-e: which code?",
+      { hint = [[for example: llmprof -e 'kernels:top(10, "dur")' run.sqlite]] })
+  end
+  require("llmprof.cli.repl").run(words[1], "=-e", table.move(words, 2, #words, 1, {}))
+  return 0
+end
+
+
 local function dispatch(argv)
   local first = argv[1]
   if first == nil then
@@ -75,7 +86,7 @@ local function dispatch(argv)
   elseif first == "--version" or first == "-V" then
     return commands.load("version").run({}, table.move(argv, 2, #argv, 1, {}))
   elseif first == "-e" then
-    return run_command("eval", table.move(argv, 2, #argv, 1, {}))
+    return evaluate(table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
   elseif fs.stat(first) and not first:find "%.lua$" and not recipe.has(first) then
