@@ -10,7 +10,7 @@ local efficiency = require "llmprof.analysis.stages.efficiency"
 local errors = require "llmprof.process.errors"
 
 local sampled = { where = { "trace" },
-  reads = { "found", "stages", "kernels", "hardware", "overhead", "repeats" },
+  reads = { "ranks", "found", "stages", "kernels", "hardware", "overhead", "repeats" },
   gives = { ["stages.sampled"] = "what samples of the hardware say of a stage" } }
 
 local COVERED = 0.9
