@@ -113,20 +113,15 @@ def listed(scores: List[Score]) -> str:
 def page_of(scores: List[Score], counts: Dict[str, List[int]]) -> str:
     """The score as the manual has it."""
     faults = [one for one in scores if one.label["kind"]]
-    first = [one for one in faults if one.first]
     later = [one for one in faults if one.found and not one.first]
-    off = [one for one in faults if one.label.get("cost_ms")
-           and (one.cost is None or abs(one.cost) > WITHIN)]
-    said = [f"{one.label['kind'].replace('_', ' ')} ("
-            + ("none said" if one.cost is None else f"{one.cost * 100:+.0f} %") + ")"
-            for one in off]
+    off = [f"{one.label['kind'].replace('_', ' ')} {one.cost * 100:+.0f} %" for one in faults
+           if one.cost is not None and abs(one.cost) > WITHIN]
     return "\n".join([
         "| of the recordings | count |", "|---|---:|",
         *(f"| {name} | {some} of {all_} |" for name, (some, all_) in counts.items()), "",
-        *textwrap.wrap(f"First: {listed(first)}.", 100), "",
-        *textwrap.wrap(f"Found, behind others: {listed(later)}.", 100), "",
-        *textwrap.wrap(f"Missed: {listed([one for one in faults if not one.found])}.", 100), "",
-        *textwrap.wrap(f"Costs that are further off: {', '.join(said)}.", 100)]) + "\n"
+        *textwrap.wrap(f"Behind others: {listed(later)}. Missed: "
+                       f"{listed([one for one in faults if not one.found])}. Costs that are "
+                       f"further off: {', '.join(off)}; the others state none.", 100)]) + "\n"
 
 
 def main() -> None:
