@@ -66,7 +66,7 @@ static void set_attribute(CUpti_ActivityAttribute attribute, size_t size,
     (void)cupti.cuptiActivitySetAttribute(attribute, &size, value);
 }
 
-void activity_prepare(bool early) {
+void activity_prepare(void) {
   if (cupti.cuptiSetThreadIdType)
     (void)cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   if (cupti.cuptiActivityRegisterTimestampCallback)
@@ -76,7 +76,6 @@ void activity_prepare(bool early) {
                 &yes);
   set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof yes,
                 &yes);
-  calls_prepare(early);
   CUptiResult result =
       cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
   prepared = result == CUPTI_SUCCESS;
@@ -119,10 +118,10 @@ void activity_start(void) {
     if (!the_plan.graph_nodes) enable_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
     if (the_plan.calls) {
       calls_enable(true);
-      subscriber_waits(true);
+      subscriber_use(USE_WAITS, true);
     }
     follows_sources = sources_begin();
-    if (follows_sources) subscriber_sources(true);
+    if (follows_sources) subscriber_use(USE_SOURCES, true);
     exits_register();
     atomic_store(&running, true);
   }
@@ -133,10 +132,10 @@ void activity_stop(void) {
   pthread_mutex_lock(&lock);
   if (atomic_load(&running) && driver_alive()) {
     if (the_plan.calls) {
-      subscriber_waits(false);
+      subscriber_use(USE_WAITS, false);
       calls_enable(false);
     }
-    if (follows_sources) subscriber_sources(false);
+    if (follows_sources) subscriber_use(USE_SOURCES, false);
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -302,44 +301,11 @@ static void write_overhead(const CUpti_Activity *activity) {
   output_record(SPOOL_OVERHEAD, &record, sizeof record, NULL, 0);
 }
 
-/* ---- calls ---- */
-
-enum {
-  CALL_NAMES = 1024,
-};
-
-#define NOT_CHOSEN UINT32_MAX
-
-static uint32_t call_names[2][CALL_NAMES]; /* of driver or not, by cbid */
-
-static uint32_t call_name(bool is_driver, uint32_t cbid) {
-  uint32_t none = 0;
-  uint32_t *id = cbid < CALL_NAMES ? &call_names[is_driver][cbid] : &none;
-  if (*id) return *id;
-  const char *name = calls_name(is_driver, cbid);
-  *id = name && !calls_is_chosen(name) ? NOT_CHOSEN
-                                       : names_id(name ? name : "unknown call");
-  return *id;
-}
+/* ---- buffers again ---- */
 
 static void write_call(const CUpti_Activity *activity) {
-  const CUpti_ActivityAPI *a = (const void *)activity;
-  bool is_driver = a->kind != CUPTI_ACTIVITY_KIND_RUNTIME;
-  spool_call call = {
-      .start = (int64_t)a->start,
-      .end = (int64_t)a->end,
-      .name = call_name(is_driver, a->cbid),
-      .tid = a->threadId,
-      .correlation = a->correlationId,
-      .result = a->returnValue,
-      .cbid = a->cbid,
-      .driver = is_driver,
-  };
-  if (call.name == NOT_CHOSEN) return;
-  output_record(SPOOL_CALL, &call, sizeof call, NULL, 0);
+  calls_write_record((const void *)activity);
 }
-
-/* ---- buffers again ---- */
 
 static void write_record(const CUpti_Activity *activity) {
   static const struct {
@@ -390,14 +356,9 @@ void activity_write(void) {
     diagnose_drops(SPOOL_LOST_ACTIVITY, dropped);
 }
 
-void activity_reset(void) {
-  memset(call_names, 0, sizeof call_names);
-}
-
 void activity_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&running, false);
   prepared = false;
-  activity_reset();
   without_time = not_known = 0;
 }

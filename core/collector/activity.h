@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /* Before anything else of CUPTI's activity, and again where another client may
- * have had it since. early: before the first context. */
-void activity_prepare(bool early);
+ * have had it since. */
+void activity_prepare(void);
 
 /* Another client of CUPTI takes over: it keeps none of our buffers, and numbers
  * threads as it does by itself. */
@@ -26,9 +26,6 @@ void activity_flush(bool all);
 
 /* Write what was handed over. */
 void activity_write(void);
-
-/* Another file begins: names of calls have other numbers. */
-void activity_reset(void);
 
 void activity_forget(void);
 

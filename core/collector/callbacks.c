@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/activity.h"
+#include "collector/calls.h"
 #include "collector/clock.h"
 #include "collector/counters.h"
 #include "collector/cupti_api.h"
@@ -18,6 +19,7 @@
 #include "collector/subscriber.h"
 
 #define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
+#define WAITS(type)   CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_##type
 #define UNKNOWN_GRAPH UINT32_MAX /* of an older CUPTI */
 
 /* ---- launches ---- */
@@ -80,76 +82,10 @@ static void on_graph_launch(const CUpti_CallbackData *data) {
   guard_leave();
 }
 
-/* ---- the rest of the driver's interface ---- */
-
-typedef enum event {
-  EVENT_NONE,
-  EVENT_CAPTURE_BEGINS,
-  EVENT_CAPTURE_ENDS,
-  EVENT_UNMEASURED, /* a launch that must not be measured */
-  EVENT_GRAPH,
-  EVENT_PROFILER_STARTS,
-  EVENT_PROFILER_STOPS,
-} event;
-
-static const struct {
-  CUpti_CallbackId id;
-  event event;
-} known_calls[] = {
-    {DRIVER(cuStreamBeginCapture), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamBeginCapture_ptsz), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamBeginCapture_v2), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamBeginCapture_v2_ptsz), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamBeginCaptureToGraph), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamBeginCaptureToGraph_ptsz), EVENT_CAPTURE_BEGINS},
-    {DRIVER(cuStreamEndCapture), EVENT_CAPTURE_ENDS},
-    {DRIVER(cuStreamEndCapture_ptsz), EVENT_CAPTURE_ENDS},
-    {DRIVER(cuGraphLaunch), EVENT_GRAPH},
-    {DRIVER(cuGraphLaunch_ptsz), EVENT_GRAPH},
-    {DRIVER(cuLaunchCooperativeKernel), EVENT_UNMEASURED},
-    {DRIVER(cuLaunchCooperativeKernel_ptsz), EVENT_UNMEASURED},
-    {DRIVER(cuProfilerStart), EVENT_PROFILER_STARTS},
-    {DRIVER(cuProfilerStop), EVENT_PROFILER_STOPS},
-};
-
-static event event_of(CUpti_CallbackId id) {
-  for (size_t i = 0; i < sizeof known_calls / sizeof *known_calls; i++)
-    if (known_calls[i].id == id) return known_calls[i].event;
-  return EVENT_NONE;
-}
-
 static void (*profiler_told)(bool started);
 
 void callbacks_profiler(void (*told)(bool started)) {
   profiler_told = told;
-}
-
-/* A capture counts from before its begin until after its end. */
-static void on_rare_call(event what, const CUpti_CallbackData *data) {
-  bool enters = data->callbackSite == CUPTI_API_ENTER;
-  switch (what) {
-  case EVENT_CAPTURE_BEGINS:
-    if (enters) guard_capture(1);
-    if (enters) counters_break(data->context);
-    return;
-  case EVENT_UNMEASURED:
-    if (enters) counters_break(data->context);
-    return;
-  case EVENT_GRAPH:
-    on_graph_launch(data);
-    return;
-  case EVENT_CAPTURE_ENDS:
-    if (!enters) guard_capture(-1);
-    return;
-  case EVENT_PROFILER_STARTS:
-    if (!enters) profiler_told(true);
-    return;
-  case EVENT_PROFILER_STOPS:
-    if (enters) profiler_told(false);
-    return;
-  case EVENT_NONE:
-    return;
-  }
 }
 
 /* ---- waits ---- */
@@ -175,59 +111,98 @@ static uint32_t event_number(CUevent handle) {
   return (uint32_t)((uintptr_t)handle >> 4);
 }
 
-static void fill_wait(wait_entry *e, CUpti_CallbackId id, uint32_t type,
+static void fill_wait(wait_entry *e, CUpti_CallbackId id, call_kind kind,
                       const CUpti_CallbackData *data) {
   bool per_thread = id == DRIVER(cuStreamSynchronize_ptsz) ||
                     id == DRIVER(cuStreamWaitEvent_ptsz);
   e->stream = e->event = SPOOL_NO_ID;
-  if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE) {
+  if (kind == CALL_EVENT_WAIT) {
     const cuEventSynchronize_params *p = data->functionParams;
     e->event = event_number(p->hEvent);
-  } else if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE) {
+  } else if (kind == CALL_STREAM_WAIT) {
     const cuStreamSynchronize_params *p = data->functionParams;
     e->stream = stream_of(data->context, p->hStream, per_thread);
-  } else if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT) {
+  } else if (kind == CALL_WAIT_EVENT) {
     const cuStreamWaitEvent_params *p = data->functionParams;
     e->stream = stream_of(data->context, p->hStream, per_thread);
     e->event = event_number(p->hEvent);
   }
 }
 
-static void on_wait(CUpti_CallbackId id, uint32_t type,
+static uint32_t type_of(call_kind kind) {
+  return kind == CALL_EVENT_WAIT    ? WAITS(EVENT_SYNCHRONIZE)
+         : kind == CALL_STREAM_WAIT ? WAITS(STREAM_SYNCHRONIZE)
+         : kind == CALL_WAIT_EVENT  ? WAITS(STREAM_WAIT_EVENT)
+                                    : WAITS(CONTEXT_SYNCHRONIZE);
+}
+
+static void on_wait(CUpti_CallbackId id, call_kind kind,
                     const CUpti_CallbackData *data) {
-  if (data->callbackSite == CUPTI_API_ENTER) {
-    *data->correlationData = (uint64_t)clock_now();
-    return;
-  }
-  if (!guard_enter()) return;
+  if (data->callbackSite == CUPTI_API_ENTER || !guard_enter()) return;
   wait_entry e = {.start = (int64_t)*data->correlationData,
                   .context = data->contextUid,
                   .correlation = data->correlationId};
-  fill_wait(&e, id, type, data);
-  wait_entry *logged = e.start ? log_reserve(LOG_WAIT, sizeof e) : NULL;
+  fill_wait(&e, id, kind, data);
+  wait_entry *logged = log_reserve(LOG_WAIT, sizeof e);
   if (logged) {
     e.entry = logged->entry;
-    e.entry.value = type;
+    e.entry.value = type_of(kind);
     *logged = e;
     log_commit();
   }
   guard_leave();
 }
 
-static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
-  event what = event_of(id);
-  uint32_t type = subscriber_waits_for(id);
-  bool launches =
-      what == EVENT_NONE || what == EVENT_UNMEASURED || what == EVENT_GRAPH;
-  if (launches && !type && data->callbackSite == CUPTI_API_ENTER &&
-      activity_running())
+/* ---- calls of the driver ---- */
+
+static void tell_source(const CUpti_CallbackData *data) {
+  if (data->callbackSite == CUPTI_API_ENTER && activity_running())
     sources_launch(data->correlationId);
-  if (type)
-    on_wait(id, type, data);
-  else if (what == EVENT_NONE && !subscriber_copies(id))
+}
+
+/* A capture counts from before its begin until after its end. */
+static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data,
+                    bool seen) {
+  bool enters = data->callbackSite == CUPTI_API_ENTER;
+  call_kind kind = subscriber_kind(id);
+  switch (kind) {
+  case CALL_OTHER:
+    return;
+  case CALL_COPY:
+    tell_source(data);
+    return;
+  case CALL_LAUNCH:
+    tell_source(data);
     on_launch(id, data);
-  else
-    on_rare_call(what, data);
+    return;
+  case CALL_COOPERATIVE:
+    tell_source(data);
+    if (enters) counters_break(data->context);
+    return;
+  case CALL_GRAPH:
+    tell_source(data);
+    on_graph_launch(data);
+    return;
+  case CALL_CONTEXT_WAIT:
+  case CALL_STREAM_WAIT:
+  case CALL_EVENT_WAIT:
+  case CALL_WAIT_EVENT:
+    if (seen) on_wait(id, kind, data);
+    return;
+  case CALL_CAPTURE_BEGINS:
+    if (enters) guard_capture(1);
+    if (enters) counters_break(data->context);
+    return;
+  case CALL_CAPTURE_ENDS:
+    if (!enters) guard_capture(-1);
+    return;
+  case CALL_PROFILER_STARTS:
+    if (!enters) profiler_told(true);
+    return;
+  case CALL_PROFILER_STOPS:
+    if (enters) profiler_told(false);
+    return;
+  }
 }
 
 /* ---- resources ---- */
@@ -314,29 +289,30 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data) {
 static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain,
                                  CUpti_CallbackId id, const void *data) {
   (void)unused;
-  if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
     on_resource(id, data);
-  else if (domain == CUPTI_CB_DOMAIN_DRIVER_API && !guard_inside())
-    on_call(id, data);
+    return;
+  }
+  if (guard_inside()) return;
+  bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  bool seen = subscriber_sees(domain, id, data);
+  if (is_driver) on_call(id, data, seen);
+  if (seen) calls_callback(is_driver, id, data);
 }
 
 /* ---- subscription ---- */
 
-/* Events that are rare and therefore always on. */
+static void enable_resource(CUpti_CallbackId id) {
+  subscriber_enable(USE_ALWAYS, CUPTI_CB_DOMAIN_RESOURCE, id, true);
+}
+
 static void enable_rare(void) {
-  for (size_t i = 0; i < sizeof known_calls / sizeof *known_calls; i++)
-    if (known_calls[i].event != EVENT_UNMEASURED &&
-        known_calls[i].event != EVENT_GRAPH) /* subscriber_launches */
-      subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, known_calls[i].id, true);
-  subscriber_enable(CUPTI_CB_DOMAIN_RESOURCE,
-                    CUPTI_CBID_RESOURCE_CONTEXT_CREATED, true);
-  subscriber_enable(CUPTI_CB_DOMAIN_RESOURCE,
-                    CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, true);
+  subscriber_use(USE_ALWAYS, true);
+  enable_resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+  enable_resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
   if (!the_plan.graph_nodes) return;
-  subscriber_enable(CUPTI_CB_DOMAIN_RESOURCE,
-                    CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, true);
-  subscriber_enable(CUPTI_CB_DOMAIN_RESOURCE,
-                    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, true);
+  enable_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+  enable_resource(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 }
 
 /* Contexts that were there before us. Only primary ones can be asked for, as
@@ -393,9 +369,8 @@ bool callbacks_begin(void) {
     subscriber_end(); /* nobody had it */
   else
     enable_rare();
-  bool early = atomic_load(&driver_begins);
-  activity_prepare(early);
-  if (!early) see_contexts();
+  activity_prepare();
+  if (!atomic_load(&driver_begins)) see_contexts();
   having = RUNNING;
   return true;
 }

@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "collector/cupti_api.h"
+#include "collector/guard.h"
+#include "collector/names.h"
+#include "collector/output.h"
+#include "collector/plan.h"
+#include "collector/spool.h"
+#include "collector/subscriber.h"
 
 /* Calls that launch, copy, set, wait, allocate or make graphs, by how their
  * names begin: every version of CUDA adds variants of them. */
@@ -47,76 +53,125 @@ static const char *const chosen[] = {
 };
 
 enum {
-  CBIDS = 4096 /* more than any version has */
+  CBIDS = 1024, /* more than any version has */
+  MISSES = 64,  /* numbers without a name, after the last one */
 };
 
-bool calls_is_chosen(const char *name) {
+static bool is_chosen(const char *name) {
   for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
     if (strncmp(name, chosen[i], strlen(chosen[i])) == 0) return true;
   return false;
 }
 
-const char *calls_name(bool is_driver, uint32_t cbid) {
+static CUpti_CallbackDomain domain_of(bool is_driver) {
+  return is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+}
+
+/* NULL: CUPTI knows none. */
+static const char *name_of(bool is_driver, uint32_t cbid) {
   const char *name = NULL;
-  CUpti_CallbackDomain domain =
-      is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
-  if (cupti.cuptiGetCallbackName(domain, cbid, &name) != CUPTI_SUCCESS)
-    return NULL;
-  return name;
+  CUptiResult result =
+      cupti.cuptiGetCallbackName(domain_of(is_driver), cbid, &name);
+  return result == CUPTI_SUCCESS ? name : NULL;
 }
 
-/* How many numbers of a domain have names. */
-static uint32_t last_cbid(bool is_driver) {
-  uint32_t last = 0, misses = 0;
-  for (uint32_t cbid = 1; cbid < CBIDS && misses < 64; cbid++)
-    if (calls_name(is_driver, cbid)) {
-      last = cbid;
-      misses = 0;
-    } else {
-      misses++;
-    }
-  return last;
-}
-
-#define CHOOSES_LATE 130500 /* the version that does */
-
-static bool one_by_one;
-
-void calls_prepare(bool early) {
-  one_by_one = cupti.cuptiActivityEnableRuntimeApi &&
-               cupti.cuptiActivityEnableDriverApi &&
-               (one_by_one || early || cupti.version >= CHOOSES_LATE);
-  if (!one_by_one || !early) return;
-  /* One of each interface that hardly anybody calls. */
-  (void)cupti.cuptiActivityEnableRuntimeApi(
-      CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, 1);
-  (void)cupti.cuptiActivityEnableDriverApi(
-      CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, 1);
-}
-
-/* Of those that are chosen, or of the others. */
-static void set_calls(bool is_driver, bool those, bool on) {
-  CUptiResult (*enable)(uint32_t cbid, uint8_t on) =
-      is_driver ? cupti.cuptiActivityEnableDriverApi
-                : cupti.cuptiActivityEnableRuntimeApi;
-  uint32_t last = enable ? last_cbid(is_driver) : 0;
-  for (uint32_t cbid = 1; cbid <= last; cbid++) {
-    const char *name = calls_name(is_driver, cbid);
-    if (name && calls_is_chosen(name) == those) (void)enable(cbid, on);
+static void enable(bool is_driver, bool on) {
+  uint32_t misses = 0;
+  for (uint32_t cbid = 1; cbid < CBIDS && misses < MISSES; cbid++) {
+    const char *name = name_of(is_driver, cbid);
+    misses = name ? 0 : misses + 1;
+    if (name && is_chosen(name))
+      subscriber_enable(USE_CALLS, domain_of(is_driver), cbid, on);
   }
 }
 
 void calls_enable(bool on) {
-  if (one_by_one) {
-    set_calls(false, true, on);
-    set_calls(true, true, on);
-    return;
+  static const CUpti_ActivityKind all[] = {CUPTI_ACTIVITY_KIND_RUNTIME,
+                                           CUPTI_ACTIVITY_KIND_DRIVER};
+  for (size_t i = 0; the_plan.yield && i < sizeof all / sizeof *all; i++)
+    (void)(on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable)(all[i]);
+  enable(false, on);
+  enable(true, on);
+}
+
+/* ---- the program's threads ---- */
+
+/* value: the number of the function; time: its end. */
+typedef struct call_entry {
+  log_entry entry;
+  int64_t start;
+  uint32_t correlation, result;
+  uint32_t driver;
+  uint32_t reserved;
+} call_entry;
+
+static _Thread_local uint32_t outer; /* correlation of the runtime's call */
+
+void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
+  const CUpti_CallbackData *data = of;
+  if (is_driver && outer && data->correlationId == outer) return;
+  if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
+  bool enters = data->callbackSite == CUPTI_API_ENTER;
+  if (!is_driver) outer = enters ? data->correlationId : 0;
+  if (enters || !guard_enter()) return;
+  call_entry *e = log_reserve(LOG_CALL, sizeof *e);
+  if (e) {
+    e->entry.value = cbid;
+    e->start = (int64_t)*data->correlationData;
+    e->correlation = data->correlationId;
+    e->result = data->functionReturnValue
+                    ? *(const uint32_t *)data->functionReturnValue
+                    : 0;
+    e->driver = is_driver;
+    log_commit();
   }
-  CUptiResult (*set)(CUpti_ActivityKind) =
-      on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable;
-  (void)set(CUPTI_ACTIVITY_KIND_RUNTIME);
-  (void)set(CUPTI_ACTIVITY_KIND_DRIVER);
-  if (!on) return;
-  set_calls(false, false, false);
-  set_calls(true, false, false);
+  guard_leave();
+}
+
+/* ---- the writer ---- */
+
+#define NOT_CHOSEN UINT32_MAX
+
+static uint32_t call_names[2][CBIDS]; /* of driver or not */
+
+static uint32_t name_id(bool is_driver, uint32_t cbid) {
+  if (cbid >= CBIDS) return NOT_CHOSEN;
+  uint32_t *id = &call_names[is_driver][cbid];
+  if (*id) return *id;
+  const char *name = name_of(is_driver, cbid);
+  *id = name && is_chosen(name) ? names_id(name) : NOT_CHOSEN;
+  return *id;
+}
+
+static void write_call(spool_call call) {
+  call.name = name_id(call.driver, call.cbid);
+  if (call.name != NOT_CHOSEN)
+    output_record(SPOOL_CALL, &call, sizeof call, NULL, 0);
+}
+
+bool calls_write(const log_entry *entry) {
+  if (entry->type != LOG_CALL) return false;
+  const call_entry *e = (const void *)entry;
+  write_call((spool_call){.start = e->start,
+                          .end = entry->time,
+                          .tid = entry->tid,
+                          .correlation = e->correlation,
+                          .result = e->result,
+                          .cbid = entry->value,
+                          .driver = e->driver});
+  return true;
+}
+
+void calls_write_record(const CUpti_ActivityAPI *a) {
+  write_call((spool_call){.start = (int64_t)a->start,
+                          .end = (int64_t)a->end,
+                          .tid = a->threadId,
+                          .correlation = a->correlationId,
+                          .result = a->returnValue,
+                          .cbid = a->cbid,
+                          .driver = a->kind == CUPTI_ACTIVITY_KIND_DRIVER});
+}
+
+void calls_reset(void) {
+  memset(call_names, 0, sizeof call_names);
 }

@@ -5,19 +5,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before anything is recorded. early: there is no context yet, and calls can
- * be chosen one by one then and later. After the first context CUPTI before
- * 13.5 records none of those: there all calls are switched on, and those off
- * that are not chosen, which costs each call some time. */
-void calls_prepare(bool early);
+#include "collector/cupti_api.h"
+#include "collector/log.h"
 
-/* Have the chosen calls recorded, or not. */
+/* Have the chosen calls recorded, or not: by callbacks, since records of
+ * CUPTI's for calls make it take two times of each call that is not chosen,
+ * and before 13.5 are not to be had one by one after the first context. Where
+ * the subscription is given up (`yield`) there are only those records. */
 void calls_enable(bool on);
 
-/* Is a call of that name one of those? CUPTI before 12.6 records all. */
-bool calls_is_chosen(const char *name);
+/* A callback of one of them whose begin was seen, on the thread that calls. A
+ * call of the driver that one of the runtime makes is a part of it, and not
+ * recorded. */
+void calls_callback(bool is_driver, uint32_t cbid, const void *data);
 
-/* CUPTI's name of a function; NULL: it knows none. */
-const char *calls_name(bool is_driver, uint32_t cbid);
+/* ---- for the writer ---- */
+
+/* False: it is no call. */
+bool calls_write(const log_entry *entry);
+
+void calls_write_record(const CUpti_ActivityAPI *call);
+
+/* Another file begins: names have other numbers. */
+void calls_reset(void);
 
 #endif

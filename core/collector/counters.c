@@ -580,7 +580,7 @@ void counters_start(uint32_t unit, bool anew) {
   if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
-    subscriber_launches(true);
+    subscriber_use(USE_COUNTERS, true);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -606,10 +606,10 @@ static void forget_site(site *s) {
 
 void counters_stop(void) {
   if (!atomic_exchange(&active, false)) return;
+  bool alive = driver_alive();
+  if (alive) subscriber_use(USE_COUNTERS, false); /* launches take the lock */
   pthread_mutex_lock(&lock);
   bool entered = guard_enter();
-  bool alive = driver_alive();
-  if (alive) subscriber_launches(false);
   for (size_t i = 0; i < SITES; i++)
     if (sites[i]) (alive ? close_site : forget_site)(sites[i]);
   end_phase();

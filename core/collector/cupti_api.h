@@ -34,8 +34,6 @@
   X(cuptiActivityRegisterTimestampCallback)       \
   X(cuptiGetTimestamp)                            \
   X(cuptiActivitySetAttribute)                    \
-  X(cuptiActivityEnableRuntimeApi)                \
-  X(cuptiActivityEnableDriverApi)                 \
   X(cuptiGetContextId)                            \
   X(cuptiGetDeviceId)                             \
   X(cuptiGetStreamIdEx)                           \

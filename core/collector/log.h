@@ -30,6 +30,7 @@ typedef enum log_type {
   LOG_GRAPH_NODE,
   LOG_LINE, /* for the socket */
   LOG_WAIT,
+  LOG_CALL,
 } log_type;
 
 typedef struct log_entry {

@@ -1,97 +1,34 @@
 #include "collector/subscriber.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
+#include "collector/clock.h"
 #include "collector/diagnose.h"
 
 #define DRIVER(name) CUPTI_DRIVER_TRACE_CBID_##name
-#define WAITS(type)  CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_##type
 
-static CUpti_SubscriberHandle subscriber;
-static atomic_bool launches_on;
-
-static const struct {
-  CUpti_CallbackId id;
-  uint32_t type;
-} waits[] = {
-    {DRIVER(cuCtxSynchronize), WAITS(CONTEXT_SYNCHRONIZE)},
-    {DRIVER(cuCtxSynchronize_v2), WAITS(CONTEXT_SYNCHRONIZE)},
-    {DRIVER(cuStreamSynchronize), WAITS(STREAM_SYNCHRONIZE)},
-    {DRIVER(cuStreamSynchronize_ptsz), WAITS(STREAM_SYNCHRONIZE)},
-    {DRIVER(cuEventSynchronize), WAITS(EVENT_SYNCHRONIZE)},
-    {DRIVER(cuStreamWaitEvent), WAITS(STREAM_WAIT_EVENT)},
-    {DRIVER(cuStreamWaitEvent_ptsz), WAITS(STREAM_WAIT_EVENT)},
+enum {
+  CBIDS = 1024, /* more than any version has */
 };
 
-static CUptiResult subscribe(CUpti_CallbackFunc function, char *other,
-                             size_t size) {
-  if (!cupti.cuptiSubscribe_v2)
-    return cupti.cuptiSubscribe(&subscriber, function, NULL);
-  CUPTI_PARAMS(CUpti_SubscriberParams, p);
-  p.subscriberName = "llmprof";
-  p.oldSubscriberName = other;
-  p.oldSubscriberSize = size;
-  return cupti.cuptiSubscribe_v2(&subscriber, function, NULL, &p);
-}
-
-bool subscriber_begin(CUpti_CallbackFunc function) {
-  char other[64] = "";
-  CUptiResult result = subscribe(function, other, sizeof other);
-  if (result == CUPTI_SUCCESS) return true;
-  subscriber = NULL;
-  bool busy = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
-              result == CUPTI_ERROR_MAX_LIMIT_REACHED;
-  diagnose(SPOOL_ERROR, busy ? "cupti_busy" : "cupti",
-           "no timeline, no counters: %s%s%s", cupti_result_name(result),
-           other[0] ? ", CUPTI belongs to " : "", other);
-  return false;
-}
-
-static void CUPTIAPI ignore(void *user, CUpti_CallbackDomain domain,
-                            CUpti_CallbackId id, const void *data) {
-  (void)user, (void)domain, (void)id, (void)data;
-}
-
-bool subscriber_other(char *other, size_t size) {
-  bool there =
-      subscribe((CUpti_CallbackFunc)ignore, other, size) != CUPTI_SUCCESS;
-  if (there) subscriber = NULL;
-  subscriber_end();
-  return there;
-}
-
-void subscriber_end(void) {
-  if (subscriber && driver_alive()) (void)cupti.cuptiUnsubscribe(subscriber);
-  subscriber_forget();
-}
-
-void subscriber_enable(CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                       bool on) {
-  if (subscriber) (void)cupti.cuptiEnableCallback(on, subscriber, domain, id);
-}
-
-void subscriber_launches(bool on) {
-  static const CUpti_CallbackId ids[] = {
-      DRIVER(cuLaunchKernel),
-      DRIVER(cuLaunchKernel_ptsz),
-      DRIVER(cuLaunchKernelEx),
-      DRIVER(cuLaunchKernelEx_ptsz),
-      DRIVER(cuLaunchCooperativeKernel),
-      DRIVER(cuLaunchCooperativeKernel_ptsz),
-      DRIVER(cuGraphLaunch),
-      DRIVER(cuGraphLaunch_ptsz),
-  };
-  if (!subscriber || atomic_exchange(&launches_on, on) == on) return;
-  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-    subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, ids[i], on);
-}
-
 /* With their variants of a default stream for each thread. */
-#define WAITED(name) DRIVER(name), DRIVER(name##_ptds)
-#define QUEUED(name) DRIVER(name), DRIVER(name##_ptsz)
+#define WAITED(name) \
+  [DRIVER(name)] = CALL_COPY, [DRIVER(name##_ptds)] = CALL_COPY
+#define QUEUED(name) \
+  [DRIVER(name)] = CALL_COPY, [DRIVER(name##_ptsz)] = CALL_COPY
 
-static const CUpti_CallbackId copies[] = {
+static const uint8_t kinds[CBIDS] = {
+    [DRIVER(cuLaunchKernel)] = CALL_LAUNCH,
+    [DRIVER(cuLaunchKernel_ptsz)] = CALL_LAUNCH,
+    [DRIVER(cuLaunchKernelEx)] = CALL_LAUNCH,
+    [DRIVER(cuLaunchKernelEx_ptsz)] = CALL_LAUNCH,
+    [DRIVER(cuLaunchCooperativeKernel)] = CALL_COOPERATIVE,
+    [DRIVER(cuLaunchCooperativeKernel_ptsz)] = CALL_COOPERATIVE,
+    [DRIVER(cuGraphLaunch)] = CALL_GRAPH,
+    [DRIVER(cuGraphLaunch_ptsz)] = CALL_GRAPH,
     WAITED(cuMemcpy),
     WAITED(cuMemcpyPeer),
     WAITED(cuMemcpyHtoD_v2),
@@ -128,32 +65,158 @@ static const CUpti_CallbackId copies[] = {
     QUEUED(cuMemsetD2D8Async),
     QUEUED(cuMemsetD2D16Async),
     QUEUED(cuMemsetD2D32Async),
+    [DRIVER(cuCtxSynchronize)] = CALL_CONTEXT_WAIT,
+    [DRIVER(cuCtxSynchronize_v2)] = CALL_CONTEXT_WAIT,
+    [DRIVER(cuStreamSynchronize)] = CALL_STREAM_WAIT,
+    [DRIVER(cuStreamSynchronize_ptsz)] = CALL_STREAM_WAIT,
+    [DRIVER(cuEventSynchronize)] = CALL_EVENT_WAIT,
+    [DRIVER(cuStreamWaitEvent)] = CALL_WAIT_EVENT,
+    [DRIVER(cuStreamWaitEvent_ptsz)] = CALL_WAIT_EVENT,
+    [DRIVER(cuStreamBeginCapture)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamBeginCapture_ptsz)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamBeginCapture_v2)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamBeginCapture_v2_ptsz)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamBeginCaptureToGraph)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamBeginCaptureToGraph_ptsz)] = CALL_CAPTURE_BEGINS,
+    [DRIVER(cuStreamEndCapture)] = CALL_CAPTURE_ENDS,
+    [DRIVER(cuStreamEndCapture_ptsz)] = CALL_CAPTURE_ENDS,
+    [DRIVER(cuProfilerStart)] = CALL_PROFILER_STARTS,
+    [DRIVER(cuProfilerStop)] = CALL_PROFILER_STOPS,
 };
 
-bool subscriber_copies(CUpti_CallbackId id) {
-  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-    if (copies[i] == id) return true;
+static const uint8_t uses[] = {
+    [CALL_LAUNCH] = USE_COUNTERS | USE_SOURCES,
+    [CALL_COOPERATIVE] = USE_COUNTERS | USE_SOURCES,
+    [CALL_GRAPH] = USE_COUNTERS | USE_SOURCES,
+    [CALL_COPY] = USE_SOURCES,
+    [CALL_CONTEXT_WAIT] = USE_WAITS,
+    [CALL_STREAM_WAIT] = USE_WAITS,
+    [CALL_EVENT_WAIT] = USE_WAITS,
+    [CALL_WAIT_EVENT] = USE_WAITS,
+    [CALL_CAPTURE_BEGINS] = USE_ALWAYS,
+    [CALL_CAPTURE_ENDS] = USE_ALWAYS,
+    [CALL_PROFILER_STARTS] = USE_ALWAYS,
+    [CALL_PROFILER_STOPS] = USE_ALWAYS,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUpti_SubscriberHandle subscriber;
+static atomic_uchar wanted[CUPTI_CB_DOMAIN_SIZE][CBIDS]; /* call_use */
+static atomic_int inside[CUPTI_CB_DOMAIN_SIZE][CBIDS];   /* threads */
+static atomic_int_fast64_t begun; /* of the subscription */
+
+#define INSIDE_S 0.2 /* the longest that a call is waited for */
+
+static CUptiResult subscribe(CUpti_CallbackFunc function, char *other,
+                             size_t size) {
+  if (!cupti.cuptiSubscribe_v2)
+    return cupti.cuptiSubscribe(&subscriber, function, NULL);
+  CUPTI_PARAMS(CUpti_SubscriberParams, p);
+  p.subscriberName = "llmprof";
+  p.oldSubscriberName = other;
+  p.oldSubscriberSize = size;
+  return cupti.cuptiSubscribe_v2(&subscriber, function, NULL, &p);
+}
+
+bool subscriber_begin(CUpti_CallbackFunc function) {
+  char other[64] = "";
+  CUptiResult result = subscribe(function, other, sizeof other);
+  if (result == CUPTI_SUCCESS) {
+    atomic_store(&begun, clock_now());
+    return true;
+  }
+  subscriber = NULL;
+  bool busy = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+              result == CUPTI_ERROR_MAX_LIMIT_REACHED;
+  diagnose(SPOOL_ERROR, busy ? "cupti_busy" : "cupti",
+           "no timeline, no counters: %s%s%s", cupti_result_name(result),
+           other[0] ? ", CUPTI belongs to " : "", other);
   return false;
 }
 
-void subscriber_sources(bool on) {
-  subscriber_launches(on);
-  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-    subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, copies[i], on);
+static void CUPTIAPI ignore(void *user, CUpti_CallbackDomain domain,
+                            CUpti_CallbackId id, const void *data) {
+  (void)user, (void)domain, (void)id, (void)data;
 }
 
-void subscriber_waits(bool on) {
-  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-    subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, waits[i].id, on);
+bool subscriber_other(char *other, size_t size) {
+  bool there =
+      subscribe((CUpti_CallbackFunc)ignore, other, size) != CUPTI_SUCCESS;
+  if (there) subscriber = NULL;
+  subscriber_end();
+  return there;
 }
 
-uint32_t subscriber_waits_for(CUpti_CallbackId id) {
-  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-    if (waits[i].id == id) return waits[i].type;
-  return 0;
+void subscriber_end(void) {
+  if (subscriber && driver_alive()) (void)cupti.cuptiUnsubscribe(subscriber);
+  subscriber_forget();
+}
+
+call_kind subscriber_kind(CUpti_CallbackId id) {
+  return id < CBIDS ? (call_kind)kinds[id] : CALL_OTHER;
+}
+
+bool subscriber_sees(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                     const CUpti_CallbackData *data) {
+  if (id >= CBIDS) return false;
+  if (data->callbackSite == CUPTI_API_ENTER) {
+    atomic_fetch_add(&inside[domain][id], 1);
+    *data->correlationData = (uint64_t)clock_now();
+    return true;
+  }
+  if ((int64_t)*data->correlationData < atomic_load(&begun)) return false;
+  atomic_fetch_sub(&inside[domain][id], 1);
+  return true;
+}
+
+static void set(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on) {
+  (void)cupti.cuptiEnableCallback(on, subscriber, domain, id);
+}
+
+/* A call may begin while it is switched off. */
+static void switch_off(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  int64_t end = clock_now() + (int64_t)(INSIDE_S * 1e9);
+  for (;;) {
+    bool late = clock_now() >= end;
+    if (late || atomic_load(&inside[domain][id]) <= 0) {
+      set(domain, id, false);
+      if (late || atomic_load(&inside[domain][id]) <= 0) return;
+      set(domain, id, true);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+  }
+}
+
+void subscriber_enable(call_use use, CUpti_CallbackDomain domain,
+                       CUpti_CallbackId id, bool on) {
+  if (!subscriber || id >= CBIDS) return;
+  pthread_mutex_lock(&lock);
+  unsigned before = atomic_load(&wanted[domain][id]);
+  unsigned after = on ? before | use : before & ~(unsigned)use;
+  atomic_store(&wanted[domain][id], (unsigned char)after);
+  if (after && !before) set(domain, id, true);
+  if (before && !after) switch_off(domain, id);
+  pthread_mutex_unlock(&lock);
+}
+
+bool subscriber_has(call_use use, CUpti_CallbackDomain domain,
+                    CUpti_CallbackId id) {
+  return id < CBIDS &&
+         atomic_load_explicit(&wanted[domain][id], memory_order_relaxed) & use;
+}
+
+void subscriber_use(call_use use, bool on) {
+  for (CUpti_CallbackId id = 0; id < CBIDS; id++)
+    if (kinds[id] && uses[kinds[id]] & use)
+      subscriber_enable(use, CUPTI_CB_DOMAIN_DRIVER_API, id, on);
 }
 
 void subscriber_forget(void) {
+  pthread_mutex_init(&lock, NULL);
   subscriber = NULL;
-  atomic_store(&launches_on, false);
+  for (size_t i = 0; i < CUPTI_CB_DOMAIN_SIZE; i++)
+    for (size_t id = 0; id < CBIDS; id++) {
+      atomic_store(&wanted[i][id], 0);
+      atomic_store(&inside[i][id], 0);
+    }
 }

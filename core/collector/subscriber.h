@@ -17,24 +17,50 @@ bool subscriber_other(char *other, size_t size);
 /* Let another client have CUPTI. What it costs to have subscribed stays. */
 void subscriber_end(void);
 
-void subscriber_enable(CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                       bool on);
+/* What a call of the driver is to us, whichever its variant. */
+typedef enum call_kind {
+  CALL_OTHER,
+  CALL_LAUNCH,
+  CALL_COOPERATIVE, /* a launch that must not be measured */
+  CALL_GRAPH,
+  CALL_COPY, /* or a set */
+  CALL_CONTEXT_WAIT,
+  CALL_STREAM_WAIT,
+  CALL_EVENT_WAIT,
+  CALL_WAIT_EVENT, /* a stream waits for an event */
+  CALL_CAPTURE_BEGINS,
+  CALL_CAPTURE_ENDS,
+  CALL_PROFILER_STARTS,
+  CALL_PROFILER_STOPS,
+} call_kind;
 
-/* Callbacks of launches, which cost each of them some time. */
-void subscriber_launches(bool on);
+call_kind subscriber_kind(CUpti_CallbackId id);
 
-/* Callbacks of launches and copies, of which lines of source are told. */
-void subscriber_sources(bool on);
+/* Who wants a callback: it comes as long as anybody does. */
+typedef enum call_use {
+  USE_ALWAYS = 1, /* captures and the profiler's window, which are rare */
+  USE_COUNTERS = 2,
+  USE_SOURCES = 4,
+  USE_WAITS = 8,
+  USE_CALLS = 16,
+} call_use;
 
-/* Is it a copy, or a set? */
-bool subscriber_copies(CUpti_CallbackId id);
+/* Where a thread is inside of a call whose callback nobody wants any more it is
+ * waited for, at most a fifth of a second: CUPTI gives all later calls of a
+ * thread the number of one whose end it did not see. */
+void subscriber_enable(call_use use, CUpti_CallbackDomain domain,
+                       CUpti_CallbackId id, bool on);
 
-/* Callbacks of the calls that wait: subscriber_waits_for. */
-void subscriber_waits(bool on);
+/* A call begins or ends; false: its begin was not seen. */
+bool subscriber_sees(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                     const CUpti_CallbackData *data);
 
-/* Is it such a call? What it waits for, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_*;
- * 0: no. */
-uint32_t subscriber_waits_for(CUpti_CallbackId id);
+/* Is a callback that came for this use, maybe among others? */
+bool subscriber_has(call_use use, CUpti_CallbackDomain domain,
+                    CUpti_CallbackId id);
+
+/* All calls of the driver that this use needs; not USE_CALLS. */
+void subscriber_use(call_use use, bool on);
 
 void subscriber_forget(void);
 

@@ -11,6 +11,7 @@
 
 #include "collector/activity.h"
 #include "collector/callbacks.h"
+#include "collector/calls.h"
 #include "collector/chosen.h"
 #include "collector/clock.h"
 #include "collector/control.h"
@@ -128,7 +129,8 @@ static void write_metric(const log_entry *entry) {
 
 static void write_entry(const log_entry *entry) {
   if (nvtx_write(entry) || units_write(entry) || counters_write(entry) ||
-      samples_write(entry) || callbacks_write(entry) || control_write(entry))
+      samples_write(entry) || calls_write(entry) || callbacks_write(entry) ||
+      control_write(entry))
     return;
   if (entry->type == LOG_DIAGNOSTIC) write_diagnostic(entry);
   if (entry->type == LOG_METRIC) write_metric(entry);
@@ -194,7 +196,7 @@ static void begin_file(void) {
   output_forget();
   names_reset();
   places_forget();
-  activity_reset();
+  calls_reset();
   sources_reset();
   rest_told = 0;
   if (!open_in(control_folder())) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "standin.h"
 
@@ -76,7 +77,9 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
+  const char *us = getenv("VICTIM_WAITS");
   if (standin.wait) standin.wait(stream, true);
+  if (us) usleep((useconds_t)atoi(us));
   if (standin.wait) standin.wait(stream, false);
   return CUDA_SUCCESS;
 }

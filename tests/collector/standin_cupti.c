@@ -1,7 +1,6 @@
-/* A stand-in for libcupti: it delivers a record of each launch and of its call,
- * callbacks, values of metrics and samples, as the real one does, without a
- * GPU. STANDIN_FAIL="FUNCTION=CODE" makes a function fail. Built with OLD it is
- * one that does not let calls be chosen. */
+/* A stand-in for libcupti: it delivers a record of each launch, callbacks,
+ * values of metrics and samples, as the real one does, without a GPU.
+ * STANDIN_FAIL="FUNCTION=CODE" makes a function fail. */
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -26,19 +25,16 @@ enum {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic CUpti_CallbackFunc callback;
-static atomic_bool enabled[CBIDS];  /* callbacks of the driver's calls */
-static atomic_bool recorded[CBIDS]; /* driver's calls that are recorded */
+static atomic_bool enabled[CBIDS]; /* callbacks of the driver's calls */
+static atomic_bool runtime_on;     /* of cudaLaunchKernel */
 static atomic_bool kernels_on;
-static atomic_bool nodes_on;  /* callbacks of nodes of graphs */
-static atomic_bool driver_on; /* records of all its calls */
-static bool early;            /* are we there before the first context? */
-static bool older_graphs;     /* than the subscription */
+static atomic_bool nodes_on; /* callbacks of nodes of graphs */
+static bool older_graphs;    /* than the subscription */
 static CUpti_BuffersCallbackRequestFunc request_buffer;
 static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc timestamp;
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used;
-static CUpti_ActivityAPI held; /* the last call of the runtime; kind 0: none */
 static size_t dropped;
 static atomic_uint correlation;
 
@@ -124,48 +120,14 @@ static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph,
   add_record(&k, sizeof k);
 }
 
-static CUpti_ActivityAPI call_of(CUpti_ActivityKind kind, uint32_t cbid,
-                                 uint32_t id) {
-  CUpti_ActivityAPI a = {
-      .kind = kind,
-      .cbid = cbid,
-      .start = now(),
-      .processId = (uint32_t)getpid(),
-      .threadId = (uint32_t)syscall(SYS_gettid),
-      .correlationId = id,
-  };
-  a.end = a.start + 100;
-  return a;
-}
-
-/* With the lock. */
-static void add_held(void) {
-  if (held.kind) add_record(&held, sizeof held);
-  held.kind = CUPTI_ACTIVITY_KIND_INVALID;
-}
-
-/* With the lock. As from a call of the runtime, which ends after the driver's;
- * another thread's calls come between the two, as threads share a buffer. */
-static void add_calls(uint32_t cbid, uint32_t id) {
-  CUpti_ActivityAPI inner = call_of(CUPTI_ACTIVITY_KIND_DRIVER, cbid, id);
-  CUpti_ActivityAPI outer =
-      call_of(CUPTI_ACTIVITY_KIND_RUNTIME,
-              CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, id);
-  add_record(&inner, sizeof inner);
-#ifdef OLD
-  inner.cbid = CUPTI_DRIVER_TRACE_CBID_cuDeviceGetAttribute;
-  add_record(&inner, sizeof inner);
-#endif
-  add_held();
-  if (id % 2) held = outer;
-}
-
 /* ---- what happens in the driver ---- */
 
-static void tell_with(uint32_t cbid, bool enters, const char *name,
-                      const void *params, uint32_t id, uint64_t *kept) {
+static void tell(uint32_t cbid, bool enters, const char *name,
+                 const void *params, uint32_t id) {
+  static _Thread_local uint64_t kept[CBIDS];
+  if (enters) kept[cbid] = 0;
   CUpti_CallbackData data = {
-      .correlationData = kept,
+      .correlationData = &kept[cbid],
       .callbackSite = enters ? CUPTI_API_ENTER : CUPTI_API_EXIT,
       .functionParams = params,
       .symbolName = name,
@@ -173,13 +135,28 @@ static void tell_with(uint32_t cbid, bool enters, const char *name,
       .contextUid = standin_device(standin_context()) + 1,
       .correlationId = id,
   };
-  if (callback && atomic_load(&enabled[cbid]))
-    callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+  static _Thread_local bool told[CBIDS];
+  bool comes = callback && atomic_load(&enabled[cbid]);
+  /* All later calls of the thread would have this one's number. */
+  if (!enters && told[cbid] && !comes) abort();
+  told[cbid] = enters && comes;
+  if (comes) callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
 }
 
-static void tell(uint32_t cbid, bool enters, const char *name,
-                 const void *params, uint32_t id) {
-  tell_with(cbid, enters, name, params, id, NULL);
+/* The call of the runtime that every second launch comes from. */
+static void tell_runtime(bool enters, uint32_t id) {
+  static _Thread_local uint64_t kept;
+  static const uint32_t result = 0;
+  if (enters) kept = 0;
+  CUpti_CallbackData data = {
+      .correlationData = &kept,
+      .callbackSite = enters ? CUPTI_API_ENTER : CUPTI_API_EXIT,
+      .functionReturnValue = (void *)(uintptr_t)&result,
+      .correlationId = id,
+  };
+  if (callback && atomic_load(&runtime_on) && id % 2)
+    callback(NULL, CUPTI_CB_DOMAIN_RUNTIME_API,
+             CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
 }
 
 static void tell_launch(uint32_t cbid, bool enters, const standin_launch *l,
@@ -207,13 +184,14 @@ static void on_launch(const standin_launch *l, bool enters) {
   static _Thread_local uint32_t id;
   uint32_t cbid = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
   if (enters) id = atomic_fetch_add(&correlation, 1) + 1;
+  if (enters) tell_runtime(true, id);
   if (!enters) count_range();
   tell_launch(cbid, enters, l, id);
   if (enters) return;
   pthread_mutex_lock(&lock);
   if (atomic_load(&kernels_on)) add_kernel(l, id, 0, 0);
-  if (atomic_load(&recorded[cbid])) add_calls(cbid, id);
   pthread_mutex_unlock(&lock);
+  tell_runtime(false, id);
 }
 
 static void on_graph(const standin_graph *g, bool enters) {
@@ -250,10 +228,8 @@ static void on_profiler(bool starts, bool enters) {
 }
 
 static void on_wait(CUstream stream, bool enters) {
-  static _Thread_local uint64_t kept;
   const cuStreamSynchronize_params p = {.hStream = stream};
-  tell_with(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, enters, NULL, &p, 0,
-            &kept);
+  tell(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, enters, NULL, &p, 0);
 }
 
 static void on_context(CUcontext context, bool created) {
@@ -272,8 +248,6 @@ __attribute__((constructor)) static void hook(void) {
   standin.profiler = on_profiler;
   standin.context = on_context;
   standin.wait = on_wait;
-  CUdevice device;
-  early = cuDeviceGet(&device, 0) != CUDA_SUCCESS;
 }
 
 /* ---- general ---- */
@@ -298,6 +272,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
   callback = f;
   older_graphs = standin.graphs > 0;
   for (size_t i = 0; i < CBIDS; i++) atomic_store(&enabled[i], false);
+  atomic_store(&runtime_on, false);
   *out = (CUpti_SubscriberHandle)(void *)&callback;
   return CUPTI_SUCCESS;
 }
@@ -329,6 +304,9 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
   (void)subscriber;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id < CBIDS)
     atomic_store(&enabled[id], on != 0);
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
+      id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000)
+    atomic_store(&runtime_on, on != 0);
   if (domain == CUPTI_CB_DOMAIN_RESOURCE &&
       id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)
     atomic_store(&nodes_on, on != 0);
@@ -387,16 +365,10 @@ cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f) {
   return CUPTI_SUCCESS;
 }
 
-static void set_driver(bool on) {
-  atomic_store(&driver_on, on);
-  for (size_t i = 0; i < CBIDS; i++) atomic_store(&recorded[i], on);
-}
-
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   MAY_FAIL();
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
     atomic_store(&kernels_on, true);
-  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) set_driver(true);
   if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && older_graphs)
     abort(); /* the real one ends by SIGSEGV */
   return CUPTI_SUCCESS;
@@ -405,7 +377,6 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
     atomic_store(&kernels_on, false);
-  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) set_driver(false);
   return CUPTI_SUCCESS;
 }
 
@@ -415,25 +386,9 @@ CUptiResult cuptiFinalize(void) {
   return CUPTI_SUCCESS;
 }
 
-#ifndef OLD
-/* As 13.0 does, calls that are chosen one by one after the first context are
- * not recorded. */
-CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on) {
-  if (!early && on && !atomic_load(&driver_on)) return CUPTI_SUCCESS;
-  if (id < CBIDS) atomic_store(&recorded[id], on != 0);
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on) {
-  (void)id, (void)on;
-  return CUPTI_SUCCESS;
-}
-#endif
-
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
   (void)flag;
   pthread_mutex_lock(&lock);
-  add_held();
   complete();
   pthread_mutex_unlock(&lock);
   return CUPTI_SUCCESS;

@@ -3,7 +3,8 @@
  * VICTIM_GRAPHS: it launches graphs, too. VICTIM_EAGER: what is in them comes
  * once more, one by one. VICTIM_GPUS: each thread has a GPU of its own, as far
  * as there are some. VICTIM_UNTIL: it launches until there is a file of that
- * name, too. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES:
+ * name, too. VICTIM_WAITS: and waits for it, which takes that
+ * many us. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES:
  * it closes that library, which it never opened. VICTIM_UNSEEN: nothing of it
  * is recorded. VICTIM_UNLOADED: that library is not there in its first two
  * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself. */
@@ -215,6 +216,7 @@ static void work_until(const char *path) {
   while (path && access(path, F_OK) != 0) {
     launch(&gemm, 4);
     launch_graphs(0);
+    if (getenv("VICTIM_WAITS")) (void)cuStreamSynchronize(NULL);
     usleep(1000);
   }
 }
