@@ -129,7 +129,8 @@ local function call(word)
     or ("@llmprof-attach-%d"):format(user_of "self")
   local listener, message = listen.open(name)
   if not listener then
-    errors.raise("failed", "another llmprof attach runs, or " .. message)
+    errors.raise("failed", message:find("in use", 1, true) and "another llmprof attach runs"
+      or message)
   end
   return setmetatable({ listener = listener, wanted = wanted, by = {}, count = 0 }, Callers)
 end
