@@ -154,8 +154,9 @@ end
 -- Operations of networks that run one after the other in a layer, as experts in a loop, all but
 -- one of each layer, those of a layer as a group.
 local function experts_of(part, stage)
-  local sorted = check(query.rows(part.source.ops:where { stage = stage }):sort { { "pid" },
-    { "device" }, { "start" } })
+  local chosen = check(query.rows(part.source.ops:where { stage = stage }):select { "op", "name",
+    "pid", "device", "start" })
+  local sorted = check(chosen:sort { { "pid" }, { "device" }, { "start" } })
   local op, ops, groups = sorted:values "op", {}, {}
   for number, loop in ipairs(layers.loops(sorted:values "name")) do
     for _, one in ipairs(loop.count >= LEAST_EXPERTS and loop or {}) do

@@ -275,15 +275,25 @@ end
 -- By layer that has several networks one after the other, as experts in a loop, what lies between
 -- them: lists as of between, over rows of these names of operations, which are in order.
 function layers.loops(names)
-  local classify, list, places = categories.classifier(), {}, {}
+  local classify, list, places, kinds = categories.classifier(), {}, {}, {}
+  local function kind_of(name)
+    local kind = kinds[name]
+    if not kind then
+      kind = classify(name) == "attention" and "attention"
+        or is_activation(name:lower()) and "activation" or "other"
+      kinds[name] = kind
+    end
+    return kind
+  end
   local function close()
     if #places > 1 then list[#list + 1] = between(places) end
     places = {}
   end
   for row, name in ipairs(names) do
-    if name and classify(name) == "attention" then
+    local kind = name and kind_of(name)
+    if kind == "attention" then
       close()
-    elseif name and is_activation(name:lower()) then
+    elseif kind == "activation" then
       places[#places + 1] = row
     end
   end
