@@ -316,11 +316,14 @@ local function with(self, one)
 end
 
 
--- With a change given as text, which is read over each part's own session.
+-- With a change given as text, which is read over each part's own session, once.
 function What:change(code)
-  local one = {}
-  for _, part in ipairs(self.model.parts) do
-    one[part.number] = changes.read(code, part.source, part.number)
+  local one = self.model.read[code] or {}
+  if not next(one) then
+    for _, part in ipairs(self.model.parts) do
+      one[part.number] = changes.read(code, part.source, part.number)
+    end
+    self.model.read[code] = one
   end
   if not next(one) then errors.raise("usage", ("%s: that is no change"):format(code)) end
   return with(self, one)

@@ -395,7 +395,7 @@ end
 -- lengths (of the replay without a change), missing, idle }. A stage is plain if its times
 -- are those without the profiler.
 function model.new(sources)
-  local self = setmetatable({ parts = parts_of(sources), factors = {} }, Model)
+  local self = setmetatable({ parts = parts_of(sources), factors = {}, read = {} }, Model)
   local instances = match_collectives(self.parts)
   local given = {}
   for number, part in ipairs(self.parts) do
