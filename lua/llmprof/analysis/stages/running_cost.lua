@@ -7,8 +7,8 @@ local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
-local running_cost = { reads = { "ranks", "stages", "repeats", "overhead", "hardware", "environment",
-    "price", "samples", "trace", "found", "metrics", "workload" },
+local running_cost = { reads = { "ranks", "stages", "repeats", "overhead", "hardware",
+    "environment", "price", "samples", "trace", "found", "metrics", "workload" },
   gives = { running_cost = "money and energy by stage and token" } }
 
 local HOUR, MILLION = 3600e9, 1e6
