@@ -21,7 +21,7 @@ A first look, which needs no GPU: llmprof deepseek_ocr capture=recorded
 commands:
 %s
 topics of `llmprof help TOPIC`: %s;
-any other WORD is looked for in all of it.
+any other WORD... is looked for in all of it.
 
 `llmprof COMMAND --help` says more; `llmprof RECIPE.lua --help` lists what a
 recipe lets you set. Exit status: 0 done, 1 the workload or a step failed,
@@ -35,8 +35,8 @@ neither used nor added to.
 
 local command = {
   name = "help",
-  usage = "help [OPTION] [COMMAND | TOPIC | WORD]",
-  details = "Without a word it lists commands and topics; any other is looked for in all of it.",
+  usage = "help [OPTION] [COMMAND | TOPIC | WORD...]",
+  details = "Without a word it lists commands and topics; any others are looked for in all of it.",
   options = { { "markdown", help = "print a page of the manual as it is written" } },
   completes = "topic",
 }
@@ -69,16 +69,32 @@ function command.general()
 end
 
 
--- ---- looking for a word ----
+-- ---- looking for words ----
 
 local FOUND, PROSE = 8, 80 -- entries of a kind, columns
 
--- Does any of these texts hold the word, whatever its case?
-local function holds(word, ...)
-  for _, said in ipairs { ... } do
-    if said:lower():find(word, 1, true) then return true end
+-- Do these texts together hold each of the words, whatever its case?
+local function holds(words, ...)
+  local said = table.concat({ ... }, "\n"):lower()
+  for word in words:gmatch "%S+" do
+    if not said:find(word, 1, true) then return false end
   end
-  return false
+  return true
+end
+
+
+-- The cookbook's questions whose title, text or commands have the words, each with its commands.
+local function questions_with(words)
+  local list, page = {}, reference.page "cookbook"
+  for title, at in page:gmatch "\n### %d+%. ([^\n]*)()" do
+    local body = page:sub(at, (page:find("\n#", at, true) or 0) - 1)
+    if holds(words, title, body) then
+      local lines = {}
+      for line in body:gmatch "\n%$ ([^\n]*)" do lines[#lines + 1] = "    " .. line .. "\n" end
+      list[#list + 1] = { title, lines = table.concat(lines) }
+    end
+  end
+  return list
 end
 
 
@@ -112,12 +128,13 @@ end
 
 
 -- Pages, each with the heading under which the word stands first, those that have most of it
--- first. Those that are tables of what is listed by itself are left out.
+-- first. Those that are listed by themselves, as tables or as questions, are left out.
 local function topics_with(word)
   local list = {}
   for _, topic in ipairs(reference.topics()) do
     local count, heading, first = 0, topic.title, nil
-    for line in (topic.path and reference.page(topic.name) or ""):gmatch "[^\n]+" do
+    local page = topic.path and topic.name ~= "cookbook" and reference.page(topic.name) or ""
+    for line in page:gmatch "[^\n]+" do
       heading = line:match "^#+ (.*)" or heading
       if holds(word, line) then count, first = count + 1, first or heading end
     end
@@ -169,22 +186,25 @@ local function sections_with(word)
 end
 
 
-local kinds = { { "commands", commands_with }, { "tables of llmprof show", sections_with },
+local kinds = { { "questions of llmprof help cookbook (ocr, vllm: any run or trace)",
+    questions_with },
+  { "commands", commands_with }, { "tables of llmprof show", sections_with },
   { "columns", columns_with }, { "configuration keys", keys_with },
   { "topics of llmprof help", topics_with } }
 
 local function entry_lines(entry, width)
+  if entry.lines then return ("  %s\n%s"):format(entry[1], entry.lines) end
   local indent = "\n" .. (" "):rep(width + 4)
   return ("  %s  %s\n"):format(text.pad(entry[1], width),
     table.concat(text.wrap(entry[2], PROSE - width - 4), indent))
 end
 
 
--- What mentions a word: commands, tables, columns, keys, topics; nil where nothing does.
-local function search(word)
+-- Questions, commands, tables, columns, keys, topics that mention the words; nil without any.
+local function search(words)
   local pieces = {}
   for _, kind in ipairs(kinds) do
-    local list, width = kind[2](word:lower()), 0
+    local list, width = kind[2](words:lower()), 0
     for i = 1, math.min(#list, FOUND) do width = math.max(width, text.width(list[i][1])) end
     if #list > 0 then pieces[#pieces + 1] = ("%s:\n"):format(kind[1]) end
     for i = 1, math.min(#list, FOUND) do
@@ -215,10 +235,8 @@ end
 
 
 function command.run(given, words)
-  local name = words[1]
-  if #words > 1 then
-    errors.raise("usage", "one topic at a time", { hint = "llmprof help " .. name })
-  elseif not name then
+  local name = words[1] and table.concat(words, " ")
+  if not name then
     out.write(command.general())
     return 0
   end
