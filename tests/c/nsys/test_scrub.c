@@ -339,6 +339,7 @@ static void test_read_only_export(void **state) {
   scrub(from, NULL);
   assert_int_equal(stat(output(), &info), 0);
   assert_int_equal(info.st_mode & 0777, 0640);
+  assert_int_equal(unlink(from), 0); /* the next could not be written there */
 }
 
 /* ---- failures ---- */
