@@ -1,6 +1,5 @@
 """What is true of a capture, computed from its SQLite export without llmprof."""
 
-import csv
 import json
 import sqlite3
 import statistics
@@ -9,9 +8,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 Span = Tuple[int, int]
-
-# Kernels that communicate, by their names, in the capture of two GPUs.
-COMMUNICATION = ("cross_device_reduce", "nccl")
 
 
 def union(spans: List[Span]) -> List[Span]:
@@ -60,17 +56,19 @@ class Capture:
             "SELECT start, end FROM NVTX_EVENTS LEFT JOIN StringIds ON id = textId "
             "WHERE coalesce(text, value) = ? AND end IS NOT NULL ORDER BY start", text)
 
+    def launched_between(self, start: int, end: int) -> List[Tuple[int, int, str]]:
+        """Kernels that were launched in a time: start, end, full name."""
+        return self.rows(
+            "SELECT k.start, k.end, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k "
+            "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
+            "AND r.globalTid / 0x1000000 = k.globalPid / 0x1000000 "
+            "JOIN StringIds s ON s.id = k.demangledName "
+            "WHERE r.start >= ? AND r.start < ?", start, end)
+
     def launched_in(self, text: str) -> List[Tuple[int, int, str]]:
-        """Kernels that were launched inside a range: start, end, full name."""
-        found: List[Tuple[int, int, str]] = []
-        for start, end in self.ranges(text):
-            found += self.rows(
-                "SELECT k.start, k.end, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k "
-                "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
-                "AND r.globalTid / 0x1000000 = k.globalPid / 0x1000000 "
-                "JOIN StringIds s ON s.id = k.demangledName "
-                "WHERE r.start >= ? AND r.start < ?", start, end)
-        return found
+        """Kernels that were launched inside ranges of a text."""
+        return [kernel for start, end in self.ranges(text)
+                for kernel in self.launched_between(start, end)]
 
     # ---- the GPU ----
 
@@ -97,37 +95,69 @@ class Capture:
             "SELECT start, end, value FROM CUPTI_ACTIVITY_KIND_KERNEL "
             "JOIN StringIds ON id = demangledName WHERE deviceId = ?", device)
 
-    def hidden(self, device: int) -> int:
-        """Time in which one of this GPU's kernels communicated and another one did not."""
-        sides: Dict[bool, List[Span]] = {True: [], False: []}
-        for start, end, name in self.kernels_of(device):
-            sides[any(part in name for part in COMMUNICATION)].append((start, end))
-        return shared(union(sides[True]), union(sides[False]))
+    def copied_under(self, device: int) -> int:
+        """Time in which one of this GPU's copies and one of its kernels ran."""
+        copies = [span for table in ("MEMCPY", "MEMSET") for span in self.rows(
+            f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_{table} WHERE deviceId = ?", device)]
+        kernels = [(start, end) for start, end, _ in self.kernels_of(device)]
+        return shared(union(copies), union(kernels))
 
-    def awaited(self) -> int:
-        """The GPU whose collectives take least time: the others wait in theirs."""
-        times = {device: sum(end - start for start, end, name in self.kernels_of(device)
-                             if any(part in name for part in COMMUNICATION))
-                 for (device,) in self.rows(
-                     "SELECT DISTINCT deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL")}
-        return min(times, key=lambda device: times[device])
-
-    def longest_kernel(self, text: str) -> str:
-        """The name with most time of what a range launched."""
+    def times(self, launched: List[Tuple[int, int, str]]) -> "Counter[str]":
+        """Time of kernels by their names."""
         times: Counter[str] = Counter()
-        for start, end, name in self.launched_in(text):
+        for start, end, name in launched:
             times[name] += end - start
-        return times.most_common(1)[0][0]
+        return times
 
-    def p99(self, part: str) -> float:
-        """As NVIDIA's reports interpolate."""
-        times = sorted(end - start for start, end in self.rows(
-            "SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL "
-            "JOIN StringIds ON id = shortName WHERE value = ?", part))
-        return statistics.quantiles(times, n=100, method="inclusive")[98]
+    def grew(self, text: str, before: int, after: int) -> int:
+        """The most that a kernel grew from one range of a text to another."""
+        old, new = (self.times(self.launched_between(*self.ranges(text)[at]))
+                    for at in (before, after))
+        return max(new[name] - old[name] for name in new)
 
-    def counter(self, name: str, column: str) -> float:
-        """The largest value of a column of ncu's raw page, of kernels of a name."""
-        with (self.folder / "ncu" / "raw.csv").open(encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if name in row["Kernel Name"]]
-        return max(float(row[column].replace(",", "")) for row in rows)
+    def share_of(self, text: str, part: str) -> float:
+        """Of the time of what ranges launched, that of names with a part."""
+        times = self.times(self.launched_in(text))
+        return sum(ns for name, ns in times.items() if part in name) / sum(times.values())
+
+    def first(self, text: str, count: int) -> List[str]:
+        """The short names of the first kernels of the first range."""
+        kernels = sorted(self.launched_between(*self.ranges(text)[0]))[:count]
+        return [self.value("SELECT value FROM CUPTI_ACTIVITY_KIND_KERNEL "
+                           "JOIN StringIds ON id = shortName WHERE start = ?", start)
+                for start, _, _ in kernels]
+
+    def lengths(self, text: str) -> List[int]:
+        """Of ranges on the GPU: from the first kernel's start to the last one's end."""
+        found = [self.launched_between(*span) for span in self.ranges(text)]
+        return [max(end for _, end, _ in kernels) - min(start for start, _, _ in kernels)
+                for kernels in found]
+
+    def interval(self, text: str) -> float:
+        """Median time from the start of a range to the next one's, of the first process."""
+        ranges = self.rows(
+            "SELECT globalTid, start, coalesce(text, value) FROM NVTX_EVENTS "
+            "LEFT JOIN StringIds ON id = textId "
+            "WHERE coalesce(text, value) LIKE 'execute_context_%' ORDER BY globalTid, start")
+        return statistics.median(later[1] - one[1] for one, later in zip(ranges, ranges[1:])
+                                 if one[0] == later[0] == ranges[0][0] and one[2] == text)
+
+    def longest_of_operator(self, name: str) -> int:
+        """Time of the kernel with most time of an operator."""
+        operators = json.loads((self.folder / "operators.json").read_text())["operators"]
+        return max(kernel["device_ns"] for operator in operators if operator["name"] == name
+                   for kernel in operator["kernels"])
+
+    def throttled(self) -> bool:
+        """Did NVML name a reason besides that the GPU had nothing to do?"""
+        samples = json.loads((self.folder / "gpu_samples.json").read_text())
+        return any(set(sample["throttle"]) - {"gpu_idle"} for sample in samples)
+
+    def p99(self, text: str) -> float:
+        """Of how long ranges lasted, interpolated as NVIDIA's reports do."""
+        return statistics.quantiles(self.lengths(text), n=100, method="inclusive")[98]
+
+    def count(self, short: str) -> int:
+        """How many kernels of a short name ran."""
+        return int(self.value("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL "
+                              "JOIN StringIds ON id = shortName WHERE value = ?", short))
