@@ -82,7 +82,7 @@ QUESTIONS = [
                            ':top(1, "duration_mean")[1].layer')],
              number, lambda of: 6),
     Question("What is the p99 of a step of decode?",
-             [query("ocr", 'steps:where { phase = "decode" }:percentile("length", 99)')],
+             [query("ocr", 'steps:where { phase = "decode" }:percentile("dur", 99)')],
              number, lambda of: of["ocr"].p99("decode_step"), 0.001),  # copies belong to it
     Question("Which kernel of aten::mm takes most time?",
              [("table", {"run": "ocr", "section": "operator_kernels",

@@ -27,10 +27,10 @@ function columns.names(list)
 end
 
 
--- The column that a name or alias stands for, or nil.
+-- The column that a name or alias stands for, or nil. Of steps, dur is the length.
 function columns.find(frame, name)
   local by_name = columns.of(frame)
-  return by_name[name] or by_name[columns.aliases[name]]
+  return by_name[name] or by_name[columns.aliases[name]] or name == "dur" and by_name.length or nil
 end
 
 
