@@ -340,8 +340,9 @@ return {
   },
   { title = "Operators",
     tables = "operator_kernels operators top_operators",
-    about = "Of the framework's own profiler. operators.md has the 300 with the most device "
-      .. "time, and the five largest kernels of each of the first 40.",
+    about = "Of the framework's own profiler, in a pass of its own: calls and times are that "
+      .. "pass's, and Operators on the Timeline has this run's. operators.md has the 300 with the "
+      .. "most device time, and the five largest kernels of each of the first 40.",
     { "operator", "", "its name", "`operators[].name`" },
     { "host total ms", "ms, CPU", "with what it called; time in an operator of the same name "
       .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)",
@@ -349,12 +350,12 @@ return {
     { "host self ms", "ms, CPU", "without", "`host_self_ns`" },
     { "device total ms", "ms", "GPU time of what was launched in it", "`device_total_ns`" },
     { "device self ms", "ms", "of what it launched by itself", "`device_self_ns`" },
-    { "device share %", "%", "device self, of all GPU time", "`share`" },
+    { "device share %", "%", "device self, of all GPU time of that pass", "`share`" },
     { "most frequent input shapes", "", "of most of its calls; a list per argument, empty for "
       .. "what is no tensor", "`input_shapes`" },
     { "operator", "", "what launched the kernel, copy or set", "`operators[].name`" },
     { "kernel", "", "its name", "`kernels[].name`" },
-    { "calls", "", "how often", "`calls`" },
+    { "calls", "", "how often, in that pass", "`calls`" },
     { "total ms", "ms", "its GPU time", "`device_ns`" },
     { "of the operator %", "%", "of what the operator launched itself", "`device_ns`, "
       .. "`device_self_ns`" },
