@@ -105,7 +105,8 @@ local function check_choice(key, value, choices, where)
   for _, choice in ipairs(choices) do
     if choice == value then return end
   end
-  bad(("%s: %s: '%s' is not one of %s%s"):format(where, key, tostring(value),
+  local said = type(value) == "table" and "a table" or ("'%s'"):format(value)
+  bad(("%s: %s: %s is not one of %s%s"):format(where, key, said,
     table.concat(choices, ", "), nearest.suggestion(tostring(value), choices)))
 end
 
