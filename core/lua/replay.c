@@ -47,7 +47,8 @@ static llmprof_frame *frame_field(lua_State *L, const char *field,
 }
 
 /* replay.new(parts) -> replay; parts: { { operations, calls, ranges [, waits,
- * records, offset] }, ... }, frames with the columns of replay/replay.h */
+ * records, offset, from, to] }, ... }, frames with the columns of
+ * replay/replay.h */
 static int replay_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
@@ -66,6 +67,8 @@ static int replay_new(lua_State *L) {
         .waits = frame_field(L, "waits", false),
         .records = frame_field(L, "records", false),
         .offset = llmprof_lua_opt_integer(L, lua_gettop(L), "offset", 0),
+        .from = llmprof_lua_opt_integer(L, lua_gettop(L), "from", 0),
+        .to = llmprof_lua_opt_integer(L, lua_gettop(L), "to", 0),
     };
     if (!llmprof_replay_add(*box, &part, &err))
       return llmprof_lua_raise(L, &err);

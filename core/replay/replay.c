@@ -198,35 +198,53 @@ static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
   return true;
 }
 
-/* Rows of calls, by thread, start, and the longest first. */
+static bool is_taken(const llmprof_replay_part *part, int64_t time) {
+  return part->from == part->to || (time >= part->from && time < part->to);
+}
+
+/* Rows of the calls that are taken. */
+static uint32_t *taken_calls(const llmprof_replay_part *part,
+                             const llmprof_column *const *c, size_t *count) {
+  size_t rows = llmprof_frame_rows(part->calls), room = 0;
+  uint32_t *taken = NULL;
+  for (size_t row = *count = 0; row < rows; row++) {
+    int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
+    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start ||
+        !is_taken(part, start))
+      continue;
+    if (!llmprof_grow(&taken, &room, *count + 1, sizeof *taken)) {
+      llmprof_free(taken);
+      return NULL;
+    }
+    taken[(*count)++] = (uint32_t)row;
+  }
+  return taken ? taken : llmprof_alloc(0, sizeof *taken);
+}
+
+/* Places in `taken` by thread, start, and the longest first. */
 static uint32_t *order_calls(llmprof_replay *r, const llmprof_column *const *c,
-                             size_t rows, size_t *count, uint32_t *threads,
-                             llmprof_error *err) {
-  uint32_t *order = llmprof_alloc(rows, sizeof *order);
-  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
+                             const uint32_t *taken, size_t count,
+                             uint32_t *threads) {
+  uint32_t *order = llmprof_alloc(count, sizeof *order);
+  int64_t *keys = llmprof_alloc(count, sizeof *keys);
   uint32_t thread = 0;
   bool ok = order && keys;
-  *count = 0;
-  for (size_t row = 0; ok && row < rows; row++) {
-    int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
-    threads[row] = REPLAY_NONE;
-    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
-      continue;
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t row = taken[i];
     ok = thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
                        &thread);
-    threads[row] = thread;
-    order[(*count)++] = (uint32_t)row;
-    keys[row] = -end;
+    threads[i] = thread;
+    order[i] = (uint32_t)i;
+    keys[i] = -llmprof_cell(c[1], row);
   }
-  ok = ok && llmprof_sort_rows_i64(order, *count, keys);
-  for (size_t row = 0; ok && row < rows; row++)
-    keys[row] = llmprof_cell(c[0], row);
-  ok = ok && llmprof_sort_rows_i64(order, *count, keys) &&
-       llmprof_sort_rows_u32(order, *count, threads);
+  ok = ok && llmprof_sort_rows_i64(order, count, keys);
+  for (size_t i = 0; ok && i < count; i++)
+    keys[i] = llmprof_cell(c[0], taken[i]);
+  ok = ok && llmprof_sort_rows_i64(order, count, keys) &&
+       llmprof_sort_rows_u32(order, count, threads);
   llmprof_free(keys);
   if (ok) return order;
   llmprof_free(order);
-  llmprof_fail_nomem(err);
   return NULL;
 }
 
@@ -238,20 +256,19 @@ static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
   const llmprof_column *c[5];
   if (!columns(part->calls, names, 5, 5, c, err)) return false;
   size_t rows = llmprof_frame_rows(part->calls), count;
-  uint32_t *threads = llmprof_alloc(rows, sizeof *threads);
-  if (!threads) return llmprof_fail_nomem(err);
-  uint32_t *order = order_calls(r, c, rows, &count, threads, err);
+  uint32_t *taken = taken_calls(part, c, &count);
+  uint32_t *threads = taken ? llmprof_alloc(count, sizeof *threads) : NULL;
+  uint32_t *order = threads ? order_calls(r, c, taken, count, threads) : NULL;
   renamed map = {0};
-  bool ok = order != NULL;
-  if (ok && !renamed_open(&map, part->calls, c[4]))
-    ok = llmprof_fail_nomem(err);
+  bool ok = (order && renamed_open(&map, part->calls, c[4])) ||
+            llmprof_fail_nomem(err);
   uint32_t outer = REPLAY_NONE;
   for (size_t row = 0; row < rows; row++) owner[row] = REPLAY_NONE;
   for (size_t i = 0; ok && i < count; i++) {
-    uint32_t row = order[i];
+    uint32_t row = taken[order[i]], thread = threads[order[i]];
     int64_t start = llmprof_cell(c[0], row) + part->offset;
     if (llmprof_interrupted_at(i)) ok = llmprof_fail_interrupted(err);
-    if (ok && outer != REPLAY_NONE && r->points[outer].thread == threads[row] &&
+    if (ok && outer != REPLAY_NONE && r->points[outer].thread == thread &&
         start < r->points[outer].end) {
       owner[row] = outer;
       continue;
@@ -263,7 +280,7 @@ static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
     p->start = start;
     p->end = llmprof_cell(c[1], row) + part->offset;
     p->own = p->end - p->start;
-    p->thread = threads[row];
+    p->thread = thread;
     owner[row] = outer = (uint32_t)(p - r->points);
     if (!rename_id(r, &map, llmprof_cell(c[4], row), &p->name))
       ok = llmprof_fail_nomem(err);
@@ -271,6 +288,7 @@ static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
   llmprof_free(map.ids);
   llmprof_free(order);
   llmprof_free(threads);
+  llmprof_free(taken);
   return ok;
 }
 
@@ -366,6 +384,10 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
     if (op < 0 || op >= UINT32_MAX ||
         (call != LLMPROF_ABSENT && (call < 0 || (size_t)call >= calls)))
       ok = llmprof_fail(err, LLMPROF_RANGE, "operation %zu: no such call", row);
+    else if (part->from != part->to &&
+             (call == LLMPROF_ABSENT ? !is_taken(part, start)
+                                     : owner[call] == REPLAY_NONE))
+      continue;
     else if (!add_operation(r, part, c, row, owner, &stream) ||
              !rename_id(r, &map, llmprof_cell(c[NAME], row),
                         &r->operations[r->operation_count - 1].name))
@@ -400,7 +422,7 @@ static bool add_syncs(replay_sync **list, size_t *count, size_t *room,
     correlated wanted = {llmprof_cell(c[0], row), llmprof_cell(c[1], row), 0};
     const correlated *call =
         bsearch(&wanted, calls, call_count, sizeof *calls, by_correlation);
-    if (!call || call->point == REPLAY_NONE) continue;
+    if (!call) continue;
     if (!llmprof_grow(list, room, *count + 1, sizeof **list))
       return llmprof_fail_nomem(err);
     (*list)[(*count)++] = (replay_sync){.point = call->point,
@@ -417,17 +439,20 @@ static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
   const llmprof_column *c[2];
   if (!part->waits && !part->records) return true;
   if (!columns(part->calls, names, 2, 2, c, err)) return false;
-  size_t rows = llmprof_frame_rows(part->calls);
-  correlated *calls = llmprof_alloc(rows, sizeof *calls);
+  size_t rows = llmprof_frame_rows(part->calls), count = 0;
+  for (size_t row = 0; row < rows; row++) count += owner[row] != REPLAY_NONE;
+  correlated *calls = llmprof_alloc(count, sizeof *calls);
   if (!calls) return llmprof_fail_nomem(err);
+  count = 0;
   for (size_t row = 0; row < rows; row++)
-    calls[row] = (correlated){llmprof_cell(c[0], row), llmprof_cell(c[1], row),
-                              owner[row]};
-  if (rows) qsort(calls, rows, sizeof *calls, by_correlation);
+    if (owner[row] != REPLAY_NONE)
+      calls[count++] = (correlated){llmprof_cell(c[0], row),
+                                    llmprof_cell(c[1], row), owner[row]};
+  if (count) qsort(calls, count, sizeof *calls, by_correlation);
   bool ok = add_syncs(&r->syncs, &r->sync_count, &r->sync_room, part->waits,
-                      calls, rows, err) &&
+                      calls, count, err) &&
             add_syncs(&r->records, &r->record_count, &r->record_room,
-                      part->records, calls, rows, err);
+                      part->records, calls, count, err);
   llmprof_free(calls);
   return ok;
 }

@@ -35,10 +35,11 @@ typedef struct llmprof_change llmprof_change;
  *             a stream wait; absent where it is not known. May be NULL.
  * records     the same of calls that record an event. May be NULL.
  *
- * `offset` is added to all times. */
+ * `offset` is added to all times. Of calls those that start in [from, to) are
+ * taken, and what they launch, times without the offset; from == to: all. */
 typedef struct llmprof_replay_part {
   llmprof_frame *operations, *calls, *ranges, *waits, *records;
-  int64_t offset;
+  int64_t offset, from, to;
 } llmprof_replay_part;
 
 llmprof_replay *llmprof_replay_new(void); /* NULL when out of memory */

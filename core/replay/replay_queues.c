@@ -47,8 +47,9 @@ static bool find_slow(const llmprof_replay *r, const replay_stream *s,
                 r->operations[r->launched[s->first + i + 1]].call != o->call;
     if (p->kind != REPLAY_CALL || !last) continue;
     size_t waiting = waiting_at(r, s, i, p->end);
+    if (waiting <= 500) continue;
     int64_t base = replay_quantile(usual, alike(p), .3, p->own);
-    if (waiting <= 500 || p->own <= 2 * base + 10000) continue;
+    if (p->own <= 2 * base + 10000) continue;
     if (!llmprof_grow(&slow->items, &slow->room, slow->count + 1,
                       sizeof *slow->items))
       return false;

@@ -195,6 +195,10 @@ local function replay_changes(results, rule, finding, replay)
     finding.no_gain = why
     return
   end
+  if made.replayed then
+    finding.assumption = ("%s, and all %s steps are like the %s that were replayed"):format(
+      finding.assumption, text.count(made.units), text.count(made.replayed))
+  end
   local gain, low, high = made.gain, made.low, made.high
   if made.bound then
     finding.no_gain = made.bound

@@ -225,7 +225,7 @@ local removals = {
       local is_memory = row.name and idle_causes.class_of(row.name) == "memory"
       names[#names + 1] = is_memory and row.name or nil
     end
-    local calls = check(api:where { name = names })
+    local calls = check(model:within(part, api, "start"):where { name = names })
     change:cpu(part.number, calls, 1, 0)
     return math.max(change:no_waits(part.number, calls), #calls)
   end },

@@ -7,7 +7,9 @@ local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local model = require "llmprof.whatif.model"
+local range_name = require "llmprof.trace.nvtx_names"
 local session = require "llmprof.query.session"
+local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
 
@@ -278,32 +280,34 @@ local function any(self, field)
 end
 
 
--- What a stage gets back, in ns over all of its units on the first part: { gain, low, high, now,
--- hidden (what it would if the CPU took no time), idle (what a CPU that takes none gives back),
--- plain (whether these are times without the profiler), bound (why it is only known what it is at
--- most; nil where it is replayed) }; nil and why not. alone: the gain alone.
+-- What a stage gets back, in ns over all of its units on the first part: { gain, low, high, hidden
+-- (what it would if the CPU took no time), idle (what a CPU that takes none gives back), units,
+-- replayed (how many of them, where these stand for all), plain (whether these are times without
+-- the profiler), bound (why it is only known what it is at most; nil where it is replayed) }; nil
+-- and why not. alone: the gain alone.
 function What:gain(name, alone)
   local stage = self.model:stage(name)
   if not stage then return nil, ("steps of %s are not known"):format(name) end
   local counts, number = {}, #self.model.parts > 1 and 1 or nil
   for i in ipairs(self.changes) do counts[i] = 0 end
-  local change = applied(self, true, counts)
-  local most = self.model:run(change)
+  local change <close> = applied(self, true, counts)
+  local most = self.model:run(change, true)
   if idle_change(self, counts) then return nil, "the replay finds nothing that it would change" end
-  if alone then
-    local now, with_most = pick(self, stage.name, number, { self.model.lengths, most })
-    return { gain = sum(now) - sum(with_most) }
-  end
+  local now, with_most = pick(self, stage.name, number, { self.model.lengths, most })
+  if #now == 0 then return nil, ("no step of %s was replayed"):format(name) end
+  local units = self.model:count(stage, number)
+  local times = units / #now
+  if alone then return { gain = (sum(now) - sum(with_most)) * times } end
   local gpu = self.model:without_cpu()
   local hidden = any(self, "work") and free_cpu(self, change) or gpu
   local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
-  local now, with_most, with_least, gpu_now, gpu_then = pick(self, stage.name, number,
-    { self.model.lengths, most, least, gpu, hidden })
+  local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
     off_of(self), math.abs(stage.error or 0))
-  local all = { now = sum(now), hidden = sum(gpu_now) - sum(gpu_then),
-    idle = sum(now) - sum(gpu_now), plain = stage.plain, bound = stage.refused }
-  for _, key in ipairs { "gain", "low", "high" } do all[key] = made[key] * #now end
+  local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times,
+    idle = (sum(now) - sum(gpu_now)) * times, units = units,
+    replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }
+  for _, key in ipairs { "gain", "low", "high" } do all[key] = made[key] * units end
   return all
 end
 
@@ -356,9 +360,12 @@ for name, make in pairs(changes.makers) do
 end
 
 
--- Sources of llmprof.query.session as something to change.
-function whatif.over(sources)
-  return setmetatable({ model = model.new(sources), changes = {} }, What)
+-- Sources of llmprof.query.session as something to change; nil and why not where a long trace
+-- cannot be replayed in part. in_part, stage: of model.new.
+function whatif.over(sources, in_part, stage)
+  local made, why = model.new(sources, in_part, stage)
+  if not made then return nil, why end
+  return setmetatable({ model = made, changes = {} }, What)
 end
 
 
@@ -379,18 +386,36 @@ function whatif.between(paths, n)
 end
 
 
+-- What has units of a stage that the windows before left out, in a window of its own.
+local function over_stage(question, name)
+  local sources, parts = {}, question.model.parts
+  local known = parts[1].counts[name] and name or range_name.role(name)
+  if not (known and parts[1].window and parts[1].counts[known]) then return question end
+  for i, part in ipairs(parts) do
+    sources[i] = source.of(part.trace, { results = part.source.results, found = part.found })
+  end
+  return whatif.over(sources, true, known)
+end
+
+
 -- A function for advice: from changes and a stage to what the changes give back of it on the first
--- part, as What.gain. open: gives the sources, or nil and why there are none, when it is first
--- asked.
+-- part, as What.gain, of a long trace by steps that stand for all. open: gives the sources, or nil
+-- and why there are none, when it is first asked.
 function whatif.replayer(open)
-  local question, refused
+  local first, refused
+  local others = {} -- by stage, those that it has none of
   return function(codes, stage, alone)
     if refused then return nil, refused end
-    if not question then
+    if not first then
       local sources
       sources, refused = open()
-      if not sources then return nil, refused end
-      question = whatif.over(sources)
+      if sources then first, refused = whatif.over(sources, true) end
+      if not first then return nil, refused end
+    end
+    local question = first
+    if not first.model:stage(stage) then
+      others[stage] = others[stage] or over_stage(first, stage)
+      question = others[stage]
     end
     if not question.model:stage(stage) then return question:gain(stage) end
     local ok, made, why = errors.call(function()

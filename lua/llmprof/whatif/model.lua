@@ -10,6 +10,7 @@ local replay = require "llmprof.replay"
 local spans = require "llmprof.spans"
 local sqlite = lazy "llmprof.sqlite"
 local statistics = require "llmprof.statistics"
+local text = require "llmprof.text"
 local units = require "llmprof.whatif.units"
 
 local model = {}
@@ -17,6 +18,10 @@ local model = {}
 -- A stage is predicted when the replay without a change is this near to the record, and no more
 -- of its time than this is in waits that nothing explains.
 model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.02, 0.01
+
+-- Calls and operations, of all parts together, that are replayed for findings: of a longer trace
+-- steps from the first one that counts on, until there are about as many.
+model.MOST_EVENTS = 300000
 
 -- Runs that look for how much faster the CPU is without the profiler, and how near they come.
 local TRIES, NEAR = 12, 0.01
@@ -27,15 +32,17 @@ local check = errors.check
 
 -- ---- what nsys records of waits ----
 
--- Rows of a table of an export of nsys; nil where there is none.
-local function sync_rows(trace, name)
+-- Rows of a table of an export of nsys, of a time if there is one; nil where there is none.
+local function sync_rows(trace, name, window)
   local info = trace:info()
   if info.reader ~= "nsys" then return nil end
   local database <close> = check(sqlite.open(info.path))
   if not database:has(name) then return nil end
   local event = database:has(name, "eventId") and "eventId" or "NULL"
   local columns, count = database:columns("SELECT (globalPid >> 24) & 16777215 AS pid, "
-    .. "correlationId AS correlation, streamId AS stream, " .. event .. " AS event FROM " .. name)
+    .. "correlationId AS correlation, streamId AS stream, " .. event .. " AS event FROM " .. name
+    .. (window and database:has(name, "start")
+      and (" WHERE start >= %d AND start < %d"):format(window.from, window.to) or ""))
   for _, one in ipairs(columns) do one.type = "integer" end
   return frame.new(count, columns)
 end
@@ -153,8 +160,36 @@ end
 local function add_units(part)
   part.found = rawget(part.source, "found") or units.stages(part.source)
   rawset(part.source, "found", part.found)
-  part.units = units.list(part.trace, part.found)
-  part.ranges = units.frame(part.units)
+  part.units, part.counts = units.list(part.trace, part.found), {}
+  for _, one in ipairs(part.units) do
+    part.counts[one.stage] = (part.counts[one.stage] or 0) + 1
+  end
+end
+
+
+-- Of a trace that is too long, leave the parts what is in one window, which has units of the stage,
+-- or of any; nil and why not where one of them is too long.
+local function shorten(parts, stage)
+  local events, all = 0, {}
+  for _, part in ipairs(parts) do
+    events = events + #check(part.trace:frame "gpu") + #check(part.trace:frame "api")
+    for _, one in ipairs(part.units) do
+      all[#all + 1] = { stage = one.stage, first = one.first, start = one.start + part.offset,
+        stop = one.stop + part.offset, thread = ("%d %s %s"):format(part.number, one.pid, one.tid) }
+    end
+  end
+  if events <= model.MOST_EVENTS then return true end
+  local from, to = units.window(all, stage, #all * model.MOST_EVENTS // events)
+  if not from or #all * model.MOST_EVENTS < events then
+    return nil, ("one step has more than %s calls and operations"):format(
+      text.count(model.MOST_EVENTS))
+  end
+  for _, part in ipairs(parts) do
+    part.window = { from = from - part.offset, to = to - part.offset }
+    rawset(part.source, "window", part.window)
+    part.units = units.within(part.units, part.window.from, part.window.to)
+  end
+  return true
 end
 
 
@@ -166,6 +201,24 @@ Model.__index = Model
 -- "decode". Nil where units of it are not known.
 function Model:stage(name)
   return self.by_name[name] or self.by_name[range_name.role(name) or name]
+end
+
+
+-- How many units of a stage a part has, those that are not replayed, too.
+function Model:count(stage, number)
+  local count = 0
+  for _, part in ipairs(self.parts) do
+    if not number or part.number == number then count = count + (part.counts[stage.name] or 0) end
+  end
+  return count
+end
+
+
+-- Rows of a part that are replayed, by the time of their call.
+function Model:within(part, rows, time)
+  local window = part.window
+  return window and check(rows:where { { time, ">=", window.from }, { time, "<", window.to } })
+    or rows
 end
 
 
@@ -231,9 +284,10 @@ function Model:change()
 end
 
 
--- A run with a change, or without one.
-function Model:run(change)
+-- A run with a change, or without one. A change is large: it is closed unless it is run `again`.
+function Model:run(change, again)
   local frames, missing = self.replay:run(change)
+  if change and not again then change:close() end
   return lengths_of(self, frames), missing
 end
 
@@ -254,6 +308,7 @@ end
 function Model:before_launches(part, gaps)
   local pids, rows = {}, { pid = {}, tid = {}, start = {}, ["end"] = {} }
   for _, one in ipairs(part.units) do pids[one.tid] = one.pid end
+  gaps = self:within(part, gaps, "start")
   local tid, start, before = gaps:values "launch_tid", gaps:values "start",
     gaps:values "unlaunched"
   for i = 1, #gaps do
@@ -331,9 +386,10 @@ end
 -- Were calls recorded that launch nothing? Without them nobody knows when the CPU waited.
 local function knows_waits(parts)
   for _, part in ipairs(parts) do
-    local ops = check(part.trace:frame "gpu")
-    local calls = #check(ops:group { by = { "pid", "call" }, columns = {} })
-    if calls >= #check(part.trace:frame "api") then return false end
+    local ops, api = check(part.trace:frame "gpu"), check(part.trace:frame "api")
+    if #ops >= #api and #check(ops:group { by = { "pid", "call" }, columns = {} }) >= #api then
+      return false
+    end
   end
   return true
 end
@@ -393,17 +449,24 @@ end
 
 -- sources: of llmprof.query.session. Returns { parts, replay, basis, stages (list and by name),
 -- lengths (of the replay without a change), missing, idle }. A stage is plain if its times
--- are those without the profiler.
-function model.new(sources)
+-- are those without the profiler. in_part: a long trace is replayed in part, from the first unit of
+-- `stage`, or of any, on; nil and why not where that cannot be done.
+function model.new(sources, in_part, stage)
   local self = setmetatable({ parts = parts_of(sources), factors = {}, read = {} }, Model)
+  for _, part in ipairs(self.parts) do add_units(part) end
+  if in_part then
+    local ok, why = shorten(self.parts, stage)
+    if not ok then return nil, why end
+  end
   local instances = match_collectives(self.parts)
   local given = {}
   for number, part in ipairs(self.parts) do
-    add_units(part)
+    local window = part.window or {}
     given[number] = { operations = operations(part, instances[number]),
-      calls = check(part.trace:frame "api"), ranges = part.ranges, offset = part.offset,
-      waits = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
-      records = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_CUDA_EVENT") }
+      calls = check(part.trace:frame "api"), ranges = units.frame(part.units),
+      offset = part.offset, from = window.from, to = window.to,
+      waits = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", part.window),
+      records = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", part.window) }
   end
   self.replay = replay.new(given)
   self.basis = self.replay:basis()

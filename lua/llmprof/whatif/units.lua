@@ -142,6 +142,45 @@ function units.list(trace, found)
 end
 
 
+-- When what belongs to the unit `i` of a list by start begins: once those before it are done.
+local function edge(list, i)
+  local start, done = list[i].start, nil
+  for k = 1, i - 1 do
+    if list[k].stop <= start then done = math.max(done or list[k].stop, list[k].stop) end
+  end
+  return done and math.min(done + 1, start) or start
+end
+
+
+-- From when to when the units from the first of a stage (nil: of any) on are at most so many, as
+-- whole runs if one fits; nil where there is none. list: units of all processes on one clock.
+function units.window(list, stage, most)
+  table.sort(list, function(a, b) return a.start < b.start end)
+  local first = 1
+  while list[first] and stage and list[first].stage ~= stage do first = first + 1 end
+  local one, last = list[first], first + most
+  if not one then return nil end
+  for i = first + 1, math.min(last, #list) do
+    local other = list[i]
+    if other.first and other.stage == one.stage and other.thread == one.thread then last = i end
+  end
+  return edge(list, first), list[last] and edge(list, last) or math.maxinteger
+end
+
+
+-- Those of a list that lie in a time; the first of each process follows none.
+function units.within(list, from, to)
+  local made, seen = {}, {}
+  for _, one in ipairs(list) do
+    if one.start >= from and one.stop <= to then
+      local own = setmetatable({ first = one.first or not seen[one.pid] }, { __index = one })
+      made[#made + 1], seen[one.pid] = own, true
+    end
+  end
+  return made
+end
+
+
 -- What the ranges of units extend over: themselves; what lies before them, from the end of the one
 -- that they follow; both; or up to the next one that follows.
 local extents = {}

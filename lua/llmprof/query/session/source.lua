@@ -211,17 +211,24 @@ local function marks(self)
 end
 
 
+-- The frame of this name; of its `window`, { from, to }, alone, where the source has one.
+local function frame_of(self, name)
+  local made, window = check(self.trace:frame(name)), self.window
+  local time = name == "api" and "start" or "api_start"
+  return window and check(made:where { { time, ">=", window.from }, { time, "<", window.to } })
+    or made
+end
+
+
 -- The frame of this name with stage and part.
 local function labelled(self, name)
-  return function()
-    return stages.label(self.trace, check(self.trace:frame(name)), marks(self))
-  end
+  return function() return stages.label(self.trace, frame_of(self, name), marks(self)) end
 end
 
 
 -- A frame of operations, which has as lazy columns stage, part and where each operation stands.
 local function with_lazy(self, name)
-  local made = check(self.trace:frame(name)):lazy(LABELLED, labelled(self, name))
+  local made = frame_of(self, name):lazy(LABELLED, labelled(self, name))
   return frames.add_to(self, made)
 end
 
@@ -312,7 +319,7 @@ end
 
 function parts.api(self)
   if not self.trace_path then return nil end
-  return query.wrap(check(self.trace:frame "api"), shown.api)
+  return query.wrap(frame_of(self, "api"), shown.api)
 end
 
 

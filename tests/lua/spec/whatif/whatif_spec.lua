@@ -1,7 +1,9 @@
 -- What a change gains, of programs whose times are known.
 local changes = require "llmprof.whatif.changes"
+local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local lockstep = require "tests.lua.support.lockstep"
+local models = require "llmprof.whatif.model"
 local query = require "llmprof.query"
 local source = require "llmprof.query.session.source"
 local timeline = require "tests.lua.support.timeline"
@@ -145,6 +147,51 @@ describe("a change", function()
       assert.are_equal(message,
         failure(function() over(program(1)):change(code):run() end)[2])
     end
+  end)
+end)
+
+
+describe("a replay for a finding", function()
+  -- What half of the CPU's time gives back of a stage, with so many events in a replay.
+  local function gain(most, stage, ranks)
+    local trace, whole = timeline.of(program(ranks or 1)), models.MOST_EVENTS
+    local replay = whatif.replayer(function() return { source.of(trace, {}) } end)
+    local code = ('scale(cpu "%s", 0.5)'):format(stage)
+    models.MOST_EVENTS = most
+    local ok, made, why = errors.call(replay, { code }, stage)
+    models.MOST_EVENTS = whole
+    assert.is_true(ok, tostring(made))
+    return made, why
+  end
+
+  local function events_of(ranks)
+    local trace = timeline.of(program(ranks))
+    return #trace:frame "gpu" + #trace:frame "api"
+  end
+
+  it("takes whole repeats of a long trace, which stand for all", function()
+    local whole = gain(models.MOST_EVENTS, "decode")
+    assert.is_nil(whole.replayed)
+    for _, ranks in ipairs { 1, 3 } do
+      local events = events_of(ranks)
+      local made, all = gain(events - 1, "decode", ranks), gain(events, "decode", ranks)
+      assert.same({ 48 * ranks, 24 * ranks }, { made.units, made.replayed })
+      near(all.gain, made.gain, 0.01 * all.gain)
+      near(all.high, made.high, 0.02 * all.high)
+    end
+  end)
+
+  it("gives a stage that is not in the first steps a window of its own", function()
+    local events = events_of(1)
+    local made = gain(events // 50 * 3, "decode")
+    assert.is_true(made.replayed < 24)
+    assert.is_truthy(gain(events // 50 + 1, "decode").replayed)
+    near(gain(events, "decode").gain, made.gain, 0.03 * made.gain)
+  end)
+
+  it("is none where one step is too long", function()
+    assert.same({ n = 2, nil, "one step has more than 1 calls and operations" },
+      table.pack(gain(1, "decode")))
   end)
 end)
 
