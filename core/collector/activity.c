@@ -136,6 +136,7 @@ void activity_stop(void) {
       calls_enable(false);
     }
     if (follows_sources) subscriber_use(USE_SOURCES, false);
+    subscriber_settle();
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

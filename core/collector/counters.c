@@ -607,7 +607,10 @@ static void forget_site(site *s) {
 void counters_stop(void) {
   if (!atomic_exchange(&active, false)) return;
   bool alive = driver_alive();
-  if (alive) subscriber_use(USE_COUNTERS, false); /* launches take the lock */
+  if (alive) {
+    subscriber_use(USE_COUNTERS, false);
+    subscriber_settle(); /* launches take the lock */
+  }
   pthread_mutex_lock(&lock);
   bool entered = guard_enter();
   for (size_t i = 0; i < SITES; i++)

@@ -1,6 +1,5 @@
 #include "collector/subscriber.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -99,13 +98,14 @@ static const uint8_t uses[] = {
     [CALL_PROFILER_STOPS] = USE_ALWAYS,
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_SubscriberHandle subscriber;
 static atomic_uchar wanted[CUPTI_CB_DOMAIN_SIZE][CBIDS]; /* call_use */
+static bool enabled[CUPTI_CB_DOMAIN_SIZE][CBIDS];        /* by CUPTI */
 static atomic_int inside[CUPTI_CB_DOMAIN_SIZE][CBIDS];   /* threads */
-static atomic_int_fast64_t begun; /* of the subscription */
+/* When it was enabled last: an end is only seen with its begin. */
+static atomic_int_fast64_t since[CUPTI_CB_DOMAIN_SIZE][CBIDS];
 
-#define INSIDE_S 0.2 /* the longest that a call is waited for */
+#define INSIDE_S 0.2 /* the longest that calls are waited for */
 
 static CUptiResult subscribe(CUpti_CallbackFunc function, char *other,
                              size_t size) {
@@ -121,10 +121,7 @@ static CUptiResult subscribe(CUpti_CallbackFunc function, char *other,
 bool subscriber_begin(CUpti_CallbackFunc function) {
   char other[64] = "";
   CUptiResult result = subscribe(function, other, sizeof other);
-  if (result == CUPTI_SUCCESS) {
-    atomic_store(&begun, clock_now());
-    return true;
-  }
+  if (result == CUPTI_SUCCESS) return true;
   subscriber = NULL;
   bool busy = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
               result == CUPTI_ERROR_MAX_LIMIT_REACHED;
@@ -164,39 +161,52 @@ bool subscriber_sees(CUpti_CallbackDomain domain, CUpti_CallbackId id,
     *data->correlationData = (uint64_t)clock_now();
     return true;
   }
-  if ((int64_t)*data->correlationData < atomic_load(&begun)) return false;
+  if ((int64_t)*data->correlationData < atomic_load(&since[domain][id]))
+    return false;
   atomic_fetch_sub(&inside[domain][id], 1);
   return true;
 }
 
 static void set(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on) {
   (void)cupti.cuptiEnableCallback(on, subscriber, domain, id);
-}
-
-/* A call may begin while it is switched off. */
-static void switch_off(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  int64_t end = clock_now() + (int64_t)(INSIDE_S * 1e9);
-  for (;;) {
-    bool late = clock_now() >= end;
-    if (late || atomic_load(&inside[domain][id]) <= 0) {
-      set(domain, id, false);
-      if (late || atomic_load(&inside[domain][id]) <= 0) return;
-      set(domain, id, true);
-    }
-    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-  }
+  enabled[domain][id] = on;
 }
 
 void subscriber_enable(call_use use, CUpti_CallbackDomain domain,
                        CUpti_CallbackId id, bool on) {
   if (!subscriber || id >= CBIDS) return;
-  pthread_mutex_lock(&lock);
-  unsigned before = atomic_load(&wanted[domain][id]);
-  unsigned after = on ? before | use : before & ~(unsigned)use;
-  atomic_store(&wanted[domain][id], (unsigned char)after);
-  if (after && !before) set(domain, id, true);
-  if (before && !after) switch_off(domain, id);
-  pthread_mutex_unlock(&lock);
+  unsigned uses_now = atomic_load(&wanted[domain][id]);
+  uses_now = on ? uses_now | use : uses_now & ~(unsigned)use;
+  atomic_store(&wanted[domain][id], (unsigned char)uses_now);
+  if (!on || enabled[domain][id]) return;
+  atomic_store(&inside[domain][id], 0); /* one may have outlasted the wait */
+  atomic_store(&since[domain][id], clock_now());
+  set(domain, id, true);
+}
+
+/* False: a thread is in the call. One may begin while it is switched off. */
+static bool switch_off(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                       bool late) {
+  if (!late && atomic_load(&inside[domain][id]) > 0) return false;
+  set(domain, id, false);
+  if (late || atomic_load(&inside[domain][id]) <= 0) return true;
+  set(domain, id, true);
+  return false;
+}
+
+static bool switch_off_unwanted(bool late) {
+  bool all = true;
+  for (CUpti_CallbackDomain i = 0; i < CUPTI_CB_DOMAIN_SIZE; i++)
+    for (CUpti_CallbackId id = 0; id < CBIDS; id++)
+      if (enabled[i][id] && !atomic_load(&wanted[i][id]))
+        all = switch_off(i, id, late) && all;
+  return all;
+}
+
+void subscriber_settle(void) {
+  int64_t end = clock_now() + (int64_t)(INSIDE_S * 1e9);
+  while (!switch_off_unwanted(clock_now() >= end))
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
 bool subscriber_has(call_use use, CUpti_CallbackDomain domain,
@@ -212,8 +222,8 @@ void subscriber_use(call_use use, bool on) {
 }
 
 void subscriber_forget(void) {
-  pthread_mutex_init(&lock, NULL);
   subscriber = NULL;
+  memset(enabled, 0, sizeof enabled);
   for (size_t i = 0; i < CUPTI_CB_DOMAIN_SIZE; i++)
     for (size_t id = 0; id < CBIDS; id++) {
       atomic_store(&wanted[i][id], 0);

@@ -45,11 +45,15 @@ typedef enum call_use {
   USE_CALLS = 16,
 } call_use;
 
-/* Where a thread is inside of a call whose callback nobody wants any more it is
- * waited for, at most a fifth of a second: CUPTI gives all later calls of a
- * thread the number of one whose end it did not see. */
+/* Take a callback for a use, or give it back, until subscriber_settle. Both are
+ * called with the lock of units. */
 void subscriber_enable(call_use use, CUpti_CallbackDomain domain,
                        CUpti_CallbackId id, bool on);
+
+/* Switch off what nobody wants any more, once no thread is in a call of it, or
+ * after a fifth of a second in all: CUPTI gives all later calls of a thread the
+ * number of one whose end it did not see. */
+void subscriber_settle(void);
 
 /* A call begins or ends; false: its begin was not seen. */
 bool subscriber_sees(CUpti_CallbackDomain domain, CUpti_CallbackId id,

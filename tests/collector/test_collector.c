@@ -360,6 +360,18 @@ static void test_quick_exit(void **state) {
   forget(&out);
 }
 
+/* A thread is in a call that never returns: its window ends without it. */
+static void test_exit_in_call(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "waiting", .launches = "10", .threads = "1"});
+  expect_exit(&out, 4);
+  assert_string_equal(out.spools[0].end, "exit");
+  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
+  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][1], 1);
+  forget(&out);
+}
+
 static void test_abort(void **state) {
   (void)state;
   outcome out =
@@ -1541,6 +1553,7 @@ int main(void) {
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_signal),
       cmocka_unit_test(test_quick_exit),
+      cmocka_unit_test(test_exit_in_call),
       cmocka_unit_test(test_abort),
       cmocka_unit_test(test_last_thread),
       cmocka_unit_test(test_fork),

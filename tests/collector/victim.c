@@ -3,10 +3,10 @@
  * VICTIM_GRAPHS: it launches graphs, too. VICTIM_EAGER: what is in them comes
  * once more, one by one. VICTIM_GPUS: each thread has a GPU of its own, as far
  * as there are some. VICTIM_UNTIL: it launches until there is a file of that
- * name, too. VICTIM_WAITS: and waits for it, which takes that
- * many us. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES:
- * it closes that library, which it never opened. VICTIM_UNSEEN: nothing of it
- * is recorded. VICTIM_UNLOADED: that library is not there in its first two
+ * name, too. VICTIM_WAITS: each wait takes that many us, and it waits for those
+ * launches. VICTIM_DOMAINS: it makes as many domains of NVTX. VICTIM_CLOSES: it
+ * closes that library, which it never opened. VICTIM_UNSEEN: nothing of it is
+ * recorded. VICTIM_UNLOADED: that library is not there in its first two
  * repeats. VICTIM_CLIENT: it becomes a client of that libcupti itself. */
 #include <cuda.h>
 #include <cupti.h>
@@ -221,6 +221,19 @@ static void work_until(const char *path) {
   }
 }
 
+static void *wait_for_ever(void *unused) {
+  (void)cuStreamSynchronize(NULL);
+  return unused;
+}
+
+/* Leave a thread in a call that does not return. */
+static void leave_waiting(void) {
+  pthread_t thread;
+  setenv("VICTIM_WAITS", "1000000000", 1);
+  if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) exit(97);
+  usleep(20000);
+}
+
 static void end_by(const char *how) {
   if (strcmp(how, "quick") == 0) {
     usleep(400000); /* what is not in the file by then is lost */
@@ -230,6 +243,7 @@ static void end_by(const char *how) {
   if (strcmp(how, "abort") == 0) abort();
   if (strcmp(how, "thread") == 0) pthread_exit(NULL);
   if (strcmp(how, "wait") == 0) pause();
+  if (strcmp(how, "waiting") == 0) leave_waiting();
   if (strcmp(how, "exec") == 0) execl("/bin/true", "true", (char *)NULL);
   if (strcmp(how, "fork") == 0) {
     pid_t child = fork();
