@@ -95,8 +95,8 @@ bool llmprof_change_remove(llmprof_change *change, size_t part,
 /* One operation in place of those that belong together: rows in order with one
  * value of a column `group`, or, without such a column, those that follow each
  * other on a stream with no other, no wait and no edge of a range in between.
- * It takes as long as all of them
- * (`sum`) or as the longest; *count of those that go, as by
+ * It takes as long as all of them (`sum`) or as the longest. Those that were
+ * removed or take no time are passed over. *count of those that go, as by
  * llmprof_change_remove. */
 bool llmprof_change_merge(llmprof_change *change, size_t part,
                           llmprof_frame *rows, bool sum,

@@ -153,15 +153,25 @@ bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
 
 /* ---- several as one ---- */
 
+static double length_of(const llmprof_replay *r, uint32_t o) {
+  return (double)(r->operations[o].end - r->operations[o].start);
+}
+
+/* Was it not removed, and can it become longer? Work is a factor of the length
+ * that was recorded. */
+static bool can_merge(const llmprof_change *c, uint32_t o) {
+  return o != REPLAY_NONE && c->work[o] >= 0 && length_of(c->replay, o) > 0;
+}
+
 /* By operation: the first one of its group, or REPLAY_NONE. */
-static void group_by_column(const chosen *rows, const llmprof_column *group,
-                            uint32_t *first_of) {
+static void group_by_column(const llmprof_change *c, const chosen *rows,
+                            const llmprof_column *group, uint32_t *first_of) {
   uint32_t first = REPLAY_NONE;
   int64_t last = LLMPROF_ABSENT;
   for (size_t row = 0; row < rows->rows; row++) {
     uint32_t o = chosen_operation(rows, row);
     int64_t value = llmprof_cell(group, row);
-    if (o == REPLAY_NONE || value == LLMPROF_ABSENT) continue;
+    if (!can_merge(c, o) || value == LLMPROF_ABSENT) continue;
     if (first == REPLAY_NONE || value != last) first = o;
     last = value;
     first_of[o] = first;
@@ -181,17 +191,19 @@ static bool are_apart(const llmprof_replay *r, uint32_t a, uint32_t b) {
   return false;
 }
 
-static void group_by_stream(const llmprof_replay *r, const chosen *rows,
+static void group_by_stream(const llmprof_change *c, const chosen *rows,
                             uint32_t *first_of) {
+  const llmprof_replay *r = c->replay;
   for (size_t row = 0; row < rows->rows; row++) {
     uint32_t o = chosen_operation(rows, row);
-    if (o != REPLAY_NONE) first_of[o] = o;
+    if (can_merge(c, o)) first_of[o] = o;
   }
   for (size_t i = 0; i < r->stream_count; i++) {
     const replay_stream *s = r->streams + i;
     uint32_t first = REPLAY_NONE, last = REPLAY_NONE;
     for (size_t k = 0; k < s->count; k++) {
       uint32_t o = r->launched[s->first + k];
+      if (!can_merge(c, o)) continue;
       if (first_of[o] == REPLAY_NONE)
         first = REPLAY_NONE;
       else if (first == REPLAY_NONE || are_apart(r, last, o))
@@ -203,10 +215,6 @@ static void group_by_stream(const llmprof_replay *r, const chosen *rows,
   }
 }
 
-static double length_of(const llmprof_replay *r, uint32_t o) {
-  return (double)(r->operations[o].end - r->operations[o].start);
-}
-
 /* Give the first of each group its length, and take the others away. */
 static bool merge_groups(llmprof_change *c, const uint32_t *first_of, bool sum,
                          size_t *count) {
@@ -215,7 +223,7 @@ static bool merge_groups(llmprof_change *c, const uint32_t *first_of, bool sum,
   if (!lengths) return false;
   for (uint32_t o = 0; o < r->operation_count; o++) {
     uint32_t first = first_of[o];
-    if (first == REPLAY_NONE || c->work[o] < 0) continue;
+    if (first == REPLAY_NONE) continue;
     double length = length_of(r, o) * (double)c->work[o];
     if (sum)
       lengths[first] += length;
@@ -223,14 +231,12 @@ static bool merge_groups(llmprof_change *c, const uint32_t *first_of, bool sum,
       lengths[first] = length;
   }
   for (uint32_t o = 0; o < r->operation_count; o++) {
-    if (first_of[o] == REPLAY_NONE || c->work[o] < 0) continue;
     if (first_of[o] == o) {
-      if (length_of(r, o) > 0)
-        c->work[o] = (float)(lengths[o] / length_of(r, o));
-      continue;
+      c->work[o] = (float)(lengths[o] / length_of(r, o));
+    } else if (first_of[o] != REPLAY_NONE) {
+      c->work[o] = -1;
+      ++*count;
     }
-    c->work[o] = -1;
-    ++*count;
   }
   llmprof_free(lengths);
   return true;
@@ -253,9 +259,9 @@ bool llmprof_change_merge(llmprof_change *c, size_t part, llmprof_frame *frame,
   if (!first_of) return llmprof_fail_nomem(err);
   memset(first_of, 0xff, r->operation_count * sizeof *first_of);
   if (group)
-    group_by_column(&rows, group, first_of);
+    group_by_column(c, &rows, group, first_of);
   else
-    group_by_stream(r, &rows, first_of);
+    group_by_stream(c, &rows, first_of);
   bool ok = merge_groups(c, first_of, sum, count);
   for (uint32_t o = 0;
        ok && removal != LLMPROF_REMOVE_WORK && o < r->operation_count; o++)

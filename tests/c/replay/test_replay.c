@@ -211,6 +211,39 @@ static void test_remove(void **state) {
   drop(&p);
 }
 
+/* The two kernels of a step follow each other; one that is gone already is
+ * neither merged nor takes the other along. */
+static void test_merge(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make(&p);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_frame *rows = rows_named(&p, p.first);
+  for (int sum = 0; sum < 2; sum++) {
+    llmprof_change *change = llmprof_change_new(r);
+    assert_true(llmprof_change_merge(change, 0, p.operations, sum,
+                                     LLMPROF_REMOVE_WORK, &count, &err));
+    assert_int_equal(count, STEPS);
+    assert_int_equal(total(r, NULL) - total(r, change),
+                     STEPS * (BETWEEN + (sum ? 0 : SECOND)));
+    llmprof_change_free(change);
+  }
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_WORK,
+                                    &count, &err));
+  int64_t without = total(r, change);
+  assert_true(llmprof_change_merge(change, 0, p.operations, true,
+                                   LLMPROF_REMOVE_WORK, &count, &err));
+  assert_int_equal(count, 0);
+  assert_int_equal(total(r, change), without);
+  llmprof_change_free(change);
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 /* Without waits the CPU goes ahead: a step is its launches and its work. */
 static void test_no_waits(void **state) {
   (void)state;
@@ -320,6 +353,7 @@ int main(void) {
       cmocka_unit_test(test_unchanged),
       cmocka_unit_test(test_scale),
       cmocka_unit_test(test_remove),
+      cmocka_unit_test(test_merge),
       cmocka_unit_test(test_no_waits),
       cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_blind),
