@@ -110,9 +110,9 @@ static _Thread_local uint32_t outer; /* correlation of the runtime's call */
 void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
   const CUpti_CallbackData *data = of;
   if (is_driver && outer && data->correlationId == outer) return;
-  if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
   bool enters = data->callbackSite == CUPTI_API_ENTER;
   if (!is_driver) outer = enters ? data->correlationId : 0;
+  if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
   if (enters || !guard_enter()) return;
   call_entry *e = log_reserve(LOG_CALL, sizeof *e);
   if (e) {
