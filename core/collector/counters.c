@@ -17,7 +17,7 @@
 #include "collector/ranges.h"
 #include "collector/subscriber.h"
 
-#define FIRST_REPLAY_S 1.0
+#define FIRST_REPLAY_S 1.0 /* what a replay takes, until one was timed */
 
 enum {
   SITES = 64,
@@ -385,9 +385,9 @@ static size_t waiting_before(const site *s, const series *of) {
   return count;
 }
 
-/* Would a launch go beyond the budget, after those that come before it in the
- * plan? A replay takes 0.1 to 4 s, so the first one has to be of those that
- * come first. */
+/* Would a launch go beyond the budget, with those that come before it in the
+ * plan and still wait? A replay takes 0.1 to 4 s: before the first one, which
+ * tells how long they are here, only the head of the plan may go. */
 static bool over_budget(const site *s, const series *of) {
   double each = phase_taken           ? phase_s / phase_taken
                 : of && of->taken > 0 ? FIRST_REPLAY_S
@@ -442,20 +442,31 @@ static bool take(site *s, const launch *l, const choice *c) {
   return ready;
 }
 
-/* With the lock: was it taken? One that is beyond the budget is refused. */
-static bool take_wanted(site *s, const launch *l, const choice *c) {
+/* What goes wrong once does so again. */
+static void give_up_graphs(site *s, uint32_t error) {
+  s->refuses_graphs = true;
+  diagnose(SPOOL_WARNING, "graph_refused",
+           "graphs are not measured: %s (%u); samples say what they do",
+           error == SPOOL_ERROR_NO_DATA ? "the profiler gave no values"
+           : error                      ? cupti_result_name((CUptiResult)error)
+                   : "no range can be begun around a launch",
+           (unsigned)error);
+}
+
+/* With the lock. One that is beyond the budget is refused. */
+static void take_wanted(site *s, const launch *l, const choice *c) {
   series *of = by_series(s) ? series_for(s, l, c) : NULL;
-  if (by_series(s) && !of) return false;
+  if (by_series(s) && !of) return;
   if (over_budget(s, of)) {
     if (!of || of->count == 0) refuse(s, l, c->ordinal, SPOOL_ERROR_BUDGET);
     phase_left++;
-    return false;
+    return;
   }
   if (s->open && of) (void)end_session(s);
   s->now = of;
-  if (take(s, l, c)) return true;
+  if (take(s, l, c)) return;
   if (of) add_values(s, NULL, SPOOL_ERROR_NO_DATA);
-  return false;
+  if (l->graph) give_up_graphs(s, 0);
 }
 
 /* ---- launches ---- */
@@ -473,7 +484,7 @@ void counters_enter(const launch *l) {
   pthread_mutex_lock(&lock);
   site *s = wanted && atomic_load(&active) ? ready_site(l->context) : NULL;
   if (s)
-    (void)take_wanted(s, l, &c);
+    take_wanted(s, l, &c);
   else if (!wanted)
     end_session_of(l->context);
   pthread_mutex_unlock(&lock);
@@ -510,25 +521,14 @@ static bool can_take_graphs(site *s) {
   return false;
 }
 
-/* What goes wrong once does so again. */
-static void give_up_graphs(site *s, uint32_t error) {
-  s->refuses_graphs = true;
-  diagnose(SPOOL_WARNING, "graph_refused",
-           "graphs are not measured: %s (%u); samples say what they do",
-           error == SPOOL_ERROR_NO_DATA ? "the profiler gave no values"
-           : error                      ? cupti_result_name((CUptiResult)error)
-                   : "no range can be begun around a launch",
-           (unsigned)error);
-}
-
 /* With the lock. */
 static void take_graph(const launch *l, const choice *c) {
   site *s = ready_site(l->context);
   if (!s || !can_take_graphs(s)) return;
   if (graphs_may_wait(l->graph))
     refuse(s, l, c->ordinal, SPOOL_ERROR_WAITS);
-  else if (!take_wanted(s, l, c) && !over_budget(s, NULL))
-    give_up_graphs(s, 0);
+  else
+    take_wanted(s, l, c);
 }
 
 void counters_graph_enter(const launch *l) {
@@ -677,8 +677,16 @@ bool counters_write(const log_entry *entry) {
   return true;
 }
 
+void counters_reset(void) {
+  pthread_mutex_lock(&lock);
+  spent_s = phase_s = 0;
+  phase_taken = phase_left = 0;
+  pthread_mutex_unlock(&lock);
+}
+
 void counters_forget(void) {
   pthread_mutex_init(&lock, NULL);
+  counters_reset();
   atomic_store(&active, false);
   atomic_store(&open_sessions, 0);
   phase = 0;

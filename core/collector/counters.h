@@ -39,6 +39,9 @@ int64_t counters_since(void);
 /* Writes an entry of this type; false: it is of another. */
 bool counters_write(const log_entry *entry);
 
+/* Another file begins, with a budget of its own. */
+void counters_reset(void);
+
 void counters_forget(void);
 
 #endif

@@ -223,6 +223,7 @@ static bool end_file(void) {
   output_close();
   recording = false;
   chosen_reset();
+  counters_reset();
   ranges_reset();
   (void)plan_on_demand(); /* else the one of before */
   control_send("bye");
