@@ -115,7 +115,7 @@ static inline int64_t *llmprof_values_room(llmprof_values *values,
   return values->open + values->opened;
 }
 
-/* The same one so often. */
+/* Add a value `count` times. False when out of memory. */
 bool llmprof_values_repeat(llmprof_values *values, int64_t value, size_t count);
 
 /* All were added. False when out of memory. */

@@ -168,14 +168,14 @@ static void test_what_is_said(void **state) {
   llmprof_trace_close(trace);
 }
 
-/* What comes before the end of a cut file is read, or it is an error. Nobody
- * can tell a file that ends between two planes. */
 static llmprof_trace *read_bytes(const void *bytes, size_t size,
                                  llmprof_error *err) {
   return llmprof_reader_open(&llmprof_xplane_reader,
                              test_file("x.pb", bytes, size), err);
 }
 
+/* What comes before the end of a cut file is read, or it is an error. Nobody
+ * can tell a file that ends between two planes. */
 static void open_prefix(const char *bytes, size_t size) {
   llmprof_error err = {0};
   llmprof_trace *trace = read_bytes(bytes, size, &err);
