@@ -1,34 +1,26 @@
 -- Kernels of another stream that hold the steps of a stage up: they outlast the step that
 -- launched them, so that it does not need them, and meanwhile kernels of steps wait that are
 -- launched already. Collectives wait for other ranks and are not looked at.
+local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 
 local other_streams = {}
 
 local check = errors.check
 
--- Kernels of collectives, by their names.
-local COLLECTIVE = { "nccl", "nvshmem", "cross_device" }
-
-
-local function is_collective(name)
-  for _, word in ipairs(COLLECTIVE) do
-    if name:lower():find(word, 1, true) then return true end
-  end
-  return false
-end
-
 
 -- Kernels of the steps of these instances, of computing alone.
 local function kernels_of(trace, tag, instances)
   local kernels, wanted, names = check(trace:frame "kernels"), {}, {}
+  local classify = categories.classifier()
   for _, instance in ipairs(instances) do
     for _, step in ipairs(instance.steps) do wanted[#wanted + 1] = step.range end
   end
   check(trace:label(kernels, "step", { tag }))
   kernels = check(kernels:where { step_range = wanted })
   for _, row in ipairs(kernels:group { by = { "name" } }) do
-    if row.name and not is_collective(row.name) then names[#names + 1] = row.name end
+    local computes = row.name and classify(row.name) ~= categories.COMMUNICATION
+    names[#names + 1] = computes and row.name or nil
   end
   return check(kernels:where { name = names })
 end

@@ -65,8 +65,10 @@ end
 
 local kind_names = { copy = "copy", set = "set", graph = "graph" }
 
--- What launched an operation: columns of the trace, and the timeline's of the same.
-local SOURCES = { operator = "operator", torch_module = "module", line = "line" }
+-- What launched an operation: columns of the trace, and the timeline's of the same. A list, as
+-- labels are numbered in its order.
+local SOURCES = { { "operator", "operator_label" }, { "torch_module", "module_label" },
+  { "line", "line_label" } }
 
 
 -- A function from a row of stage, part and name to the id of the kernel in the results.
@@ -153,10 +155,11 @@ local function gpu_columns(timeline, view, given)
     { next(waits) and { "start" } or {}, column("waiting", function(row)
       return waits[row.start]
     end) },
+    { {}, column("match", function() return nil end) },
   }
-  list[#list + 1] = { {}, column("match", function() return nil end) }
-  for key, name in pairs(SOURCES) do
-    list[#list + 1] = { rows.has(view, key) and { key } or {}, column(name .. "_label",
+  for _, source in ipairs(SOURCES) do
+    local key, name = table.unpack(source)
+    list[#list + 1] = { rows.has(view, key) and { key } or {}, column(name,
       function(row) return row[key] and timeline.label(row[key]) end) }
   end
   return list
