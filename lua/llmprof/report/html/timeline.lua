@@ -155,7 +155,7 @@ end
 function timeline.side(results, number, name)
   local shown = words.ranks_alone(results) and "a few steps" or "one repeat"
   return EVENTS:format(number > 1 and number or "", ("<b>%s</b>\n"):format(text.html(name)), "",
-    shown, "", number > 1 and "Aligned by step: at the left edge of both is the same one."
+    shown, "", number > 1 and "Aligned by step: both begin in the same one."
       or HELP:format("", shown))
 end
 

@@ -160,7 +160,8 @@ local function changes_of(number, move)
   if #said == 0 then return "" end
   return ('<p class="note"><label><input type="checkbox" class="tick" hidden value="%d" '
     .. 'data-gain="%s"> %s</label></p>\n'):format(number,
-    move.gain_ns and escape(text.duration(move.gain_ns)) or "", table.concat(said, " "))
+    move.gain_ns and not move.is_bound and escape(text.duration(move.gain_ns)) or "",
+    table.concat(said, " "))
 end
 
 

@@ -1,4 +1,4 @@
-// Finding events by the words of their labels, or by their kernel, and going through them.
+// Finding events by the words of their labels, showing those of a place, and going through them.
 "use strict";
 const { count } = require("./format");
 
