@@ -119,7 +119,7 @@ def page_of(scores: List[Score], counts: Dict[str, List[int]]) -> str:
     return "\n".join([
         "| of the recordings | count |", "|---|---:|",
         *(f"| {name} | {some} of {all_} |" for name, (some, all_) in counts.items()), "",
-        *textwrap.wrap(f"Behind others: {listed(later)}. Missed: "
+        *textwrap.wrap(f"Found, but not first: {listed(later)}. Missed: "
                        f"{listed([one for one in faults if not one.found])}. Costs that are "
                        f"further off: {', '.join(off)}; the others state none.", 100)]) + "\n"
 
