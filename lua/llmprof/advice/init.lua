@@ -25,9 +25,6 @@
 -- Where of_others = true what it finds is one rank for which others wait: the stage gets shorter on
 -- these alone.
 --
--- Where in_busy_time = true its gains in GPU time are time in which a GPU works, and no sum over
--- several.
---
 -- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
 -- together without a timeline, too.
 --
@@ -153,7 +150,8 @@ local function source_of(results, stage, made)
 end
 
 
--- What is known of a stage that is not replayed is what the CPU, or the kernels, take at most.
+-- The upper bound of a gain in a stage whose replay cannot be trusted: what faster GPU work gives
+-- back with a CPU that takes no time, else all that such a CPU gives back. And what it is behind.
 local function at_most(results, stage, made)
   if made.hidden > 0 then
     return made.hidden, evidence.is_held_up(results, stage) and "waiting" or nil
@@ -162,9 +160,10 @@ local function at_most(results, stage, made)
 end
 
 
--- What the changes give back at most, in ns of an instance. A step's time in a replay has what lies
--- before it, too: of waiting no more than the stage waits, in collectives, too; of kernels and
--- copies alone no more than that and their time, in which a GPU works.
+-- The limit of a replayed gain, in ns of an instance: a replayed step includes the time since the
+-- step before, which is not all of the stage. A change of kernels and copies alone gives back their
+-- time, in which a GPU works, and the stage's waiting at most. Another change that is taken from
+-- waiting gives back that, and the time of collectives, at most; others have no limit here.
 local function most_of(results, stage, finding)
   local waiting, ns = evidence.waiting(results, stage), 0
   for _, change in ipairs(finding.changes) do

@@ -59,8 +59,8 @@ local function report_small(row, most, report)
   report.finding {
     stage = "mixed", title = ("steps prefill no more than %s each"):format(
       evidence.things(row.prefilled, "token")),
-    evidence = { evidence.note(evidence.TIMELINE, "%s steps in a row prefill %s each beside the "
-      .. "decode of others, and read all weights for it", evidence.count(row.count),
+    evidence = { evidence.note(evidence.TIMELINE, "%s steps in a row prefill %s each while "
+      .. "other requests decode, and read all weights for it", evidence.count(row.count),
       evidence.things(row.prefilled, "token")),
       evidence.note("hardware", "up to about %s tokens a step takes as long as reading the weights",
         evidence.count(math.floor(most))) },

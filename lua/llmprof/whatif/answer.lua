@@ -74,7 +74,6 @@ local function fit_rows(model)
 end
 
 
-
 -- How far the replay can be trusted, in sentences.
 local function trust_lines(model)
   local basis = model.basis
@@ -123,8 +122,8 @@ local function record_lines(made)
       or "under, and where they were timed without") }
   local said = {}
   for _, change in ipairs(made.changes) do
-    local line = HELD[change.kind] and "What came of predictions of this kind: llmprof help ledger."
-      or "No prediction of this kind was held against a run yet."
+    local line = HELD[change.kind] and "How such predictions turned out: llmprof help ledger."
+      or "No such prediction was checked against a run yet."
     if not said[line] then lines[#lines + 1] = line end
     said[line] = true
   end

@@ -266,7 +266,7 @@ function What:run()
 end
 
 
-local function sum(values) return statistics.sum(values) end
+local sum = statistics.sum
 
 
 -- Is there a change for which this holds?
