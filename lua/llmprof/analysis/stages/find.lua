@@ -495,7 +495,9 @@ function stages.find(trace, declared, policy, overlap)
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
   leave_out_once(declared, instances)
-  if policy == "auto" then cold.judge_openings(steps.runs(instances, by_engine), repeats) end
+  if cold.are_judged(policy, "openings") then
+    cold.judge_openings(steps.runs(instances, by_engine), repeats)
+  end
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
     seen[instance.stage] = true

@@ -481,14 +481,25 @@ local function slowdown_of(instances, count)
 end
 
 
--- What a judgement of the same capture left out, as cold_stages gives it.
+-- What a judgement of the same capture left out, as cold_stages gives it; nil where it does not
+-- list the first repeat that it left out.
 local function as_before(repeats)
-  if repeats.skipped_first then return nil end
   local list = {}
   for _, entry in ipairs(repeats.left_out or {}) do
     if cold.is_stage(entry) then list[#list + 1] = entry end
   end
-  return list
+  return (#list > 0 or not repeats.skipped_first) and list or nil
+end
+
+
+-- Are cold steps to be looked for? policy: of cold.judge; field: what entries of repeats.left_out
+-- about them have.
+function cold.are_judged(policy, field)
+  if type(policy) ~= "table" then return policy == "auto" end
+  for _, entry in ipairs(policy.left_out or {}) do
+    if entry[field] then return true end
+  end
+  return false
 end
 
 
@@ -511,7 +522,7 @@ function cold.judge(instances, count, policy)
     instance.used = not cold.left_out(repeats, instance.rep, instance.stage, instance.parent)
   end
   repeats.cut = only_cut(instances)
-  if policy == "auto" then cold_steps(instances, left_out) end
+  if cold.are_judged(policy, "step") then cold_steps(instances, left_out) end
   if #left_out == 0 then repeats.left_out = nil end
   return repeats
 end

@@ -322,6 +322,16 @@ describe("cold starts", function()
     local before = judge({ 60.3, 19.5, 20.7 }, {})
     local repeats = judge({ 60.3, 19.5, 20.7 }, {}, before)
     assert.same(before.left_out, repeats.left_out)
+    -- one that is left out behind a first repeat that counts nowhere, and single steps
+    local _, instances = judge({ 20, 20, 20 }, {}, { skipped_first = true, left_out = {
+      { stage = "prefill", rep = 1 }, { stage = "decode", rep = 1 },
+      { stage = "decode", rep = 2 } } })
+    assert.same({ false, false, true, false }, { instances[1].used, instances[2].used,
+      instances[3].used, instances[4].used })
+    local decodes = { { 50, 20, 10, 11, 10, 11, 10 }, { 10, 11, 10, 11, 10, 11, 10 } }
+    before = judge({ 20, 20 }, decodes)
+    assert.equal(2, #before.left_out)
+    assert.same(before, (judge({ 20, 20 }, decodes, before)))
     assert.is_true(judge({ 20, 20 }, {}, { skipped_first = true }).skipped_first)
     assert.is_nil(judge({ 60.3, 20, 20 }, {}, { skipped_first = false }).left_out)
   end)
