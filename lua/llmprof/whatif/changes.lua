@@ -331,6 +331,9 @@ end
 
 
 function makers.batch(n)
+  if math.type(n) ~= "integer" or n < 1 then
+    usage(("batch(%s): of how many sequences?"):format(tostring(n)), "batch(8)")
+  end
   return usage(("batch(%s): one run says nothing of another batch"):format(tostring(n)),
     "alone, and with two runs of other batches: llmprof whatif RUN OTHER 'batch(8)'")
 end

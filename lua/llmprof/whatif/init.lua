@@ -6,12 +6,15 @@
 local answer = require "llmprof.whatif.answer"
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.whatif.model"
 local range_name = require "llmprof.trace.nvtx_names"
 local session = require "llmprof.query.session"
-local source = require "llmprof.query.session.source"
+local session_source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
+local yaml = require "llmprof.yaml"
 
 local whatif = {}
 
@@ -337,7 +340,12 @@ end
 -- With the changes of a finding of the run, by its rank.
 function What:finding(rank)
   local results = self.model.parts[1].source.results
-  local list = results and results.advice and results.advice.findings or {}
+  if not results then
+    errors.raise("usage", ("finding %d: %s is a trace, and findings are of a run"):format(rank,
+      self.model.parts[1].source.path), { hint = "llmprof report FILE makes one; then: "
+      .. "llmprof whatif latest " .. rank })
+  end
+  local list = results.advice and results.advice.findings or {}
   if not list[rank] then
     errors.raise("usage", ("there is no finding %d"):format(rank),
       { hint = ("llmprof show RUN findings lists them: %d"):format(#list) })
@@ -369,8 +377,58 @@ function whatif.over(sources, in_part, stage)
 end
 
 
--- The same of traces, runs and folders.
-function whatif.open(paths) return whatif.over(session.open(paths).files) end
+-- Where a run's inputs are: list of { file, bytes (nil where not known) }.
+local function inputs_of(run)
+  local path = run.path .. "/" .. layout.inputs
+  local said = fs.stat(path) and errors.check(yaml.decode(errors.check(fs.read(path)),
+    { name = path })) or {}
+  local list = table.move(said.files or {}, 1, #(said.files or {}), 1, {})
+  local capture = said.capture or {}
+  for _, one in ipairs(capture.folder and capture.files or {}) do
+    list[#list + 1] = { file = ("%s/%s"):format(capture.folder, one.file), bytes = one.bytes }
+  end
+  return list
+end
+
+
+-- The file of a rank, in the run or where it was taken from; nil where it is not there.
+local function rank_file(run, inputs, name)
+  local own = ("%s/%s/%s"):format(run.path, layout.nsys.folder, name)
+  if fs.stat(own) then return own end
+  for _, one in ipairs(inputs) do
+    local there = one.file and one.file:match "[^/]*$" == name and fs.stat(one.file)
+    if there and (not one.bytes or there.size == one.bytes) then return one.file end
+  end
+end
+
+
+-- A run of several files of ranks as its report replays it: with those of the others.
+local function with_ranks(run)
+  local record, list = run.results.ranks, { run }
+  local inputs = record and #(record.files or {}) > 1 and inputs_of(run)
+  for i = 2, inputs and #record.files or 1 do
+    local path = rank_file(run, inputs, record.files[i].file)
+    if not path then
+      errors.raise("usage", ("%s: %s, of another rank, is not where it was"):format(run.path,
+        record.files[i].file), { hint = "give the traces of all ranks in place of the run" })
+    end
+    list[i] = session_source.all(path)[1]
+  end
+  return list
+end
+
+
+-- The same of traces, of which each is a rank, or of one run.
+function whatif.open(paths)
+  local list = session.open(paths).files
+  for _, one in ipairs(list) do
+    if one.results and #list > 1 then
+      errors.raise("usage", ("%s: a run is replayed alone"):format(one.path),
+        { hint = "of two runs batch(n) alone lies between them; several traces are ranks" })
+    end
+  end
+  return whatif.over(#list == 1 and list[1].results and with_ranks(list[1]) or list)
+end
 
 
 -- The batch n between those of two runs of one program: the run of the nearer batch with kernels
@@ -378,7 +436,7 @@ function whatif.open(paths) return whatif.over(session.open(paths).files) end
 function whatif.between(paths, n)
   local files = session.open(paths).files
   if #files ~= 2 then
-    errors.raise("usage", ("batch(%d): two runs of other batches are needed"):format(n),
+    errors.raise("usage", ("batch(%d) takes two runs of other batches, not %d"):format(n, #files),
       { hint = ("llmprof whatif RUN OTHER 'batch(%d)'"):format(n) })
   end
   local near, change = changes.between(files[1], files[2], n)
@@ -392,7 +450,7 @@ local function over_stage(question, name)
   local known = parts[1].counts[name] and name or range_name.role(name)
   if not (known and parts[1].window and parts[1].counts[known]) then return question end
   for i, part in ipairs(parts) do
-    sources[i] = source.of(part.trace, { results = part.source.results, found = part.found })
+    sources[i] = session_source.of(part.trace, { results = part.source.results, found = part.found })
   end
   return whatif.over(sources, true, known)
 end

@@ -13,11 +13,25 @@ local units = {}
 local check = errors.check
 
 
+-- Of a report without a recipe the results do not say which ranges were steps: the trace does.
+local function with_steps(source)
+  local list, by_name, timeline = {}, {}, (source.results.source or {}).timeline
+  local without_recipe = timeline and timeline.from == "files"
+  for _, one in ipairs(without_recipe and outermost.or_inferred(source.trace) or {}) do
+    by_name[one.name] = one
+  end
+  for i, one in ipairs(source.declared) do
+    list[i] = not one.parent and by_name[one.name] or one
+  end
+  return list
+end
+
+
 -- The stages of a source of llmprof.query.session, as its report would find them.
 function units.stages(source)
   local declared, policy
   if source.results then
-    declared, policy = source.declared, source.results.repeats
+    declared, policy = with_steps(source), source.results.repeats
   else
     declared, policy = outermost.or_inferred(source.trace), "auto"
   end

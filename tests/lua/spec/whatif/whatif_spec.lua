@@ -122,6 +122,9 @@ describe("a replay", function()
     assert.are_equal("finding 2, none: it names no change that can be replayed",
       failure(function() question:finding(2) end)[2])
     assert.are_equal("there is no finding 3", failure(function() question:finding(3) end)[2])
+    question.model.parts[1].source.results = false
+    assert.matches("^finding 1: .* is a trace, and findings are of a run$",
+      failure(function() question:finding(1) end)[2])
   end)
 
   it("is refused where only launches were recorded", function()
