@@ -380,7 +380,7 @@ end
 
 
 function command.run(given, words)
-  if #words ~= 1 then
+  if #words ~= 1 or words[1] == "" then
     errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })
   end
   if not given.output:find "%.spool$" then
@@ -389,6 +389,9 @@ function command.run(given, words)
   local seconds = tonumber(given.seconds)
   if not seconds or seconds <= 0 or seconds > 3600 then
     errors.raise("usage", ("--seconds: '%s' is not a number up to 3600"):format(given.seconds))
+  end
+  if given.windows < 1 then
+    errors.raise("usage", ("--windows: %d is not 1 or more"):format(given.windows))
   end
   collector.ensure()
   local parent = given.output:match "^(.*)/[^/]*$" or "."

@@ -29,6 +29,7 @@ local function check_captured(trace)
   local ops = errors.check(trace:frame "gpu")
   local ranges = errors.check(trace:frame "ranges")
   if #ops == 0 and #ranges == 0 then
+    trace_file.check(trace) -- they may have had no time
     errors.raise("nothing", "nothing was captured: no GPU operation and no NVTX range",
       { hint = "did the workload use the GPU, and was CUDA traced?" })
   end
