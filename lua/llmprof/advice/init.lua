@@ -22,9 +22,6 @@
 -- half of it comes before them. Where fewer_launches = true its remedy saves launches: what it
 -- gives back of the waiting is no cause of it.
 --
--- Where of_others = true what it finds is one rank for which others wait: the stage gets shorter on
--- these alone.
---
 -- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
 -- together without a timeline, too.
 --
@@ -42,6 +39,8 @@
 --               they gain is replayed (optional)
 --   assumption  what the changes take for granted (with changes)
 --   confidence  "high", "medium" or "low"
+--   of_others   true: the changes make the stage shorter on all ranks but one, and what they gain
+--               is that of these; else it is the mean over all ranks (optional)
 --   kernels     ids of kernels it is about (optional)
 --   blocking    true: the other findings cannot be relied on before this is
 --               dealt with (optional)
@@ -183,7 +182,7 @@ end
 
 -- Replay the changes of a finding; where that cannot be done it says why. replay: see
 -- advice.examine.
-local function replay_changes(results, rule, finding, replay)
+local function replay_changes(results, finding, replay, of_others)
   local stage = evidence.find(results, finding.stage)
   if not (stage and stage.wall) then
     finding.changes, finding.assumption = nil, nil
@@ -208,7 +207,7 @@ local function replay_changes(results, rule, finding, replay)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
   local ranks = evidence.ranks_in_trace(results)
-  local count = stage.wall.count * (rule.of_others and ranks > 1 and (ranks - 1) / ranks or 1)
+  local count = stage.wall.count * (of_others and ranks > 1 and (ranks - 1) / ranks or 1)
   local most = most_of(results, stage, finding) * count
   gain, high = math.min(gain, most), math.min(high, most)
   finding.gain_ns = math.max(gain / count, 0)
@@ -479,7 +478,9 @@ local function reporter(rule, results, lists, replay)
     finding.changes = finding.changes and json.list(finding.changes)
     finding.blocking = finding.blocking and true or nil
     add_lines(results, finding)
-    if finding.changes then replay_changes(results, rule, finding, replay) end
+    local of_others = finding.of_others
+    finding.of_others = nil
+    if finding.changes then replay_changes(results, finding, replay, of_others) end
     check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1

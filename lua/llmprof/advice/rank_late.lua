@@ -1,7 +1,7 @@
 -- One rank comes last to the collectives of a stage's steps, and the others wait for it.
 local evidence = require "llmprof.advice.evidence"
 
-local rule = { name = "rank_late", of_ranks = true, of_others = true }
+local rule = { name = "rank_late", of_ranks = true }
 
 -- With more ranks than this, CPU times are listed for the late rank and the next one only.
 local FEW = 8
@@ -11,6 +11,16 @@ local function entry_of(made, rank)
   for _, own in ipairs(made.ranks) do
     if own.rank == rank then return own end
   end
+end
+
+
+-- Whether it is late by experts that others do not have: their work stays, on more ranks.
+local function by_experts(record, made)
+  local own, next_one = entry_of(made, made.rank), entry_of(made, made.next_rank)
+  local more = own.work_ns - next_one.work_ns
+  local experts = entry_of(record, made.rank).expert_ns
+  return experts ~= nil and own.work_ns > (own.cpu_ns or 0) and more > 0
+    and experts - (entry_of(record, made.next_rank).expert_ns or 0) >= more * made.steps
 end
 
 
@@ -96,11 +106,14 @@ end
 
 local function report_phase(record, made, report)
   local gains = made.gain_ns and made.gain_ns > 0
+  local divided = gains and by_experts(record, made)
   report.finding {
     stage = made.phase, title = title_of(record, made), evidence = notes_of(record, made),
     try = remedy(record, made), confidence = "high",
     changes = gains and { ("waits(%d)"):format(made.rank) } or nil,
-    assumption = gains and "no rank waits for it" or nil,
+    of_others = gains and not divided,
+    assumption = divided and "no rank waits for it, as all have as much to do for their experts"
+      or gains and "no rank waits for it" or nil,
   }
 end
 

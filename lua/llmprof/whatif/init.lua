@@ -450,7 +450,8 @@ local function over_stage(question, name)
   local known = parts[1].counts[name] and name or range_name.role(name)
   if not (known and parts[1].window and parts[1].counts[known]) then return question end
   for i, part in ipairs(parts) do
-    sources[i] = session_source.of(part.trace, { results = part.source.results, found = part.found })
+    sources[i] = session_source.of(part.trace,
+      { results = part.source.results, found = part.found })
   end
   return whatif.over(sources, true, known)
 end

@@ -52,6 +52,18 @@ if no rank waits for it
     assert.truthy(said("rank_late", record(made)):find "a GPU that is slower or shared")
   end)
 
+  it("knows work of experts that could be divided", function()
+    local made = late()
+    made.ranks[2].work_ns = 3e6
+    local function assumed(ns)
+      return said("rank_late", record(made, { ranks = { { rank = 0, expert_ns = 1e6 },
+        { rank = 1, expert_ns = ns } } })):match "\nif ([^\n]+)"
+    end
+    assert.equal("no rank waits for it, as all have as much to do for their experts",
+      assumed(181e6))
+    assert.equal("no rank waits for it", assumed(180e6))
+  end)
+
   it("finds each phase in which a rank is late", function()
     local text = said("rank_late", record(late(), { late = { late { phase = "mixed" }, late() } }),
       { stages = { support.decode { steps = 1 }, support.decode { name = "mixed" } } })
