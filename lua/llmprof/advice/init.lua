@@ -418,13 +418,15 @@ local function together(results, a, b, replay)
 end
 
 
--- Pairs of findings of one stage, replayed: list of { ranks, gain_ns, sum_ns }.
+-- Pairs of findings of one stage, replayed: list of { ranks, gain_ns, sum_ns }. A replay of several
+-- ranks in a trace gives means over all, which are not held against what some of them gain.
 local function pairs_of(results, list, group, replay, by_name)
   local first, made = {}, json.list {}
+  local in_one = evidence.ranks_in_trace(results) > 1
   for _, rank in ipairs(group.ranks) do
-    local one = list[rank]
+    local one, rule = list[rank], by_name[list[rank].rule]
     local is_worth = one.stage == group.stage.name and not one.no_gain
-      and one.gain_share >= SMALL and not by_name[one.rule].is_bound
+      and one.gain_share >= SMALL and not rule.is_bound and not (in_one and rule.of_ranks)
     first[#first + 1] = #first < MOST_PAIRED and is_worth and rank or nil
   end
   for i, a in ipairs(first) do
