@@ -7,6 +7,10 @@ local uneven_steps = require "llmprof.advice.uneven_steps"
 local rule = { name = "launch_bound", general = true, is_bound = true }
 
 
+-- Collectives of this part of the GPU's time, which is worth a word.
+local NOTABLE = 0.2
+
+
 local function is_launch_bound(stage)
   return stage_summary.launch_share(stage.waiting) >= stage_summary.LAUNCHES_FILL
 end
@@ -24,11 +28,17 @@ local function what_was_seen(results, stage)
     evidence.note(evidence.TIMELINE, "%s%s launches, %s in launching calls", profiled,
       evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
   }
+  local collectives = evidence.in_collectives(stage)
+  local elsewhere = evidence.is_scheduled_elsewhere(results)
+  if collectives >= NOTABLE * stage.gpu_busy_ns and not elsewhere then
+    notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s of the GPU's work are collectives, in "
+      .. "which it waits for the CPUs of other ranks, too", evidence.time(collectives))
+  end
   if stage.kernels_per_token then
     notes[#notes + 1] = evidence.note(evidence.TIMELINE, "%s per step",
       evidence.things(stage.kernels_per_token, "kernel"))
   end
-  if evidence.is_scheduled_elsewhere(results) then
+  if elsewhere then
     notes[#notes + 1] = evidence.note(evidence.TIMELINE, "the process that hands the ranks their "
       .. "steps is not in the trace: how much of that they wait for it cannot be told")
   end

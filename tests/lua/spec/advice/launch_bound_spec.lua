@@ -41,6 +41,16 @@ if the CPU takes no time at all; the GPU's own work stays as it is
     assert.not_matches("change:", text, 1, true)
   end)
 
+  it("says how much of the GPU's work are collectives where they are much", function()
+    local function text(ns)
+      return said { stages = { support.slow_decode { categories = {
+        { category = "communication", gpu_time_ns = ns } } } } }
+    end
+    assert.matches("- 4.00 ms of the GPU's work are collectives, in which it waits for the CPUs of "
+      .. "other ranks, too", text(4e6), 1, true)
+    assert.not_matches("collectives", text(3.9e6), 1, true)
+  end)
+
   it("is silent when the plain run does not wait", function()
     assert.equal("", said { stages = { support.slow_decode() },
       overhead = { runs = 2, stages = { { name = "decode", plain_ms = 25, profiled_ms = 100,
