@@ -281,14 +281,14 @@ local function longest(results)
 end
 
 
--- What that stage would take if the GPU never waited, and what the hardware needs
+-- What that stage would take if the GPU were never idle, and what the hardware needs
 -- for the model's work; nil where neither is known or there is nothing to win.
 local function could_be(results)
   local stage, time = longest(results)
   local said, least = {}, stage and stage.efficiency and stage.efficiency.floor_ns
   if not stage then return nil end
   if stage.gpu_busy_ns > 0 and stage.gpu_busy_ns < time then
-    said[1] = ("%s if the GPU never waited"):format(words.ms(stage.gpu_busy_ns))
+    said[1] = ("%s if the GPU were never idle"):format(words.ms(stage.gpu_busy_ns))
   end
   if least and least.value and least.value > 0 and least.value < time then
     said[#said + 1] = ("%s at the limit of the hardware"):format(words.ms(least.value))
