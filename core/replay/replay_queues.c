@@ -37,25 +37,47 @@ static size_t waiting_at(const llmprof_replay *r, const replay_stream *s,
   return place + 1 - low;
 }
 
+/* Launches that took long, and found many operations waiting. */
 static bool find_slow(const llmprof_replay *r, const replay_stream *s,
-                      const replay_samples *usual, slow_launches *slow) {
+                      slow_launches *slow) {
   for (size_t i = 0; i < s->count; i++) {
     const replay_operation *o = r->operations + r->launched[s->first + i];
     if (o->call == REPLAY_NONE) continue;
     const replay_point *p = r->points + o->call;
     bool last = i + 1 == s->count ||
                 r->operations[r->launched[s->first + i + 1]].call != o->call;
-    if (p->kind != REPLAY_CALL || !last) continue;
+    if (p->kind != REPLAY_CALL || !last || p->own <= 10000) continue;
     size_t waiting = waiting_at(r, s, i, p->end);
     if (waiting <= 500) continue;
-    int64_t base = replay_quantile(usual, alike(p), .3, p->own);
-    if (p->own <= 2 * base + 10000) continue;
     if (!llmprof_grow(&slow->items, &slow->room, slow->count + 1,
                       sizeof *slow->items))
       return false;
     slow->items[slow->count++] = (slow_launch){o->call, i, waiting};
   }
   return true;
+}
+
+static bool collect_usual(const llmprof_replay *r, replay_samples *usual) {
+  for (size_t i = 0; i < r->point_count; i++) {
+    const replay_point *p = r->points + i;
+    if (p->kind == REPLAY_CALL && p->operation_count &&
+        !replay_sample_add(usual, alike(p), p->own))
+      return false;
+  }
+  replay_samples_sort(usual);
+  return true;
+}
+
+/* Keep those that took longer than launches that are alike. */
+static void keep_longer(const llmprof_replay *r, const replay_samples *usual,
+                        slow_launches *slow) {
+  size_t count = 0;
+  for (size_t i = 0; i < slow->count; i++) {
+    const replay_point *p = r->points + slow->items[i].point;
+    int64_t base = replay_quantile(usual, alike(p), .3, p->own);
+    if (p->own > 2 * base + 10000) slow->items[count++] = slow->items[i];
+  }
+  slow->count = count;
 }
 
 static bool near(size_t waiting, int64_t depth) {
@@ -104,16 +126,14 @@ static bool find_depth(llmprof_replay *r, replay_stream *s,
 bool replay_link_queues(llmprof_replay *r, llmprof_error *err) {
   replay_samples usual = {0}, after = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < r->point_count; i++) {
-    const replay_point *p = r->points + i;
-    if (p->kind == REPLAY_CALL && p->operation_count)
-      ok = replay_sample_add(&usual, alike(p), p->own);
-  }
-  replay_samples_sort(&usual);
   for (size_t i = 0; ok && i < r->stream_count; i++) {
     slow_launches slow = {0};
     replay_stream *s = r->streams + i;
-    ok = find_slow(r, s, &usual, &slow);
+    ok = find_slow(r, s, &slow);
+    if (ok && slow.count >= 5) {
+      if (!usual.count) ok = collect_usual(r, &usual);
+      keep_longer(r, &usual, &slow);
+    }
     if (ok && slow.count >= 5) ok = find_depth(r, s, &slow, &usual, &after);
     llmprof_free(slow.items);
   }

@@ -61,10 +61,22 @@ local function launched_in(ops)
 end
 
 
--- Is a step in a part of its phase that figures leave out?
-local function is_left_out(by_phase, phase, time)
-  for _, span in ipairs(by_phase[phase] or {}) do
-    if span.left_out and span.from <= time and time < span.to then return true end
+-- By phase, the parts of it that figures leave out.
+local function left_out_of(by_phase)
+  local made = {}
+  for phase, spans in pairs(by_phase) do
+    made[phase] = {}
+    for _, span in ipairs(spans) do
+      if span.left_out then table.insert(made[phase], span) end
+    end
+  end
+  return made
+end
+
+
+local function is_inside(spans, time)
+  for _, span in ipairs(spans or {}) do
+    if span.from <= time and time < span.to then return true end
   end
   return false
 end
@@ -77,12 +89,12 @@ local function steps_of(trace, found)
   local known = made.known
   if not known then return {}, {} end
   local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")))
-  local by_phase = rank_view.uncounted(trace, found).by_phase
+  local left_out = left_out_of(rank_view.uncounted(trace, found).by_phase)
   local list, phases, last, runs = {}, {}, {}, 0
   for row = 0, #known.frame - 1 do
     local function cell(name) return known.frame:get(row + 1, name) end
     local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
-    local counts = calls and phase and not is_left_out(by_phase, phase, calls.ran)
+    local counts = calls and phase and not is_inside(left_out[phase], calls.ran)
     if counts then
       local marked = known.time == "api_start"
       local follows = last[rank] and last[rank].stage == phase
