@@ -94,7 +94,8 @@ end
 
 
 -- As xpcall(f, handler, ...): true and what f returns, or false and what the handler, which
--- returns a table, makes of the error. For want of memory Lua calls no handler: an error of ours.
+-- returns a table, makes of the error. When memory runs out Lua calls no handler: that is an error
+-- of ours.
 function errors.call_with(handler, f, ...)
   local results = table.pack(xpcall(f, handler, ...))
   if results[1] or type(results[2]) == "table" then return table.unpack(results, 1, results.n) end

@@ -437,7 +437,7 @@ function words.times_of(results)
     list[#list + 1] = words.ms(stage.host_ns) .. " of range on the CPU"
   end
   if #list < 2 then return nil end
-  return ("Which time of %s is which: %s; in %s of these the GPU works."):format(stage.name,
+  return ("Times of %s: %s; the GPU works for %s of it."):format(stage.name,
     table.concat(list, ", "), words.ms(stage.gpu_busy_ns))
 end
 

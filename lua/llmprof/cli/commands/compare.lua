@@ -129,7 +129,6 @@ end
 
 -- Both timelines, or none.
 local function write_page(path, list)
-  if #list ~= 1 then errors.raise("usage", "--output: a page is of two runs") end
   local made = list[1]
   local before, after = side.events(made.before), side.events(made.after)
   errors.check(fs.write(path, report.page(made, before and after and { before, after } or nil)))
@@ -150,6 +149,9 @@ function command.run(given, words)
   check_options(given)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
   local sides = sides_of(words, given.root, assumed_share(given))
+  if given.output and #sides ~= 2 then
+    errors.raise("usage", "--output: a page compares two runs")
+  end
   for _, one in ipairs(sides) do warn_of_times(one) end
   local list, broken, undecided = compare(sides, given, wanted)
   if given.format == "json" then

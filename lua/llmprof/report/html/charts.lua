@@ -13,10 +13,11 @@ local CATEGORIES, REST = 8, "other"
 
 -- The colour of each category in all that the page draws, of those of page.css. Categories of
 -- a recipe's own have one of the last ones.
-local OF_CATEGORY, OWN = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
+local OF_CATEGORY = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
   communication = "c4", norm = "c5", reduce = "c6", moe = "c7", ["kv-cache"] = "c8",
   sampling = "c9", copy = "c10", ssm = "c11", set = "c10", sort = "c8", quantise = "c9",
-  graph = "c5", [REST] = "other", ["GPU idle"] = "none" }, { "c8", "c9", "c10", "c11" }
+  graph = "c5", [REST] = "other", ["GPU idle"] = "none" }
+local OWN = { "c8", "c9", "c10", "c11" }
 
 -- Points of the roofline; the largest kernels come first.
 local POINTS = 300
