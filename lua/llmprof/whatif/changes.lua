@@ -318,7 +318,7 @@ end
 
 function makers.waits(rank)
   if math.type(rank) ~= "integer" then usage("waits: for which rank?", "waits(1)") end
-  return { kind = "waits", words = ("nobody waits for rank %d"):format(rank),
+  return { kind = "waits", rank = rank, words = ("nobody waits for rank %d"):format(rank),
     assumed = "the rank itself is not changed",
     apply = function(model, part, change)
       if part.found.by_engine then

@@ -283,7 +283,23 @@ local function any(self, field)
 end
 
 
--- What a stage gets back, in ns over all of its units on the first part: { gain, low, high, hidden
+-- The part on which a gain is measured: the first whose rank no change leaves as late as it is, as
+-- its own steps get no shorter. Nil: all, which are one.
+local function measured_part(self)
+  local parts = self.model.parts
+  for _, part in ipairs(#parts > 1 and parts or {}) do
+    local is_late = false
+    for _, one in ipairs(self.changes) do
+      local rank = one[part.number] and one[part.number].rank
+      is_late = is_late or rank and #self.model:collectives(part, rank) > 0
+    end
+    if not is_late then return part.number end
+  end
+  return #parts > 1 and 1 or nil
+end
+
+
+-- What a stage gets back, in ns over all of its units on that part: { gain, low, high, hidden
 -- (what it would if the CPU took no time), idle (what a CPU that takes none gives back), units,
 -- replayed (how many of them, where these stand for all), plain (whether these are times without
 -- the profiler), bound (why it is only known what it is at most; nil where it is replayed) }; nil
@@ -291,7 +307,7 @@ end
 function What:gain(name, alone)
   local stage = self.model:stage(name)
   if not stage then return nil, ("steps of %s are not known"):format(name) end
-  local counts, number = {}, #self.model.parts > 1 and 1 or nil
+  local counts, number = {}, measured_part(self)
   for i in ipairs(self.changes) do counts[i] = 0 end
   local change <close> = applied(self, true, counts)
   local most = self.model:run(change, true)

@@ -68,6 +68,24 @@ describe("a replay", function()
     assert.is_true(one.low <= one.gain and one.gain <= one.high)
   end)
 
+  it("gains as much for the ranks that wait when the late rank's file comes first", function()
+    local function gain(order, code)
+      local sources = {}
+      for i, rank in ipairs(order) do
+        local own = {}
+        for line in program():gmatch "[^\n]+" do
+          if tonumber(line:match "pid=(%d+)" or rank) == rank then own[#own + 1] = line end
+        end
+        local trace = timeline.of(table.concat(own, "\n") .. "\n")
+        sources[i] = { trace = trace, kernels = query.wrap(assert(trace:frame "kernels")),
+          ops = query.wrap(assert(trace:frame "gpu")) }
+      end
+      return whatif.over(sources):change(code):gain("decode").gain
+    end
+    near(48 * 1000000, gain({ 1, 2, 3 }, "waits(2)"), 500000) -- 48 steps
+    near(48 * 1000000, gain({ 3, 1, 2 }, "waits(0)"), 500000)
+  end)
+
   it("gains what the CPU takes less, where the CPU is what limits", function()
     local one = row(over(program(1)):scale(changes.choices.cpu "decode", 0.5):run(), "decode")
     near(0.5, one.gain / one.now, 0.02)
