@@ -50,7 +50,7 @@ function rule.examine(results, report)
       evidence.note(evidence.TIMELINE, "%s of %s are hidden behind computing",
         evidence.time(totals.hidden_ns), evidence.time(totals.collective_ns)),
     },
-    try = "fewer GPUs in tensor parallel, or data parallel beside it; collectives that run while "
+    try = "fewer GPUs in tensor parallel, combined with data parallel; collectives that run while "
       .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "
       .. "NVLink (nvidia-smi topo -m)",
     confidence = "medium",

@@ -47,7 +47,7 @@ function rule.examine_stage(results, stage, report)
         evidence.things(copies.calls, "copy"), text.bytes(copies.bytes),
         text.bytes(copies.bytes / copies.ns * 1e9)),
       evidence.note(evidence.TIMELINE, "nothing else runs for %s of %s; other work takes %s, which "
-        .. "is the most that copying beside it can hide", evidence.time(alone),
+        .. "is the most that copying at the same time can hide", evidence.time(alone),
         evidence.time(time), evidence.time(computing)),
     },
     try = "keep on the GPU what is copied each time (weights that are offloaded, a cache that was "
@@ -55,7 +55,7 @@ function rule.examine_stage(results, stage, report)
       .. "while kernels run",
     changes = { ("remove(%s)"):format(evidence.transfers(stage,
       'direction = { "host to device", "device to host" }')) },
-    assumption = ("nothing is copied; copies beside all other work leave %s of them"):format(
+    assumption = ("nothing is copied; copies during all other work leave %s of them"):format(
       evidence.time(math.max(alone - computing, 0))),
     confidence = "medium",
   }

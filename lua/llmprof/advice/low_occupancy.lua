@@ -63,7 +63,7 @@ local function finding(stage, low)
     try = "for a small grid, more parallel work: split-K, flash decoding, a larger batch. For "
       .. "registers or shared memory, smaller tiles, or another kernel of the library",
     changes = evidence.faster(stage, low, headroom(low, stage)),
-    assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
+    assumption = "they reach the peak of the unit that they use most, apart from the 2 µs that a "
       .. "launch takes to fill and drain the GPU",
     kernels = low.ids,
     confidence = "low",

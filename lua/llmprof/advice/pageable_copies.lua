@@ -50,7 +50,7 @@ local function examine_stage(results, stage, report)
       .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")
       .. ", and make constants on the GPU instead of sending them",
     changes = { ("remove(%s)"):format(evidence.transfers(stage, 'host_memory = "pageable"')) },
-    assumption = "the copies run beside kernels, and no call waits for them",
+    assumption = "the copies run while kernels run, and no call waits for them",
     confidence = "medium",
   }
 end

@@ -18,7 +18,7 @@ kernels of decode leave most of each SM empty (decode, confidence low)
 - kernel 6, decode_attention: 100 calls, 4.00 ms, 6 % of the warps, limited by the grid's size (timeline, counters)
 try: for a small grid, more parallel work: split-K, flash decoding, a larger batch. For registers or shared memory, smaller tiles, or another kernel of the library
 change: scale(kernels:where { stage = "decode", label = "decode_attention" }, 0.3)
-if they reach the peak of the unit that they use most, beside the 2 µs that a launch takes to fill and drain the GPU
+if they reach the peak of the unit that they use most, apart from the 2 µs that a launch takes to fill and drain the GPU
 kernels: 6
 ]], said(40000, few_warps))
   end)

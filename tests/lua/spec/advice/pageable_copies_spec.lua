@@ -20,7 +20,7 @@ decode copies from or to pageable memory (decode, confidence medium)
 - the CPU spent 5.00 ms in 24 waiting calls, the GPU was idle for 3.00 ms of it (timeline)
 try: pin the host memory once (tensor.pin_memory()), copy with non_blocking=True, and make constants on the GPU instead of sending them
 change: remove(transfers:where { stage = "decode", kind = "copy", host_memory = "pageable" })
-if the copies run beside kernels, and no call waits for them
+if the copies run while kernels run, and no call waits for them
 ]], said { direction = "host to device", pageable = true })
   end)
 
