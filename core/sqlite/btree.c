@@ -56,10 +56,6 @@ uint32_t llmprof_btree_usable(const llmprof_btree *tree) {
   return tree->usable;
 }
 
-int64_t llmprof_btree_size(const llmprof_btree *tree) {
-  return (int64_t)tree->page_count * tree->page_size;
-}
-
 /* ---- reading pages ---- */
 
 bool llmprof_btree_read(const llmprof_btree *tree, uint32_t first,
@@ -274,27 +270,6 @@ bool llmprof_btree_leaf(llmprof_btree *tree, uint32_t number,
 
 uint32_t llmprof_btree_page_size(const llmprof_btree *tree) {
   return tree->page_size;
-}
-
-int64_t llmprof_btree_last(llmprof_btree *tree) {
-  uint32_t number = tree->root;
-  for (int depth = 0; depth < MAX_DEPTH; depth++) {
-    if (number < 2 || number > tree->page_count) break;
-    const uint8_t *page = page_at(tree, number, NULL);
-    if (!page) break;
-    if (page[0] == PAGE_INTERIOR) {
-      number = llmprof_get4(page + 8);
-      continue;
-    }
-    uint32_t cells = llmprof_get2(page + 3);
-    if (!cells || LEAF_HEADER + 2 * cells > tree->usable) break;
-    uint64_t skipped, rowid;
-    const uint8_t *cell = page + llmprof_get2(page + 6 + 2 * cells);
-    if (cell >= page + tree->usable) break;
-    llmprof_varint(llmprof_varint(cell, &skipped), &rowid);
-    return (int64_t)rowid;
-  }
-  return 0;
 }
 
 /* ---- long payloads ---- */

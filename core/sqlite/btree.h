@@ -44,9 +44,6 @@ void llmprof_btree_close(llmprof_btree *tree);
 /* Bytes of a page that hold anything, at least 480. */
 uint32_t llmprof_btree_usable(const llmprof_btree *tree);
 
-/* Bytes of the file. */
-int64_t llmprof_btree_size(const llmprof_btree *tree);
-
 /* The next leaf: 1, after the last 0, on failure -1; do not go on after that.
  */
 int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
@@ -76,11 +73,7 @@ uint32_t llmprof_btree_page_size(const llmprof_btree *tree);
 /* False when the page is no sound leaf. */
 bool llmprof_btree_is_leaf(const llmprof_btree *tree, const uint8_t *page);
 
-/* ---- */
-
-/* The largest rowid or, where the file is broken, anything. Only before the
- * first leaf. */
-int64_t llmprof_btree_last(llmprof_btree *tree);
+/* ---- payloads ---- */
 
 /* A payload of a leaf with the rest of its bytes; valid until the next call. */
 const uint8_t *llmprof_btree_payload(llmprof_btree *tree,

@@ -180,10 +180,6 @@ bool llmprof_scan_is_paged(const llmprof_scan *scan) {
   return scan->pages != NULL;
 }
 
-size_t llmprof_scan_hint(const llmprof_scan *scan) {
-  return scan->pages ? llmprof_scan_pages_hint(scan->pages) : 0;
-}
-
 bool llmprof_scan_has(const llmprof_scan *scan, int column) {
   return scan->has[column];
 }

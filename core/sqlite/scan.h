@@ -29,9 +29,6 @@ bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan **scan, llmprof_error *err);
 void llmprof_scan_close(llmprof_scan *scan);
 
-/* A guess at the number of rows, for reserving memory; may be 0. */
-size_t llmprof_scan_hint(const llmprof_scan *scan);
-
 /* Whether the table has this column of the spec. */
 bool llmprof_scan_has(const llmprof_scan *scan, int column);
 

@@ -52,7 +52,6 @@ bool llmprof_scan_pages_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
 void llmprof_scan_pages_close(llmprof_scan_pages *scan);
 int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
                             llmprof_error *err);
-size_t llmprof_scan_pages_hint(const llmprof_scan_pages *scan);
 const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,
                                     size_t *size);
 double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i);

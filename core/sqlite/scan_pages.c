@@ -55,7 +55,6 @@ struct llmprof_scan_pages {
   llmprof_leaf leaf;
   uint32_t cell;                         /* next one of the leaf */
   uint32_t usable, max_local, min_local; /* bytes of a page */
-  size_t hint;
 
   wanted wanted[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS]; /* by place */
   int wanted_count;
@@ -495,18 +494,6 @@ double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i) {
 
 /* ---- opening ---- */
 
-/* Exporters only append, so the last rowid is the count. A hostile one must
- * not make us reserve more than the file could hold. */
-static size_t guess_rows(llmprof_btree *tree) {
-  enum {
-    SMALLEST_ROW = 16
-  };
-  int64_t rows = llmprof_btree_last(tree);
-  int64_t most = llmprof_btree_size(tree) / SMALLEST_ROW;
-  if (rows > most) rows = most;
-  return rows > 0 ? (size_t)rows : 0;
-}
-
 /* False when two wanted columns are the same. */
 static bool add_wanted(llmprof_scan_pages *scan, int slot, int place) {
   int at = scan->wanted_count;
@@ -584,7 +571,6 @@ static bool start(llmprof_scan_pages *scan, uint32_t root, llmprof_error *err) {
   scan->usable = llmprof_btree_usable(scan->tree);
   scan->max_local = scan->usable - 35;
   scan->min_local = (scan->usable - 12) * 32 / 255 - 23;
-  scan->hint = guess_rows(scan->tree);
   fill_kinds(scan->kinds);
   return true;
 }
@@ -612,8 +598,4 @@ void llmprof_scan_pages_close(llmprof_scan_pages *scan) {
   llmprof_scan_value_free(&scan->odd);
   for (int i = 0; i < scan->texts; i++) llmprof_scan_value_free(&scan->text[i]);
   llmprof_free(scan);
-}
-
-size_t llmprof_scan_pages_hint(const llmprof_scan_pages *scan) {
-  return scan->hint;
 }

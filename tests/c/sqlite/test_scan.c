@@ -5,7 +5,6 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -415,27 +414,7 @@ static void test_no_table(void **state) {
   llmprof_sqlite_close(db);
 }
 
-/* ---- hints, wants ---- */
-
-static void test_hint(void **state) {
-  (void)state;
-  llmprof_error err;
-  llmprof_scan *scan;
-  llmprof_sqlite *db =
-      llmprof_sqlite_open(make(layouts[0], TABLE PLAIN_ROWS(20000)), &err);
-  assert_true(llmprof_scan_open(db, &spec, &scan, &err));
-  assert_int_equal(llmprof_scan_hint(scan), 20000);
-  llmprof_scan_close(scan);
-  llmprof_sqlite_close(db);
-  db = llmprof_sqlite_open(
-      make(layouts[0],
-           TABLE "INSERT INTO t (rowid, b) VALUES (9223372036854775807, 1)"),
-      &err);
-  assert_true(llmprof_scan_open(db, &spec, &scan, &err));
-  assert_int_equal(llmprof_scan_hint(scan), 2 * 512 / 16); /* all it can hold */
-  llmprof_scan_close(scan);
-  llmprof_sqlite_close(db);
-}
+/* ---- wants ---- */
 
 static void test_same_column_twice(void **state) {
   (void)state;
@@ -581,7 +560,6 @@ int main(void) {
       cmocka_unit_test(test_changed_tables),
       cmocka_unit_test(test_fallbacks),
       cmocka_unit_test(test_no_table),
-      cmocka_unit_test(test_hint),
       cmocka_unit_test(test_same_column_twice),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_threads_without_memory),
