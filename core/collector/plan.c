@@ -274,6 +274,7 @@ static const char *set_flush(const char *value) {
 }
 
 static const char *add_name(const char *value, char **names, size_t *count) {
+  if (!*value) return "the name of a metric";
   if (*count == PLAN_METRICS) return "fewer metrics";
   names[*count] = strdup(value);
   if (!names[*count]) return "more memory";

@@ -30,7 +30,8 @@ struct llmprof_strings {
   size_t slab_count, slab_cap;
   slot *slots;       /* NULL: nothing was added */
   size_t slot_count; /* a power of two */
-  /* Of the same block, as who only reads keeps them; NULL: none are. */
+  /* In the same block: those who only read the pool keep ranks, too. NULL: none
+   * are kept. */
   _Atomic(llmprof_string_ranks *) *ranks;
 };
 
