@@ -1,11 +1,9 @@
 #include "collector/callbacks.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "collector/activity.h"
 #include "collector/calls.h"
-#include "collector/clock.h"
 #include "collector/counters.h"
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"

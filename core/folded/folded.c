@@ -5,7 +5,6 @@
 #include "base/bounds.h"
 #include "base/buffer.h"
 #include "folded/folded_internal.h"
-#include "llmprof/alloc.h"
 #include "os/source.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "frame/strings_laid.h"
 #include "nsys/nsys_internal.h"
 #include "sqlite/sqlite_file.h"
 #include "text/text.h"

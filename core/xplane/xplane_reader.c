@@ -5,7 +5,6 @@
 #include "xplane/xplane_reader.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include "base/bounds.h"
 #include "frame/strings_laid.h"
-#include "llmprof/alloc.h"
 #include "support.h"
 
 static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {

@@ -2,7 +2,6 @@
  * says the same. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "frame/cells.h"
