@@ -203,10 +203,21 @@ test("what is known of an event", () => {
   assert.ok(of(4, 2).some(([name, text]) => name === "sampled" && text === "50 %"));
 });
 
+test("what several GPUs were busy is a mean", () => {
+  const timeline = made();
+  const lane = (title) => ({ ...timeline.lanes.find(({ kind }) => kind === "gpu"), title });
+  const two = { ...timeline, lanes: [lane("GPU 0, stream 7"), lane("GPU 1, stream 7"),
+    lane("GPU 1, stream 8")] };
+  const { gpus, busy, others, kernels } = measuring.measure(two, { from: 250, until: 430 });
+  assert.deepEqual({ gpus, busy, others, kernels }, { gpus: 2, busy: 80, others: 3, kernels: 3 });
+  assert.equal(factsOf({ time: 180, gpus, busy, kernels, isWhole: true })[2][0],
+    "GPU busy, mean of 2");
+});
+
 test("a span has the kernels in it, cut to it, and what of it the GPU was busy", () => {
   const timeline = made();
-  assert.deepEqual(measuring.measure(timeline, { from: 250, until: 430 }), { time: 180, kernels: 1, others: 1,
-    busy: 80, idle: 100, isWhole: true, categories: [{ name: "gemm", count: 1, ns: 50 },
+  assert.deepEqual(measuring.measure(timeline, { from: 250, until: 430 }), { time: 180, gpus: 1,
+    kernels: 1, others: 1, busy: 80, idle: 100, isWhole: true, categories: [{ name: "gemm", count: 1, ns: 50 },
       { name: "copy", count: 1, ns: 30 }] });
   timeline.lanes.push({ ...timeline.lanes[2], rank: 0 });
   assert.equal(measuring.measure(timeline, { from: 250, until: 430 }).kernels, 1);

@@ -32,12 +32,18 @@ const lanesOf = (lanes) => {
   return own.length ? own : all;
 };
 
-// { time, kernels, others (operations of the GPU that are none), busy, idle, categories: list of
-// { name, count, ns } by time, isWhole: is every event of the span here? }
+// The GPU of a lane, whose title is that and the stream.
+const gpuOf = ({ title }) => title.replace(/, stream .*/, "");
+
+// { time, kernels, others (operations of the GPU that are none), busy, idle (means over all
+// gpus), categories: list of { name, count, ns } by time, isWhole: is every event of the span
+// here? }
 const measure = ({ lanes, categories, window }, span) => {
-  const intervals = [];
+  const byGpu = new Map();
   const sums = new Map();
   for (const lane of lanesOf(lanes)) {
+    const intervals = byGpu.get(gpuOf(lane)) || [];
+    byGpu.set(gpuOf(lane), intervals);
     within(lane, span, (row, from, until) => {
       const name = categories[lane.frame.label[row]] || "other";
       const sum = sums.get(name) || { name, count: 0, ns: 0 };
@@ -50,8 +56,10 @@ const measure = ({ lanes, categories, window }, span) => {
   const list = [...sums.values()].sort((a, b) => b.ns - a.ns);
   const kernels = list.filter(({ name }) => !NO_KERNELS.has(name))
     .reduce((sum, { count }) => sum + count, 0);
-  const [time, busy] = [span.until - span.from, covered(intervals)];
-  return { time, kernels, others: intervals.length - kernels, busy, idle: time - busy,
+  const all = list.reduce((sum, { count }) => sum + count, 0);
+  const busy = [...byGpu.values()].reduce((sum, one) => sum + covered(one) / byGpu.size, 0);
+  const time = span.until - span.from;
+  return { time, gpus: byGpu.size, kernels, others: all - kernels, busy, idle: time - busy,
     categories: list, isWhole: span.from >= window.first && span.until <= window.last };
 };
 

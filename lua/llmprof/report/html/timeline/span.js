@@ -8,14 +8,15 @@ const FEWEST = 3; // pixels of a drag that is meant as one
 
 const titleOf = ({ from, until }) => `${duration(from, 6)} to ${duration(until, 6)}`;
 
-const factsOf = ({ time, kernels, others, busy, idle, isWhole }) => {
+const factsOf = ({ time, gpus, kernels, others, busy, idle, isWhole }) => {
   const list = [["time", duration(time)], ["kernels", count(kernels)]];
   if (others) list.push(["copies and other operations", count(others)]);
+  const name = gpus > 1 ? `GPU busy, mean of ${count(gpus)}` : "GPU busy";
   if (isWhole) {
-    list.push(["GPU busy", `${duration(busy)} (${percent(busy, time)})`],
+    list.push([name, `${duration(busy)} (${percent(busy, time)})`],
       ["idle", `${duration(idle)} (${percent(idle, time)})`]);
   } else {
-    list.push(["GPU busy", `at least ${duration(busy)}: not all events of this span are here`]);
+    list.push([name, `at least ${duration(busy)}: not all events of this span are here`]);
   }
   return list;
 };
