@@ -211,10 +211,11 @@ end
 
 
 -- ns of one instance in which the GPU does nothing, but within replays of graphs, where no CPU can
--- help.
-function evidence.waiting(results, stage)
+-- help. profiled: under the profiler, where it is known without it, too.
+function evidence.waiting(results, stage, profiled)
   local within = stage.waiting and stage.waiting.graph_ns or 0
   local time, source = evidence.stage_time(results, stage)
+  if profiled then time, source = stage.wall.mean_ns, evidence.TIMELINE end
   local idle = time - stage.gpu_busy_ns
   if source == evidence.TIMELINE then idle = math.min(idle, stage.gpu_idle_ns or idle) end
   return math.max(idle - within, 0)

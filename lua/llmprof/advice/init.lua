@@ -39,8 +39,8 @@
 --               they gain is replayed (optional)
 --   assumption  what the changes take for granted (with changes)
 --   confidence  "high", "medium" or "low"
---   of_others   true: the changes make the stage shorter on all ranks but one, and what they gain
---               is that of these; else it is the mean over all ranks (optional)
+--   of_others   of changes that make the stage shorter on all ranks but one: is what they gain that
+--               of these, or the mean over all (optional)
 --   kernels     ids of kernels it is about (optional)
 --   blocking    true: the other findings cannot be relied on before this is
 --               dealt with (optional)
@@ -163,8 +163,8 @@ end
 -- step before, which is not all of the stage. A change of kernels and copies alone gives back their
 -- time, in which a GPU works, and the stage's waiting at most. Another change that is taken from
 -- waiting gives back that, and the time of collectives, at most; others have no limit here.
-local function most_of(results, stage, finding)
-  local waiting, ns = evidence.waiting(results, stage), 0
+local function most_of(results, stage, finding, is_plain)
+  local waiting, ns = evidence.waiting(results, stage, not is_plain), 0
   for _, change in ipairs(finding.changes) do
     local of_copies = change:find "^%a+%(transfers:"
     if not (of_copies or finding.kernels and change:find "^%a+%(kernels:") then
@@ -177,6 +177,15 @@ local function most_of(results, stage, finding)
   for _, id in ipairs(finding.kernels or {}) do ns = ns + results.kernels[id].total_ns end
   return waiting + ns / stage.wall.count
     * math.min(stage.gpu_busy_ns / math.max(stage.gpu_time_ns, 1), 1)
+end
+
+
+-- The ranks on which a stage gets shorter, as a part of those that a replay's gain is a mean over:
+-- all of a trace, or one that waits, where each has a trace of its own.
+local function part_of(results, of_others)
+  local here, all = evidence.ranks_in_trace(results), #(results.ranks and results.ranks.ranks or {})
+  if of_others and here > 1 then return (here - 1) / here end
+  return of_others == false and here == 1 and all > 1 and all / (all - 1) or 1
 end
 
 
@@ -206,9 +215,8 @@ local function replay_changes(results, finding, replay, of_others)
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
-  local ranks = evidence.ranks_in_trace(results)
-  local count = stage.wall.count * (of_others and ranks > 1 and (ranks - 1) / ranks or 1)
-  local most = most_of(results, stage, finding) * count
+  local count = stage.wall.count * part_of(results, of_others)
+  local most = most_of(results, stage, finding, made.plain) * count
   gain, high = math.min(gain, most), math.min(high, most)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
