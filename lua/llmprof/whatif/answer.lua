@@ -9,7 +9,7 @@ local text = require "llmprof.text"
 local answer = {}
 
 
-local function ms(value) return ("%.3f"):format(value / 1e6) end
+local function ms(value) return (("%.3f"):format(value / 1e6):gsub("^%-(0%.000)$", "%1")) end
 
 
 -- "4.31 to 5.02", and of enough steps the share.

@@ -151,16 +151,17 @@ local function kernel_links(move)
 end
 
 
--- What is replayed, with a tick for several at once where the page has a script.
+-- What is replayed, with a tick for several at once where the page has a script; a change without
+-- a gain is one that cannot be replayed here.
 local function changes_of(number, move)
   local said = {}
   for i, change in ipairs(move.changes or {}) do
     said[i] = ("<code>%s</code>"):format(escape(change))
   end
-  if #said == 0 then return "" end
+  if #said == 0 or not move.gain_ns then return "" end
   return ('<p class="note"><label><input type="checkbox" class="tick" hidden value="%d" '
     .. 'data-gain="%s"> %s</label></p>\n'):format(number,
-    move.gain_ns and not move.is_bound and escape(text.duration(move.gain_ns)) or "",
+    move.is_bound and "" or escape(text.duration(move.gain_ns)),
     table.concat(said, " "))
 end
 
