@@ -321,7 +321,12 @@ local function replayer_of(ctx, given, results)
     end
     for i = 2, #files do
       if not fs.stat(files[i]) then return nil, "the files of the other ranks are not there" end
-      list[i] = session_source.all(files[i])[1]
+      local ok, made = errors.call(function()
+        local source = session_source.all(files[i])[1]
+        return source.trace and source
+      end)
+      if not ok and (made.bug or made.kind == "interrupted") then error(made, 0) end
+      list[#list + 1] = ok and made or nil -- `ranks` says which cannot be read
     end
     return list
   end) or nil
