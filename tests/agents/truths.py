@@ -5,7 +5,7 @@ import sqlite3
 import statistics
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 Span = Tuple[int, int]
 

@@ -1,5 +1,5 @@
 """What a finding says it gives back, against what it is taken from."""
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from figures import Figures
 

@@ -44,8 +44,8 @@ def put_in(source: str, target: str) -> bool:
     database = sqlite3.connect(target)
     by_process: Dict[int, List[tuple]] = {}
     for start, end, text, process in database.execute(
-            "SELECT n.start, n.end, coalesce(n.text, s.value), n.globalTid >> 24 FROM NVTX_EVENTS n "
-            "LEFT JOIN StringIds s ON s.id = n.textId WHERE n.end IS NOT NULL ORDER BY n.start"):
+            "SELECT n.start, n.end, coalesce(n.text, s.value), n.globalTid >> 24 "
+            "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId WHERE n.end IS NOT NULL ORDER BY n.start"):
         by_process.setdefault(process, []).append((start, end, text))
     times: Dict[int, List[int]] = {}
     later: Dict[int, List[int]] = {}
@@ -78,9 +78,9 @@ def put_in(source: str, target: str) -> bool:
 def found(before: dict, after: dict) -> Optional[float]:
     """The share of it that is found, by results before and after: 1 as far as is asked. None
     without a slope."""
-    slopes = [((results.get("latency") or {}).get("tpot") or {}).get("slope_ns_per_token")
-              for results in (before, after)]
-    if None in slopes:
+    was, became = (((results.get("latency") or {}).get("tpot") or {}).get("slope_ns_per_token")
+                   for results in (before, after))
+    if was is None or became is None:
         return None
-    share = (slopes[1] - slopes[0]) / NS
+    share = (became - was) / NS
     return 1.0 if abs(share - 1) <= OFF else share
