@@ -322,8 +322,8 @@ local function replayer_of(ctx, given, results)
     for i = 2, #files do
       if not fs.stat(files[i]) then return nil, "the files of the other ranks are not there" end
       local ok, made = errors.call(function()
-        local source = session_source.all(files[i])[1]
-        return source.trace and source
+        local one = session_source.all(files[i])[1]
+        return one.trace and one
       end)
       if not ok and (made.bug or made.kind == "interrupted") then error(made, 0) end
       list[#list + 1] = ok and made or nil -- `ranks` says which cannot be read
