@@ -243,7 +243,8 @@ local function class_of(finding, worth)
 end
 
 
--- What causes this part of a stage's waiting comes before what tells of it as a whole.
+-- What causes this part of a stage's waiting comes before what tells of it as a whole, and what
+-- saves launches behind it.
 local MOST = 0.5
 
 -- by_name: the rules.
@@ -255,11 +256,20 @@ local function yield_to_causes(list, worths, by_name)
       causes[finding.stage] = math.max(causes[finding.stage] or 0, worths[finding])
     end
   end
+  local whole = {}
   for _, finding in ipairs(list) do
-    local cause = by_name[finding.rule].general and causes[finding.stage] or 0
+    local is_general = by_name[finding.rule].general
+    local cause = is_general and causes[finding.stage] or 0
     if cause >= MOST * worths[finding] and cause > 0 then
       worths[finding] = math.min(worths[finding], cause * (1 - 1e-9))
     end
+    if is_general then
+      whole[finding.stage] = math.max(whole[finding.stage] or 0, worths[finding])
+    end
+  end
+  for _, finding in ipairs(list) do
+    local most = by_name[finding.rule].fewer_launches and whole[finding.stage]
+    if most and most > 0 then worths[finding] = math.min(worths[finding], most * (1 - 1e-9)) end
   end
 end
 
