@@ -210,6 +210,7 @@ local function replay_changes(results, finding, replay, of_others)
   if made.bound then
     finding.no_gain = made.bound
     gain, finding.behind = at_most(results, stage, made)
+    if gain <= 0 then return end -- nothing is known of it
     low, high, finding.spends = 0, gain, made.hidden > 0 and "gpu" or "waiting"
   else
     finding.spends, finding.behind = source_of(results, stage, made)

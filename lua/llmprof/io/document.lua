@@ -1,6 +1,7 @@
 -- JSON documents that a schema of docs/ describes, each file of a bundle by its name
 -- there. The schema is the one description: which fields there are, of which type,
 -- in which order they are written.
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local resources = require "llmprof.resources"
 local text = require "llmprof.text"
@@ -16,7 +17,7 @@ local in_c = json.schemas()
 local function read_schema(name)
   local lacking = not was_read[name] and name
   while lacking do
-    assert(in_c:add(lacking, resources.get(("docs/%s.schema.json"):format(lacking))))
+    errors.check(in_c:add(lacking, resources.get(("docs/%s.schema.json"):format(lacking))))
     lacking = in_c:lacking()
   end
   was_read[name] = true

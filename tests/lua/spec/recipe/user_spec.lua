@@ -35,7 +35,7 @@ describe("a user's settings", function()
   it("choose presets and a mode", function()
     local path = file "mode: light\n"
     assert.equal("mode: light # " .. path, printed "mode")
-    assert.equal("budget_s: 45 # conf/mode/light.yaml", printed "budget_s")
+    assert.equal("kernels: 10 # conf/mode/light.yaml", printed "kernels")
     assert.matches("^mode: default", printed("mode", "~mode"))
   end)
 
