@@ -82,6 +82,21 @@ local function is_inside(spans, time)
 end
 
 
+-- Rows of steps, from 0, by rank and start: an export has its ranges in any order.
+local function in_order(frame)
+  local rows, ranks, starts = {}, {}, {}
+  for row = 0, #frame - 1 do
+    rows[row + 1] = row
+    ranks[row], starts[row] = frame:get(row + 1, "rank") or -1, frame:get(row + 1, "start")
+  end
+  table.sort(rows, function(a, b)
+    if ranks[a] ~= ranks[b] then return ranks[a] < ranks[b] end
+    return starts[a] < starts[b]
+  end)
+  return rows
+end
+
+
 -- Steps by rank and start, of those that count. By engines and ranges that mark them they begin
 -- with the range; where they were inferred, with the first call that launched for them.
 local function steps_of(trace, found)
@@ -91,7 +106,7 @@ local function steps_of(trace, found)
   local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")))
   local left_out = left_out_of(rank_view.uncounted(trace, found).by_phase)
   local list, phases, last, runs = {}, {}, {}, 0
-  for row = 0, #known.frame - 1 do
+  for _, row in ipairs(in_order(known.frame)) do
     local function cell(name) return known.frame:get(row + 1, name) end
     local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
     local counts = calls and phase and not is_inside(left_out[phase], calls.ran)
