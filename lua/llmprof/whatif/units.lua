@@ -83,11 +83,11 @@ end
 
 
 -- Rows of steps, from 0, by rank and start: an export has its ranges in any order.
-local function in_order(frame)
+local function in_order(steps)
   local rows, ranks, starts = {}, {}, {}
-  for row = 0, #frame - 1 do
+  for row = 0, #steps - 1 do
     rows[row + 1] = row
-    ranks[row], starts[row] = frame:get(row + 1, "rank") or -1, frame:get(row + 1, "start")
+    ranks[row], starts[row] = steps:get(row + 1, "rank") or -1, steps:get(row + 1, "start")
   end
   table.sort(rows, function(a, b)
     if ranks[a] ~= ranks[b] then return ranks[a] < ranks[b] end
