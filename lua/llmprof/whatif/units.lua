@@ -83,7 +83,7 @@ end
 
 
 -- Rows of steps, from 0, by rank and start: an export has its ranges in any order.
-local function in_order(steps)
+local function by_time(steps)
   local rows, ranks, starts = {}, {}, {}
   for row = 0, #steps - 1 do
     rows[row + 1] = row
@@ -106,7 +106,7 @@ local function steps_of(trace, found)
   local launched = launched_in(places.add_steps(made, check(trace:frame "gpu")))
   local left_out = left_out_of(rank_view.uncounted(trace, found).by_phase)
   local list, phases, last, runs = {}, {}, {}, 0
-  for _, row in ipairs(in_order(known.frame)) do
+  for _, row in ipairs(by_time(known.frame)) do
     local function cell(name) return known.frame:get(row + 1, name) end
     local calls, phase, rank = launched[row], cell "phase", cell "rank" or -1
     local counts = calls and phase and not is_inside(left_out[phase], calls.ran)
