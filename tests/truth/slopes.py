@@ -45,7 +45,8 @@ def put_in(source: str, target: str) -> bool:
     by_process: Dict[int, List[tuple]] = {}
     for start, end, text, process in database.execute(
             "SELECT n.start, n.end, coalesce(n.text, s.value), n.globalTid >> 24 "
-            "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId WHERE n.end IS NOT NULL ORDER BY n.start"):
+            "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
+            "WHERE n.end IS NOT NULL ORDER BY n.start"):
         by_process.setdefault(process, []).append((start, end, text))
     times: Dict[int, List[int]] = {}
     later: Dict[int, List[int]] = {}
