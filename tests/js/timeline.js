@@ -217,8 +217,8 @@ test("what several GPUs were busy is a mean", () => {
 test("a span has the kernels in it, cut to it, and what of it the GPU was busy", () => {
   const timeline = made();
   assert.deepEqual(measuring.measure(timeline, { from: 250, until: 430 }), { time: 180, gpus: 1,
-    kernels: 1, others: 1, busy: 80, idle: 100, isWhole: true, categories: [{ name: "gemm", count: 1, ns: 50 },
-      { name: "copy", count: 1, ns: 30 }] });
+    kernels: 1, others: 1, busy: 80, idle: 100, isWhole: true,
+    categories: [{ name: "gemm", count: 1, ns: 50 }, { name: "copy", count: 1, ns: 30 }] });
   timeline.lanes.push({ ...timeline.lanes[2], rank: 0 });
   assert.equal(measuring.measure(timeline, { from: 250, until: 430 }).kernels, 1);
   assert.deepEqual(measuring.measure(timeline, { from: 300, until: 400 }).categories, []);
