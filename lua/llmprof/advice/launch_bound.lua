@@ -108,6 +108,8 @@ function rule.examine_stage(results, stage, report)
     changes = not elsewhere and { ("scale(cpu %q, 0)"):format(stage.name) } or nil,
     assumption = not elsewhere and "the CPU takes no time at all; the GPU's own work stays as it is"
       or nil,
+    no_gain = elsewhere and "the process that hands the ranks their steps is not in the trace"
+      or nil,
     confidence = elsewhere and "medium" or "high",
   }
 end

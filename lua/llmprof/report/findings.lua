@@ -49,11 +49,10 @@ function findings.gain(results, finding)
   if not finding.gain_ns then return "cannot be said from this capture" .. why end
   local stage = stage_of(results, finding.stage)
   local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
-  local between = finding.low_ns and finding.high_ns and (" (%s to %s)"):format(
-    text.duration(finding.low_ns), text.duration(finding.high_ns)) or ""
+  local between = rows.between(finding, text.duration)
   return ("%s%s of %s per %s%s%s, if %s%s"):format(
     (finding.no_gain and "at most " or "") .. text.duration(finding.gain_ns),
-    finding.no_gain and why or between,
+    finding.no_gain and why or between and (" (%s)"):format(between) or "",
     text.duration(finding.of_ns), finding.stage,
     finding.of == "plain runs" and " as it runs without the profiler" or "",
     timed and timed.mean_ns > 0 and (", %s per %s"):format(

@@ -560,13 +560,21 @@ function rows.repeats(results)
 end
 
 
+-- "11.90 ms to 12.80 ms", each as `said` makes it of ns; nil without an interval, or where it is
+-- no wider than what is said.
+function rows.between(finding, said)
+  if not (finding.low_ns and finding.high_ns) then return nil end
+  local low, high = said(finding.low_ns), said(finding.high_ns)
+  return low ~= high and ("%s to %s"):format(low, high) or nil
+end
+
+
 function rows.findings(results)
   local list = {}
   for i, finding in ipairs(results.advice and results.advice.findings or {}) do
     list[i] = setmetatable({ rank = i,
-      between = finding.no_gain and finding.gain_ns and "at most" or finding.low_ns
-        and finding.high_ns and ("%s to %s"):format(text.number(finding.low_ns / 1e6, 2),
-          text.number(finding.high_ns / 1e6, 2)) or nil,
+      between = finding.no_gain and finding.gain_ns and "at most"
+        or rows.between(finding, function(ns) return text.number(ns / 1e6, 2) end),
       spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
   end
   return list

@@ -473,8 +473,8 @@ local function over_stage(question, name)
 end
 
 
--- A function for advice: from changes and a stage to what the changes give back of it on the first
--- part, as What.gain, of a long trace by steps that stand for all. open: gives the sources, or nil
+-- A function for advice: from changes and a stage to what the changes give back of it, as
+-- What.gain, of a long trace by steps that stand for all. open: gives the sources, or nil
 -- and why there are none, when it is first asked.
 function whatif.replayer(open)
   local first, refused

@@ -79,6 +79,11 @@ describe("a gain", function()
       findings.gain(results {}, launch_bound))
   end)
 
+  it("has no interval that is no wider than what is printed", function()
+    local exact = setmetatable({ low_ns = 80e6, high_ns = 80e6 }, { __index = launch_bound })
+    assert.matches("^80.00 ms of 100.00 ms per decode", findings.gain(results {}, exact))
+  end)
+
   it("says when it is of plain time, and when it stays hidden", function()
     assert.equal("3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs "
       .. "per token, if they reach the peak; it comes back only once decode no longer waits for "
@@ -87,6 +92,8 @@ describe("a gain", function()
 
   it("is not made up", function()
     assert.equal("cannot be said from this capture", findings.gain(results {}, warm_up))
+    assert.equal("cannot be said from this capture (not replayed: no calls)",
+      findings.gain(results {}, setmetatable({ no_gain = "no calls" }, { __index = warm_up })))
   end)
 end)
 
