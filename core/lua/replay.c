@@ -243,13 +243,16 @@ static int c_scale(lua_State *L) {
                  &count, &err);
 }
 
+static llmprof_removal check_removal(lua_State *L, int arg) {
+  static const char *const names[] = {"work", "call", "gap", NULL};
+  return (llmprof_removal)luaL_checkoption(L, arg, "gap", names);
+}
+
 /* change:remove(part, operations [, "work" | "call" | "gap"]) -> how many */
 static int c_remove(lua_State *L) {
-  static const char *const names[] = {"work", "call", "gap", NULL};
   size_t part, count;
   llmprof_change *change = check_change(L, &part);
-  llmprof_removal removal =
-      (llmprof_removal)luaL_checkoption(L, 4, "gap", names);
+  llmprof_removal removal = check_removal(L, 4);
   llmprof_error err;
   return counted(L,
                  llmprof_change_remove(change, part,
@@ -263,11 +266,9 @@ static int c_remove(lua_State *L) {
  * together, or, without it, of those that follow each other on a stream. It
  * takes as long as all of them, or as the longest */
 static int c_merge(lua_State *L) {
-  static const char *const names[] = {"work", "call", "gap", NULL};
   size_t part, count;
   llmprof_change *change = check_change(L, &part);
-  llmprof_removal removal =
-      (llmprof_removal)luaL_checkoption(L, 5, "gap", names);
+  llmprof_removal removal = check_removal(L, 5);
   llmprof_error err;
   return counted(
       L,
