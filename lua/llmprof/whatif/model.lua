@@ -51,14 +51,10 @@ end
 -- ---- collectives ----
 
 -- The kernels of collectives of one part, by name: list of { op, start, stop, rank, name }.
-local function communicating(part, number, classify)
+local function communicating(part, number, mark)
   local kernels = check(part.trace:frame "kernels")
-  local names = {}
-  for _, row in ipairs(kernels:group { by = { "name" } }) do
-    if row.name and classify(row.name) == "communication" then names[#names + 1] = row.name end
-  end
-  if #names == 0 then return {} end
-  local own, list = kernels:where { name = names }, {}
+  mark(kernels, "name", "is_collective")
+  local own, list = check(kernels:where { is_collective = 1 }), {}
   for i = 1, #own do
     list[i] = { op = own:get(i, "op"), pid = own:get(i, "pid"),
       start = own:get(i, "start") + part.offset,
@@ -100,9 +96,9 @@ end
 -- Which kernels of several ranks are one collective: the n-th of a name on each. By part, a
 -- table from op to the collective's number.
 local function match_collectives(parts)
-  local classify, rows = categories.classifier(), {}
+  local mark, rows = categories.marker(nil, categories.COMMUNICATION), {}
   for number, part in ipairs(parts) do
-    local own = communicating(part, number, classify)
+    local own = communicating(part, number, mark)
     table.move(own, 1, #own, #rows + 1, rows)
   end
   local made = {}

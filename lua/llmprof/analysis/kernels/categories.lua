@@ -239,11 +239,11 @@ function categories.classifier(own)
 end
 
 
--- Adds the column `as` to a frame: get of each number that a name in a column has.
+-- Adds the column `as` to a frame: get of the number of each name in a column, nil of one that
+-- tells nothing.
 local function add(told, frame, column, as, get)
   return rows.extend(frame, { column }, { { name = as, type = "integer", get = function(key)
-    local number = key[column] and told.number(key[column])
-    return number and get(number)
+    return key[column] and get(told.number(key[column]))
   end } })
 end
 
@@ -266,7 +266,7 @@ function categories.marker(own, category)
   return function(frame, column, as)
     local told = telling(own)
     return add(told, frame, column, as, function(number)
-      return told.names[number] == category and 1 or 0
+      return number and told.names[number] == category and 1 or 0
     end)
   end
 end

@@ -3,26 +3,25 @@
 -- launched already. Collectives wait for other ranks and are not looked at.
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
+local rows = require "llmprof.ranks.rows"
 
 local other_streams = {}
 
 local check = errors.check
 
 
+local is_collective = categories.marker(nil, categories.COMMUNICATION)
+
 -- Kernels of the steps of these instances, of computing alone.
 local function kernels_of(trace, tag, instances)
-  local kernels, wanted, names = check(trace:frame "kernels"), {}, {}
-  local classify = categories.classifier()
+  local kernels, wanted = check(trace:frame "kernels"), {}
   for _, instance in ipairs(instances) do
     for _, step in ipairs(instance.steps) do wanted[#wanted + 1] = step.range end
   end
   check(trace:label(kernels, "step", { tag }))
   kernels = check(kernels:where { step_range = wanted })
-  for _, row in ipairs(kernels:group { by = { "name" } }) do
-    local computes = row.name and classify(row.name) ~= categories.COMMUNICATION
-    names[#names + 1] = computes and row.name or nil
-  end
-  return check(kernels:where { name = names })
+  is_collective(kernels, "name", "is_collective")
+  return check(kernels:where { is_collective = 0 })
 end
 
 
@@ -41,11 +40,11 @@ end
 
 
 -- When launched kernels wait, intervals; nil: never.
-local function waiting_of(rows)
-  rows = check(rows:where { { "queue_time", ">", 0 } })
-  if #rows == 0 then return nil end
-  rows:less { column = "start", by = "queue_time", name = "launched" }
-  return rows:union("launched", "start")
+local function waiting_of(kernels)
+  local queued = check(kernels:where { { "queue_time", ">", 0 } })
+  if #queued == 0 then return nil end
+  queued:less { column = "start", by = "queue_time", name = "launched" }
+  return queued:union("launched", "start")
 end
 
 
@@ -54,9 +53,9 @@ local function both(a, b, from, to)
 end
 
 
-local function largest(rows)
+local function largest(kernels)
   local best
-  for _, row in ipairs(rows:group { by = { "name" }, sum = { "duration" } }) do
+  for _, row in ipairs(kernels:group { by = { "name" }, sum = { "duration" } }) do
     if not best or row.duration.sum > best.duration.sum then best = row end
   end
   return best.name
@@ -71,16 +70,12 @@ function other_streams.of(trace, tag, instances)
   local kernels = kernels_of(trace, tag, instances)
   local groups = kernels:group { by = { "step_range", "stream" },
     columns = { { "calls", "count" }, { "last", "max", "end" } } }
-  local rows = {}
-  for i = 1, #groups do
-    rows[i] = { step_range = groups:get(i, "step_range"), stream = groups:get(i, "stream"),
-      calls = groups:get(i, "calls"), last = groups:get(i, "last") }
-  end
-  local main, ends = main_of(rows)
+  local list = rows.list(groups, { "step_range", "stream", "calls", "last" })
+  local main, ends = main_of(list)
   local first, last = kernels:union():span()
   if not first then return nil end
   local found, held
-  for _, row in ipairs(rows) do
+  for _, row in ipairs(list) do
     local done = ends[row.step_range]
     if row.stream ~= main and done and row.last > done then
       local own = check(kernels:where { step_range = row.step_range, stream = row.stream })
