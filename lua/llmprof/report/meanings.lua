@@ -292,7 +292,7 @@ return {
     { "bound", "", "the unit that is busiest, from 60 % of its peak on: `DRAM`, `L2`, `L1`, "
       .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is "
       .. "known; `unknown` with what was not measured; `waiting` for other ranks. `some SM "
-      .. "unit` and `L2 or L1` are of ncu's sums over units, where the unit was not measured",
+      .. "unit` and `L2 or L1` are sums over units, where the unit was not measured",
       "ncu, SpeedOfLight, or rates over the GPU's peaks" },
     { "at %", "%", "how busy that unit is; with `latency`, the busiest one; nothing with `unknown`",
       "`counters.bound_percent`" },
