@@ -494,6 +494,14 @@ function config.compose(given)
 end
 
 
+-- Does a word of the command line set a key of llmprof's own, or what looks like a slip in one?
+-- Other words are a recipe's options.
+function config.is_own(word)
+  local key = word:match "^[+~]?([%w_%.-]+)"
+  return key and (defaults[key] or nearest.suggestion(key, sorted_keys(defaults)) ~= "")
+end
+
+
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
 -- or nil, words the settings of the command line; more: other fields of config.compose.
 function config.of_recipe(made, file, words, more)

@@ -76,7 +76,20 @@ local function problems_of(name, errs)
 end
 
 
+-- The settings where the recipe cannot be read, so that its options are unknown: keys of
+-- llmprof's own are looked at, and those that look like a slip in one.
+local function check_own_settings(state)
+  local words, wrong = {}, {}
+  for _, word in ipairs(state.words) do
+    if config.is_own(word) then words[#words + 1] = word end
+  end
+  config.compose { words = words, problems = wrong }
+  return problems_of("config", wrong)
+end
+
+
 local function check_configuration(state)
+  if not state.made then return check_own_settings(state) end
   local wrong, said = {}, {}
   local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
   state.cfg = composed.tree
@@ -221,7 +234,7 @@ end
 
 -- ---- all of them ----
 
--- In order; the others need the recipe and a configuration.
+-- In order; the others need a configuration.
 local every = {
   { "recipe", check_recipe }, { "config", check_configuration },
   { "stages", check_stages }, { "categories", check_categories },
@@ -256,7 +269,7 @@ function command.examine(name, file, words)
     for _, result in ipairs(run_check(entry, state)) do
       if not is_listed(list, result) then list[#list + 1] = result end
     end
-    if not state.made or entry[1] == "config" and not state.cfg then break end
+    if entry[1] == "config" and not state.cfg then break end
   end
   return list
 end

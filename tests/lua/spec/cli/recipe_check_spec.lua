@@ -55,6 +55,13 @@ describe("recipe_check", function()
     assert.same({ "ok", "the recipe's flops()" }, { model.level, model.text })
   end)
 
+  it("looks at settings of llmprof's own where the recipe cannot be read", function()
+    assert.same({ "problem: command line: top_n.kernels: a whole number is expected, not 'x'",
+      "problem: command line: no key 'top_n.kernls' (did you mean 'top_n.kernels'?)" },
+      every("config", workload '"true"' .. ", advise = 1",
+        { "top_n.kernels=x", "top_n.kernls=1", "tokens.own=3" }))
+  end)
+
   it("says what is wrong with the recipe itself, and nothing more", function()
     local checks = examine(workload '"true"' .. ", advise = 1")
     assert.same({ "problem", top() .. "/r.lua:1: recipe field 'advise': function expected, "
