@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 HALF = torch.bfloat16
 HEAD = 128  # dimensions of an attention head
@@ -215,6 +216,9 @@ class Decoder(torch.nn.Module):
                 mask = torch.ones(tokens, tokens, device="cuda", dtype=torch.bool).tril()
                 scores = scores.masked_fill(~mask, float("-inf"))
                 made = torch.softmax(scores.float(), -1).to(HALF) @ value
+            elif "efficient_attention" in self.on:
+                with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+                    made = F.scaled_dot_product_attention(query, key, value, is_causal=True)
             else:
                 made = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:

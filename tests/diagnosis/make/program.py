@@ -46,7 +46,7 @@ def turn(ranks: int) -> Iterator[None]:
     first = int(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
     with contextlib.ExitStack() as held:
         if int(os.environ.get("RANK", "0")) == 0:  # the others wait for it to set out
-            for gpu in range(first, first + ranks):
+            for gpu in range(first, first + min(ranks, torch.cuda.device_count())):
                 file = held.enter_context(open(f"{TURN}.{gpu}", "w", encoding="utf-8"))
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -71,11 +71,13 @@ def marked(name: str) -> Iterator[None]:
 def meet(run: Run) -> int:
     """Joins the other ranks; returns this one's number."""
     rank = int(os.environ.get("RANK", "0"))
+    shared = torch.cuda.device_count() < run.shape.ranks  # NCCL wants a GPU for each rank
+    device = torch.device("cuda", 0 if shared else rank)
     if run.shape.ranks > 1:
         torch.distributed.init_process_group(
-            "cpu:gloo,cuda:nccl", device_id=torch.device("cuda", rank),
+            "gloo" if shared else "cpu:gloo,cuda:nccl", device_id=None if shared else device,
             timeout=datetime.timedelta(seconds=120))
-    torch.cuda.set_device(rank)
+    torch.cuda.set_device(device)
     end_after(LONGEST_S)
     return rank
 
@@ -178,9 +180,9 @@ class Program:
 
     def decode(self) -> None:
         run = self.run
-        with marked("decode"):
+        with marked(run.names[1]):
             for number in range(self.shape.steps):
-                with marked("decode_step"):
+                with marked(run.names[2]):
                     if run.always:
                         run.always(self, number)
                     if self.faulty and run.before:
@@ -193,14 +195,14 @@ class Program:
             torch.cuda.synchronize()
 
     def prefill(self) -> None:
-        with marked("prefill"):
+        with marked(self.run.names[0]):
             self.ids.copy_(self.model(self.prompt))
             torch.cuda.synchronize()
 
     def repeat(self) -> Dict[str, float]:
         """Milliseconds of each stage."""
         taken = {}
-        for name, stage in (("prefill", self.prefill), ("decode", self.decode)):
+        for name, stage in zip(self.run.names, (self.prefill, self.decode)):
             if self.shape.ranks > 1:
                 torch.distributed.barrier()
             begun = time.perf_counter()
@@ -386,7 +388,7 @@ def main() -> None:
     with turn(run.shape.ranks), torch.no_grad():
         gc.disable()
         program = PROGRAMS[run.program](run)
-        taken = plain(program, [False, True] if run.kind else [False])
+        taken = plain(program, ([False] if run.timed else []) + [True] if run.kind else [False])
         record(program, args.torch)
         if args.label and program.rank == 0:
             label = {"run": run.name, "gpu": torch.cuda.get_device_name(), **taken}

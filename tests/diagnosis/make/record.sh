@@ -57,7 +57,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from runs import RUNS
 gpus, names = int(sys.argv[2]), sys.argv[3:] or [run.name for run in RUNS]
-chosen = [run for run in RUNS if run.name in names and run.shape.ranks <= gpus]
+chosen = [run for run in RUNS if run.name in names
+          and (run.shape.ranks <= gpus or run.one_gpu)]
 for number, run in enumerate(sorted(chosen, key=lambda run: names.index(run.name))):
     print(number, run.name, run.tool, run.shape.ranks)' "$here" "$gpus" "$@" |
   xargs -P "${JOBS:-6}" -L 1 bash -c 'record "$@"' _

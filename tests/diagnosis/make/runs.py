@@ -39,6 +39,8 @@ class Run:
     rank_work: Optional[Callable[[Any, int, torch.Tensor], None]] = None  # rank 1, each all-reduce
     load: Optional[Callable[[int, bool], Tuple[int, int]]] = None  # prompt tokens, requests
     timed: bool = True  # the difference of both times is what the fault costs
+    names: Tuple[str, str, str] = ("prefill", "decode", "decode_step")  # of its ranges
+    one_gpu: bool = False  # its ranks can share one
     program: str = "model"
     tool: str = "collector"  # or nsys, torch
 
@@ -61,7 +63,9 @@ EXPERT_PAIR = Shape(hidden=2048, layers=4, ffn=5632, batch=16, prompt=1024, step
 STAGES = Shape(hidden=4096, layers=8, ffn=11008, batch=8, prompt=2048, steps=1, ranks=2,
                graph=False)
 ONE, TWO = Shape(), Shape(ranks=2)
-HF = Shape(hidden=2048, layers=8, ffn=5632, batch=4, prompt=256, steps=24)
+HF = Shape(hidden=2048, layers=8, ffn=5632, batch=4, prompt=256, steps=6)
+FEW = Shape(hidden=3072, layers=5, ffn=8192, batch=4, prompt=384, steps=20)
+MANY = dataclasses.replace(WIDE, batch=48, steps=16)
 
 
 # ---- faults of the CPU and of copies ----
@@ -218,6 +222,38 @@ def on_the_side(program: Any, number: int) -> None:
             torch.mm(program.other["large"], program.other["large"])
 
 
+def copy_ids(program: Any, number: int) -> None:
+    """The tokens go to pinned memory, and are read one step late, as engines do it."""
+    kept = program.other.setdefault("late", [
+        (torch.empty_like(program.ids, device="cpu").pin_memory(), torch.cuda.Event())
+        for _ in range(2)])
+    ids, copied = kept[number % 2]
+    if number > 1:
+        copied.synchronize()
+        ids.tolist()
+    ids.copy_(program.ids, non_blocking=True)
+    copied.record()
+
+
+def small_pageable(program: Any, number: int) -> None:
+    """Sampling's parameters come from pageable memory, each by itself."""
+    for _ in range(12):
+        torch.ones(program.shape.batch).to("cuda")
+
+
+def sort_all(program: Any, number: int) -> None:
+    """Each sequence's logits are sorted on one block: a kernel written for one sequence."""
+    program.model.kernels.row_norms(program.model.head.view(-1, program.shape.hidden)[:256], 1)
+
+
+def offloaded_layers(program: Any, number: int) -> None:
+    """Each layer's weights arrive from the host before it begins."""
+    if "layers" not in program.other:
+        program.other["layers"] = torch.ones(4 << 20).pin_memory()
+        program.other["place"] = torch.empty(4 << 20, device="cuda")
+    program.other["place"].copy_(program.other["layers"], non_blocking=True)
+
+
 # ---- faults of a rank ----
 
 def late_by_cpu(program: Any, number: int) -> None:
@@ -252,6 +288,10 @@ def one_by_one(number: int, faulty: bool) -> Tuple[int, int]:
 
 def small_chunks(number: int, faulty: bool) -> Tuple[int, int]:
     return (32, 16) if faulty else (0, 16)
+
+
+def five(number: int, faulty: bool) -> Tuple[int, int]:
+    return 0, 5
 
 
 def sound_chunks(number: int, faulty: bool) -> Tuple[int, int]:
@@ -296,7 +336,7 @@ RUNS = (
     Run("pageable", BATCH, "pageable_copies", before=pageable_copy),
     Run("offload", GRAPH, "copies_not_overlapped", before=offloaded, tool="torch"),
     # work on the GPU that need not be
-    Run("loop", dataclasses.replace(EXPERTS, graph=False), "experts_in_a_loop", "",
+    Run("loop", dataclasses.replace(EXPERTS, graph=False, steps=8), "experts_in_a_loop", "",
         switches=("experts_loop",)),
     Run("cat", dataclasses.replace(WIDE, prompt=256), "kv_cache_by_cat", switches=("cat_cache",)),
     Run("fp32", BATCH, "fp32_matmul", "", switches=("fp32_matmul",)),
@@ -327,6 +367,23 @@ RUNS = (
         load=one_by_one, timed=False),
     Run("chunks", ENGINE, "chunk_too_small", "", program="engine", load=small_chunks, timed=False),
     Run("draft", GRAPH, "low_acceptance", before=draft),
+    # other programs, names and sizes
+    Run("late_ids", FEW, always=copy_ids, names=("context", "generation", "token")),
+    Run("many", MANY, always=copy_ids),
+    Run("sleep_rare", FEW, "slow_every_nth", "generation", names=("context", "generation", "token"),
+        before=every(5, lambda program: time.sleep(0.012))),
+    Run("garbage_inside", MANY, "garbage_collection", before=every(4, collect_garbage)),
+    Run("pageable_small", FEW, "pageable_copies", "generation", before=small_pageable,
+        names=("context", "generation", "token")),
+    Run("one_block", FEW, "low_occupancy", "generation", after=sort_all,
+        names=("context", "generation", "token")),
+    Run("offload_layers", MANY, "copies_not_overlapped", "", layer=offloaded_layers),
+    Run("casts_many", MANY, "casts", "", switches=("casts",)),
+    Run("unfused_few", dataclasses.replace(FEW, prompt=1536), "unfused_attention", "prefill",
+        switches=("unfused_attention",)),
+    Run("efficient", LONG, "older_attention", "prefill", switches=("efficient_attention",)),
+    Run("two_waits", MANY, "sync_per_token", after=lambda program, number: program.ids.tolist()),
+    Run("graph_padding", ENGINE, "padding_waste", program="engine", load=five, timed=False),
     # PerfAdvisor's
     Run("tiny_kernels", ONE, "kernel_launch_overhead", "pass", program="scenario"),
     Run("sync_stall", ONE, "cpu_sync_stall", "pass", program="scenario"),
@@ -335,7 +392,8 @@ RUNS = (
     Run("p2p_staged", TWO, "unnecessary_host_staging_intranode", "pass", program="scenario"),
     Run("mpi_barrier_stall", TWO, "mpi_load_imbalance", "pass", program="scenario",
         place="rank 1"),
-    Run("mpi_allreduce", TWO, "host_staged_collective", "pass", program="scenario"),
+    Run("mpi_allreduce", TWO, "host_staged_collective", "pass", program="scenario", timed=False,
+        one_gpu=True),
     # transformers
     Run("generate", HF, "launch_bound", "", program="generate", tool="torch", timed=False),
 )
