@@ -289,14 +289,13 @@ local function counts_in(trace, tag, ranges)
   check(trace:label(kernels, "step", { tag }))
   local grouped = check(kernels:group { by = { "step_range", "name" },
     columns = { { "calls", "count" } } })
-  local by_name, totals = {}, {}
-  for row = 1, #grouped do
-    local range, name = grouped:get(row, "step_range"), grouped:get(row, "name")
+  local names, calls, by_name, totals = grouped:values "name", grouped:values "calls", {}, {}
+  for row, range in ipairs(grouped:values "step_range") do
+    local name = names[row]
     if ranges[range] and name then
-      local calls = grouped:get(row, "calls")
       by_name[name] = by_name[name] or {}
-      by_name[name][range] = calls
-      totals[range] = (totals[range] or 0) + calls
+      by_name[name][range] = calls[row]
+      totals[range] = (totals[range] or 0) + calls[row]
     end
   end
   return by_name, totals

@@ -98,14 +98,22 @@ end
 -- there are no more than fit.
 function encode.with_longest(views, window)
   local room = encode.MOST - encode.count(views, window.first, window.last)
-  local short, fits = 0, 1 << HALVINGS
+  local short, fits, rest = 0, 1, {}
+  for i, view in ipairs(views) do
+    rest[i] = view
+    local group = check(view:group { columns = { { "most", "max", "duration" } } })
+    fits = math.max(fits, #group > 0 and (group:get(1, "most") or 0) + 1 or 1)
+  end
   while fits - short > 1 do
     local middle, count = short + (fits - short) // 2, 0
-    for _, view in ipairs(views) do
+    for _, view in ipairs(rest) do
       local before, after = longest(view, window, middle)
       count = count + #before + #after
     end
     if count <= room then fits = middle else short = middle end
+    for i, view in ipairs(count > room and rest or {}) do -- shorter ones are none of them
+      rest[i] = check(view:where { { "duration", ">=", middle } })
+    end
   end
   window.least = fits
   return window

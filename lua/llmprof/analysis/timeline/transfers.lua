@@ -78,19 +78,16 @@ local LEAST = 0.01
 function transfers.alone(found)
   local copies = errors.check(found.ops:where { kind = "copy", direction = HOST })
   local ns = #copies > 0 and copies:group { sum = { "duration" } }[1].duration.total or 0
-  local rest = {}
+  local others, rest = { false }, {} -- what is no copy has no direction
+  for _, row in ipairs(found.ops:group { by = { "direction" } }) do
+    local is_host = row.direction == HOST[1] or row.direction == HOST[2]
+    if row.direction and not is_host then others[#others + 1] = row.direction end
+  end
   local function rest_of(pid)
-    if rest[pid or 0] then return rest[pid or 0] end
-    local set
-    for _, wanted in ipairs { { kind = { "kernel", "set", "graph" } },
-      { kind = "copy", direction = false }, { { "kind", "==", "copy" },
-        { "direction", "~=", HOST[1] }, { "direction", "~=", HOST[2] } } } do
-      wanted.pid = pid
-      local own = errors.check(found.ops:where(wanted)):union()
-      set = set and errors.check(set:join(own)) or own
-    end
-    rest[pid or 0] = set
-    return set
+    local key = pid or 0
+    rest[key] = rest[key]
+      or errors.check(found.ops:where { pid = pid, direction = others }):union()
+    return rest[key]
   end
   return function(instances)
     local wall, sum = 0, 0
