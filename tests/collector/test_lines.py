@@ -34,9 +34,10 @@ def program(cuda_path, mode):
         assert cuda.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, None, None, None) == 0
 
     def graph():
-        node, made = ctypes.c_void_p(), ctypes.c_void_p()
+        inner, node, made = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         none = ctypes.c_size_t(0)
-        cuda.cuGraphAddKernelNode_v2(ctypes.byref(node), None, None, none, None)  # NODE
+        cuda.cuGraphAddKernelNode_v2(ctypes.byref(inner), None, None, none, None)  # NODE
+        cuda.cuGraphAddChildGraphNode(ctypes.byref(node), None, None, none, inner)
         flags = ctypes.c_ulonglong(0)
         assert cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), node, flags) == 0
         exec_graphs.append(made)
