@@ -24,6 +24,14 @@
 ---@field match? string[] Any is found in the name with its template arguments
 ---@field function? string[] Any is found in the function's own name
 
+---A section of the report: one of ours with its tables' rows and columns, or one of its own.
+---@class llmprof.Section
+---@field [1]? string Name of one of ours
+---@field title? string Of its own
+---@field name? string Of its own; from the title unless set
+---@field rows? integer|fun(results: llmprof.Results): table[]? Most rows, or the rows
+---@field columns? (string|table)[] Keys, of its own also { "key", "Title", digits = 2 }
+
 ---What to start.
 ---@class llmprof.Workload
 ---@field argv (string|number|boolean)[] The program and its words, never a shell line
@@ -57,7 +65,7 @@
 ---@field collector? llmprof.Config.collector
 ---@field ncu? llmprof.Config.ncu
 ---@field top_n? llmprof.Config.top_n
----@field report? string[]
+---@field report? (string|llmprof.Section)[] In order
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"

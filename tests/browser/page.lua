@@ -5,6 +5,7 @@ local json = require "llmprof.json"
 local encode = require "llmprof.analysis.timeline.encode"
 local frame = require "llmprof.frame"
 local pack = require "llmprof.pack"
+local chapters = require "llmprof.report.chapters"
 local documents = require "llmprof.report.documents"
 local results = require "tests.lua.support.results"
 
@@ -85,5 +86,5 @@ local function timeline_of(count)
     { "range", encode.marks {} }, { "busy", made:shares({}, span, span) } }))
 end
 
-assert(fs.write(arg[1], documents.page(given, { "aggregates", "stages", "kernels", "operators",
-  "roofline", "advice" }, arg[2] and timeline_of(tonumber(arg[2])) or nil)))
+assert(fs.write(arg[1], documents.page(given, chapters.layout { "all" },
+  arg[2] and timeline_of(tonumber(arg[2])) or nil)))

@@ -73,10 +73,18 @@ local function is_finite(value)
 end
 
 
--- The built-in keys and the recipe's, by name.
-function config.declare(recipe_options)
+-- The built-in keys and the recipe's, by name. sections: what the recipe's report has.
+function config.declare(recipe_options, sections)
   local declared = {}
   for key, declaration in pairs(defaults) do declared[key] = declaration end
+  if sections then
+    local known = defaults.report
+    local choices = table.move(known.choices, 1, #known.choices, 1, {})
+    for _, section in ipairs(sections) do
+      if section.title then choices[#choices + 1] = section.name end
+    end
+    declared.report = { known[1], known[2], choices = choices }
+  end
   for key, declaration in pairs(recipe_options or {}) do
     local known = defaults[key]
     if known and type_of(known) ~= type_of(declaration) then
@@ -441,18 +449,18 @@ local function last_mode(sources)
 end
 
 
--- Compose. given: options (declared by the recipe), recipe (its values as a tree), recipe_name,
--- identify (the recipe's function), file (path), words (of the command line), trusted_only (see
--- config.untrusted_runs), problems (a list: what is wrong is added to it, and the settings are
--- composed without that; nil: all of it is raised as one error).
+-- Compose. given: options (declared by the recipe), sections (of its report), recipe (its values as
+-- a tree), recipe_name, identify (the recipe's function), file (path), words (of the command line),
+-- trusted_only (see config.untrusted_runs), problems (a list: what is wrong is added to it, and the
+-- settings are composed without that; nil: all of it is raised as one error).
 -- The result: values (by dotted key), origins, declared, tree, file (the origin of the file's
 -- values; nil without), untrusted (the origins that may be a stranger's: the file, presets of
 -- the recipe's folders).
 function config.compose(given)
   local try, raise, kept = errors.gather()
   local layers = setmetatable({
-    declared = config.declare(given.options), values = {}, origins = {}, untrusted = {},
-    trusted_only = given.trusted_only, try = try,
+    declared = config.declare(given.options, given.sections), values = {}, origins = {},
+    untrusted = {}, trusted_only = given.trusted_only, try = try,
   }, Layers)
   for _, key in ipairs(sorted_keys(layers.declared)) do
     local own = given.options and given.options[key]
@@ -505,7 +513,8 @@ end
 -- The configuration of a recipe (of llmprof.recipe): file is that of --config
 -- or nil, words the settings of the command line; more: other fields of config.compose.
 function config.of_recipe(made, file, words, more)
-  local given = { options = made.options, recipe = made.config, recipe_name = made.file,
+  local given = { options = made.options, sections = made.sections, recipe = made.config,
+    recipe_name = made.file,
     identify = made.identify, file = file, words = words }
   for key, value in pairs(more or {}) do given[key] = value end
   return config.compose(given)

@@ -168,8 +168,9 @@ return {
   ["top_n.per_stage"] = { "Select for each stage, not over all", true },
   ["top_n.launches_per_kernel"] = { "Launches of each to measure", 2, min = 1 },
 
-  ["report"] = { "Sections of the report", { "environment", "aggregates", "stages", "mfu",
-    "operators", "kernels", "roofline", "advice" },
-    choices = { "environment", "aggregates", "stages", "mfu", "operators", "kernels",
-      "roofline", "advice" } },
+  ["report"] = { "Sections of the report, the page and the summary, in order; all: those not named",
+    { "all" },
+    choices = { "all", "advice", "aggregates", "load", "stages", "cpu_samples",
+      "gaps", "lines", "modules", "layers", "ranks", "mfu", "roofline", "kernels", "operators",
+      "trust", "missing", "abstained", "silent", "environment", "next" } },
 }

@@ -1,5 +1,6 @@
 -- The recipe contract. A recipe is a Lua file that returns recipe{...}: what to
 -- run, how to measure it, what to report. docs/recipes.md is its reference.
+local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
@@ -27,7 +28,7 @@ recipe.fields = {
   collector = { "table", config = true },
   ncu = { "table", config = true },
   top_n = { "table", config = true },
-  report = { "table", config = true },
+  report = { "table" },
   repeats = { "table", config = true },
   mode = { "string", config = true },
   capture = { "string", config = true },
@@ -140,6 +141,95 @@ local function check_option(key, declaration)
 end
 
 
+-- ---- sections of the report ----
+
+local SECTION = 'a name, { "name", rows = 10, columns = { "key", ... } } or { title = "Title", '
+  .. "rows = function(results) ... end }"
+local section_fields = { [1] = true, name = true, title = true, rows = true, columns = true }
+
+
+-- What function(results) of a section gave: rows, or nil where it is left out.
+local function rows_of(name, f, results)
+  local what = ("report: section '%s'"):format(name)
+  local rows = recipe.call(what, f, results)
+  for i = 1, type(rows) == "table" and #rows or 0 do
+    if type(rows[i]) ~= "table" then rows = rows[i] end
+    if type(rows) ~= "table" then break end
+  end
+  if rows ~= nil and type(rows) ~= "table" then
+    errors.raise("usage", ("%s: rows(results) returns a list of tables, got %s"):format(what,
+      type(rows)))
+  end
+  return rows
+end
+
+
+-- A column is a key or { "key", "Title", digits = 2 }; of a section of ours only a key.
+local function check_column(column, is_own, ...)
+  local key = column
+  if is_own and type(column) == "table" then key = column[1] end
+  if type(key) ~= "string" then
+    bad({ "report", ... }, "columns of a section are " .. (is_own
+      and 'keys of its rows, or { "key", "Title", digits = 2 }' or "keys"))
+  end
+end
+
+
+-- The name of a section with a title: "Slow layers" is slow_layers.
+local function name_of(title)
+  return (title:lower():gsub("[^%w]+", "_"):gsub("^_+", ""):gsub("_+$", ""))
+end
+
+
+local function check_section(given, place)
+  local is_own = given[1] == nil
+  for _, key in ipairs(sorted_keys(given)) do
+    if not section_fields[key] then
+      bad({ "report", place, key }, ("a section has no field '%s'; it is %s"):format(tostring(key),
+        SECTION))
+    end
+  end
+  local fits = is_own and type(given.title) == "string" and given.title:find "%w"
+    and type(given.rows) == "function" or not is_own and type(given[1]) == "string"
+    and not given.title and not given.name
+    and (given.rows == nil or math.type(given.rows) == "integer" and given.rows > 0)
+  if not fits or given.columns ~= nil and type(given.columns) ~= "table" then
+    bad({ "report", place }, "a section of the report is " .. SECTION)
+  end
+  for i, column in ipairs(given.columns or {}) do
+    check_column(column, is_own, place, "columns", i)
+  end
+end
+
+
+local function add_section(sections, names, seen, given, place)
+  if type(given) == "string" then given = { given } end
+  if type(given) ~= "table" then bad({ "report", place }, "a section is " .. SECTION) end
+  check_section(given, place)
+  local name = given[1] or given.name or name_of(given.title)
+  if seen[name] then bad({ "report", place }, ("section '%s' is named twice"):format(name)) end
+  for _, known in ipairs(given.title and defaults.report.choices or {}) do
+    if known == name then
+      bad({ "report", place }, ("section '%s' is one of llmprof's own"):format(name))
+    end
+  end
+  seen[name], names[#names + 1] = true, name
+  sections[#sections + 1] = { name = name, title = given.title, columns = given.columns,
+    most = not given.title and given.rows or nil,
+    rows = given.title and function(results) return rows_of(name, given.rows, results) end }
+end
+
+
+-- What the report of a recipe has: sections in order, { name, most (rows of its tables), columns
+-- (keys) }, its own with title, rows(results) and columns as they are given; and their names, the
+-- value of the key `report`.
+local function sections_of(declared, try)
+  local sections, names, seen = {}, {}, {}
+  for i, given in ipairs(declared) do try(add_section, sections, names, seen, given, i) end
+  return sections, names
+end
+
+
 -- Declare a recipe; what a recipe file returns.
 function recipe.recipe(given)
   if type(given) ~= "table" then bad({}, "recipe { ... } takes a table") end
@@ -148,8 +238,11 @@ function recipe.recipe(given)
   local options = type(given.options) == "table" and given.options or {}
   for _, key in ipairs(sorted_keys(options)) do try(check_option, key, options[key]) end
   local stages = flatten_stages(type(given.stages) == "table" and given.stages or {}, try)
+  local report = type(given.report) == "table" and given.report or {}
+  local sections, names = sections_of(report, try)
   raise()
-  local made = { stages = stages, options = options, config = {} }
+  local made = { stages = stages, sections = sections, options = options,
+    config = { report = given.report and names } }
   for name, field in pairs(recipe.fields) do
     if field.config then
       made.config[name] = given[name]

@@ -1,7 +1,12 @@
 -- The sections that reports are put together from, each with its title, which stands
 -- nowhere else, and what it says, as blocks.
 local blocks = require "llmprof.report.blocks"
+local columns = require "llmprof.report.columns"
+local errors = require "llmprof.process.errors"
 local findings = require "llmprof.report.findings"
+local sorted_keys = require("llmprof.tables.keys").sorted
+local layout = require "llmprof.bundle.layout"
+local nearest = require "llmprof.tables.suggest"
 local operators = require "llmprof.report.operators"
 local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
@@ -224,39 +229,47 @@ end
 
 -- ---- the sections ----
 
--- name, title, blocks(results, view); when(results, view): not there otherwise; after: where
--- it stands in a report that is configured, which names it not.
+-- name, title, blocks(results, view); when(results, view): not there otherwise; tables: those in
+-- it, by their columns, of which a recipe may pick. In the order of reports that say nothing else.
 local list = {
-  { "environment", "Environment", parts.environment },
-  { "aggregates", "Aggregates", parts.aggregates },
-  { "load", sections.find("load").title, load_blocks, after = "aggregates",
+  { "advice", "What to Do", findings.blocks, tables = { "findings" } },
+  { "aggregates", "Aggregates", parts.aggregates,
+    tables = { "aggregates", "latency", "repeats", "running_cost" } },
+  { "load", sections.find("load").title, load_blocks,
+    tables = { "load", "load_times", "engine_metrics" },
     when = function(results) return results.load or results.engine_metrics end },
-  { "stages", "Per-Stage Timings", parts.stages },
-  { "layers", "Layers of a Decode Step", parts.layers, after = "stages",
-    when = function(results) return results.layers end },
-  { "modules", "Modules and Operators", parts.modules, after = "stages",
-    when = function(results) return results.modules end },
-  { "lines", "Lines of the Program", parts.lines, after = "stages",
-    when = function(results) return results.lines end },
-  { "cpu_samples", "CPU Samples", pictures.blocks, after = "stages",
+  { "stages", "Per-Stage Timings", parts.stages,
+    tables = { "stages", "summary_stages", "cpu", "categories" } },
+  { "cpu_samples", "CPU Samples", pictures.blocks, tables = { "stage_functions" },
     when = function(results) return results.cpu_samples end },
-  { "gaps", "Longest Gaps", parts.gaps, after = "stages",
+  { "gaps", "Longest Gaps", parts.gaps, tables = { "gaps" },
     when = function(results) return results.gaps and #results.gaps > 0 end },
-  { "ranks", "Steps, Ranks and Collectives", ranks.blocks, after = "stages",
+  { "lines", "Lines of the Program", parts.lines, tables = { "lines", "top_lines" },
+    when = function(results) return results.lines end },
+  { "modules", "Modules and Operators", parts.modules,
+    tables = { "modules", "marked_layers", "marked_operators" },
+    when = function(results) return results.modules end },
+  { "layers", "Layers of a Decode Step", parts.layers, tables = { "step_layers" },
+    when = function(results) return results.layers end },
+  { "ranks", "Steps, Ranks and Collectives", ranks.blocks,
+    tables = { "ranks", "pipeline", "rank_stages", "steps", "idle_threads", "requests",
+      "request_rows", "kv_transfers", "engine_looks", "collectives", "late", "layers",
+      "rank_kernels", "rank_files" },
     when = function(results) return results.ranks end },
-  { "mfu", "MFU/MBU", parts.efficiency },
-  { "operators", "Top Operators", operators.top },
-  { "kernels", "Top Kernels", parts.kernels },
-  { "roofline", "Roofline", parts.roofline },
-  { "advice", "What to Do", findings.blocks },
-  { "trust", "How Far to Trust It", parts.trust },
-  { "missing", "Not Measured", parts.missing },
-  { "abstained", "Rules That Could Not Tell", parts.abstained },
-  { "silent", "Rules That Found Nothing", parts.silent,
+  { "mfu", "MFU/MBU", parts.efficiency, tables = { "efficiency", "sampled" } },
+  { "roofline", "Roofline", parts.roofline, tables = { "roofline", "ranges", "headroom" } },
+  { "kernels", "Top Kernels", parts.kernels,
+    tables = { "stage_kernels", "page_kernels", "top_kernels", "transfers", "selection" } },
+  { "operators", "Top Operators", operators.top,
+    tables = { "top_operators", "operators", "timeline_operators", "summary_operators",
+      "operator_stages", "operator_kernels" } },
+  { "trust", "How Far to Trust It", parts.trust, tables = { "integrity", "overhead" } },
+  { "missing", "Not Measured", parts.missing, tables = { "missing" } },
+  { "abstained", "Rules That Could Not Tell", parts.abstained, tables = { "abstained" } },
+  { "silent", "Rules That Found Nothing", parts.silent, tables = { "silent" },
     when = function(results) return parts.silent(results) end },
-  { "source", "Where This Comes From", parts.source },
-  { "next", "Ask Further", parts.next },
-  { "selection", sections.find("selection").title, parts.selection },
+  { "environment", "Environment", parts.environment, tables = { "devices" } },
+  { "next", "Ask Further", parts.next, tables = {} },
 }
 
 local by_name = {}
@@ -274,28 +287,7 @@ function chapters.names()
 end
 
 
--- Names with those behind each that nobody configures: they are there where there is
--- something to say.
-function chapters.completed(names)
-  local made = {}
-  for _, name in ipairs(names) do
-    made[#made + 1] = name
-    for _, chapter in ipairs(list) do
-      if chapter.after == name then made[#made + 1] = chapter.name end
-    end
-  end
-  return made
-end
-
-
 function chapters.title(name) return by_name[name].title end
-
-
--- What a section comes to, in a few words, for where it is folded; nil where nothing is.
-function chapters.summary(results, name)
-  return summaries[name] and summaries[name](results)
-end
-
 
 function chapters.heading(name)
   return blocks.heading { level = 2, title = by_name[name].title }
@@ -310,14 +302,149 @@ function chapters.content(results, name, view)
 end
 
 
--- Sections under their titles, as one list of blocks.
-function chapters.blocks(results, names, view)
+-- ---- the layout ----
+
+-- What `report` names: ours and a recipe's own, with the rows and columns of each.
+
+local ALL = "all"
+
+
+-- Columns of these keys, in their order; nil and the first key that is none.
+local function picked(known, keys)
+  local by_key, made = {}, {}
+  for _, column in ipairs(known) do by_key[column.key] = column end
+  for i, key in ipairs(keys) do
+    if not by_key[key] then return nil, key end
+    made[i] = by_key[key]
+  end
+  return made
+end
+
+
+local function check_columns(entry)
+  local best, unknown, known = -1, nil, {}
+  for _, name in ipairs(by_name[entry.name].tables) do
+    local made, key = picked(columns[name], entry.columns)
+    if made then return end
+    local place = 0
+    while entry.columns[place + 1] ~= key do place = place + 1 end
+    if place > best then
+      best, unknown, known = place, key, {}
+      for i, column in ipairs(columns[name]) do known[i] = column.key end
+    end
+  end
+  errors.raise("usage", unknown
+    and ("report: no table of section '%s' has the column '%s'%s"):format(entry.name, unknown,
+      nearest.suggestion(unknown, known))
+    or ("report: section '%s' has no table"):format(entry.name),
+    unknown and { hint = "columns: " .. table.concat(known, ", ") } or nil)
+end
+
+
+-- The sections of a configuration's `report`, in order: entries of a recipe's sections (of
+-- llmprof.recipe; optional). Columns that no table has are an error.
+function chapters.layout(order, own)
+  local named, details, made = {}, {}, {}
+  for _, name in ipairs(order) do named[name] = true end
+  for _, entry in ipairs(own or {}) do details[entry.name] = entry end
+  local function add(name)
+    local entry = details[name] or { name = name }
+    if not entry.title and entry.columns then check_columns(entry) end
+    made[#made + 1] = entry
+  end
+  local function add_others()
+    for _, name in ipairs(chapters.names()) do
+      if not named[name] then add(name) end
+    end
+    for _, entry in ipairs(own or {}) do
+      if entry.title and not named[entry.name] then add(entry.name) end
+    end
+  end
+  local seen = {}
+  for _, name in ipairs(order) do
+    if name == ALL and not seen[name] then add_others() elseif not seen[name] then add(name) end
+    seen[name] = true
+  end
+  return made
+end
+
+
+-- Blocks with the rows and columns that an entry names: columns of tables that have them all.
+local function fitted(content, entry, is_summary)
   local made = {}
-  for _, name in ipairs(type(names) == "table" and names or { names }) do
-    local content = chapters.content(results, name, view)
-    made[#made + 1] = content and { chapters.heading(name), content } or nil
+  for i, block in ipairs(content) do
+    made[i] = block
+    if block.kind == "table" then
+      local count = math.min(#block.rows, entry.most or #block.rows)
+      local rest = not is_summary and #block.rows - count or 0
+      made[i] = { blocks.table { name = block.name, filter = block.filter, title = block.title,
+        columns = entry.columns and picked(block.columns, entry.columns) or block.columns,
+        rows = table.move(block.rows, 1, count, 1, {}) },
+        rest > 0 and blocks.note(("%d more rows are in %s."):format(rest, layout.results)) }
+    end
   end
   return blocks.join(made)
+end
+
+
+-- A recipe's own column: a key or { "key", "Title", digits = 2 }.
+local function own_column(given, rows)
+  local key = type(given) == "table" and given[1] or given
+  local title = type(given) == "table" and given[2] or key:gsub("_", " ")
+  local kind, digits = nil, 0
+  for _, row in ipairs(rows) do
+    local value = row[key]
+    if value ~= nil and type(value) ~= "number" then kind = "text" end
+    if math.type(value) == "float" then digits = 2 end
+  end
+  return { key = key, title = title, type = kind,
+    digits = type(given) == "table" and given.digits or digits }
+end
+
+
+-- A row of a recipe's as a table has it: numbers and texts.
+local function own_row(given)
+  local row = {}
+  for key, value in pairs(given) do row[key] = type(value) == "number" and value or tostring(value)
+  end
+  return row
+end
+
+
+-- A section of a recipe's own, as many rows as `most`; nil where it gives none.
+local function own_blocks(results, entry, most)
+  local given, rows = entry.rows(results), {}
+  if not given then return nil end
+  for i, row in ipairs(given) do rows[i] = own_row(row) end
+  if #rows == 0 then return blocks.join(blocks.say "No rows.") end
+  local made = {}
+  for i, column in ipairs(entry.columns or sorted_keys(rows[1])) do
+    made[i] = own_column(column, rows)
+  end
+  return blocks.join(blocks.table { name = entry.name, columns = made,
+    rows = table.move(rows, 1, math.min(#rows, most or #rows), 1, {}) })
+end
+
+
+-- Sections of a layout that are there: a list of { name, title, content, summary (what it comes
+-- to in a few words, or nil) }. make(results, entry): what ours say; of the view's otherwise.
+function chapters.laid_out(results, entries, view, make)
+  local made = {}
+  for _, entry in ipairs(entries) do
+    local content
+    if entry.title then
+      content = own_blocks(results, entry, view.rows)
+    else
+      content = make and make(results, entry) or not make
+        and chapters.content(results, entry.name, view)
+      content = content and fitted(content, entry, make ~= nil)
+    end
+    local summary = summaries[entry.name]
+    made[#made + 1] = content and #content > 0 and { name = entry.name, content = content,
+      title = entry.title or by_name[entry.name].title,
+      summary = not entry.title and summary and summary(results) or nil } or nil
+  end
+  return made
 end
 
 

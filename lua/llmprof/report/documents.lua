@@ -31,13 +31,21 @@ local function title(results)
 end
 
 
--- report.md: everything, section by section. order: names of sections, as configured by
--- `report`.
-function documents.full(results, order)
+-- Sections under their titles. entries, here and below: of chapters.layout.
+local function under_titles(list)
+  local made = {}
+  for i, chapter in ipairs(list) do
+    made[i] = { blocks.heading { level = 2, title = chapter.title }, chapter.content }
+  end
+  return made
+end
+
+
+-- report.md: everything, section by section.
+function documents.full(results, entries)
   return markdown.render(blocks.join(title(results),
     blocks.verdict { lines = findings.verdict(results) }, parts.source(results),
-    chapters.blocks(results, chapters.completed(order), {}),
-    chapters.blocks(results, { "trust", "missing", "abstained", "silent", "next" }, {})))
+    under_titles(chapters.laid_out(results, entries, {}))))
 end
 
 
@@ -46,7 +54,9 @@ end
 function documents.kernels(results)
   return markdown.render(blocks.join(parts.title(results, "Kernels: "), parts.model(results),
     parts.source(results), chapters.heading "kernels", parts.largest_kernels(results),
-    parts.all_kernels(results, MOST), chapters.blocks(results, "selection", {})))
+    parts.all_kernels(results, MOST),
+    blocks.heading { level = 2, title = sections.find("selection").title },
+    parts.selection(results)))
 end
 
 
@@ -54,13 +64,6 @@ end
 
 -- Rows of its tables, moves, columns of its bars: it is to fit a page of 60 lines.
 local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
-
-
--- A section: its title, and what it says; nothing where that is nothing.
-local function short(name, ...)
-  local content = blocks.join(...)
-  return #content > 0 and { chapters.heading(name), content } or nil
-end
 
 
 -- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s, without the profiler."; nil without any.
@@ -172,32 +175,46 @@ local function trust_line(results)
 end
 
 
--- stakeholder_summary.md: a page to hand on. Of ranks' files alone there is no model and no stage.
-function documents.stakeholder(results)
-  local verdict = {}
+-- What sections say in it; the others are left out.
+local shorts = {
+  advice = function(results) return findings.in_short(results, MOVES) end,
+  aggregates = function(results)
+    return blocks.say(latency_line(results) or words.not_measured(results, "the timeline"))
+  end,
+  stages = function(results)
+    return sections.either("summary_stages", documents.stage_rows(results), words.no_rows(results))
+  end,
+  mfu = function(results) return blocks.say(efficiency_line(results)) end,
+  kernels = kernel_table,
+  operators = operator_table,
+  trust = function(results) return blocks.say(trust_line(results)) end,
+  environment = function(results)
+    return blocks.say(("%s GPU: %s. %s"):format(words.model(results), words.gpu_name(results),
+      words.software(results)))
+  end,
+}
+
+-- Of ranks' files alone there is no model and no stage.
+local of_ranks = { ranks = ranks.short }
+
+
+-- stakeholder_summary.md: a page to hand on.
+function documents.stakeholder(results, entries)
+  local verdict, makers = {}, words.ranks_alone(results) and of_ranks or shorts
   for _, line in ipairs(findings.verdict(results)) do
     if line.head ~= "Trust:" and line.head ~= "First move:" then verdict[#verdict + 1] = line end
   end
-  if words.ranks_alone(results) then
-    return markdown.render(blocks.join(title(results), blocks.verdict { lines = verdict },
-      chapters.heading "ranks", ranks.short(results), chapters.blocks(results, "source", {})))
-  end
-  local plain = findings.in_plain_words(results)
+  local plain = makers == shorts and findings.in_plain_words(results)
   if plain then table.insert(verdict, 1, { head = plain, text = "" }) end
   local cost = words.running_cost(results, true)
   if cost then verdict[#verdict + 1] = { head = "Cost:", text = cost } end
+  local function make(given, entry)
+    return makers[entry.name] and blocks.join(makers[entry.name](given))
+  end
   return markdown.render(blocks.join(title(results),
-    blocks.verdict { lines = verdict, tight = true },
-    short("environment", blocks.say(("%s GPU: %s. %s"):format(words.model(results),
-      words.gpu_name(results), words.software(results)))),
-    short("aggregates", blocks.say(latency_line(results) or words.not_measured(results,
-      "the timeline"))),
-    short("stages", sections.either("summary_stages", documents.stage_rows(results),
-      words.no_rows(results))),
-    short("mfu", blocks.say(efficiency_line(results))),
-    short("operators", operator_table(results)), short("kernels", kernel_table(results)),
-    short("advice", findings.in_short(results, MOVES)),
-    short("trust", blocks.say(trust_line(results)))))
+    blocks.verdict { lines = verdict, tight = makers == shorts },
+    under_titles(chapters.laid_out(results, entries, { rows = ROWS }, make)),
+    makers == of_ranks and parts.source(results)))
 end
 
 
@@ -325,32 +342,10 @@ end
 
 -- ---- the page ----
 
--- In the order of the page. Those of `keys` are left out where `report` does not name
--- them.
-local ORDER = { "advice", "load", "stages", "cpu_samples", "gaps", "lines", "modules", "layers",
-  "ranks", "aggregates", "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained",
-  "silent", "environment", "source", "next" }
-local KEYS = { advice = true, stages = true, aggregates = true, mfu = true, roofline = true,
-  kernels = true, operators = true, environment = true }
-
 local VIEW = { page = true }
 
 local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all figures are in the "
   .. "tables. Debian's package is libjs-chart.js."
-
-
--- Those that are there: { name, title, summary, content } each.
-local function wanted(results, order)
-  local configured, list = {}, {}
-  for _, name in ipairs(order) do configured[name] = true end
-  for _, name in ipairs(ORDER) do
-    local content = (not KEYS[name] or configured[name])
-      and chapters.content(results, name, VIEW)
-    list[#list + 1] = content and { name = name, title = chapters.title(name),
-      summary = chapters.summary(results, name), content = content } or nil
-  end
-  return list
-end
 
 
 local function navigation(list)
@@ -392,16 +387,15 @@ end
 
 
 local function footer(results)
-  return ('<footer class="note"><p>Run %s of recipe %s, written by llmprof %s on %s.</p>\n'
-    .. "</footer>\n"):format(text.html(results.run.id), text.html(results.run.recipe),
-    text.html(results.run.llmprof), text.html(results.run.created))
+  return ('<footer class="note"><p>%s</p>\n<p>Run %s of recipe %s, written by llmprof %s on %s.</p>'
+    .. "\n</footer>\n"):format(text.html(words.source(results)), text.html(results.run.id),
+    text.html(results.run.recipe), text.html(results.run.llmprof), text.html(results.run.created))
 end
 
 
--- order: names of sections, as configured by `report`; the page has an order of its own.
 -- events: the bytes of what the timeline draws, of llmprof.analysis.timeline.events; nil without.
-function documents.page(results, order, events)
-  local list, heading = wanted(results, order), words.title(results)
+function documents.page(results, entries, events)
+  local list, heading = chapters.laid_out(results, entries, VIEW), words.title(results)
   events = document.d3() and events
   local out = { "<header>\n", writer.render(blocks.join(
       blocks.heading { level = 1, title = heading }, first_screen(results))), "</header>\n",

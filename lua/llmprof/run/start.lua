@@ -26,6 +26,7 @@ local recorded = require "llmprof.run.capture.recorded"
 local resources = require "llmprof.resources"
 local workload = require "llmprof.run.workload"
 local captures = lazy "llmprof.run.capture"
+local chapters = lazy "llmprof.report.chapters"
 local plan = lazy "llmprof.run.steps.plan"
 local select_step = lazy "llmprof.run.steps.select"
 local stages = lazy "llmprof.analysis.stages.find"
@@ -112,7 +113,9 @@ end
 function start.compose(given)
   local settings = table.move(given.settings, 1, #given.settings, 1, {})
   table.move(given.standins or {}, 1, #(given.standins or {}), #settings + 1, settings)
-  return config.of_recipe(given.recipe, given.config, settings)
+  local composed = config.of_recipe(given.recipe, given.config, settings)
+  chapters.layout(composed.tree.report, given.recipe.sections)
+  return composed
 end
 
 

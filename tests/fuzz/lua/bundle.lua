@@ -1,5 +1,6 @@
 -- The folder of a run that a stranger changed: one of its documents, as the bytes say.
 -- Commands are given it, and whatever they make of it, it is no bug.
+local chapters = require "llmprof.report.chapters"
 local fs = require "llmprof.fs"
 local given = dofile "tests/fuzz/lua/given.lua"
 local json = require "llmprof.json"
@@ -36,7 +37,8 @@ assert(results_file.read(RUN .. "/" .. layout.results))
 
 local function render_all()
   local results = results_file.load(RUN .. "/" .. layout.results)
-  for _, one in ipairs(render) do one(results, "full") end
+  local entries = chapters.layout { "all" }
+  for _, one in ipairs(render) do one(results, entries) end
 end
 
 

@@ -3,6 +3,7 @@ local checks = require "llmprof.cli.checks"
 local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
 local categories = require "llmprof.analysis.kernels.categories"
+local chapters = require "llmprof.report.chapters"
 local models = require "llmprof.model"
 local config = require "llmprof.recipe.config"
 local start = require "llmprof.run.start"
@@ -94,6 +95,7 @@ local function check_configuration(state)
   local composed = config.of_recipe(state.made, state.file, state.words, { problems = wrong })
   state.cfg = composed.tree
   if #wrong > 0 then return problems_of("config", wrong) end
+  chapters.layout(state.cfg.report, state.made.sections)
   recorded.check(state.made, composed)
   for i, vendor in ipairs(vendors) do
     said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)

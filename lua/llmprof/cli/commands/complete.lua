@@ -94,7 +94,7 @@ local function declared_by(word)
   local name = word:match "([^/]+)%.lua$" or word
   local known, made = pcall(recipe.load, ("%srecipes/%s.lua"):format(files.BUILT_IN, name))
   if not known then return defaults end
-  local fits, declared = pcall(config.declare, made.options)
+  local fits, declared = pcall(config.declare, made.options, made.sections)
   return fits and declared or defaults
 end
 

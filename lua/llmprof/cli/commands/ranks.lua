@@ -9,6 +9,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
+local chapters = lazy "llmprof.report.chapters"
 local documents = lazy "llmprof.report.documents"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
@@ -41,7 +42,8 @@ the files: docs/cluster.md.]],
 }
 
 -- Sections of the reports.
-local SECTIONS = { "environment", "stages", "advice" }
+local SECTIONS = { "advice", "stages", "ranks", "trust", "missing", "abstained", "silent",
+  "environment", "next" }
 
 -- Rows of a table, unless --rows says so.
 local MOST = 12
@@ -136,8 +138,9 @@ local function write_bundle(given, words, parts, bytes, results_of)
   run:write_document(layout.results, "results", results)
   local events = rank_view.events(made)
   if events then run:write(layout.events, events) end
-  run:write(layout.reports.page, documents.page(results, SECTIONS, events))
-  run:write(layout.reports.full, documents.full(results, SECTIONS))
+  local entries = chapters.layout(SECTIONS)
+  run:write(layout.reports.page, documents.page(results, entries, events))
+  run:write(layout.reports.full, documents.full(results, entries))
   run:set_partial(results.ranks.left_out)
   run:finish "done"
   return results

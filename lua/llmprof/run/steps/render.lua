@@ -1,4 +1,5 @@
 -- The reports, from results.json and nothing else.
+local chapters = require "llmprof.report.chapters"
 local documents = require "llmprof.report.documents"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
@@ -29,10 +30,10 @@ function step.run(ctx)
   local results = ctx.state.results
   local events = ctx.run:has(layout.events)
     and errors.check(fs.read(ctx.run:path(layout.events))) or nil
-  local names = {}
+  local entries, names = chapters.layout(ctx.cfg.report, ctx.recipe.sections), {}
   for i, report in ipairs(reports) do
     ctx.run:write(report.file, words.of_vendor(results,
-      report.render(results, ctx.cfg.report, events)))
+      report.render(results, entries, events)))
     names[i] = report.file
   end
   if ctx.recipe.render then

@@ -13,8 +13,7 @@ local report = require "tests.lua.support.reports"
 local FIXTURE = "tests/fixtures/compare/graph"
 local BESIDE = { layout.manifest, layout.config, layout.workload.metrics }
 
-local CHAPTERS = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
-  "advice" }
+local CHAPTERS = { "all" }
 
 -- Neither what is absent nor what cannot be divided may be written as if it were a figure.
 local NO_FIGURE = { "%f[%w]nil%f[%W]", "%f[%w]nan%f[%W]", "%f[%w]inf%f[%W]", "table: 0x" }
@@ -32,7 +31,7 @@ local function check_reports(results)
   for _, name in ipairs { "kernels", "operators", "full", "stakeholder" } do
     check_said(report(name, results, CHAPTERS), name)
   end
-  require("llmprof.report.documents").page(results, CHAPTERS) -- its scripts know what nan is
+  report("page", results, CHAPTERS) -- its scripts know what nan is
   for _, section in ipairs(sections.all()) do
     local rows = section.rows(results)
     for _, format in ipairs { "table", "csv", "md", "json", "html" } do

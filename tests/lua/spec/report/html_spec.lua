@@ -4,19 +4,16 @@ local digest = require "llmprof.digest"
 local document = require "llmprof.report.html.document"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
+local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
 local timeline = require "llmprof.report.html.timeline"
-
-local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
-  "advice" }
 
 local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
 
 
 -- The page, as it is rendered from a file.
 local function render(given, sections)
-  return require("llmprof.report.documents").page(
-    assert(json.decode(assert(json.encode(given)))), sections or order)
+  return report("page", assert(json.decode(assert(json.encode(given)))), sections or { "all" })
 end
 
 
@@ -112,7 +109,7 @@ end)
 
 describe("the page's timeline", function()
   local function with_events(bytes)
-    return require("llmprof.report.documents").page(results.full(), order, bytes)
+    return report("page", results.full(), { "all" }, bytes)
   end
 
   it("is there with its data where there is some", function()
@@ -143,13 +140,13 @@ end)
 
 
 describe("report.html", function()
-  it("has the verdict and the sections in its own order, all folded", function()
+  it("has the verdict and the sections in order, all folded", function()
     local page, headings = render(results.full()), {}
     for heading in page:gmatch "<summary><h2>([^<]+)</h2>" do headings[#headings + 1] = heading end
-    assert.same({ "What to Do", "Per-Stage Timings", "Aggregates", "MFU/MBU", "Roofline",
+    assert.same({ "What to Do", "Aggregates", "Per-Stage Timings", "MFU/MBU", "Roofline",
       "Top Kernels", "Top Operators", "How Far to Trust It", "Not Measured",
-      "Rules That Could Not Tell", "Environment", "Where This Comes From",
-      "Ask Further" }, headings)
+      "Rules That Could Not Tell", "Environment", "Ask Further" }, headings)
+    assert.is_truthy(page:find('<footer class="note"><p>Timeline: ', 1, true))
     assert.is_nil(page:find("<details[^>]* open"))
     assert.is_truthy(page:find("<h1>Model|X 1B on NVIDIA H200</h1>\n<p class=\"note\">Model: ", 1,
       true))

@@ -1,6 +1,6 @@
 -- The section about a load, as Markdown and in the page.
 local chapters = require "llmprof.report.chapters"
-local documents = require "llmprof.report.documents"
+local report = require "tests.lua.support.reports"
 local markdown = require "llmprof.report.write.markdown"
 local rows = require "llmprof.report.rows"
 local support = require "tests.lua.support.load_client"
@@ -65,8 +65,9 @@ describe("the section about a load", function()
 
   it("is in the page, and nowhere without a load", function()
     local results = support.results(4)
-    assert.matches('<details class="chapter" id="load">', documents.page(results, {}), 1, true)
+    local page = report("page", results, { "all" })
+    assert.truthy(page:find('<details class="chapter" id="load">', 1, true))
     results.load = nil
-    assert.is_nil(documents.page(results, {}):find('id="load"', 1, true))
+    assert.is_nil(report("page", results, { "all" }):find('id="load"', 1, true))
   end)
 end)
