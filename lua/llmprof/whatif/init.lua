@@ -244,6 +244,9 @@ function Answer.__tostring(made) return answer.render("table", made) end
 local What = { __name = "llmprof.whatif" }
 What.__index = What
 
+-- A question is answered where it is printed.
+function What.__tostring(asked) return tostring(asked:run()) end
+
 
 -- The answer: { changes (list of { words, assumed, count, kind }), stages (list of { stage, rank,
 -- units, now, after, gain, low, high (ns a unit), share, limit, gpu_free, cpu_free (ns), refused
@@ -434,9 +437,8 @@ local function with_ranks(run)
 end
 
 
--- The same of traces, of which each is a rank, or of one run.
-function whatif.open(paths)
-  local list = session.open(paths).files
+-- The same of what a session has open: traces, of which each is a rank, or one run.
+local function of_files(list)
   for _, one in ipairs(list) do
     if one.results and #list > 1 then
       errors.raise("usage", ("%s: a run is replayed alone"):format(one.path),
@@ -444,6 +446,29 @@ function whatif.open(paths)
     end
   end
   return whatif.over(#list == 1 and list[1].results and with_ranks(list[1]) or list)
+end
+
+
+-- The same of paths.
+function whatif.open(paths) return of_files(session.open(paths).files) end
+
+
+-- The function `whatif` of a session: whatif(1, 3), printed, is what the findings 1 and 3 gain
+-- together. files(): what is open; in place of it the first argument may name a run or a trace.
+function whatif.asker(files)
+  return function(...)
+    local ranks, first = { ... }, ...
+    local path = type(first) == "table" and first.dir or first
+    local asked
+    if type(path) == "string" then
+      asked = whatif.open { path }
+      table.remove(ranks, 1)
+    else
+      asked = of_files(files())
+    end
+    for _, rank in ipairs(ranks) do asked = asked:finding(rank) end
+    return asked
+  end
 end
 
 

@@ -18,7 +18,8 @@ local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE", raw 
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.
 local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
-  "gaps", "layers", "counters", "samples", "cpu_samples", "overlap", "results", "help" }
+  "gaps", "layers", "counters", "samples", "cpu_samples", "overlap", "whatif", "results",
+  "help" }
 
 -- Of Lua: nothing that loads code, catches an interrupt or reaches another environment.
 local FUNCTIONS = { "assert", "error", "ipairs", "math", "next", "pairs", "select", "table",
@@ -87,11 +88,14 @@ function command.environment(paths)
     local value = _G[name]
     environment[name] = type(value) == "table" and copy(value) or value
   end
-  -- what findings of the run gain together, by their ranks
+  -- as a text: a question has the traces, which reach files
   environment.whatif = function(...)
-    local question = whatif.open(paths)
-    for _, rank in ipairs { ... } do question = question:finding(rank) end
-    return tostring(question:run())
+    for i = 1, select("#", ...) do
+      if math.type((select(i, ...))) ~= "integer" then
+        errors.raise("usage", "whatif: the ranks of findings are whole numbers")
+      end
+    end
+    return tostring(whatif.asker(function() return session.open(paths).files end)(...))
   end
   return session.strict(environment, function(name) return self[name] end, offered)
 end

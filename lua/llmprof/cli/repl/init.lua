@@ -66,14 +66,11 @@ local function turn(editor, environment)
 end
 
 
--- The session, and whatif(): a question to the traces that were opened, or to those of a run or
--- path: whatif():graphs("decode"):run().
+-- The session, and whatif().
 local function environment_of(paths)
   local environment, globals = session.environment(paths)
-  environment.whatif = function(run)
-    local path = type(run) == "table" and run.dir or run
-    if path then return whatif.open { path } end
-    return whatif.over(globals.files)
+  environment.whatif = function(...)
+    return whatif.asker(function() return globals.files end)(...)
   end
   return environment, globals
 end

@@ -44,6 +44,8 @@ session.globals = {
     'counters:group("bound"):count()' },
   { "overlap", "overlap(a, b): how much of the time of two frames both ran",
     "overlap(kernels, transfers)" },
+  { "whatif", "whatif(1, 3): what the findings 1 and 3 of the run gain together; in the prompt "
+    .. 'also whatif(RUN), and whatif():graphs("decode")', "whatif(1)" },
   { "results", "results.json of the run",
     "results.stages[1].name" },
   { "run", "the run: id, dir, recipe, status, manifest",

@@ -8,6 +8,7 @@ local group = require "llmprof.query.group"
 local methods = require("llmprof.query.session").methods
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
+local whatif = require "llmprof.whatif"
 
 local FOLDERS = { "recipes/recorded/deepseek_ocr", "recipes/recorded/vllm_serve",
   "tests/fixtures/small", "tests/fixtures/cpu_samples" }
@@ -65,8 +66,12 @@ describe("help", function()
   it("has examples that name what they are about, and run", function()
     local aliases = require("llmprof.query.columns").aliases
     local ctx = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" })
-    local places = { (session.environment { ctx.run.dir }), (session.environment { FOLDERS[2] }),
-      (session.environment { FOLDERS[3] }), (session.environment { FOLDERS[4] }) }
+    local places = {}
+    for i, path in ipairs { ctx.run.dir, FOLDERS[2], FOLDERS[3], FOLDERS[4] } do
+      local environment, opened = session.environment { path }
+      environment.whatif = whatif.asker(function() return opened.files end)
+      places[i] = environment
+    end
     local function run(code)
       local why
       code = code:gsub('"stages.csv"', ("%q"):format(top() .. "/stages.csv"))
