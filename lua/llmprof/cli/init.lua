@@ -121,7 +121,7 @@ local function report_json(err, status)
   local said = { error = clean(err.message), hint = clean(err.hint or next_step(err)),
     exit = status, kind = err.bug and "bug" or err.kind, detail = clean(err.detail) }
   for _, key in ipairs(keys) do said[key] = said[key] or json.null end
-  out.warn(assert(json.encode(json.ordered(said, keys))), "\n")
+  out.warn(errors.check(json.encode(json.ordered(said, keys))), "\n")
 end
 
 

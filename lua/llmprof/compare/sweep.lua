@@ -333,8 +333,8 @@ function sweep.json(made)
   for _, name in ipairs { "runs", "stages", "loads" } do
     object[name] = json.list(made[name] or {})
   end
-  return assert(json.encode(json.ordered(object, { "schema_version", "runs", "stages", "loads" }),
-    { pretty = true })) .. "\n"
+  local order = { "schema_version", "runs", "stages", "loads" }
+  return errors.check(json.encode(json.ordered(object, order), { pretty = true })) .. "\n"
 end
 
 

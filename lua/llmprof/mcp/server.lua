@@ -107,7 +107,7 @@ end
 -- What a client said where a text is expected, for a message.
 function protocol.said(value)
   if type(value) == "string" then return value end
-  return value == nil and "null" or assert(json.encode(value))
+  return value == nil and "null" or errors.check(json.encode(value))
 end
 
 
@@ -162,7 +162,7 @@ end
 
 
 function protocol.encode(message)
-  return assert(json.encode(message)) .. "\n"
+  return errors.check(json.encode(message)) .. "\n"
 end
 
 

@@ -53,7 +53,7 @@ local function encode_rows(rows, most)
   local kept = {}
   local bytes = 0
   for i, row in ipairs(rows) do
-    local line = assert(json.encode(row))
+    local line = errors.check(json.encode(row))
     bytes = bytes + #line + 1
     if i > most or bytes > MOST then break end
     kept[i] = line
@@ -120,7 +120,7 @@ local function compared(said, most)
     end
     one.kernels_left_out, one.kernels = #one.kernels - #kept, kept
   end
-  return cut(assert(json.encode(made)))
+  return cut(errors.check(json.encode(made)))
 end
 
 
@@ -227,7 +227,7 @@ end
 -- with them, and what the command complains about, raises.
 function tools.call(tool, arguments, server, run)
   local schemas <close> = json.schemas()
-  assert(schemas:add(tool.name, json.encode(tool.schema)))
+  errors.check(schemas:add(tool.name, json.encode(tool.schema)))
   local wrong = schemas:check(tool.name, arguments)
   if wrong then errors.raise("usage", "arguments" .. wrong:gsub("^%$", "", 1)) end
   for name, value in pairs(arguments) do

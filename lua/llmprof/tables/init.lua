@@ -13,6 +13,7 @@
 -- JSON named by key holds the rows' own values, unrounded, CSV the digits of them that can be
 -- measured; named by title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
+local errors = require "llmprof.process.errors"
 local fitted = require "llmprof.tables.fit"
 local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
@@ -65,7 +66,7 @@ end
 local function raw_cell(column, row)
   local value = raw_value(column, row)
   if value == nil then return "" end
-  if type(value) == "table" then return assert(json.encode(value)) end
+  if type(value) == "table" then return errors.check(json.encode(value)) end
   return type(value) == "number" and measured_number(value) or tostring(value)
 end
 
@@ -107,7 +108,7 @@ local function to_json(columns, rows, options)
     end
     list[r] = json.ordered(object, keys)
   end
-  return assert(json.encode(list, { pretty = true })) .. "\n"
+  return errors.check(json.encode(list, { pretty = true })) .. "\n"
 end
 
 

@@ -300,7 +300,7 @@ function Timeline:pack(when, made)
   end
   local categories = json.list {}
   for i = 1, #self.labels do categories[i] = self.categories[i - 1] or "" end
-  local head = assert(json.encode { version = 2, span = when.span, window = when.window,
+  local head = errors.check(json.encode { version = 2, span = when.span, window = when.window,
     view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
     categories = categories, stages = self.stages, samples_until = self.samples_until,
     frames = list })

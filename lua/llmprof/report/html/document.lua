@@ -1,6 +1,7 @@
 -- One HTML file that needs nothing beside it: style, scripts and data are inside,
 -- and a Content-Security-Policy lets run what was put there and nothing else.
 local digest = require "llmprof.digest"
+local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
@@ -88,7 +89,7 @@ local in_script = { ["<"] = "\\u003c", [">"] = "\\u003e", ["&"] = "\\u0026" }
 
 -- A value as JSON that may stand inside a <script> element.
 function document.json(value)
-  return (assert(json.encode(value)):gsub("[<>&]", in_script))
+  return (errors.check(json.encode(value)):gsub("[<>&]", in_script))
 end
 
 

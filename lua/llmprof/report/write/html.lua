@@ -3,6 +3,7 @@
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
 local charts = require "llmprof.report.html.charts"
+local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local meanings = require "llmprof.report.meanings"
 local pictures = require "llmprof.report.pictures"
@@ -173,7 +174,7 @@ local function together_of(block)
     by_ranks[table.concat(pair.ranks, " ")] = text.duration(pair.gain_ns)
   end
   return ('<p class="together" data-run="%s" data-pairs="%s"></p>\n'):format(escape(block.run),
-    escape(assert(json.encode(by_ranks))))
+    escape(errors.check(json.encode(by_ranks))))
 end
 
 
