@@ -105,7 +105,7 @@ function rule.examine_stage(results, stage, report)
     examine_part(results, stage, part, report)
   end
   local fused = evidence.kernels(results, stage, evidence.is_attention)
-  return ("%s fused attention kernels; softmax beside them takes less than %s"):format(
+  return ("%s fused attention kernels; other softmax takes less than %s"):format(
     evidence.count(fused.calls), evidence.percent(WORTH))
 end
 

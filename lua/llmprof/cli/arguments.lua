@@ -54,7 +54,7 @@ function argument.path(word, root)
 end
 
 
--- What is written beside a trace is called like it: its path without the ending. word: what
+-- What is written next to a trace is called like it: its path without the ending. word: what
 -- names it; path: of argument.path.
 function argument.stem(word, path)
   local stem = nsys.is_report(word) and word or path

@@ -64,7 +64,7 @@ local function capture_folder()
   local folder = files.find_folder(CAPTURE)
   if not folder then
     errors.raise("usage", "--with-standins: no recorded capture to play with in " .. CAPTURE,
-      { hint = "it is beside the recipes that ship with llmprof; LLMPROF_HOME=FOLDER says where" })
+      { hint = "it lies with the recipes that ship with llmprof; LLMPROF_HOME=FOLDER says where" })
   end
   return check(fs.realpath(folder))
 end

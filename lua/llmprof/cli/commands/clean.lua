@@ -17,7 +17,7 @@ local command = {
   usage = "clean [OPTION...] [RUN_ID | latest]...",
   details = [[
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,
-runs that a process works on, baselines, and whatever else lies beside them: only folders
+runs that a process works on, baselines, and whatever else is there: only folders
 whose manifest.json llmprof wrote are removed, and those in which a run was killed before
 it wrote anything. With --cache it removes what was kept of traces that were read
 (columns, reports and exports) and recorded captures that were unpacked, which the next

@@ -83,7 +83,7 @@ local function writer_for(target)
 end
 
 
--- Where the folder for spools is made: beside the result.
+-- Where the folder for spools is made: next to the result.
 local function folder_of(target)
   local folder = target:match "^(.*)/[^/]*$"
   return errors.check_as("usage", fs.realpath(folder == "" and "/" or folder or "."),

@@ -260,7 +260,7 @@ local function folder_of(path) return path:match "^(.*)/[^/]*$" end
 
 
 -- Of another package, say, which has a command of this name. In a wheel this program is
--- llmprof-gpu, and the llmprof beside it starts it; links lead there, too.
+-- llmprof-gpu, and the llmprof next to it starts it; links lead there, too.
 local function check_path()
   local first, own = spawn.which "llmprof", sys.executable()
   local path = first and fs.realpath(first)

@@ -29,7 +29,7 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
 --from and --to keep what was sampled, or began, then.]],
   options = {
     { "output", short = "o", arg = "FILE",
-      help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
+      help = "write here, as gzip if it ends in .gz; perfetto.json.gz next to the trace" },
     { "format", short = "f", arg = "NAME", choices = { "perfetto", "sqlite", "folded",
       "speedscope" },
       help = "what to write, else by FILE's ending (perfetto)" },

@@ -17,7 +17,7 @@ local command = {
   name = "sweep",
   usage = "sweep [OPTION...] RECIPE.lua KEY=A,B,... [KEY=VALUE...]",
   details = [[
-infer.batch=1,4,16 are three runs, with nsys=light,deep beside it six; [a,b] is one
+infer.batch=1,4,16 are three runs, and six with nsys=light,deep as well; [a,b] is one
 value. Runs lie in <run.root>/sweep-<recipe>, with sweep.md and sweep.json. Runs
 that are done already are kept; one that fails does not stop the others.]],
   completes = "recipe",
