@@ -10,7 +10,7 @@
 --   stage   the same, but launched in another stage: ncu counts the launches of
 --           a configuration over all stages, so the first stage has them
 --   name    same stage and plain name, another launch shape
--- Whole ranges stand for no kernel: llmprof.analysis.counters.ranges has them.
+-- Whole ranges stand for no kernel: launches:whole_ranges() has them.
 -- Times always come from the timeline; of counters only ratios (also to what the GPU can
 -- do), bytes and operations are used.
 local document = require "llmprof.io.document"
@@ -20,7 +20,6 @@ local json = require "llmprof.json"
 local metrics = require "llmprof.nvidia.metrics"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
-local ranges = require "llmprof.analysis.counters.ranges"
 local stages = require "llmprof.analysis.stages.find"
 local figures = require "llmprof.nvidia.ncu.figures"
 local tuple = require("llmprof.tables.keys").tuple
@@ -556,7 +555,7 @@ end
 -- nil for none), kernels (with counters), coverage, stages
 -- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
 -- in another stage; nil for none), lacking (of lacking_of), ranges (those of
--- llmprof.analysis.counters.ranges; nil without) }. launches: of llmprof.nvidia.ncu.launches.
+-- launches:whole_ranges(); nil without) }. launches: of llmprof.nvidia.ncu.launches.
 function counters.join(list, launches, found, trace)
   local stage_of, plain_of = stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
@@ -575,7 +574,7 @@ function counters.join(list, launches, found, trace)
   end
   local matched = 0
   for class in pairs(used) do matched = matched + #class.rows end
-  local whole = ranges.list(launches, stage_of)
+  local whole = launches:whole_ranges(stage_of)
   local made = { launches = count, matched = matched, kernels = with,
     by_correlation = same_count > 0 and same_count or nil,
     ranges = #whole > 0 and whole or nil }

@@ -10,6 +10,7 @@
 local errors = require "llmprof.process.errors"
 local figures = require "llmprof.nvidia.ncu.figures"
 local formula = require "llmprof.nvidia.ncu.formula"
+local json = require "llmprof.json"
 local ncu_page = require "llmprof.ncu"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local spool = require "llmprof.spool"
@@ -280,6 +281,71 @@ end
 function Launches:where_known(path)
   if not self.has[path] then return made(self.frame:take {}, self.has) end
   return made(self.frame:where { { column_of(path), "~=", false } }, self.has)
+end
+
+
+-- ---- whole ranges ----
+
+-- Counters of whole ranges, as range replay measures them, and of launches of CUDA graphs:
+-- a result is all that ran between a begin and an end, and belongs to no kernel.
+
+local flop_kinds = { "fp64", "fp32", "fp16", "tensor", "total" }
+
+
+-- The range that a result is of: the innermost that was open; nil where ranges
+-- are marked by cudaProfilerStart and Stop.
+local function name_of(result)
+  return result.ranges[#result.ranges] or result.started[#result.started]
+end
+
+
+-- FLOP by kind, as far as they were measured; nil if none was.
+local function flop_of(self, row)
+  local flop = {}
+  for _, kind in ipairs(flop_kinds) do flop[kind] = self:get(row, "flop." .. kind) end
+  return next(flop) and flop or nil
+end
+
+
+local function range_record(self, row, occurrence, class, stage)
+  local bytes, ns = self:get(row, "bytes.dram"), self:get(row, "duration_ns")
+  return {
+    range = name_of(class), stage = stage, occurrence = occurrence,
+    duration_ns = ns and ns + 0.0,
+    sm_percent = self:get(row, "throughput.sm"),
+    tensor_percent = self:get(row, "throughput.tensor"),
+    dram_percent = self:get(row, "throughput.dram"),
+    memory_percent = self:get(row, "throughput.memory"),
+    dram_bytes = bytes and math.tointeger(math.floor(bytes + 0.5)),
+    flop = flop_of(self, row), intensity = self:get(row, "intensity.dram"),
+  }
+end
+
+
+-- The rows that are whole ranges, in order: { row, class }.
+local function range_rows(self)
+  local list = {}
+  for _, class in ipairs(self.classes) do
+    for _, row in ipairs(class.whole_range and class.rows or {}) do
+      list[#list + 1] = { row = row, class = class }
+    end
+  end
+  table.sort(list, function(a, b) return a.row < b.row end)
+  return list
+end
+
+
+-- The launches that are whole ranges, in their order, as results.json has them: times in ns,
+-- percentages 0..100, absent what was not measured. occurrence counts those of a range from 1.
+-- stage_of(class): the stage it is in, or nil.
+function Launches:whole_ranges(stage_of)
+  local list, seen = json.list {}, {}
+  for i, result in ipairs(range_rows(self)) do
+    local name = name_of(result.class) or ""
+    seen[name] = (seen[name] or 0) + 1
+    list[i] = range_record(self, result.row, seen[name], result.class, stage_of(result.class))
+  end
+  return list
 end
 
 

@@ -1,7 +1,6 @@
 -- Whole ranges out of a raw page, and kept apart from kernels.
 local counters = require "llmprof.analysis.counters.join"
 local ncu = require "llmprof.nvidia.ncu"
-local ranges = require "llmprof.analysis.counters.ranges"
 
 local STACK = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 local STARTED = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
@@ -43,18 +42,18 @@ local PREFILL = cell("<default domain>:request", "<default domain>:prefill")
 local function nowhere() return nil end
 
 
-describe("llmprof.analysis.counters.ranges", function()
+describe("whole ranges", function()
   it("gives FLOP by kind, bytes and intensity", function()
-    local list = ranges.list(read(row("7  " .. PREFILL, "", "range", "n/a", "2.5", "8", "100",
-      "200", "350", "15000")), function() return "prefill" end)
+    local list = read(row("7  " .. PREFILL, "", "range", "n/a", "2.5", "8", "100",
+      "200", "350", "15000")):whole_ranges(function() return "prefill" end)
     assert.same({ { range = "prefill", stage = "prefill", occurrence = 1, duration_ns = 2500,
       dram_bytes = 8000, flop = { fp32 = 1000, tensor = 15000, total = 16000 }, intensity = 2 } },
       list)
   end)
 
   it("leaves out what was not measured", function()
-    local list = ranges.list(read(row("", "", "range", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a",
-      "n/a")), nowhere)
+    local list = read(row("", "", "range", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a",
+      "n/a")):whole_ranges(nowhere)
     assert.same({ { occurrence = 1 } }, list)
   end)
 
@@ -62,9 +61,9 @@ describe("llmprof.analysis.counters.ranges", function()
     local function result(stack, started)
       return row(stack, started, "range", "n/a", "1", "1", "n/a", "n/a", "n/a", "n/a")
     end
-    local list = ranges.list(read(result("7  " .. PREFILL, ""), result("", ""),
+    local list = read(result("7  " .. PREFILL, ""), result("", ""),
       result("7  " .. cell "app:decode", ""), result("", cell "3:<default domain>:request"),
-      result("7  " .. PREFILL, "")), nowhere)
+      result("7  " .. PREFILL, "")):whole_ranges(nowhere)
     local said = {}
     for i, range in ipairs(list) do said[i] = { range.range or "none", range.occurrence } end
     assert.same({ { "prefill", 1 }, { "none", 1 }, { "app:decode", 1 },
