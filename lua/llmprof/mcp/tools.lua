@@ -164,7 +164,8 @@ local list = {
     .. "durations are ns. help(kernels) lists columns, help \"methods\" methods. For example "
     .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\"). "
     .. "whatif(1, 3) replays the trace with the changes of findings 1 and 3: the gain of both, its "
-    .. "interval, what limits a step then",
+    .. "interval, what limits a step then; whatif 'dtype \"fp8\"' with a change in words "
+    .. "(graphs, scale, remove, gpu, bandwidth, dtype, tp, tokens)",
     schema = object({ run = RUN, code = text_of "One expression or chunk of Lua" },
       { "run", "code" }),
     call = function(given, server, run)

@@ -67,14 +67,15 @@ function hardware.read(contents, where)
 end
 
 
--- The description of the GPU that conf/hardware has under this name.
-function hardware.load(name)
+-- The description of the GPU that conf/hardware has under this name. what: that names it, in
+-- errors.
+function hardware.load(name, what)
   local path = ("%s/%s.yaml"):format(FOLDER, name)
   local contents, where
   if name:find "^[%w_-]+$" then contents, where = files.read(path) end
   if contents then return hardware.read(contents, where) end
   local known = files.names(FOLDER, ".yaml")
-  errors.raise("usage", ("hardware.name: no GPU '%s'%s"):format(name,
+  errors.raise("usage", ("%s: no GPU '%s'%s"):format(what or "hardware.name", name,
     nearest.suggestion(name, known)), { hint = "there are: " .. table.concat(known, ", ") })
 end
 

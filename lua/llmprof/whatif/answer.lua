@@ -106,6 +106,7 @@ local function change_lines(made)
   for _, change in ipairs(made.changes or {}) do
     lines[#lines + 1] = ("%s: %s found. Assumed: %s."):format(change.words,
       text.count(change.count), change.assumed)
+    if change.rests then lines[#lines + 1] = ("It rests on %s."):format(change.rests) end
   end
   return lines
 end

@@ -6,12 +6,18 @@
 -- overrides what it changes in one part of a llmprof.whatif.model and returns how much that was;
 -- work: some of it is work of the GPU; ends: `most` makes a difference. Removing an operation also
 -- removes some CPU time, but how much is not known: `most` takes the upper bound, else the lower.
+local bounds = require "llmprof.whatif.bounds"
+local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
+local files = require "llmprof.io.files"
 local frame = require "llmprof.frame"
+local hardware = require "llmprof.model.hardware"
 local idle_causes = require "llmprof.analysis.stages.idle_causes"
 local layers = require "llmprof.analysis.stages.layers"
+local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
 local session = require "llmprof.query.session"
+local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
 local changes = {}
@@ -330,12 +336,315 @@ function makers.waits(rank)
 end
 
 
+-- ---- other hardware, formats, ranks, lengths ----
+
+-- What a change of kernels by what holds them up is: factors(kernel, most) gives by what a kernel's
+-- time is multiplied, nil where it stays; ground(known) refuses.
+local function by_bounds(made)
+  local found = {} -- by part: for several replays
+  made.work, made.ends = true, true
+  function made.apply(_, part, change, most)
+    local own = found[part]
+    if not own then
+      own = {}
+      own.list, own.known = bounds.kernels(part)
+      found[part] = own
+      if made.ground then made.ground(own.known, part) end
+    end
+    local count, changed = 0, {}
+    for _, kernel in ipairs(own.list) do
+      local factor = made.factor(kernel, most, part, own.list)
+      if factor then
+        changed[#changed + 1] = kernel
+        count = count + change:scale(part.number, kernel.rows, factor)
+      end
+    end
+    made.rests = bounds.words(changed, own.known)
+    return count
+  end
+  return made
+end
+
+
+-- By what kernels are multiplied if DRAM and tensor cores are as many times as fast.
+local function faster(dram, tensor)
+  return function(kernel, most)
+    local high, low = bounds.factors(kernel, dram, tensor)
+    return most and high or low
+  end
+end
+
+
+function makers.bandwidth(times)
+  if type(times) ~= "number" or not (times > 0 and times < 1e6) then
+    usage("bandwidth: how many times as much?", "bandwidth(1.43)")
+  end
+  return by_bounds { kind = "bandwidth", words = ("%g times the bandwidth of memory"):format(times),
+    assumed = "what DRAM holds up takes that much less; a kernel of which nothing is known, "
+      .. "between all and nothing of it",
+    factor = faster(times, 1) }
+end
+
+
+-- What the GPU of a kernel can do at most, and what another one can; ratios.
+local function ratios(kernel, part, name, other)
+  local limits = bounds.limits(part.source)(kernel.device)
+  local dram = limits.dram and other.bandwidth_bytes_per_s / limits.dram
+  local now, later = limits[kernel.format], other.peak_per_s[kernel.format]
+  if not dram then
+    usage(("gpu: what the GPU of this trace can do is not known (%s)"):format(
+      (part.trace:devices()[1] or {}).name or "it has no name"), "hardware.name of the run's "
+      .. "configuration, or conf/hardware, says it")
+  elseif now and not later and kernel.bound == "tensor" then
+    usage(("gpu: %s has no rate of %s, which kernels of this trace use"):format(name,
+      kernel.format))
+  end
+  return dram, now and later and later / now or 1
+end
+
+
+function makers.gpu(name)
+  local known = files.names("conf/hardware", ".yaml")
+  if type(name) ~= "string" then
+    usage("gpu: which one?", "there are: " .. table.concat(known, ", "))
+  end
+  local other = hardware.load(name, "gpu")
+  return by_bounds { kind = "gpu", words = ("on %s"):format(other.names[1]),
+    assumed = "the same kernels, with the bandwidth and the tensor rate of conf/hardware/"
+      .. name .. "; what neither holds up takes as long, and so does the CPU",
+    factor = function(kernel, most, part)
+      return faster(ratios(kernel, part, name, other))(kernel, most)
+    end }
+end
+
+
+-- Formats that weights can be stored in, as quantisation.bytes calls them.
+local STORED = { fp8 = "fp8", fp4 = "nvfp4" }
+
+function makers.dtype(name)
+  local stored = STORED[name]
+  if not stored then
+    usage(("dtype: not '%s'"):format(tostring(name)), 'dtype "fp8" or dtype "fp4"')
+  end
+  return by_bounds { kind = "dtype", words = ("weights of matmuls in %s"):format(name),
+    assumed = "all bytes of a matmul are weights; tensor cores compute at the rate of the format "
+      .. "where the GPU has one, and converting what is multiplied costs nothing",
+    ground = function(known)
+      if not (known.counters or known.shapes) then
+        usage("no counters, no shapes: dtype cannot be predicted", "a run with counters, or with "
+          .. "a model that is described (llmprof report --model), says what matmuls read")
+      end
+    end,
+    factor = function(kernel, most, part)
+      local dram = quantisation.bytes(kernel.format) / quantisation.bytes(stored)
+      if kernel.category ~= "gemm" or dram <= 1 then return nil end
+      local limits = bounds.limits(part.source)(kernel.device)
+      local tensor = limits[name] and limits[kernel.format] and limits[name] / limits[kernel.format]
+      return faster(dram, math.max(tensor or 1, 1))(kernel, most)
+    end }
+end
+
+
+-- ---- tensor parallelism ----
+
+-- Two all-reduces in a layer, each of one number a token and of the width, in 16 bits; what one
+-- takes besides its bytes: ns, at least and at most. An all-reduce of two H200s took 3.9 us.
+local REDUCES, NUMBER_BYTES = 2, 2
+local LATENCY = { 4000, 15000 }
+
+-- ns of all collectives of one pass of a stage of a run on n GPUs: least and most.
+local function collective_ns(part, stage, n, given)
+  local results = part.source.results or {}
+  local shape = results.model and results.model.architecture
+  local work = stage.cost and stage.cost.work
+  local depth, width = shape and shape.num_hidden_layers, shape and shape.hidden_size
+  local link = hardware.link(results.hardware and results.hardware.name)
+  local rate = given.gb_per_s and given.gb_per_s * 1e9 or link and link.bytes_per_s
+  if not (depth and width and work and work.batch) then
+    usage("tp: layers, width and batch of the model are not known: collectives have no size",
+      "a run whose model is described (llmprof report --model) has them")
+  elseif not rate then
+    usage("tp: the link between such GPUs is not known", "tp(2, { gb_per_s = 300 }) states it")
+  end
+  local steps = work.steps or 1
+  local tokens = work.batch * (work.tokens or 1)
+  local bytes = tokens * width * NUMBER_BYTES * 2 * (n - 1) / n
+  local count, sent = REDUCES * depth * steps, bytes / rate * 1e9
+  local least, most = LATENCY[1], LATENCY[2]
+  if given.us then least, most = given.us * 1000, given.us * 1000 end
+  -- a ring reaches between half and all of its link
+  return count * (least + sent), count * (most + (given.gb_per_s and 1 or 2) * sent)
+end
+
+
+function makers.tp(n, given)
+  if math.type(n) ~= "integer" or n < 1 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
+  given = given or {}
+  local by_stage = {}
+  -- what collectives add to a matmul of a stage, as a share of it
+  local function added(part, kernel, list, most)
+    local own = n > 1 and kernel.stage or false
+    if not own then return 0 end
+    if not by_stage[own] then
+      local ns, stage = 0, nil
+      for _, one in ipairs(list) do
+        if one.stage == own and one.category == "gemm" then ns = ns + one.ns end
+      end
+      for _, one in ipairs(part.source.results and part.source.results.stages or {}) do
+        if one.name == own and not one.parent then stage = one end
+      end
+      local least, greatest = collective_ns(part, stage or {}, n, given)
+      local instances = stage.wall and stage.wall.count or 1
+      by_stage[own] = { least * instances / ns, greatest * instances / ns }
+    end
+    return by_stage[own][most and 1 or 2]
+  end
+  return by_bounds { kind = "tp", words = ("matmuls over %d GPUs"):format(n),
+    assumed = "each GPU reads and computes its part of every matmul; two all-reduces a layer are "
+      .. (given.us and ("%g us each"):format(given.us) or "4 to 15 us each") .. " and their bytes "
+      .. (given.gb_per_s and ("at %g GB/s"):format(given.gb_per_s) or "at half to all of the link")
+      .. "; all else stays as it is",
+    factor = function(kernel, most, part, list)
+      if kernel.category ~= "gemm" then return nil end
+      return faster(n, n)(kernel, most) + added(part, kernel, list, most)
+    end }
+end
+
+
+function makers.overlap(chosen)
+  if getmetatable(chosen) ~= Choice or chosen.kind ~= "communication" then
+    usage("overlap: of what?", 'overlap(communication) or overlap(communication "decode")')
+  end
+  return { kind = "overlap", work = true, ends = true,
+    words = ("%s beside what computes"):format(words_of(chosen)),
+    assumed = "at most as much of it as there is to compute in the stage, at least nothing, as it "
+      .. "may need what is computed before",
+    apply = function(model, part, change, most)
+      check_stage(model, chosen.stage)
+      local rows, count = query.rows(part.source.kernels), 0
+      local sums = {}
+      for _, group in ipairs(rows:group { by = { "stage", "category" }, sum = { "duration" } }) do
+        local stage = group.stage or ""
+        local own = sums[stage] or { computed = 0 }
+        sums[stage] = own
+        if group.category == categories.COMMUNICATION then own.sent = group.duration.total
+        else own.computed = own.computed + group.duration.total end
+      end
+      for stage, own in pairs(sums) do
+        if own.sent and own.sent > 0 and (not chosen.stage or chosen.stage == stage) then
+          local chosen_rows = check(rows:where { { "stage", "==", stage ~= "" and stage },
+            { "category", "==", categories.COMMUNICATION } })
+          local factor = most and math.max(0, 1 - own.computed / own.sent) or 1
+          count = count + change:scale(part.number, chosen_rows, factor)
+        end
+      end
+      return count
+    end }
+end
+
+
+-- ---- answers of another length ----
+
+-- A longer answer than so many times the measured one is another program; a slope is known that
+-- is as many times its own error.
+local MOST_LONGER, SURE = 4, 4
+
+-- By category of a stage what its kernels take at each place among the steps: { ns = by turn }.
+local function by_turn(part, stage)
+  local steps = part.source.steps
+  if not steps then return {}, 0 end
+  local rows = check(query.rows(part.source.kernels):where { stage = stage })
+  local turn_of, most = {}, -1
+  local known = query.rows(steps)
+  for i = 1, #known do
+    local turn = known:get(i, "turn")
+    if known:get(i, "phase") == stage and turn then turn_of[known:get(i, "step")] = turn end
+  end
+  local sums = {}
+  for _, group in ipairs(rows:group { by = { "step", "category" }, sum = { "duration" } }) do
+    local turn = turn_of[group.step]
+    if turn then
+      local own = sums[group.category] or { x = {}, y = {} }
+      sums[group.category], most = own, math.max(most, turn)
+      table.insert(own.x, turn)
+      table.insert(own.y, group.duration.total)
+    end
+  end
+  return sums, most + 1
+end
+
+
+-- A line through points: what it is in the middle, its slope and the slope's standard error.
+local function line_of(x, y)
+  local n, mx, my = #x, statistics.sum(x) / #x, statistics.sum(y) / #y
+  local sxx, sxy, left = 0, 0, 0
+  for i = 1, n do
+    sxx, sxy = sxx + (x[i] - mx) ^ 2, sxy + (x[i] - mx) * (y[i] - my)
+  end
+  if n < 8 or sxx == 0 then return nil end
+  local slope = sxy / sxx
+  for i = 1, n do left = left + (y[i] - my - slope * (x[i] - mx)) ^ 2 end
+  return my, slope, math.sqrt(left / (n - 2) / sxx)
+end
+
+
+function makers.tokens(n, stage)
+  stage = stage or "decode"
+  if math.type(n) ~= "integer" or n < 2 then usage("tokens: how many an answer?", "tokens(512)") end
+  local found = {}
+  local function growing(part)
+    local sums, steps = by_turn(part, stage)
+    if steps == 0 then usage(("tokens: steps of %s are not known"):format(stage)) end
+    if n > MOST_LONGER * (steps + 1) then
+      usage(("tokens(%d): steps of answers of %d were recorded, and nothing is said of more than "
+        .. "%d times that"):format(n, steps + 1, MOST_LONGER))
+    end
+    local list = {}
+    for category, own in pairs(sums) do
+      local middle, slope, err = line_of(own.x, own.y)
+      if middle and slope > SURE * err and slope * steps > 0 then
+        local by = (n - 1 - steps) / 2 / middle
+        list[#list + 1] = { category = category, most = 1 + by * (slope - 2 * err),
+          least = 1 + by * (slope + 2 * err), slope = slope }
+      end
+    end
+    if #list == 0 then
+      usage(("tokens: no kernels of %s grow over its %d steps"):format(stage, steps),
+        "a longer recording shows how they grow with the context, if they do")
+    end
+    return list
+  end
+  return { kind = "tokens", work = true, ends = true,
+    words = ("answers of %d tokens"):format(n),
+    assumed = "kernels that grow over the steps go on as they do; times are of a mean step, of "
+      .. "which a longer answer has more",
+    apply = function(model, part, change, most)
+      check_stage(model, stage)
+      found[part] = found[part] or growing(part)
+      local count = 0
+      for _, one in ipairs(found[part]) do
+        local rows = query.rows(part.source.kernels:where { stage = stage,
+          category = one.category })
+        local low, high = math.min(one.most, one.least), math.max(one.most, one.least)
+        count = count + change:scale(part.number, rows, math.max(most and low or high, 0))
+      end
+      return count
+    end }
+end
+
+
 function makers.batch(n)
   if math.type(n) ~= "integer" or n < 1 then
     usage(("batch(%s): of how many sequences?"):format(tostring(n)), "batch(8)")
   end
   return usage(("batch(%s): one run says nothing of another batch"):format(tostring(n)),
     "alone, and with two runs of other batches: llmprof whatif RUN OTHER 'batch(8)'")
+end
+
+
+function makers.load(n)
+  return usage(("load(%s): a replay says nothing of another load"):format(tostring(n)),
+    "alone, of a run with the requests of its load: llmprof whatif RUN 'load(8)'")
 end
 
 
@@ -417,7 +726,8 @@ end
 -- ---- reading them ----
 
 local choices = {}
-for _, kind in ipairs { "syncs", "gaps", "between", "allocations", "copies", "cpu", "experts" } do
+for _, kind in ipairs { "syncs", "gaps", "between", "allocations", "copies", "cpu", "experts",
+  "communication" } do
   choices[kind] = choice(kind)
 end
 

@@ -248,9 +248,9 @@ What.__index = What
 function What.__tostring(asked) return tostring(asked:run()) end
 
 
--- The answer: { changes (list of { words, assumed, count, kind }), stages (list of { stage, rank,
--- units, now, after, gain, low, high (ns a unit), share, limit, gpu_free, cpu_free (ns), refused
--- }), model }. Raises for a change that finds nothing.
+-- The answer: { changes (list of { words, assumed, rests (on what), count, kind }), stages (list of
+-- { stage, rank, units, now, after, gain, low, high (ns a unit), share, limit, gpu_free, cpu_free
+-- (ns), refused }), model }. Raises for a change that finds nothing.
 function What:run()
   if #self.changes == 0 then
     errors.raise("usage", "which change?", { hint = 'graphs("decode")' })
@@ -265,7 +265,8 @@ function What:run()
   local list = {}
   for i, one in ipairs(self.changes) do
     local _, own = next(one)
-    list[i] = { words = own.words, assumed = own.assumed, kind = own.kind, count = counts[i] }
+    list[i] = { words = own.words, assumed = own.assumed, rests = own.rests, kind = own.kind,
+      count = counts[i] }
   end
   return setmetatable({ changes = list, model = self.model,
     stages = rows_of(self, { self.model.lengths, most, least, gpu_free, cpu_free }) }, Answer)
@@ -453,20 +454,27 @@ end
 function whatif.open(paths) return of_files(session.open(paths).files) end
 
 
--- The function `whatif` of a session: whatif(1, 3), printed, is what the findings 1 and 3 gain
--- together. files(): what is open; in place of it the first argument may name a run or a trace.
+-- Is it a change as a text, "graphs(decode)"?
+function whatif.is_change(it) return type(it) == "string" and it:find("(", 1, true) ~= nil end
+
+
+-- The function `whatif` of a session: whatif(1, "dtype(fp8)"), printed, is what finding 1 and a
+-- change gain together. files(): what is open; in place of it the first argument may name a run
+-- or a trace.
 function whatif.asker(files)
   return function(...)
-    local ranks, first = { ... }, ...
+    local parts, first = { ... }, ...
     local path = type(first) == "table" and first.dir or first
     local asked
-    if type(path) == "string" then
+    if type(path) == "string" and not whatif.is_change(path) then
       asked = whatif.open { path }
-      table.remove(ranks, 1)
+      table.remove(parts, 1)
     else
       asked = of_files(files())
     end
-    for _, rank in ipairs(ranks) do asked = asked:finding(rank) end
+    for _, part in ipairs(parts) do
+      asked = whatif.is_change(part) and asked:change(part) or asked:finding(part)
+    end
     return asked
   end
 end

@@ -91,8 +91,9 @@ function command.environment(paths)
   -- as a text: a question has the traces, which reach files
   environment.whatif = function(...)
     for i = 1, select("#", ...) do
-      if math.type((select(i, ...))) ~= "integer" then
-        errors.raise("usage", "whatif: the ranks of findings are whole numbers")
+      local one = select(i, ...)
+      if math.type(one) ~= "integer" and not whatif.is_change(one) then
+        errors.raise("usage", "whatif: the ranks of findings, or changes as texts")
       end
     end
     return tostring(whatif.asker(function() return session.open(paths).files end)(...))

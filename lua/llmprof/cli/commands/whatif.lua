@@ -27,6 +27,11 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   grouped(kernels:where { category = "moe" })    one kernel a layer
   even("decode")                                 no step takes longer than half of them
   waits(2)                                       nobody waits for rank 2
+  bandwidth(1.43), gpu "h100_sxm"                other memory, or a GPU of conf/hardware
+  dtype "fp8", dtype "fp4"                       weights of matmuls in fewer bits
+  tp(2), tp(2, { gb_per_s = 300, us = 8 })       matmuls over GPUs; what an all-reduce takes
+  overlap(communication "decode")                collectives beside what computes
+  tokens(512)                                    longer answers, as attention grows over the steps
   batch(8)                                       between two runs of other batches, both given
 
 A number takes the changes of that finding of a run.
@@ -45,7 +50,8 @@ Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]
 local function divide(words)
   local paths, codes = {}, {}
   for _, word in ipairs(words) do
-    local is_change = (word:find("(", 1, true) or word:find "^%d+$") and not fs.stat(word)
+    local is_change = (word:find("(", 1, true) or word:find "^%d+$" or word:find "^%a+ *[\"']")
+      and not fs.stat(word)
     table.insert(is_change and codes or paths, word)
   end
   if #paths == 0 then

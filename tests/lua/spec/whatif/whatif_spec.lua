@@ -273,3 +273,135 @@ describe("another batch", function()
     assert.truthy(said(of(nil, 1), of(5, 2), 2):find("its batch is not known", 1, true))
   end)
 end)
+
+describe("kernels by what holds them up", function()
+  -- Steps of decode that the GPU limits: a matmul of 100 us, a kernel of 50, an attention that
+  -- grows by 1 us a step, and on request an all-reduce of 40.
+  local function lines(communicates)
+    local list, now, id = { "knows calls", "device 0 NVIDIA H100 80GB HBM3", "process 1 python",
+      "thread 1 pid=1 main" }, 100000, 0
+    local function line(format, ...) list[#list + 1] = format:format(...) end
+    local first = now
+    for step = 1, 24 do
+      local begun, free = now, now + 5000
+      for k, kernel in ipairs { { "gemm(float *)", 100000 }, { "tail(float *)", 50000 },
+        { "flash_fwd_kernel(float *)", 20000 + 1000 * step },
+        communicates and { "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(a)", 40000 } or nil } do
+        id = id + 1
+        line("call %d %d pid=1 thread=1 id=%d cudaLaunchKernel", now + 100 * k, now + 100 * k + 50,
+          id)
+        line("kernel %d %d pid=1 device=0 call=%d %s", free, free + kernel[2], id, kernel[1])
+        free = free + kernel[2]
+      end
+      line("call %d %d pid=1 thread=1 cudaStreamSynchronize", now + 1000, free)
+      line("range %d %d pid=1 thread=1 decode_step", begun, free + 500)
+      now = free + 1000
+    end
+    line("range %d %d pid=1 thread=1 decode", first - 1, now + 1)
+    return table.concat(list, "\n") .. "\n"
+  end
+
+  -- What counters say of kernels by name: bound, percent of DRAM, of tensor cores.
+  local COUNTED = { ["gemm(float *)"] = { "DRAM", 90, 20 }, ["tail(float *)"] = { "latency", 5, 0 },
+    ["flash_fwd_kernel(float *)"] = { "latency", 5, 0 } }
+
+  local function over_counted(counted, results, communicates)
+    local own = source.of(timeline.of(lines(communicates)), { results = results })
+    if counted then
+      local frame, columns = query.rows(own.kernels), {}
+      local groups = frame:group { by = { "name" }, columns = {} }
+      for c, name in ipairs { "bound", "dram_percent", "tensor_percent" } do
+        columns[c] = { name = name, type = c == 1 and "string" or "number", values = {} }
+        for i = 1, #groups do
+          columns[c].values[i] = (counted[groups:get(i, "name")] or {})[c] or false
+        end
+      end
+      local part = { name = "part", type = "string", values = {} }
+      for i = 1, #groups do part.values[i] = false end
+      columns[4] = not pcall(frame.values, frame, "part") and part or nil
+      assert(frame:extend({ "name" }, #groups, columns))
+      rawset(own, "kernels", query.wrap(frame))
+    end
+    return whatif.over { own }
+  end
+
+  local function decode_of(question, code) return row(question:change(code):run(), "decode") end
+
+  local SHAPED = { stages = { { name = "decode", wall = { count = 1, mean_ns = 4000000 },
+    categories = { { category = "gemm", gpu_time_ns = 2400000 } }, cost = { flops = 1e9,
+      weight_bytes = 3.35e12 * 2400000e-9 * 0.9, work = { batch = 4, steps = 24 } } } },
+    hardware = { name = "NVIDIA H100 80GB HBM3", format = "bf16" }, kernels = {}, repeats = "no",
+    model = { architecture = { num_hidden_layers = 2, hidden_size = 4096 } } }
+
+  it("take less with more bandwidth only where DRAM holds them up", function()
+    local question = over_counted(COUNTED)
+    local ratio = 4.8e12 / 3.35e12
+    near(100000 * (1 - 1 / ratio), decode_of(question, 'gpu "h200"').gain)
+    near(100000 * (1 - 1 / ratio), decode_of(question, ("bandwidth(%.9f)"):format(ratio)).gain)
+    -- tensor cores of the matmul are at 20 % and have no time to get lower than that
+    near(80000, decode_of(question, "bandwidth(100)").gain)
+    for _, code in ipairs { "bandwidth(1)", 'gpu "h100_sxm"', "tp(1)" } do
+      local one = decode_of(question, code)
+      assert.same({ 0, 0, 0 }, { one.gain, one.low, one.high }, code)
+    end
+    assert.is_true(decode_of(question, "bandwidth(0.5)").gain < -99000)
+  end)
+
+  it("lie between both ends where nothing is known of them", function()
+    local one = decode_of(over_counted(nil), "bandwidth(2)")
+    near(0.5 * 183000, one.gain, 2000)
+    near(0, one.low)
+    local said = over_counted(nil):change "bandwidth(2)":run().changes[1].rests
+    assert.equal("no counters, no shapes: DRAM holds up 0 % of their time, tensor cores 0 %, "
+      .. "neither 0 %; of 100 % it is not known", said)
+  end)
+
+  it("read fewer bytes in another format, by counters or by the model's shapes", function()
+    for _, question in ipairs { over_counted(COUNTED), over_counted(nil, SHAPED) } do
+      near(50000, decode_of(question, 'dtype "fp8"').gain)
+    end
+  end)
+
+  it("are divided over GPUs, and collectives come on top", function()
+    local shaped = over_counted(nil, SHAPED)
+    local one = decode_of(shaped, "tp(2, { gb_per_s = 450, us = 5 })")
+    -- two layers: four all-reduces of 4 tokens, 4096 numbers, 2 bytes, each of which is sent once
+    near(50000 - 4 * (5000 + 4 * 4096 * 2 / 450), one.gain)
+    local wide = decode_of(shaped, "tp(2)")
+    assert.is_true(wide.low < one.gain and one.gain < wide.high)
+  end)
+
+  it("go beside others if they communicate", function()
+    local one = decode_of(over_counted(nil, nil, true), "overlap(communication)")
+    near(40000, one.gain)
+    near(0, one.low)
+  end)
+
+  it("grow with the answer where they grew over the steps", function()
+    -- 24 steps; with 49 tokens the mean step is twice as far on
+    local one = decode_of(over_counted(nil), "tokens(49)")
+    near(-12000, one.gain, 500)
+  end)
+
+  it("refuse what they have no ground for", function()
+    for code, message in pairs {
+      ['dtype "fp8"'] = "no counters, no shapes: dtype cannot be predicted",
+      ['dtype "fp7"'] = "dtype: not 'fp7'",
+      ['gpu "h201"'] = "gpu: no GPU 'h201' (did you mean 'h200'?)",
+      ["bandwidth(0)"] = "bandwidth: how many times as much?",
+      ["tp(2)"] = "tp: layers, width and batch of the model are not known: collectives have no "
+        .. "size",
+      ["tp(0)"] = "tp: over how many GPUs?",
+      ["overlap(communication)"] = "communication beside what computes: nothing matches",
+      ["overlap(kernels)"] = "overlap: of what?",
+      ["tokens(1000)"] = "tokens(1000): steps of answers of 25 were recorded, and nothing is said "
+        .. "of more than 4 times that",
+      ['tokens(40, "prefill")'] = "no stage is called 'prefill'",
+      ["load(8)"] = "load(8): a replay says nothing of another load",
+    } do
+      assert.are_equal(message, failure(function()
+        over_counted(nil):change(code):run()
+      end)[2])
+    end
+  end)
+end)
