@@ -210,7 +210,8 @@ static const llmprof_thread *thread_of(const writer *w, uint32_t track) {
 
 static const llmprof_place *place_of(const writer *w, uint32_t track) {
   size_t count;
-  const llmprof_place *all = llmprof_trace_places(w->of->trace, &count);
+  const llmprof_place *all =
+      llmprof_trace_rows(w->of->trace, LLMPROF_PLACES, &count);
   return track < count ? &all[track] : NULL;
 }
 
@@ -269,7 +270,8 @@ static uint32_t device_name(const writer *w, uint32_t id) {
 /* "GPU 0: NVIDIA H200", for each on which something ran. */
 static void name_devices(writer *w) {
   size_t count;
-  const llmprof_place *places = llmprof_trace_places(w->of->trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(w->of->trace, LLMPROF_PLACES, &count);
   for (size_t i = 0; i < count; i++) {
     uint32_t device = places[i].device;
     size_t first = 0;
@@ -388,7 +390,9 @@ static void put_triple(writer *w, const char *name, const uint32_t *triple) {
 
 static void put_shape(writer *w, uint32_t shape) {
   size_t count;
-  const llmprof_shape *s = &llmprof_trace_shapes(w->of->trace, &count)[shape];
+  const llmprof_shape *s =
+      llmprof_trace_rows(w->of->trace, LLMPROF_SHAPES, &count);
+  s += shape;
   put_arg(w, "registers per thread", known(s->registers));
   put_arg(w, "static shared memory bytes", known(s->static_shared));
   put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
@@ -536,7 +540,7 @@ static bool write_part(void *user, size_t worker, size_t part,
 
 static bool writer_init(writer *w, const export *of) {
   size_t strings = llmprof_strings_count(of->strings), shapes;
-  llmprof_trace_shapes(of->trace, &shapes);
+  llmprof_trace_rows(of->trace, LLMPROF_SHAPES, &shapes);
   *w = (writer){.of = of};
   return cache_init(&w->names, strings) && cache_init(&w->calls, strings) &&
          cache_init(&w->lanes, of->layout.lane_count) &&

@@ -328,7 +328,7 @@ static bool open_trace(perfetto_layout *l, llmprof_trace *trace,
   l->first_range = l->ops->count;
   l->first_call = l->first_range + l->ranges->count;
   l->count = l->first_call + l->calls->count;
-  llmprof_trace_places(trace, &l->places);
+  llmprof_trace_rows(trace, LLMPROF_PLACES, &l->places);
   llmprof_trace_threads(trace, &l->threads);
   return l->count < LLMPROF_NONE ||
          llmprof_fail(err, LLMPROF_LIMIT, "%s: more than 4294967294 events",

@@ -62,8 +62,7 @@ static bool write_stacks(nsys_writer *w, const llmprof_cpu_samples *samples) {
                                         "stackDepth INTEGER NOT NULL"};
   size_t count;
   const llmprof_stack_frame *frames =
-      llmprof_trace_stack_frames(w->trace, &count, w->edit->err);
-  if (!frames) return false;
+      llmprof_trace_rows(w->trace, LLMPROF_STACK_FRAMES, &count);
   uint32_t broken = llmprof_strings_find(w->strings, NSYS_BROKEN_STACK,
                                          strlen(NSYS_BROKEN_STACK));
   nsys_sheet sheet;

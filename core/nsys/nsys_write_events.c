@@ -16,7 +16,7 @@
 static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
   size_t count;
   const llmprof_place *places =
-      llmprof_trace_places(sheet->writer->trace, &count);
+      llmprof_trace_rows(sheet->writer->trace, LLMPROF_PLACES, &count);
   const llmprof_place *place = &places[llmprof_id_at(ops->place, row)];
   nsys_put_integer(sheet, llmprof_values_get(ops->start, row));
   nsys_put_integer(sheet, llmprof_end_at(ops->start, ops->duration, row));
@@ -127,7 +127,7 @@ static bool write_kernels(nsys_writer *w) {
   if (nodes < 0) return false;
   kernel_source from = {
       .details = llmprof_trace_details(w->trace, w->edit->err),
-      .shapes = llmprof_trace_shapes(w->trace, &count),
+      .shapes = llmprof_trace_rows(w->trace, LLMPROF_SHAPES, &count),
       .nodes = nodes > 0,
   };
   return write_kind(w, LLMPROF_KERNEL, "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -291,12 +291,11 @@ bool nsys_write_stacks(nsys_writer *w) {
                                         "line INTEGER",
                                         "function INTEGER",
                                         "module INTEGER"};
-  size_t count, frame_count;
-  const llmprof_source_stack *stacks =
-      llmprof_trace_source_stacks(w->trace, &count, w->edit->err);
+  size_t count;
   const llmprof_source_frame *frames =
-      llmprof_trace_source_frames(w->trace, &frame_count, w->edit->err);
-  if (!stacks || !frames) return false;
+      llmprof_trace_rows(w->trace, LLMPROF_SOURCE_FRAMES, &count);
+  const llmprof_source_stack *stacks =
+      llmprof_trace_rows(w->trace, LLMPROF_SOURCE_STACKS, &count);
   if (!w->stacks) return true;
   nsys_sheet sheet;
   bool ok =

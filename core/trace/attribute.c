@@ -41,7 +41,7 @@ static bool bucket_add(bucket *b, size_t row) {
 static bucket *buckets_fill(size_t count, const llmprof_sweep *s,
                             key_function key) {
   uint32_t k[LLMPROF_BLOCK];
-  size_t keys = s->trace->threads.count;
+  size_t keys = s->trace->rows[LLMPROF_THREADS].count;
   bucket *made = llmprof_zalloc(keys, sizeof *made);
   bool ok = made != NULL;
   for (size_t row = 0; ok && row < count; row += LLMPROF_BLOCK) {
@@ -150,7 +150,7 @@ static bool sweep_thread(llmprof_sweep *s, const bucket *ranges,
 
 static bool sweep_threads(llmprof_sweep *s) {
   const llmprof_trace *trace = s->trace;
-  size_t threads = trace->threads.count;
+  size_t threads = trace->rows[LLMPROF_THREADS].count;
   bucket *ranges = buckets_fill(trace->ranges.count, s, range_threads);
   bucket *calls = buckets_fill(trace->calls.count, s, launch_threads);
   bool ok = ranges && calls;

@@ -130,8 +130,8 @@ static void join_rows(void *user, size_t first, size_t end) {
     llmprof_values_read(ops->correlation, op, count, ids);
     llmprof_values_read(ops->place, op, count, places);
     for (size_t i = 0; i < count; i++) {
-      const llmprof_place *place =
-          llmprof_intern_get(&j.trace->places, (uint32_t)places[i]);
+      const llmprof_place *place = llmprof_intern_get(
+          &j.trace->rows[LLMPROF_PLACES], (uint32_t)places[i]);
       int64_t key = key_of(place->process, ids[i]);
       to->found[op + i] =
           key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(&j, key);

@@ -85,8 +85,9 @@ static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
     if (link == LLMPROF_ABSENT || of_link[link] == LLMPROF_NONE ||
         llmprof_cursor_at(&o.duration, op) == LLMPROF_ABSENT)
       continue;
-    const llmprof_place *place = llmprof_intern_get(
-        &trace->places, (uint32_t)llmprof_cursor_at(&o.place, op));
+    const llmprof_place *place =
+        llmprof_intern_get(&trace->rows[LLMPROF_PLACES],
+                           (uint32_t)llmprof_cursor_at(&o.place, op));
     step_key key = {of_link[link], place->process, place->device};
     bool same = s->keys.count && is_key(&key, &s->list[row].key);
     if (!same && !open_step(s, &key, &row)) return false;
@@ -149,9 +150,9 @@ static void look_back(const llmprof_trace *trace, const int64_t *end,
     for (; next < count && end[rows[next]] <= order[i]->start; next++)
       ended[llmprof_values_get(trace->ops.place, rows[next])] = end[rows[next]];
     order[i]->before = LLMPROF_ABSENT;
-    for (size_t p = 0; p < trace->places.count; p++) {
+    for (size_t p = 0; p < trace->rows[LLMPROF_PLACES].count; p++) {
       const llmprof_place *place =
-          llmprof_intern_get(&trace->places, (uint32_t)p);
+          llmprof_intern_get(&trace->rows[LLMPROF_PLACES], (uint32_t)p);
       if (place->process == order[i]->key.process &&
           place->device == order[i]->key.device && ended[p] > order[i]->before)
         order[i]->before = ended[p];
@@ -160,7 +161,7 @@ static void look_back(const llmprof_trace *trace, const int64_t *end,
 }
 
 static bool find_before(const llmprof_trace *trace, steps *s) {
-  size_t places = trace->places.count, count = 0;
+  size_t places = trace->rows[LLMPROF_PLACES].count, count = 0;
   int64_t *end = ends_of(trace);
   uint32_t *rows = end ? sort_ops(end, trace->ops.count, &count) : NULL;
   step **order = llmprof_alloc(s->keys.count, sizeof *order);

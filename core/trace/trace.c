@@ -19,7 +19,7 @@ void llmprof_trace_clear(llmprof_trace *trace, int piece) {
   } else if (piece == LLMPROF_PART_RANGES) {
     b->last_time = LLMPROF_ABSENT;
   } else if (piece == LLMPROF_PART_CPU_SAMPLES) {
-    llmprof_intern_free(&trace->stack_frames);
+    llmprof_intern_free(&trace->rows[LLMPROF_STACK_FRAMES]);
   }
 }
 
@@ -27,16 +27,7 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
   if (!trace) return llmprof_fail_nomem(err), NULL;
   trace->epoch = LLMPROF_ABSENT;
-  trace->processes = (llmprof_intern){.record_size = sizeof(llmprof_process),
-                                      .key_size = sizeof(int64_t)};
-  trace->threads = (llmprof_intern){.record_size = sizeof(llmprof_thread),
-                                    .key_size = sizeof(int64_t)};
-  llmprof_intern_init(&trace->places, sizeof(llmprof_place));
-  llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
-  llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
-  llmprof_intern_init(&trace->source_frames, sizeof(llmprof_source_frame));
-  llmprof_intern_init(&trace->source_stacks, sizeof(llmprof_source_stack));
-  llmprof_intern_init(&trace->source_lines, sizeof(llmprof_stack_frame));
+  llmprof_dimensions_begin(trace);
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
@@ -66,14 +57,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   for (int piece = 0; piece < LLMPROF_PIECES; piece++)
     llmprof_columns_free(trace, piece);
   llmprof_strings_free(trace->strings);
-  llmprof_intern_free(&trace->processes);
-  llmprof_intern_free(&trace->threads);
-  llmprof_intern_free(&trace->places);
-  llmprof_intern_free(&trace->shapes);
-  llmprof_intern_free(&trace->stack_frames);
-  llmprof_intern_free(&trace->source_frames);
-  llmprof_intern_free(&trace->source_stacks);
-  llmprof_intern_free(&trace->source_lines);
+  llmprof_dimensions_free(trace);
   llmprof_free(trace->source_places);
   llmprof_free(trace->source_paths);
   llmprof_free(trace->diagnostics);
@@ -86,8 +70,8 @@ void llmprof_trace_close(llmprof_trace *trace) {
     llmprof_builder_forget_cpu_samples(trace->builder);
   }
   llmprof_free(trace->builder);
-  if (trace->reading && trace->reader->close)
-    trace->reader->close(trace->reader_state);
+  if (trace->from.is_open && trace->from.reader->close)
+    trace->from.reader->close(trace->from.state);
   llmprof_free(trace);
 }
 
@@ -102,7 +86,7 @@ const llmprof_strings *llmprof_trace_strings(const llmprof_trace *trace) {
 }
 
 const char *llmprof_trace_reader(const llmprof_trace *trace) {
-  return trace->reader ? trace->reader->name : NULL;
+  return trace->from.reader ? trace->from.reader->name : NULL;
 }
 
 const char *llmprof_trace_schema(const llmprof_trace *trace) {
@@ -123,28 +107,20 @@ const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
   return trace->devices;
 }
 
+const void *llmprof_trace_rows(const llmprof_trace *trace, llmprof_dimension of,
+                               size_t *count) {
+  *count = trace->rows[of].count;
+  return trace->rows[of].records;
+}
+
 const llmprof_process *llmprof_trace_processes(const llmprof_trace *trace,
                                                size_t *count) {
-  *count = trace->processes.count;
-  return (const void *)trace->processes.records;
+  return llmprof_trace_rows(trace, LLMPROF_PROCESSES, count);
 }
 
 const llmprof_thread *llmprof_trace_threads(const llmprof_trace *trace,
                                             size_t *count) {
-  *count = trace->threads.count;
-  return (const void *)trace->threads.records;
-}
-
-const llmprof_place *llmprof_trace_places(const llmprof_trace *trace,
-                                          size_t *count) {
-  *count = trace->places.count;
-  return (const llmprof_place *)(const void *)trace->places.records;
-}
-
-const llmprof_shape *llmprof_trace_shapes(const llmprof_trace *trace,
-                                          size_t *count) {
-  *count = trace->shapes.count;
-  return (const llmprof_shape *)(const void *)trace->shapes.records;
+  return llmprof_trace_rows(trace, LLMPROF_THREADS, count);
 }
 
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table) {

@@ -65,7 +65,7 @@ void llmprof_builder_timeless(llmprof_builder *builder,
 bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
                                     const llmprof_diagnostic *diagnostic) {
   llmprof_trace *trace = builder->trace;
-  if (!llmprof_grow(&trace->diagnostics, &trace->diagnostic_cap,
+  if (!llmprof_grow(&trace->diagnostics, &builder->diagnostic_cap,
                     trace->diagnostic_count + 1, sizeof *trace->diagnostics))
     return false;
   trace->diagnostics[trace->diagnostic_count++] = *diagnostic;
@@ -89,7 +89,7 @@ bool llmprof_builder_say(llmprof_builder *builder, llmprof_severity severity,
 bool llmprof_builder_add_device(llmprof_builder *builder,
                                 const llmprof_device *device) {
   llmprof_trace *trace = builder->trace;
-  if (!llmprof_grow(&trace->devices, &trace->device_cap,
+  if (!llmprof_grow(&trace->devices, &builder->device_cap,
                     trace->device_count + 1, sizeof *trace->devices))
     return false;
   size_t at = trace->device_count++;
@@ -118,13 +118,15 @@ void llmprof_builder_forget_cpu_samples(llmprof_builder *b) {
 bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
                                  uint32_t pid, uint32_t *row) {
   const llmprof_process process = {id, pid, LLMPROF_NO_STRING};
-  return llmprof_intern_add(&builder->trace->processes, &process, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_PROCESSES], &process,
+                            row);
 }
 
 bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
                                 uint32_t tid, uint32_t process, uint32_t *row) {
   const llmprof_thread thread = {id, tid, process, LLMPROF_NO_STRING, 0};
-  return llmprof_intern_add(&builder->trace->threads, &thread, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_THREADS], &thread,
+                            row);
 }
 
 void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
@@ -139,7 +141,7 @@ void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,
 
 bool llmprof_builder_add_place(llmprof_builder *builder,
                                const llmprof_place *place, uint32_t *row) {
-  return llmprof_intern_add(&builder->trace->places, place, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_PLACES], place, row);
 }
 
 /* ---- rows ---- */
@@ -267,7 +269,8 @@ bool llmprof_builder_add_detail(llmprof_builder *b,
   uint32_t shape;
   if (!llmprof_builder_may_add(b, d->count, "kernels", err)) return false;
   d->count++;
-  return (llmprof_intern_add(&b->trace->shapes, &detail->shape, &shape) &&
+  return (llmprof_intern_add(&b->trace->rows[LLMPROF_SHAPES], &detail->shape,
+                             &shape) &&
           llmprof_values_append(d->shape, shape) &&
           llmprof_values_append(d->short_name,
                                 llmprof_widen(detail->short_name)) &&
@@ -290,7 +293,8 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
   uint32_t shape = 0;
   d->count = kernel_rows(b);
   return !d->count ||
-         (llmprof_intern_add(&b->trace->shapes, &unknown, &shape) &&
+         (llmprof_intern_add(&b->trace->rows[LLMPROF_SHAPES], &unknown,
+                             &shape) &&
           llmprof_values_repeat(d->shape, shape, d->count) &&
           llmprof_values_repeat(d->short_name, LLMPROF_ABSENT, d->count) &&
           llmprof_values_repeat(d->mangled_name, LLMPROF_ABSENT, d->count) &&

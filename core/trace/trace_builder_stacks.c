@@ -10,7 +10,8 @@
 bool llmprof_builder_add_stack_frame(llmprof_builder *builder,
                                      const llmprof_stack_frame *frame,
                                      uint32_t *row) {
-  return llmprof_intern_add(&builder->trace->stack_frames, frame, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_STACK_FRAMES], frame,
+                            row);
 }
 
 bool llmprof_builder_add_cpu_sample(llmprof_builder *b,
@@ -65,13 +66,15 @@ bool llmprof_builder_end_cpu_samples(llmprof_builder *b, llmprof_error *err) {
 bool llmprof_builder_add_source_frame(llmprof_builder *builder,
                                       const llmprof_source_frame *frame,
                                       uint32_t *row) {
-  return llmprof_intern_add(&builder->trace->source_frames, frame, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_SOURCE_FRAMES], frame,
+                            row);
 }
 
 bool llmprof_builder_add_source_stack(llmprof_builder *builder,
                                       const llmprof_source_stack *stack,
                                       uint32_t *row) {
-  return llmprof_intern_add(&builder->trace->source_stacks, stack, row);
+  return llmprof_intern_add(&builder->trace->rows[LLMPROF_SOURCE_STACKS], stack,
+                            row);
 }
 
 bool llmprof_builder_add_op_stack(llmprof_builder *b, uint32_t stack,

@@ -112,7 +112,7 @@ const llmprof_column_spec llmprof_sample_columns[] = {
 /* Of the frame of a stack. */
 static const llmprof_stack_frame *stack_frame(const llmprof_trace *t,
                                               size_t row) {
-  return llmprof_intern_get(&t->stack_frames, (uint32_t)row);
+  return llmprof_intern_get(&t->rows[LLMPROF_STACK_FRAMES], (uint32_t)row);
 }
 
 static int64_t frame_function(const llmprof_trace *t, size_t row) {

@@ -156,11 +156,26 @@ typedef struct llmprof_projections {
 
 /* ---- functions ---- */
 
-/* Borrowed; these grow while parts load: ask again afterwards. */
-const llmprof_place *llmprof_trace_places(const llmprof_trace *trace,
-                                          size_t *count);
-const llmprof_shape *llmprof_trace_shapes(const llmprof_trace *trace,
-                                          size_t *count);
+/* Tables of records that events refer to by row, equal ones once; each refers
+ * to those before it alone. */
+typedef enum llmprof_dimension {
+  LLMPROF_PROCESSES, /* llmprof_process, by the reader's id */
+  LLMPROF_THREADS,   /* llmprof_thread, by the reader's id */
+  LLMPROF_PLACES,
+  LLMPROF_SHAPES,
+  LLMPROF_SOURCE_FRAMES,
+  LLMPROF_SOURCE_STACKS,
+  LLMPROF_STACK_FRAMES,
+  LLMPROF_SOURCE_LINES, /* llmprof_stack_frame: lines of source
+                                     stacks that are of no framework, as their
+                                     module */
+  LLMPROF_DIMENSIONS
+} llmprof_dimension;
+
+/* Rows of a dimension, as far as parts that have been loaded refer to them;
+ * borrowed until more are loaded. */
+const void *llmprof_trace_rows(const llmprof_trace *trace, llmprof_dimension of,
+                               size_t *count);
 
 /* Were such events recorded? Answers after the part is loaded. */
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
@@ -181,20 +196,10 @@ const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
                                              llmprof_error *err);
 const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
                                                      llmprof_error *err);
-const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
-                                                      size_t *count,
-                                                      llmprof_error *err);
 const llmprof_op_stacks *llmprof_trace_op_stacks(llmprof_trace *trace,
                                                  llmprof_error *err);
 
-/* What those are rows of, never NULL but on failure. Borrowed. */
-const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
-                                                        size_t *count,
-                                                        llmprof_error *err);
-const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
-                                                        size_t *count,
-                                                        llmprof_error *err);
-/* Where a stack of them launched something, once they are loaded: the line of
+/* Where a source stack launched something, once they are loaded: the line of
  * the program as module and the function that it is in, NULL where all lines
  * are of frameworks; and the torch module, a string or LLMPROF_NO_STRING. */
 const llmprof_stack_frame *llmprof_trace_source_line(const llmprof_trace *trace,

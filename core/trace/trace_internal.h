@@ -25,48 +25,42 @@ typedef struct llmprof_source_place {
   uint32_t module; /* string: path of the innermost torch.nn.Module */
 } llmprof_source_place;
 
+/* What reads the file of a trace. */
+typedef struct llmprof_reading {
+  const llmprof_reader *reader; /* NULL: built without one */
+  bool is_open;                 /* the reader has opened the file */
+  void *state;
+  llmprof_derived derived; /* of a reader that has such pieces; or NULL */
+} llmprof_reading;
+
 struct llmprof_trace {
   char *path;
-  llmprof_strings *strings;
-  llmprof_words words;
   char *schema, *product; /* NULL when the file does not say */
   int64_t epoch;
-
+  llmprof_strings *strings;
+  llmprof_words words;
   llmprof_builder *builder;
-  const llmprof_reader *reader; /* NULL: built without one */
-  bool reading;                 /* the reader has opened the file */
-  void *reader_state;
-  llmprof_derived derived; /* of a reader that has such pieces; or NULL */
+  llmprof_reading from;
   bool loaded[LLMPROF_PIECES];
   bool with_details; /* they are wanted with the operations */
-
-  llmprof_device *devices;
-  size_t device_count, device_cap;
-  llmprof_diagnostic *diagnostics;
-  size_t diagnostic_count, diagnostic_cap;
-
-  llmprof_intern processes; /* of llmprof_process, by the reader's id */
-  llmprof_intern threads;   /* of llmprof_thread, by the reader's id */
-  llmprof_intern places;    /* of llmprof_place */
-  llmprof_intern shapes;    /* of llmprof_shape */
-
   bool has[LLMPROF_TABLES];
   bool knows[LLMPROF_FACTS];
   size_t timeless[LLMPROF_TABLES]; /* events without a time, left out */
+
+  llmprof_device *devices; /* by id */
+  llmprof_diagnostic *diagnostics;
+  size_t device_count, diagnostic_count;
+  llmprof_intern rows[LLMPROF_DIMENSIONS];
+  llmprof_source_place *source_places; /* by source stack */
+  uint32_t *source_paths;              /* by source frame: string */
+
   llmprof_ops ops;
   llmprof_details details;
   llmprof_calls calls;
   llmprof_ranges ranges;
   llmprof_samples samples;
   llmprof_cpu_samples cpu_samples;
-  llmprof_intern stack_frames; /* of llmprof_stack_frame */
   llmprof_op_stacks op_stacks;
-  llmprof_intern source_frames; /* of llmprof_source_frame */
-  llmprof_intern source_stacks; /* of llmprof_source_stack */
-  llmprof_intern source_lines;  /* of llmprof_stack_frame: lines of these that
-                                   are of no framework, as their module */
-  llmprof_source_place *source_places; /* by source stack */
-  uint32_t *source_paths;              /* by source frame: string */
   llmprof_attribution attribution;
   llmprof_projections projections;
 };
@@ -74,12 +68,13 @@ struct llmprof_trace {
 /* Rows of what events refer to; borrowed until one is added. */
 static inline llmprof_process *llmprof_process_at(const llmprof_trace *trace,
                                                   size_t row) {
-  return (llmprof_process *)(void *)trace->processes.records + row;
+  return (llmprof_process *)(void *)trace->rows[LLMPROF_PROCESSES].records +
+         row;
 }
 
 static inline llmprof_thread *llmprof_thread_at(const llmprof_trace *trace,
                                                 size_t row) {
-  return (llmprof_thread *)(void *)trace->threads.records + row;
+  return (llmprof_thread *)(void *)trace->rows[LLMPROF_THREADS].records + row;
 }
 
 /* The part that loads a table. */
@@ -106,7 +101,7 @@ struct llmprof_builder {
   size_t late_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
   llmprof_cpu_sample_row *cpu_samples; /* as they came */
-  size_t cpu_sample_cap;
+  size_t cpu_sample_cap, device_cap, diagnostic_cap;
 };
 
 /* ---- words ---- */

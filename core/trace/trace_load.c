@@ -34,13 +34,13 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
 
 /* What the reader says when it opens the file. */
 static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
-  const llmprof_reader *reader = trace->reader;
-  if (!reader || trace->reading) return true;
-  trace->reading =
-      reader->open(trace->path, trace->builder, &trace->reader_state, err);
-  if (trace->reading) return true;
-  if (reader->close) reader->close(trace->reader_state);
-  trace->reader_state = NULL;
+  const llmprof_reader *reader = trace->from.reader;
+  if (!reader || trace->from.is_open) return true;
+  trace->from.is_open =
+      reader->open(trace->path, trace->builder, &trace->from.state, err);
+  if (trace->from.is_open) return true;
+  if (reader->close) reader->close(trace->from.state);
+  trace->from.state = NULL;
   return false;
 }
 
@@ -52,11 +52,11 @@ static bool begin_columns(llmprof_trace *trace, llmprof_part part) {
 }
 
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
-  const llmprof_reader *reader = trace->reader;
+  const llmprof_reader *reader = trace->from.reader;
   if (!begin_columns(trace, part)) return llmprof_fail_nomem(err);
   if (!start_reading(trace, err)) return false;
   if (reader && reader->load &&
-      !reader->load(trace->reader_state, trace->builder, part, err))
+      !reader->load(trace->from.state, trace->builder, part, err))
     return false;
   return end_part(trace->builder, part, err);
 }
@@ -76,7 +76,8 @@ void llmprof_trace_with_details(llmprof_trace *trace) {
 /* What follows from others: as the reader has it, else computed. */
 static bool derive(llmprof_trace *trace, int piece, llmprof_error *err) {
   llmprof_error why = {0};
-  if (trace->derived && trace->derived(trace->reader_state, trace, piece))
+  if (trace->from.derived &&
+      trace->from.derived(trace->from.state, trace, piece))
     return true;
   bool ok =
       llmprof_columns_begin(trace, piece) &&
@@ -130,9 +131,9 @@ llmprof_trace *llmprof_reader_open_with(const llmprof_reader *reader,
     if (state) reader->close(state);
     return NULL;
   }
-  trace->reader = reader;
-  trace->reader_state = state;
-  trace->derived = derived;
+  trace->from.reader = reader;
+  trace->from.state = state;
+  trace->from.derived = derived;
   if (start_reading(trace, err) && (reader->load || load_all(trace, err)))
     return trace;
   llmprof_trace_close(trace);
@@ -147,8 +148,9 @@ llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
 void *llmprof_trace_state(const llmprof_trace *trace,
                           bool (*load)(void *, llmprof_builder *, llmprof_part,
                                        llmprof_error *)) {
-  return trace->reader && trace->reader->load == load ? trace->reader_state
-                                                      : NULL;
+  return trace->from.reader && trace->from.reader->load == load
+             ? trace->from.state
+             : NULL;
 }
 
 llmprof_trace *llmprof_builder_trace(llmprof_builder *builder) {
@@ -228,37 +230,10 @@ const llmprof_projections *llmprof_trace_projections(llmprof_trace *trace,
              : NULL;
 }
 
-const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
-                                                      size_t *count,
-                                                      llmprof_error *err) {
-  static const llmprof_stack_frame none;
-  if (!llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)) return NULL;
-  *count = trace->stack_frames.count;
-  return *count ? llmprof_intern_get(&trace->stack_frames, 0) : &none;
-}
-
 const llmprof_op_stacks *llmprof_trace_op_stacks(llmprof_trace *trace,
                                                  llmprof_error *err) {
   return llmprof_trace_load(trace, LLMPROF_PART_STACKS, err) ? &trace->op_stacks
                                                              : NULL;
-}
-
-const llmprof_source_stack *llmprof_trace_source_stacks(llmprof_trace *trace,
-                                                        size_t *count,
-                                                        llmprof_error *err) {
-  static const llmprof_source_stack none;
-  if (!llmprof_trace_load(trace, LLMPROF_PART_STACKS, err)) return NULL;
-  *count = trace->source_stacks.count;
-  return *count ? llmprof_intern_get(&trace->source_stacks, 0) : &none;
-}
-
-const llmprof_source_frame *llmprof_trace_source_frames(llmprof_trace *trace,
-                                                        size_t *count,
-                                                        llmprof_error *err) {
-  static const llmprof_source_frame none;
-  if (!llmprof_trace_load(trace, LLMPROF_PART_STACKS, err)) return NULL;
-  *count = trace->source_frames.count;
-  return *count ? llmprof_intern_get(&trace->source_frames, 0) : &none;
 }
 
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,

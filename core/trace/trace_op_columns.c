@@ -23,7 +23,7 @@ static int64_t host_memory(const llmprof_trace *t, size_t kind) {
 /* ---- where operations ran, by place ---- */
 
 static const llmprof_place *place(const llmprof_trace *t, size_t number) {
-  return llmprof_intern_get(&t->places, (uint32_t)number);
+  return llmprof_intern_get(&t->rows[LLMPROF_PLACES], (uint32_t)number);
 }
 
 static int64_t place_device(const llmprof_trace *t, size_t number) {
@@ -47,7 +47,7 @@ static int64_t place_pid(const llmprof_trace *t, size_t number) {
 /* ---- the shapes of launches ---- */
 
 static const llmprof_shape *shape(const llmprof_trace *t, size_t number) {
-  return llmprof_intern_get(&t->shapes, (uint32_t)number);
+  return llmprof_intern_get(&t->rows[LLMPROF_SHAPES], (uint32_t)number);
 }
 
 #define SHAPE(name, field)                                             \

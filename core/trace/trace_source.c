@@ -210,9 +210,9 @@ static bool line_of(llmprof_trace *trace, const llmprof_source_frame *frame,
 static bool place_stack(llmprof_trace *trace, const uint32_t *lines,
                         uint32_t row) {
   const llmprof_source_stack *stack =
-      llmprof_intern_get(&trace->source_stacks, row);
+      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_STACKS], row);
   const llmprof_source_frame *frame =
-      llmprof_intern_get(&trace->source_frames, stack->frame);
+      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_FRAMES], stack->frame);
   llmprof_source_place *place = &trace->source_places[row];
   *place = (llmprof_source_place){LLMPROF_NONE, LLMPROF_NO_STRING};
   if (stack->parent != LLMPROF_NONE)
@@ -221,13 +221,14 @@ static bool place_stack(llmprof_trace *trace, const uint32_t *lines,
   const llmprof_stack_frame shown = {place->shown, frame->function,
                                      lines[stack->frame]};
   return shown.module == LLMPROF_NO_STRING ||
-         llmprof_intern_add(&trace->source_lines, &shown, &place->shown);
+         llmprof_intern_add(&trace->rows[LLMPROF_SOURCE_LINES], &shown,
+                            &place->shown);
 }
 
 bool llmprof_builder_place_stacks(llmprof_builder *builder) {
   llmprof_trace *trace = builder->trace;
-  size_t frames = trace->source_frames.count,
-         stacks = trace->source_stacks.count;
+  size_t frames = trace->rows[LLMPROF_SOURCE_FRAMES].count,
+         stacks = trace->rows[LLMPROF_SOURCE_STACKS].count;
   uint32_t *lines = llmprof_alloc(frames, sizeof *lines);
   llmprof_free(trace->source_places);
   llmprof_free(trace->source_paths);
@@ -235,11 +236,13 @@ bool llmprof_builder_place_stacks(llmprof_builder *builder) {
   trace->source_paths = llmprof_alloc(frames, sizeof *trace->source_paths);
   bool ok = lines && trace->source_places && trace->source_paths;
   for (uint32_t i = 0; ok && i < frames; i++)
-    ok = path_of(trace, llmprof_intern_get(&trace->source_frames, i),
+    ok = path_of(trace,
+                 llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_FRAMES], i),
                  &trace->source_paths[i]);
   for (uint32_t i = 0; ok && i < frames; i++)
-    ok =
-        line_of(trace, llmprof_intern_get(&trace->source_frames, i), &lines[i]);
+    ok = line_of(trace,
+                 llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_FRAMES], i),
+                 &lines[i]);
   for (uint32_t i = 0; ok && i < stacks; i++)
     ok = !llmprof_interrupted_at(i) && place_stack(trace, lines, i);
   llmprof_free(lines);
@@ -254,8 +257,9 @@ const uint32_t *llmprof_trace_source_paths(const llmprof_trace *trace) {
 const llmprof_stack_frame *llmprof_trace_source_line(const llmprof_trace *trace,
                                                      size_t stack) {
   uint32_t row = trace->source_places[stack].shown;
-  return row == LLMPROF_NONE ? NULL
-                             : llmprof_intern_get(&trace->source_lines, row);
+  return row == LLMPROF_NONE
+             ? NULL
+             : llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_LINES], row);
 }
 
 uint32_t llmprof_trace_source_module(const llmprof_trace *trace, size_t stack) {

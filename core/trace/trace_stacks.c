@@ -46,8 +46,9 @@ static bool weigh_samples(llmprof_trace *trace, llmprof_frame *rows,
                           llmprof_weighed *w, llmprof_error *err) {
   static const char *const names[] = {"stack", "weight", NULL};
   const llmprof_column *columns[2];
-  w->frames = llmprof_trace_stack_frames(trace, &w->count, err);
-  if (!w->frames || !find_columns(rows, names, columns, err)) return false;
+  if (!llmprof_trace_cpu_samples(trace, err)) return false;
+  w->frames = llmprof_trace_rows(trace, LLMPROF_STACK_FRAMES, &w->count);
+  if (!find_columns(rows, names, columns, err)) return false;
   w->self = llmprof_zalloc(w->count, sizeof *w->self);
   if (!w->self) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
@@ -109,11 +110,12 @@ static bool weigh_places(llmprof_frame *rows, llmprof_weighed *w,
 /* Lines of the program by their rows; one of no function is called as it is. */
 static bool add_lines(const llmprof_trace *trace, llmprof_weighed *w,
                       llmprof_error *err) {
-  for (uint32_t i = 0; i < trace->source_lines.count; i++) {
+  for (uint32_t i = 0; i < trace->rows[LLMPROF_SOURCE_LINES].count; i++) {
     llmprof_stack_frame line;
     uint32_t row;
     if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
-    memcpy(&line, llmprof_intern_get(&trace->source_lines, i), sizeof line);
+    memcpy(&line, llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_LINES], i),
+           sizeof line);
     if (line.function == LLMPROF_NO_STRING) line.function = line.module;
     if (!llmprof_intern_add(&w->own, &line, &row))
       return llmprof_fail_nomem(err);

@@ -37,6 +37,8 @@ typedef struct stored_column {
   value_kind kind;
 } stored_column;
 
+#define WHOLE(type) sizeof(type), sizeof(type) /* is the key */
+
 #define COLUMN(piece, field, rows, kind) \
   { #field, piece, AT(field), AT(rows), kind }
 #define OP(field, kind) COLUMN(LLMPROF_PART_OPS, ops.field, ops.count, kind)
@@ -195,50 +197,58 @@ static bool process_is_possible(const llmprof_trace *trace, uint32_t row) {
 static bool thread_is_possible(const llmprof_trace *trace, uint32_t row) {
   const llmprof_thread *thread = llmprof_thread_at(trace, row);
   return is_string(trace, thread->name) &&
-         thread->process < trace->processes.count;
+         thread->process < trace->rows[LLMPROF_PROCESSES].count;
 }
 
 static bool place_is_possible(const llmprof_trace *trace, uint32_t row) {
-  const llmprof_place *place = llmprof_intern_get(&trace->places, row);
+  const llmprof_place *place =
+      llmprof_intern_get(&trace->rows[LLMPROF_PLACES], row);
   return place->process == LLMPROF_NONE ||
-         place->process < trace->processes.count;
+         place->process < trace->rows[LLMPROF_PROCESSES].count;
 }
 
 static bool frame_is_possible(const llmprof_trace *trace, uint32_t row) {
   const llmprof_source_frame *frame =
-      llmprof_intern_get(&trace->source_frames, row);
+      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_FRAMES], row);
   return is_string(trace, frame->file) && is_string(trace, frame->function) &&
          is_string(trace, frame->module);
 }
 
 static bool stack_is_possible(const llmprof_trace *trace, uint32_t row) {
   const llmprof_source_stack *stack =
-      llmprof_intern_get(&trace->source_stacks, row);
+      llmprof_intern_get(&trace->rows[LLMPROF_SOURCE_STACKS], row);
   return (stack->parent == LLMPROF_NONE || stack->parent < row) &&
-         stack->frame < trace->source_frames.count;
+         stack->frame < trace->rows[LLMPROF_SOURCE_FRAMES].count;
 }
 
-/* A table of records, each of which may refer to those before it. */
 static const struct dimension {
-  const char *name;
-  size_t at; /* AT() the records */
-  bool (*is_possible)(const llmprof_trace *trace, uint32_t row);
-} dimensions[] = {
-    {"processes", AT(processes), process_is_possible},
-    {"threads", AT(threads), thread_is_possible},
-    {"places", AT(places), place_is_possible},
-    {"shapes", AT(shapes), NULL},
-    {"source.frames", AT(source_frames), frame_is_possible},
-    {"source.stacks", AT(source_stacks), stack_is_possible},
+  const char *name;   /* in the cache; NULL: it is not kept there */
+  size_t record, key; /* bytes */
+  bool (*is_possible)(const llmprof_trace *trace, uint32_t row); /* or NULL */
+} dimensions[LLMPROF_DIMENSIONS] = {
+    [LLMPROF_PROCESSES] = {"processes", sizeof(llmprof_process),
+                           sizeof(int64_t), process_is_possible},
+    [LLMPROF_THREADS] = {"threads", sizeof(llmprof_thread), sizeof(int64_t),
+                         thread_is_possible},
+    [LLMPROF_PLACES] = {"places", WHOLE(llmprof_place), place_is_possible},
+    [LLMPROF_SHAPES] = {"shapes", WHOLE(llmprof_shape), NULL},
+    [LLMPROF_SOURCE_FRAMES] = {"source.frames", WHOLE(llmprof_source_frame),
+                               frame_is_possible},
+    [LLMPROF_SOURCE_STACKS] = {"source.stacks", WHOLE(llmprof_source_stack),
+                               stack_is_possible},
+    [LLMPROF_STACK_FRAMES] = {NULL, WHOLE(llmprof_stack_frame), NULL},
+    [LLMPROF_SOURCE_LINES] = {NULL, WHOLE(llmprof_stack_frame), NULL},
 };
 
-enum {
-  DIMENSIONS = sizeof dimensions / sizeof *dimensions
-};
+void llmprof_dimensions_begin(llmprof_trace *trace) {
+  for (int i = 0; i < LLMPROF_DIMENSIONS; i++)
+    trace->rows[i] = (llmprof_intern){.record_size = dimensions[i].record,
+                                      .key_size = dimensions[i].key};
+}
 
-static llmprof_intern *dimension_at(const llmprof_trace *trace,
-                                    const struct dimension *of) {
-  return (llmprof_intern *)(void *)((char *)(uintptr_t)trace + of->at);
+void llmprof_dimensions_free(llmprof_trace *trace) {
+  for (int i = 0; i < LLMPROF_DIMENSIONS; i++)
+    llmprof_intern_free(&trace->rows[i]);
 }
 
 /* What values of a column are below; 0: they may be anything. */
@@ -246,14 +256,14 @@ static size_t limit_of(const llmprof_trace *trace, value_kind kind) {
   const size_t limits[] = {
       [ANY] = 0,
       [STRINGS] = llmprof_strings_count(trace->strings),
-      [THREADS] = trace->threads.count,
-      [STACKS] = trace->source_stacks.count,
-      [STACK_FRAMES] = trace->stack_frames.count,
+      [THREADS] = trace->rows[LLMPROF_THREADS].count,
+      [STACKS] = trace->rows[LLMPROF_SOURCE_STACKS].count,
+      [STACK_FRAMES] = trace->rows[LLMPROF_STACK_FRAMES].count,
       [CALLS] = trace->calls.count,
       [RANGES] = trace->ranges.count,
       [LINKS] = trace->attribution.link_count,
-      [PLACES] = trace->places.count,
-      [SHAPES] = trace->shapes.count,
+      [PLACES] = trace->rows[LLMPROF_PLACES].count,
+      [SHAPES] = trace->rows[LLMPROF_SHAPES].count,
       [COPY_KINDS] = LLMPROF_COPY_KINDS,
       [HOST_MEMORIES] = LLMPROF_HOST_MEMORIES,
       [FLAGS] = 2,
@@ -304,10 +314,10 @@ static bool put_strings(const putting *to, const llmprof_strings *pool) {
 
 static bool put_dimensions(const putting *to, const llmprof_trace *trace) {
   bool ok = true;
-  for (size_t i = 0; ok && i < DIMENSIONS; i++) {
-    const llmprof_intern *rows = dimension_at(trace, &dimensions[i]);
-    ok = put(to, dimensions[i].name, rows->records,
-             rows->count * rows->record_size);
+  for (int i = 0; ok && i < LLMPROF_DIMENSIONS; i++) {
+    const llmprof_intern *rows = &trace->rows[i];
+    ok = !dimensions[i].name || put(to, dimensions[i].name, rows->records,
+                                    rows->count * rows->record_size);
   }
   return ok;
 }
@@ -327,7 +337,7 @@ bool llmprof_trace_put(const llmprof_trace *trace, llmprof_array_put put_one,
   for (int i = 0; i < LLMPROF_FACTS; i++)
     f.knows |= (uint64_t)trace->knows[i] << i;
   return put(&to, "facts", &f, sizeof f) && put_strings(&to, trace->strings) &&
-         put_text(&to, "reader", trace->reader->name) &&
+         put_text(&to, "reader", trace->from.reader->name) &&
          put_text(&to, "schema", trace->schema) &&
          put_text(&to, "product", trace->product) &&
          put_dimensions(&to, trace) &&
@@ -422,24 +432,25 @@ static bool take_strings(llmprof_trace *trace, const llmprof_arrays *from) {
          llmprof_words_add(&trace->words, trace->strings);
 }
 
-static bool take_dimension(llmprof_trace *trace, const struct dimension *of,
+static bool take_dimension(llmprof_trace *trace, int dimension,
                            const llmprof_arrays *from) {
   size_t count;
-  llmprof_intern *rows = dimension_at(trace, of);
-  const unsigned char *all = records(from, of->name, rows->record_size, &count);
+  const struct dimension *of = &dimensions[dimension];
+  llmprof_intern *rows = &trace->rows[dimension];
+  const unsigned char *all = records(from, of->name, of->record, &count);
   bool ok = all != NULL;
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t row;
-    ok = llmprof_intern_add(rows, all + i * rows->record_size, &row) &&
-         row == i && (!of->is_possible || of->is_possible(trace, row));
+    ok = llmprof_intern_add(rows, all + i * of->record, &row) && row == i &&
+         (!of->is_possible || of->is_possible(trace, row));
   }
   return ok;
 }
 
 static bool take_dimensions(llmprof_trace *trace, const llmprof_arrays *from) {
   bool ok = true;
-  for (size_t i = 0; ok && i < DIMENSIONS; i++)
-    ok = take_dimension(trace, &dimensions[i], from);
+  for (int i = 0; ok && i < LLMPROF_DIMENSIONS; i++)
+    ok = !dimensions[i].name || take_dimension(trace, i, from);
   return ok;
 }
 

@@ -14,6 +14,10 @@ enum {
   LLMPROF_PIECES
 };
 
+/* All dimensions, empty; and without their rows. */
+void llmprof_dimensions_begin(llmprof_trace *trace);
+void llmprof_dimensions_free(llmprof_trace *trace);
+
 /* Columns of a piece, as far as they are none yet, before rows are added; and
  * once all were. False when out of memory. */
 bool llmprof_columns_begin(llmprof_trace *trace, int piece);

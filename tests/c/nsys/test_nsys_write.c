@@ -120,7 +120,8 @@ static void check_copies(llmprof_trace *trace) {
   assert_int_equal(llmprof_id_at(ops->name, 2), llmprof_id_at(ops->name, 0));
   assert_int_equal(llmprof_id_at(ops->copy_kind, 1), LLMPROF_COPY_UNKNOWN);
   const llmprof_place *place =
-      &llmprof_trace_places(trace, &count)[llmprof_id_at(ops->place, 0)];
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
+  place += llmprof_id_at(ops->place, 0);
   assert_int_equal(place->device, 3);
   assert_int_equal(place->stream, LLMPROF_NONE);
   assert_int_equal(llmprof_trace_processes(trace, &count)[place->process].pid,
@@ -250,7 +251,8 @@ static size_t write_many(bool one_elsewhere) {
   trace = llmprof_trace_open(output(), &err);
   size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(ops->count, MANY);
   for (size_t i = 0; i < ops->count; i++) {
     const llmprof_place *at = &places[llmprof_id_at(ops->place, i)];

@@ -154,7 +154,8 @@ static void test_other_records(void **state) {
   assert_string_equal(text(trace, llmprof_id_at(ops->name, 2)),
                       "[CUDA memset]");
   assert_string_equal(text(trace, llmprof_id_at(ops->name, 3)), "[CUDA graph]");
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(places[llmprof_id_at(ops->place, 2)].stream, LLMPROF_NONE);
   const llmprof_details *details = llmprof_trace_details(trace, &err);
   assert_true(llmprof_values_get(details->graph_node, 0) == 99);
@@ -222,13 +223,13 @@ static void put_sources(spool_maker *m) {
 
 static void assert_line(llmprof_trace *trace, uint32_t stack, const char *file,
                         uint32_t line, const char *module) {
-  llmprof_error err;
   size_t count;
   const llmprof_source_stack *stacks =
-      llmprof_trace_source_stacks(trace, &count, &err);
+      llmprof_trace_rows(trace, LLMPROF_SOURCE_STACKS, &count);
   assert_in_range(stack, 0, count - 1);
   const llmprof_source_frame *frame =
-      llmprof_trace_source_frames(trace, &count, &err) + stacks[stack].frame;
+      llmprof_trace_rows(trace, LLMPROF_SOURCE_FRAMES, &count);
+  frame += stacks[stack].frame;
   assert_string_equal(text(trace, frame->file), file);
   assert_int_equal(frame->line, line);
   assert_string_equal(text(trace, frame->module), module);
@@ -251,7 +252,7 @@ static void test_sources(void **state) {
   assert_int_equal(llmprof_id_at(of->stack, 2), LLMPROF_NONE);
   assert_line(trace, llmprof_id_at(of->stack, 3), "run.py", 12, "(none)");
   const llmprof_source_stack *stacks =
-      llmprof_trace_source_stacks(trace, &count, &err);
+      llmprof_trace_rows(trace, LLMPROF_SOURCE_STACKS, &count);
   assert_int_equal(count, 3);
   assert_int_equal(stacks[mlp].parent, llmprof_id_at(of->stack, 1));
   llmprof_trace_close(trace);
@@ -285,7 +286,7 @@ static void test_no_sources(void **state) {
   assert_int_equal(of->count, 4);
   for (size_t i = 0; i < of->count; i++)
     assert_int_equal(llmprof_id_at(of->stack, i), LLMPROF_NONE);
-  assert_non_null(llmprof_trace_source_frames(trace, &count, &err));
+  llmprof_trace_rows(trace, LLMPROF_SOURCE_FRAMES, &count);
   assert_int_equal(count, 0);
   llmprof_trace_close(trace);
 }
@@ -613,7 +614,8 @@ static void test_processes(void **state) {
   assert_true(llmprof_values_get(ops->start, 0) == 500400);
   assert_true(llmprof_values_get(ops->start, 1) == 1500400 - 700 + 250);
   assert_true(llmprof_values_get(ops->start, 2) == 400 + 700);
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(places[llmprof_id_at(ops->place, 0)].device, 1);
   assert_int_equal(places[llmprof_id_at(ops->place, 1)].device, 0);
   assert_int_equal(places[llmprof_id_at(ops->place, 2)].device, 1);

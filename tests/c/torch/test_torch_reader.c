@@ -60,7 +60,8 @@ static void test_operations(void **state) {
                       "[CUDA memcpy Device-to-Host]");
   assert_string_equal(text_of(trace, llmprof_id_at(ops->name, 3)),
                       "[CUDA memset]");
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(count, 2);
   assert_int_equal(places[llmprof_id_at(ops->place, 0)].process, 0);
   assert_int_equal(places[llmprof_id_at(ops->place, 0)].stream, 7);
@@ -75,7 +76,8 @@ static void test_details(void **state) {
   size_t count;
   const llmprof_details *details = llmprof_trace_details(trace, &err);
   assert_non_null(details);
-  const llmprof_shape *shapes = llmprof_trace_shapes(trace, &count);
+  const llmprof_shape *shapes =
+      llmprof_trace_rows(trace, LLMPROF_SHAPES, &count);
   const llmprof_shape *shape = &shapes[llmprof_id_at(details->shape, 0)];
   assert_string_equal(text_of(trace, llmprof_id_at(details->short_name, 0)),
                       "gemm");
@@ -151,7 +153,8 @@ static void test_processes(void **state) {
   size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
   const llmprof_process *processes = llmprof_trace_processes(trace, &count);
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   static const uint32_t owners[] = {0, 1, 1, LLMPROF_NONE};
   for (size_t i = 0; i < 4; i++)
     assert_int_equal(places[llmprof_id_at(ops->place, i)].process, owners[i]);

@@ -333,7 +333,8 @@ typedef struct loaded {
 
 static int64_t pid_of_op(const loaded *l, size_t op) {
   size_t count;
-  const llmprof_place *places = llmprof_trace_places(l->trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(l->trace, LLMPROF_PLACES, &count);
   return llmprof_trace_processes(
              l->trace, &count)[places[llmprof_id_at(l->ops->place, op)].process]
       .id;

@@ -150,7 +150,7 @@ static void test_kernels(void **state) {
          "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
          "registers", "static_shared", "dynamic_shared");
   size_t count;
-  llmprof_trace_shapes(trace, &count);
+  llmprof_trace_rows(trace, LLMPROF_SHAPES, &count);
   assert_int_equal(count, 2);
   llmprof_trace_close(trace);
 }

@@ -85,7 +85,8 @@ static void test_operations(void **state) {
   assert_int_equal(llmprof_values_get(ops->bytes, 2), 4096);
   assert_int_equal(llmprof_values_get(ops->bytes, 3), 512);
   assert_int_equal(llmprof_id_at(ops->host_memory, 2), LLMPROF_MEMORY_PAGEABLE);
-  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  const llmprof_place *places =
+      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
   assert_int_equal(count, 1);
   assert_true(places->device == 1 && places->stream == 7);
   assert_true(llmprof_trace_epoch(trace) == INT64_C(1700000000000000000) + 910);
@@ -99,7 +100,8 @@ static void test_details(void **state) {
   size_t count;
   const llmprof_details *details = llmprof_trace_details(trace, &err);
   assert_non_null(details);
-  const llmprof_shape *shapes = llmprof_trace_shapes(trace, &count);
+  const llmprof_shape *shapes =
+      llmprof_trace_rows(trace, LLMPROF_SHAPES, &count);
   const llmprof_shape *shape = &shapes[llmprof_id_at(details->shape, 0)];
   assert_true(shape->grid[0] == 8 && shape->grid[1] == 2);
   assert_true(shape->block[0] == 256 && shape->registers == 32);
