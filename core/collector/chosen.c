@@ -190,13 +190,10 @@ bool chosen_is(const launch *l, choice *out) {
     if (!fits(g, l)) continue;
     uint32_t number = atomic_fetch_add(&g->seen, 1);
     const plan_launch *as = found ? NULL : wanted_as(g, number);
-    if (!out->like) out->like = g;
-    if (!as) continue;
-    *out = (choice){.ordinal = number,
-                    .rank = (uint32_t)(as - the_plan.launches),
-                    .passes = as->passes,
-                    .like = g};
-    found = true;
+    if (out->like && !as) continue;
+    *out =
+        (choice){.ordinal = number, .passes = as ? as->passes : 0, .like = g};
+    found = as != NULL;
   }
   return found;
 }

@@ -27,7 +27,6 @@ bool chosen_is_communication(const char *kernel);
 /* What the plan wants of a launch. */
 typedef struct choice {
   uint32_t ordinal; /* among those that the plan does not tell apart */
-  uint32_t rank;    /* place of its line in the plan */
   uint32_t passes;  /* at most */
   const void *like; /* the same for those, NULL: the plan has none like it */
 } choice;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +18,13 @@
 #include "collector/ranges.h"
 #include "collector/subscriber.h"
 
-#define FIRST_REPLAY_S 1.0 /* what a replay takes, until one was timed */
-
 enum {
   SITES = 64,
   PATH_MOST = 128, /* bytes kept of a path of ranges */
   BUCKETS = 1024,  /* of series */
+  WINDOW_LEAST = 128,
+  GAP_MOST = 4096,
+  NOWHERE = PROFILER_RANGES,
 };
 
 /* A launch that is measured, until its values are there. */
@@ -38,8 +40,10 @@ typedef struct taken {
 typedef struct series {
   const void *like; /* of chosen.h, a graph's: NULL */
   taken first;
-  uint32_t rank;          /* in the plan */
   uint32_t wanted, taken; /* units in which it is to be measured, and was */
+  uint64_t spread;        /* passes that launches like it had, a bit each */
+  size_t number;          /* of its range in the session, NOWHERE: none */
+  uint32_t seen;          /* the number of the last launch like it, from 1 */
   uint32_t passes, error;
   bool flushed;
   size_t count;
@@ -62,21 +66,32 @@ typedef struct site {
   } state;
   bool refuses_graphs;
   bool flushed;
-  bool open; /* is there a session? */
-  int64_t started;
-  size_t count; /* launches of the session */
+  bool open;    /* is there a session? */
+  size_t count; /* launches of the session, or series whose passes it spreads */
   taken session[PROFILER_RANGES];
   series *series, **last;
   series *buckets[BUCKETS]; /* of them, for finding one */
   series *now;              /* that the session is of, NULL: of none */
+  /* Where the session spreads passes over launches: */
+  bool spreads;
+  bool in_range; /* of the launch that caller makes, of the series now */
+  bool spoiled;  /* by another launch */
+  bool refuses_spread;
+  pthread_t caller;
+  series *spread[PROFILER_RANGES];
+  size_t pass, turns; /* the one that is on, and since the last gain */
+  /* Launches like chosen ones: all, until the last turn, until the window; and
+   * the most until one came again, in the window and in that before. */
+  uint32_t seen, turned, window, gaps[2];
 } site;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool active;
 static site *sites[SITES];
 static atomic_uint open_sessions;
-/* Units of counters before this one, but for those that count on. */
-static size_t phase;
+/* Which set is measured, unless there are fewer; how often the work of a unit
+ * that counts on began. */
+static size_t phase, begun_again;
 /* Of each site: since when a measured launch, or its session's begin or end,
  * has been under way; 0: none is. A session that waits for launches is not. */
 static atomic_int_fast64_t busy_since[SITES];
@@ -114,7 +129,7 @@ static site *make_site(void *context) {
     sites[i]->number = i;
     sites[i]->context = context;
     sites[i]->state = NEW;
-    sites[i]->refuses_graphs = false;
+    sites[i]->refuses_graphs = sites[i]->refuses_spread = false;
     return sites[i];
   }
   diagnose(SPOOL_WARNING, "contexts",
@@ -122,8 +137,12 @@ static site *make_site(void *context) {
   return NULL;
 }
 
+/* With the lock. What is busy counts for the budget. */
 static void is_busy(const site *s, bool busy) {
-  atomic_store(&busy_since[s->number], busy ? clock_now() : 0);
+  int64_t now = clock_now();
+  int64_t since =
+      atomic_exchange(&busy_since[s->number], busy ? (int_fast64_t)now : 0);
+  if (since) phase_s += (double)(now - since) / 1e9;
 }
 
 /* ---- a session ---- */
@@ -224,7 +243,7 @@ static bool same_launch(const launch *a, const launch *b) {
 
 static series **bucket_of(site *s, const launch *l, const choice *c) {
   uintptr_t mixed = (uintptr_t)c->like / 16 + (uintptr_t)l->kernel / 16;
-  return &s->buckets[(mixed + c->ordinal) % BUCKETS];
+  return &s->buckets[mixed % BUCKETS];
 }
 
 /* NULL: it was not wanted before. */
@@ -234,6 +253,16 @@ static series *series_of(site *s, const launch *l, const choice *c) {
         same_launch(&at->first.launch, l))
       return at;
   return NULL;
+}
+
+/* The first that is like a launch, whatever its ordinal; NULL: there is none.
+ */
+static series *series_like(site *s, const launch *l, const choice *c) {
+  series *first = NULL;
+  for (series *at = *bucket_of(s, l, c); at; at = at->alike)
+    if (at->like == c->like && same_launch(&at->first.launch, l))
+      first = at; /* the last one was there first */
+  return first;
 }
 
 /* The one of a launch, made where there is none; NULL: no memory, or it has had
@@ -247,7 +276,7 @@ static series *series_for(site *s, const launch *l, const choice *c) {
     return NULL;
   }
   of->like = c->like;
-  of->rank = c->rank;
+  of->number = NOWHERE;
   of->wanted = c->passes;
   fill_taken(&of->first, l, c->ordinal);
   if (!s->series) s->last = &s->series;
@@ -259,12 +288,18 @@ static series *series_for(site *s, const launch *l, const choice *c) {
   return of;
 }
 
+static uint32_t count_bits(uint64_t bits) {
+  uint32_t count = 0;
+  for (; bits; bits &= bits - 1) count++;
+  return count;
+}
+
 /* Writes them as launches; one of which nothing was measured has nothing to
  * say. */
 static void end_all_series(site *s) {
   while (s->series) {
     series *of = s->series;
-    const outcome made = {.passes = of->passes,
+    const outcome made = {.passes = of->passes + count_bits(of->spread),
                           .error = of->count ? 0 : of->error,
                           .flushed = of->flushed,
                           .count = of->count,
@@ -283,11 +318,17 @@ static uint64_t hash_of(const char *name) {
   return hash;
 }
 
-static void add_value(series *of, const char *name, uint32_t id, double value) {
+/* NULL: not measured. */
+static const double *value_of(const series *of, const char *name) {
   uint64_t hash = hash_of(name);
   for (size_t i = 0; i < of->count; i++)
-    if (of->names[i] == hash) return;
-  if (isnan(value) || of->count == PLAN_METRICS) return;
+    if (of->names[i] == hash) return &of->values[i];
+  return NULL;
+}
+
+static void add_value(series *of, const char *name, uint32_t id, double value) {
+  uint64_t hash = hash_of(name);
+  if (isnan(value) || of->count == PLAN_METRICS || value_of(of, name)) return;
   of->names[of->count] = hash;
   of->ids[of->count] = id;
   of->values[of->count++] = value;
@@ -310,13 +351,69 @@ static void add_values(site *s, const double *values, uint32_t error) {
     add_value(of, set->names[i], set->ids[i], values[i]);
 }
 
+/* ---- passes of several launches ---- */
+
+#define OF_PEAK ".pct_of_peak_sustained_elapsed"
+
+/* A range around a launch is 10 to 40 us longer than its kernel, and what is of
+ * its length is smaller by as much: amounts are divided by the cycles that the
+ * kernel took where it was measured alone. False: it is not known. */
+static bool of_kernel(const site *s, const series *of, size_t index,
+                      const char *name, double *value) {
+  char amount[160], peak[200], cycles[64];
+  const char *end = strstr(name, OF_PEAK), *unit = strstr(name, "__");
+  if (!end) return true;
+  if (!unit || (size_t)snprintf(amount, sizeof amount, "%.*s",
+                                (int)(end - name), name) >= sizeof amount)
+    return false;
+  (void)snprintf(peak, sizeof peak, "%s.peak_sustained", amount);
+  (void)snprintf(cycles, sizeof cycles, "%.*s__cycles_elapsed.avg",
+                 (int)(unit - name), name);
+  const char *const names[] = {amount, peak};
+  const double *took = value_of(of, cycles);
+  double two[2];
+  if (!took || !metrics_evaluate(s->profiler.set, index, names, 2, two) ||
+      !(two[1] > 0))
+    return false;
+  *value = 100 * two[0] / (two[1] * *took);
+  return true;
+}
+
+/* What the ranges of a session gave, each of a series. */
+static void add_spread(site *s, size_t ranges) {
+  const metric_set *set = s->profiler.set;
+  double values[PLAN_METRICS];
+  for (size_t i = 0; i < ranges; i++) {
+    size_t number = profiler_number(&s->profiler, i);
+    series *of = number < s->count ? s->spread[number] : NULL;
+    if (!of || !metrics_values(set, i, values)) continue;
+    for (size_t k = 0; k < set->count; k++)
+      if (!isnan(values[k]) && !value_of(of, set->names[k]) &&
+          of_kernel(s, of, i, set->names[k], &values[k]))
+        add_value(of, set->names[k], set->ids[k], values[k]);
+  }
+}
+
+/* A session of them is over; what failed is not tried again. */
+static void end_spread(site *s, size_t ranges, uint32_t error) {
+  if (!error) add_spread(s, ranges);
+  if (error) s->refuses_spread = true;
+  for (size_t i = 0; i < s->count; i++) {
+    if (!s->spread[i]) continue;
+    s->spread[i]->number = NOWHERE;
+    if (error) s->spread[i]->spread = 0;
+  }
+}
+
 /* ---- sessions ---- */
 
 static bool start_session(site *s, profiler_range range) {
   size_t set = current_set(s);
-  s->started = clock_now();
   if (!profiler_start(&s->profiler, set, range, &s->flushed)) return false;
   s->count = 0;
+  s->spreads = range == PROFILER_PUSHED;
+  s->pass = s->turns = 0;
+  s->turned = s->seen;
   s->open = true;
   atomic_fetch_add(&open_sessions, 1);
   return true;
@@ -360,40 +457,41 @@ static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
   return first;
 }
 
+/* With the lock. Of a series that another launch was in the range of a part of
+ * the numbers is wrong, and nobody can tell which. */
+static void end_range(site *s) {
+  if (!s->in_range) return;
+  if (!profiler_pop(&s->profiler)) s->spoiled = true;
+  if (s->spoiled) {
+    s->spread[s->now->number] = NULL;
+    s->now->number = NOWHERE;
+    s->now->spread = 0;
+  }
+  s->now = NULL;
+  s->in_range = s->spoiled = false;
+}
+
 /* With the lock. Returns what was wrong, 0 for nothing. */
 static uint32_t end_session(site *s) {
   uint32_t error = 0;
   if (!s->open) return 0;
   is_busy(s, true);
+  end_range(s);
   size_t ranges = profiler_stop(&s->profiler, &error);
-  error = log_session(s, ranges, error);
-  phase_s += (double)(clock_now() - s->started) / 1e9;
-  phase_taken += (uint32_t)s->count;
+  if (s->spreads)
+    end_spread(s, ranges, error);
+  else
+    error = log_session(s, ranges, error);
   s->open = false;
   (void)atomic_fetch_sub(&open_sessions, 1);
   is_busy(s, false);
   return error;
 }
 
-/* Launches that the plan has before this one, and that this unit is yet to
- * measure. */
-static size_t waiting_before(const site *s, const series *of) {
-  size_t count = 0;
-  for (const series *at = s->series; of && at; at = at->after)
-    count +=
-        at->rank < of->rank && at->taken <= of->taken && at->wanted > of->taken;
-  return count;
-}
-
-/* Would a launch go beyond the budget, with those that come before it in the
- * plan and still wait? A replay takes 0.1 to 4 s: before the first one, which
- * tells how long they are here, only the head of the plan may go. */
-static bool over_budget(const site *s, const series *of) {
-  double each = phase_taken           ? phase_s / phase_taken
-                : of && of->taken > 0 ? FIRST_REPLAY_S
-                                      : 0;
-  double all = each * (double)(1 + waiting_before(s, of));
-  return spent_s + phase_s + all > the_plan.budget_s;
+/* Would a launch go beyond the budget? */
+static bool over_budget(void) {
+  double each = phase_taken ? phase_s / phase_taken : 0;
+  return spent_s + phase_s + each > the_plan.budget_s;
 }
 
 static void refuse(const site *s, const launch *l, uint32_t ordinal,
@@ -439,6 +537,7 @@ static bool take(site *s, const launch *l, const choice *c) {
   bool ready = make_ready(s, l);
   is_busy(s, ready);
   if (ready) fill_taken(&s->session[s->count++], l, c->ordinal);
+  phase_taken += ready;
   return ready;
 }
 
@@ -457,7 +556,7 @@ static void give_up_graphs(site *s, uint32_t error) {
 static void take_wanted(site *s, const launch *l, const choice *c) {
   series *of = by_series(s) ? series_for(s, l, c) : NULL;
   if (by_series(s) && !of) return;
-  if (over_budget(s, of)) {
+  if (over_budget()) {
     if (!of || of->count == 0) refuse(s, l, c->ordinal, SPOOL_ERROR_BUDGET);
     phase_left++;
     return;
@@ -469,23 +568,135 @@ static void take_wanted(site *s, const launch *l, const choice *c) {
   if (l->graph) give_up_graphs(s, 0);
 }
 
+/* ---- spreading passes ---- */
+
+/* Are the passes of this unit taken from launches that are alike? */
+static bool spreads(const site *s) {
+  size_t set = current_set(s);
+  return set > 0 && s->profiler.sets[set].passes > 1;
+}
+
+static uint64_t all_passes(const site *s) {
+  size_t count = s->profiler.sets[current_set(s)].passes;
+  return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+}
+
+/* How many launches there are until one comes again, of late. */
+static uint32_t period(const site *s) {
+  return s->gaps[0] > s->gaps[1] ? s->gaps[0] : s->gaps[1];
+}
+
+static void watch_period(site *s, series *of) {
+  s->seen++;
+  uint32_t gap = of->seen ? s->seen - of->seen : 0;
+  if (gap > GAP_MOST) gap = GAP_MOST;
+  if (gap > s->gaps[0]) s->gaps[0] = gap;
+  of->seen = s->seen;
+  uint32_t window = s->seen - s->window;
+  if (window < WINDOW_LEAST || window < 2 * period(s)) return;
+  s->window = s->seen;
+  s->gaps[1] = s->gaps[0];
+  s->gaps[0] = 0;
+}
+
+/* What passes series of the session lack that came of late; *any: does one lack
+ * any, whenever it came? */
+static uint64_t lacking(const site *s, bool *any) {
+  uint64_t all = all_passes(s), found = 0;
+  *any = false;
+  for (size_t i = 0; i < s->count; i++) {
+    const series *of = s->spread[i];
+    if (!of || of->spread == all) continue;
+    *any = true;
+    if (s->seen - of->seen <= 2 * period(s)) found |= all & ~of->spread;
+  }
+  return found;
+}
+
+/* With the lock: a launch comes that had this pass. Those that come again and
+ * again have had it, too, once the pass has been on for a period of theirs, and
+ * it is another one's turn; after rounds that nothing was gained by, later. */
+static void go_on(site *s) {
+  bool any, goes = true;
+  size_t passes = s->profiler.set->passes;
+  if (s->seen - s->turned < period(s) * (1 + s->turns / passes)) return;
+  uint64_t wanted = lacking(s, &any);
+  if (any && !wanted) return;
+  is_busy(s, true);
+  do {
+    s->pass = (s->pass + 1) % passes;
+    goes = any && profiler_turn(&s->profiler);
+  } while (goes && !(wanted >> s->pass & 1));
+  s->turns++;
+  s->turned = s->seen;
+  if (!goes) (void)end_session(s);
+  is_busy(s, false);
+}
+
+/* With the lock: has it a range in an open session, after this? */
+static bool has_range(site *s, series *of) {
+  if (!s->open && !start_session(s, PROFILER_PUSHED)) {
+    s->refuses_spread = true;
+    return false;
+  }
+  if (of->number != NOWHERE) return true;
+  if (s->count == PROFILER_RANGES) return false;
+  of->number = s->count;
+  s->spread[s->count++] = of;
+  return true;
+}
+
+/* With the lock. A launch that is like one of the first unit has the pass that
+ * is on, where none like it had it yet. */
+static void take_spread(site *s, const launch *l, const choice *c) {
+  series *of = series_like(s, l, c);
+  bool flushed;
+  if (!of || of->count == 0 || of->wanted < 2 || s->refuses_spread) return;
+  watch_period(s, of);
+  if (over_budget()) {
+    (void)end_session(s);
+    return;
+  }
+  if (s->open && of->spread >> s->pass & 1) go_on(s);
+  if (of->spread == all_passes(s)) return;
+  is_busy(s, true);
+  if (has_range(s, of) && !(of->spread >> s->pass & 1))
+    s->in_range = profiler_push(&s->profiler, of->number, &flushed);
+  is_busy(s, s->in_range);
+  if (!s->in_range) return;
+  of->spread |= UINT64_C(1) << s->pass;
+  s->now = of;
+  s->caller = pthread_self();
+  s->turns = 0;
+  phase_taken++;
+}
+
 /* ---- launches ---- */
 
+/* Not the one of ranges that are pushed: nothing else is in these. */
 static void end_session_of(const void *context) {
   site *s = site_of(context);
-  if (s) (void)end_session(s);
+  if (s && s->in_range) {
+    s->spoiled = true;
+    if (pthread_equal(s->caller, pthread_self())) end_range(s);
+  }
+  if (s && !s->spreads) (void)end_session(s);
 }
 
 void counters_enter(const launch *l) {
   choice c;
   if (!atomic_load_explicit(&active, memory_order_acquire)) return;
-  bool wanted = chosen_is(l, &c) && !guard_capturing();
-  if (!wanted && !atomic_load(&open_sessions)) return;
+  bool wanted = chosen_is(l, &c);
+  bool may =
+      (wanted || (c.like && the_plan.pass_count > 1)) && !guard_capturing();
+  if (!may && !atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
-  site *s = wanted && atomic_load(&active) ? ready_site(l->context) : NULL;
-  if (s)
+  site *s = may && atomic_load(&active) ? ready_site(l->context) : NULL;
+  if (s && spreads(s) && !s->in_range)
+    take_spread(s, l, &c);
+  else if (s && wanted && !spreads(s))
     take_wanted(s, l, &c);
-  else if (!wanted)
+  else
     end_session_of(l->context);
   pthread_mutex_unlock(&lock);
 }
@@ -494,15 +705,18 @@ void counters_exit(const void *context) {
   if (!atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
   site *s = site_of(context);
-  if (s && one_by_one(s)) (void)end_session(s);
-  if (s) is_busy(s, false);
+  if (s && s->in_range && pthread_equal(s->caller, pthread_self()))
+    end_range(s);
+  if (s && !s->spreads && one_by_one(s)) (void)end_session(s);
+  if (s && !s->in_range) is_busy(s, false);
   pthread_mutex_unlock(&lock);
 }
 
 void counters_break(const void *context) {
   if (!atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
-  end_session_of(context);
+  site *s = site_of(context);
+  if (s) (void)end_session(s);
   pthread_mutex_unlock(&lock);
 }
 
@@ -512,7 +726,6 @@ void counters_break(const void *context) {
 static bool can_take_graphs(site *s) {
   size_t passes = s->profiler.sets[current_set(s)].passes;
   if (s->refuses_graphs || passes == 1) return !s->refuses_graphs;
-  if (by_series(s)) return false; /* there was a unit for them */
   s->refuses_graphs = true;
   diagnose(SPOOL_WARNING, "graph_refused",
            "graphs are not measured: these metrics need %zu passes, and no "
@@ -524,7 +737,7 @@ static bool can_take_graphs(site *s) {
 /* With the lock. */
 static void take_graph(const launch *l, const choice *c) {
   site *s = ready_site(l->context);
-  if (!s || !can_take_graphs(s)) return;
+  if (!s || spreads(s) || !can_take_graphs(s)) return;
   if (graphs_may_wait(l->graph))
     refuse(s, l, c->ordinal, SPOOL_ERROR_WAITS);
   else
@@ -545,7 +758,7 @@ void counters_graph_exit(const void *context) {
   if (!atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
   site *s = site_of(context);
-  uint32_t error = s ? end_session(s) : 0;
+  uint32_t error = s && !s->spreads ? end_session(s) : 0;
   if (error) give_up_graphs(s, error);
   pthread_mutex_unlock(&lock);
 }
@@ -573,14 +786,23 @@ void counters_start(uint32_t unit, bool anew) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
-  if (!atomic_load(&active) || anew) {
-    phase = atomic_load(&active) ? phase + 1 : 0;
-    end_phase();
-  }
+  end_phase();
+  phase = anew && atomic_load(&active) ? phase + 1 : 0;
+  begun_again = 0;
   if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
     subscriber_use(USE_COUNTERS, true);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void counters_again(void) {
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&active) && begun_again++ > 0) {
+    end_all();
+    end_phase();
+    phase++;
   }
   pthread_mutex_unlock(&lock);
 }
@@ -599,7 +821,7 @@ static void forget_site(site *s) {
   s->now = NULL;
   end_all_series(s);
   s->profiler = (profiler){0};
-  s->open = false;
+  s->open = s->in_range = false;
   is_busy(s, false);
   if (s->state == READY) s->state = NEW;
 }

@@ -1,8 +1,11 @@
-/* Counters of chosen launches, by CUPTI's range profiler. It is started before
- * a chosen launch. Where one pass gives all metrics, nothing is replayed, and
- * it stays on for the chosen launches that follow at once (a session costs
- * 17 ms on an H100, a launch in it 1 ms); else CUPTI replays each kernel, with
- * the memory that it writes restored. */
+/* Counters of chosen launches, by CUPTI's range profiler. Where one pass gives
+ * all metrics it stays on for the chosen launches that follow at once (a
+ * session costs 17 ms on an H100, a launch in it 1 ms). Where more are needed a
+ * plan has two sets. The first, of one pass, is taken of each chosen launch;
+ * the passes of the second are spread over the launches that are like it, one
+ * of each, as often as they come: nothing is replayed. The metrics of a plan
+ * with one set are replayed by CUPTI, with the memory that a kernel writes
+ * restored. */
 #ifndef LLMPROF_COLLECTOR_COUNTERS_H
 #define LLMPROF_COLLECTOR_COUNTERS_H
 
@@ -15,6 +18,10 @@
 /* Take the plan's launches and metrics; the rest is set up at the first launch
  * that is chosen. anew: launches are counted from 0, else on from before. */
 void counters_start(uint32_t unit, bool anew);
+
+/* In a unit that counts on, the same work begins; the second time it is for the
+ * next set of metrics. */
+void counters_again(void);
 void counters_stop(void);
 
 /* It is about to happen, it has been made. Callbacks of one launch come on one

@@ -62,6 +62,7 @@
   X(cuptiRangeProfilerGetCounterDataSize)         \
   X(cuptiRangeProfilerCounterDataImageInitialize) \
   X(cuptiRangeProfilerGetCounterDataInfo)         \
+  X(cuptiRangeProfilerCounterDataGetRangeInfo)    \
   X(cuptiPmSamplingEnable)                        \
   X(cuptiPmSamplingDisable)                       \
   X(cuptiPmSamplingSetConfig)                     \

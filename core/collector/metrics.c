@@ -242,18 +242,24 @@ void metrics_free(metric_set *set) {
   for (size_t i = 0; i < set->count; i++) free((char *)set->names[i]);
   free(set->config);
   free(set->data);
+  free(set->blank);
   *set = (metric_set){0};
 }
 
-bool metrics_values(const metric_set *set, size_t index, double *values) {
+bool metrics_evaluate(const metric_set *set, size_t index,
+                      const char *const names[], size_t count, double *values) {
   CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, p);
   p.pHostObject = set->host;
   p.pCounterDataImage = set->data;
   p.counterDataImageSize = set->data_size;
   p.rangeIndex = index;
-  p.ppMetricNames = (const char **)set->names;
-  p.numMetrics = set->count;
+  p.ppMetricNames = (const char **)names;
+  p.numMetrics = count;
   p.pMetricValues = values;
   return metrics_ok(cupti.cuptiProfilerHostEvaluateToGpuValues(&p),
                     "cuptiProfilerHostEvaluateToGpuValues");
+}
+
+bool metrics_values(const metric_set *set, size_t index, double *values) {
+  return metrics_evaluate(set, index, set->names, set->count, values);
 }

@@ -18,7 +18,8 @@ typedef struct metric_set {
   size_t passes;
   uint8_t *config; /* owned */
   size_t config_size;
-  uint8_t *data; /* owned: the counter data image */
+  uint8_t *data;  /* owned: the counter data image */
+  uint8_t *blank; /* owned: what it is before a session; NULL: not kept */
   size_t data_size;
 } metric_set;
 
@@ -33,6 +34,10 @@ void metrics_free(metric_set *set);
 
 /* The values of a range or sample of the data image. */
 bool metrics_values(const metric_set *set, size_t index, double *values);
+
+/* The same of any metrics for which it has the counters. */
+bool metrics_evaluate(const metric_set *set, size_t index,
+                      const char *const names[], size_t count, double *values);
 
 /* Result of one of CUPTI's functions: false and a diagnostic when it failed.
  */

@@ -1,5 +1,6 @@
 #include "collector/profiler.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,13 @@ static const char *const default_metrics[] = {
 
 /* ---- open and closed ---- */
 
+/* Of a session, at most. */
+static size_t most_ranges(const profiler *p) {
+  if (p->range == PROFILER_PUSHED) return PROFILER_RANGES;
+  return p->range == PROFILER_ALL || profiler_one_by_one(p) ? 1
+                                                            : PROFILER_RANGES;
+}
+
 /* What the set's values are decoded into, once. */
 static bool make_image(const profiler *p, metric_set *set) {
   if (set->data) return true;
@@ -30,8 +38,8 @@ static bool make_image(const profiler *p, metric_set *set) {
   size.pRangeProfilerObject = p->object;
   size.pMetricNames = (const char **)set->names;
   size.numMetrics = set->count;
-  size.maxNumOfRanges = p->ranges;
-  size.maxNumRangeTreeNodes = (uint32_t)p->ranges;
+  size.maxNumOfRanges = most_ranges(p);
+  size.maxNumRangeTreeNodes = (uint32_t)most_ranges(p);
   if (!metrics_ok(cupti.cuptiRangeProfilerGetCounterDataSize(&size),
                   "cuptiRangeProfilerGetCounterDataSize"))
     return false;
@@ -112,7 +120,6 @@ static bool make_sets(profiler *p) {
             sizeof default_metrics / sizeof *default_metrics, false);
   free(available);
   p->set = &p->sets[0];
-  p->ranges = profiler_one_by_one(p) ? 1 : PROFILER_RANGES;
   return p->set_count > 0;
 }
 
@@ -141,27 +148,37 @@ void profiler_close(profiler *p) {
 
 /* ---- on and off ---- */
 
-static bool init_image(const profiler *p) {
+/* An image of one range is kept as CUPTI has made it: to copy it takes a
+ * fraction of the 30 ms for which CUPTI makes it again. */
+static bool init_image(const profiler *p, metric_set *set) {
+  if (set->blank) {
+    memcpy(set->data, set->blank, set->data_size);
+    return true;
+  }
   CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image);
   image.pRangeProfilerObject = p->object;
-  image.counterDataSize = p->set->data_size;
-  image.pCounterData = p->set->data;
-  return metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&image),
-                    "cuptiRangeProfilerCounterDataImageInitialize");
+  image.counterDataSize = set->data_size;
+  image.pCounterData = set->data;
+  if (!metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&image),
+                  "cuptiRangeProfilerCounterDataImageInitialize"))
+    return false;
+  set->blank = most_ranges(p) == 1 ? malloc(set->data_size) : NULL;
+  if (set->blank) memcpy(set->blank, set->data, set->data_size);
+  return true;
 }
 
 static bool set_config(const profiler *p) {
-  bool all = p->range == PROFILER_ALL;
-  bool replays = !all && p->set->passes > 1;
+  bool automatic = p->range == PROFILER_LAUNCHES;
+  bool replays = automatic && p->set->passes > 1;
   CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, config);
   config.pRangeProfilerObject = p->object;
   config.configSize = p->set->config_size;
   config.pConfig = p->set->config;
   config.counterDataImageSize = p->set->data_size;
   config.pCounterDataImage = p->set->data;
-  config.range = all ? CUPTI_UserRange : CUPTI_AutoRange;
+  config.range = automatic ? CUPTI_AutoRange : CUPTI_UserRange;
   config.replayMode = replays ? CUPTI_KernelReplay : CUPTI_UserReplay;
-  config.maxRangesPerPass = all ? 1 : p->ranges;
+  config.maxRangesPerPass = most_ranges(p);
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;
   return metrics_ok(cupti.cuptiRangeProfilerSetConfig(&config),
@@ -185,10 +202,12 @@ static bool turn_to(profiler *p, size_t set, profiler_range range) {
   return make_image(p, &p->sets[set]);
 }
 
-static bool push_range(const profiler *p) {
+static bool push_range(const profiler *p, size_t number) {
+  char name[24];
+  (void)snprintf(name, sizeof name, "%zu", number);
   CUPTI_PARAMS(CUpti_RangeProfiler_PushRange_Params, push);
   push.pRangeProfilerObject = p->object;
-  push.pRangeName = "all";
+  push.pRangeName = name;
   return cupti.cuptiRangeProfilerPushRange &&
          metrics_ok(cupti.cuptiRangeProfilerPushRange(&push),
                     "cuptiRangeProfilerPushRange");
@@ -200,25 +219,48 @@ static CUptiResult pop_range(const profiler *p) {
   return cupti.cuptiRangeProfilerPopRange(&pop);
 }
 
+static bool start(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
+  on.pRangeProfilerObject = p->object;
+  return metrics_ok(cupti.cuptiRangeProfilerStart(&on),
+                    "cuptiRangeProfilerStart");
+}
+
 static CUptiResult stop(const profiler *p) {
   CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, off);
   off.pRangeProfilerObject = p->object;
   return cupti.cuptiRangeProfilerStop(&off);
 }
 
+static bool flush(const profiler *p) {
+  return the_plan.flush_cache && cache_flush_run(&p->cache_flush);
+}
+
 bool profiler_start(profiler *p, size_t set, profiler_range range,
                     bool *flushed) {
   if (!turn_to(p, set, range) || !places_sync()) return false;
-  *flushed = the_plan.flush_cache && cache_flush_run(&p->cache_flush);
-  if (!init_image(p) || !set_config(p)) return false;
-  CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
-  on.pRangeProfilerObject = p->object;
-  if (!metrics_ok(cupti.cuptiRangeProfilerStart(&on),
-                  "cuptiRangeProfilerStart"))
+  *flushed = range != PROFILER_PUSHED && flush(p);
+  if (!init_image(p, &p->sets[set]) || !set_config(p) || !start(p))
     return false;
-  if (range != PROFILER_ALL || push_range(p)) return true;
+  if (range != PROFILER_ALL || push_range(p, 0)) return true;
   (void)stop(p);
   return false;
+}
+
+bool profiler_turn(profiler *p) {
+  return places_sync() && metrics_ok(stop(p), "cuptiRangeProfilerStop") &&
+         start(p);
+}
+
+bool profiler_push(profiler *p, size_t number, bool *flushed) {
+  if (!places_sync()) return false;
+  *flushed = flush(p);
+  return push_range(p, number);
+}
+
+bool profiler_pop(const profiler *p) {
+  (void)places_sync();
+  return metrics_ok(pop_range(p), "cuptiRangeProfilerPopRange");
 }
 
 /* All of the range has run before its end is marked. */
@@ -260,4 +302,18 @@ size_t profiler_stop(profiler *p, uint32_t *error) {
   (void)succeeds(count(p, &ranges), "cuptiRangeProfilerGetCounterDataInfo",
                  error);
   return ranges;
+}
+
+size_t profiler_number(const profiler *p, size_t index) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, info);
+  info.pCounterDataImage = p->set->data;
+  info.counterDataImageSize = p->set->data_size;
+  info.rangeIndex = index;
+  info.rangeDelimiter = "/";
+  if (!cupti.cuptiRangeProfilerCounterDataGetRangeInfo ||
+      !metrics_ok(cupti.cuptiRangeProfilerCounterDataGetRangeInfo(&info),
+                  "cuptiRangeProfilerCounterDataGetRangeInfo") ||
+      !info.rangeName)
+    return SIZE_MAX;
+  return strtoul(info.rangeName, NULL, 10);
 }

@@ -13,11 +13,14 @@ enum {
   PROFILER_RANGES = 256, /* from a start to the next stop, at most */
 };
 
-/* What is a range: each launch of a kernel, or all of what runs meanwhile. A
- * launch may be replayed where one pass is too few; the rest never is. */
+/* What is a range: each launch of a kernel, all of what runs meanwhile, or what
+ * is between a push and a pop. A launch of the first kind may be replayed where
+ * one pass is too few. Of the last kind a session has one pass at a time: what
+ * has the same number in other passes is taken for the same. */
 typedef enum profiler_range {
   PROFILER_LAUNCHES,
   PROFILER_ALL,
+  PROFILER_PUSHED,
 } profiler_range;
 
 typedef struct profiler {
@@ -27,7 +30,6 @@ typedef struct profiler {
   metric_set sets[PLAN_PASSES]; /* each is taken by a session of its own */
   size_t set_count;
   const metric_set *set;              /* of the last session */
-  size_t ranges;                      /* of a session, at most */
   CUpti_RangeProfiler_Object *object; /* NULL: closed */
   profiler_range range;               /* since the last start */
   bool used;                          /* was there one, with this object? */
@@ -43,12 +45,26 @@ void profiler_close(profiler *p);
 bool profiler_one_by_one(const profiler *p);
 
 /* Takes one of the sets. Waits for the GPU before. *flushed: was the L2 cache
- * emptied? Another range than the last one opens the profiler anew. */
+ * emptied (not before ranges that are pushed)? Another kind of range, or
+ * another set, than the last one opens the profiler anew. */
 bool profiler_start(profiler *p, size_t set, profiler_range range,
                     bool *flushed);
+
+/* Goes on to the next pass, after the last to the first. Waits for the GPU. */
+bool profiler_turn(profiler *p);
+
+/* A range of this number, below PROFILER_RANGES, begins. Waits for the GPU
+ * before. *flushed: as above, for this range. */
+bool profiler_push(profiler *p, size_t number, bool *flushed);
+
+/* It ends, when all that was launched has run. */
+bool profiler_pop(const profiler *p);
 
 /* How many ranges there are values of (metrics_values of the set); a failure
  * is *error, a CUptiResult, else it is 0. */
 size_t profiler_stop(profiler *p, uint32_t *error);
+
+/* The number that a range was pushed with; SIZE_MAX: not known. */
+size_t profiler_number(const profiler *p, size_t index);
 
 #endif

@@ -260,7 +260,11 @@ static bool is_inside(void) {
 }
 
 void units_push(const char *domain, const char *text, size_t size) {
-  if (atomic_load(&apart)) return;
+  int own_now = atomic_load(&apart);
+  if (own_now == STEP_COUNTERS &&
+      plan_range_is(&the_plan.range, domain, text, size))
+    counters_again();
+  if (own_now != STEP_END) return;
   plan_step own = step_apart(domain, text, size);
   if (own != STEP_END) unit_apart(own);
   if (plan_range_is(&the_plan.capture, domain, text, size) &&

@@ -188,9 +188,11 @@ def marks_wanted() -> bool:
     return os.environ.get("LLMPROF_OPERATOR_RANGES") == "1"
 
 
-def eager_wanted() -> bool:
-    """Is what runs in CUDA graphs to be launched one by one, in a repeat after all others?"""
-    return os.environ.get("LLMPROF_EAGER_REPEAT") == "1"
+def eager_wanted() -> int:
+    """In how many repeats after all others is what runs in CUDA graphs to be launched one by
+    one?"""
+    word = os.environ.get("LLMPROF_EAGER_REPEAT", "")
+    return int(word) if word.isdecimal() else 0
 
 
 def captures_again() -> Optional[int]:

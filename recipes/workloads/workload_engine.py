@@ -153,7 +153,7 @@ class DecoderSession(Session):
 
 # New tokens at most in the operators pass, and in the repeat without graphs, whose steps are
 # alike.
-PROFILED_TOKENS, EAGER_TOKENS = 16, 4
+PROFILED_TOKENS, EAGER_TOKENS = 16, (4, 16)
 
 
 def cache_length(prompt_tokens: int, new_tokens: int) -> int:
@@ -277,15 +277,17 @@ class Loop:
 
 
     def repeat_eagerly(self) -> None:
-        """A few tokens once more, the step without its graph, where it has one."""
+        """A few tokens once more, the step without its graph, where it has one; and again,
+        more of them, where counters are of several passes."""
         captured, count = self.session.step, self.args.new_tokens
         if not isinstance(captured, CapturedStep):
             return
         self.session.step = captured.eager
-        self.args.new_tokens = min(count, EAGER_TOKENS)
         with eager_range(torch):
-            inputs, _ = self.load(self.batches[0])
-            self.generate(inputs, Clock(torch, self.device, self.sync))
+            for tokens in EAGER_TOKENS[:common.eager_wanted()]:
+                self.args.new_tokens = min(count, tokens)
+                inputs, _ = self.load(self.batches[0])
+                self.generate(inputs, Clock(torch, self.device, self.sync))
         self.session.step, self.args.new_tokens = captured, count
 
 

@@ -44,6 +44,9 @@ static struct {
   atomic_bool user;   /* they are pushed */
   atomic_uint kinds; /* of ranges since it was enabled: 1 automatic, 2 pushed */
   atomic_uint metrics; /* of the set that it had first since then; 0: none */
+  /* what was pushed since it was configured: names, which are numbers, and
+   * passes of each; the last one; and the pass that is on, of so many */
+  unsigned names[8], passes_of[8], named, last, pass, passes;
 } profilers[STANDIN_DEVICES];
 
 /* The result that the environment wants of a function. */
@@ -444,9 +447,19 @@ CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p) {
   return CUPTI_SUCCESS;
 }
 
+/* The pass that a metric is of: "one" of the first, "one_pass2" of the third.
+ */
+static unsigned pass_of(const char *metric) {
+  const char *at = strstr(metric, "pass");
+  return at ? (unsigned)atoi(at + 4) : 0;
+}
+
+static atomic_uint host_passes; /* of the host object that was made last */
+
 CUptiResult
 cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p) {
   MAY_FAIL();
+  atomic_store(&host_passes, 1);
   p->pHostObject = (void *)&callback;
   return CUPTI_SUCCESS;
 }
@@ -458,6 +471,10 @@ CUptiResult cuptiProfilerHostConfigAddMetrics(
   for (size_t i = 0; i < p->numMetrics; i++)
     if (strstr(p->ppMetricNames[i], "missing"))
       return CUPTI_ERROR_INVALID_METRIC_NAME;
+  for (size_t i = 0; i < p->numMetrics; i++) {
+    unsigned passes = pass_of(p->ppMetricNames[i]) + 1;
+    if (passes > atomic_load(&host_passes)) atomic_store(&host_passes, passes);
+  }
   return CUPTI_SUCCESS;
 }
 
@@ -472,22 +489,36 @@ CUptiResult
 cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p) {
   MAY_FAIL();
   const char *passes = getenv("STANDIN_PASSES");
-  p->numOfPasses = passes ? (size_t)atoi(passes) : 1;
+  p->numOfPasses =
+      passes ? (size_t)atoi(passes) : (size_t)atomic_load(&host_passes);
   return CUPTI_SUCCESS;
 }
 
+static double value_of(const char *metric, size_t at, size_t range) {
+  if (strstr(metric, ".peak_sustained")) return 2;
+  if (strstr(metric, "cycles_elapsed")) return 100;
+  return 1000.0 * (double)(at + 1) + (double)range;
+}
+
+static bool has_pass(unsigned whose, size_t range, const char *metric) {
+  return !atomic_load(&profilers[whose].user) ||
+         profilers[whose].passes_of[range] >> pass_of(metric) & 1;
+}
+
 /* One that is called "fails" has none; an image that was made for others has no
- * number. */
+ * number, nor has what a pass measures that the range had not. */
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(
     CUpti_Profiler_Host_EvaluateToGpuValues_Params *p) {
   MAY_FAIL();
   for (size_t i = 0; i < p->numMetrics; i++)
     if (strstr(p->ppMetricNames[i], "fails")) return CUPTI_ERROR_UNKNOWN;
-  bool other =
-      p->pCounterDataImage[1] && p->pCounterDataImage[1] != p->numMetrics;
+  const uint8_t *image = p->pCounterDataImage;
+  bool other = image[1] && image[1] != p->numMetrics && p->numMetrics != 2;
   for (size_t i = 0; i < p->numMetrics; i++)
     p->pMetricValues[i] =
-        other ? NAN : 1000.0 * (double)(i + 1) + (double)p->rangeIndex;
+        other || !has_pass(image[0], p->rangeIndex, p->ppMetricNames[i])
+            ? NAN
+            : value_of(p->ppMetricNames[i], i, p->rangeIndex);
   return CUPTI_SUCCESS;
 }
 
@@ -515,6 +546,8 @@ cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p) {
   bool user = p->range == CUPTI_UserRange;
   atomic_store(&profilers[whose].user, user);
   atomic_fetch_or(&profilers[whose].kinds, user ? 2 : 1);
+  profilers[whose].named = profilers[whose].pass = 0;
+  profilers[whose].passes = atomic_load(&host_passes);
   return CUPTI_SUCCESS;
 }
 
@@ -528,19 +561,44 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
   return CUPTI_SUCCESS;
 }
 
-/* As the real one it refuses ranges of a profiler that had automatic ones. */
+/* As the real one it refuses ranges of a profiler that had automatic ones, and
+ * has what is of one name together. */
 CUptiResult
 cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *p) {
   MAY_FAIL();
   unsigned whose = profiler_of(p->pRangeProfilerObject);
-  return atomic_load(&profilers[whose].kinds) == 2
-             ? CUPTI_SUCCESS
-             : CUPTI_ERROR_INVALID_PARAMETER;
+  unsigned name = (unsigned)atoi(p->pRangeName), at = 0;
+  if (atomic_load(&profilers[whose].kinds) != 2)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  while (at < profilers[whose].named && profilers[whose].names[at] != name)
+    at++;
+  if (at == 8) abort();
+  if (at == profilers[whose].named) {
+    profilers[whose].named++;
+    profilers[whose].names[at] = name;
+    profilers[whose].passes_of[at] = 0;
+  }
+  profilers[whose].last = at;
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *p) {
   MAY_FAIL();
-  atomic_fetch_add(&profilers[profiler_of(p->pRangeProfilerObject)].ranges, 1);
+  unsigned whose = profiler_of(p->pRangeProfilerObject);
+  unsigned pass = 1u << profilers[whose].pass;
+  unsigned *had = &profilers[whose].passes_of[profilers[whose].last];
+  if (*had & pass) abort(); /* the real one would add them up */
+  *had |= pass;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
+    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *p) {
+  static _Thread_local char name[16];
+  MAY_FAIL();
+  (void)snprintf(name, sizeof name, "%u",
+                 profilers[p->pCounterDataImage[0]].names[p->rangeIndex]);
+  p->rangeName = name;
   return CUPTI_SUCCESS;
 }
 
@@ -561,8 +619,9 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p) {
 
 /* It takes its time where the environment says so, in ms. */
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p) {
-  (void)p;
   MAY_FAIL();
+  unsigned whose = profiler_of(p->pRangeProfilerObject);
+  profilers[whose].pass = (profilers[whose].pass + 1) % profilers[whose].passes;
   const char *slow = getenv("STANDIN_SLOW_STOP");
   if (slow) usleep((useconds_t)atoi(slow) * 1000);
   return CUPTI_SUCCESS;
@@ -573,9 +632,10 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(
   MAY_FAIL();
   const char *none = getenv("STANDIN_NO_DATA");
   unsigned whose = p->pCounterDataImage[0];
-  p->numTotalRanges = none && atomic_load(&profilers[whose].user)
-                          ? 0
-                          : atomic_load(&profilers[whose].ranges);
+  bool user = atomic_load(&profilers[whose].user);
+  p->numTotalRanges = none && user ? 0
+                      : user       ? profilers[whose].named
+                                   : atomic_load(&profilers[whose].ranges);
   return CUPTI_SUCCESS;
 }
 

@@ -742,26 +742,36 @@ static void test_passes(void **state) {
   forget(&out);
 }
 
-/* Before it is known what a replay takes, only launches that the plan has first
- * are replayed; the others have what the first unit gave. */
-static void test_budget_of_replays(void **state) {
+#define PCT ".avg.pct_of_peak_sustained_elapsed"
+
+/* Passes of the second set are spread over the launches that are like one of
+ * the first unit. What is of a range's length is put to the kernel's; of a
+ * launch that comes once there is what its pass measures. */
+static void test_spread(void **state) {
   (void)state;
   outcome out =
       run((setting){.how = "exit",
                     .launches = "20",
                     .threads = "1",
-                    .plan = BY_RANGE "units = timeline:1 counters:2 plain:1\n"
-                                     "counters.budget_s = 1.9\n"
-                                     "pass = 1\nmetric = one\n"
-                                     "pass = 2\nmetric = one\nmetric = two\n"
-                                     "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
-                                     "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"});
+                    .plan = BY_RANGE
+                    "units = timeline:1 counters:2 plain:1\n"
+                    "counters.flush = on\n"
+                    "pass = 1\nmetric = one\nmetric = sm__cycles_elapsed.avg\n"
+                    "pass = 2\nmetric = one\nmetric = two\n"
+                    "metric = three_pass1\nmetric = four_pass3\n"
+                    "metric = sm__five_pass2" PCT "\n"
+                    "metric = lts__six_pass2" PCT "\n"
+                    "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
+                    "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"});
   const spool_counts *t = &out.spools[0];
   expect_exit(&out, 4);
   assert_int_equal(t->measured, 2);
   assert_int_equal(t->failed, 0);
-  assert_int_equal(t->value_counts[0], 1);
-  assert_int_equal(t->value_counts[1], 2);
+  assert_int_equal(t->flushed, 2);
+  assert_int_equal(t->ordinals[1], 2);
+  assert_int_equal(t->value_counts[0], 3);
+  assert_int_equal(t->value_counts[1], 6);
+  assert_true(t->values[5] == 100 * 1001 / (2 * 100.0));
   forget(&out);
 }
 
@@ -835,6 +845,31 @@ static void test_eager(void **state) {
   assert_int_equal(t->measured, 1 + 2 + 2);
   assert_int_equal(t->ordinals[3], 1);
   assert_int_equal(t->ordinals[4], 2);
+  assert_true(spool_counts_has(t, "eager/decode"));
+  forget(&out);
+}
+
+/* The second time the work begins in it, passes are spread. */
+static void test_eager_passes(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "20",
+                              .threads = "1",
+                              .plan = BY_RANGE
+                              "units = timeline:2 counters:2\n"
+                              "unit.eager = eager\n"
+                              "pass = 1\nmetric = one\n"
+                              "pass = 2\nmetric = two\nmetric = three_pass1\n"
+                              "launch = _Z4gemmPf|4,1,1|*|*|decode|0\n"
+                              "launch = _Z4gemmPf|16,1,1|*|*|decode|0\n",
+                              .variable = "VICTIM_EAGER",
+                              .value = "2"});
+  const spool_counts *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 2);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->value_counts[0], 3);
+  assert_int_equal(t->value_counts[1], 3);
   assert_true(spool_counts_has(t, "eager/decode"));
   forget(&out);
 }
@@ -1572,10 +1607,11 @@ int main(void) {
       cmocka_unit_test(test_capture),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
-      cmocka_unit_test(test_budget_of_replays),
+      cmocka_unit_test(test_spread),
       cmocka_unit_test(test_passes_that_fail),
       cmocka_unit_test(test_passes_of_graphs),
       cmocka_unit_test(test_eager),
+      cmocka_unit_test(test_eager_passes),
       cmocka_unit_test(test_empty_cache),
       cmocka_unit_test(test_stalled),
       cmocka_unit_test(test_graphs),

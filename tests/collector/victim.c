@@ -119,16 +119,18 @@ static void mark_operators(void) {
   launch(&gemm, 1);
 }
 
-/* A repeat whose kernels of graphs are launched one by one. */
-static void repeat_eagerly(void) {
+/* Repeats whose kernels of graphs are launched one by one. */
+static void repeat_eagerly(int count) {
   nvtxRangePushA("eager");
-  nvtxRangePushA("prefill");
-  launch(&gemm, 8);
-  nvtxRangePop();
-  nvtxRangePushA("decode");
-  launch(&gemm, 4);
-  for (int i = 0; i < 4; i++) launch(&gemm, 16);
-  nvtxRangePop();
+  for (; count > 0; count--) {
+    nvtxRangePushA("prefill");
+    launch(&gemm, 8);
+    nvtxRangePop();
+    nvtxRangePushA("decode");
+    launch(&gemm, 4);
+    for (int i = 0; i < 4; i++) launch(&gemm, 16);
+    nvtxRangePop();
+  }
   nvtxRangePop();
   launch(&gemm, 16);
 }
@@ -280,7 +282,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
   (void)cuProfilerStop();
   nvtxRangePop();
-  if (getenv("VICTIM_EAGER")) repeat_eagerly();
+  if (getenv("VICTIM_EAGER")) repeat_eagerly(atoi(getenv("VICTIM_EAGER")));
   if (getenv("VICTIM_OPERATORS")) mark_operators();
   puts("done");
   fflush(stdout);

@@ -15,7 +15,7 @@
 
 enum {
   BLOCK = 256,
-  LAUNCHES = 4,
+  LAUNCHES = 48,
   WARP = 32,
 };
 

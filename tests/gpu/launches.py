@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""launches.py [REPEATS]: kernels of PyTorch of many kinds, first in the NVTX range `warm` and then,
-once or REPEATS times, in a range `counted` each: what two profilers measure of them can be compared
-launch by launch."""
+"""launches.py [REPEATS [TIMES]]: kernels of PyTorch of many kinds, first in the NVTX range `warm` and
+then, once or REPEATS times, in a range `counted` each, TIMES in it: what two profilers measure of
+them can be compared launch by launch."""
 
 from __future__ import annotations
 
@@ -55,10 +55,12 @@ def main() -> None:
     with torch.no_grad():
         t = tensors()
         out = torch.empty_like(t["large"])
-        for name in ["warm"] + ["counted"] * int((sys.argv[1:] or ["1"])[0]):
+        repeats, times = (*map(int, sys.argv[1:]), *(1, 1)[len(sys.argv) - 1:])
+        for name in ["warm"] + ["counted"] * repeats:
             torch.cuda.synchronize()
             torch.cuda.nvtx.range_push(name)
-            work(t, out)
+            for _ in range(times if name == "counted" else 1):
+                work(t, out)
             torch.cuda.synchronize()
             torch.cuda.nvtx.range_pop()
 

@@ -74,6 +74,7 @@ local PARTS = {
 local ROOFLINE = {
   { { "l1tex__cycles_active.avg" }, "cycles", "in which L1 was active", beside = true },
   { { "l1tex__cycles_elapsed.avg" }, "cycles", "of L1 in the launch", beside = true },
+  { { "lts__cycles_elapsed.avg" }, "cycles", "of L2 in the launch", beside = true },
   { { "sm__cycles_elapsed.avg.per_second" }, "Hz", "clock of the SMs", beside = true },
   { { "lts__t_bytes.sum.peak_sustained_elapsed.per_second" }, "byte/s",
     "what L2 gives at the clock that was held", beside = true },

@@ -198,7 +198,8 @@ local function environment(ctx, folder)
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
-  made[workload.EAGER] = repeats_eagerly(ctx) and "1" or nil
+  made[workload.EAGER] = repeats_eagerly(ctx) and tostring(collector_counters.units(ctx.cfg))
+    or nil
   local count = captures_again(ctx)
   made[workload.CAPTURE] = count and tostring(count) or nil
   return made
