@@ -33,11 +33,15 @@ function collector_counters.wanted(cfg)
 end
 
 
--- Units that the counters of a set take: one in which caches are flushed before the one pass,
--- and one in which kernels are replayed for all metrics.
+-- What is measured unless something else is asked for.
+local function set_of(cfg) return cfg.counters.set or "roofline" end
+
+
+-- Units that the counters of a set take: one in which each launch has one pass, and one in which
+-- the passes of all metrics are spread over launches like it.
 function collector_counters.units(cfg)
-  local set = cfg.counters.set
-  return metrics.list[set or ""] and set ~= "light" and 2 or 1
+  local set = set_of(cfg)
+  return metrics.list[set] and set ~= "light" and 2 or 1
 end
 
 
@@ -50,8 +54,7 @@ local function add_rows(lines, rows)
 end
 
 
--- Seconds that counters may take: a run with replays is to take no more than twice as long as
--- a plain one.
+-- Seconds that counters may take: a run is to take no more than twice as long as a plain one.
 function collector_counters.budget(cfg)
   return cfg.counters.budget_s or collector_counters.units(cfg) > 1 and 12 or 60
 end
@@ -59,8 +62,8 @@ end
 
 -- Lines of the plan for the metrics of a set; none for what a collector measures by itself.
 function collector_counters.metric_lines(cfg)
-  local set, lines = cfg.counters.set, {}
-  if not set or set == "light" then return "" end
+  local set, lines = set_of(cfg), {}
+  if set == "light" then return "" end
   if collector_counters.units(cfg) == 2 then
     lines[1] = collector.plan_line("pass", 1)
     add_rows(lines, metrics.flushed(set))

@@ -103,14 +103,14 @@ describe("sets of counters", function()
       end
     end
     assert.equal("pass = 1\n" .. table.concat(wanted), plan)
-    assert.same({ 2, 1, 1 }, { collector_counters.units(cfg),
+    assert.same({ 2, 1, 2 }, { collector_counters.units(cfg),
       collector_counters.units { counters = { set = "light" } },
       collector_counters.units { counters = {} } })
-    assert.same({ 12, 60, 7 }, { collector_counters.budget(cfg),
-      collector_counters.budget { counters = {} },
+    assert.same({ 12, 60, 7 }, { collector_counters.budget { counters = {} },
+      collector_counters.budget { counters = { set = "light" } },
       collector_counters.budget { counters = { set = "full", budget_s = 7 } } })
     assert.equal("", collector_counters.metric_lines { counters = { set = "light" } })
-    assert.equal("", collector_counters.metric_lines { counters = {} })
+    assert.equal(plan, collector_counters.metric_lines { counters = {} })
     local text = start.dry_run(made, config.of_recipe(made, nil,
       { "capture=nsys", "counters.set=roofline", "ncu.sections=[LaunchStats]" }).tree)
     local request = text:match "%-%-launch%-count %d+ (.-) %-%-replay%-mode"
