@@ -1,6 +1,6 @@
 local breakdown = require "llmprof.analysis.stages.breakdown"
 local kernels = require "llmprof.analysis.kernels.table"
-local select_kernels = require "llmprof.analysis.counters.select"
+local select_kernels = require "llmprof.run.steps.select"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 local traces = require "tests.lua.support.traces"
@@ -98,7 +98,7 @@ describe("llmprof.analysis.kernels.categories", function()
 end)
 
 
-describe("llmprof.analysis.counters.select", function()
+describe("llmprof.run.steps.select", function()
   local function list()
     return { { id = 1, stage = "b", short_name = "f", total_ns = 60 },
       { id = 2, stage = "a", short_name = "f", total_ns = 30 },
