@@ -29,7 +29,6 @@ local summaries = {
   new = "write a recipe and a workload to start from",
   open = "the best report of a run: its path, or the browser",
   operators = "the framework's operators, from a torch.profiler trace",
-  probe = false,
   ranks = "steps, ranks and collectives of many files as one",
   record = "keep what a run captured as a recorded capture",
   repl = "ask questions of a run or a trace, at a prompt",

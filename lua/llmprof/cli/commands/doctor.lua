@@ -45,6 +45,10 @@ end
 -- Seconds for a kernel.
 local PATIENCE = 120
 
+-- The program of one kernel.
+local ONE_KERNEL = { sys.executable(), "-e",
+  'local done, why = require("llmprof.cuda").probe(); if not done then error(why, 0) end' }
+
 
 -- What the collector said of a problem, or how the program ended.
 local function complaint(trace, result)
@@ -61,7 +65,7 @@ local function try(path, words, read)
   local environment = collector.environment(path, { folder = folder.path,
     plan = folder.path .. "/plan" })
   errors.check(fs.write(environment.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(words)))
-  local result, message = process.run({ sys.executable(), "probe" }, { env = environment,
+  local result, message = process.run(ONE_KERNEL, { env = environment,
     on_line = function() end, kill_group = true, helper = true,
     timeout = PATIENCE })
   if not result then return nil, message end
@@ -182,7 +186,7 @@ local function check_ncu(state) return check_tool(state, ncu) end
 local function check_counters(state)
   if not state.ncu or not state.devices[1] then return nil end
   local output, result = tools.capture(
-    ncu.probe_argv(state.ncu.path, { sys.executable(), "probe" }), { timeout = 120 })
+    ncu.probe_argv(state.ncu.path, ONE_KERNEL), { timeout = PATIENCE })
   if not output then return warn("counters", result, "try ncu by hand") end
   local lines = {}
   for line in output:gmatch "[^\n]+" do lines[#lines + 1] = line end
