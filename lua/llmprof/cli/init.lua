@@ -70,7 +70,8 @@ local function evaluate(words)
     errors.raise("usage", "-e: which code?",
       { hint = [[for example: llmprof -e 'kernels:top(10, "dur")' run.sqlite]] })
   end
-  require("llmprof.cli.repl").run(words[1], "=-e", table.move(words, 2, #words, 1, {}))
+  local files_of = table.move(words, 2, #words, 1, {})
+  require("llmprof.cli.commands.repl").evaluate(words[1], "=-e", files_of)
   return 0
 end
 

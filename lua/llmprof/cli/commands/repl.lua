@@ -1,4 +1,18 @@
--- llmprof repl [FILE...]: ask questions of a run, a trace or counters.
+-- llmprof repl [FILE...]: ask questions of a run, a trace or counters: a prompt on a terminal, a
+-- script where input is none. And llmprof -e CODE.
+local lazy = require "llmprof.io.lazy"
+local argument = lazy "llmprof.cli.arguments"
+local errors = require "llmprof.process.errors"
+local evaluate = require "llmprof.cli.repl.evaluate"
+local terminal = lazy "llmprof.cli.repl.terminal"
+local interrupt = require "llmprof.interrupt"
+local lineedit = require "llmprof.lineedit"
+local out = require "llmprof.io.output"
+local session = require "llmprof.query.session"
+local whatif = lazy "llmprof.whatif"
+local sys = require "llmprof.sys"
+local version = require "llmprof.version"
+
 local command = {
   name = "repl",
   usage = "repl [RUN_ID | FOLDER | latest | TRACE | NCU.csv]...",
@@ -10,9 +24,161 @@ terminal it is run as a script: the exit status is 1 when it fails.]],
   completes = "run",
 }
 
+local PROMPT, MORE = "> ", ">> "
 
-function command.run(_, words)
-  return require("llmprof.cli.repl").start(words)
+
+local function print_error(err)
+  out.warn(err.message, "\n")
+  if err.hint then out.warn("  ", err.hint, "\n") end
+end
+
+
+-- ---- at a terminal ----
+
+-- A chunk, read line by line until it is whole: chunk, or nil and why not.
+-- Nothing at all at the end of input, or of who wants to leave.
+local function read_chunk(editor, environment)
+  local code
+  while true do
+    local line, message, reason = editor:read(code and MORE or PROMPT)
+    if not line then return nil, reason and { message = message, kind = reason } end
+    if not code and evaluate.leaves(line) then return nil end
+    if line:find "%S" then
+      editor:remember(line)
+      terminal.save(editor)
+    end
+    code = code and code .. "\n" .. line or line
+    local chunk, wrong, is_open = evaluate.compile(code, "=input", environment)
+    if chunk then return chunk end
+    if not is_open then return nil, wrong end
+  end
+end
+
+
+local function greet(globals)
+  out.print(("llmprof %s; help says what there is, quit leaves"):format(version.version))
+  for _, file in ipairs(globals.files) do out.print(file) end
+end
+
+
+-- One chunk: false at the end.
+local function turn(editor, environment)
+  local chunk, problem = read_chunk(editor, environment)
+  if chunk then
+    local text, err = evaluate.run(chunk)
+    if text then terminal.print(text, editor) else print_error(err) end
+  elseif not problem or interrupt.terminated() then
+    return false
+  elseif problem.kind ~= "interrupted" then
+    print_error(problem)
+  end
+  return true
+end
+
+
+-- The session, and whatif().
+local function environment_of(paths)
+  local environment, globals = session.environment(paths)
+  environment.whatif = function(...)
+    return whatif.asker(function() return globals.files end)(...)
+  end
+  return environment, globals
+end
+
+
+local function interact(paths)
+  local environment, globals = environment_of(paths)
+  local editor <close> = errors.check(lineedit.open "llmprof")
+  editor:complete(function(before) return terminal.complete(before, environment, globals) end)
+  terminal.load(editor)
+  greet(globals)
+  interrupt.session(true)
+  local going = true
+  while going do
+    -- an interrupt between two chunks ends neither
+    local ok, result = pcall(turn, editor, environment)
+    if not ok and not errors.is_interrupt(result) then error(result, 0) end
+    going = (not ok or result) and not interrupt.terminated()
+  end
+  interrupt.session(false)
+  return 0
+end
+
+
+-- ---- unattended ----
+
+-- Say what the traces lack that an answer is from.
+local function warn(globals)
+  for _, trace in ipairs(session.traces(globals)) do argument.warn(trace, true) end
+end
+
+
+-- Run code and print what it returns; its errors are raised.
+function command.evaluate(code, name, paths)
+  local environment, globals = environment_of(paths)
+  local chunk, wrong = evaluate.compile(code, name, environment)
+  if not chunk then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
+  local text, err = evaluate.run(chunk)
+  if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
+  out.write(text)
+  warn(globals)
+end
+
+
+-- The next whole chunk of a script from its lines: chunk, or nil and why not;
+-- nothing at the end.
+local function next_chunk(lines, environment)
+  local code, first
+  while lines[lines.at] do
+    first = first or lines.at
+    code = (code and code .. "\n" or ("\n"):rep(first - 1)) .. lines[lines.at]
+    lines.at = lines.at + 1
+    if evaluate.leaves(code) then return nil end
+    local chunk, wrong, is_open = evaluate.compile(code, "=stdin", environment)
+    if chunk then return chunk end
+    if not is_open then return nil, wrong end
+  end
+  if not code then return nil end
+  local _, wrong = evaluate.compile(code, "=stdin", environment)
+  return nil, wrong
+end
+
+
+-- An error with the line of a script that its chunk began on, where none is said.
+local function placed(err, first)
+  if err.message:find "^stdin:%d" then return err end
+  return { message = ("stdin:%d: %s"):format(first, err.message), hint = err.hint }
+end
+
+
+-- Standard input as a script: as typed at the prompt, but it ends at an error.
+local function run_script(paths)
+  local environment, globals = environment_of(paths)
+  local lines = { at = 1 }
+  for line in io.stdin:lines() do lines[#lines + 1] = line end
+  while true do
+    local first = lines.at
+    local chunk, wrong = next_chunk(lines, environment)
+    if not chunk and not wrong then
+      warn(globals)
+      return 0
+    end
+    local text, err
+    if chunk then text, err = evaluate.run(chunk) else err = wrong end
+    if not text then
+      out.flush()
+      if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
+      print_error(placed(err, first))
+      return errors.status.failed
+    end
+    out.write(text)
+  end
+end
+
+
+function command.run(_, paths)
+  if sys.isatty(0) and sys.isatty(1) then return interact(paths) end
+  return run_script(paths)
 end
 
 
