@@ -1,6 +1,7 @@
 -- Bundles of traces that come without a recipe: made where somebody asks for one, or in the
 -- cache for commands that take runs, where the next such command finds it.
 local artifacts = require "llmprof.bundle.artifacts"
+local generators = require "llmprof.analysis.serving.generators"
 local trace_file = require "llmprof.trace.file"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.process.errors"
@@ -10,7 +11,6 @@ local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local load = require "llmprof.analysis.serving.load"
 local private = require "llmprof.bundle.private"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
@@ -102,7 +102,7 @@ local function key_of(paths)
     said[#said + 1] = ("%s %d %d"):format(errors.check(fs.realpath(path)), info.size,
       info.mtime_ns)
   end
-  local found = handed.look(paths, nsys.exported, load.document_of)
+  local found = handed.look(paths, nsys.exported, generators.document_of)
   for _, path in ipairs(found.traces) do add(path) end
   for _, file in ipairs(layout.recorded) do
     if found.files[file.target] then add(found.files[file.target]) end

@@ -5,13 +5,13 @@ local collector_counters = require "llmprof.run.capture.collector_counters"
 local collector = require("llmprof.collector").vendor
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
+local generators = require "llmprof.analysis.serving.generators"
 local nsys = require "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
 local graph_operators = require "llmprof.run.graph_operators"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
-local load = require "llmprof.analysis.serving.load"
 local members = require "llmprof.ranks.members"
 local merged = require "llmprof.ranks.merged"
 local marked_operators = require "llmprof.run.marked_operators"
@@ -99,7 +99,7 @@ end
 -- of the capture of graphs.
 local function given(ctx)
   if ctx.handed then return ctx.handed end
-  local found = handed.look(ctx.cfg.files or {}, nsys.exported, load.document_of)
+  local found = handed.look(ctx.cfg.files or {}, nsys.exported, generators.document_of)
   found.captures = {}
   if #found.traces > 1 then divide(found) end
   found.timeline = found.timeline or found.traces[1]
@@ -229,7 +229,7 @@ function files.timeline(ctx)
   local log = used.files[layout.workload.server_log]
   if log then ctx.run:take(log, layout.workload.server_log) end
   if used.load then
-    local metrics = errors.check(load.read(used.load))
+    local metrics = errors.check(generators.read(used.load))
     ctx.run:write_document(layout.workload.metrics, "metrics", metrics)
   end
   for _, stacks in ipairs(used.stacks) do

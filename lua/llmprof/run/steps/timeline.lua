@@ -3,7 +3,7 @@ local errors = require "llmprof.process.errors"
 local document = require "llmprof.io.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
-local load = require "llmprof.analysis.serving.load"
+local engines = require "llmprof.engines"
 local outermost = require "llmprof.analysis.stages.outermost"
 local own_times = require "llmprof.analysis.latency.own_times"
 local stages = require "llmprof.analysis.stages.find"
@@ -74,7 +74,7 @@ function step.restore(ctx)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
   read_metrics(ctx)
-  ctx.state.engine_log = load.read_log(ctx.run:path(layout.workload.server_log))
+  ctx.state.engine_log = engines.read_log(ctx.run:path(layout.workload.server_log))
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
     own_times.requests_overlap(ctx.state.metrics))
   ctx.state.taken = ctx.state.capture.recall(ctx)

@@ -2,13 +2,14 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local handed = require "llmprof.trace.handed"
+local generators = require "llmprof.analysis.serving.generators"
 local load = require "llmprof.analysis.serving.load"
 
 local FOLDER = "tests/fixtures/loads/"
 
 -- { who, answered, failed, tokens/s, TTFT, its p99, TPOT, whole answer } in ms
 local function said(name)
-  local made = load.load(assert(load.read(FOLDER .. name)))
+  local made = load.load(assert(generators.read(FOLDER .. name)))
   local function ms(of, key)
     return of and of[key] and math.floor(of[key] / 1e3 + 0.5) / 1e3 or false
   end
@@ -18,7 +19,7 @@ local function said(name)
 end
 
 
-describe("llmprof.analysis.serving.load", function()
+describe("llmprof.analysis.serving.generators", function()
   it("reads what is printed", function()
     assert.same({ "vllm bench serve", 120, 2, 252.63, 62.12, 140.25, 3.71, false },
       said "vllm.log")
@@ -41,9 +42,9 @@ describe("llmprof.analysis.serving.load", function()
   end)
 
   it("knows nothing of other files", function()
-    assert.is_nil(load.read "tests/fixtures/torch/run.json")
-    assert.is_nil(load.read "README.md")
-    assert.is_nil(load.read "nowhere.log")
+    assert.is_nil(generators.read "tests/fixtures/torch/run.json")
+    assert.is_nil(generators.read "README.md")
+    assert.is_nil(generators.read "nowhere.log")
   end)
 end)
 
@@ -54,7 +55,7 @@ describe("what a load generator left beside a trace", function()
   local function beside(...)
     assert(fs.copy("tests/fixtures/torch/run.json", top() .. "/run.json"))
     for to, from in pairs { ... } do assert(fs.copy(FOLDER .. from, top() .. "/" .. to .. from)) end
-    local found = handed.look({ top() .. "/run.json" }, nil, load.document_of)
+    local found = handed.look({ top() .. "/run.json" }, nil, generators.document_of)
     return { found.load and found.load:match "[^/]*$", found.left_out }
   end
 
@@ -69,7 +70,7 @@ describe("what a load generator left beside a trace", function()
     local body, count = assert(fs.read(FOLDER .. "vllm.json")):gsub(pattern, instead)
     assert(count > 0, pattern)
     assert(fs.write(top() .. "/edited.json", body))
-    return load.read(top() .. "/edited.json")
+    return generators.read(top() .. "/edited.json")
   end
 
   it("takes no list of requests that is cut or of other things", function()
@@ -100,7 +101,7 @@ describe("what a load generator left beside a trace", function()
       beside("vllm.log", "sglang.log"))
     local twice = assert(fs.read(FOLDER .. "vllm.log")):rep(2)
     assert(fs.write(top() .. "/twice.log", twice))
-    local _, reason = load.read(top() .. "/twice.log")
+    local _, reason = generators.read(top() .. "/twice.log")
     assert.equal("2 results of load generators in it: keep that of the traced run", reason)
   end)
 end)

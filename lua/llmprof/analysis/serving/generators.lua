@@ -1,0 +1,402 @@
+-- What load generators say of a run: the results that they write and the tables that they
+-- print, as the `load` of docs/metrics.schema.json. Known are `vllm bench serve`, SGLang's
+-- bench_serving, GenAI-Perf and AIPerf, and llmperf.
+local engines = require "llmprof.engines"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+
+local generators = {}
+
+-- The most of a file that is read, and the part of it that tells what it is.
+local MOST_BYTES, HEAD_BYTES = 1 << 28, 1 << 16
+
+-- A percentile is one of so many requests.
+local LEAST = { p90 = 10, p99 = 100 }
+
+
+-- A number that its double holds whole: sums and other units of it stay finite.
+local function positive(value)
+  return type(value) == "number" and value >= 0 and value <= 2 ^ 53 and value or nil
+end
+
+
+local function integer(value)
+  value = positive(value)
+  return value and math.tointeger(value)
+end
+
+
+-- A distribution in ms of what get(statistic) gives of "mean", "std", "min", "max", "p50",
+-- "p90" and "p99"; nil without a mean. count: of requests; factor: to ms.
+local function distribution(count, factor, get)
+  local made = { count = count }
+  for _, name in ipairs { "mean", "std", "min", "max", "p50", "p90", "p99" } do
+    local value = positive(get(name))
+    if value and (not LEAST[name] or (count or 0) >= LEAST[name]) then
+      made[name .. "_ms"] = value * factor
+    end
+  end
+  return made.mean_ms and made or nil
+end
+
+
+-- ---- vLLM, SGLang ----
+
+-- What one that prints "Serving Benchmark Result" calls a distribution of times, in its
+-- results ("mean_ttft_ms") and in its table ("Mean TTFT (ms):").
+local SERVING = { ttft = { "ttft", "TTFT" }, tpot = { "tpot", "TPOT" } }
+local ANSWER = { { "e2el", "E2EL" }, { "e2e_latency", "E2E Latency" } }
+
+
+local function serving_load(name, get, times)
+  local completed, failed = integer(get "completed"), integer(get "failed")
+  local made = { kind = "command", generator = name, completed = completed, failed = failed,
+    requests = completed and failed and completed + failed or nil,
+    duration_s = positive(get "duration"), completed_per_s = positive(get "request_throughput"),
+    tokens_per_s = positive(get "output_throughput") }
+  local prompt = positive(get "total_input_tokens")
+  if prompt and made.duration_s and made.duration_s > 0 then
+    made.prompt_tokens_per_s = prompt / made.duration_s
+  end
+  for key, names in pairs(SERVING) do
+    made[key] = distribution(completed, 1, function(of) return times(of, names) end)
+  end
+  for _, names in ipairs(ANSWER) do
+    made.answer = made.answer
+      or distribution(completed, 1, function(of) return times(of, names) end)
+  end
+  return made
+end
+
+
+local function list_of(value) return type(value) == "table" and value or {} end
+
+
+-- In s; nil of what is no list of times.
+local function sum_of(times)
+  local sum = type(times) == "table" and 0 or nil
+  for _, s in ipairs(list_of(times)) do
+    if not positive(s) then return nil end
+    sum = sum + s
+  end
+  return sum
+end
+
+
+-- Requests of vLLM's --save-detailed: lists side by side, in s. Those that failed have a text.
+-- nil where the lists lack one that was answered.
+local function vllm_requests(said)
+  if type(said.ttfts) ~= "table" or type(said.itls) ~= "table" then return nil end
+  local lengths, prompts = list_of(said.output_lens), list_of(said.input_lens)
+  local errors, list = list_of(said.errors), json.list {}
+  for i, ttft in ipairs(said.ttfts) do
+    local tokens, between = integer(lengths[i]), sum_of(said.itls[i])
+    local failed = type(errors[i]) == "string" and errors[i] ~= ""
+    if not failed and positive(ttft) and between and tokens and tokens > 0 then
+      local prompt = integer(prompts[i])
+      list[#list + 1] = { ttft_ms = ttft * 1e3, ms = (ttft + between) * 1e3, tokens = tokens,
+        tpot_ms = tokens > 1 and between * 1e3 / (tokens - 1) or nil,
+        prompt_tokens = prompt and prompt > 0 and prompt or nil }
+    end
+  end
+  return #list > 0 and #list == said.completed and list or nil
+end
+
+
+local function of_serving(said)
+  if not positive(said.completed) or not positive(said.request_throughput) then return nil end
+  local is_sglang = said.total_output_tokens_retokenized ~= nil
+  local function times(of, names)
+    return said[("%s_%s_ms"):format(of == "p50" and "median" or of, names[1])]
+  end
+  local name = is_sglang and "SGLang bench_serving" or "vllm bench serve"
+  return serving_load(name, function(key) return said[key] end, times), vllm_requests(said)
+end
+
+
+local LABELS = {
+  completed = "Successful requests", failed = "Failed requests",
+  duration = "Benchmark duration (s)", request_throughput = "Request throughput (req/s)",
+  output_throughput = "Output token throughput (tok/s)",
+  total_input_tokens = "Total input tokens",
+}
+
+local PRINTED = { mean = "Mean", p50 = "Median", p90 = "P90", p99 = "P99", max = "Max" }
+
+
+-- The lines "label: value" of the table.
+local function of_serving_table(body)
+  local values = {}
+  for label, value in body:gmatch "([^\n:]+):%s+([%d.]+)[^\n]*" do
+    values[label:match "^%s*(.-)%s*$"] = tonumber(value)
+  end
+  local function times(of, names)
+    return PRINTED[of] and values[("%s %s (ms)"):format(PRINTED[of], names[2])]
+  end
+  if not values[LABELS.completed] then return nil end
+  local is_sglang = body:find("(retokenized)", 1, true)
+  return serving_load(is_sglang and "SGLang bench_serving" or "vllm bench serve",
+    function(key) return values[LABELS[key]] end, times)
+end
+
+
+-- ---- GenAI-Perf, AIPerf ----
+
+local NVIDIA = { ttft = "time_to_first_token", tpot = "inter_token_latency",
+  answer = "request_latency" }
+local TO_MS = { ns = 1e-6, us = 1e-3, ms = 1, s = 1e3, sec = 1e3 }
+
+
+-- get(metric): { unit, avg, std, min, max, p50, p90, p99 } or nil.
+local function nvidia_load(name, get)
+  local function average(metric) return positive((get(metric) or {}).avg) end
+  local count = integer(average "request_count")
+  local made = { kind = "command", generator = name, completed = count,
+    completed_per_s = average "request_throughput",
+    tokens_per_s = average "output_token_throughput" }
+  for key, metric in pairs(NVIDIA) do
+    local given = get(metric)
+    local factor = given and TO_MS[given.unit]
+    made[key] = factor and distribution(count, factor, function(of)
+      return given[of == "mean" and "avg" or of]
+    end)
+  end
+  local length = average "input_sequence_length"
+  if length and made.completed_per_s then
+    made.prompt_tokens_per_s = length * made.completed_per_s
+  end
+  return made
+end
+
+
+local function of_nvidia(said)
+  local first = said.time_to_first_token or said.request_latency
+  if type(first) ~= "table" or not first.avg then return nil end
+  return nvidia_load(list_of(said.input_config).endpoint and "AIPerf" or "GenAI-Perf",
+    function(metric)
+    return type(said[metric]) == "table" and said[metric] or nil
+  end)
+end
+
+
+-- Cells of a line between │, ┃ or |, nil of other lines.
+local function cells_of(line)
+  local list = {}
+  for cell in (line:gsub("│", "\0"):gsub("┃", "\0"):gsub("|", "\0")):gmatch "([^%z]+)%f[%z]" do
+    list[#list + 1] = cell:match "^%s*(.-)%s*$"
+  end
+  return #list > 1 and list or nil
+end
+
+
+-- A label may go on in the next line, whose other cells are empty.
+local function of_nvidia_table(body)
+  local names, rows = nil, {}
+  for line in body:gmatch "[^\n]+" do
+    local cells = cells_of(line)
+    if cells and (cells[1] == "Statistic" or cells[1] == "Metric") then
+      names = cells
+    elseif cells and names and cells[2] ~= "" then
+      rows[#rows + 1] = cells
+    elseif cells and rows[1] then
+      rows[#rows][1] = rows[#rows][1] .. " " .. cells[1]
+    end
+  end
+  local by_metric = {}
+  for _, cells in ipairs(rows) do
+    local label, unit = cells[1]:match "^(.-)%s*%((.-)%)$"
+    local given = { unit = unit }
+    for i = 2, #cells do given[names[i]] = tonumber((cells[i]:gsub(",", ""))) end
+    by_metric[(label or cells[1]):lower():gsub(" ", "_")] = given
+  end
+  if not by_metric.request_latency and not by_metric.time_to_first_token then return nil end
+  return nvidia_load(body:find("AIPerf", 1, true) and "AIPerf" or "GenAI-Perf",
+    function(metric) return by_metric[metric] end)
+end
+
+
+-- ---- llmperf ----
+
+-- Its "inter token latency" holds the first token's, too: it is no TPOT.
+
+local function llmperf_load(get, times)
+  local completed = integer(get "num_completed_requests")
+  local failed = integer(get "number_errors")
+  local per_minute = positive(get "num_completed_requests_per_min")
+  local made = { kind = "command", generator = "llmperf", completed = completed, failed = failed,
+    requests = completed and failed and completed + failed or nil,
+    completed_per_s = per_minute and per_minute / 60,
+    tokens_per_s = positive(get "mean_output_throughput_token_per_s") }
+  for key, name in pairs { ttft = "ttft_s", answer = "end_to_end_latency_s" } do
+    made[key] = distribution(completed, 1e3, function(of) return times(name, of) end)
+  end
+  return made
+end
+
+
+local function of_llmperf(said)
+  if not positive(said.results_num_completed_requests) then return nil end
+  return llmperf_load(function(key) return said["results_" .. key] end, function(name, of)
+    local part = of:find "^p%d" and "quantiles_" .. of or of == "std" and "stddev" or of
+    return said[("results_%s_%s"):format(name, part)]
+  end)
+end
+
+
+local function of_llmperf_requests(said)
+  local list, failed = json.list {}, 0
+  for _, one in ipairs(said) do
+    if type(one) ~= "table" or one.end_to_end_latency_s == nil then return nil end
+    local ttft, total = positive(one.ttft_s), positive(one.end_to_end_latency_s)
+    local tokens, prompt = integer(one.number_output_tokens), integer(one.number_input_tokens)
+    if one.error_code ~= nil and one.error_code ~= json.null then
+      failed = failed + 1
+    elseif ttft and total and total >= ttft and tokens and tokens > 0 then
+      list[#list + 1] = { ttft_ms = ttft * 1e3, ms = total * 1e3, tokens = tokens,
+        tpot_ms = tokens > 1 and (total - ttft) * 1e3 / (tokens - 1) or nil,
+        prompt_tokens = prompt and prompt > 0 and prompt or nil }
+    end
+  end
+  if #list == 0 then return nil end
+  return { kind = "command", generator = "llmperf", completed = #list, failed = failed,
+    requests = #list + failed }, list
+end
+
+
+local LLMPERF = { ["Number Of Completed Requests"] = "num_completed_requests",
+  ["Number Of Errored Requests"] = "number_errors",
+  ["Completed Requests Per Minute"] = "num_completed_requests_per_min",
+  ["Overall Output Throughput"] = "mean_output_throughput_token_per_s" }
+
+local function of_llmperf_table(body)
+  local values, parts, part = {}, {}, nil
+  for line in body:gmatch "[^\n]+" do
+    local label, value = line:match "^([%a ]+): ([%d.e+-]+)%s*$"
+    local name, under = line:match "^%s+(%w+) = ([%d.e+-]+)%s*$"
+    part = line:match "^([%l_]+)%s*$" or part
+    if name and part then
+      parts[part .. " " .. name] = tonumber(under)
+    elseif LLMPERF[label or ""] then
+      values[LLMPERF[label]] = tonumber(value)
+    end
+  end
+  if not values.num_completed_requests then return nil end
+  return llmperf_load(function(key) return values[key] end, function(which, of)
+    return parts[which .. " " .. (of == "std" and "stddev" or of)]
+  end)
+end
+
+
+-- ---- files ----
+
+-- Words of the head of a JSON file, one of which each of these writes.
+local IN_JSON = { '"request_throughput"', '"time_to_first_token"', '"request_latency"',
+  '"results_num_completed_requests"', '"results_ttft_s', '"end_to_end_latency_s"' }
+
+-- What begins the tables in a log, and what reads one.
+local TABLES = {
+  { "= Serving Benchmark Result =", of_serving_table },
+  { "| LLM Metrics", of_nvidia_table },
+  { "Results for token benchmark for", of_llmperf_table },
+}
+
+local DIFFERENT = "%d results of load generators in it: keep that of the traced run"
+local UNREAD = "it names figures of a load generator, and none could be read"
+
+
+local function has_word(head, words)
+  for _, word in ipairs(words) do
+    if head:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+
+-- What Python writes of a number that JSON has not, as the rate of a load that is sent at
+-- once: null. Texts change, too, which nobody reads here.
+local function without_infinity(body)
+  for _, word in ipairs { "%-?Infinity", "NaN" } do
+    body = body:gsub("([:,%[]%s*)" .. word, "%1null")
+  end
+  return body
+end
+
+
+-- One JSON, or one a line as SGLang adds them.
+local function read_json(body)
+  local said = json.decode(body)
+  if said then return said end
+  body = without_infinity(body)
+  said = json.decode(body)
+  if said then return said end
+  local list = {}
+  for line in body:gmatch "[^\n]+" do
+    local one = json.decode(line)
+    if type(one) ~= "table" then return nil end
+    list[#list + 1] = one
+  end
+  if #list > 1 then return nil, DIFFERENT:format(#list) end
+  return list[1]
+end
+
+
+local function of_json(body)
+  local said, why = read_json(body)
+  if type(said) ~= "table" then return nil, nil, why or UNREAD end
+  for _, read in ipairs { of_serving, of_nvidia, of_llmperf, of_llmperf_requests } do
+    local load, requests = read(said)
+    if load then return load, requests end
+  end
+  return nil, nil, UNREAD
+end
+
+
+local function of_log(body)
+  for _, known in ipairs(TABLES) do
+    local first = body:find(known[1], 1, true)
+    if first then
+      local _, count = body:gsub(known[1]:gsub("%p", "%%%0"), "")
+      if count > 1 then return nil, nil, DIFFERENT:format(count) end
+      return known[2](body:sub(first))
+    end
+  end
+  return nil
+end
+
+
+local function head_of(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:read(HEAD_BYTES)
+end
+
+
+-- What a load generator wrote or printed, as metrics.json has it; nil where a file is none of
+-- one's, and why where it cannot be used.
+function generators.read(path)
+  local info = fs.stat(path)
+  if not info or info.type ~= "file" or info.size > MOST_BYTES then return nil end
+  local head = head_of(path)
+  local is_json = head and head:find "^%s*[%[{]" and has_word(head, IN_JSON)
+  local is_log = head and not head:find "^%s*[%[{]" and not head:find("\0", 1, true)
+  if not is_json and not is_log then return nil end
+  local body = fs.read(path)
+  if not body then return nil end
+  local load, requests, why
+  if is_json then load, requests, why = of_json(body) else load, requests, why = of_log(body) end
+  if not load then return nil, why end
+  return { schema_version = 1, workload = load.generator, load = load,
+    repeats = json.list { { index = 1, stages = {}, requests = requests } } }
+end
+
+
+-- What a file that no reader of traces knows is by what it holds: "load", of a load generator,
+-- or "log", of an engine's server; nil of others, and why where it cannot be used.
+function generators.document_of(path)
+  local metrics, why = generators.read(path)
+  if metrics then return "load" end
+  if why then return nil, why end
+  return path:find "%.log$" and engines.read_log(path) and "log" or nil
+end
+
+
+return generators
