@@ -1,6 +1,6 @@
 -- What editors with LuaLS know of recipes and results: the part that is written by hand
--- (llmprof/meta.lua), then the modules written in C, from the comments in core/lua, the keys of
--- the configuration and the fields of results.json.
+-- (completions/luals.lua), then the modules written in C, from the comments in core/lua, the
+-- keys of the configuration and the fields of results.json.
 local defaults = require "llmprof.recipe.defaults"
 local json = require "llmprof.json"
 local resources = require "llmprof.resources"
@@ -336,7 +336,7 @@ end
 
 function annotations.text()
   schema, definitions = load_schema()
-  return resources.get "lua/llmprof/meta.lua" .. "\n" .. modules_text() .. "\n"
+  return resources.get "completions/luals.lua" .. "\n" .. modules_text() .. "\n"
     .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
 end
 
