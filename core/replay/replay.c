@@ -318,9 +318,12 @@ enum {
 /* One number for what decides whether a copy blocks: its direction and its
  * host's kind of memory. */
 static uint32_t memory_of(const llmprof_column *const *c, size_t row) {
-  int64_t direction = c[DIRECTION] ? llmprof_cell(c[DIRECTION], row) : 0;
-  int64_t host = c[HOST_MEMORY] ? llmprof_cell(c[HOST_MEMORY], row) : 0;
-  return (uint32_t)(direction * 31 + host);
+  /* of a null cell, INT64_MIN, 0 is left */
+  uint32_t direction =
+      c[DIRECTION] ? (uint32_t)llmprof_cell(c[DIRECTION], row) : 0;
+  uint32_t host =
+      c[HOST_MEMORY] ? (uint32_t)llmprof_cell(c[HOST_MEMORY], row) : 0;
+  return direction * 31 + host;
 }
 
 static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
