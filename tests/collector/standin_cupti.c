@@ -139,11 +139,12 @@ static void tell(uint32_t cbid, bool enters, const char *name,
       .correlationId = id,
   };
   static _Thread_local bool told[CBIDS];
-  bool comes = callback && atomic_load(&enabled[cbid]);
+  CUpti_CallbackFunc told_to = atomic_load(&callback);
+  bool comes = told_to && atomic_load(&enabled[cbid]);
   /* All later calls of the thread would have this one's number. */
   if (!enters && told[cbid] && !comes) abort();
   told[cbid] = enters && comes;
-  if (comes) callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+  if (comes) told_to(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
 }
 
 /* The call of the runtime that every second launch comes from. */
@@ -157,9 +158,10 @@ static void tell_runtime(bool enters, uint32_t id) {
       .functionReturnValue = (void *)(uintptr_t)&result,
       .correlationId = id,
   };
-  if (callback && atomic_load(&runtime_on) && id % 2)
-    callback(NULL, CUPTI_CB_DOMAIN_RUNTIME_API,
-             CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
+  CUpti_CallbackFunc told_to = atomic_load(&callback);
+  if (told_to && atomic_load(&runtime_on) && id % 2)
+    told_to(NULL, CUPTI_CB_DOMAIN_RUNTIME_API,
+            CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
 }
 
 static void tell_launch(uint32_t cbid, bool enters, const standin_launch *l,
@@ -217,11 +219,12 @@ static void on_node(const standin_node *node, const standin_node *original) {
                            .originalNode = (void *)(uintptr_t)original};
   CUpti_ResourceData data = {.context = standin_context(),
                              .resourceDescriptor = &graph};
-  if (callback && atomic_load(&nodes_on))
-    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE,
-             original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
-                      : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-             &data);
+  CUpti_CallbackFunc told_to = atomic_load(&callback);
+  if (told_to && atomic_load(&nodes_on))
+    told_to(NULL, CUPTI_CB_DOMAIN_RESOURCE,
+            original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+                     : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+            &data);
 }
 
 static void on_profiler(bool starts, bool enters) {
@@ -237,11 +240,12 @@ static void on_wait(CUstream stream, bool enters) {
 
 static void on_context(CUcontext context, bool created) {
   CUpti_ResourceData data = {.context = context};
-  if (callback)
-    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE,
-             created ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED
-                     : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-             &data);
+  CUpti_CallbackFunc told_to = atomic_load(&callback);
+  if (told_to)
+    told_to(NULL, CUPTI_CB_DOMAIN_RESOURCE,
+            created ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED
+                    : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+            &data);
 }
 
 __attribute__((constructor)) static void hook(void) {
