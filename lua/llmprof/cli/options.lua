@@ -11,7 +11,7 @@
 -- Types: string (default), integer, list (comma separated). choices limits the
 -- values; values (a function) lists some for completion. many collects repeats.
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 
 local options = {}
 

@@ -9,7 +9,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local results_file = require "llmprof.bundle.results_file"
 
 local baselines = {}

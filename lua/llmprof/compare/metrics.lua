@@ -15,7 +15,7 @@
 -- samples: each run of a side, and each of its plain runs.
 local cold = require "llmprof.analysis.stages.warmup"
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local own_times = require "llmprof.analysis.latency.own_times"
 local verdict = require "llmprof.compare.verdict"
 

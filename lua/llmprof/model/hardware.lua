@@ -14,7 +14,7 @@
 -- description of the device. Where each is from is written beside it.
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local schema = require "llmprof.model.schema"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"

@@ -4,7 +4,7 @@
 local decoder = require "llmprof.model.decoder"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local quantisation = require "llmprof.model.quantisation"
 local schema = require "llmprof.model.schema"
 local sorted_keys = require("llmprof.tables.keys").sorted

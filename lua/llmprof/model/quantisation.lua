@@ -2,7 +2,7 @@
 -- weights, of what they are multiplied with, of the cache; and which products
 -- were left as they are.
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local schema = require "llmprof.model.schema"
 local sorted_keys = require("llmprof.tables.keys").sorted
 

@@ -14,7 +14,7 @@
 --   number   a number above 0
 -- and a list of words: one of these.
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local yaml = require "llmprof.yaml"
 

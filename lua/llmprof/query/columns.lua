@@ -1,7 +1,7 @@
 -- Columns of frames by the names people type: aliases, and errors that say
 -- what there is.
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 
 local columns = {}
 

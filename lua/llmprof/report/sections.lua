@@ -4,7 +4,7 @@
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 

@@ -1,4 +1,4 @@
--- Keys of tables: sorted, and made of several values.
+-- Keys of tables: sorted, made of several values, and which one was meant by a word.
 local keys = {}
 
 
@@ -54,6 +54,54 @@ function keys.tuple(...)
   local at = root
   for i = 1, select("#", ...) do at = child(at, (select(i, ...))) end
   return at
+end
+
+
+-- ---- "did you mean ...?" ----
+
+-- Edits to turn one string into the other, a swap of neighbours counting one;
+-- gives up above `limit`.
+local function distance(a, b, limit)
+  if math.abs(#a - #b) > limit then return limit + 1 end
+  local before, row = {}, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local last = before
+    before, row = row, { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      row[j] = math.min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (same and 0 or 1))
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], last[j - 2] + 1)
+      end
+    end
+  end
+  return row[#b]
+end
+
+
+-- The candidate closest to word, or nil when none is close. A candidate whose
+-- last part is the word (max_new_tokens for infer.max_new_tokens) counts as
+-- one edit away.
+function keys.nearest(word, candidates)
+  -- a third of the word may differ, but never all of it
+  local best, best_distance = nil, math.min(math.max(1, #word // 3), #word - 1) + 1
+  local sorted = {}
+  for i, candidate in ipairs(candidates) do sorted[i] = tostring(candidate) end
+  table.sort(sorted)
+  for _, candidate in ipairs(sorted) do
+    local d = distance(word:lower(), candidate:lower(), best_distance)
+    if candidate:sub(-#word - 1) == "." .. word then d = math.min(d, 1) end
+    if d < best_distance then best, best_distance = candidate, d end
+  end
+  return best
+end
+
+
+-- " (did you mean 'x'?)", or nothing.
+function keys.suggestion(word, candidates)
+  local found = keys.nearest(word, candidates)
+  return found and (" (did you mean '%s'?)"):format(found) or ""
 end
 
 

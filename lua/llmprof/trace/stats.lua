@@ -7,7 +7,7 @@
 -- deviation, median of an even count between the middle two).
 local errors = require "llmprof.process.errors"
 local frames = require "llmprof.frame"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 
 local stats = {}
 

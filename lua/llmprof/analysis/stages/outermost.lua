@@ -4,7 +4,7 @@
 local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
-local nearest = require "llmprof.tables.suggest"
+local keys = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
 local xla_modules = require "llmprof.analysis.stages.xla_modules"
@@ -276,7 +276,7 @@ end
 local function meant(list, name)
   local tags, own = {}, name:lower()
   for i, entry in ipairs(list) do tags[i] = entry.tag end
-  local found = nearest.find(name, tags)
+  local found = keys.nearest(name, tags)
   for _, tag in ipairs(found and {} or tags) do
     local other = tag:lower()
     local count = math.min(#other, #own)

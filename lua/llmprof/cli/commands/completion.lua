@@ -2,7 +2,7 @@
 local annotations = require "llmprof.query.annotations"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local out = require "llmprof.io.output"
 
 local scripts = { bash = "completions/llmprof.bash", fish = "completions/llmprof.fish",

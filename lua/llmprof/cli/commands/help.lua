@@ -2,7 +2,7 @@
 local lazy = require "llmprof.io.lazy"
 local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 local out = require "llmprof.io.output"
 local plain = lazy "llmprof.report.plain"
 local reference = lazy "llmprof.query.reference"

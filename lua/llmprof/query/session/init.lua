@@ -7,7 +7,7 @@
 --
 -- Nothing is read before it is used.
 local errors = require "llmprof.process.errors"
-local nearest = require "llmprof.tables.suggest"
+local nearest = require "llmprof.tables.keys"
 
 local session = {}
 

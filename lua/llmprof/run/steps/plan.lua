@@ -10,7 +10,7 @@ local identity = require "llmprof.run.identity"
 local recipe = require "llmprof.recipe"
 local layout = require "llmprof.bundle.layout"
 local metrics = require "llmprof.nvidia.metrics"
-local nearest = require "llmprof.tables.suggest"
+local keys = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
 local vendors = require "llmprof.nvidia.vendors"
 
@@ -65,7 +65,7 @@ local function doubt_range(range, names, form)
         form(name))
     end
   end
-  local near = nearest.find(range_name.role(range_name.canonical(text)), names)
+  local near = keys.nearest(range_name.role(range_name.canonical(text)), names)
   return near and ("is no range of a stage (did you mean '%s'?)"):format(form(near))
 end
 
