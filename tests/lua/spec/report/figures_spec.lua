@@ -61,7 +61,7 @@ local elsewhere = {
   ["other_stream.ns"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua",
     "ns = 1500 - 1215" },
   ["stage.other_stream"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua",
-    "breakdown.other_stream(trace" },
+    "other_streams.of(trace" },
   ["ranks.doubt"] = { "tests/lua/spec/ranks/late_spec.lua", "record.doubt" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },

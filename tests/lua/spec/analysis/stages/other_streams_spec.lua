@@ -1,5 +1,5 @@
 -- Kernels of another stream that outlast their step and hold later ones up.
-local breakdown = require "llmprof.analysis.stages.breakdown"
+local other_streams = require "llmprof.analysis.stages.other_streams"
 local stages = require "llmprof.analysis.stages.find"
 local steps = require "llmprof.analysis.stages.steps"
 local timeline = require "tests.lua.support.timeline"
@@ -29,7 +29,7 @@ local function found_in(other, begins)
   end
   local trace = timeline.of(table.concat(lines, "\n") .. "\n")
   local found = stages.find(trace, DECLARED, "no")
-  return breakdown.other_stream(trace, "decode_step", steps.of(found, DECLARED[1]))
+  return other_streams.of(trace, "decode_step", steps.of(found, DECLARED[1]))
 end
 
 
