@@ -40,7 +40,9 @@ function rule.examine(results, report)
   if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
-  if verdict.kind == "unknown" then return find_untold(results, report, verdict) end
+  if verdict.kind == "unknown" and not record.pipeline then
+    return find_untold(results, report, verdict)
+  end
   if verdict.kind ~= "transfer" then return verdict.text end
   local totals = record.totals
   report.finding {

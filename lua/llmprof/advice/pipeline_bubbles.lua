@@ -21,6 +21,21 @@ local function extremes(stages)
 end
 
 
+local is_sent = evidence.named { "^nccl[%w_]*sendrecv" }
+
+-- The stage of the program in which most is sent and received, and the kernels that do it.
+local function sent_in(results)
+  local most, found = nil, { ns = 0 }
+  for _, stage in ipairs(evidence.stages(results)) do
+    local group = evidence.kernels(results, stage, is_sent)
+    if group.ns * stage.wall.count > found.ns then
+      most, found = stage, { ns = group.ns * stage.wall.count, list = group.list, ids = group.ids }
+    end
+  end
+  return most, found
+end
+
+
 local function remedy(longest, shortest)
   if longest.busy_ns >= UNEVEN * shortest.busy_ns then
     return ("fewer layers for stage %d, which works longest (vLLM: VLLM_PP_LAYER_PARTITION)")
@@ -43,7 +58,10 @@ function rule.examine(results, report)
     return ("no stage of the pipeline lies idle for more than %s of its time"):format(
       evidence.percent(worst.share))
   end
+  local stage, sent = sent_in(results)
+  local is_even = longest.busy_ns < UNEVEN * shortest.busy_ns
   report.finding {
+    stage = stage and stage.name,
     title = ("stage %d of the pipeline has bubbles"):format(worst.stage),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s", made.text),
@@ -51,7 +69,9 @@ function rule.examine(results, report)
         evidence.time(worst.bubble_ns), evidence.time(made.active_ns), longest.stage,
         evidence.time(longest.busy_ns)),
     },
-    try = remedy(longest, shortest), confidence = "medium",
+    try = remedy(longest, shortest), confidence = "medium", kernels = sent.ids,
+    changes = stage and is_even and evidence.change("remove(%s)", stage, sent.list) or nil,
+    assumption = stage and is_even and "each stage has something to work on all the time" or nil,
   }
 end
 

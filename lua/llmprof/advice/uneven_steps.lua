@@ -13,8 +13,7 @@ local parts = { gpu = "the GPU works longer", host = "CPU outside CUDA",
   other = "CPU in other CUDA calls", graph = "idle within replays of graphs" }
 
 local tries = {
-  gpu = "look at what runs only in them: other kernels, larger shapes, copies, another program "
-    .. "on this GPU",
+  gpu = "look at what runs only in them: other kernels, larger shapes, copies",
   host = "look at what the program does then: Python's garbage collector (gc.freeze, gc.disable "
     .. "while it decodes), logging, tokens that are sent in batches, other programs on its cores",
   memory = "reserve memory before the first step: a cache that grows is allocated and copied",
@@ -71,6 +70,9 @@ end
 function rule.examine_stage(_, stage, report)
   local slow, share = slow_of(stage)
   if not slow then return "no steps are longer than the others again and again" end
+  if slow.part == "gpu" and stage.other_program then
+    return "steps are longer by the turns of another program on the GPU"
+  end
   report.finding {
     stage = stage.name, title = title_of(slow),
     evidence = {

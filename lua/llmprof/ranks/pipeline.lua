@@ -11,6 +11,10 @@ local pipeline = {}
 -- Pauses between a rank's kernels that are shorter are those of launching. ns.
 local SHORTEST = 10000
 
+-- Stages without collectives of their own work at the same time for less than this part of what
+-- they work; else no more is known than that they are ranks.
+local AT_ONCE = 0.5
+
 
 -- ---- of one trace ----
 
@@ -37,14 +41,19 @@ end
 -- ---- which rank is of which stage ----
 
 -- Ranks that meet in the collectives of layers, as lists; what else all ranks share, such
--- as the broadcast of a token, is left out.
+-- as the broadcast of a token, is left out, and what is rarer than sends and receives, such as
+-- a barrier.
 local of_layers = { ["all-reduce"] = true, ["reduce-scatter"] = true }
 
 local function meeting(all)
-  local of, lists = {}, {}
+  local of, lists, sent = {}, {}, {}
+  for _, group in ipairs(all:where { p2p = 1 }:group { by = { "world" } }) do
+    sent[group.world] = group.count
+  end
   local met = all:where { { "instance", "~=", false } }
   for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
-    if of_layers[collectives.describe(group.short_name, group.short_name).op] then
+    if of_layers[collectives.describe(group.short_name, group.short_name).op]
+      and group.count >= (sent[group.world] or 0) then
       of[group.key] = of[group.key] or {}
       table.insert(of[group.key], group.world)
     end
@@ -112,6 +121,33 @@ local function is_said(ranks, all)
 end
 
 
+-- What both of two sets cover, within [from, to).
+local function both(a, b, from, to)
+  local outside = a:gaps(from, to):join(b:gaps(from, to))
+  return outside:gaps(from, to)
+end
+
+
+-- Do ranks that all send and receive take turns? Those that run the same on other data, as ranks of
+-- expert parallel, work at the same time.
+local function take_turns(ranks, all, busy)
+  local sets = {}
+  for i, rank in ipairs(ranks) do
+    if #all:where { p2p = 1, world = rank.rank } == 0 then return false end
+    sets[i] = busy:where { world = rank.rank }:union()
+  end
+  for i, one in ipairs(sets) do
+    local other = sets[i % #sets + 1]
+    local from, to = one:join(other):span()
+    local least = math.min(one:covered(), other:covered())
+    if least == 0 or both(one, other, from, to):covered() > AT_ONCE * least then
+      return false
+    end
+  end
+  return true
+end
+
+
 local function begun_by(busy)
   local begun = {}
   for _, group in ipairs(busy:group { by = { "world" }, sum = { "start" } }) do
@@ -121,30 +157,24 @@ local function begun_by(busy)
 end
 
 
--- How ranks are known to be stages of a pipeline ("names" or "collectives": those that
--- meet in collectives are of one stage), having set their `pp`; nil where nothing says
--- that they are. all: matched collectives, with p2p and said; busy: of all ranks.
+-- How ranks are known to be stages of a pipeline ("names", "collectives": those that meet in
+-- collectives are of one stage, or "turns": none meet, and they work in turn), having set their
+-- `pp`; nil where nothing says that they are. all: matched collectives, with p2p and said; busy: of all ranks.
 function pipeline.find(ranks, all, busy)
   if not all or not busy or #ranks < 2 then return nil end
   if by_names(ranks) then return "names" end
   local lists = meeting(all)
   local least = joined(ranks, lists)
   local place, count = in_order(least, begun_by(busy))
-  if count < 2 or (#lists == 0 and not is_said(ranks, all)) then return nil end
+  local in_turn = #lists == 0 and not is_said(ranks, all)
+  if count < 2 or (in_turn and not take_turns(ranks, all, busy)) then return nil end
   if #lists > 0 and count == #ranks then return nil end
   for _, rank in ipairs(ranks) do rank.pp = place[least[rank.rank]] end
-  return "collectives"
+  return in_turn and "turns" or "collectives"
 end
 
 
 -- ---- bubbles ----
-
--- What both of two sets cover, within [from, to).
-local function both(a, b, from, to)
-  local outside = a:gaps(from, to):join(b:gaps(from, to))
-  return outside:gaps(from, to)
-end
-
 
 -- The ranks of each pipeline: in data parallel there are several.
 local function pipelines_of(ranks)

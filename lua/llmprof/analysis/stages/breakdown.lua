@@ -2,6 +2,7 @@
 -- what the CPU did, driver calls, and how long launches wait.
 -- All figures are means per used instance of the stage.
 local categories = require "llmprof.analysis.kernels.categories"
+local collectives = require "llmprof.analysis.stages.collectives"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
 local tuple = require("llmprof.tables.keys").tuple
@@ -11,7 +12,7 @@ local stages = require "llmprof.analysis.stages.find"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.stages.steps"
 local transfers = require "llmprof.analysis.timeline.transfers"
-local other_streams = require "llmprof.analysis.stages.other_streams"
+local neighbours = require "llmprof.analysis.stages.neighbours"
 local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -239,14 +240,23 @@ local function mean_api(measure, instances)
 end
 
 
+-- The kernels of stages, with is_collective.
+local function kernels_of(trace, found)
+  local frame = errors.check(trace:frame "kernels")
+  if not found.whole then
+    stages.label(trace, frame, found)
+    frame = frame:where { stage_range = stages.used_ranges(found) }
+  end
+  categories.marker(nil, categories.COMMUNICATION)(frame, "name", "is_collective")
+  return frame
+end
+
+
 -- How long after the launching call returned an operation began, for those
 -- that did begin later: a queue that is never there means the GPU waits.
-local function launch_delays(trace, found)
-  local frame = errors.check(trace:frame "kernels")
-  if found.whole then return {} end
-  stages.label(trace, frame, found)
+local function launch_delays(view, found)
   local delays = {}
-  local view = frame:where { stage_range = stages.used_ranges(found) }
+  if found.whole then return delays end
   for _, row in ipairs(view:group { by = { "stage" }, sum = { "queue_time" },
     percentiles = { 50, 90 } }) do
     local queue = row.queue_time
@@ -270,7 +280,8 @@ end
 -- Add categories, waiting, waits, api, launch_delay and, where steps are known, slow_steps and
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
-  local instances, delays = used_instances(found), launch_delays(trace, found)
+  local instances, view = used_instances(found), kernels_of(trace, found)
+  local delays = launch_delays(view, found)
   local split, declared = waiting.classifier(trace, found), by_name(found.declared)
   local alone, has_calls = transfers.alone(found), #errors.check(trace:frame "api") > 0
   for _, stage in ipairs(list) do
@@ -278,7 +289,10 @@ function breakdown.add(list, trace, found, kernels)
     if own then
       local with_steps = steps.of(found, declared[stage.name])
       stage.between_steps = steps.between(with_steps, split)
-      stage.other_stream = other_streams.of(trace, declared[stage.name].step, with_steps)
+      stage.other_stream = neighbours.stream(trace, declared[stage.name].step, with_steps)
+      local launched = found.whole and view or check(view:where { stage = stage.name })
+      stage.collectives = collectives.of(launched, #own)
+      stage.other_program = neighbours.program(launched, #own)
       stage.slow_steps = uneven_steps.of(found, stage.name, split)
       stage.waiting = has_calls and mean_waiting(split, own) or nil
       stage.host_copies_alone_ns = alone(own)

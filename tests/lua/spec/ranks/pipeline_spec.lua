@@ -68,6 +68,11 @@ describe("pipelines", function()
     assert.equal("0.33 0.33 0.33", shares(examine(given))) -- 2 / 6
   end)
 
+  it("are told by ranks that work in turn", function()
+    local record = examine { stages = 2, width = 1, batches = 1, work = { MS, MS } }
+    assert.equal("turns 0.50 0.50", record.pipeline.told_by .. " " .. shares(record))
+  end)
+
   it("are not told of ranks whose sends may be an all-to-all", function()
     local record = examine { stages = 2, width = 1, batches = 9, work = { MS, MS } }
     assert.is_nil(record.pipeline)

@@ -55,13 +55,17 @@ local elsewhere = {
   ["left_out.openings"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "openings = 2" },
   ["left_out.per_step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "per_step = true" },
-  ["other_stream.calls"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua", "calls = 1" },
-  ["other_stream.kernel"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua",
+  ["other_stream.calls"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua", "calls = 1" },
+  ["other_stream.kernel"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
     'kernel = "large"' },
-  ["other_stream.ns"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua",
+  ["other_stream.ns"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
     "ns = 1500 - 1215" },
-  ["stage.other_stream"] = { "tests/lua/spec/analysis/stages/other_streams_spec.lua",
-    "other_streams.of(trace" },
+  ["stage.other_stream"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
+    "neighbours.stream(trace" },
+  ["stage.other_program"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
+    "neighbours.program(frame" },
+  ["collectives_among.own"] = { "tests/lua/spec/analysis/stages/collectives_spec.lua",
+    "told(2, 9).own" },
   ["ranks.doubt"] = { "tests/lua/spec/ranks/late_spec.lua", "record.doubt" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/serving/load_spec.lua", "it wrote rubbish" },
@@ -82,6 +86,17 @@ for field in ([[launch_place.kernel launch_place.module launch_place.operator la
   launches.places launches.stages operators.launches]]):gmatch "%S+" do
   elsewhere[field] = { "tests/lua/spec/analysis/kernels/operators_spec.lua",
     "given.stages[1].name" }
+end
+
+-- No capture here shares its GPU, or has collectives on a stream of their own.
+for field in ("calls excess_ns from_ns kinds names p50_ns usual_ns"):gmatch "%S+" do
+  elsewhere["other_program." .. field] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
+    "made." .. field }
+end
+for field, said in pairs { alone_ns = "alone_ns = 80", blocks = "blocks = 24", calls = "calls = 8",
+  ns = "ns = 80" } do
+  elsewhere["collectives_among.own." .. field] = {
+    "tests/lua/spec/analysis/stages/collectives_spec.lua", said }
 end
 
 -- No program here had the profiler of PyTorch record memory.

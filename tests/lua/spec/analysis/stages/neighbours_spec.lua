@@ -1,5 +1,5 @@
--- Kernels of another stream that outlast their step and hold later ones up.
-local other_streams = require "llmprof.analysis.stages.other_streams"
+-- Another stream whose kernels hold later ones up, and another program's turns on the GPU.
+local neighbours = require "llmprof.analysis.stages.neighbours"
 local stages = require "llmprof.analysis.stages.find"
 local steps = require "llmprof.analysis.stages.steps"
 local timeline = require "tests.lua.support.timeline"
@@ -29,7 +29,7 @@ local function found_in(other, begins)
   end
   local trace = timeline.of(table.concat(lines, "\n") .. "\n")
   local found = stages.find(trace, DECLARED, "no")
-  return other_streams.of(trace, "decode_step", steps.of(found, DECLARED[1]))
+  return neighbours.stream(trace, "decode_step", steps.of(found, DECLARED[1]))
 end
 
 
@@ -52,5 +52,38 @@ describe("work of another stream", function()
     assert.is_nil(found_in({ 1135, 1160, "large" }, late))
     assert.is_nil(found_in({ 1140, 1500, "ncclDevKernel_AllReduce" }, late))
     assert.is_nil(found_in(nil, late))
+  end)
+end)
+
+
+describe("another program's turns on the GPU", function()
+  -- Three kernels in turn, 20 ns each, but for those with these numbers.
+  local function told(longer)
+    local lines, at = { "knows calls", "device 0 H200" }, 1000
+    for i = 1, 90 do
+      local stop = at + (longer[i] or 20)
+      lines[#lines + 1] = ("kernel %d %d %s"):format(at, stop, ({ "a", "b", "c" })[i % 3 + 1])
+      at = stop + 5
+    end
+    local frame = assert(timeline.of(table.concat(lines, "\n") .. "\n"):frame "kernels")
+    frame:compute { name = "is_collective", type = "integer", steps = { 0 } }
+    return neighbours.program(frame, 2)
+  end
+
+  it("are launches of several kernels that last longer by about one time", function()
+    local made = told { [10] = 2000020, [20] = 1500020, [30] = 2500020, [41] = 2000020,
+      [54] = 2100020 }
+    assert.same({ 2.5, 3, 2e6, 5050000, 1500020, 50 }, { made.calls, made.kinds, made.p50_ns,
+      made.excess_ns, made.from_ns, made.usual_ns })
+    table.sort(made.names)
+    assert.same({ "a", "b", "c" }, made.names)
+  end)
+
+  it("are none of one kernel, of few, and where times differ by much", function()
+    assert.is_nil(told { [3] = 2000020, [6] = 2000020, [9] = 2000020 })
+    assert.is_nil(told { [10] = 2000020, [20] = 2000020, [30] = 2000020 })
+    assert.is_nil(told { [10] = 600020, [20] = 600020, [30] = 9000020, [41] = 9000020,
+      [54] = 9000020 })
+    assert.is_nil(told {})
   end)
 end)

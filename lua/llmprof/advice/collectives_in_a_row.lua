@@ -1,0 +1,60 @@
+-- Short collectives follow each other with nothing between them: what they take is latency, which
+-- one of all their bytes would take once.
+local evidence = require "llmprof.advice.evidence"
+
+local rule = { name = "collectives_in_a_row", own_code = true }
+
+-- In a row is this part of them, and this many of an instance.
+local MOST, LEAST = 0.6, 8
+
+-- A collective this short is all latency.
+local SHORT_NS = 20000
+
+-- From this part of the stage's time on.
+local WORTH = 0.05
+
+
+local function is_collective(kernel) return kernel.category == "communication" end
+
+
+-- Where graphs are replayed, their launching takes as much less as they have fewer kernels.
+local function changes_of(stage, group, in_row)
+  local list = evidence.change("fuse(%s)", stage, group.list)
+  if evidence.replays_graphs(stage) and stage.kernels then
+    list[2] = ("scale(cpu %q, %.3g)"):format(stage.name, 1 - in_row / math.max(stage.kernels, 1))
+  end
+  return list
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local made = stage.collectives
+  if not made then return "there are no collectives" end
+  if made.in_row < math.max(MOST * made.calls, LEAST) then
+    return ("%s of %s follow another one at once"):format(evidence.count(made.in_row),
+      evidence.things(made.calls, "collective"))
+  end
+  local ns = made.in_row * made.p50_ns
+  if made.p50_ns > SHORT_NS or ns < WORTH * stage.wall.mean_ns then
+    return ("collectives in a row take %s each"):format(evidence.time(made.p50_ns))
+  end
+  local group = evidence.kernels(results, stage, is_collective)
+  report.finding {
+    stage = stage.name,
+    title = ("%s divides what its ranks exchange into %s collectives in a row"):format(stage.name,
+      evidence.count(made.calls / math.max(made.calls - made.in_row, 1))),
+    evidence = { evidence.note(evidence.TIMELINE, "%s of %s follow another of their kind, with no "
+      .. "other kernel between; half of them take less than %s, which is latency",
+      evidence.count(made.in_row), evidence.things(made.calls, "collective"),
+      evidence.time(made.p50_ns)) },
+    try = "one collective over all of it: join tensors, or group the calls (ncclGroupStart and "
+      .. "ncclGroupEnd" .. evidence.remedy(results, ", torch.distributed._coalescing_manager", "")
+      .. ")",
+    changes = changes_of(stage, group, made.in_row),
+    assumption = "those in a row become one, which takes as long as the longest",
+    confidence = "high",
+  }
+end
+
+
+return rule

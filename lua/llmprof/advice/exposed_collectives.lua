@@ -1,0 +1,48 @@
+-- Collectives have streams of their own, so that they could run beside kernels, and none does.
+local evidence = require "llmprof.advice.evidence"
+
+local rule = { name = "exposed_collectives", own_code = true }
+
+-- From this part of the stage's time on, where this part of them or less is hidden.
+local WORTH, HIDDEN = 0.05, 0.2
+
+
+-- Those of streams of their own are a part of all; what they take of the GPU while they are hidden
+-- stays: the blocks that run them are on SMs that others could have.
+local function changes_of(results, stage, own)
+  local sms = results.hardware and results.hardware.sm_count
+  local group = evidence.kernels(results, stage, function(kernel)
+    return kernel.category == "communication"
+  end)
+  local kept = own.blocks and sms and math.min(own.blocks / sms, 1) or 0
+  return evidence.faster(stage, group, own.alone_ns * (1 - kept)), group.ids
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local own = stage.collectives and stage.collectives.own
+  if not own then return "no collectives have a stream of their own" end
+  local hidden = 1 - own.alone_ns / math.max(own.ns, 1)
+  if hidden > HIDDEN or own.alone_ns < WORTH * stage.wall.mean_ns then
+    return ("%s of %s in collectives on streams of their own are hidden"):format(
+      evidence.percent(hidden), evidence.time(own.ns))
+  end
+  local changes, ids = changes_of(results, stage, own)
+  report.finding {
+    stage = stage.name,
+    title = ("%s computes nothing during its collectives, though they have a stream of their own")
+      :format(stage.name),
+    evidence = { evidence.note(evidence.TIMELINE, "%s on streams of their own take %s, and for %s "
+      .. "of it no other kernel runs", evidence.things(own.calls, "collective"),
+      evidence.time(own.ns), evidence.time(own.alone_ns)) },
+    try = "wait for a collective where its result is read, and not where it is called; where the "
+      .. "next kernels need it, divide the batch in two, and compute one half while the other's "
+      .. "is on its way",
+    changes = changes, kernels = ids,
+    assumption = "they run beside other kernels, on the SMs that they take",
+    confidence = "medium",
+  }
+end
+
+
+return rule

@@ -1,0 +1,42 @@
+-- Another program takes turns on the GPU: whatever runs when one ends lasts until the next.
+local evidence = require "llmprof.advice.evidence"
+
+local rule = { name = "other_program_on_the_gpu" }
+
+-- From this part of the stage's time on.
+local WORTH = 0.05
+
+
+function rule.examine_stage(results, stage, report)
+  local other = stage.other_program
+  if not other then return "no launches of several kernels last longer by about one time" end
+  local share = other.excess_ns / stage.wall.mean_ns
+  if share < WORTH then
+    return ("launches that last longer take %s of the time"):format(evidence.percent(share))
+  end
+  local named = {}
+  for _, name in ipairs(other.names) do named[name] = true end
+  local group = evidence.kernels(results, stage, function(kernel)
+    return named[kernel.short_name] or false
+  end)
+  report.finding {
+    stage = stage.name,
+    title = ("another program works on the GPU during %s"):format(stage.name),
+    evidence = { evidence.note(evidence.TIMELINE, "%s launches of %s, few of each, last longer "
+      .. "than others like them, half of them by %s or more: the GPU went to another program",
+      evidence.count(other.calls), evidence.things(other.kinds, "kernel"),
+      evidence.time(other.p50_ns)),
+      evidence.note(evidence.TIMELINE, "%s of %s are that", evidence.time(other.excess_ns),
+        evidence.time(stage.wall.mean_ns)) },
+    try = "see what else runs there (nvidia-smi) and stop it, or give it another GPU or a part of "
+      .. "one (MIG)",
+    changes = evidence.change(("scale(%%s, %.3g)"):format(other.usual_ns
+      / (other.usual_ns + other.excess_ns)), stage, group.list,
+      (', { "duration", ">=", %d }'):format(math.floor(other.from_ns))),
+    assumption = "these launches take what others like them take",
+    kernels = group.ids, confidence = "medium",
+  }
+end
+
+
+return rule
