@@ -159,7 +159,8 @@ end
 
 -- How ranks are known to be stages of a pipeline ("names", "collectives": those that meet in
 -- collectives are of one stage, or "turns": none meet, and they work in turn), having set their
--- `pp`; nil where nothing says that they are. all: matched collectives, with p2p and said; busy: of all ranks.
+-- `pp`; nil where nothing says that they are. all: matched collectives, with p2p and said; busy:
+-- of all ranks.
 function pipeline.find(ranks, all, busy)
   if not all or not busy or #ranks < 2 then return nil end
   if by_names(ranks) then return "names" end

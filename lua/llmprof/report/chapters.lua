@@ -4,9 +4,8 @@ local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
 local findings = require "llmprof.report.findings"
-local sorted_keys = require("llmprof.tables.keys").sorted
+local key_sets = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
-local nearest = require "llmprof.tables.suggest"
 local operators = require "llmprof.report.operators"
 local overhead = require "llmprof.analysis.latency.overhead"
 local parts = require "llmprof.report.parts"
@@ -335,7 +334,7 @@ local function check_columns(entry)
   end
   errors.raise("usage", unknown
     and ("report: no table of section '%s' has the column '%s'%s"):format(entry.name, unknown,
-      nearest.suggestion(unknown, known))
+      key_sets.suggestion(unknown, known))
     or ("report: section '%s' has no table"):format(entry.name),
     unknown and { hint = "columns: " .. table.concat(known, ", ") } or nil)
 end
@@ -418,7 +417,7 @@ local function own_blocks(results, entry, most)
   for i, row in ipairs(given) do rows[i] = own_row(row) end
   if #rows == 0 then return blocks.join(blocks.say "No rows.") end
   local made = {}
-  for i, column in ipairs(entry.columns or sorted_keys(rows[1])) do
+  for i, column in ipairs(entry.columns or key_sets.sorted(rows[1])) do
     made[i] = own_column(column, rows)
   end
   return blocks.join(blocks.table { name = entry.name, columns = made,
