@@ -24,6 +24,8 @@ FIGURES: Dict[str, Callable[[List[float]], float]] = {
     "prefix_hits": sum, "verifications": sum, "drafted": sum, "accepted": sum,
     "kv_use": max, "prefix_hit_share": max, "acceptance": statistics.fmean,
     "accept_length": statistics.fmean,
+    "ttft_s": sum, "ttft_count": sum, "queue_s": sum, "queue_count": sum,
+    "prefill_s": sum, "prefill_count": sum,
 }
 
 

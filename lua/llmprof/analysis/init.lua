@@ -43,7 +43,8 @@ analysis.inputs = {
 
 -- In this order.
 analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "stages.layers",
-  "stages.summary", "stages.breakdown", "serving.load", "latency.latency", "timeline.transfers",
+  "stages.summary", "stages.breakdown", "serving.load", "serving.requests",
+  "latency.latency", "timeline.transfers",
   "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
   "stages.running_cost",
   "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.lacking",

@@ -17,7 +17,8 @@
 --                  figure -> names, the first that is there counts; figures are those of
 --                  `engine_metrics` in docs/metrics.schema.json (optional)
 --   log(line)      what a line of its server's log says of such figures: { running, waiting,
---                  kv_use, prefix_hit_share }, each where it does; nil of other lines (optional)
+--                  kv_use, prefix_hit_share }, each where it does, or { kv_tokens }, which the KV
+--                  cache holds; nil of other lines (optional)
 --   knobs          what to set where the GPU waits for the CPU: { graphs, where decode launches
 --                  kernel by kernel; ahead, where it replays graphs }, with what is on by
 --                  itself (optional)

@@ -66,10 +66,17 @@ sglang.endpoints = { health = "/health", window_start = "/start_profile",
 sglang.figures = { running = { "sglang:num_running_reqs" }, waiting = { "sglang:num_queue_reqs" },
   kv_use = { "sglang:token_usage" }, acceptance = { "sglang:spec_accept_rate" },
   accept_length = { "sglang:spec_accept_length" }, prefix_hit_share = { "sglang:cache_hit_rate" },
-  preemptions = { "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total" } }
+  preemptions = { "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total" },
+  ttft_s = { "sglang:time_to_first_token_seconds_sum" },
+  ttft_count = { "sglang:time_to_first_token_seconds_count" },
+  queue_s = { "sglang:queue_time_seconds_sum" },
+  queue_count = { "sglang:queue_time_seconds_count" } }
 
 -- Decode batch. #running-req: 8, #token: 512, token usage: 0.01, ..., #queue-req: 0
+-- max_total_num_tokens=643232, chunked_prefill_size=8192, ...
 function sglang.log(line)
+  local held = line:match "max_total_num_tokens=(%d+)"
+  if held then return { kv_tokens = tonumber(held) } end
   local running = line:match "Decode batch.*#running%-req: (%d+)"
   if not running then return nil end
   return { running = tonumber(running), waiting = tonumber(line:match "#queue%-req: (%d+)"),

@@ -62,11 +62,20 @@ vllm.figures = { running = { "vllm:num_requests_running" },
   prefix_hits = { "vllm:prefix_cache_hits_total" },
   verifications = { "vllm:spec_decode_num_drafts_total" },
   drafted = { "vllm:spec_decode_num_draft_tokens_total" },
-  accepted = { "vllm:spec_decode_num_accepted_tokens_total" } }
+  accepted = { "vllm:spec_decode_num_accepted_tokens_total" },
+  ttft_s = { "vllm:time_to_first_token_seconds_sum" },
+  ttft_count = { "vllm:time_to_first_token_seconds_count" },
+  queue_s = { "vllm:request_queue_time_seconds_sum" },
+  queue_count = { "vllm:request_queue_time_seconds_count" },
+  prefill_s = { "vllm:request_prefill_time_seconds_sum" },
+  prefill_count = { "vllm:request_prefill_time_seconds_count" } }
 
 -- Engine 000: Avg prompt throughput: 10.0 tokens/s, ..., Running: 8 reqs, Waiting: 0 reqs,
 -- GPU KV cache usage: 3.2%, Prefix cache hit rate: 0.0%
+-- GPU KV cache size: 643,232 tokens
 function vllm.log(line)
+  local held = line:match "KV cache size: ([%d,]+) tokens"
+  if held then return { kv_tokens = tonumber((held:gsub(",", ""))) } end
   local running, waiting = line:match "Running: (%d+) reqs, Waiting: (%d+) reqs"
   if not running then return nil end
   local used = line:match "KV cache usage: ([%d.]+)%%"

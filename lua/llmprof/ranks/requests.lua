@@ -77,38 +77,89 @@ local function stall_of(steps, from, to, plain)
 end
 
 
-local function record(request, steps, given)
+-- Steps of the prefill of each request by order, first and last, where as many tokens were
+-- prefilled as were sent: the scheduler takes prompts in the order in which they come. nil where
+-- that does not fit. list: requests in the order in which they were sent.
+local function in_order(list, steps, given)
+  local made, step, left, sum = {}, 0, 0, 0
+  for _, tokens in ipairs(steps.context_tokens) do sum = sum + (tokens or 0) end
+  for i, request in ipairs(list) do
+    local prompt = request.prompt_tokens or given.prompt_tokens
+    if not prompt then return nil end
+    local sent, first, need = request.sent_utc_ns - given.epoch, nil, prompt
+    sum = sum - prompt
+    while need > 0 do
+      while left == 0 do
+        step = step + 1
+        if step > #steps.begin then return nil end
+        left = steps.context_tokens[step] or 0
+      end
+      first = first or step
+      local taken = math.min(left, need)
+      left, need = left - taken, need - taken
+    end
+    if steps.last[first] < sent or steps.last[step] > sent + request.ttft_ms * 1e6 then
+      return nil
+    end
+    made[i] = { first or step, step }
+  end
+  return sum == 0 and made or nil
+end
+
+
+-- How long steps of others ran from when it was sent until its prefill began, when that was, and
+-- how long it took, in ns.
+local function waits_of(steps, first, last, sent)
+  local start, busy, until_ns = math.max(steps.begin[first], sent), 0, sent
+  for i = statistics.first_above(steps.last, sent), first - 1 do
+    local from, to = math.max(steps.begin[i], until_ns), math.min(steps.last[i], start)
+    if to > from then busy, until_ns = busy + to - from, to end
+  end
+  return busy, start, steps.last[last] - start
+end
+
+
+-- own: first and last step of its prefill, where its order tells them.
+local function record(request, steps, given, own)
   local sent = request.sent_utc_ns - given.epoch
   local ended, token = sent + request.ms * 1e6, sent + request.ttft_ms * 1e6
   local first, last = overlapping(steps, sent, ended)
   local prompt = request.prompt_tokens or given.prompt_tokens
-  local one = prompt and prefill_step(steps, sent, token, prompt)
-  return { sent_ns = sent, ttft_ns = request.ttft_ms * 1e6,
+  local one, queue, start, prefill = own and own[1], nil, nil, nil
+  if not one and prompt then one = prefill_step(steps, sent, token, prompt) end
+  if one then queue, start, prefill = waits_of(steps, one, own and own[2] or one, sent) end
+  return { queue_ns = queue, prefill_start_ns = start, prefill_ns = prefill,
+    sent_ns = sent, ttft_ns = request.ttft_ms * 1e6,
     tpot_ns = request.tpot_ms and request.tpot_ms * 1e6, length_ns = request.ms * 1e6,
     tokens = request.tokens, first_step = last >= first and first - 1 or nil,
     steps = math.max(last - first + 1, 0), prefill_step = one and one - 1,
+    prefill_steps = own and own[2] - own[1] + 1 or one and 1,
     stall_ns = given.plain and stall_of(steps, token, ended, given.plain) }
 end
 
 
 -- Requests that say when they were sent, in that order: list of { sent_ns (on the clock of
 -- the steps), ttft_ns, tpot_ns, length_ns, tokens, first_step (among those of the first
--- rank that ran something, from 0), steps (how many overlap it), prefill_step (absent
--- where token counts fit none or several), stall_ns }; nil where the clocks cannot be put
+-- rank that ran something, from 0), steps (how many overlap it), prefill_step (its first; absent
+-- where token counts fit none or several), prefill_steps, stall_ns }, and are these steps told by
+-- the order of the requests; nil where the clocks cannot be put
 -- together. list: requests of metrics.json; frame: steps; given: epoch (UTC of time 0,
--- ns), prompt_tokens, plain (interval of a decode step, ns).
+-- ns), prompt_tokens, plain (interval of a decode step, ns). With a prefill_step they have
+-- queue_ns (others' steps ran before it), prefill_start_ns and prefill_ns, too.
 local function request_steps(list, frame, given)
   local steps = frame and given.epoch and steps_of(frame)
   if not steps then return nil end
-  local made, met = json.list {}, false
+  local made, met, sent = json.list {}, false, {}
   for _, request in ipairs(list) do
-    if request.sent_utc_ns and #made < MOST then
-      local one = record(request, steps, given)
-      made[#made + 1], met = one, met or one.steps > 0
-    end
+    if request.sent_utc_ns and #sent < MOST then sent[#sent + 1] = request end
   end
-  table.sort(made, function(a, b) return a.sent_ns < b.sent_ns end)
-  return met and made or nil
+  table.sort(sent, function(a, b) return a.sent_utc_ns < b.sent_utc_ns end)
+  local order = in_order(sent, steps, given)
+  for i, request in ipairs(sent) do
+    made[i] = record(request, steps, given, order and order[i])
+    met = met or made[i].steps > 0
+  end
+  return met and made or nil, order ~= nil
 end
 
 
@@ -195,12 +246,16 @@ local APART = "the requests were sent while no step of the capture ran, or the c
 
 
 -- Which requests have a prefill step of their own, in words.
-local function attributable(list, single)
+local function attributable(list, single, by_order)
   if not single then
     for _, request in ipairs(list) do
       if request.sent_utc_ns then return APART end
     end
     return UNKNOWN
+  end
+  if by_order then
+    return "as many tokens were prefilled as were sent, so the order of the requests tells the "
+      .. "prefill of each"
   end
   local count = 0
   for _, one in ipairs(single) do count = count + (one.prefill_step and 1 or 0) end
@@ -221,9 +276,10 @@ function requests.of(metrics, groups, steps, epoch)
     tpot = spread(ns_of(list, "tpot_ms")) }
   made.between_tokens, made.averaged = between_tokens(list, metrics)
   local plain = decode_interval(groups)
-  made.single = request_steps(list, steps, { epoch = epoch, plain = plain,
+  local by_order
+  made.single, by_order = request_steps(list, steps, { epoch = epoch, plain = plain,
     prompt_tokens = metrics.prompt_tokens })
-  made.attributable = attributable(list, made.single)
+  made.attributable = attributable(list, made.single, by_order)
   local interval = interval_of(groups)
   if interval then
     made.step_interval_ns = interval

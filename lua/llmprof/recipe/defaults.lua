@@ -170,7 +170,8 @@ return {
 
   ["report"] = { "Sections of the report, the page and the summary, in order; all: those not named",
     { "all" },
-    choices = { "all", "advice", "aggregates", "load", "stages", "cpu_samples",
+    choices = { "all", "advice", "aggregates", "load", "first_token",
+      "kv_cache", "stages", "cpu_samples",
       "gaps", "lines", "modules", "layers", "ranks", "mfu", "roofline", "kernels", "operators",
       "trust", "missing", "abstained", "silent", "environment", "next" } },
 }

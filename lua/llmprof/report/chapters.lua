@@ -95,6 +95,22 @@ local function load_blocks(results)
 end
 
 
+-- Looks that a report shows; the page has all.
+local LOOKS = 16
+
+
+local function first_token_blocks(results)
+  return blocks.join(blocks.say(words.first_token(results)),
+    sections.blocks(results, "first_token", { bare = true }))
+end
+
+
+local function kv_cache_blocks(results, view)
+  return blocks.join(blocks.say(words.kv_cache(results)),
+    sections.blocks(results, "kv_cache", { bare = true, most = not view.page and LOOKS or nil }))
+end
+
+
 -- ---- summaries ----
 
 -- What a section comes to, in a few words, for where it is folded: results -> text, nil where there
@@ -171,6 +187,22 @@ function summaries.load(results)
 end
 
 
+-- The largest part of TTFT.
+function summaries.first_token(results)
+  local most
+  for _, row in ipairs(sections.find("first_token").rows(results)) do
+    if not most or row.ns > most.ns then most = row end
+  end
+  return most and ("%s %s"):format(most.label, words.percent(most.share)) or nil
+end
+
+
+function summaries.kv_cache(results)
+  local use = results.kv_cache.use
+  return use and ("%s full at most"):format(words.percent(use.max)) or nil
+end
+
+
 function summaries.aggregates(results)
   local tpot = overhead.latency_of(results).tpot
   return tpot and "TPOT " .. words.ms(tpot.first.mean_ns) or nil
@@ -237,6 +269,10 @@ local list = {
   { "load", sections.find("load").title, load_blocks,
     tables = { "load", "load_times", "engine_metrics" },
     when = function(results) return results.load or results.engine_metrics end },
+  { "first_token", "Where TTFT Goes", first_token_blocks,
+    tables = { "first_token" }, when = function(results) return results.first_token end },
+  { "kv_cache", "KV Cache", kv_cache_blocks, tables = { "kv_cache" },
+    when = function(results) return results.kv_cache end },
   { "stages", "Per-Stage Timings", parts.stages,
     tables = { "stages", "summary_stages", "cpu", "categories" } },
   { "cpu_samples", "CPU Samples", pictures.blocks, tables = { "stage_functions" },

@@ -476,6 +476,20 @@ columns.engine_metrics = {
   { key = "min", title = "least", digits = 2 }, { key = "max", title = "most", digits = 2 },
 }
 
+columns.first_token = {
+  word("label", "part of TTFT"), ms("ns", "mean"), bar("share", "share"),
+  count("count", "requests"), word("source", "as told by"), data "part",
+}
+
+columns.kv_cache = {
+  id("number", "look"),
+  { key = "at_ns", title = "at s", scale = 1e-9, digits = 1, optional = true },
+  bar("use", "in use"), { key = "bytes", title = "in use GB", scale = 1e-9, digits = 2,
+    optional = true },
+  { key = "running", title = "running", digits = 0 },
+  { key = "waiting", title = "waiting", digits = 0 },
+}
+
 columns.idle_threads = {
   word("phase", "stage"), id("rank", "rank"), ms("idle_ns", "idle"), id("tid", "thread"),
   word("thread", "its name"), ms("calls_ns", "in CUDA calls"), word("call", "mostly in"),

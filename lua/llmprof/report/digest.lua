@@ -280,7 +280,8 @@ local function as_text(results, run, level, width)
   local made = compose(results, run, level)
   return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
-    blocks.say(clients_line(results)), blocks.say(words.running_cost(results, true)),
+    blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
+    blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
     table_of("digest_stages", timed(made.stages), function(row)
       row.label = (row.parent and "· " or "") .. row.key
     end),

@@ -181,6 +181,8 @@ local shorts = {
   aggregates = function(results)
     return blocks.say(latency_line(results) or words.not_measured(results, "the timeline"))
   end,
+  first_token = function(results) return blocks.say(words.first_token(results, true)) end,
+  kv_cache = function(results) return blocks.say(words.kv_cache(results, true)) end,
   stages = function(results)
     return sections.either("summary_stages", documents.stage_rows(results), words.no_rows(results))
   end,

@@ -78,6 +78,30 @@ return {
     { "least", "", "of all looks", "`engine_metrics.*.min`" },
     { "most", "", "of all looks", "`engine_metrics.*.max`" },
   },
+  { title = "Where TTFT goes",
+    tables = "first_token",
+    about = "Means of the requests of a server. The engine's page (vLLM, SGLang) tells queue and "
+      .. "prefill, and the network by the difference to what clients saw. The timeline tells them "
+      .. "where metrics.json says when requests were sent: by the one step that can have prefilled "
+      .. "a request, or by their order where as many tokens were prefilled as sent.",
+    { "part of TTFT", "", "what no source explains has rows of its own" },
+    { "mean ms", "ms", "below 0 where means are of different requests", "`first_token.parts`" },
+    { "share %", "%", "of the mean TTFT" },
+    { "requests", "", "that it is the mean of" },
+    { "as told by", "", "the engine's page, steps on the timeline, or the clients" },
+  },
+  { title = "The KV cache over time",
+    tables = "kv_cache",
+    about = "By the engine's page, else by lines of its log. What a token takes follows from the "
+      .. "model's layers, heads and number format; more requests fit as long as those that ran at "
+      .. "the fullest look.",
+    { "look", "", "at the page, or a line of the log" },
+    { "at s", "s", "after the first look", "`kv_cache.looks`" },
+    { "in use %", "%", "of the cache" },
+    { "in use GB", "1e9 bytes", "where the log says how many tokens it holds" },
+    { "running", "", "requests" },
+    { "waiting", "", "requests in the queue" },
+  },
   { title = "Latency",
     tables = "latency load load_times repeats",
     about = "Of the workload's repeats.",

@@ -163,6 +163,35 @@ function sections.time_rows(results)
 end
 
 
+local PARTS = { network = "network, from the client to the server and back",
+  queue = "queue, before its first step", prefill = "its prefill",
+  scheduler = "scheduler and first token, besides its prefill",
+  before = "not explained: before its prefill, while no step ran",
+  after = "not explained: from its prefill to the client",
+  unexplained = "not explained" }
+local TOLD_BY = { page = "the engine's page", steps = "steps on the timeline",
+  clients = "the clients" }
+
+local function first_token_rows(results)
+  local list = {}
+  for i, part in ipairs(results.first_token and results.first_token.parts or {}) do
+    list[i] = setmetatable({ label = PARTS[part.part], source = TOLD_BY[part.source] },
+      { __index = part })
+  end
+  return list
+end
+
+
+local function kv_cache_rows(results)
+  local made, list = results.kv_cache or {}, {}
+  for i, look in ipairs(made.looks or {}) do
+    list[i] = setmetatable({ bytes = made.tokens and made.bytes_per_token
+      and look.use * made.tokens * made.bytes_per_token or nil }, { __index = look })
+  end
+  return list
+end
+
+
 -- One row a figure: of levels mean, least and most, of the others the value alone.
 local FIGURES = {
   { "running", "requests running" }, { "waiting", "requests waiting" },
@@ -255,6 +284,8 @@ local list = {
   { "load", "Load", rows = sections.load_rows },
   { "load_times", "What clients waited for", rows = sections.time_rows },
   { "engine_metrics", "The engine's own numbers", rows = engine_rows },
+  { "first_token", "Where TTFT goes", rows = first_token_rows },
+  { "kv_cache", "The KV cache over time", rows = kv_cache_rows },
   { "repeats", "Latency of each repeat, profiled" },
   { "running_cost", "Running cost",
     rows = function(results)
@@ -326,6 +357,7 @@ local empty = { devices = "the trace names no GPU",
   aggregates = STAGES, stages = STAGES,
   latency = "no prefill and no step was timed", repeats = "no prefill and no step was timed",
   load = REQUESTS, load_times = REQUESTS, requests = REQUESTS, request_rows = REQUESTS,
+  kv_cache = ENGINE, first_token = REQUESTS,
   engine_metrics = ENGINE, engine_looks = ENGINE, cpu = STAGES, categories = STAGES,
   cpu_samples = "the stacks of the CPU were not sampled",
   cpu_stacks = "the stacks of the CPU were not sampled",

@@ -101,6 +101,56 @@ function words.running_cost(results, brief)
 end
 
 
+-- "queue 40 %, its prefill 25 %, not explained 35 %": where TTFT goes; nil where no client timed it
+-- or, brief, nothing tells.
+function words.first_token(results, brief)
+  local made, said = results.first_token, {}
+  if not made then return nil end
+  local short = { network = "network", queue = "queue", prefill = "prefill",
+    scheduler = "scheduler and first token", before = "not explained before the prefill",
+    after = "not explained behind it", unexplained = "not explained" }
+  if made.unknown then
+    return not brief and ("Where TTFT goes is not known: %s."):format(made.unknown) or nil
+  end
+  for i, part in ipairs(made.parts) do
+    said[i] = ("%s %s"):format(short[part.part], words.percent(part.share))
+  end
+  return ("TTFT, %s on average, goes to: %s."):format(words.ms(made.ttft_ns),
+    table.concat(said, ", "))
+end
+
+
+-- How full the KV cache was, and what fits; nil where nothing is known of it. brief: without why
+-- nothing is known of its use.
+function words.kv_cache(results, brief)
+  local made, said = results.kv_cache, {}
+  if not made or brief and not made.use then return nil end
+  local bytes, full = made.bytes_per_token, made.fullest
+  if made.use then
+    said[1] = ("The KV cache was %s full on average and %s at most%s"):format(
+      words.percent(made.use.mean), words.percent(made.use.max), full and full.running
+        and (", with %s running"):format(text.count(full.running // 1) .. " requests") or "")
+    if made.more_requests then
+      said[1] = said[1] .. (": %s more as long as these would have fitted"):format(
+        text.count(made.more_requests // 1))
+    end
+  else
+    said[1] = "How full the KV cache was is not known: " .. (made.unknown or "nothing tells")
+  end
+  if made.tokens then
+    said[#said + 1] = ("It holds %s tokens%s"):format(text.count(made.tokens // 1), bytes
+      and (" (%s)"):format(text.bytes(made.tokens * bytes // 1)) or "")
+  end
+  if bytes then
+    local whole = made.run_tokens and made.run_tokens * bytes // 1
+    said[#said + 1] = ("A token takes %s of it, by the model's description%s"):format(
+      text.bytes(bytes // 1), whole and ("; this run's sequences take %s at their end"):format(
+        text.bytes(whole)) or "")
+  end
+  return table.concat(said, ". ") .. "."
+end
+
+
 words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
   .. "the workload plain before the timeline, overhead=measure after it, too."
 

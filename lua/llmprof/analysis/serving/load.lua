@@ -167,10 +167,21 @@ function served.engine(metrics)
 end
 
 
+-- What lines of a log say of a load; nil without.
+local function looks_of(log)
+  local looks = {}
+  for _, line in ipairs(log or {}) do
+    if line.running then looks[#looks + 1] = line end
+  end
+  return #looks > 0 and looks or nil
+end
+
+
 function served.run(state)
+  local looks = looks_of(state.engine_log)
   state.load = served.load(state.metrics)
   state.engine_metrics = served.engine(state.metrics)
-    or served.engine { engine_metrics = state.engine_log and { samples = state.engine_log } }
+    or served.engine { engine_metrics = looks and { samples = looks } }
 end
 
 

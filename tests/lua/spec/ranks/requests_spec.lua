@@ -63,6 +63,29 @@ describe("requests", function()
     assert.is_nil(of({ request(9, 12, 36, { prompt_tokens = 150 }) }).single[1].prefill_step)
   end)
 
+  it("are told apart by their order where as many tokens were prefilled as sent", function()
+    local steps = steps_of { { 10, 20, 1, 100 }, { 20, 30, 2, 150 }, { 30, 40, 1, 50 },
+      { 45, 48, 0, 0 } }
+    local function waits(list)
+      local made = requests.of({ prompt_tokens = 100, repeats = { { requests = list } } }, GROUPS,
+        steps, EPOCH)
+      local found = {}
+      for i, one in ipairs(made.single) do
+        found[i] = { one.prefill_step, one.prefill_steps, one.queue_ns and one.queue_ns // MS,
+          one.prefill_ns and one.prefill_ns // MS }
+      end
+      return found, made.attributable
+    end
+    local list = { request(7, 20, 40), request(8, 24, 40), request(9, 35, 40) }
+    local made, said = waits(list)
+    assert.same({ { 0, 1, 0, 10 }, { 1, 1, 10, 10 }, { 1, 2, 10, 20 } }, made)
+    assert.truthy(said:find("the order of the requests tells", 1, true))
+    list[3].prompt_tokens = 99 -- one token too many was prefilled
+    assert.same({}, waits(list)[3])
+    list[3].prompt_tokens, list[2].ttft_ms = 100, 20 -- its token was there before
+    assert.same({}, waits(list)[3])
+  end)
+
   it("without a time, or of another time, meet the steps in their means only", function()
     local made = of { request(nil, 12, 36) }
     assert.is_nil(made.single)

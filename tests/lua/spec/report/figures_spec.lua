@@ -42,6 +42,7 @@ local elsewhere = {
     "counters.by_correlation" },
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/stages/efficiency_spec.lua", "hfu" },
+  ["kv_cache.tokens"] = { "tests/lua/spec/analysis/serving/requests_spec.lua", "made.tokens" },
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "p99_ns" },
   ["environment.commit"] = { "tests/lua/spec/run/environment_spec.lua", "identity.commit(folder)" },
   ["environment.commit_changed"] = { "tests/lua/spec/run/environment_spec.lua",
@@ -125,6 +126,8 @@ for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_
 end
 
 local elsewhere_columns = {
+  ["kv_cache.bytes"] = { "tests/lua/spec/analysis/serving/requests_spec.lua",
+    'sections.find("kv_cache")' },
   ["running_cost.energy_j"] = elsewhere["stage_cost.energy_j"],
   ["running_cost.energy_j_per_token"] = elsewhere["stage_cost.energy_j_per_token"],
   ["running_cost.idle_share"] = elsewhere["stage_cost.idle_share"],
