@@ -47,7 +47,7 @@ analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "
   "latency.latency", "timeline.transfers",
   "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
   "stages.running_cost",
-  "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.lacking",
+  "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.measured",
   "timeline.cpu_samples",
   "kernels.lines", "kernels.modules", "timeline.gaps" }
 

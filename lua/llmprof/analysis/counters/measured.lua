@@ -1,4 +1,4 @@
--- Kernels where there is no timeline: what the measured launches themselves say.
+-- What measured launches say: of kernels where there is no timeline, and what they do not tell.
 -- Their times are those of gpu__time_duration, with the caches and clocks that the
 -- measurement used, and their number is that of the launches measured, not of the
 -- run's.
@@ -6,10 +6,10 @@ local counters = require "llmprof.analysis.counters.join"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches_of = require "llmprof.nvidia.ncu.launches"
 local stages = require "llmprof.analysis.stages.find"
-local tuple = require("llmprof.tables.keys").tuple
+local keys = require "llmprof.tables.keys"
 local statistics = require "llmprof.statistics"
 
-local measured = {}
+local measured = { where = { "counters" }, reads = { "kernels", "missing" } }
 
 
 -- Stands for what analysis.stages.find finds in a trace: stages as declared, by the
@@ -45,7 +45,7 @@ local function grouped(launches, stage_of)
   for _, class in ipairs(launches.classes) do
     if class.kernel and not class.whole_range then
       local stage = stage_of(class) or stages.WHOLE_RUN
-      local key = tuple(stage, class.kernel, class.device)
+      local key = keys.tuple(stage, class.kernel, class.device)
       local group = by_key[key]
       if not group then
         group = { name = class.kernel, stage = stage, device = class.device, classes = {} }
@@ -121,6 +121,49 @@ function measured.join(list, launches, found)
   local joined = counters.join(list, launches, found)
   joined.coverage, joined.stages, joined.elsewhere = nil, nil, nil
   return joined
+end
+
+
+-- ---- what they do not tell ----
+
+-- What counters do not tell of the kernels that were measured, for the list of what is missing.
+
+local HOW = "capture=nsys mode=deep measures with Nsight Compute all that a kernel's bound takes, "
+  .. "where it may read counters"
+
+
+-- How many kernels have no known bound, and why; nil for none.
+local function unknown_of(list)
+  local count, reasons = 0, {}
+  for _, kernel in ipairs(list) do
+    local own = kernel.counters
+    if own and own.bound == "unknown" then
+      count, reasons[own.bound_reason] = count + 1, true
+    end
+  end
+  return count > 0 and count or nil, table.concat(keys.sorted(reasons), "; ")
+end
+
+
+function measured.run(state)
+  local joined, none = state.counters, {}
+  local function add(what, why)
+    table.insert(state.missing, { what = what, why = why, how = HOW })
+  end
+  for _, figure in ipairs(joined.lacking or {}) do
+    if figure.coverage == 0 then none[#none + 1] = figure.name end
+  end
+  if joined.launches > 0 and joined.kernels == 0 then
+    add("counters", ("of %d launches that were measured none has values and is a kernel of the "
+      .. "timeline"):format(joined.launches))
+  end
+  if #none > 0 then
+    add("counters: " .. table.concat(none, ", "), "those that were measured do not give them")
+  end
+  local count, why = unknown_of(state.kernels or {})
+  if count then
+    add(("what bounds %d of %d measured kernels"):format(count, joined.kernels), why)
+  end
 end
 
 
