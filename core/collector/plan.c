@@ -180,7 +180,7 @@ static const char *set_sources(const char *value) {
     the_plan.sources = (plan_sources)i;
     return NULL;
   }
-  return "auto, python or off";
+  return "auto, python or off: frames of C++ are not recorded";
 }
 
 static const char *set_yield(const char *value) {

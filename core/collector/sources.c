@@ -73,7 +73,7 @@ typedef struct node {
 
 static node *nodes; /* the writer's */
 static size_t node_slots, node_count;
-static bool late; /* a kernel was of a graph whose making was not seen */
+static bool late; /* a kernel was of a node whose making was not seen */
 
 static node *find_node(node *in, size_t slots, uint64_t id) {
   size_t slot = (id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (slots - 1);
@@ -118,6 +118,18 @@ static uint32_t stack_of_node(uint64_t id) {
   return n && n->id && !n->original ? n->stack : 0;
 }
 
+/* Numbers of nodes are those of their graph, and one for each: where the first
+ * is known, one that is not is of a graph inside. */
+static const char *why_unknown(uint64_t id) {
+  const node *first =
+      node_slots ? find_node(nodes, node_slots, id >> 32 << 32) : NULL;
+  return first && first->id
+             ? "lines of kernels in child graphs are not known: CUPTI does not "
+               "tell which nodes they are"
+             : "lines of kernels in CUDA graphs are not known where the graph "
+               "was captured before the recording began";
+}
+
 static void (*drain_log)(void); /* the writer's */
 
 void sources_drain_by(void (*drain)(void)) {
@@ -130,10 +142,7 @@ uint32_t sources_of_node(uint64_t id) {
   drain_log(); /* it may have been made this moment */
   stack = stack_of_node(id);
   late = !stack;
-  if (late)
-    diagnose(SPOOL_INFO, "sources_late",
-             "lines of kernels in CUDA graphs are not known where the graph "
-             "was captured before the recording began");
+  if (late) diagnose(SPOOL_INFO, "sources_late", "%s", why_unknown(id));
   return stack;
 }
 

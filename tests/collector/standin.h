@@ -17,6 +17,7 @@ typedef struct standin_kernel {
 /* What a CUgraphNode points to. */
 typedef struct standin_node {
   unsigned long id; /* as CUPTI has it */
+  bool child;       /* another graph */
 } standin_node;
 
 /* What a CUgraphExec points to. */

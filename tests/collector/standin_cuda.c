@@ -199,32 +199,36 @@ CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph,
   return CUDA_SUCCESS;
 }
 
-/* Its one node, copied as what is put into another graph is. */
+/* A node whose work is in another graph. */
 CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph,
                                   const CUgraphNode *before, size_t count,
                                   CUgraph child) {
   static atomic_ulong last = 500;
   standin_node *node = calloc(1, sizeof *node);
-  (void)graph, (void)before, (void)count;
+  (void)graph, (void)before, (void)count, (void)child;
   if (!node) return CUDA_ERROR_OUT_OF_MEMORY;
-  node->id = atomic_fetch_add(&last, 1);
+  *node = (standin_node){atomic_fetch_add(&last, 1), true};
   *out = (CUgraphNode)(void *)node;
-  if (standin.node) standin.node(node, (const void *)child);
+  if (standin.node) standin.node(node, NULL);
   return CUDA_SUCCESS;
 }
 
-/* Of a graph that has this one node. */
+/* Of a graph that has this one node. Kernels of child graphs are numbered
+ * behind the nodes, and no callback tells of those numbers. */
 CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph,
                             unsigned long long flags) {
-  static const standin_kernel kernel = {"_Z4nodev"};
+  static const standin_kernel kernel = {"_Z4nodev"}, inner = {"_Z5innerv"};
   static atomic_ulong last = 9000;
+  const standin_node *of = (const void *)graph;
   standin_graph *g = calloc(1, sizeof *g);
   (void)flags;
   if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
-  *g = (standin_graph){.number = 5, .count = 1, .kernels = {&kernel}};
-  g->nodes[0].id = atomic_fetch_add(&last, 1);
+  *g = (standin_graph){
+      .number = 5, .count = 1, .kernels = {of->child ? &inner : &kernel}};
+  standin_node node = {atomic_fetch_add(&last, 1) << 32, false};
   *out = (CUgraphExec)(void *)g;
-  if (standin.node) standin.node(&g->nodes[0], (const void *)graph);
+  if (standin.node) standin.node(&node, of);
+  g->nodes[0].id = node.id + of->child;
   return CUDA_SUCCESS;
 }
 
