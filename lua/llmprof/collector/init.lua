@@ -1,5 +1,6 @@
 -- Our own collector seen from outside: its library, the plan that a program is given, and the
 -- spools that its processes leave.
+local compiled = require "llmprof.collector.compiled"
 local errors = require "llmprof.process.errors"
 local listen = require "llmprof.listen"
 local files = require "llmprof.io.files"
@@ -72,11 +73,13 @@ local function append(out, path)
 end
 
 
--- Write the spools of a folder into one file, whole or not at all. Returns how many of
--- them hold something; with none there is no file.
+-- Write the spools of a folder into one file, whole or not at all, with what torch.compile
+-- told of the lines in them. Returns how many of them hold something; with none there is no
+-- file.
 function collector.gather(folder, target)
   local names = collector.list(folder)
   if #names == 0 then return 0 end
+  local blocks = compiled.blocks(folder, names)
   local part = target .. ".part"
   fs.remove(part) -- the recorded program may have put a link there
   local out, message = io.open(part, "wb")
@@ -84,6 +87,7 @@ function collector.gather(folder, target)
   local count = 0
   for _, name in ipairs(names) do
     if append(out, folder .. "/" .. name) then count = count + 1 end
+    if blocks[name] then errors.check(out:write(blocks[name])) end
   end
   local closed, why = out:close()
   if not closed then errors.raise("failed", why) end
@@ -197,11 +201,13 @@ collector.NOT_LOADED = "CUDA and NVTX load it when they are first used; the prog
 
 -- What a program is told, as a table of variables: to load the library, where to put its
 -- spools, where its plan is, which socket to call, and the key of whom to tell that it cannot
--- write one (these three are optional).
+-- write one (these three are optional). lines: torch tells of what it compiles.
 function collector.environment(path, given)
-  return { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
+  local env = { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
     LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
     LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
+  if given.lines then compiled.ask(given.folder, env) end
+  return env
 end
 
 

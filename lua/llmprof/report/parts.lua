@@ -279,9 +279,11 @@ function parts.lines(results, view)
   list[2] = view.page and sections.blocks(results, "lines", { most = most, bare = true,
     filter = true }) or sections.table("top_lines", table.move(rows.lines(results), 1, most, 1, {}))
   for i, stage in ipairs(made.stages) do
-    list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s a "
-      .. "module."):format(words.percent(stage.line_ns / math.max(stage.gpu_ns, 1)),
-      words.percent(stage.module_ns / math.max(stage.gpu_ns, 1)))),
+    local function share(ns) return words.percent(ns / math.max(stage.gpu_ns, 1)) end
+    list[#list + 1] = { blocks.title(stage.stage), note(("%s of its GPU time has a line, %s%s a "
+      .. "module."):format(share(stage.line_ns), stage.generated_ns and ("%s one of a file that "
+      .. "torch.compile generated, "):format(share(stage.generated_ns)) or "",
+      share(stage.module_ns))),
       blocks.flame { name = "lines-" .. i, samples = stage.gpu_ns, of = "ns", tree = stage.tree,
         label = ("GPU time of %s: functions of the program, the outermost on top, and what they "
           .. "launched"):format(stage.stage) } }

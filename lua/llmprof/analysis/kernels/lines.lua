@@ -138,7 +138,11 @@ local function labels_of(groups)
 end
 
 
--- GPU time of each stage: all, that of lines and that of modules.
+-- A line that torch.compile generated, and of which nothing tells what it was made from.
+local function is_generated(line) return line:find("torch.compile/", 1, true) == 1 end
+
+
+-- GPU time of each stage: all, that of lines, generated ones apart, and that of modules.
 local function totals_of(list)
   local by_stage, order = {}, json.list {}
   for _, group in ipairs(list) do
@@ -148,7 +152,8 @@ local function totals_of(list)
       by_stage[group.stage], order[#order + 1] = one, one
     end
     one.gpu_ns = one.gpu_ns + group.gpu_ns
-    if group.line then one.line_ns = one.line_ns + group.gpu_ns end
+    local field = group.line and (is_generated(group.line) and "generated_ns" or "line_ns")
+    if field then one[field] = (one[field] or 0) + group.gpu_ns end
     if group.module then one.module_ns = one.module_ns + group.gpu_ns end
   end
   return by_stage, order

@@ -216,11 +216,10 @@ function command.run(given, words)
   local path = collector.ensure(given.library)
   local folder <close> = collector.scratch(folder_of(given.output))
   local refused <close> = collector.refusals()
+  local plan = given.plan and collector.plan_of_words(given.plan)
   local env = collector.environment(path, { folder = folder.path, refusals = refused.key,
-    plan = given.plan and folder.path .. "/plan" })
-  if given.plan then
-    errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, collector.plan_of_words(given.plan)))
-  end
+    plan = plan and folder.path .. "/plan", lines = not (plan or ""):find "sources = off" })
+  if plan then errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, plan)) end
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)
   local ended = complaint(result)
