@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""launches.py [REPEATS [TIMES]]: kernels of PyTorch of many kinds, first in the NVTX range `warm` and
-then, once or REPEATS times, in a range `counted` each, TIMES in it: what two profilers measure of
-them can be compared launch by launch."""
+"""launches.py [REPEATS [TIMES]]: kernels of PyTorch of many kinds, first in the NVTX range `warm`
+and then, once or REPEATS times, in a range `counted` each, TIMES in it: what two profilers measure
+of them can be compared launch by launch."""
 
 from __future__ import annotations
 
