@@ -36,9 +36,10 @@ typedef struct outcome {
 } outcome;
 
 typedef struct setting {
-  const char *program; /* NULL: VICTIM */
-  const char *how, *launches, *threads;
-  const char *plan; /* NULL: none */
+  const char *program;            /* NULL: VICTIM */
+  const char *how;                /* NULL: "exit" */
+  const char *launches, *threads; /* NULL: one thread */
+  const char *plan;               /* NULL: none */
   const char *variable, *value;
   unsigned kill_after_us; /* 0: it ends itself */
   bool kill_at_rest;      /* once it is between units */
@@ -47,6 +48,10 @@ typedef struct setting {
 } setting;
 
 static char folder[4096];
+
+/* Of the last run, and its first spool. */
+static outcome out;
+static const spool_counts *const t = &out.spools[0];
 
 static void make_folder(void) {
   snprintf(folder, sizeof folder, "%s/spoolsXXXXXX", test_folder());
@@ -92,7 +97,8 @@ static pid_t start(const setting *s, int *output) {
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     const char *program = s->program ? s->program : VICTIM;
-    execl(program, program, s->how, s->launches, s->threads, (char *)NULL);
+    execl(program, program, s->how ? s->how : "exit", s->launches,
+          s->threads ? s->threads : "1", (char *)NULL);
     _exit(121);
   }
   close(ends[1]);
@@ -114,7 +120,7 @@ static size_t calls_shown(const char *path) {
   return count;
 }
 
-static void read_spools(outcome *out) {
+static void read_spools(void) {
   char *names[FILES];
   size_t count = 0;
   DIR *d = opendir(folder);
@@ -122,7 +128,7 @@ static void read_spools(outcome *out) {
   for (struct dirent *e = readdir(d); e; e = readdir(d)) {
     const char *suffix = strstr(e->d_name, SPOOL_SUFFIX);
     if (suffix && strcmp(suffix, SPOOL_SUFFIX SPOOL_LOST) == 0)
-      (void)!readlinkat(dirfd(d), e->d_name, out->lost, sizeof out->lost - 1);
+      (void)!readlinkat(dirfd(d), e->d_name, out.lost, sizeof out.lost - 1);
     else if (suffix && count < FILES)
       names[count++] = strdup(e->d_name);
   }
@@ -131,63 +137,67 @@ static void read_spools(outcome *out) {
   for (size_t i = 0; i < count; i++) {
     char path[8192];
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    assert_true(spool_counts_read(path, &out->spools[i]));
-    if (i == 0) out->calls = calls_shown(path);
+    assert_true(spool_counts_read(path, &out.spools[i]));
+    if (i == 0) out.calls = calls_shown(path);
     free(names[i]);
   }
-  out->count = count;
+  out.count = count;
 }
 
-static void forget(outcome *out) {
-  for (size_t i = 0; i < out->count; i++) spool_counts_free(&out->spools[i]);
-  out->count = 0;
+static void forget(void) {
+  for (size_t i = 0; i < out.count; i++) spool_counts_free(&out.spools[i]);
+  out = (outcome){0};
 }
 
 /* Until its spool says that the process is between units. */
 static void await_rest(void) {
   for (int tries = 0; tries < 10000; tries++) {
-    outcome seen = {0};
-    read_spools(&seen);
-    bool rests = seen.count && strcmp(seen.spools[0].end, "between units") == 0;
-    forget(&seen);
+    read_spools();
+    bool rests = out.count && strcmp(t->end, "between units") == 0;
+    forget();
     if (rests) return;
     usleep(5000);
   }
 }
 
 /* What the program prints, to its end or until there is no room; closes it. */
-static void read_output(int output, outcome *out) {
+static void read_output(int output) {
   size_t used = 0;
   ssize_t got = 1;
-  while (got > 0 && used < sizeof out->output - 1) {
-    got = read(output, out->output + used, sizeof out->output - 1 - used);
+  while (got > 0 && used < sizeof out.output - 1) {
+    got = read(output, out.output + used, sizeof out.output - 1 - used);
     if (got > 0) used += (size_t)got;
   }
   close(output);
 }
 
-static outcome run(setting s) {
-  outcome out = {0};
+static void run(setting s) {
   int output;
+  forget();
   make_folder();
   pid_t pid = start(&s, &output);
   if (s.kill_after_us) usleep(s.kill_after_us);
   if (s.kill_at_rest) await_rest();
   if (s.kill_after_us || s.kill_at_rest) kill(pid, SIGKILL);
-  read_output(output, &out);
+  read_output(output);
   assert_int_equal(waitpid(pid, &out.status, 0), pid);
-  read_spools(&out);
+  read_spools();
   empty_folder();
-  return out;
 }
 
 /* The program is none the wiser: it printed what it prints, and no more. */
-static void expect_exit(const outcome *out, int status) {
-  if (!WIFEXITED(out->status))
-    fail_msg("ended by signal %d: %s", WTERMSIG(out->status), out->output);
-  assert_int_equal(WEXITSTATUS(out->status), status);
-  assert_string_equal(out->output, "done\n");
-  assert_int_equal(out->count, 1);
+static void expect_exit(int status) {
+  if (!WIFEXITED(out.status))
+    fail_msg("ended by signal %d: %s", WTERMSIG(out.status), out.output);
+  assert_int_equal(WEXITSTATUS(out.status), status);
+  assert_string_equal(out.output, "done\n");
+  assert_int_equal(out.count, 1);
+}
+
+/* To its end, which is a good one. */
+static void run_to_end(setting s) {
+  run(s);
+  expect_exit(4);
 }
 
 /* ---- the timeline ---- */
@@ -199,10 +209,7 @@ enum {
 
 static void test_timeline(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit", .launches = "100", .threads = "3"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "100", .threads = "3"});
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->torn, 0);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
@@ -219,21 +226,15 @@ static void test_timeline(void **state) {
   assert_int_equal(t->kinds[SPOOL_CLOCK], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 1);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
-  forget(&out);
 }
 
 static void test_kernels_alone(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "100",
-                              .threads = "3",
-                              .plan = "timeline = kernels\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){
+      .launches = "100", .threads = "3", .plan = "timeline = kernels\n"});
   assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
   assert_int_equal(t->kinds[SPOOL_CALL], 0);
   assert_int_equal(t->kinds[SPOOL_SYNC], 0);
-  forget(&out);
 }
 
 /* Which rank a process is stands behind its program's name, where it is told.
@@ -245,25 +246,18 @@ static void test_rank(void **state) {
   } told[] = {{"12", " rank 12"}, {"", ""}, {"1x", ""}, {"1234567890", ""}};
   const char *program = strrchr(VICTIM, '/') + 1;
   for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-    outcome out = run((setting){.how = "exit",
-                                .launches = "1",
-                                .threads = "1",
-                                .variable = "RANK",
-                                .value = told[i].rank});
+    run((setting){.launches = "1", .variable = "RANK", .value = told[i].rank});
     char name[256];
     snprintf(name, sizeof name, "%s%s", program, told[i].name);
-    expect_exit(&out, 4);
-    assert_true(spool_counts_has(&out.spools[0], name));
-    forget(&out);
+    expect_exit(4);
+    assert_true(spool_counts_has(t, name));
   }
 }
 
 /* No CUDA at all: what NVTX says is there. */
 static void test_nvtx(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "nvtx", .launches = "0", .threads = "8"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.how = "nvtx", .launches = "0", .threads = "8"});
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 8 * 4 * 2);
   assert_int_equal(t->events[SPOOL_NVTX_POP], t->events[SPOOL_NVTX_PUSH]);
   assert_int_equal(t->events[SPOOL_NVTX_START], 1);
@@ -281,105 +275,83 @@ static void test_nvtx(void **state) {
   assert_int_equal(t->blob[1], 4096);
   assert_true(t->payload == 2.5);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 0);
-  forget(&out);
 }
 
 /* Each domain has a number of its own, and one record. */
 static void test_domains(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "nvtx",
-                              .launches = "0",
-                              .threads = "1",
-                              .variable = "VICTIM_DOMAINS",
-                              .value = "3000"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.how = "nvtx",
+                       .launches = "0",
+                       .variable = "VICTIM_DOMAINS",
+                       .value = "3000"});
   assert_int_equal(t->kinds[SPOOL_NVTX_DOMAIN], 1 + 3000);
   assert_int_equal(t->domains, 1 + 3000);
   assert_true(spool_counts_has(t, "domain 0"));
   assert_true(spool_counts_has(t, "domain 2999"));
   assert_int_equal(t->events[SPOOL_NVTX_MARK], 1 + 30);
-  forget(&out);
 }
 
 /* It stays, whoever closes it. */
 static void test_closed(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "nvtx",
-                              .launches = "0",
-                              .threads = "2",
-                              .variable = "VICTIM_CLOSES",
-                              .value = COLLECTOR});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.how = "nvtx",
+                       .launches = "0",
+                       .threads = "2",
+                       .variable = "VICTIM_CLOSES",
+                       .value = COLLECTOR});
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 2 * 4 * 2);
   assert_string_equal(t->end, "exit");
-  forget(&out);
 }
 
 /* Too little memory: what is lost is counted, and the program does not notice.
  */
 static void test_memory(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "20000",
-                              .threads = "2",
-                              .plan = "memory = 2M\nflush_s = 100\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20000",
+                       .threads = "2",
+                       .plan = "memory = 2M\nflush_s = 100\n"});
   uint64_t wanted = 2 * 4 * (1 + 20000 + 1250);
   uint64_t lost = t->drops[SPOOL_LOST_ACTIVITY];
   assert_true(t->kinds[SPOOL_KERNEL] <= wanted);
   assert_true(t->kinds[SPOOL_KERNEL] == wanted || lost > 0);
   assert_string_equal(t->end, "exit");
-  forget(&out);
 }
 
 /* ---- how programs end ---- */
 
 static void test_signal(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "term", .launches = "10", .threads = "1"});
+  run((setting){.how = "term", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGTERM);
-  assert_string_equal(out.spools[0].end, "signal");
-  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
-  forget(&out);
+  assert_string_equal(t->end, "signal");
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
 }
 
 static void test_quick_exit(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "quick",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "flush_s = 0.01\n"});
-  expect_exit(&out, 3);
-  assert_string_equal(out.spools[0].end, "");
-  assert_int_equal(out.spools[0].torn, 0);
-  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
-  forget(&out);
+  run((setting){.how = "quick", .launches = "10", .plan = "flush_s = 0.01\n"});
+  expect_exit(3);
+  assert_string_equal(t->end, "");
+  assert_int_equal(t->torn, 0);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
 }
 
 /* A thread is in a call that never returns: its window ends without it. */
 static void test_exit_in_call(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "waiting", .launches = "10", .threads = "1"});
-  expect_exit(&out, 4);
-  assert_string_equal(out.spools[0].end, "exit");
-  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
-  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][1], 1);
-  forget(&out);
+  run_to_end((setting){.how = "waiting", .launches = "10"});
+  assert_string_equal(t->end, "exit");
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
 }
 
 static void test_abort(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "abort", .launches = "10", .threads = "1"});
+  run((setting){.how = "abort", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGABRT);
   assert_int_equal(out.count, 1);
-  forget(&out);
 }
 
 /* The first thread leaves: the library does not keep the process alive. */
@@ -394,49 +366,43 @@ static void test_last_thread(void **state) {
   static const char *const plans[] = {"", "unit.by = time\n",
                                       "samples.hz = 1000\n"};
   for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-    outcome out = run((setting){
-        .how = "thread", .launches = "10", .threads = "1", .plan = plans[i]});
-    expect_exit(&out, 0);
-    assert_string_equal(out.spools[0].end, "exit");
-    forget(&out);
+    run((setting){.how = "thread", .launches = "10", .plan = plans[i]});
+    expect_exit(0);
+    assert_string_equal(t->end, "exit");
   }
 }
 
 static void test_fork(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "fork", .launches = "10", .threads = "2"});
+  run((setting){.how = "fork", .launches = "10", .threads = "2"});
   assert_true(WIFEXITED(out.status));
   assert_int_equal(WEXITSTATUS(out.status), 4);
   assert_int_equal(out.count, 2);
   for (size_t i = 0; i < 2; i++) assert_string_equal(out.spools[i].end, "exit");
-  const spool_counts *child =
-      &out.spools[out.spools[0].kinds[SPOOL_KERNEL] != 0];
+  const spool_counts *child = &out.spools[t->kinds[SPOOL_KERNEL] != 0];
   assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
   assert_int_equal(child->kinds[SPOOL_KERNEL], 0);
-  forget(&out);
 }
 
 /* A parent that has used up its memory leaves the child its own. */
 static void test_fork_memory(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "fork",
-                              .launches = "10",
-                              .threads = "2",
-                              .plan = "memory = 400K\n"});
+  run((setting){.how = "fork",
+                .launches = "10",
+                .threads = "2",
+                .plan = "memory = 400K\n"});
   assert_int_equal(out.count, 2);
   const spool_counts *child =
-      &out.spools[out.spools[0].events[SPOOL_NVTX_PUSH] >
+      &out.spools[t->events[SPOOL_NVTX_PUSH] >
                   out.spools[1].events[SPOOL_NVTX_PUSH]];
   assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
   assert_int_equal(child->events[SPOOL_NVTX_POP], 1);
-  forget(&out);
 }
 
 static void test_exec(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exec", .launches = "10", .threads = "1"});
-  expect_exit(&out, 0);
-  forget(&out);
+  run((setting){.how = "exec", .launches = "10"});
+  expect_exit(0);
 }
 
 /* Killed at any moment: all blocks but the last are good. */
@@ -445,13 +411,12 @@ static void test_kill(void **state) {
   unsigned after = 1;
   for (int i = 0; i < 12; i++) {
     after = after * 1103515245u + 12345u;
-    outcome out = run((setting){.how = "wait",
-                                .launches = "3000",
-                                .threads = "2",
-                                .plan = "flush_s = 0.01\n",
-                                .kill_after_us = 1000 + after % 150000});
+    run((setting){.how = "wait",
+                  .launches = "3000",
+                  .threads = "2",
+                  .plan = "flush_s = 0.01\n",
+                  .kill_after_us = 1000 + after % 150000});
     assert_true(WIFSIGNALED(out.status));
-    forget(&out);
   }
 }
 
@@ -492,11 +457,10 @@ static void test_refused(void **state) {
   assert_non_null(l);
   setenv("LLMPROF_COLLECTOR_REFUSALS", KEY, 1);
   setenv("VICTIM_UNSEEN", "", 1);
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "2",
-                              .variable = "LLMPROF_COLLECTOR_DIR",
-                              .value = "/proc/none"});
+  run((setting){.launches = "10",
+                .threads = "2",
+                .variable = "LLMPROF_COLLECTOR_DIR",
+                .value = "/proc/none"});
   unsetenv("LLMPROF_COLLECTOR_REFUSALS");
   unsetenv("VICTIM_UNSEEN");
   assert_true(WIFEXITED(out.status));
@@ -516,140 +480,102 @@ static void test_refused(void **state) {
 
 static void test_units(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "100",
-                    .threads = "1",
-                    .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "100",
+                       .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
   assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 4);
-  forget(&out);
 }
 
 /* Nothing of CUPTI is there in plain units; the first unit that records comes
  * long after the first context, and has all the same. */
 static void test_late(void **state) {
   (void)state;
-  outcome out = run((setting){
-      .how = "exit",
-      .launches = "100",
-      .threads = "1",
-      .plan = BY_RANGE "units = plain:2 timeline:1 counters:1\n"
+  run_to_end((setting){.launches = "100",
+                       .plan = BY_RANGE
+                       "units = plain:2 timeline:1 counters:1\n"
                        "metric = one\nlaunch = _Z4gemmPf|*|*|*|decode|3\n",
-      .variable = "VICTIM_UNLOADED",
-      .value = CUPTI});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+                       .variable = "VICTIM_UNLOADED",
+                       .value = CUPTI});
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 2);
   assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 4);
   assert_int_equal(t->runtime_calls + t->driver_calls, KERNELS / 4);
   assert_int_equal(t->kinds[SPOOL_SYNC], 1);
   assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
   assert_int_equal(t->measured, 1);
-  forget(&out);
 }
 
 /* Another client comes while we record, and gets CUPTI. */
 static void test_yield(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "yield = on\n",
-                              .variable = "VICTIM_CLIENT",
-                              .value = CUPTI});
-  expect_exit(&out, 4);
-  assert_true(spool_counts_has(&out.spools[0], "yielded"));
-  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
-  forget(&out);
+  run_to_end((setting){.launches = "10",
+                       .plan = "yield = on\n",
+                       .variable = "VICTIM_CLIENT",
+                       .value = CUPTI});
+  assert_true(spool_counts_has(t, "yielded"));
+  assert_true(t->kinds[SPOOL_KERNEL] > 0);
 }
 
 static void test_profiler(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "unit.by = profiler\n"});
-  expect_exit(&out, 4);
-  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][1], 1);
-  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
-  forget(&out);
+  run_to_end((setting){.launches = "10", .plan = "unit.by = profiler\n"});
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
 }
 
 /* The process is killed some time after the window: its spool says that
  * nothing is missing. */
 static void test_killed_after_the_window(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "wait",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "unit.by = profiler\n",
-                              .kill_at_rest = true});
-  const spool_counts *t = &out.spools[0];
+  run((setting){.how = "wait",
+                .launches = "10",
+                .plan = "unit.by = profiler\n",
+                .kill_at_rest = true});
   assert_true(WIFSIGNALED(out.status));
   assert_string_equal(t->end, "between units");
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
-  forget(&out);
 }
 
 /* Ranges of any such name, in the profiler's window alone, which ends the
  * last one. */
 static void test_steps(void **state) {
   (void)state;
-  outcome out = run((setting){
-      .how = "exit",
+  run_to_end((setting){
       .launches = "10",
-      .threads = "1",
       .plan = "unit.by = range\nunit.range = *e*od*\nunit.profiler = on\n"
               "units = timeline:2 skip:1 plain\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 1);
   /* from the first decode to the third, with the prefills between */
   assert_int_equal(t->kinds[SPOOL_KERNEL], 2 * 12);
-  forget(&out);
 }
 
 /* "measured" is open before the window is. */
 static void test_before_the_window(void **state) {
   (void)state;
-  outcome out = run((setting){
-      .how = "exit",
+  run_to_end((setting){
       .launches = "10",
-      .threads = "1",
       .plan = "unit.by = range\nunit.range = meas*\nunit.profiler = on\n"});
-  expect_exit(&out, 4);
-  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][0], 0);
-  forget(&out);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 0);
 }
 
 /* A unit that the order of the plan knows nothing of; what comes after it is in
  * none. */
 static void test_operators(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "10",
-                    .threads = "1",
-                    .variable = "VICTIM_OPERATORS",
-                    .value = "1",
-                    .plan = BY_RANGE "unit.operators = operators\n"
-                                     "units = plain:1 timeline:1 skip\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "10",
+                       .variable = "VICTIM_OPERATORS",
+                       .value = "1",
+                       .plan = BY_RANGE "unit.operators = operators\n"
+                                        "units = plain:1 timeline:1 skip\n"});
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 2);
   assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][0], 1);
   assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][1], 1);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 12 + 4);
-  forget(&out);
 }
 
 /* CUPTI is there for a capture after plain units, where lines are wanted. */
@@ -667,35 +593,26 @@ static void test_capture(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    outcome out = run((setting){.how = "exit",
-                                .launches = "10",
-                                .threads = "1",
-                                .variable = "VICTIM_OPERATORS",
-                                .value = "1",
-                                .plan = cases[i].plan});
-    const spool_counts *t = &out.spools[0];
-    expect_exit(&out, 4);
+    run_to_end((setting){.launches = "10",
+                         .variable = "VICTIM_OPERATORS",
+                         .value = "1",
+                         .plan = cases[i].plan});
     assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 4);
     assert_int_equal(t->kinds[SPOOL_GRAPH_NODE], cases[i].nodes);
-    forget(&out);
   }
 }
 
 static void test_counters(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "100",
-                              .threads = "1",
-                              .plan = BY_RANGE
-                              "units = timeline:2 counters:1 plain:1\n"
-                              "metric = one\nmetric = missing|missing_too\n"
-                              "metric = missing|two|three\n"
-                              "launch = _Z4gemmPf|4,1,1|128,1,1|64|decode|5\n"
-                              "launch = _Z4gemmPf|4,1,1|*|*|decode|20-22\n"
-                              "launch = _Z4gemmPf|9,1,1|*|*|decode|*\n"
-                              "launch = ncclDevKernel_AllReduce\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "100",
+                       .plan = BY_RANGE
+                       "units = timeline:2 counters:1 plain:1\n"
+                       "metric = one\nmetric = missing|missing_too\n"
+                       "metric = missing|two|three\n"
+                       "launch = _Z4gemmPf|4,1,1|128,1,1|64|decode|5\n"
+                       "launch = _Z4gemmPf|4,1,1|*|*|decode|20-22\n"
+                       "launch = _Z4gemmPf|9,1,1|*|*|decode|*\n"
+                       "launch = ncclDevKernel_AllReduce\n"});
   assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 2);
   assert_int_equal(t->kinds[SPOOL_METRIC], 2);
   assert_int_equal(t->kinds[SPOOL_COUNTERS], 4);
@@ -707,7 +624,6 @@ static void test_counters(void **state) {
   assert_true(spool_counts_has(t, "measured/decode"));
   assert_true(spool_counts_has(t, "metric_missing"));
   assert_true(spool_counts_has(t, "communication"));
-  forget(&out);
 }
 
 /* Each set is taken in a unit of its own; a launch that is measured in both is
@@ -715,20 +631,16 @@ static void test_counters(void **state) {
  * not there. */
 static void test_passes(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "20",
-                              .threads = "1",
-                              .plan = BY_RANGE
-                              "units = timeline:1 counters:2 plain:1\n"
-                              "counters.flush = on\n"
-                              "pass = 1\nmetric = one\nmetric = two\n"
-                              "pass = 2\nmetric = two\nmetric = missing|\n"
-                              "metric = three\nmetric = four\n"
-                              "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
-                              "launch = _Z4gemmPf|4,1,1|*|*|decode|2-3|1\n"
-                              "launch = _Z4gemmPf|4,1,1|*|*|decode|10\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE
+                       "units = timeline:1 counters:2 plain:1\n"
+                       "counters.flush = on\n"
+                       "pass = 1\nmetric = one\nmetric = two\n"
+                       "pass = 2\nmetric = two\nmetric = missing|\n"
+                       "metric = three\nmetric = four\n"
+                       "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
+                       "launch = _Z4gemmPf|4,1,1|*|*|decode|2-3|1\n"
+                       "launch = _Z4gemmPf|4,1,1|*|*|decode|10\n"});
   assert_int_equal(t->measured, 4);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->flushed, 4);
@@ -739,7 +651,6 @@ static void test_passes(void **state) {
   }
   assert_true(t->values[1] == 2000.0 && t->values[2] == 2000.0);
   assert_true(spool_counts_has(t, "metric_missing"));
-  forget(&out);
 }
 
 #define PCT ".avg.pct_of_peak_sustained_elapsed"
@@ -749,22 +660,18 @@ static void test_passes(void **state) {
  * launch that comes once there is what its pass measures. */
 static void test_spread(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "20",
-                    .threads = "1",
-                    .plan = BY_RANGE
-                    "units = timeline:1 counters:2 plain:1\n"
-                    "counters.flush = on\n"
-                    "pass = 1\nmetric = one\nmetric = sm__cycles_elapsed.avg\n"
-                    "pass = 2\nmetric = one\nmetric = two\n"
-                    "metric = three_pass1\nmetric = four_pass3\n"
-                    "metric = sm__five_pass2" PCT "\n"
-                    "metric = lts__six_pass2" PCT "\n"
-                    "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
-                    "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end(
+      (setting){.launches = "20",
+                .plan = BY_RANGE
+                "units = timeline:1 counters:2 plain:1\n"
+                "counters.flush = on\n"
+                "pass = 1\nmetric = one\nmetric = sm__cycles_elapsed.avg\n"
+                "pass = 2\nmetric = one\nmetric = two\n"
+                "metric = three_pass1\nmetric = four_pass3\n"
+                "metric = sm__five_pass2" PCT "\n"
+                "metric = lts__six_pass2" PCT "\n"
+                "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"
+                "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"});
   assert_int_equal(t->measured, 2);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->flushed, 2);
@@ -772,7 +679,6 @@ static void test_spread(void **state) {
   assert_int_equal(t->value_counts[0], 3);
   assert_int_equal(t->value_counts[1], 6);
   assert_true(t->values[5] == 100 * 1001 / (2 * 100.0));
-  forget(&out);
 }
 
 /* A unit whose pass fails leaves what the others give; where none gives
@@ -780,10 +686,8 @@ static void test_spread(void **state) {
 static void test_passes_that_fail(void **state) {
   (void)state;
   for (int both = 0; both < 2; both++) {
-    outcome out = run((setting){
-        .how = "exit",
+    run_to_end((setting){
         .launches = "20",
-        .threads = "1",
         .plan = both ? BY_RANGE "units = timeline:1 counters:2 plain:1\n"
                                 "pass = 1\nmetric = fails\n"
                                 "pass = 2\nmetric = fails_too\n"
@@ -792,105 +696,83 @@ static void test_passes_that_fail(void **state) {
                                 "pass = 1\nmetric = one\n"
                                 "pass = 2\nmetric = fails\n"
                                 "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"});
-    const spool_counts *t = &out.spools[0];
-    expect_exit(&out, 4);
     assert_int_equal(t->measured, both ? 0 : 1);
     assert_int_equal(t->failed, both);
     if (!both) assert_int_equal(t->value_counts[0], 1);
     assert_int_equal(t->kinds[SPOOL_KERNEL], 23);
     assert_true(spool_counts_has(t, "cupti"));
-    forget(&out);
   }
 }
 
 static void test_passes_of_graphs(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "20",
-                    .threads = "1",
-                    .plan = BY_RANGE "units = timeline:1 counters:2 plain:1\n"
-                                     "pass = 1\nmetric = one\nmetric = two\n"
-                                     "pass = 2\nmetric = three\n"
-                                     "graph = *|decode|0\n",
-                    .variable = "VICTIM_GRAPHS",
-                    .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan =
+                           BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                    "pass = 1\nmetric = one\nmetric = two\n"
+                                    "pass = 2\nmetric = three\n"
+                                    "graph = *|decode|0\n",
+                       .variable = "VICTIM_GRAPHS",
+                       .value = "1"});
   assert_int_equal(t->measured, 1);
   assert_int_equal(t->waiting, 2);
   assert_int_equal(t->value_counts[0], 3);
-  forget(&out);
 }
 
 /* In a repeat without graphs launches are counted on: what was measured before
  * is not measured again. */
 static void test_eager(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "20",
-                              .threads = "1",
-                              .plan = BY_RANGE
-                              "units = timeline:3 counters:1\nmetric = one\n"
-                              "unit.eager = eager\n"
-                              "launch = _Z4gemmPf|8,1,1|*|*|prefill|0\n"
-                              "launch = _Z4gemmPf|4,1,1|*|*|decode|0-1\n"
-                              "launch = _Z4gemmPf|16,1,1|*|*|decode|1-2\n",
-                              .variable = "VICTIM_EAGER",
-                              .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE
+                       "units = timeline:3 counters:1\nmetric = one\n"
+                       "unit.eager = eager\n"
+                       "launch = _Z4gemmPf|8,1,1|*|*|prefill|0\n"
+                       "launch = _Z4gemmPf|4,1,1|*|*|decode|0-1\n"
+                       "launch = _Z4gemmPf|16,1,1|*|*|decode|1-2\n",
+                       .variable = "VICTIM_EAGER",
+                       .value = "1"});
   assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2);
   assert_int_equal(t->measured, 1 + 2 + 2);
   assert_int_equal(t->ordinals[3], 1);
   assert_int_equal(t->ordinals[4], 2);
   assert_true(spool_counts_has(t, "eager/decode"));
-  forget(&out);
 }
 
 /* The second time the work begins in it, passes are spread. */
 static void test_eager_passes(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "20",
-                              .threads = "1",
-                              .plan = BY_RANGE
-                              "units = timeline:2 counters:2\n"
-                              "unit.eager = eager\n"
-                              "pass = 1\nmetric = one\n"
-                              "pass = 2\nmetric = two\nmetric = three_pass1\n"
-                              "launch = _Z4gemmPf|4,1,1|*|*|decode|0\n"
-                              "launch = _Z4gemmPf|16,1,1|*|*|decode|0\n",
-                              .variable = "VICTIM_EAGER",
-                              .value = "2"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE
+                       "units = timeline:2 counters:2\n"
+                       "unit.eager = eager\n"
+                       "pass = 1\nmetric = one\n"
+                       "pass = 2\nmetric = two\nmetric = three_pass1\n"
+                       "launch = _Z4gemmPf|4,1,1|*|*|decode|0\n"
+                       "launch = _Z4gemmPf|16,1,1|*|*|decode|0\n",
+                       .variable = "VICTIM_EAGER",
+                       .value = "2"});
   assert_int_equal(t->measured, 2);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->value_counts[0], 3);
   assert_int_equal(t->value_counts[1], 3);
   assert_true(spool_counts_has(t, "eager/decode"));
-  forget(&out);
 }
 
 static void test_empty_cache(void **state) {
   (void)state;
-  setting s = {.how = "exit",
-               .launches = "20",
-               .threads = "1",
+  setting s = {.launches = "20",
                .plan = BY_RANGE "units = timeline:1 counters:1\nmetric = one\n"
                                 "counters.flush = on\n"
                                 "launch = _Z4gemmPf|4,1,1|*|*|decode|3-5\n",
                .value = "1"};
   for (int i = 0; i < 2; i++) {
     s.variable = i == 1 ? "STANDIN_NO_COMPILER" : NULL;
-    outcome out = run(s);
-    expect_exit(&out, 4);
-    assert_int_equal(out.spools[0].measured, 3);
-    assert_int_equal(out.spools[0].flushed, 3);
-    assert_int_equal(spool_counts_has(&out.spools[0], "cache"), i == 1);
-    forget(&out);
+    run_to_end(s);
+    assert_int_equal(t->measured, 3);
+    assert_int_equal(t->flushed, 3);
+    assert_int_equal(spool_counts_has(t, "cache"), i == 1);
   }
 }
 
@@ -900,21 +782,18 @@ static void test_stalled(void **state) {
   (void)state;
   setting s = {.how = "quick",
                .launches = "1",
-               .threads = "1",
                .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
                                 "stall_s = 0.25\nlaunch = _Z4gemmPf|4,1,1\n",
                .variable = "STANDIN_SLOW_STOP",
                .value = "1500"};
-  outcome out = run(s);
-  assert_true(spool_counts_has(&out.spools[0], "stalled"));
-  forget(&out);
+  run(s);
+  assert_true(spool_counts_has(t, "stalled"));
   s.plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
                     "stall_s = 0.25\nlaunch = _Z4gemmPf|8,1,1\n";
   s.value = "0";
   s.launches = "0";
-  out = run(s);
-  assert_false(spool_counts_has(&out.spools[0], "stalled"));
-  forget(&out);
+  run(s);
+  assert_false(spool_counts_has(t, "stalled"));
 }
 
 #define COUNT_GRAPHS                                      \
@@ -925,63 +804,46 @@ static void test_stalled(void **state) {
 /* Launches of a graph are measured as one, those that wait for others never. */
 static void test_graphs(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "20",
-                              .threads = "1",
-                              .plan = BY_RANGE COUNT_GRAPHS,
-                              .variable = "VICTIM_GRAPHS",
-                              .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE COUNT_GRAPHS,
+                       .variable = "VICTIM_GRAPHS",
+                       .value = "1"});
   assert_int_equal(t->measured, 5 + 2);
   assert_int_equal(t->graphs, 2);
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->ordinals[5], 1);
   assert_int_equal(t->ordinals[6], 2);
   assert_false(spool_counts_has(t, "graph_refused"));
-  forget(&out);
 }
 
 /* Kernels and graphs take turns, in more units than one. */
 static void test_graphs_and_kernels(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "20",
-                    .threads = "1",
-                    .plan = BY_RANGE "units = timeline:1 counters:3\n"
-                                     "metric = one\n"
-                                     "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
-                                     "graph = *|decode|0-1\n",
-                    .variable = "VICTIM_GRAPHS",
-                    .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE "units = timeline:1 counters:3\n"
+                                        "metric = one\n"
+                                        "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
+                                        "graph = *|decode|0-1\n",
+                       .variable = "VICTIM_GRAPHS",
+                       .value = "1"});
   assert_int_equal(t->measured, 3 * (1 + 2));
   assert_int_equal(t->graphs, 3 * (2 + 1) + 1); /* with those that wait */
   assert_int_equal(t->waiting, 3 + 1);
   assert_false(spool_counts_has(t, "graph_refused"));
-  forget(&out);
 }
 
 /* Graph 6 has a collective, 7 comes in a process with some and was never seen.
  */
 static void test_graphs_that_wait(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "20",
-                    .threads = "1",
-                    .plan = BY_RANGE "units = timeline:3 counters:1\n"
-                                     "metric = one\ngraph = *|decode|0\n",
-                    .variable = "VICTIM_GRAPHS",
-                    .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "20",
+                       .plan = BY_RANGE "units = timeline:3 counters:1\n"
+                                        "metric = one\ngraph = *|decode|0\n",
+                       .variable = "VICTIM_GRAPHS",
+                       .value = "1"});
   assert_int_equal(t->measured, 1);
   assert_int_equal(t->graphs, 3);
   assert_int_equal(t->waiting, 2);
-  forget(&out);
 }
 
 /* What refuses ranges around graphs does so once, and kernels are measured as
@@ -999,19 +861,14 @@ static void test_graphs_refused(void **state) {
   (void)state;
   setenv("VICTIM_GRAPHS", "1", 1);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    outcome out = run((setting){.how = "exit",
-                                .launches = "20",
-                                .threads = "1",
-                                .plan = BY_RANGE COUNT_GRAPHS,
-                                .variable = cases[i].variable,
-                                .value = cases[i].value});
-    const spool_counts *t = &out.spools[0];
-    expect_exit(&out, 4);
+    run_to_end((setting){.launches = "20",
+                         .plan = BY_RANGE COUNT_GRAPHS,
+                         .variable = cases[i].variable,
+                         .value = cases[i].value});
     assert_int_equal(t->measured, 5);
     assert_int_equal(t->graphs, cases[i].graphs);
     assert_int_equal(t->failed, cases[i].graphs);
     assert_true(spool_counts_has(t, "graph_refused"));
-    forget(&out);
   }
   unsetenv("VICTIM_GRAPHS");
 }
@@ -1019,19 +876,15 @@ static void test_graphs_refused(void **state) {
 /* Two threads with a GPU each: both are measured, by their own profilers. */
 static void test_contexts(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "40",
-                              .threads = "2",
-                              .plan = "units = counters\nmetric = one\n"
-                                      "launch = _Z4gemmPf|4,1,1|*|*|decode|*\n",
-                              .variable = "VICTIM_GPUS",
-                              .value = "1"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  run_to_end((setting){.launches = "40",
+                       .threads = "2",
+                       .plan = "units = counters\nmetric = one\n"
+                               "launch = _Z4gemmPf|4,1,1|*|*|decode|*\n",
+                       .variable = "VICTIM_GPUS",
+                       .value = "1"});
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->measured_on[0], 4 * 40);
   assert_int_equal(t->measured_on[1], 4 * 40);
-  forget(&out);
 }
 
 /* Whatever of CUPTI fails: a diagnostic, a whole spool, and the program goes
@@ -1066,16 +919,12 @@ static void test_failures(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    outcome out = run((setting){
-        .how = "exit",
-        .launches = "20",
-        .threads = "1",
-        .plan = BY_RANGE "units = timeline:2 counters\nsamples.hz = 1000\n"
+    run_to_end((setting){.launches = "20",
+                         .plan = BY_RANGE
+                         "units = timeline:2 counters\nsamples.hz = 1000\n"
                          "metric = one\nlaunch = _Z4gemmPf|*|*|*|decode|3\n",
-        .variable = "STANDIN_FAIL",
-        .value = functions[i]});
-    const spool_counts *t = &out.spools[0];
-    expect_exit(&out, 4);
+                         .variable = "STANDIN_FAIL",
+                         .value = functions[i]});
     assert_string_equal(t->end, "exit");
     assert_true(t->kinds[SPOOL_DIAGNOSTIC] > 0);
     assert_int_equal(
@@ -1083,7 +932,6 @@ static void test_failures(void **state) {
         strstr(functions[i], "Pm") || strstr(functions[i], "Activity") ? 2 : 0);
     if (strstr(functions[i], "=35"))
       assert_true(spool_counts_has(t, "no_permission"));
-    forget(&out);
   }
 }
 
@@ -1101,98 +949,76 @@ static void test_no_counters(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    outcome out =
-        run((setting){.how = "exit",
-                      .launches = "20",
-                      .threads = "1",
-                      .plan = BY_RANGE "units = timeline:2 counters\n"
-                                       "pass = 1\nmetric = one\n"
-                                       "pass = 2\nmetric = one\nmetric = two\n"
-                                       "launch = _Z4gemmPf|*|*|*|decode|3\n",
-                      .variable = "STANDIN_FAIL",
-                      .value = cases[i].fails});
-    const spool_counts *t = &out.spools[0];
+    run((setting){.launches = "20",
+                  .plan = BY_RANGE "units = timeline:2 counters\n"
+                                   "pass = 1\nmetric = one\n"
+                                   "pass = 2\nmetric = one\nmetric = two\n"
+                                   "launch = _Z4gemmPf|*|*|*|decode|3\n",
+                  .variable = "STANDIN_FAIL",
+                  .value = cases[i].fails});
     bool said = false;
-    expect_exit(&out, 4);
+    expect_exit(4);
     assert_true(spool_counts_has(t, cases[i].word));
     for (size_t j = 0; j < SPOOL_COUNTS_STRINGS; j++)
       said = said || (t->strings[j] && strstr(t->strings[j], cases[i].said));
     assert_true(said);
     assert_int_equal(t->measured, 0);
     assert_int_equal(t->kinds[SPOOL_KERNEL], 2 * 23);
-    forget(&out);
   }
 }
 
 static void test_other_client(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .variable = "STANDIN_FAIL",
-                              .value = "cuptiSubscribe_v2=39"});
-  expect_exit(&out, 4);
-  assert_true(spool_counts_has(&out.spools[0], "cupti_busy"));
+  run_to_end((setting){.launches = "10",
+                       .variable = "STANDIN_FAIL",
+                       .value = "cuptiSubscribe_v2=39"});
+  assert_true(spool_counts_has(t, "cupti_busy"));
   assert_true(spool_counts_has(
-      &out.spools[0], "no timeline, no counters: CUPTI_ERROR_STANDIN, CUPTI "
-                      "belongs to CUPTI-SUB-other"));
-  assert_true(out.spools[0].events[SPOOL_NVTX_PUSH] > 0);
-  forget(&out);
+      t, "no timeline, no counters: CUPTI_ERROR_STANDIN, CUPTI "
+         "belongs to CUPTI-SUB-other"));
+  assert_true(t->events[SPOOL_NVTX_PUSH] > 0);
 }
 
 static void test_samples(void **state) {
   (void)state;
-  outcome out = run(
-      (setting){.how = "exit",
-                .launches = "10",
-                .threads = "1",
+  run((setting){.launches = "10",
                 .plan = BY_RANGE "samples.hz = 1000\nsamples.metric = dram\n"});
-  const spool_counts *t = &out.spools[0];
-  expect_exit(&out, 4);
+  expect_exit(4);
   assert_true(t->kinds[SPOOL_SAMPLE] >= 10);
   assert_int_equal(t->kinds[SPOOL_SAMPLE] % 10, 0);
   assert_int_equal(t->kinds[SPOOL_METRIC], 1);
-  forget(&out);
 }
 
 /* A unit that begins before there is a context is sampled from that on. */
 static void test_samples_of_a_process(void **state) {
   (void)state;
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "samples.hz = 1000\n"
-                                      "samples.metric = dram\n"});
-  expect_exit(&out, 4);
-  assert_false(spool_counts_has(&out.spools[0], "no_samples"));
-  assert_int_equal(out.spools[0].kinds[SPOOL_SAMPLE] % 10, 0);
-  forget(&out);
+  run_to_end((setting){.launches = "10",
+                       .plan = "samples.hz = 1000\n"
+                               "samples.metric = dram\n"});
+  assert_false(spool_counts_has(t, "no_samples"));
+  assert_int_equal(t->kinds[SPOOL_SAMPLE] % 10, 0);
 }
 
 /* Each GPU that has a context is sampled. */
 static void test_samples_of_two_gpus(void **state) {
   (void)state;
-  outcome out =
-      run((setting){.how = "exit",
-                    .launches = "10",
-                    .threads = "2",
-                    .plan = "samples.hz = 1000\nsamples.metric = dram\n"
-                            "unit.by = profiler\n",
-                    .variable = "VICTIM_GPUS",
-                    .value = "1"});
-  expect_exit(&out, 4);
-  assert_true(out.spools[0].samples_on[0] >= 10);
-  assert_true(out.spools[0].samples_on[1] >= 10);
-  forget(&out);
+  run_to_end((setting){.launches = "10",
+                       .threads = "2",
+                       .plan = "samples.hz = 1000\nsamples.metric = dram\n"
+                               "unit.by = profiler\n",
+                       .variable = "VICTIM_GPUS",
+                       .value = "1"});
+  assert_true(t->samples_on[0] >= 10);
+  assert_true(t->samples_on[1] >= 10);
 }
 
 /* ---- the program's own descriptors ---- */
 
-static outcome run_closer(const char *how, const char *number) {
-  return run((setting){.program = CLOSER,
-                       .how = how,
-                       .launches = test_folder(),
-                       .threads = number});
+static void run_closer(const char *how, const char *number) {
+  run((setting){.program = CLOSER,
+                .how = how,
+                .launches = test_folder(),
+                .threads = number});
 }
 
 /* Whatever a program does with its descriptors: no file of its gets a byte of
@@ -1212,7 +1038,7 @@ static void test_descriptors(void **state) {
                   {"spawn", 1, 1 + 5000},       {"hand", 2, 1 + 5000},
                   {"daemon", 3, 1 + 5000}};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
-    outcome out = run_closer(programs[i].how, "0");
+    run_closer(programs[i].how, "0");
     const spool_counts *last = &out.spools[out.count - 1];
     print_message("%s\n", programs[i].how);
     assert_string_equal(out.output, "done\n");
@@ -1221,7 +1047,6 @@ static void test_descriptors(void **state) {
     assert_int_equal(last->events[SPOOL_NVTX_PUSH], programs[i].after);
     assert_string_equal(last->end, "exit");
     assert_string_equal(out.lost, "");
-    forget(&out);
   }
 }
 
@@ -1230,13 +1055,12 @@ static void test_file_limits(void **state) {
   (void)state;
   static const char *const limits[] = {"0", "1", "65536"};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    outcome out = run_closer("limit", limits[i]);
-    expect_exit(&out, 4);
+    run_closer("limit", limits[i]);
+    expect_exit(4);
     assert_string_equal(out.lost, "File too large");
-    assert_string_equal(out.spools[0].end, "");
-    assert_int_equal(out.spools[0].torn, 0);
-    assert_int_equal(out.spools[0].blocks > 0, i == 2);
-    forget(&out);
+    assert_string_equal(t->end, "");
+    assert_int_equal(t->torn, 0);
+    assert_int_equal(t->blocks > 0, i == 2);
   }
 }
 
@@ -1325,9 +1149,8 @@ static void open_window(const char *path, const char *until, const char *line) {
 }
 
 /* Runs the program with somebody who opens windows. */
-static outcome run_windows(void (*open)(const char *, const char *,
-                                        const char *),
-                           const char *line) {
+static void run_windows(void (*open)(const char *, const char *, const char *),
+                        const char *line) {
   char path[100], until[108];
   int status = -1;
   snprintf(path, sizeof path, "/tmp/llmprof-line-%d", (int)getpid());
@@ -1336,19 +1159,16 @@ static outcome run_windows(void (*open)(const char *, const char *,
   unlink(until);
   pid_t parent = fork();
   if (parent == 0) open(path, until, line);
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "unit.by = socket\n",
-                              .variable = "VICTIM_UNTIL",
-                              .value = until,
-                              .socket = path});
+  run((setting){.launches = "10",
+                .plan = "unit.by = socket\n",
+                .variable = "VICTIM_UNTIL",
+                .value = until,
+                .socket = path});
   waitpid(parent, &status, 0);
   unlink(path);
   unlink(until);
-  expect_exit(&out, 4);
+  expect_exit(4);
   assert_int_equal(status, 0);
-  return out;
 }
 
 static int listen_abstract(const char *name) {
@@ -1400,23 +1220,21 @@ static void test_on_demand(void **state) {
   make_folder();
   pid_t parent = fork();
   if (parent == 0) attach_thrice(name + 1, until);
-  setting s = {.how = "exit",
-               .launches = "10",
-               .threads = "1",
+  setting s = {.launches = "10",
                .variable = "VICTIM_UNTIL",
                .value = until,
                .socket = name,
                .on_demand = true};
-  outcome out = {0};
+  forget();
   setenv("VICTIM_UNSEEN", "1", 1);
   setenv("VICTIM_WAITS", "10000", 1);
   pid_t pid = start(&s, &output);
   unsetenv("VICTIM_UNSEEN");
   unsetenv("VICTIM_WAITS");
-  read_output(output, &out);
+  read_output(output);
   assert_int_equal(waitpid(pid, &out.status, 0), pid);
   assert_int_equal(waitpid(parent, &status, 0), parent);
-  read_spools(&out);
+  read_spools();
   empty_folder();
   unlink(until);
   assert_int_equal(status, 0);
@@ -1424,16 +1242,15 @@ static void test_on_demand(void **state) {
   assert_int_equal(WEXITSTATUS(out.status), 4);
   assert_int_equal(out.count, 3);
   for (size_t i = 0; i < out.count; i++) {
-    const spool_counts *t = &out.spools[i];
-    assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
-    assert_true(t->kinds[SPOOL_KERNEL] > 0);
-    assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
-    assert_int_equal(t->kinds[SPOOL_NVTX_SCHEMA], 1);
-    assert_true(spool_counts_has(t, "NCCL"));
-    assert_true(spool_counts_has(t, "_Z4gemmPf"));
-    assert_string_equal(t->end, "asked");
+    const spool_counts *one = &out.spools[i];
+    assert_int_equal(one->units[SPOOL_UNIT_TIMELINE][1], 1);
+    assert_true(one->kinds[SPOOL_KERNEL] > 0);
+    assert_int_equal(one->kinds[SPOOL_CONTEXT], 1);
+    assert_int_equal(one->kinds[SPOOL_NVTX_SCHEMA], 1);
+    assert_true(spool_counts_has(one, "NCCL"));
+    assert_true(spool_counts_has(one, "_Z4gemmPf"));
+    assert_string_equal(one->end, "asked");
   }
-  forget(&out);
 }
 
 /* Whole graphs in a process with older ones: the stand-in aborts as the real
@@ -1441,21 +1258,19 @@ static void test_on_demand(void **state) {
 static void test_older_graphs(void **state) {
   (void)state;
   setenv("VICTIM_GRAPHS", "1", 1);
-  outcome out = run_windows(open_window, "graphs = graph\n");
+  run_windows(open_window, "graphs = graph\n");
   unsetenv("VICTIM_GRAPHS");
-  assert_true(spool_counts_has(&out.spools[0], "plan"));
-  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
-  forget(&out);
+  assert_true(spool_counts_has(t, "plan"));
+  assert_true(t->kinds[SPOOL_KERNEL] > 0);
 }
 
 /* Between windows CUPTI is free for a profiler of the program's own. */
 static void test_client_between(void **state) {
   (void)state;
   setenv("VICTIM_CLIENT", CUPTI, 1);
-  outcome out = run_windows(open_window, "");
+  run_windows(open_window, "");
   unsetenv("VICTIM_CLIENT");
-  assert_true(out.spools[0].kinds[SPOOL_KERNEL] > 0);
-  forget(&out);
+  assert_true(t->kinds[SPOOL_KERNEL] > 0);
 }
 
 static void test_windows(void **state) {
@@ -1468,24 +1283,20 @@ static void test_windows(void **state) {
   unlink(until);
   pid_t parent = fork();
   if (parent == 0) open_windows(path, until);
-  outcome out = run((setting){.how = "exit",
-                              .launches = "10",
-                              .threads = "1",
-                              .plan = "unit.by = socket\n",
-                              .variable = "VICTIM_UNTIL",
-                              .value = until,
-                              .socket = path});
-  const spool_counts *t = &out.spools[0];
+  run((setting){.launches = "10",
+                .plan = "unit.by = socket\n",
+                .variable = "VICTIM_UNTIL",
+                .value = until,
+                .socket = path});
   waitpid(parent, &status, 0);
   unlink(path);
   unlink(until);
-  expect_exit(&out, 4);
+  expect_exit(4);
   assert_int_equal(status, 0);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
   assert_false(spool_counts_has(t, "socket"));
   assert_false(spool_counts_has(t, "plan")); /* no line is made of two halves */
-  forget(&out);
 }
 
 /* Until the other end is gone; 0 where hello came first and bye last. */
@@ -1516,16 +1327,15 @@ static void test_socket_of_ours(void **state) {
   if (parent == 0) hear_out(path);
   struct stat info;
   for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
-  outcome out = run((setting){.program = CLOSER,
-                              .how = "close",
-                              .launches = test_folder(),
-                              .threads = "0",
-                              .socket = path});
+  run((setting){.program = CLOSER,
+                .how = "close",
+                .launches = test_folder(),
+                .threads = "0",
+                .socket = path});
   waitpid(parent, &status, 0);
   unlink(path);
-  expect_exit(&out, 4);
+  expect_exit(4);
   assert_int_equal(status, 0);
-  forget(&out);
 }
 
 /* Others wait already, and nobody accepts them: the program does not. */
@@ -1541,14 +1351,12 @@ static void test_busy_socket(void **state) {
     waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
     (void)!connect(waiting[i], (struct sockaddr *)&at, sizeof at);
   }
-  outcome out = run((setting){
-      .how = "exit", .launches = "20", .threads = "1", .socket = path});
+  run((setting){.launches = "20", .socket = path});
   for (int i = 0; i < 3; i++) close(waiting[i]);
   close(s);
   unlink(path);
-  expect_exit(&out, 4);
-  assert_true(spool_counts_has(&out.spools[0], "socket"));
-  forget(&out);
+  expect_exit(4);
+  assert_true(spool_counts_has(t, "socket"));
 }
 
 static void test_socket(void **state) {
@@ -1561,20 +1369,16 @@ static void test_socket(void **state) {
     serve(path, "metric = one\nlaunch = _Z4gemmPf|4,1,1|*|*|decode|7\ngo\n");
   struct stat info;
   for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
-  outcome out = run(
-      (setting){.how = "exit",
-                .launches = "20",
-                .threads = "1",
+  run((setting){.launches = "20",
                 .plan = BY_RANGE "units = timeline:1 pause counters:1 plain\n",
                 .socket = path});
   int status = -1;
   waitpid(parent, &status, 0);
   unlink(path);
-  expect_exit(&out, 4);
+  expect_exit(4);
   assert_int_equal(status, 0);
-  assert_int_equal(out.spools[0].measured, 1);
-  assert_int_equal(out.spools[0].ordinals[0], 7);
-  forget(&out);
+  assert_int_equal(t->measured, 1);
+  assert_int_equal(t->ordinals[0], 7);
 }
 
 int main(void) {
