@@ -257,13 +257,15 @@ static bool say_ends(const losses *l) {
   return ok;
 }
 
-static bool load_diagnostics(const opening *o, llmprof_error *err) {
+static bool load_diagnostics(spool_trace *trace, llmprof_builder *builder,
+                             llmprof_error *err) {
   static const uint64_t kinds =
       SPOOL_BIT(SPOOL_DIAGNOSTIC) | SPOOL_BIT(SPOOL_DROPS) |
       SPOOL_BIT(SPOOL_KERNEL) | SPOOL_BIT(SPOOL_MEMCPY) |
       SPOOL_BIT(SPOOL_MEMSET) | SPOOL_BIT(SPOOL_GRAPH);
-  losses l = {.from = o};
-  return spool_file_each(&o->trace->sections.file, kinds, take_loss, &l, err) &&
+  const opening o = {trace, builder};
+  losses l = {.from = &o};
+  return spool_file_each(&trace->sections.file, kinds, take_loss, &l, err) &&
          ((say_losses(&l) && say_ends(&l)) || llmprof_fail_nomem(err));
 }
 
@@ -314,29 +316,20 @@ static void close_spool(void *state) {
   llmprof_free(trace);
 }
 
+/* The collector takes no samples of the CPU. */
 static bool load(void *state, llmprof_builder *builder, llmprof_part part,
                  llmprof_error *err) {
-  const opening o = {state, builder};
-  switch (part) {
-  case LLMPROF_PART_OPS:
-    return spool_load_ops(state, builder, err);
-  case LLMPROF_PART_DETAILS:
-    return spool_load_details(state, builder, err);
-  case LLMPROF_PART_CALLS:
-    return spool_load_calls(state, builder, err);
-  case LLMPROF_PART_RANGES:
-    return spool_load_ranges(state, builder, err);
-  case LLMPROF_PART_SAMPLES:
-    return spool_load_samples(state, builder, err);
-  case LLMPROF_PART_DIAGNOSTICS:
-    return load_diagnostics(&o, err);
-  case LLMPROF_PART_STACKS:
-    return spool_load_stacks(state, builder, err);
-  case LLMPROF_PART_CPU_SAMPLES: /* the collector takes none */
-  case LLMPROF_PARTS:
-    break;
-  }
-  return true;
+  static bool (*const parts[LLMPROF_PARTS])(spool_trace *, llmprof_builder *,
+                                            llmprof_error *) = {
+      [LLMPROF_PART_OPS] = spool_load_ops,
+      [LLMPROF_PART_DETAILS] = spool_load_details,
+      [LLMPROF_PART_CALLS] = spool_load_calls,
+      [LLMPROF_PART_RANGES] = spool_load_ranges,
+      [LLMPROF_PART_DIAGNOSTICS] = load_diagnostics,
+      [LLMPROF_PART_SAMPLES] = spool_load_samples,
+      [LLMPROF_PART_STACKS] = spool_load_stacks,
+  };
+  return !parts[part] || parts[part](state, builder, err);
 }
 
 const llmprof_reader llmprof_spool_reader = {

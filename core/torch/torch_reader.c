@@ -471,14 +471,14 @@ static bool load_ops(torch_trace *t, llmprof_error *err) {
   return ok;
 }
 
-static bool load_calls(const torch_trace *t, llmprof_error *err) {
+static bool load_calls(torch_trace *t, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < t->call_count; i++)
     ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
   return ok;
 }
 
-static bool load_ranges(const torch_trace *t, llmprof_error *err) {
+static bool load_ranges(torch_trace *t, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < t->range_count; i++)
     ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
@@ -529,7 +529,7 @@ static bool say_damage(const torch_trace *t) {
                              damage->broken, damage->first);
 }
 
-static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
+static bool load_diagnostics(torch_trace *t, llmprof_error *err) {
   uint64_t doubtful = 0;
   bool ok =
       say_damage(t) && count_doubtful(t, &doubtful) &&
@@ -557,27 +557,16 @@ static bool load_diagnostics(const torch_trace *t, llmprof_error *err) {
 
 static bool load(void *state, llmprof_builder *builder, llmprof_part part,
                  llmprof_error *err) {
-  torch_trace *t = state;
+  static bool (*const parts[LLMPROF_PARTS])(torch_trace *, llmprof_error *) = {
+      [LLMPROF_PART_OPS] = load_ops,
+      [LLMPROF_PART_DETAILS] = load_details,
+      [LLMPROF_PART_CALLS] = load_calls,
+      [LLMPROF_PART_RANGES] = load_ranges,
+      [LLMPROF_PART_DIAGNOSTICS] = load_diagnostics,
+      [LLMPROF_PART_STACKS] = torch_load_stacks,
+  };
   (void)builder;
-  switch (part) {
-  case LLMPROF_PART_OPS:
-    return load_ops(t, err);
-  case LLMPROF_PART_DETAILS:
-    return load_details(t, err);
-  case LLMPROF_PART_CALLS:
-    return load_calls(t, err);
-  case LLMPROF_PART_RANGES:
-    return load_ranges(t, err);
-  case LLMPROF_PART_DIAGNOSTICS:
-    return load_diagnostics(t, err);
-  case LLMPROF_PART_STACKS:
-    return torch_load_stacks(t, err);
-  case LLMPROF_PART_SAMPLES:
-  case LLMPROF_PART_CPU_SAMPLES:
-  case LLMPROF_PARTS:
-    break;
-  }
-  return true;
+  return !parts[part] || parts[part](state, err);
 }
 
 /* ---- the reader ---- */

@@ -211,8 +211,10 @@ bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
   return true;
 }
 
-void llmprof_builder_end_ops(llmprof_builder *b) {
+bool llmprof_builder_end_ops(llmprof_builder *b, llmprof_error *err) {
+  (void)err;
   begin_kinds(b, LLMPROF_OP_KINDS);
+  return true;
 }
 
 static const char *copy_label(llmprof_copy_kind kind) {

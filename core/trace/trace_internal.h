@@ -144,7 +144,7 @@ bool llmprof_builder_may_add(const llmprof_builder *builder, size_t count,
                              const char *what, llmprof_error *err);
 
 /* All rows of the part are there: what follows from them. */
-void llmprof_builder_end_ops(llmprof_builder *builder);
+bool llmprof_builder_end_ops(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,

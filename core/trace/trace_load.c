@@ -2,32 +2,17 @@
 #include "trace/trace_events.h"
 #include "trace/trace_internal.h"
 
-static bool end_rows(llmprof_builder *builder, llmprof_part part,
-                     llmprof_error *err) {
-  switch (part) {
-  case LLMPROF_PART_OPS:
-    llmprof_builder_end_ops(builder);
-    return true;
-  case LLMPROF_PART_DETAILS:
-    return llmprof_builder_end_details(builder, err);
-  case LLMPROF_PART_RANGES:
-    return llmprof_builder_end_ranges(builder, err);
-  case LLMPROF_PART_CPU_SAMPLES:
-    return llmprof_builder_end_cpu_samples(builder, err);
-  case LLMPROF_PART_STACKS:
-    return llmprof_builder_end_stacks(builder, err);
-  case LLMPROF_PART_CALLS:
-  case LLMPROF_PART_SAMPLES:
-  case LLMPROF_PART_DIAGNOSTICS:
-  case LLMPROF_PARTS:
-    break;
-  }
-  return true;
-}
-
 static bool end_part(llmprof_builder *builder, llmprof_part part,
                      llmprof_error *err) {
-  return end_rows(builder, part, err) &&
+  static bool (*const ends[LLMPROF_PARTS])(llmprof_builder *,
+                                           llmprof_error *) = {
+      [LLMPROF_PART_OPS] = llmprof_builder_end_ops,
+      [LLMPROF_PART_DETAILS] = llmprof_builder_end_details,
+      [LLMPROF_PART_RANGES] = llmprof_builder_end_ranges,
+      [LLMPROF_PART_CPU_SAMPLES] = llmprof_builder_end_cpu_samples,
+      [LLMPROF_PART_STACKS] = llmprof_builder_end_stacks,
+  };
+  return (!ends[part] || ends[part](builder, err)) &&
          (llmprof_columns_end(builder->trace, (int)part) ||
           llmprof_fail_nomem(err));
 }

@@ -187,7 +187,7 @@ static bool add_detail(const xplane_trace *t, const xplane_op *op,
              : llmprof_builder_add_detail(t->builder, &row, err);
 }
 
-static bool load_details(const xplane_trace *t, llmprof_error *err) {
+static bool load_details(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < t->op_count; i++)
     if (t->ops[i].row.kind == LLMPROF_KERNEL)
@@ -195,21 +195,21 @@ static bool load_details(const xplane_trace *t, llmprof_error *err) {
   return ok;
 }
 
-static bool load_calls(const xplane_trace *t, llmprof_error *err) {
+static bool load_calls(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < t->call_count; i++)
     ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
   return ok;
 }
 
-static bool load_ranges(const xplane_trace *t, llmprof_error *err) {
+static bool load_ranges(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
   for (size_t i = 0; ok && i < t->range_count; i++)
     ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
   return ok;
 }
 
-static bool load_diagnostics(const xplane_trace *t, llmprof_error *err) {
+static bool load_diagnostics(xplane_trace *t, llmprof_error *err) {
   llmprof_builder *b = t->builder;
   bool ok =
       (!t->is_cut ||
@@ -240,27 +240,16 @@ static bool load_diagnostics(const xplane_trace *t, llmprof_error *err) {
 
 static bool load(void *state, llmprof_builder *builder, llmprof_part part,
                  llmprof_error *err) {
-  xplane_trace *t = state;
+  static bool (*const parts[LLMPROF_PARTS])(xplane_trace *, llmprof_error *) = {
+      [LLMPROF_PART_OPS] = load_ops,
+      [LLMPROF_PART_DETAILS] = load_details,
+      [LLMPROF_PART_CALLS] = load_calls,
+      [LLMPROF_PART_RANGES] = load_ranges,
+      [LLMPROF_PART_DIAGNOSTICS] = load_diagnostics,
+      [LLMPROF_PART_STACKS] = xplane_load_stacks,
+  };
   (void)builder;
-  switch (part) {
-  case LLMPROF_PART_OPS:
-    return load_ops(t, err);
-  case LLMPROF_PART_DETAILS:
-    return load_details(t, err);
-  case LLMPROF_PART_CALLS:
-    return load_calls(t, err);
-  case LLMPROF_PART_RANGES:
-    return load_ranges(t, err);
-  case LLMPROF_PART_DIAGNOSTICS:
-    return load_diagnostics(t, err);
-  case LLMPROF_PART_STACKS:
-    return xplane_load_stacks(t, err);
-  case LLMPROF_PART_SAMPLES:
-  case LLMPROF_PART_CPU_SAMPLES:
-  case LLMPROF_PARTS:
-    break;
-  }
-  return true;
+  return !parts[part] || parts[part](state, err);
 }
 
 /* ---- the reader ---- */
