@@ -116,7 +116,6 @@ static bool folder_made;
 
 static int remove_entry(const char *path, const struct stat *info, int flag,
                         struct FTW *where) {
-  (void)info, (void)flag, (void)where;
   return remove(path);
 }
 

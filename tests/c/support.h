@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+/* A test need not use the state that it gets. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #include "llmprof/alloc.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"

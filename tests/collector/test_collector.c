@@ -208,7 +208,6 @@ enum {
 };
 
 static void test_timeline(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "100", .threads = "3"});
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->torn, 0);
@@ -229,7 +228,6 @@ static void test_timeline(void **state) {
 }
 
 static void test_kernels_alone(void **state) {
-  (void)state;
   run_to_end((setting){
       .launches = "100", .threads = "3", .plan = "timeline = kernels\n"});
   assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
@@ -240,7 +238,6 @@ static void test_kernels_alone(void **state) {
 /* Which rank a process is stands behind its program's name, where it is told.
  */
 static void test_rank(void **state) {
-  (void)state;
   static const struct {
     const char *rank, *name;
   } told[] = {{"12", " rank 12"}, {"", ""}, {"1x", ""}, {"1234567890", ""}};
@@ -256,7 +253,6 @@ static void test_rank(void **state) {
 
 /* No CUDA at all: what NVTX says is there. */
 static void test_nvtx(void **state) {
-  (void)state;
   run_to_end((setting){.how = "nvtx", .launches = "0", .threads = "8"});
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 8 * 4 * 2);
   assert_int_equal(t->events[SPOOL_NVTX_POP], t->events[SPOOL_NVTX_PUSH]);
@@ -279,7 +275,6 @@ static void test_nvtx(void **state) {
 
 /* Each domain has a number of its own, and one record. */
 static void test_domains(void **state) {
-  (void)state;
   run_to_end((setting){.how = "nvtx",
                        .launches = "0",
                        .variable = "VICTIM_DOMAINS",
@@ -293,7 +288,6 @@ static void test_domains(void **state) {
 
 /* It stays, whoever closes it. */
 static void test_closed(void **state) {
-  (void)state;
   run_to_end((setting){.how = "nvtx",
                        .launches = "0",
                        .threads = "2",
@@ -306,7 +300,6 @@ static void test_closed(void **state) {
 /* Too little memory: what is lost is counted, and the program does not notice.
  */
 static void test_memory(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20000",
                        .threads = "2",
                        .plan = "memory = 2M\nflush_s = 100\n"});
@@ -320,7 +313,6 @@ static void test_memory(void **state) {
 /* ---- how programs end ---- */
 
 static void test_signal(void **state) {
-  (void)state;
   run((setting){.how = "term", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGTERM);
@@ -329,7 +321,6 @@ static void test_signal(void **state) {
 }
 
 static void test_quick_exit(void **state) {
-  (void)state;
   run((setting){.how = "quick", .launches = "10", .plan = "flush_s = 0.01\n"});
   expect_exit(3);
   assert_string_equal(t->end, "");
@@ -339,7 +330,6 @@ static void test_quick_exit(void **state) {
 
 /* A thread is in a call that never returns: its window ends without it. */
 static void test_exit_in_call(void **state) {
-  (void)state;
   run_to_end((setting){.how = "waiting", .launches = "10"});
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
@@ -347,7 +337,6 @@ static void test_exit_in_call(void **state) {
 }
 
 static void test_abort(void **state) {
-  (void)state;
   run((setting){.how = "abort", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGABRT);
@@ -358,7 +347,6 @@ static void test_abort(void **state) {
 /* Not where ThreadSanitizer has a thread of its own, which never ends: the
  * collector keeps a program for whatever threads are left. */
 static void test_last_thread(void **state) {
-  (void)state;
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -373,7 +361,6 @@ static void test_last_thread(void **state) {
 }
 
 static void test_fork(void **state) {
-  (void)state;
   run((setting){.how = "fork", .launches = "10", .threads = "2"});
   assert_true(WIFEXITED(out.status));
   assert_int_equal(WEXITSTATUS(out.status), 4);
@@ -386,7 +373,6 @@ static void test_fork(void **state) {
 
 /* A parent that has used up its memory leaves the child its own. */
 static void test_fork_memory(void **state) {
-  (void)state;
   run((setting){.how = "fork",
                 .launches = "10",
                 .threads = "2",
@@ -400,14 +386,12 @@ static void test_fork_memory(void **state) {
 }
 
 static void test_exec(void **state) {
-  (void)state;
   run((setting){.how = "exec", .launches = "10"});
   expect_exit(0);
 }
 
 /* Killed at any moment: all blocks but the last are good. */
 static void test_kill(void **state) {
-  (void)state;
   unsigned after = 1;
   for (int i = 0; i < 12; i++) {
     after = after * 1103515245u + 12345u;
@@ -433,7 +417,6 @@ static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
                          size_t size) {
   refusals *r = user;
   char line[256], wanted[256];
-  (void)peer;
   if (!bytes) return true;
   unsigned pid = 0;
   snprintf(line, sizeof line, "%.*s", (int)size, bytes);
@@ -449,7 +432,6 @@ static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
 /* The folder is not there for it: it says so once, and runs as it does without
  * us. */
 static void test_refused(void **state) {
-  (void)state;
   llmprof_error err = {0};
   refusals heard = {0};
   llmprof_listener *l =
@@ -479,7 +461,6 @@ static void test_refused(void **state) {
   "unit.by = range\nunit.range = prefill\nunit.within = measured\n"
 
 static void test_units(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][0], 2);
@@ -492,7 +473,6 @@ static void test_units(void **state) {
 /* Nothing of CUPTI is there in plain units; the first unit that records comes
  * long after the first context, and has all the same. */
 static void test_late(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE
                        "units = plain:2 timeline:1 counters:1\n"
@@ -509,7 +489,6 @@ static void test_late(void **state) {
 
 /* Another client comes while we record, and gets CUPTI. */
 static void test_yield(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10",
                        .plan = "yield = on\n",
                        .variable = "VICTIM_CLIENT",
@@ -519,7 +498,6 @@ static void test_yield(void **state) {
 }
 
 static void test_profiler(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10", .plan = "unit.by = profiler\n"});
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
@@ -528,7 +506,6 @@ static void test_profiler(void **state) {
 /* The process is killed some time after the window: its spool says that
  * nothing is missing. */
 static void test_killed_after_the_window(void **state) {
-  (void)state;
   run((setting){.how = "wait",
                 .launches = "10",
                 .plan = "unit.by = profiler\n",
@@ -541,7 +518,6 @@ static void test_killed_after_the_window(void **state) {
 /* Ranges of any such name, in the profiler's window alone, which ends the
  * last one. */
 static void test_steps(void **state) {
-  (void)state;
   run_to_end((setting){
       .launches = "10",
       .plan = "unit.by = range\nunit.range = *e*od*\nunit.profiler = on\n"
@@ -555,7 +531,6 @@ static void test_steps(void **state) {
 
 /* "measured" is open before the window is. */
 static void test_before_the_window(void **state) {
-  (void)state;
   run_to_end((setting){
       .launches = "10",
       .plan = "unit.by = range\nunit.range = meas*\nunit.profiler = on\n"});
@@ -565,7 +540,6 @@ static void test_before_the_window(void **state) {
 /* A unit that the order of the plan knows nothing of; what comes after it is in
  * none. */
 static void test_operators(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10",
                        .variable = "VICTIM_OPERATORS",
                        .value = "1",
@@ -591,7 +565,6 @@ static void test_capture(void **state) {
       {BY_RANGE "units = plain:4 timeline\n", 0},
       {BY_RANGE "units = plain:4 timeline\nsources = python\n", 1},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     run_to_end((setting){.launches = "10",
                          .variable = "VICTIM_OPERATORS",
@@ -603,7 +576,6 @@ static void test_capture(void **state) {
 }
 
 static void test_counters(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE
                        "units = timeline:2 counters:1 plain:1\n"
@@ -630,7 +602,6 @@ static void test_counters(void **state) {
  * one, with what the first gave of what both have. What was not measured is
  * not there. */
 static void test_passes(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:1 counters:2 plain:1\n"
@@ -659,7 +630,6 @@ static void test_passes(void **state) {
  * the first unit. What is of a range's length is put to the kernel's; of a
  * launch that comes once there is what its pass measures. */
 static void test_spread(void **state) {
-  (void)state;
   run_to_end(
       (setting){.launches = "20",
                 .plan = BY_RANGE
@@ -684,7 +654,6 @@ static void test_spread(void **state) {
 /* A unit whose pass fails leaves what the others give; where none gives
  * anything, the launch says so. */
 static void test_passes_that_fail(void **state) {
-  (void)state;
   for (int both = 0; both < 2; both++) {
     run_to_end((setting){
         .launches = "20",
@@ -705,7 +674,6 @@ static void test_passes_that_fail(void **state) {
 }
 
 static void test_passes_of_graphs(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan =
                            BY_RANGE "units = timeline:1 counters:2 plain:1\n"
@@ -722,7 +690,6 @@ static void test_passes_of_graphs(void **state) {
 /* In a repeat without graphs launches are counted on: what was measured before
  * is not measured again. */
 static void test_eager(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:3 counters:1\nmetric = one\n"
@@ -742,7 +709,6 @@ static void test_eager(void **state) {
 
 /* The second time the work begins in it, passes are spread. */
 static void test_eager_passes(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:2 counters:2\n"
@@ -761,7 +727,6 @@ static void test_eager_passes(void **state) {
 }
 
 static void test_empty_cache(void **state) {
-  (void)state;
   setting s = {.launches = "20",
                .plan = BY_RANGE "units = timeline:1 counters:1\nmetric = one\n"
                                 "counters.flush = on\n"
@@ -779,7 +744,6 @@ static void test_empty_cache(void **state) {
 /* What takes longer than it may is told; a session that is open for launches
  * that do not come is none of that. */
 static void test_stalled(void **state) {
-  (void)state;
   setting s = {.how = "quick",
                .launches = "1",
                .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
@@ -803,7 +767,6 @@ static void test_stalled(void **state) {
 
 /* Launches of a graph are measured as one, those that wait for others never. */
 static void test_graphs(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE COUNT_GRAPHS,
                        .variable = "VICTIM_GRAPHS",
@@ -818,7 +781,6 @@ static void test_graphs(void **state) {
 
 /* Kernels and graphs take turns, in more units than one. */
 static void test_graphs_and_kernels(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE "units = timeline:1 counters:3\n"
                                         "metric = one\n"
@@ -835,7 +797,6 @@ static void test_graphs_and_kernels(void **state) {
 /* Graph 6 has a collective, 7 comes in a process with some and was never seen.
  */
 static void test_graphs_that_wait(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE "units = timeline:3 counters:1\n"
                                         "metric = one\ngraph = *|decode|0\n",
@@ -858,7 +819,6 @@ static void test_graphs_refused(void **state) {
       {"STANDIN_NO_DATA", "1", 1},
       {"STANDIN_PASSES", "2", 0},
   };
-  (void)state;
   setenv("VICTIM_GRAPHS", "1", 1);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     run_to_end((setting){.launches = "20",
@@ -875,7 +835,6 @@ static void test_graphs_refused(void **state) {
 
 /* Two threads with a GPU each: both are measured, by their own profilers. */
 static void test_contexts(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "40",
                        .threads = "2",
                        .plan = "units = counters\nmetric = one\n"
@@ -917,7 +876,6 @@ static void test_failures(void **state) {
       "cuptiPmSamplingGetCounterDataInfo=999",
       "cuptiPmSamplingCounterDataGetSampleInfo=999",
   };
-  (void)state;
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     run_to_end((setting){.launches = "20",
                          .plan = BY_RANGE
@@ -947,7 +905,6 @@ static void test_no_counters(void **state) {
       {"cuptiRangeProfilerEnable=33", "no_counters", "virtual GPU"},
       {"cuptiRangeProfilerEnable=41", "no_counters", "confidential"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     run((setting){.launches = "20",
                   .plan = BY_RANGE "units = timeline:2 counters\n"
@@ -968,7 +925,6 @@ static void test_no_counters(void **state) {
 }
 
 static void test_other_client(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10",
                        .variable = "STANDIN_FAIL",
                        .value = "cuptiSubscribe_v2=39"});
@@ -980,7 +936,6 @@ static void test_other_client(void **state) {
 }
 
 static void test_samples(void **state) {
-  (void)state;
   run((setting){.launches = "10",
                 .plan = BY_RANGE "samples.hz = 1000\nsamples.metric = dram\n"});
   expect_exit(4);
@@ -991,7 +946,6 @@ static void test_samples(void **state) {
 
 /* A unit that begins before there is a context is sampled from that on. */
 static void test_samples_of_a_process(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10",
                        .plan = "samples.hz = 1000\n"
                                "samples.metric = dram\n"});
@@ -1001,7 +955,6 @@ static void test_samples_of_a_process(void **state) {
 
 /* Each GPU that has a context is sampled. */
 static void test_samples_of_two_gpus(void **state) {
-  (void)state;
   run_to_end((setting){.launches = "10",
                        .threads = "2",
                        .plan = "samples.hz = 1000\nsamples.metric = dram\n"
@@ -1025,7 +978,6 @@ static void run_closer(const char *how, const char *number) {
  * ours, no number is taken, and the recording is whole. Not under
  * ThreadSanitizer, for which a process has one table of descriptors. */
 static void test_descriptors(void **state) {
-  (void)state;
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -1052,7 +1004,6 @@ static void test_descriptors(void **state) {
 
 /* A limit for files ends no program, and what is lost is said beside it. */
 static void test_file_limits(void **state) {
-  (void)state;
   static const char *const limits[] = {"0", "1", "65536"};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     run_closer("limit", limits[i]);
@@ -1211,7 +1162,6 @@ static void attach_thrice(const char *name, const char *until) {
  * is in a call most of the time, whose end CUPTI must see: the stand-in aborts
  * where it does not. */
 static void test_on_demand(void **state) {
-  (void)state;
   char name[64], until[108];
   int status = -1, output;
   snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
@@ -1256,7 +1206,6 @@ static void test_on_demand(void **state) {
 /* Whole graphs in a process with older ones: the stand-in aborts as the real
  * library does, so they are not asked for. */
 static void test_older_graphs(void **state) {
-  (void)state;
   setenv("VICTIM_GRAPHS", "1", 1);
   run_windows(open_window, "graphs = graph\n");
   unsetenv("VICTIM_GRAPHS");
@@ -1266,7 +1215,6 @@ static void test_older_graphs(void **state) {
 
 /* Between windows CUPTI is free for a profiler of the program's own. */
 static void test_client_between(void **state) {
-  (void)state;
   setenv("VICTIM_CLIENT", CUPTI, 1);
   run_windows(open_window, "");
   unsetenv("VICTIM_CLIENT");
@@ -1274,7 +1222,6 @@ static void test_client_between(void **state) {
 }
 
 static void test_windows(void **state) {
-  (void)state;
   char path[100], until[108];
   int status = -1;
   snprintf(path, sizeof path, "/tmp/llmprof-window-%d", (int)getpid());
@@ -1315,7 +1262,6 @@ static void hear_out(const char *path) {
 /* The program closes its descriptors, and opens sockets of its own: ours is
  * there to the end, and theirs get nothing (which the program looks at). */
 static void test_socket_of_ours(void **state) {
-  (void)state;
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -1340,7 +1286,6 @@ static void test_socket_of_ours(void **state) {
 
 /* Others wait already, and nobody accepts them: the program does not. */
 static void test_busy_socket(void **state) {
-  (void)state;
   char path[108];
   snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
   unlink(path);
@@ -1360,7 +1305,6 @@ static void test_busy_socket(void **state) {
 }
 
 static void test_socket(void **state) {
-  (void)state;
   char path[108];
   snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
   unlink(path);

@@ -211,7 +211,6 @@ static const phase phases[] = {
 };
 
 static void test_looks(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
     llmprof_error err = {0};
     size_t units, before = llmprof_interrupt_looks();
@@ -224,7 +223,6 @@ static void test_looks(void **state) {
 }
 
 static void test_stops(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
     llmprof_error err = {0};
     size_t units;
@@ -238,7 +236,6 @@ static void test_stops(void **state) {
 
 /* Half-made things are freed: the others are looked at by their own tests. */
 static void test_nothing_leaks(void **state) {
-  (void)state;
   size_t before = test_live_blocks();
   test_stops(NULL);
   assert_int_equal(test_live_blocks(), before);

@@ -40,7 +40,6 @@ static size_t any_size(void) {
 }
 
 static void test_any_sizes(void **state) {
-  (void)state;
   llmprof_pool pool = {0};
   block blocks[BLOCKS] = {{0}};
   srand(5);
@@ -58,7 +57,6 @@ static void test_any_sizes(void **state) {
 
 /* What was given back is what is taken next. */
 static void test_blocks_come_again(void **state) {
-  (void)state;
   llmprof_pool pool = {0};
   void *first = llmprof_pool_resize(&pool, NULL, 0, 40);
   void *second = llmprof_pool_resize(&pool, NULL, 0, 40);
@@ -74,7 +72,6 @@ static void test_blocks_come_again(void **state) {
 
 /* Many of them, of which some are larger than what a pool cuts. */
 static bool grow_some(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_pool pool = {0};
   block blocks[BLOCKS] = {{0}};
   bool ok = true;
@@ -91,19 +88,15 @@ static bool grow_some(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(grow_some, NULL);
 }
 
 static void *refuse(void *ptr, size_t size) {
-  (void)ptr;
-  (void)size;
   return NULL;
 }
 
 /* Who asks for less gets it, also where there is nothing. */
 static void test_smaller_without_memory(void **state) {
-  (void)state;
   const llmprof_allocator nothing = {refuse, free};
   llmprof_pool pool = {0};
   block large = {0};

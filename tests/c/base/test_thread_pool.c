@@ -65,7 +65,6 @@ static void assert_order(size_t size, size_t count, size_t ahead) {
 
 /* However many parts may lie before they are taken. */
 static void test_order(void **state) {
-  (void)state;
   for (size_t size = 1; size <= 8; size++) {
     for (size_t count = 0; count <= PARTS; count += 125) {
       assert_order(size, count, 0);
@@ -89,7 +88,6 @@ static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
 }
 
 static void test_first_error(void **state) {
-  (void)state;
   for (size_t size = 1; size <= 8; size++) {
     for (int again = 0; again < 20; again++) {
       assert_fails(size, 100, SIZE_MAX, "work 100", 100);
@@ -106,7 +104,6 @@ static void test_first_error(void **state) {
 }
 
 static void test_size(void **state) {
-  (void)state;
   assert_int_equal(llmprof_thread_pool_size(0), 1);
   assert_int_equal(llmprof_thread_pool_size(1), 1);
   assert_true(llmprof_thread_pool_size(1000) >= 1);
@@ -121,13 +118,11 @@ static void test_size(void **state) {
 /* A loop within a loop of several workers is the one worker that it is in. */
 static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
   size_t *sizes = user;
-  (void)worker, (void)err;
   sizes[part] = llmprof_thread_pool_size(100);
   return true;
 }
 
 static void test_nested(void **state) {
-  (void)state;
   size_t sizes[2];
   const llmprof_parallel_loop loop = {2, nest, NULL, sizes, 0};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
@@ -146,7 +141,6 @@ static pthread_t caller;
 static bool is_blocked(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
   sigset_t now;
-  (void)user, (void)worker;
   pthread_sigmask(SIG_SETMASK, NULL, &now);
   bool ours = pthread_equal(pthread_self(), caller);
   return sigismember(&now, SIGINT) == !ours ||
@@ -154,7 +148,6 @@ static bool is_blocked(void *user, size_t worker, size_t part,
 }
 
 static void test_signals(void **state) {
-  (void)state;
   caller = pthread_self();
   const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL, 0};
   assert_true(llmprof_parallel_for(&loop, 4, NULL));
@@ -169,7 +162,6 @@ static void do_rows(void *user, size_t first, size_t end) {
 }
 
 static void test_rows(void **state) {
-  (void)state;
   static atomic_uchar done[3 * LLMPROF_PARALLEL_ROWS + 7];
   static const size_t counts[] = {0,
                                   1,
@@ -196,7 +188,6 @@ static bool count_threads(void *user, llmprof_error *err) {
 }
 
 static void test_task(void **state) {
-  (void)state;
   for (size_t threads = 1; threads <= 3; threads++) {
     size_t there = 0;
     llmprof_error err;

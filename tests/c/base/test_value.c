@@ -7,7 +7,6 @@
 #include "trees.h"
 
 static void test_scalars(void **state) {
-  (void)state;
   size_t size;
   llmprof_value *value = llmprof_value_new_null();
   assert_int_equal(llmprof_value_type(value), LLMPROF_NULL);
@@ -33,7 +32,6 @@ static void test_scalars(void **state) {
 }
 
 static void test_list(void **state) {
-  (void)state;
   llmprof_value *list = llmprof_value_new_list();
   assert_int_equal(llmprof_value_count(list), 0);
   for (int64_t i = 0; i < 100; i++)
@@ -66,7 +64,6 @@ static void assert_keys(const llmprof_value *map, size_t count, ...) {
 }
 
 static void test_map(void **state) {
-  (void)state;
   llmprof_value *map = llmprof_value_new_map();
   assert_null(llmprof_value_get(map, "a", 1));
   assert_true(set_int(map, "b", 1, 1));
@@ -88,7 +85,6 @@ static void test_map(void **state) {
 }
 
 static void test_sort(void **state) {
-  (void)state;
   llmprof_value *map = llmprof_value_new_map();
   assert_true(llmprof_value_sort(map, 0));
   static const char *const keys[] = {"z", "m", "\xC3\xA9", "a", "Z", "b"};
@@ -110,7 +106,6 @@ static void test_sort(void **state) {
 /* Ascending, descending and random keys: every one is found, and sorting
  * orders them. */
 static void test_many_keys(void **state) {
-  (void)state;
   enum {
     COUNT = 20000
   };
@@ -140,7 +135,6 @@ static void test_many_keys(void **state) {
 }
 
 static void test_deep(void **state) {
-  (void)state;
   llmprof_value *top = llmprof_value_new_list();
   for (int i = 0; i < 300000; i++) {
     llmprof_value *above =
@@ -155,7 +149,6 @@ static void test_deep(void **state) {
 }
 
 static bool build(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_value *map = llmprof_value_new_map();
   bool ok = map;
   for (int64_t i = 0; ok && i < 40; i++) {
@@ -174,7 +167,6 @@ static bool build(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(build, NULL);
 }
 

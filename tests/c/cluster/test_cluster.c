@@ -20,7 +20,6 @@ static llmprof_cluster *must_open(const char *variant) {
 }
 
 static void test_knows_its_place(void **state) {
-  (void)state;
   llmprof_cluster *cluster = must_open("full");
   assert_int_equal(llmprof_cluster_rank(cluster), 0);
   assert_int_equal(llmprof_cluster_size(cluster), 2);
@@ -30,7 +29,6 @@ static void test_knows_its_place(void **state) {
 }
 
 static void test_messages_are_whole(void **state) {
-  (void)state;
   static const char zeros[300] = "a\0b";
   llmprof_cluster *cluster = must_open("full");
   llmprof_buffer got = {0};
@@ -60,7 +58,6 @@ static void refused(llmprof_cluster *cluster, size_t peer) {
 }
 
 static void test_nobody_there(void **state) {
-  (void)state;
   llmprof_cluster *cluster = must_open("full");
   llmprof_error err;
   refused(cluster, 0);
@@ -73,7 +70,6 @@ static void test_nobody_there(void **state) {
 }
 
 static void test_silence(void **state) {
-  (void)state;
   llmprof_cluster *cluster = must_open("mute");
   llmprof_buffer got = {0};
   llmprof_error err;
@@ -93,7 +89,6 @@ static void test_silence(void **state) {
 }
 
 static void test_lost(void **state) {
-  (void)state;
   llmprof_cluster *cluster = must_open("lost");
   llmprof_error err;
   assert_false(llmprof_cluster_send(cluster, 1, "x", 1, -1, &err));
@@ -103,7 +98,6 @@ static void test_lost(void **state) {
 }
 
 static void test_plugins_that_are_none(void **state) {
-  (void)state;
   llmprof_error err;
   assert_null(open_fake("nowhere", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);

@@ -96,7 +96,6 @@ static void check_bounds(const llmprof_values *values, int shape) {
 }
 
 static void test_encodings(void **state) {
-  (void)state;
   /* bytes of codes: none, none, 1, 2, 4, 8, 17 words and 1, 1, 8, mixed */
   static const size_t most[SHAPES] = {
       0,    0,        ROWS,    2 * ROWS, 4 * ROWS, 8 * ROWS, 5 * 17 * 8 + ROWS,
@@ -116,7 +115,6 @@ static void test_encodings(void **state) {
 }
 
 static void test_no_values(void **state) {
-  (void)state;
   llmprof_values_bounds bounds;
   llmprof_values *values = llmprof_values_new();
   assert_true(llmprof_values_end(values));
@@ -129,7 +127,6 @@ static void test_no_values(void **state) {
 /* ---- as bytes ---- */
 
 static void test_snapshots(void **state) {
-  (void)state;
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
     llmprof_values_snapshot snapshot = llmprof_values_put(values);
@@ -147,7 +144,6 @@ static void test_snapshots(void **state) {
  * snapshot.
  */
 static void test_broken_snapshots(void **state) {
-  (void)state;
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
     llmprof_values_snapshot snapshot = llmprof_values_put(values);
@@ -197,7 +193,6 @@ static int64_t difference_at(size_t row) {
 }
 
 static void test_views(void **state) {
-  (void)state;
   llmprof_values *stored = values_of(4);
   llmprof_values *halves = halves_of_rows();
   const llmprof_values *in[] = {stored, halves};
@@ -222,7 +217,6 @@ static void test_views(void **state) {
 
 /* Few keys, of which each is looked up. */
 static void test_bounds_of_lookups(void **state) {
-  (void)state;
   llmprof_values *key = values_of(7);
   llmprof_values *halves = halves_of_rows();
   llmprof_values *view = llmprof_values_lookup(key, halves);
@@ -246,7 +240,6 @@ static bool store(void *shape, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   for (int shape = 0; shape < SHAPES; shape++)
     test_every_allocation(store, &shape);
 }

@@ -28,14 +28,12 @@ static void expect_failure(int device, llmprof_code code, const char *message) {
 }
 
 static void test_no_driver(void **state) {
-  (void)state;
   void *real = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (real) skip(); /* this machine has one */
   expect_failure(0, LLMPROF_NOTFOUND, "no CUDA driver (libcuda.so.1) here");
 }
 
 static void test_old_driver(void **state) {
-  (void)state;
   load_driver("old");
   llmprof_error err = {0};
   assert_false(llmprof_cuda_probe(0, &err));
@@ -71,7 +69,6 @@ static void test_launch(void **state) {
 }
 
 static void test_no_such_device(void **state) {
-  (void)state;
   expect_failure(2, LLMPROF_IO, "cuDeviceGet: CUDA_ERROR_INVALID_DEVICE");
 }
 

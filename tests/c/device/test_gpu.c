@@ -37,7 +37,6 @@ static void assert_sampled(const llmprof_gpu_values *now) {
 }
 
 static void test_full(void **state) {
-  (void)state;
   llmprof_gpus *gpus = open_variant("full");
   const char *reason = "";
   assert_int_equal(llmprof_gpus_count(gpus, &reason), 3);
@@ -64,7 +63,6 @@ static void test_full(void **state) {
 }
 
 static void test_sample(void **state) {
-  (void)state;
   llmprof_gpus *gpus = open_variant("full");
   llmprof_gpu_values now;
   llmprof_error err;
@@ -91,7 +89,6 @@ static void assert_unusable(llmprof_gpus *gpus, unsigned index,
 }
 
 static void test_unusable_devices(void **state) {
-  (void)state;
   llmprof_gpus *gpus = open_variant("full");
   assert_unusable(gpus, 1, LLMPROF_DENIED, "GPU 1: Insufficient Permissions");
   assert_unusable(gpus, 3, LLMPROF_NOTFOUND,
@@ -103,7 +100,6 @@ static void test_unusable_devices(void **state) {
 }
 
 static void test_old_driver(void **state) {
-  (void)state;
   llmprof_gpus *gpus = open_variant("old");
   llmprof_gpu_info info;
   assert_true(llmprof_gpu_describe(gpus, 0, &info, NULL));
@@ -117,7 +113,6 @@ static void test_old_driver(void **state) {
 }
 
 static void test_what_is_not_supported_is_absent(void **state) {
-  (void)state;
   llmprof_gpus *gpus = open_variant("mute");
   llmprof_gpu_info info;
   assert_true(llmprof_gpu_describe(gpus, 0, &info, NULL));
@@ -145,7 +140,6 @@ static void assert_none(const char *path, const char *expected) {
 }
 
 static void test_no_devices(void **state) {
-  (void)state;
   assert_none("/proc/none/libnvidia-ml.so.1",
               "no NVML: /proc/none/libnvidia-ml.so.1: cannot open shared "
               "object file: No such file or directory");
@@ -160,7 +154,6 @@ static void test_no_devices(void **state) {
 
 /* Whatever this machine has, asking is no error. */
 static void test_this_machine(void **state) {
-  (void)state;
   llmprof_gpus *gpus = llmprof_gpus_open(NULL, NULL);
   assert_non_null(gpus);
   const char *reason;
@@ -171,7 +164,6 @@ static void test_this_machine(void **state) {
 }
 
 static void test_shutting_down(void **state) {
-  (void)state;
   static const char *const variants[] = {"full", "nodriver", "nocount",
                                          "empty"};
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -189,7 +181,6 @@ static void test_shutting_down(void **state) {
 }
 
 static void test_throttle_names(void **state) {
-  (void)state;
   assert_string_equal(llmprof_gpu_throttle_name(0), "gpu_idle");
   assert_string_equal(llmprof_gpu_throttle_name(2), "sw_power_cap");
   assert_string_equal(llmprof_gpu_throttle_name(8), "display_clock_setting");
@@ -198,7 +189,6 @@ static void test_throttle_names(void **state) {
 }
 
 static bool open_and_describe(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_gpus *gpus = llmprof_gpus_open(library("full"), err);
   if (!gpus) return false;
   llmprof_gpu_info info;
@@ -208,7 +198,6 @@ static bool open_and_describe(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(open_and_describe, NULL);
 }
 

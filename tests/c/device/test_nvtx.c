@@ -121,7 +121,6 @@ static bool with_an_empty_name(void) {
 }
 
 static void test_tools(void **state) {
-  (void)state;
   assert_true(in_child(TOOL, with_a_tool));
   assert_true(in_child(NULL, without_a_tool));
   assert_true(in_child(REFUSES, with_a_tool_that_refuses));
@@ -130,13 +129,11 @@ static void test_tools(void **state) {
 }
 
 static bool make_domain(void *arg, llmprof_error *err) {
-  (void)arg;
   uint64_t ids[2];
   return call_everything(ids, err);
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   unsetenv("NVTX_INJECTION64_PATH");
   test_every_allocation(make_domain, NULL);
   llmprof_nvtx_domain_free(NULL);

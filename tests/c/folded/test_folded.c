@@ -67,7 +67,6 @@ static void expect_tree(const char *text, const char *expected) {
 }
 
 static void test_stacks(void **state) {
-  (void)state;
   expect_tree("main;run;leaf 12\nmain;run 3\r\n\nmain;other 4\nmain;run;leaf 1",
               "0 main|- 0 20\n"
               "1 run|- 3 16\n"
@@ -79,12 +78,10 @@ static void test_stacks(void **state) {
 
 /* Equal sizes stand as they came. */
 static void test_order(void **state) {
-  (void)state;
   expect_tree("b 2\na 2\nc 3\n", "0 c|- 3 3\n0 b|- 2 2\n0 a|- 2 2\n");
 }
 
 static void test_spellings(void **state) {
-  (void)state;
   expect_tree("spin (work.py:12);spin (work.py:13) 1\n",
               "0 spin|work.py 0 1\n1 spin|work.py 1 1\n");
   expect_tree("f (/home/someone/a b.py:1) 1\n", "0 f|a b.py 1 1\n");
@@ -106,7 +103,6 @@ static void test_spellings(void **state) {
 
 /* Addresses are of their library, and those that call each other are one. */
 static void test_nameless(void **state) {
-  (void)state;
   expect_tree("0x7f (libc.so.6);0x80 (libc.so.6);f;0x1 (libm.so.6);0x2 1\n",
               "0 [libc.so.6]|libc.so.6 0 1\n"
               "1 f|- 0 1\n"
@@ -116,7 +112,6 @@ static void test_nameless(void **state) {
 }
 
 static void test_samples(void **state) {
-  (void)state;
   llmprof_trace *trace = open_text("a;b 2\n 3\n");
   llmprof_frame *frame = frame_of(trace);
   assert_int_equal(llmprof_frame_rows(frame), 2);
@@ -133,7 +128,6 @@ static void test_samples(void **state) {
 
 /* Of a stack that is too deep the innermost functions stay. */
 static void test_depth(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   for (int i = 0; i < 600; i++) llmprof_buffer_printf(&text, "f%d;", i);
   llmprof_buffer_puts(&text, "leaf 1\n");
@@ -170,7 +164,6 @@ static void refuse_line(const char *line, const char *where) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   refuse_line("main\n", ":1");
   refuse_line("a 1\nb 0\n", ":2");
   refuse_line("a 1\n\nb -1", ":3");
@@ -195,7 +188,6 @@ static void test_refusals(void **state) {
 
 /* With and without an end. */
 static void test_long_lines(void **state) {
-  (void)state;
   size_t size = (2 << 20) + 5;
   char *text = llmprof_alloc(size, 1);
   assert_non_null(text);
@@ -225,7 +217,6 @@ static void read_prefix(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   static const char text[] = "process 1:\"a b\";f (/x/y.py:1);0x1f (l) 12\n";
   test_every_prefix(text, sizeof text - 1, read_prefix);
 }
@@ -247,7 +238,6 @@ static bool open_once(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static const char text[] = "main;f (a.py:1);0x1 (l) 1\nmain;g 2\n";
   test_every_allocation(open_once,
                         (void *)test_file("few.folded", text, sizeof text - 1));
@@ -268,7 +258,6 @@ static bool write_all(llmprof_trace *trace, const char *path,
 
 /* What is written is what was read, each stack once. */
 static void test_round_trip(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_stacks_counts written;
   llmprof_trace *trace = open_text(
@@ -286,7 +275,6 @@ static void test_round_trip(void **state) {
 }
 
 static void test_writing_refused(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_text("main;run 2\n"), *other = open_text("f 1\n");
   llmprof_frame *samples = frame_of(other);
@@ -315,7 +303,6 @@ static bool write_once(void *arg, llmprof_error *err) {
 }
 
 static void test_writing_allocations(void **state) {
-  (void)state;
   static const char text[] = "main;f (a.py:1) 1\nmain;g 2\n";
   test_every_allocation(write_once,
                         (void *)test_file("two.folded", text, sizeof text - 1));

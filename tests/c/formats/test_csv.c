@@ -23,7 +23,6 @@ static void assert_row(const llmprof_csv_row *row, size_t line, size_t count,
 }
 
 static void test_rows(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_csv *csv =
       parse("a,b\n1,\"x, \"\"y\"\"\"\r\n\n2,\"two\nlines\"\n3,", NULL, &err);
@@ -43,7 +42,6 @@ static void test_rows(void **state) {
 }
 
 static void test_preamble_units_and_repeated_header(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_csv_options options = {.header_has = "ID", .units_row = true};
   llmprof_csv *csv = parse("==PROF== Connected to process 5\n"
@@ -83,7 +81,6 @@ static void assert_broken(const char *text, const llmprof_csv_options *options,
 }
 
 static void test_broken_lines(void **state) {
-  (void)state;
   assert_broken("", NULL, "t.csv: empty, no CSV header");
   assert_broken("\n==PROF== x\n", NULL, "t.csv: empty, no CSV header");
   assert_broken("a,b\n1,2\n", &(llmprof_csv_options){.header_has = "Name"},
@@ -102,7 +99,6 @@ static void test_broken_lines(void **state) {
 }
 
 static void test_short_rows(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_csv *csv =
       parse("a,b,c\n1\n", &(llmprof_csv_options){.allow_short = true}, &err);
@@ -113,7 +109,6 @@ static void test_short_rows(void **state) {
 }
 
 static void test_missing_file(void **state) {
-  (void)state;
   llmprof_error err;
   assert_null(llmprof_csv_open("/proc/none/x.csv", NULL, &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
@@ -124,7 +119,6 @@ static void test_missing_file(void **state) {
 }
 
 static void test_numbers(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     llmprof_number kind;
@@ -169,7 +163,6 @@ static const char sample[] = "==PROF== go\n\"ID\",\"n, a\"\n\"\",\"us\"\n"
                              "\"0\",\"a \"\"q\"\"\"\n1,\"x\ny\"\n";
 
 static bool read_all(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_csv_options options = {.header_has = "ID", .units_row = true};
   llmprof_csv *csv = parse(sample, &options, err);
   if (!csv) return false;
@@ -181,7 +174,6 @@ static bool read_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(read_all, NULL);
 }
 
@@ -201,7 +193,6 @@ static void read_prefix(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
 }
 

@@ -36,7 +36,6 @@ static void assert_reads(const char *text, const char *written) {
 }
 
 static void test_values(void **state) {
-  (void)state;
   assert_reads("null", NULL);
   assert_reads("true", NULL);
   assert_reads("false", NULL);
@@ -54,7 +53,6 @@ static void test_values(void **state) {
 }
 
 static void test_integers(void **state) {
-  (void)state;
   assert_reads("[0,-1,9007199254740993,9223372036854775807]", NULL);
   assert_reads("-9223372036854775808", NULL);
   assert_reads("-0", "0");
@@ -68,7 +66,6 @@ static void test_integers(void **state) {
 }
 
 static void test_doubles(void **state) {
-  (void)state;
   assert_reads("[1.0,-0.0,0.1,1.5,1e5,123456789.125]",
                "[1.0,-0.0,0.1,1.5,100000.0,123456789.125]");
   assert_reads("1E+30", "1.0e+30");
@@ -82,7 +79,6 @@ static void test_doubles(void **state) {
 
 /* cJSON stops at 63 characters of a number. */
 static void test_long_numbers(void **state) {
-  (void)state;
   char text[256], *digits = text + 1;
   memset(text, '0', sizeof text);
   text[0] = '[';
@@ -102,7 +98,6 @@ static void assert_string(const char *text, const char *bytes, size_t size) {
 }
 
 static void test_strings(void **state) {
-  (void)state;
   assert_string("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8);
   assert_string("\"a\\u0000b\\u0000\"", "a\0b\0", 4);
   assert_string("\"\\u007f\\u0080\\u07FF\\u0800\\uffff\"",
@@ -118,7 +113,6 @@ static void test_strings(void **state) {
 }
 
 static void test_broken(void **state) {
-  (void)state;
   static const struct {
     const char *text, *message;
   } cases[] = {
@@ -201,7 +195,6 @@ static void test_broken(void **state) {
 }
 
 static void test_range(void **state) {
-  (void)state;
   static const struct {
     const char *text, *message;
   } cases[] = {
@@ -221,7 +214,6 @@ static void test_range(void **state) {
 }
 
 static void test_limits(void **state) {
-  (void)state;
   llmprof_limits none = {0};
   assert_within(nested(200), none);
   assert_over(nested(201), none, "t.json:1:201: nested deeper than 200 levels");
@@ -240,7 +232,6 @@ static void test_limits(void **state) {
 }
 
 static void test_load(void **state) {
-  (void)state;
   llmprof_error err = {0};
   const char *path = test_file("a.json", "{\"a\": 1}\n", 9);
   llmprof_value *value = llmprof_json_load(path, NULL, &err);
@@ -267,7 +258,6 @@ static void test_load(void **state) {
 }
 
 static void test_pretty(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer out = {0};
   llmprof_value *value = parse("{\"a\":[1,{\"b\":[]},[[2]]],\"c\":{}}", &err);
@@ -313,7 +303,6 @@ static llmprof_value *below(llmprof_value *value) {
 }
 
 static void test_unwritable(void **state) {
-  (void)state;
   assert_unwritable(llmprof_value_new_double((double)NAN), LLMPROF_RANGE,
                     "JSON has no NaN: number at top level");
   assert_unwritable(below(llmprof_value_new_double((double)NAN)), LLMPROF_RANGE,
@@ -362,7 +351,6 @@ static void assert_round_trip(const llmprof_value *value, unsigned indent) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   uint64_t seed = 20250101;
   for (unsigned i = 0; i < 5000; i++) {
     llmprof_value *value = trees_random_value(&seed, false);
@@ -374,7 +362,6 @@ static void test_round_trip(void **state) {
 
 /* Whatever the locale calls its decimal point. */
 static void test_locale(void **state) {
-  (void)state;
   static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",
                                       "fr_FR.UTF-8"};
   bool found = false;
@@ -392,7 +379,6 @@ static const char sample[] =
     "\"b\": {\"c\": null, \"\xC3\xA9\": \"x\"}, \"d\": false} ";
 
 static bool read_and_write(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer out = {0};
   llmprof_value *value = parse(sample, err);
   bool ok = value && llmprof_json_write(value, 2, &out, err);
@@ -408,7 +394,6 @@ static bool load_file(void *path, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(read_and_write, NULL);
   char *path = (char *)test_file("c.json", sample, sizeof sample - 1);
   test_every_allocation(load_file, path);
@@ -424,7 +409,6 @@ static void read_prefix(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
 }
 

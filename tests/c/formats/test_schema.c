@@ -36,7 +36,6 @@ static bool fits(const llmprof_schemas *schemas, const char *name,
 }
 
 static void test_references(void **state) {
-  (void)state;
   size_t size;
   llmprof_schemas *schemas = llmprof_schemas_new();
   static const char good[] =
@@ -68,7 +67,6 @@ static void test_references(void **state) {
 
 /* What is not known does not fit. */
 static void test_unknown(void **state) {
-  (void)state;
   static const char *const rules[] = {
       "1",
       "{\"oneOf\": []}",
@@ -108,7 +106,6 @@ static void test_unknown(void **state) {
 }
 
 static void test_numbers(void **state) {
-  (void)state;
   llmprof_schemas *schemas = llmprof_schemas_new();
   add(schemas, "least", "{\"minimum\": 9007199254740993}");
   assert_true(fits(schemas, "least", "9007199254740993"));
@@ -125,7 +122,6 @@ static void test_numbers(void **state) {
 }
 
 static bool make(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_schemas *schemas = llmprof_schemas_new();
   if (!schemas) return llmprof_fail_nomem(err);
   bool ok = llmprof_schemas_add(schemas, "tree", tree, strlen(tree), err) &&
@@ -135,7 +131,6 @@ static bool make(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make, NULL);
 }
 

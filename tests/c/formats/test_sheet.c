@@ -88,7 +88,6 @@ static void assert_written(const llmprof_sheet_options *options,
 }
 
 static void test_csv(void **state) {
-  (void)state;
   assert_written(&(llmprof_sheet_options){.format = LLMPROF_SHEET_CSV},
                  "ID,Count,\"Share, %\",Name\n"
                  "1234567,1234567,12345.3,\"f<a, \"\"b\"\">\"\n"
@@ -98,7 +97,6 @@ static void test_csv(void **state) {
 }
 
 static void test_guarded_csv(void **state) {
-  (void)state;
   assert_written(
       &(llmprof_sheet_options){.format = LLMPROF_SHEET_CSV, .guard = true},
       "ID,Count,\"Share, %\",Name\n"
@@ -109,7 +107,6 @@ static void test_guarded_csv(void **state) {
 }
 
 static void test_json(void **state) {
-  (void)state;
   assert_written(
       &(llmprof_sheet_options){.format = LLMPROF_SHEET_JSON},
       "[\n"
@@ -125,7 +122,6 @@ static void test_json(void **state) {
 }
 
 static void test_lines(void **state) {
-  (void)state;
   assert_written(&(llmprof_sheet_options){.format = LLMPROF_SHEET_LINES},
                  "     ID      Count  Share, %  Name\n"
                  "1234567  1,234,567  12,345.3  f<a, \"b\">\n"
@@ -136,7 +132,6 @@ static void test_lines(void **state) {
 
 /* The last column keeps 20 columns at least. */
 static void test_lines_of_a_terminal(void **state) {
-  (void)state;
   static const char text[] = "abcdefghijklmnopqrstuvwxyz";
   uint32_t id;
   llmprof_strings *pool = llmprof_strings_new();
@@ -161,7 +156,6 @@ static void test_lines_of_a_terminal(void **state) {
 
 /* One of 100,000 bytes is as long as it is, and its neighbour short. */
 static void test_lines_of_a_long_name(void **state) {
-  (void)state;
   enum {
     LONG = 100000
   };
@@ -187,7 +181,6 @@ static void test_lines_of_a_long_name(void **state) {
 }
 
 static void test_scales(void **state) {
-  (void)state;
   made m;
   llmprof_buffer out = {0};
   const llmprof_sheet_column columns[] = {
@@ -209,7 +202,6 @@ static void test_scales(void **state) {
 }
 
 static void test_no_rows(void **state) {
-  (void)state;
   static const char *const expected[] = {"ID\n", "[]\n", "ID\n"};
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = llmprof_frame_new(0, pool);
@@ -228,7 +220,6 @@ static void test_no_rows(void **state) {
 
 /* More than one piece, each of whole lines. */
 static void test_pieces(void **state) {
-  (void)state;
   enum {
     MANY = 100000
   };
@@ -267,7 +258,6 @@ static bool write_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   for (int i = 0; i < 3; i++) {
     llmprof_sheet_options options = {
         .format = (llmprof_sheet_format)i, .guard = true, .width = 10};
@@ -292,7 +282,6 @@ static bool save_all(void *path, llmprof_error *err) {
 }
 
 static void test_saving_fails(void **state) {
-  (void)state;
   char path[] = "/dev/null/kernels.csv", written[PATH_MAX];
   llmprof_error err;
   snprintf(written, sizeof written, "%s/few.csv", test_folder());
@@ -306,7 +295,6 @@ static void test_saving_fails(void **state) {
 }
 
 static void test_interrupt(void **state) {
-  (void)state;
   for (int i = 0; i < 3; i++) {
     llmprof_sheet_options options = {.format = (llmprof_sheet_format)i};
     llmprof_error err = {0};
@@ -382,7 +370,6 @@ static void assert_sent(llmprof_frame *frame,
 }
 
 static void test_lots(void **state) {
-  (void)state;
   static int64_t numbers[LOTS];
   static double reals[LOTS];
   static uint32_t texts[LOTS];
@@ -445,7 +432,6 @@ static void put_expected(llmprof_buffer *out, int64_t whole, double number) {
 }
 
 static void test_numbers(void **state) {
-  (void)state;
   static int64_t whole[HARD];
   static double reals[HARD];
   fill_numbers(whole, reals);
@@ -475,7 +461,6 @@ static void test_numbers(void **state) {
 
 /* A byte that needs quotes or cleaning, at any place of texts of any length. */
 static void test_texts(void **state) {
-  (void)state;
   static const char odd[] = "x,\"\n\t\x7F\xC3\x1F";
   for (size_t size = 1; size < 20; size++) {
     for (size_t at = 0; at < size * (sizeof odd - 1); at++) {

@@ -37,7 +37,6 @@ static void assert_reads(const char *text, const char *json) {
 }
 
 static void test_structure(void **state) {
-  (void)state;
   assert_reads("", "null");
   assert_reads("# nothing\n", "null");
   assert_reads("---\n...\n", "null");
@@ -55,7 +54,6 @@ static void test_structure(void **state) {
 }
 
 static void test_scalars(void **state) {
-  (void)state;
   assert_reads("[~, null, Null, NULL, '~', \"null\", nULL]",
                "[null,null,null,null,\"~\",\"null\",\"nULL\"]");
   assert_reads("[true, True, TRUE, false, False, FALSE, tRUE]",
@@ -92,7 +90,6 @@ static double double_of(const char *text) {
 }
 
 static void test_special_doubles(void **state) {
-  (void)state;
   static const char *const infinities[] = {".inf", ".Inf", ".INF", "+.inf",
                                            "+.Inf"};
   for (size_t i = 0; i < sizeof infinities / sizeof *infinities; i++)
@@ -105,7 +102,6 @@ static void test_special_doubles(void **state) {
 }
 
 static void test_tags(void **state) {
-  (void)state;
   assert_reads("[!!str 12, !!str , !!str true, !!int '12', !!int \"0x10\"]",
                "[\"12\",\"\",\"true\",12,16]");
   assert_reads(
@@ -119,7 +115,6 @@ static void test_tags(void **state) {
 }
 
 static void test_keys(void **state) {
-  (void)state;
   assert_reads("{1: a, true: b, ~: c, 'x y': d, 1.50: e}",
                "{\"1\":\"a\",\"true\":\"b\",\"~\":\"c\",\"x y\":\"d\","
                "\"1.50\":\"e\"}");
@@ -129,7 +124,6 @@ static void test_keys(void **state) {
 }
 
 static void test_anchors(void **state) {
-  (void)state;
   assert_reads("a: &x [1, {b: c}]\nd: *x\ne: *x\n",
                "{\"a\":[1,{\"b\":\"c\"}],\"d\":[1,{\"b\":\"c\"}],"
                "\"e\":[1,{\"b\":\"c\"}]}");
@@ -141,7 +135,6 @@ static void test_anchors(void **state) {
 }
 
 static void test_merge(void **state) {
-  (void)state;
   assert_reads("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\n  z: 4\n",
                "{\"a\":{\"x\":1,\"y\":2},\"b\":{\"y\":3,\"z\":4,\"x\":1}}");
   assert_reads("b:\n  y: 3\n  <<: {x: 1, y: 2}\n", "{\"b\":{\"y\":3,\"x\":1}}");
@@ -154,7 +147,6 @@ static void test_merge(void **state) {
 }
 
 static void test_broken(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     llmprof_code code;
@@ -258,7 +250,6 @@ static void test_broken(void **state) {
 }
 
 static void test_limits(void **state) {
-  (void)state;
   llmprof_limits none = {0};
   assert_within(nested(200), none);
   assert_over(nested(201), none, "t.yaml:1:201: nested deeper than 200 levels");
@@ -284,7 +275,6 @@ static void test_limits(void **state) {
 
 /* Ten lines that stand for 10^9 values, or for as many bytes of one string. */
 static void test_expansion(void **state) {
-  (void)state;
   char text[4096];
   size_t used = (size_t)sprintf(text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
   for (int i = 1; i < 10; i++) {
@@ -302,7 +292,6 @@ static void test_expansion(void **state) {
 }
 
 static void test_directives(void **state) {
-  (void)state;
   static char text[1001 * 16 + 8];
   size_t used = 0;
   for (int i = 0; i < 1001; i++)
@@ -319,7 +308,6 @@ static void test_directives(void **state) {
 }
 
 static void test_load(void **state) {
-  (void)state;
   llmprof_error err = {0};
   const char *path = test_file("a.yaml", "a: 1\n", 5);
   llmprof_value *value = llmprof_yaml_load(path, NULL, &err);
@@ -363,7 +351,6 @@ static void assert_writes(const char *json, const char *text) {
 }
 
 static void test_block_style(void **state) {
-  (void)state;
   assert_writes("null", "null\n");
   assert_writes("[]", "[]\n");
   assert_writes("{}", "{}\n");
@@ -383,7 +370,6 @@ static void test_block_style(void **state) {
 
 /* What the emitter cannot know: plain, these would be no strings. */
 static void test_words_and_numbers(void **state) {
-  (void)state;
   assert_writes(
       "[\"\",\"~\",\"null\",\"True\",\"12\",\"1e5\",\".inf\",\"0x1F\"]",
       "- ''\n- '~'\n- 'null'\n- 'True'\n- '12'\n- '1e5'\n- '.inf'\n"
@@ -402,7 +388,6 @@ static void test_words_and_numbers(void **state) {
 }
 
 static void test_quoting(void **state) {
-  (void)state;
   assert_writes(
       "[\"?b\",\":c\",\"a:b\",\"a#b\",\"a, [b]\",\"a'b\\\"\",\"a\\\\\"]",
       "- ?b\n- :c\n- a:b\n- a#b\n- a, [b]\n- a'b\"\n- a\\\n");
@@ -420,7 +405,6 @@ static void test_quoting(void **state) {
 }
 
 static void test_literal_blocks(void **state) {
-  (void)state;
   assert_writes("{\"a\":\"x\\ny\\n\",\"b\":[\"x\\n\\ny\",\"x\\n\\n\"]}",
                 "a: |\n  x\n  y\nb:\n- |-\n  x\n\n  y\n- \"x\\n\\n\"\n");
   assert_writes("\"# x\\n---\\n\"", "|\n  # x\n  ---\n");
@@ -433,7 +417,6 @@ static void test_literal_blocks(void **state) {
 }
 
 static void test_long_keys(void **state) {
-  (void)state;
   char json[4200], text[4200];
   char key[2001] = {0};
   memset(key, 'k', 2000);
@@ -461,7 +444,6 @@ static void assert_writes_line(const char *json, const char *text) {
 }
 
 static void test_lines(void **state) {
-  (void)state;
   assert_writes_line("null", "null");
   assert_writes_line("\"a, b\"", "a, b");
   assert_writes_line("\"a: b\\n\"", "\"a: b\\n\"");
@@ -484,7 +466,6 @@ static void assert_unwritable(llmprof_value *value, llmprof_code code,
 }
 
 static void test_unwritable(void **state) {
-  (void)state;
   llmprof_value *map = llmprof_value_new_map();
   assert_true(
       llmprof_value_set(map, "a", 1, llmprof_value_new_string("\xFF", 1)));
@@ -525,7 +506,6 @@ static void assert_comes_back(const llmprof_value *value, writer write) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   uint64_t seed = 20250102;
   for (int i = 0; i < 2000; i++) {
     llmprof_value *value = trees_random_value(&seed, true);
@@ -551,7 +531,6 @@ static void check_comes_back(const char *text, size_t size) {
 }
 
 static void test_strings_come_back(void **state) {
-  (void)state;
   static const char alphabet[] = "-?:,[]{}#&*!|>'\"%@`\\ \n\t.~0ax+<=/\x7F";
   size_t count = sizeof alphabet - 1;
   for (size_t i = 0; i < count * count; i++) {
@@ -603,7 +582,6 @@ yaml_char_t *yaml_strdup(const yaml_char_t *text) {
 }
 
 static bool read_and_write(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer out = {0};
   llmprof_value *value = parse(sample, sizeof sample - 1, err);
   bool ok = value && llmprof_yaml_write(value, &out, err) &&
@@ -614,7 +592,6 @@ static bool read_and_write(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(read_and_write, NULL);
   assert_true(libyaml_allocations > 0);
 }
@@ -628,7 +605,6 @@ static void read_prefix(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
 }
 

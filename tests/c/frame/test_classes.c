@@ -113,7 +113,6 @@ static void expect_windows(fixture *f, const llmprof_intervals *busy) {
 }
 
 static void test_random_windows(void **state) {
-  (void)state;
   static fixture f;
   llmprof_interval items[] = {{5, 90}, {100, 101}, {700, 5000}, {5001, 5003}};
   llmprof_intervals busy = {items, 4}, none = {NULL, 0};
@@ -229,7 +228,6 @@ static void expect_outside(fixture *f, ops *o) {
 }
 
 static void test_outside(void **state) {
-  (void)state;
   static fixture f;
   static ops o;
   for (int i = 0; i < 4; i++) {
@@ -242,7 +240,6 @@ static void test_outside(void **state) {
 }
 
 static void test_outside_of_no_call(void **state) {
-  (void)state;
   static ops o;
   llmprof_error err;
   const uint8_t none[] = {0};
@@ -269,7 +266,6 @@ static void test_outside_of_no_call(void **state) {
 
 /* Times of a broken file: no wrap-around. */
 static void test_longer_than_64_bits(void **state) {
-  (void)state;
   const int64_t start = INT64_MIN + 1, end = INT64_MAX;
   const uint32_t word = 0;
   const uint8_t class_of[] = {0};
@@ -326,7 +322,6 @@ static bool make_outside(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static fixture f;
   set_up(&f, false);
   test_every_allocation(make, &f);

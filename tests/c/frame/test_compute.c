@@ -175,7 +175,6 @@ static void test_weighed(void **state) {
 
 /* 2^53 + 1 is no double, but twice it is. */
 static void test_sums_of_integers_are_exact(void **state) {
-  (void)state;
   double values[] = {9007199254740992, 1, 1};
   static const size_t first[] = {0};
   llmprof_strings *pool = llmprof_strings_new();
@@ -212,7 +211,6 @@ static void assert_sum(llmprof_frame *frame, const int64_t *cells,
 }
 
 static void test_sums_of_many_integers(void **state) {
-  (void)state;
   enum {
     MANY = 3000
   };
@@ -249,7 +247,6 @@ static void test_interrupt(void **state) {
 }
 
 static bool compute_something(void *arg, llmprof_error *err) {
-  (void)arg;
   static const size_t first[] = {A};
   llmprof_step steps[] = {column(A), column(B), step(LLMPROF_STEP_PLUS)};
   llmprof_weighed w;
@@ -265,7 +262,6 @@ static bool compute_something(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(compute_something, NULL);
 }
 

@@ -247,7 +247,6 @@ static bool filter_twice(llmprof_frame *frame, llmprof_error *err) {
 }
 
 static bool make_and_filter(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = pool ? make(pool) : NULL;
   bool ok = frame ? filter_twice(frame, err) : llmprof_fail_nomem(err);
@@ -257,7 +256,6 @@ static bool make_and_filter(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make_and_filter, NULL);
 }
 

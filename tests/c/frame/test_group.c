@@ -76,7 +76,6 @@ static void expect_groups(const given *g, const size_t *keys, size_t key_count,
 
 /* Numbered by first appearance; absent equals absent. */
 static void test_groups(void **state) {
-  (void)state;
   expect_groups(&six, (size_t[]){LONG}, 1, (uint32_t[]){0, 0, 1, 2, 0, 1}, 3);
   expect_groups(&six, (size_t[]){SHORT}, 1, (uint32_t[]){0, 1, 0, 2, 0, 0}, 3);
   expect_groups(&six, (size_t[]){PICKED}, 1, (uint32_t[]){0, 1, 1, 2, 2, 2}, 3);
@@ -90,7 +89,6 @@ static void test_groups(void **state) {
 
 /* Keys as far apart as they can be. */
 static void test_wide_keys(void **state) {
-  (void)state;
   static const int64_t wide[] = {INT64_MAX, -INT64_MAX, INT64_MIN,
                                  INT64_MAX, 0,          INT64_MIN};
   const given g = {ROWS, wide, shorts, indices};
@@ -100,12 +98,10 @@ static void test_wide_keys(void **state) {
 }
 
 static void test_no_keys(void **state) {
-  (void)state;
   expect_groups(&six, NULL, 0, (uint32_t[]){0, 0, 0, 0, 0, 0}, 1);
 }
 
 static void test_no_rows(void **state) {
-  (void)state;
   const given empty = {0, longs, shorts, indices};
   expect_groups(&empty, NULL, 0, NULL, 0);
   expect_groups(&empty, (size_t[]){LONG, SHORT}, 2, NULL, 0);
@@ -119,7 +115,6 @@ enum {
 
 /* Equal groups mean equal keys and the other way round. */
 static void test_many_groups(void **state) {
-  (void)state;
   static int64_t keys[MANY];
   static uint32_t small[MANY], index[MANY];
   uint32_t next = 1;
@@ -150,7 +145,6 @@ static void test_many_groups(void **state) {
 /* Wide keys in ascending runs that share some of them: one for as many
  * rows as there are, then shorter ones; equal neighbours, too. */
 static void test_runs(void **state) {
-  (void)state;
   static int64_t keys[MANY];
   static uint32_t seconds[MANY], index[MANY];
   for (uint32_t length = MANY; length > MANY / 40; length = length * 2 / 3) {
@@ -194,7 +188,6 @@ static llmprof_summary summary_of(const int64_t *values, size_t count,
              0)
 
 static void test_summary(void **state) {
-  (void)state;
   llmprof_summary s = SUMMARY(4, 1, INT64_MIN, 3, 2);
   assert_int_equal(s.count, 4);
   assert_int_equal(s.total, 10);
@@ -215,7 +208,6 @@ static void test_summary(void **state) {
 }
 
 static void test_percentiles(void **state) {
-  (void)state;
   static const int64_t values[] = {40, 10, 30, 20, 50};
   static const double wanted[] = {0, 25, 50, 90, 99, 100};
   llmprof_summary s = summary_of(values, 5, wanted, 6);
@@ -228,7 +220,6 @@ static void test_percentiles(void **state) {
 }
 
 static void test_summary_by_group(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_summary s[3];
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -247,7 +238,6 @@ static void test_summary_by_group(void **state) {
 
 /* Totals are those of summaries, column by column. */
 static void test_totals(void **state) {
-  (void)state;
   static const size_t columns[] = {LONG, SHORT, PICKED};
   llmprof_error err = {0};
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -267,7 +257,6 @@ static void test_totals(void **state) {
 }
 
 static void test_total_too_large(void **state) {
-  (void)state;
   static const int64_t huge[] = {INT64_MAX, 1};
   llmprof_error err = {0};
   llmprof_summary summary;
@@ -283,7 +272,6 @@ static void test_total_too_large(void **state) {
 }
 
 static void test_distinct(void **state) {
-  (void)state;
   llmprof_error err = {0};
   size_t distinct[3];
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -296,7 +284,6 @@ static void test_distinct(void **state) {
 
 /* Groups that share values, of which each counts its own. */
 static void test_distinct_by_group(void **state) {
-  (void)state;
   static const int64_t values[] = {100, 163, 164, 100, 163, 100, 227, 164};
   static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2};
   const given g = {8, values, groups, groups};
@@ -363,7 +350,6 @@ static void expect_same_summaries(grouped *got, grouped *expected,
 }
 
 static void test_threads(void **state) {
-  (void)state;
   static lots l;
   static const size_t keys[][2] = {
       {SHORT, LONG}, {LONG, SHORT}, {PICKED, SHORT}};
@@ -388,7 +374,6 @@ static void test_threads(void **state) {
 /* The same keys close together (perfect hash) and far apart (hash), alone and
  * with another, are the same groups. */
 static void test_perfect_hash_and_hash(void **state) {
-  (void)state;
   static int64_t close[MANY], far[MANY];
   static uint32_t other[MANY], index[MANY];
   srand(3);
@@ -443,7 +428,6 @@ static llmprof_summary define(uint32_t *values, size_t count) {
 
 /* Few values of any length, many alike, some absent: each of them counts. */
 static void test_small_groups(void **state) {
-  (void)state;
   enum {
     MOST = 9,
     GROUPS = 2
@@ -486,12 +470,10 @@ static void test_small_groups(void **state) {
 
 static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
                          void *user, llmprof_error *err) {
-  (void)frame, (void)column, (void)user;
   return llmprof_fail(err, LLMPROF_IO, "no data");
 }
 
 static void test_column_that_fails(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_groups groups;
   llmprof_summary summary;
@@ -518,7 +500,6 @@ static void test_column_that_fails(void **state) {
 }
 
 static bool group_and_sum(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_groups groups = {0};
   llmprof_summary summaries[4];
   size_t distinct[4];
@@ -535,7 +516,6 @@ static bool group_and_sum(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(group_and_sum, NULL);
 }
 
@@ -558,7 +538,6 @@ static void expect_span(const test_column *of, int64_t low, int64_t high,
 
 /* What is lowest, highest and absent lies in different parts of the rows. */
 static void test_span_of_many(void **state) {
-  (void)state;
   static int64_t wides[LOTS];
   static uint32_t narrows[LOTS], index[LOTS];
   for (size_t i = 0; i < LOTS; i++) {

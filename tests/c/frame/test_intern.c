@@ -9,7 +9,6 @@ typedef struct record {
 } record;
 
 static void test_equal_records_share_an_id(void **state) {
-  (void)state;
   llmprof_intern table;
   llmprof_intern_init(&table, sizeof(record));
   static const record records[] = {{1, 2, 3}, {3, 2, 1}, {1, 2, 3}, {0, 0, 0}};
@@ -33,7 +32,6 @@ static void test_equal_records_share_an_id(void **state) {
 
 /* Sizes with and without a tail that is no whole word. */
 static void test_record_sizes(void **state) {
-  (void)state;
   for (size_t size = 1; size <= 40; size++) {
     unsigned char bytes[40] = {0};
     llmprof_intern table;
@@ -53,7 +51,6 @@ static void test_record_sizes(void **state) {
 
 /* Hashes of keys as they occur differ in the low bits, which pick the slot. */
 static void test_hash_spreads(void **state) {
-  (void)state;
   enum {
     SLOTS = 1024
   };
@@ -72,7 +69,6 @@ static void test_hash_spreads(void **state) {
 }
 
 static bool add_many(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_intern table;
   llmprof_intern_init(&table, sizeof(int64_t));
   bool ok = true;
@@ -89,7 +85,6 @@ static bool add_many(void *arg, llmprof_error *err) {
 
 /* A failure leaves the table as it was. */
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(add_many, NULL);
 }
 

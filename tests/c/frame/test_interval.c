@@ -30,7 +30,6 @@ static void expect_merged(llmprof_intervals given, llmprof_intervals expected) {
 }
 
 static void test_merge(void **state) {
-  (void)state;
   expect_merged(none, none);
   expect_merged(SET({1, 2}), SET({1, 2}));
   expect_merged(SET({1, 2}, {2, 3}), SET({1, 3})); /* touching */
@@ -62,7 +61,6 @@ static const int64_t ends[ROWS] = {60, 20, 15, 99, INT64_MIN, 4, 70, 8};
 static const uint32_t keys[ROWS] = {0, 0, 0, 0, 1, 1, 2, 2};
 
 static void test_union_of_a_frame(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_intervals set;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
@@ -75,7 +73,6 @@ static void test_union_of_a_frame(void **state) {
 }
 
 static void test_by_group(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_groups groups;
   llmprof_extent extents[3];
@@ -92,7 +89,6 @@ static void test_by_group(void **state) {
 
 /* By group what all of a window's ticks say; windows may overlap. */
 static void test_windows_by_group(void **state) {
-  (void)state;
   enum {
     MANY = 2500,
     GROUPS = 3,
@@ -135,7 +131,6 @@ static void test_windows_by_group(void **state) {
 }
 
 static void test_extent(void **state) {
-  (void)state;
   llmprof_error err;
   int64_t first, last;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
@@ -152,7 +147,6 @@ static void test_extent(void **state) {
 /* ---- measuring ---- */
 
 static void test_covered(void **state) {
-  (void)state;
   llmprof_intervals set = SET({10, 20}, {30, 40}, {50, 60});
   assert_int_equal(llmprof_intervals_covered(&set, INT64_MIN, INT64_MAX), 30);
   assert_int_equal(llmprof_intervals_covered(&set, 15, 35), 10);
@@ -173,7 +167,6 @@ static void expect_gaps(int64_t from, int64_t to, int64_t shortest,
 }
 
 static void test_gaps(void **state) {
-  (void)state;
   expect_gaps(0, 70, 1, SET({0, 10}, {20, 25}, {40, 50}, {60, 70}));
   expect_gaps(0, 70, 6, SET({0, 10}, {40, 50}, {60, 70}));
   expect_gaps(15, 55, 1, SET({20, 25}, {40, 50}));
@@ -195,7 +188,6 @@ static void expect_overlap(llmprof_intervals a, llmprof_intervals b,
 }
 
 static void test_overlap(void **state) {
-  (void)state;
   expect_overlap(SET({0, 10}, {20, 30}), SET({5, 25}), 10);
   expect_overlap(SET({0, 10}), SET({10, 20}), 0);
   expect_overlap(SET({0, 100}), SET({1, 2}, {3, 4}, {99, 200}), 3);
@@ -203,7 +195,6 @@ static void test_overlap(void **state) {
 }
 
 static void test_join(void **state) {
-  (void)state;
   const struct {
     llmprof_intervals a, b, expected;
   } cases[] = {
@@ -226,7 +217,6 @@ static void test_join(void **state) {
 
 /* Times of a broken file: no wrap-around. */
 static void test_longer_than_64_bits(void **state) {
-  (void)state;
   llmprof_intervals all = SET({INT64_MIN, INT64_MAX});
   llmprof_intervals halves = SET({INT64_MIN, -1}, {1, INT64_MAX});
   assert_true(llmprof_intervals_covered(&all, INT64_MIN, INT64_MAX) ==
@@ -245,7 +235,6 @@ static void test_longer_than_64_bits(void **state) {
 
 /* Near any place, forwards and back: as without one. */
 static void test_covered_near(void **state) {
-  (void)state;
   enum {
     COUNT = 500
   };
@@ -265,7 +254,6 @@ static void test_covered_near(void **state) {
 }
 
 static void test_random_sets(void **state) {
-  (void)state;
   enum {
     TIMES = 64
   };
@@ -348,7 +336,6 @@ static void expect_idle_intervals(llmprof_frame *frame, int64_t shortest) {
 }
 
 static void test_idle_intervals(void **state) {
-  (void)state;
   enum {
     MANY = 3000
   };
@@ -375,7 +362,6 @@ static void test_idle_intervals(void **state) {
 }
 
 static bool make_idle_intervals(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
   if (!frame) return llmprof_fail_nomem(err);
   llmprof_frame *made = llmprof_frame_idle_intervals(frame, 0, 1, 1, err);
@@ -386,7 +372,6 @@ static bool make_idle_intervals(void *arg, llmprof_error *err) {
 }
 
 static bool make_and_use(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
   bool ok = frame ? use_all(frame, err) : llmprof_fail_nomem(err);
   llmprof_frame_free(frame);
@@ -394,7 +379,6 @@ static bool make_and_use(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make_and_use, NULL);
   test_every_allocation(make_idle_intervals, NULL);
 }

@@ -77,7 +77,6 @@ static llmprof_cycle *cycles_of(timeline *t, uint32_t group, size_t *count) {
 /* ---- rhythms ---- */
 
 static void test_regular(void **state) {
-  (void)state;
   timeline t;
   make(&t, "abbcabbcabbcabbc");
   size_t count;
@@ -98,7 +97,6 @@ static void test_regular(void **state) {
 }
 
 static void test_runs(void **state) {
-  (void)state;
   timeline t;
   make(&t, "a a a a         a  a  a  a");
   size_t count;
@@ -116,7 +114,6 @@ static void test_runs(void **state) {
 
 /* Half as much again is the limit, either way. */
 static void test_tolerance(void **state) {
-  (void)state;
   static const int64_t starts[] = {0, 100, 200, 350, 450, 601, 701};
   timeline t = {0};
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -135,7 +132,6 @@ static void test_tolerance(void **state) {
 }
 
 static void test_spread(void **state) {
-  (void)state;
   static const int64_t starts[] = {0, 80, 180, 300};
   timeline t = {0};
   for (size_t i = 0; i < 4; i++) add_row(&t, 'a', starts[i]);
@@ -151,7 +147,6 @@ static void test_spread(void **state) {
 
 /* Rows at one time are no period, and rows need not be in order. */
 static void test_order(void **state) {
-  (void)state;
   timeline t = {0};
   for (int i = 0; i < 5; i++) add_row(&t, 'z', 7);
   for (int i = 4; i >= 0; i--) add_row(&t, 'a', 10 * i);
@@ -167,7 +162,6 @@ static void test_order(void **state) {
 }
 
 static void test_nothing(void **state) {
-  (void)state;
   timeline t;
   make(&t, "");
   size_t count;
@@ -179,7 +173,6 @@ static void test_nothing(void **state) {
 /* ---- cycles ---- */
 
 static void test_cycles(void **state) {
-  (void)state;
   timeline t;
   make(&t, "abbcabbcaxxxxxabbc");
   size_t count;
@@ -206,7 +199,6 @@ static void test_cycles(void **state) {
 
 /* The last step of a generation, before something else. */
 static void test_head(void **state) {
-  (void)state;
   timeline t;
   make(&t, "abbcabbcabbcyyyy");
   size_t count;
@@ -233,7 +225,6 @@ static bool find_both(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   timeline t;
   make(&t, "abcabcabcabc");
   test_every_allocation(find_both, &t);

@@ -203,7 +203,6 @@ static llmprof_frame *aggregated(little *l, llmprof_error *err) {
 
 /* The same whether or not a median is asked for with it. */
 static void test_aggregates_alone(void **state) {
-  (void)state;
   static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
   static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
                                     5, UINT32_MAX - 1, UINT32_MAX};
@@ -236,7 +235,6 @@ static void test_aggregates_alone(void **state) {
 /* Rows that are groups of their own: the same numbers as of any groups, which
  * they are with one row more. */
 static void test_rows_alone(void **state) {
-  (void)state;
   enum {
     ALL = 6
   };
@@ -346,7 +344,6 @@ static void assert_ordered(const llmprof_frame *frame, llmprof_frame *view,
 }
 
 static void test_every_order(void **state) {
-  (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = mixed_frame(pool);
   for (size_t key = 0; key < 6 * 6 * 4; key++) {
@@ -404,7 +401,6 @@ static const llmprof_aggregate totalled[] = {
 
 /* Counts and totals are the same where nothing else is asked for. */
 static void test_totals(void **state) {
-  (void)state;
   llmprof_frame *frame = totals_frame();
   for (size_t key = 0; key < TOTAL_COLUMNS; key++) {
     llmprof_frame *all =
@@ -426,7 +422,6 @@ static void test_totals(void **state) {
 }
 
 static bool make_totals(void *unused, llmprof_error *err) {
-  (void)unused;
   const size_t key = 0;
   llmprof_frame *frame = totals_frame();
   llmprof_frame *made =
@@ -528,7 +523,6 @@ static bool all_queries(little *l, llmprof_error *err) {
 }
 
 static bool make_and_ask(void *unused, llmprof_error *err) {
-  (void)unused;
   little l = {0};
   bool ok = little_make(&l, err) && all_queries(&l, err);
   little_free(&l);
@@ -536,7 +530,6 @@ static bool make_and_ask(void *unused, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make_and_ask, NULL);
   test_every_allocation(make_totals, NULL);
 }
@@ -561,7 +554,6 @@ static void test_interrupt(void **state) {
 }
 
 static void test_real_cells(void **state) {
-  (void)state;
   static const double ascending[] = {-INFINITY, -1e300, -1.5,  -1e-300, 0,
                                      1e-300,    1.5,    1e300, INFINITY};
   for (size_t i = 0; i < sizeof ascending / sizeof *ascending; i++) {
@@ -613,7 +605,6 @@ static void assert_in_order(llmprof_frame *frame, const llmprof_strings *pool,
 
 /* Also again, and when strings have come since. */
 static void test_names_in_order(void **state) {
-  (void)state;
   static uint32_t ids[NAMES];
   unsigned seed = 1;
   llmprof_strings *pool = llmprof_strings_new();
@@ -656,7 +647,6 @@ static void expect_few(llmprof_frame *frame, bool descending, size_t limit) {
 }
 
 static void test_few(void **state) {
-  (void)state;
   enum {
     MANY = 5000
   };

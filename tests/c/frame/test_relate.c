@@ -299,7 +299,6 @@ static void test_match_near(void **state) {
 }
 
 static bool make_and_match_near(void *unused, llmprof_error *err) {
-  (void)unused;
   little l = {0};
   bool ok = little_make(&l, err) && match_near(&l, (int64_t[]){5, 7}, 2, err);
   little_free(&l);
@@ -334,7 +333,6 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
 }
 
 static bool make_and_relate(void *unused, llmprof_error *err) {
-  (void)unused;
   little l = {0};
   other o = {0};
   bool ok =
@@ -345,7 +343,6 @@ static bool make_and_relate(void *unused, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make_and_relate, NULL);
   test_every_allocation(make_and_match_near, NULL);
 }

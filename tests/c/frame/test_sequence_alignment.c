@@ -113,7 +113,6 @@ static void check(const int64_t *left, size_t left_count, const int64_t *right,
   { __VA_ARGS__ }
 
 static void test_a_few_rows(void **state) {
-  (void)state;
   CHECK(LIST(1, 2, 3), LIST(1, 2, 3), {0, 1, 2});
   CHECK(LIST(1, 3), LIST(1, 2, 3), {0, 2});
   CHECK(LIST(1, 9, 2, 3), LIST(1, 2, 3), {0, NONE, 1, 2});
@@ -124,7 +123,6 @@ static void test_a_few_rows(void **state) {
 }
 
 static void test_nothing(void **state) {
-  (void)state;
   run empty = run_new(), one = run_new();
   put(&one, 1, 0, 0);
   assert_int_equal(judge(&empty, &one, false).paired, 0);
@@ -136,7 +134,6 @@ static void test_nothing(void **state) {
 
 /* More steps and more repeats than the other run has. */
 static void test_repeats(void **state) {
-  (void)state;
   run left = run_new(), right = run_new();
   for (size_t step = 0; step < 15; step++) put_step(&right, 24, 0);
   for (int64_t repeat = 0; repeat < 3; repeat++) {
@@ -173,7 +170,6 @@ static void damage(const run *whole, run *broken, unsigned rarity,
 }
 
 static void test_damages(void **state) {
-  (void)state;
   static const struct {
     unsigned rarity;
     double paired, right; /* of all rows; of the pairs; at least */
@@ -199,7 +195,6 @@ static void test_damages(void **state) {
 
 /* A run that nobody knows, longer than what is looked at near by. */
 static void test_a_long_stranger(void **state) {
-  (void)state;
   run left = run_new(), right = run_new();
   for (size_t step = 0; step < 4; step++) put_step(&right, 10, 0);
   put_step(&left, 10, 0);
@@ -215,7 +210,6 @@ static void test_a_long_stranger(void **state) {
 
 /* All alike, and nothing alike: neither takes the square of the rows. */
 static void test_the_worst(void **state) {
-  (void)state;
   run left = run_new(), right = run_new(), strange = run_new();
   unsigned seed = 3;
   for (size_t i = 0; i < 100000; i++) {
@@ -232,7 +226,6 @@ static void test_the_worst(void **state) {
 }
 
 static bool make_and_pair(void *unused, llmprof_error *err) {
-  (void)unused;
   static const int64_t left[] = {1, 2, 3, 1, 2}, right[] = {1, 3, 1, 2};
   llmprof_strings *pool = llmprof_strings_new();
   const test_column of_left = {
@@ -250,12 +243,10 @@ static bool make_and_pair(void *unused, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(make_and_pair, NULL);
 }
 
 static void test_interrupt(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_interrupt(true);
   assert_false(make_and_pair(NULL, &err));

@@ -85,7 +85,6 @@ static void check_values(const int64_t *values, size_t count) {
 }
 
 static void test_values(void **state) {
-  (void)state;
   check_all(check_values);
 }
 
@@ -114,13 +113,11 @@ static void check_rows(const int64_t *values, size_t count) {
 }
 
 static void test_rows(void **state) {
-  (void)state;
   check_all(check_rows);
 }
 
 /* Some of the rows of a longer list of keys. */
 static void test_rows_of_a_part(void **state) {
-  (void)state;
   static const uint32_t keys[] = {9, 1, 8, 2, 7, 3};
   uint32_t rows[] = {5, 0, 4, 1};
   assert_true(llmprof_sort_rows_u32(rows, 4, keys));
@@ -142,7 +139,6 @@ static void check_many(uint32_t *keys, size_t count) {
 }
 
 static void test_many_rows(void **state) {
-  (void)state;
   static uint32_t keys[PLENTY];
   static const uint32_t steps[] = {5, 99991};
   for (size_t s = 0; s < 2; s++) {
@@ -157,7 +153,6 @@ static void test_many_rows(void **state) {
 }
 
 static bool sort_rows(void *arg, llmprof_error *err) {
-  (void)arg;
   static const int64_t keys[] = {3, 2, 1, 0};
   uint32_t rows[] = {0, 1, 2, 3}, kept[] = {0, 1, 2, 3};
   bool ok = llmprof_sort_rows_i64(rows, 4, keys);
@@ -166,7 +161,6 @@ static bool sort_rows(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(sort_rows, NULL);
 }
 

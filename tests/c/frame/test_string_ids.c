@@ -60,13 +60,11 @@ static bool load(void *path, llmprof_error *err) {
 }
 
 static void test_near_and_far(void **state) {
-  (void)state;
   llmprof_error err = {0};
   if (!load((void *)(uintptr_t)make(), &err)) fail_msg("%s", err.message);
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(load, (void *)(uintptr_t)make());
 }
 

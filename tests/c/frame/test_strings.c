@@ -15,7 +15,6 @@ static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {
 }
 
 static void test_equal_bytes_share_an_id(void **state) {
-  (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   assert_int_equal(llmprof_strings_count(pool), 0);
   assert_int_equal(add(pool, "one", 3), 0);
@@ -31,7 +30,6 @@ static void test_equal_bytes_share_an_id(void **state) {
 }
 
 static void test_get(void **state) {
-  (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   uint32_t id = add(pool, "a\0b", 3);
   size_t size = 99;
@@ -47,7 +45,6 @@ static void test_get(void **state) {
 }
 
 static void test_find(void **state) {
-  (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   assert_int_equal(llmprof_strings_find(pool, "x", 1), LLMPROF_NO_STRING);
   uint32_t id = add(pool, "x", 1);
@@ -79,14 +76,12 @@ static bool add_many(void *count, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   uint32_t count = 600; /* through two rehashes */
   test_every_allocation(add_many, &count);
 }
 
 /* Strings stay where they are while the pool grows. */
 static void test_many(void **state) {
-  (void)state;
   llmprof_strings *pool = llmprof_strings_new();
   char text[16];
   for (uint32_t i = 0; i < 100000; i++)
@@ -105,7 +100,6 @@ static void test_many(void **state) {
 /* ---- strings that lie in memory ---- */
 
 static void test_laid(void **state) {
-  (void)state;
   static const char bytes[] = "one\0two\0\0four";
   static const uint64_t ends[] = {4, 8, 9, 14};
   size_t size;

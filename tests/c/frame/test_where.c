@@ -154,7 +154,6 @@ static void throw_condition(llmprof_condition *c, int64_t *values) {
 }
 
 static void test_where_by_dice(void **state) {
-  (void)state;
   llmprof_frame *frame = make();
   assert_non_null(frame);
   for (int i = 0; i < 300; i++) {
@@ -172,7 +171,6 @@ static void test_where_by_dice(void **state) {
 /* Every comparison with what no cell of a column can be told from: its ends,
  * those of integers, and absence. */
 static void test_where_at_ends(void **state) {
-  (void)state;
   llmprof_frame *frame = make();
   for (size_t column = 0; column < COLUMNS; column++) {
     llmprof_cell_span span;
@@ -193,7 +191,6 @@ static void test_where_at_ends(void **state) {
 
 /* Far apart, so that there is no bit for each. */
 static void test_wide_sets(void **state) {
-  (void)state;
   llmprof_frame *frame = make();
   const int64_t far[] = {INT64_MAX - 1, -4000, 12000, INT64_MIN + 5};
   for (llmprof_compare c = LLMPROF_EQ; c <= LLMPROF_NE; c++) {
@@ -205,7 +202,6 @@ static void test_wide_sets(void **state) {
 
 /* Views of consecutive rows, also of views that are none. */
 static void test_slices(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_frame *frame = make();
   const int64_t from = 0, odd = 1;
@@ -228,7 +224,6 @@ static void test_slices(void **state) {
 }
 
 static void test_order_is_known(void **state) {
-  (void)state;
   llmprof_frame *frame = make();
   assert_true(llmprof_frame_ascends(frame, ASCENDING));
   assert_true(llmprof_frame_ascends(frame, ASCENDING));
@@ -324,7 +319,6 @@ static void check_within(bool in_order, bool keyed) {
 }
 
 static void test_within(void **state) {
-  (void)state;
   for (int i = 0; i < 20; i++) check_within(i & 1, i & 2);
   llmprof_error err = {0};
   llmprof_frame *frame = make_events(true);
@@ -336,7 +330,6 @@ static void test_within(void **state) {
 }
 
 static bool join_and_select(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_frame *frame = make_events(false);
   if (!frame) return llmprof_fail_nomem(err);
   const llmprof_keyed_interval s[] = {{0, 2000, 0}, {500, 4000, 0}};
@@ -353,7 +346,6 @@ static bool join_and_select(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(join_and_select, NULL);
 }
 
@@ -392,7 +384,6 @@ static uint32_t shaped(int shape, uint32_t i) {
 }
 
 static void test_select(void **state) {
-  (void)state;
   static uint32_t values[9000];
   static const size_t sizes[] = {1, 2, 3, 31, 33, 200, 4095, 9000};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -442,7 +433,6 @@ static void check_summary(const int64_t *values, size_t count) {
 }
 
 static void test_exact_summaries(void **state) {
-  (void)state;
   static int64_t values[70000];
   static const int64_t bases[] = {0, -5000000000, 4000000000000000};
   static const uint32_t widths[] = {10, 1 << 20, UINT32_MAX - 1};
@@ -458,7 +448,6 @@ static void test_exact_summaries(void **state) {
 }
 
 static int set_up(void **state) {
-  (void)state;
   fill_columns();
   return 0;
 }

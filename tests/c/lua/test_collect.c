@@ -21,7 +21,6 @@ typedef struct heap {
 
 static void *allocate(void *user, void *block, size_t old, size_t size) {
   heap *h = user;
-  (void)old;
   if (size) return realloc(block, size);
   if (block && ++h->freed == SIGNAL_AT && h->signals) llmprof_interrupt(true);
   free(block);
@@ -45,7 +44,6 @@ static lua_State *with_garbage(heap *h) {
 }
 
 static void test_takes_all(void **state) {
-  (void)state;
   heap h = {0};
   lua_State *L = with_garbage(&h);
   llmprof_lua_collect(L);
@@ -55,7 +53,6 @@ static void test_takes_all(void **state) {
 
 /* What became garbage while a cycle was under way goes, too. */
 static void test_takes_what_a_cycle_has_seen(void **state) {
-  (void)state;
   heap h = {0};
   lua_State *L = lua_newstate(allocate, &h);
   assert_non_null(L);
@@ -74,7 +71,6 @@ static void test_takes_what_a_cycle_has_seen(void **state) {
 }
 
 static void test_a_signal_ends_it(void **state) {
-  (void)state;
   heap h = {.signals = true};
   lua_State *L = with_garbage(&h);
   llmprof_lua_collect(L);
@@ -89,7 +85,6 @@ static void test_a_signal_ends_it(void **state) {
 }
 
 static void test_generations_stay(void **state) {
-  (void)state;
   heap h = {0};
   lua_State *L = with_garbage(&h);
   lua_gc(L, LUA_GCGEN, 0, 0);
@@ -110,7 +105,6 @@ static int collect(lua_State *L) {
 
 /* Where nothing can be collected it ends as well. */
 static void test_a_finalizer_may_ask(void **state) {
-  (void)state;
   heap h = {0};
   lua_State *L = with_garbage(&h);
   lua_gc(L, LUA_GCRESTART);

@@ -64,7 +64,6 @@ static llmprof_ncu_page *open_text(const char *bytes, llmprof_error *err) {
 }
 
 static void test_metrics(void **state) {
-  (void)state;
   const char *unit;
   llmprof_ncu_page *page = open_text(page_text, NULL);
   assert_int_equal(llmprof_ncu_page_metrics(page), 3); /* none of "twice" */
@@ -77,7 +76,6 @@ static void test_metrics(void **state) {
 }
 
 static void test_rows(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     int64_t first, second;
@@ -128,7 +126,6 @@ static void ranges_are(const char *item, const char *wanted) {
 }
 
 static void test_ranges(void **state) {
-  (void)state;
   static const char *const names[] = {
       "aten::mm",       "a:b:c:",       ":",          "",
       "say \"\"hi\"\"", "x\"\"  \"\"y", "x\"\" \"\"", "  ",
@@ -154,7 +151,6 @@ static void test_ranges(void **state) {
 }
 
 static void test_units(void **state) {
-  (void)state;
   static const struct {
     const char *text, *base;
     int power;
@@ -205,7 +201,6 @@ static void test_units(void **state) {
   "\"" id "\",\"9\",\"f\",\"" grid "\",\"" value "\"\n"
 
 static void test_refused(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     llmprof_code code;
@@ -265,7 +260,6 @@ static void test_refused(void **state) {
 }
 
 static void test_long_names(void **state) {
-  (void)state;
   enum {
     SIZE = 20000
   };
@@ -300,17 +294,14 @@ static void cut(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   test_every_prefix(page_text, sizeof page_text - 1, cut);
 }
 
 static bool read_once(void *arg, llmprof_error *err) {
-  (void)arg;
   return read_page(page_text, sizeof page_text - 1, err);
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(read_once, NULL);
 }
 

@@ -6,7 +6,6 @@
 #include "support.h"
 
 static bool merge(void *arg, llmprof_error *err) {
-  (void)arg;
   static const char *const from[] = {FIXTURES "/repeats/run.1.sqlite",
                                      FIXTURES "/repeats/run.2.sqlite"};
   char to[256];
@@ -15,7 +14,6 @@ static bool merge(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(merge, NULL);
 }
 

@@ -164,7 +164,6 @@ static void check(const char *path) {
 }
 
 static void test_built(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = build();
   llmprof_nsys_counts counts;
@@ -190,7 +189,6 @@ static bool write_once(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static char path[] = FIXTURES "/small/run.sqlite";
   test_every_allocation(write_once, path);
 }
@@ -198,7 +196,6 @@ static void test_allocations(void **state) {
 /* The same of an export with what the fixture lacks: whole graphs, and what
  * NCCL says of its calls. */
 static void test_allocations_built(void **state) {
-  (void)state;
   char path[320];
   snprintf(path, sizeof path, "%s.built", output());
   llmprof_error err = {0};
@@ -269,7 +266,6 @@ static size_t write_many(bool one_elsewhere) {
 
 /* No row holds the number of a GPU that is always the same. */
 static void test_common(void **state) {
-  (void)state;
   size_t small = write_many(false);
   assert_true(small < write_many(true));
 }
@@ -344,7 +340,6 @@ static void check_view(const char *path, double sum, int64_t count) {
 }
 
 static void test_samples(void **state) {
-  (void)state;
   llmprof_error err = {0};
   char other[320];
   write_samples();
@@ -422,7 +417,6 @@ static void check_paths(const char *path) {
 }
 
 static void test_lines(void **state) {
-  (void)state;
   llmprof_error err = {0};
   char other[320], merged[320];
   llmprof_trace *trace =

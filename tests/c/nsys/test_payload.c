@@ -29,7 +29,6 @@ static bool is_absent(nsys_payload read) {
 }
 
 static void test_fields(void **state) {
-  (void)state;
   char bytes[SIZE];
   make(bytes, 7, 24, 32);
   nsys_payload read = nsys_payload_read(&known, bytes, SIZE);
@@ -44,7 +43,6 @@ static void test_fields(void **state) {
 }
 
 static void test_cut(void **state) {
-  (void)state;
   char bytes[SIZE];
   make(bytes, 7, 24, 32);
   for (size_t size = 0; size < SIZE; size++) {
@@ -57,7 +55,6 @@ static void test_cut(void **state) {
 }
 
 static void test_broken(void **state) {
-  (void)state;
   char bytes[SIZE];
   static const uint64_t wrong[][3] = {{8, 24, 32},
                                       {7, 4, 32},

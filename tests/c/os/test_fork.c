@@ -42,7 +42,6 @@ static const char *sleep_on(void) {
 }
 
 static void test_hands_over(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *one = begin(say, 0), *two = begin(say, 5);
@@ -65,7 +64,6 @@ static void test_hands_over(void **state) {
 }
 
 static void test_hands_over_pieces(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other;
@@ -93,7 +91,6 @@ static const char *say_much(void) {
 }
 
 static void test_hands_over_much(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_much, sizeof many);
@@ -107,7 +104,6 @@ static void test_hands_over_much(void **state) {
 }
 
 static void test_came_to_nothing(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_nothing, 0);
@@ -126,7 +122,6 @@ static void test_came_to_nothing(void **state) {
 
 /* Free ends it: nobody of that number is left, not even to be waited for. */
 static void test_free_ends_it(void **state) {
-  (void)state;
   llmprof_fork *other = begin(sleep_on, 0);
   pid_t pid = llmprof_fork_pid(other);
   llmprof_fork_free(other);
@@ -158,13 +153,11 @@ static void assert_says(const char *(*body)(void), const char *wanted) {
 }
 
 static void test_inside(void **state) {
-  (void)state;
   assert_says(raise_all, "still here");
   assert_says(start_another, "refused");
 }
 
 static void test_interrupted(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(sleep_on, 0);
@@ -191,7 +184,6 @@ static void be_killed(int held) {
 }
 
 static void test_ends_with_the_first(void **state) {
-  (void)state;
   int pipe_of[2];
   char said;
   assert_int_equal(pipe2(pipe_of, O_CLOEXEC), 0);
@@ -206,7 +198,6 @@ static void test_ends_with_the_first(void **state) {
 }
 
 static bool hand_over_once(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_fork *other;
   llmprof_buffer bytes = {0};
   int which = llmprof_fork_start(1, &other, err);
@@ -222,7 +213,6 @@ static bool hand_over_once(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(hand_over_once, NULL);
 }
 

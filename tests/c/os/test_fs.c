@@ -63,7 +63,6 @@ static bool has_contents(const char *path, const char *wanted) {
 /* ---- looking ---- */
 
 static void test_stat(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   const char *path = test_file("stat", "12345", 5);
@@ -93,7 +92,6 @@ static void test_stat(void **state) {
 }
 
 static void test_access(void **state) {
-  (void)state;
   llmprof_error err;
   const char *path = test_file("access", "", 0);
   assert_int_equal(chmod(path, 0644), 0);
@@ -106,7 +104,6 @@ static void test_access(void **state) {
 }
 
 static void test_free_space(void **state) {
-  (void)state;
   llmprof_error err;
   uint64_t bytes = 0;
   assert_true(llmprof_fs_free_space(test_folder(), &bytes, &err));
@@ -116,7 +113,6 @@ static void test_free_space(void **state) {
 }
 
 static void test_names_of_places(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer text = {0};
   const char *link = in_folder("place");
@@ -152,12 +148,10 @@ static int lose_cwd(void) {
 }
 
 static void test_cwd_may_be_gone(void **state) {
-  (void)state;
   test_in_child(lose_cwd);
 }
 
 static void test_list(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_names names;
   assert_true(llmprof_fs_mkdirs(in_folder("list/b"), &err));
@@ -182,7 +176,6 @@ static void test_list(void **state) {
 /* ---- making, moving, removing ---- */
 
 static void test_mkdir(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   const char *path = in_folder("made");
@@ -210,7 +203,6 @@ static void test_mkdir(void **state) {
 }
 
 static void test_rename_and_remove(void **state) {
-  (void)state;
   llmprof_error err;
   const char *from = test_file("from", "new", 3);
   const char *to = test_file("to", "old", 3);
@@ -235,7 +227,6 @@ static void test_rename_and_remove(void **state) {
 }
 
 static void test_replace_symlink(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer target = {0};
   assert_true(llmprof_fs_mkdir(in_folder("links"), &err));
@@ -259,7 +250,6 @@ static void test_replace_symlink(void **state) {
 }
 
 static void test_temp_dir(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   llmprof_buffer a = {0}, b = {0};
@@ -289,7 +279,6 @@ static void test_temp_dir(void **state) {
 /* ---- remove_tree ---- */
 
 static void test_remove_tree(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   const char *top = in_folder("tree");
@@ -316,7 +305,6 @@ static void test_remove_tree(void **state) {
 }
 
 static void test_remove_tree_wide(void **state) {
-  (void)state;
   llmprof_error err;
   char name[64];
   assert_true(llmprof_fs_mkdir(in_folder("wide"), &err));
@@ -347,7 +335,6 @@ static int remove_deep(void) {
 }
 
 static void test_remove_tree_deep(void **state) {
-  (void)state;
   test_in_child(remove_deep);
 }
 
@@ -378,14 +365,12 @@ static int refuse_to_remove(void) {
 }
 
 static void test_remove_tree_refuses(void **state) {
-  (void)state;
   test_in_child(refuse_to_remove);
 }
 
 /* ---- contents ---- */
 
 static void test_read(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer bytes = {0};
   const char *path = test_file("read",
@@ -426,7 +411,6 @@ static void test_read(void **state) {
 
 /* A path that is longer than a message keeps its reason. */
 static void test_long_path(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer bytes = {0};
   char path[3000];
@@ -441,7 +425,6 @@ static void test_long_path(void **state) {
 }
 
 static void test_read_and_write_much(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer bytes = {0};
   size_t size = 3 * 1024 * 1024 + 17;
@@ -459,7 +442,6 @@ static void test_read_and_write_much(void **state) {
 }
 
 static void test_write(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   umask(022);
@@ -484,7 +466,6 @@ static void test_write(void **state) {
 }
 
 static void test_write_soon(void **state) {
-  (void)state;
   llmprof_error err;
   assert_true(llmprof_fs_mkdir(in_folder("soon"), &err));
   const char *path = in_folder("soon/file"), *copy = in_folder("soon/copy");
@@ -510,7 +491,6 @@ static void test_write_soon(void **state) {
 }
 
 static void test_write_refuses(void **state) {
-  (void)state;
   llmprof_error err;
   const char *folder = in_folder("write-folder");
   assert_true(llmprof_fs_mkdir(folder, &err));
@@ -540,7 +520,6 @@ static void test_write_refuses(void **state) {
 }
 
 static void test_copy(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_fs_info info;
   const char *from = test_file("copy-from", "text", 4);
@@ -596,7 +575,6 @@ static void assert_same(const char *a, const char *b) {
 
 /* Whatever it seems to hold, it takes no more room than what it is of. */
 static void test_copy_of_holes(void **state) {
-  (void)state;
   static const off_t places[] = {5 << 20, (5 << 20) + 9, 19 << 20};
   static const struct {
     off_t size;
@@ -625,7 +603,6 @@ static void assert_holds_same(const char *one, const char *other, bool wanted) {
 }
 
 static void test_same(void **state) {
-  (void)state;
   static char bytes[600000]; /* some pieces and a bit */
   llmprof_error err = {0};
   bool same;
@@ -655,7 +632,6 @@ static void test_same(void **state) {
 }
 
 static void test_write_fd(void **state) {
-  (void)state;
   llmprof_error err;
   int fd = open("/dev/full", O_WRONLY);
   assert_true(fd >= 0);
@@ -688,7 +664,6 @@ static int exceed_file_size(void) {
 }
 
 static void test_file_size_limit(void **state) {
-  (void)state;
   test_in_child(exceed_file_size);
 }
 
@@ -713,7 +688,6 @@ static int fill_disk(void) {
 }
 
 static void test_full_disk(void **state) {
-  (void)state;
   test_in_child(fill_disk);
 }
 
@@ -739,7 +713,6 @@ static int write_read_only(void) {
 }
 
 static void test_read_only(void **state) {
-  (void)state;
   test_in_child(write_read_only);
 }
 
@@ -759,7 +732,6 @@ static int meet_a_mount(void) {
 }
 
 static void test_remove_tree_stays_on_its_file_system(void **state) {
-  (void)state;
   test_in_child(meet_a_mount);
 }
 
@@ -769,7 +741,6 @@ static bool do_everything(void *arg, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_fs_names names = {0};
   bool same;
-  (void)arg;
   bool ok = llmprof_fs_mkdirs(in_folder("mem/a/b"), err) &&
             llmprof_fs_write(in_folder("mem/file"), "text", 4, err) &&
             llmprof_fs_read(in_folder("mem/file"), 0, &text, err) &&
@@ -789,7 +760,6 @@ static bool do_everything(void *arg, llmprof_error *err) {
 
 static bool make_temp_dir(void *arg, llmprof_error *err) {
   llmprof_buffer path = {0};
-  (void)arg;
   bool ok = llmprof_fs_temp_dir("mem", &path, err);
   if (ok) rmdir(path.bytes);
   llmprof_buffer_free(&path);
@@ -797,7 +767,6 @@ static bool make_temp_dir(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(do_everything, NULL);
   test_every_allocation(make_temp_dir, NULL);
 }

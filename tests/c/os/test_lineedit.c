@@ -193,7 +193,6 @@ static void test_history_files(void **state) {
 }
 
 static void test_no_terminal(void **state) {
-  (void)state;
   int before = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
   llmprof_error err;

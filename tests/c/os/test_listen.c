@@ -55,7 +55,6 @@ static void assert_heard(llmprof_listener *l, int most, const char *wanted) {
 }
 
 static void test_lines(void **state) {
-  (void)state;
   llmprof_error err = {0};
   struct stat info;
   llmprof_listener *l = llmprof_listener_open(path(), &err);
@@ -85,7 +84,6 @@ static void test_lines(void **state) {
 
 /* Of no folder, by its very name, and gone with its owner. */
 static void test_abstract(void **state) {
-  (void)state;
   llmprof_error err = {0};
   char name[64];
   snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
@@ -108,7 +106,6 @@ static void test_abstract(void **state) {
 }
 
 static void test_a_flood(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_listener *l = llmprof_listener_open(path(), &err);
   int fd = connect_to(path());
@@ -125,7 +122,6 @@ static void test_a_flood(void **state) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   llmprof_error err = {0};
   char text[400];
   snprintf(text, sizeof text, "%s/%0200d", test_folder(), 0);
@@ -139,7 +135,6 @@ static void test_refusals(void **state) {
 }
 
 static bool listen_once(void *arg, llmprof_error *err) {
-  (void)arg;
   heard h = {.most = 0};
   llmprof_listener *l = llmprof_listener_open(path(), err);
   if (!l) return false;
@@ -156,7 +151,6 @@ static bool listen_once(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(listen_once, NULL);
 }
 

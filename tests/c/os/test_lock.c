@@ -31,7 +31,6 @@ static void assert_fails(bool ok, const llmprof_error *err, llmprof_code code,
 /* ---- locks ---- */
 
 static void test_one_at_a_time(void **state) {
-  (void)state;
   llmprof_error err;
   const char *path = in_folder("lock");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
@@ -49,7 +48,6 @@ static void test_one_at_a_time(void **state) {
 }
 
 static void test_a_folder(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_lock *lock = llmprof_lock_take(test_folder(), false, &err);
   assert_non_null(lock);
@@ -59,7 +57,6 @@ static void test_a_folder(void **state) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   llmprof_error err;
   const char *path = in_folder("nowhere/lock");
   assert_fails(llmprof_lock_take(path, false, &err), &err, LLMPROF_NOTFOUND,
@@ -93,7 +90,6 @@ static void end_child(pid_t child) {
 }
 
 static void test_ends_with_the_process(void **state) {
-  (void)state;
   llmprof_error err;
   const char *path = in_folder("of-child");
   pid_t child = hold_in_child(path);
@@ -106,12 +102,10 @@ static void test_ends_with_the_process(void **state) {
 }
 
 static void on_alarm(int number) {
-  (void)number;
   llmprof_interrupt(true);
 }
 
 static void test_waiting_is_interrupted(void **state) {
-  (void)state;
   llmprof_error err;
   const char *path = in_folder("wait");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
@@ -139,7 +133,6 @@ static void touch(const char *path) {
 }
 
 static void test_sweeps_what_is_abandoned(void **state) {
-  (void)state;
   llmprof_error err;
   const char *folder = in_folder("sweep");
   assert_true(llmprof_fs_mkdirs(in_folder("sweep/" LEFT "/deep/er"), &err));
@@ -158,7 +151,6 @@ static void test_sweeps_what_is_abandoned(void **state) {
 }
 
 static void test_leaves_what_is_held(void **state) {
-  (void)state;
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(in_folder("held/" LEFT), &err));
   pid_t child = hold_in_child(in_folder("held/" LEFT));
@@ -169,7 +161,6 @@ static void test_leaves_what_is_held(void **state) {
 
 /* What a link names is not touched. */
 static void test_follows_no_link(void **state) {
-  (void)state;
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(in_folder("links"), &err));
   assert_true(llmprof_fs_mkdirs(in_folder("beyond"), &err));
@@ -180,7 +171,6 @@ static void test_follows_no_link(void **state) {
 }
 
 static void test_private_dir(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer path = {0};
   llmprof_lock *lock;
@@ -203,7 +193,6 @@ static void test_private_dir(void **state) {
 /* A process that is killed while it writes a file leaves nothing there, or
  * what the next sweep removes. */
 static void test_killed_writer(void **state) {
-  (void)state;
   llmprof_error err;
   const char *folder = in_folder("killed");
   assert_true(llmprof_fs_mkdirs(folder, &err));
@@ -256,7 +245,6 @@ static void assert_not_beneath(const char *folder, const char *name,
 }
 
 static void test_beneath(void **state) {
-  (void)state;
   llmprof_error err;
   const char *folder = in_folder("beneath");
   assert_true(llmprof_fs_mkdirs(in_folder("beneath/a/b"), &err));
@@ -282,7 +270,6 @@ static void test_beneath(void **state) {
 }
 
 static bool use_all(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer path = {0};
   llmprof_lock *lock = NULL;
   size_t count;
@@ -295,7 +282,6 @@ static bool use_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   assert_true(llmprof_fs_mkdirs(in_folder("memory"), NULL));
   test_every_allocation(use_all, NULL);
   assert_int_equal(swept(in_folder("memory")), 0);

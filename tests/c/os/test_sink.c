@@ -63,7 +63,6 @@ static bool write_text(const llmprof_buffer *text, bool packed, size_t step,
 }
 
 static void test_pieces(void **state) {
-  (void)state;
   static const size_t sizes[] = {0, 1, 65536, 1000003};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     llmprof_buffer text = text_of(sizes[i]);
@@ -89,7 +88,6 @@ static bool write_packed(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   llmprof_buffer text = {.bytes = (char[]){"abc"}, .size = 3};
   test_every_allocation(write_packed, &text);
 }
@@ -105,7 +103,6 @@ static bool pack_task(void *arg, llmprof_error *err) {
 }
 
 static void test_task(void **state) {
-  (void)state;
   llmprof_buffer text = text_of(800005);
   for (unsigned threads = 1; threads <= 2; threads++) {
     llmprof_buffer packed = {0};
@@ -133,7 +130,6 @@ static bool pack_in_memory(void *arg, llmprof_error *err) {
 }
 
 static void test_in_memory(void **state) {
-  (void)state;
   static const size_t sizes[] = {0, 1, 800005};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     llmprof_buffer text = text_of(sizes[i]), packed = {0};

@@ -16,7 +16,6 @@
 #include "support.h"
 
 static void test_clocks(void **state) {
-  (void)state;
   struct stat st;
   int64_t a = llmprof_sys_monotonic(), b = llmprof_sys_monotonic();
   assert_true(b >= a && a > 0);
@@ -48,12 +47,10 @@ static int measure_terminal(void) {
 }
 
 static void test_columns(void **state) {
-  (void)state;
   test_in_child(measure_terminal);
 }
 
 static void test_hostname(void **state) {
-  (void)state;
   llmprof_error err;
   char name[LLMPROF_NAME_SIZE], wanted[LLMPROF_NAME_SIZE];
   assert_int_equal(gethostname(wanted, sizeof wanted), 0);
@@ -62,7 +59,6 @@ static void test_hostname(void **state) {
 }
 
 static void test_cpu(void **state) {
-  (void)state;
   llmprof_cpu cpu;
   llmprof_buffer info = {0};
   llmprof_sys_cpu(&cpu);
@@ -113,12 +109,10 @@ static int look_for_evidence(void) {
 }
 
 static void test_in_container(void **state) {
-  (void)state;
   test_in_child(look_for_evidence);
 }
 
 static void test_executable(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer path = {0};
   char wanted[PATH_MAX];
@@ -152,7 +146,6 @@ static int executable_is_gone(const char *self) {
 }
 
 static void test_signals(void **state) {
-  (void)state;
   char name[LLMPROF_SIGNAL_SIZE];
   assert_true(llmprof_sys_signal_name(SIGINT, name));
   assert_string_equal(name, "SIGINT");
@@ -169,14 +162,12 @@ static void test_signals(void **state) {
 
 static bool ask_executable(void *arg, llmprof_error *err) {
   llmprof_buffer path = {0};
-  (void)arg;
   bool ok = llmprof_sys_executable(&path, err);
   llmprof_buffer_free(&path);
   return ok;
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(ask_executable, NULL);
 }
 

@@ -68,7 +68,6 @@ static llmprof_clock_fit fit_of(double offset, double drift, int64_t late) {
 }
 
 static void test_offset_and_drift(void **state) {
-  (void)state;
   llmprof_clock_fit fit = fit_of(5e6, 20e-6, 0);
   assert_int_equal(fit.count, EACH);
   assert_true(worst_error(&fit, 5e6, 20e-6) < 100);
@@ -77,21 +76,18 @@ static void test_offset_and_drift(void **state) {
 }
 
 static void test_same_clock(void **state) {
-  (void)state;
   llmprof_clock_fit fit = fit_of(0, 0, 0);
   assert_true(worst_error(&fit, 0, 0) < 100);
   assert_true(fit.raw < 300);
 }
 
 static void test_outliers(void **state) {
-  (void)state;
   llmprof_clock_fit fit = fit_of(-2e6, -35e-6, 3000000);
   assert_int_equal(fit.used, EACH - EACH / 5);
   assert_true(worst_error(&fit, -2e6, -35e-6) < 100);
 }
 
 static void test_few(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_clock_fit fit;
   llmprof_frame *rows = clocks(7000, 0, 0);
@@ -114,7 +110,6 @@ static void test_few(void **state) {
 }
 
 static bool fit_it(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_clock_fit fit;
   llmprof_frame *rows = clocks(5e6, 0, 0);
   if (!rows) return llmprof_fail_nomem(err);
@@ -124,7 +119,6 @@ static bool fit_it(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   test_every_allocation(fit_it, NULL);
 }
 

@@ -67,7 +67,6 @@ static void expect_sample(llmprof_frame *frame, size_t from) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer out = {0};
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
@@ -94,7 +93,6 @@ static void test_round_trip(void **state) {
 }
 
 static void test_join(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   llmprof_frame *first = sample(from);
@@ -123,7 +121,6 @@ static void test_join(void **state) {
 }
 
 static void test_join_of_other_types(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   static const int64_t numbers[] = {5};
@@ -149,7 +146,6 @@ static void test_join_of_other_types(void **state) {
 }
 
 static void test_join_on_one_clock(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_strings *pool = llmprof_strings_new();
   static const int64_t from[] = {1000, 2000, INT64_MIN, INT64_MAX};
@@ -186,7 +182,6 @@ static void unpack_anything(const char *bytes, size_t size) {
 }
 
 static void test_broken(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer out = {0};
   llmprof_strings *pool = pool_of_names();
@@ -211,7 +206,6 @@ static void test_broken(void **state) {
 }
 
 static bool all_of_it(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer out = {0};
   llmprof_strings *pool = pool_of_names(), *other = llmprof_strings_new();
   llmprof_frame *frame = pool ? sample(pool) : NULL, *joined = NULL,
@@ -230,7 +224,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   test_every_allocation(all_of_it, NULL);
 }
 

@@ -48,7 +48,6 @@ static void expect_column(llmprof_frame *frame, const char *name,
 }
 
 static void test_until(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_until(spans, 0, 2, "until", &err));
@@ -61,7 +60,6 @@ static void test_until(void **state) {
 }
 
 static void test_assign(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
@@ -81,7 +79,6 @@ static void test_assign(void **state) {
 }
 
 static void test_cover(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_interval of_one[] = {{0, 12}, {15, 35}};
   llmprof_intervals none = {NULL, 0}, one = {of_one, 2};
@@ -95,7 +92,6 @@ static void test_cover(void **state) {
 }
 
 static void test_look_up_and_least(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
@@ -137,7 +133,6 @@ static void expect_looked_up(const test_column *span,
 }
 
 static void test_many_look_up(void **state) {
-  (void)state;
   static uint32_t bare[MANY], index[MANY], of_item[NAMED], shorts[NAMED],
       back[NAMED];
   static int64_t longs[NAMED];
@@ -180,7 +175,6 @@ static void test_many_look_up(void **state) {
 /* ---- failures ---- */
 
 static bool all_of_it(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_interval item[] = {{0, 12}};
   llmprof_intervals one = {item, 1};
   const llmprof_intervals *sets[] = {&one};
@@ -197,7 +191,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   test_every_allocation(all_of_it, NULL);
 }
 

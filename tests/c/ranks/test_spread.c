@@ -39,7 +39,6 @@ static bool near(double a, double b) {
 }
 
 static void test_groups(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_spread s[3];
   llmprof_frame *frame = weighted(values, weights);
@@ -56,7 +55,6 @@ static void test_groups(void **state) {
 
 /* Sums that overflow 64 bits on the way, and one that does at the end. */
 static void test_wide(void **state) {
-  (void)state;
   static const int64_t far[ROWS] = {INT64_MAX, INT64_MIN + 1, 1, 1, 1, 1};
   static const int64_t twice[ROWS] = {2, 2, 1, 1, 1, 1};
   static const int64_t once[ROWS] = {2, 1, 1, 1, 1, 1};
@@ -73,7 +71,6 @@ static void test_wide(void **state) {
 }
 
 static bool body(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_spread s[3];
   llmprof_frame *frame = weighted(values, weights);
   if (!frame) return llmprof_fail_nomem(err);
@@ -83,7 +80,6 @@ static bool body(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   test_every_allocation(body, NULL);
 }
 

@@ -57,7 +57,6 @@ static void expect(llmprof_frame *steps, const char *name,
 #define ABSENT INT64_MIN
 
 static void test_measures(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = ops_frame();
   assert_true(llmprof_steps_measure(steps, ops, &by_number, &err));
@@ -85,7 +84,6 @@ static void test_measures(void **state) {
 }
 
 static void test_idle_between(void **state) {
-  (void)state;
   static const uint32_t later[] = {0, 2};
   static const int64_t from[] = {10, 100}, to[] = {20, 150};
   static const uint32_t work[] = {0, 0};
@@ -110,7 +108,6 @@ static void test_idle_between(void **state) {
 
 /* A GPU that ran what is of no step was not idle, on its own rank alone. */
 static void test_outside(void **state) {
-  (void)state;
   static const uint32_t later[] = {0, UINT32_MAX, UINT32_MAX, 2};
   static const uint32_t work[] = {0, 0, 0, 0}, whose[] = {0, 0, 1, 0};
   static const int64_t from[] = {10, 30, 40, 100}, to[] = {20, 70, 99, 150};
@@ -136,7 +133,6 @@ static void test_outside(void **state) {
 
 /* What was launched before the step before it ended could begin then. */
 static void test_queued(void **state) {
-  (void)state;
   static const uint32_t later[] = {0, 2}, work[] = {0, 0};
   static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
   const test_column columns[] = {
@@ -161,7 +157,6 @@ static void test_queued(void **state) {
 
 /* Times as far apart as a broken file may have them. */
 static void test_extremes(void **state) {
-  (void)state;
   static const uint32_t step[] = {0, 0};
   static const int64_t from[] = {INT64_MIN + 1, INT64_MIN + 1};
   static const int64_t to[] = {INT64_MAX, INT64_MAX};
@@ -184,7 +179,6 @@ static void test_extremes(void **state) {
 }
 
 static bool measure(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_frame *steps = steps_frame(), *ops = ops_frame();
   bool ok = (steps && ops) || llmprof_fail_nomem(err);
   ok = ok && llmprof_steps_measure(steps, ops, &by_number, err);
@@ -194,7 +188,6 @@ static bool measure(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   test_every_allocation(measure, NULL);
 }
 

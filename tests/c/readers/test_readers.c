@@ -55,7 +55,6 @@ static const llmprof_reader *claimed_by(const char *path) {
 }
 
 static int check_file(const char *path, const struct stat *info, int type) {
-  (void)info;
   if (type != FTW_F) return 0;
   const llmprof_reader *reader = claimed_by(path);
   const char *name = reader ? reader->name : "nobody", *owner = owner_of(path);
@@ -71,7 +70,6 @@ static int check_file(const char *path, const struct stat *info, int type) {
 
 /* Whole, and cut: then by one at most. */
 static void test_every_fixture_is_claimed_once(void **state) {
-  (void)state;
   assert_int_equal(ftw(FIXTURES, check_file, 8), 0);
   assert_true(files > 100);
   const llmprof_reader *reader;
@@ -93,7 +91,6 @@ static void assert_refused(const char *path, llmprof_code code,
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   static const char list[] = "Nsight Systems; recording of ";
   static const unsigned char packed[] = {0x1F, 0x8B, 8, 0, 'x', 'y'};
 #define FILE_OF(name, bytes) test_file(name, bytes, sizeof bytes - 1)
@@ -117,7 +114,6 @@ static void test_refusals(void **state) {
 }
 
 static void test_opening(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace =
       llmprof_trace_open(FIXTURES "/timelines/broken.txt", &err);
@@ -132,7 +128,6 @@ static void test_opening(void **state) {
 
 /* Last: the table is full after it. */
 static void test_a_full_table(void **state) {
-  (void)state;
   static llmprof_reader more[READERS];
   llmprof_error err = {0};
   assert_true(llmprof_reader_add(&timeline_reader, &err)); /* it is there */

@@ -143,7 +143,6 @@ static llmprof_frame *rows_named(const program *p, uint32_t name) {
 }
 
 static void test_unchanged(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   make(&p);
@@ -169,7 +168,6 @@ static void test_unchanged(void **state) {
 
 /* The wait becomes shorter by what the kernel does. */
 static void test_scale(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -189,7 +187,6 @@ static void test_scale(void **state) {
 /* With the call goes its CPU time, as far as nothing else is waited for: the
  * second kernel's launch lies in the shadow of the first. */
 static void test_remove(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -214,7 +211,6 @@ static void test_remove(void **state) {
 /* The two kernels of a step follow each other; one that is gone already is
  * neither merged nor takes the other along. */
 static void test_merge(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -246,7 +242,6 @@ static void test_merge(void **state) {
 
 /* Without waits the CPU goes ahead: a step is its launches and its work. */
 static void test_no_waits(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -263,7 +258,6 @@ static void test_no_waits(void **state) {
 }
 
 static void test_bounds(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   make(&p);
@@ -286,7 +280,6 @@ static void test_bounds(void **state) {
 
 /* Steps that are all alike are predicted from each other without an error. */
 static void test_blind(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   bool blind[STEPS];
@@ -326,7 +319,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
 }
 
 static void test_out_of_memory(void **state) {
-  (void)state;
   program p;
   make(&p);
   test_every_allocation(all_of_it, &p);
@@ -334,7 +326,6 @@ static void test_out_of_memory(void **state) {
 }
 
 static void test_missing_column(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   make(&p);

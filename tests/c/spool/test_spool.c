@@ -41,7 +41,6 @@ static const char *text(const llmprof_trace *trace, uint32_t string) {
 /* ---- a whole spool ---- */
 
 static void test_model(void **state) {
-  (void)state;
   spool_maker m = {0};
   const spool_model model = {here, 2, 3};
   spool_put_model(&m, &model);
@@ -136,7 +135,6 @@ static void assert_said(llmprof_trace *trace, const char *const *wanted,
 }
 
 static void test_other_records(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_others(&m);
@@ -236,7 +234,6 @@ static void assert_line(llmprof_trace *trace, uint32_t stack, const char *file,
 }
 
 static void test_sources(void **state) {
-  (void)state;
   spool_maker m = {0};
   llmprof_error err;
   size_t count;
@@ -260,7 +257,6 @@ static void test_sources(void **state) {
 
 /* Two models may have modules of the same names. */
 static void test_two_models(void **state) {
-  (void)state;
   spool_maker m = {0};
   llmprof_error err;
   spool_put_process(&m, &here);
@@ -275,7 +271,6 @@ static void test_two_models(void **state) {
 
 /* No stacks: each operation is without one. */
 static void test_no_sources(void **state) {
-  (void)state;
   spool_maker m = {0};
   llmprof_error err;
   size_t count;
@@ -327,7 +322,6 @@ static void put_nccl(spool_maker *m) {
 /* Pushes of two domains do not nest; an end before its start in the file; one
  * that stays open; a pop of nothing. */
 static void test_ranges(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   uint32_t outer = spool_put_string(&m, "outer");
@@ -371,7 +365,6 @@ static void put_payload(spool_maker *m, uint8_t type, uint64_t bits,
 }
 
 static void test_payloads(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_payload(&m, SPOOL_PAYLOAD_U64, 7, 1000001);
@@ -407,7 +400,6 @@ static void put_around(spool_maker *m, uint32_t name, bool ends) {
  * around them; an operation that ends late is shown, a call
  * that begins late is not. */
 static void test_units(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "prefill");
@@ -450,7 +442,6 @@ static void test_units(void **state) {
 /* The thread that ends a unit is another than the one that began it, and what
  * it says lies before that in the file. */
 static void test_units_of_two_threads(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "work");
@@ -480,7 +471,6 @@ static void put_call(spool_maker *m, uint32_t name, uint32_t tid,
 /* Calls of the driver are left out where the same process has the runtime's
  * around them: whatever comes between the two, and in either order. */
 static void test_calls(void **state) {
-  (void)state;
   static const spool_who other = {PID + 1, "python3", "boot-1",
                                   1000000, 5000000,   2000000};
   spool_maker m = {0};
@@ -514,7 +504,6 @@ static void test_calls(void **state) {
 
 /* Killed between units nothing is missing; in one the rest is. */
 static void test_ends(void **state) {
-  (void)state;
   static const char *const wanted[] = {
       "process 4711 did not end in order: its spool stops"};
   for (size_t killed_in_unit = 0; killed_in_unit < 2; killed_in_unit++) {
@@ -537,7 +526,6 @@ static void test_ends(void **state) {
 
 /* A unit of operators is a trace of its own, which others do not see. */
 static void test_operators(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "prefill");
@@ -596,7 +584,6 @@ static void put_gpu(spool_maker *m, uint32_t device, uint32_t bus) {
 /* The same number twice, as after exec; the other began later on a clock of
  * its own, and its GPU 0 is another one. A third is on another host. */
 static void test_processes(void **state) {
-  (void)state;
   spool_maker m = {0};
   const spool_who again = {PID, "worker", "boot-1", 700, 9000000, 2000250};
   const spool_who away = {50, "far", "boot-2", 1500000, 5000700, 77};
@@ -662,7 +649,6 @@ static size_t operations_of(const void *bytes, size_t size) {
 
 /* A file that ends anywhere has what its whole blocks have. */
 static void test_cut(void **state) {
-  (void)state;
   spool_maker m = small();
   size_t most = 0;
   for (size_t size = SPOOL_MAGIC_SIZE; size <= m.size; size += 24) {
@@ -679,7 +665,6 @@ static void test_cut(void **state) {
 /* A byte that changes costs its block and what follows of that process; the
  * other process stays. */
 static void test_changed(void **state) {
-  (void)state;
   spool_maker m = small();
   size_t found[13] = {0};
   for (size_t i = offsetof(spool_block, sequence); i < m.size; i += 37) {
@@ -697,7 +682,6 @@ static void test_changed(void **state) {
 /* Files can be joined, also with what one of them has already, and with what
  * the other copy lacks. */
 static void test_again(void **state) {
-  (void)state;
   static const char *const wanted[] = {
       "2 recordings are in the file more than once, and count once"};
   spool_maker m = small();
@@ -721,7 +705,6 @@ static void test_again(void **state) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   llmprof_error err = {0};
   spool_maker m = small();
   ((spool_block *)(void *)m.file)->version = 9;
@@ -738,7 +721,6 @@ static void test_refusals(void **state) {
 
 /* Records that lie about their sizes, in a block that is sound. */
 static void test_lies(void **state) {
-  (void)state;
   static const spool_record lies[] = {
       {0, SPOOL_KERNEL, 8},
       {8, SPOOL_KERNEL, 8},
@@ -802,7 +784,6 @@ static int64_t cell_of(llmprof_frame *frame, const char *column, size_t row) {
 }
 
 static void test_frames(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_counted(&m);
@@ -848,7 +829,6 @@ static void test_frames(void **state) {
 /* As a trace has them: what began before the first unit, or ended outside of
  * those for the timeline, is left out. */
 static void test_samples(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   spool_metric metric = {
@@ -900,7 +880,6 @@ static bool read_once(void *path, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_nccl(&m);

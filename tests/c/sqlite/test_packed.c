@@ -52,7 +52,6 @@ static bool unpack(void *arg, llmprof_error *err) {
 }
 
 static void test_files(void **state) {
-  (void)state;
   llmprof_error err = {0};
   unpacked given = {packed, fresh_folder(), PACKED};
   if (!unpack(&given, &err)) fail_msg("%s", err.message);
@@ -77,12 +76,10 @@ static void expect_broken(const char *bytes, size_t size) {
 }
 
 static void test_cut(void **state) {
-  (void)state;
   for (size_t size = 0; size < PACKED; size++) expect_broken(packed, size);
 }
 
 static void test_outside(void **state) {
-  (void)state;
   expect_broken("\4../a\0\2hi\0", 10);
   expect_broken("\2/a\0\2hi\0", 8);
 }
@@ -94,7 +91,6 @@ static bool unpack_again(void *arg, llmprof_error *err) {
 }
 
 static void test_memory(void **state) {
-  (void)state;
   unpacked given = {packed, NULL, PACKED};
   test_every_allocation(unpack_again, &given);
 }

@@ -196,7 +196,6 @@ static void check(const char *sql, long rows) {
   "(cast(x'ff80' AS TEXT));"
 
 static void test_row_counts(void **state) {
-  (void)state;
   check(TABLE, 0);
   check(TABLE PLAIN_ROWS(1), 1);
   check(TABLE PLAIN_ROWS(2), 2);
@@ -206,7 +205,6 @@ static void test_row_counts(void **state) {
 }
 
 static void test_odd_values(void **state) {
-  (void)state;
   check(ODD_VALUES TABLE
         "INSERT INTO t SELECT p.v, q.v, ifnull(q.v, 0), p.v, q.v, p.v, q.v, "
         "q.v FROM odd p, odd q",
@@ -219,7 +217,6 @@ static void test_odd_values(void **state) {
 }
 
 static void test_rowids(void **state) {
-  (void)state;
   check(TABLE FOR(3000, "INSERT INTO t (rowid, a, b) SELECT i * i * 1000003 - "
                         "4500000000000, i, i"),
         3000);
@@ -245,7 +242,6 @@ static void test_rowids(void **state) {
 }
 
 static void test_order_of_insertion(void **state) {
-  (void)state;
   check(TABLE FOR(20000, "INSERT INTO t (rowid, a, b, c) SELECT " MIXED ", i, "
                          "i, 'text ' || i"),
         20000);
@@ -258,7 +254,6 @@ static void test_order_of_insertion(void **state) {
 }
 
 static void test_long_texts(void **state) {
-  (void)state;
   check(TABLE FOR(300, "INSERT INTO t (a, c, b, f) SELECT i, substr(hex("
                        "zeroblob(i * 7)) || i, 1 + i % 5), i, -i"),
         300);
@@ -274,7 +269,6 @@ static void test_long_texts(void **state) {
 }
 
 static void test_wide_tables(void **state) {
-  (void)state;
   char sql[8192], *at = sql;
   at += sprintf(at, "CREATE TABLE t (b INTEGER");
   for (int i = 0; i < 300; i++) at += sprintf(at, ", n%d INTEGER", i);
@@ -285,7 +279,6 @@ static void test_wide_tables(void **state) {
 }
 
 static void test_deleted_rows(void **state) {
-  (void)state;
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 3 = 0", 3334);
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a BETWEEN 20 AND 4980", 39);
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t", 0);
@@ -298,7 +291,6 @@ static void test_deleted_rows(void **state) {
 
 /* A file could have anything computed by what is no table. */
 static void test_views(void **state) {
-  (void)state;
   static const char *const sql[] = {
       "CREATE TABLE u (a INTEGER); CREATE VIEW t AS SELECT a FROM u",
       "CREATE TABLE u (a INTEGER); CREATE VIEW T AS SELECT a FROM lost",
@@ -317,14 +309,12 @@ static void test_views(void **state) {
 }
 
 static void test_names_of_any_case(void **state) {
-  (void)state;
   check("CREATE TABLE T (A INTEGER, C TEXT, F INTEGER);" FOR(
             50, "INSERT INTO t SELECT i, 'c' || i, -i"),
         50);
 }
 
 static void test_other_kinds_of_file(void **state) {
-  (void)state;
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 2; VACUUM", 2500);
   check("PRAGMA auto_vacuum = FULL;" TABLE PLAIN_ROWS(
             5000) "UPDATE t SET x = zeroblob(a * 3); DELETE FROM t WHERE a % 2",
@@ -342,7 +332,6 @@ static void test_other_kinds_of_file(void **state) {
   "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 0;"
 
 static void test_changed_tables(void **state) {
-  (void)state;
   check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER;"
                               "ALTER TABLE t ADD COLUMN missing TEXT;"
                               "INSERT INTO t (a, b, id, missing) "
@@ -367,7 +356,6 @@ static void test_changed_tables(void **state) {
 
 /* What the page reader must leave to SQL. */
 static void test_fallbacks(void **state) {
-  (void)state;
   check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7.5;",
         -1);
   check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT '7';",
@@ -401,7 +389,6 @@ static void test_fallbacks(void **state) {
 }
 
 static void test_no_table(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_scan *scan;
   const char *sql = "CREATE TABLE u (a)";
@@ -417,7 +404,6 @@ static void test_no_table(void **state) {
 /* ---- wants ---- */
 
 static void test_same_column_twice(void **state) {
-  (void)state;
   static const char *const twice[] = {"a", "a"};
   const llmprof_scan_spec want = {"t", twice, 2, 0};
   llmprof_error err;
@@ -437,7 +423,6 @@ static void test_same_column_twice(void **state) {
 
 static bool take_all(void *user, const llmprof_scan *scan,
                      const int64_t *values) {
-  (void)values;
   size_t size, *sum = user;
   for (int i = 0; i < spec.texts; i++) {
     if (llmprof_scan_text(scan, i, &size)) *sum += size;
@@ -463,7 +448,6 @@ static bool scan_all(void *arg, llmprof_error *err) {
 
 static bool add_up(void *user, const int64_t *values, size_t rows,
                    llmprof_error *err) {
-  (void)err;
   for (; rows; rows--, values += integers.ints)
     *(size_t *)user += (size_t)values[1];
   return true;
@@ -485,7 +469,6 @@ static bool scan_rows(void *arg, llmprof_error *err) {
 /* What there is no memory for on several threads is done by fewer, or row by
  * row. */
 static void test_threads_without_memory(void **state) {
-  (void)state;
   job rows = {make(layouts[4], TABLE PLAIN_ROWS(20000)), 20000 * 20001 / 2};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 3);
   test_every_allocation(scan_rows, &rows);
@@ -495,14 +478,12 @@ static void test_threads_without_memory(void **state) {
 static bool refuse(void *user, const int64_t *values, size_t rows,
                    llmprof_error *err) {
   size_t *left = user;
-  (void)values;
   if (*left < rows) return llmprof_fail(err, LLMPROF_IO, "no more");
   *left -= rows;
   return true;
 }
 
 static void test_rows_that_are_too_many(void **state) {
-  (void)state;
   llmprof_sqlite *db =
       llmprof_sqlite_open(make(layouts[4], TABLE PLAIN_ROWS(20000)), NULL);
   for (uint64_t threads = 1; threads <= 4; threads++) {
@@ -532,7 +513,6 @@ static void test_rows_that_are_too_many(void **state) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   job paged = {make(layouts[0],
                     TABLE "INSERT INTO t (a, b, c, d, f) VALUES "
                           "('odd', 2, hex(zeroblob(600)), '5 odd', 4), "

@@ -75,7 +75,6 @@ static long scan_rows(llmprof_scan *scan, int texts, llmprof_error *err) {
 
 static bool count_rows(void *user, const int64_t *values, size_t rows,
                        llmprof_error *err) {
-  (void)values, (void)err;
   *(long *)user += (long)rows;
   return true;
 }
@@ -173,7 +172,6 @@ static void expect_with(const image *made, unsigned char *at, const char *bytes,
   expect_with(made, at, bytes, sizeof(bytes) - 1, message, true)
 
 static void test_broken_tree(void **state) {
-  (void)state;
   image made = make(many_rows);
   unsigned char *root = page_of(&made, 2), *first = cell_of(&made, 2, 0);
   size_t leaf = get2(first + 2);
@@ -200,7 +198,6 @@ static void test_broken_tree(void **state) {
 }
 
 static void test_broken_rows(void **state) {
-  (void)state;
   image made = make(many_rows);
   const char *row = ": corrupt (page 3: a broken row)";
   unsigned char *page = page_of(&made, 3), *cell = cell_of(&made, 3, 0);
@@ -227,7 +224,6 @@ static void test_broken_rows(void **state) {
 }
 
 static void test_broken_overflow(void **state) {
-  (void)state;
   image made = make("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT, d REAL);"
                     "INSERT INTO t VALUES (1, 2, hex(zeroblob(700)), 3)");
   unsigned char *cell = cell_of(&made, 2, 0), *pointer = page_of(&made, 3) - 4;
@@ -248,7 +244,6 @@ static void test_broken_overflow(void **state) {
 
 /* Pages that point to each other in a ring hold fewer pages than the file. */
 static void test_cycles(void **state) {
-  (void)state;
   image made = make(few_rows);
   unsigned char *root = page_of(&made, 2);
   memset(root, 0, PAGE);
@@ -259,7 +254,6 @@ static void test_cycles(void **state) {
 }
 
 static void test_depth(void **state) {
-  (void)state;
   image made = make(many_rows);
   assert_in_range(made.size, 26 * PAGE, 1 << 16);
   for (size_t number = 2; number < 25; number++) {
@@ -280,7 +274,6 @@ static void forget_page_count(image *made) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   image made = make(few_rows);
   size_t size = made.size;
   for (int counted = 0; counted < 2; counted++) {
@@ -292,7 +285,6 @@ static void test_prefixes(void **state) {
 }
 
 static void test_shrinking_file(void **state) {
-  (void)state;
   image made = make(many_rows);
   llmprof_error err = {0};
   llmprof_scan *scan;
@@ -314,7 +306,6 @@ static void test_shrinking_file(void **state) {
 
 /* SQLite never writes a NaN, and reads it as NULL. */
 static void test_stored_nan(void **state) {
-  (void)state;
   image made = make("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT, d REAL);"
                     "INSERT INTO t VALUES (0.5, 1, 'text', 0.5)");
   unsigned char *values = cell_of(&made, 2, 0) + 7;
@@ -344,7 +335,6 @@ static void test_stored_nan(void **state) {
 /* ---- changed anywhere ---- */
 
 static void test_flipped_bytes(void **state) {
-  (void)state;
   static const unsigned char flips[] = {0x01, 0x80, 0xff};
   const char *const sources[] = {table, few_rows};
   for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
@@ -362,7 +352,6 @@ static void test_flipped_bytes(void **state) {
 
 /* Bytes of a fixed sequence over the pages of the table. */
 static void test_noise(void **state) {
-  (void)state;
   image made = make(many_rows);
   unsigned char *kept = malloc(made.size);
   assert_non_null(kept);

@@ -28,7 +28,6 @@ static void assert_put(double number) {
 }
 
 static void test_examples(void **state) {
-  (void)state;
   static const double numbers[] = {1,
                                    2,
                                    0.5,
@@ -58,7 +57,6 @@ static void test_examples(void **state) {
 
 /* Numbers of every power of two and of ten, and those beside them. */
 static void test_powers(void **state) {
-  (void)state;
   for (int power = -13; power < 49; power++) {
     double number = ldexp(1, power);
     assert_put(number);
@@ -74,7 +72,6 @@ static void test_powers(void **state) {
 
 /* Any bits, few digits, halves of the last one. */
 static void test_dice(void **state) {
-  (void)state;
   uint64_t dice = 88172645463325252;
   for (int i = 0; i < 200000; i++) {
     dice ^= dice << 13;
@@ -88,7 +85,6 @@ static void test_dice(void **state) {
 }
 
 static void test_others(void **state) {
-  (void)state;
   static const double numbers[] = {
       0, 1e15, 9.9999e-5, 1e300, 1e-300, INFINITY, NAN, 999999999999999.94};
   char text[LLMPROF_DECIMAL_SIZE];

@@ -117,7 +117,6 @@ static const struct {
 };
 
 static void test_names(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     llmprof_buffer full = {0}, base = {0};
     const char *name = names[i].mangled;
@@ -137,7 +136,6 @@ static void demangle_part(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     test_every_prefix(names[i].mangled, strlen(names[i].mangled),
                       demangle_part);
@@ -154,7 +152,6 @@ static bool demangle_once(void *arg, llmprof_error *err) {
 
 /* A function within a function's arguments, and so on without an end. */
 static void test_depth(void **state) {
-  (void)state;
   llmprof_buffer name = {0}, full = {0}, base = {0};
   llmprof_buffer_puts(&name, "_Z1aI");
   for (int i = 0; i < 4000; i++) llmprof_buffer_puts(&name, "XadL_Z1aI");
@@ -167,7 +164,6 @@ static void test_depth(void **state) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static char name[] = "_ZN1a1kILi4ENS_1bIlEEEEvPT0_RKS3_";
   test_every_allocation(demangle_once, name);
 }

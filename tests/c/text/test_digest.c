@@ -20,7 +20,6 @@ static void assert_digest(const char *bytes, size_t size,
 
 /* The examples of FIPS 180-4. */
 static void test_examples(void **state) {
-  (void)state;
   static const char two_blocks[] =
       "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
   assert_digest(
@@ -40,7 +39,6 @@ static void test_examples(void **state) {
 
 /* The length needs a block of its own from 56 bytes on. */
 static void test_padding(void **state) {
-  (void)state;
   static const struct {
     size_t size;
     const char *expected;
@@ -57,7 +55,6 @@ static void test_padding(void **state) {
 
 /* The examples of RFC 4648, and bytes that need the last letters. */
 static void test_base64(void **state) {
-  (void)state;
   static const struct {
     const char *bytes, *expected;
   } cases[] = {

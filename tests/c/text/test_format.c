@@ -25,7 +25,6 @@ static void assert_plain(double value, int digits, const char *expected) {
 }
 
 static void test_rounding(void **state) {
-  (void)state;
   assert_plain(0, 0, "0");
   assert_plain(0, 2, "0.00");
   assert_plain(0.125, 2, "0.13");
@@ -63,7 +62,6 @@ static void assert_integer(llmprof_quantity quantity, int64_t value,
 }
 
 static void test_integers(void **state) {
-  (void)state;
   const llmprof_format plain = {0}, two = {.digits = 2, .separator = ","},
                        own = {.digits = LLMPROF_OWN_DIGITS};
   assert_integer(LLMPROF_PLAIN, INT64_MAX, &plain, "9223372036854775807");
@@ -81,7 +79,6 @@ static void test_integers(void **state) {
 }
 
 static void test_separators(void **state) {
-  (void)state;
   static const struct {
     long long value;
     const char *expected;
@@ -116,7 +113,6 @@ static void assert_auto(llmprof_quantity quantity, double value,
 }
 
 static void test_durations(void **state) {
-  (void)state;
   assert_auto(LLMPROF_DURATION, 0, "0 ns");
   assert_auto(LLMPROF_DURATION, 999, "999 ns");
   assert_auto(LLMPROF_DURATION, 999.5, "1.00 " MICRO);
@@ -142,7 +138,6 @@ static void test_durations(void **state) {
 }
 
 static void test_bytes(void **state) {
-  (void)state;
   assert_auto(LLMPROF_BYTES, 999, "999 B");
   assert_auto(LLMPROF_BYTES, 1000, "1.00 kB");
   assert_auto(LLMPROF_BYTES, 150754820096.0, "150.75 GB");
@@ -159,7 +154,6 @@ static void test_bytes(void **state) {
 }
 
 static void test_rates_and_percent(void **state) {
-  (void)state;
   llmprof_format rate = {.digits = LLMPROF_OWN_DIGITS, .suffix = "FLOP/s"};
   assert_value(LLMPROF_SI, 789.125e12, &rate, "789.13 TFLOP/s");
   assert_value(LLMPROF_SI, 12, &rate, "12.00 FLOP/s");
@@ -177,7 +171,6 @@ static void test_rates_and_percent(void **state) {
 }
 
 static void test_units(void **state) {
-  (void)state;
   int count;
   const llmprof_unit *units = llmprof_units(LLMPROF_DURATION, &count);
   assert_int_equal(count, 4);
@@ -192,7 +185,6 @@ static void test_units(void **state) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   llmprof_buffer buf = {0};
   const llmprof_format format = {0}, bad = {.digits = 21},
                        worse = {.digits = -2};
@@ -206,7 +198,6 @@ static void test_refusals(void **state) {
 
 /* The largest and smallest doubles in every unit, with all the digits. */
 static void test_extremes(void **state) {
-  (void)state;
   static const double values[] = {DBL_MAX,      -DBL_MAX, DBL_MIN,
                                   DBL_TRUE_MIN, 1e-27,    5e-21};
   for (int q = LLMPROF_PLAIN; q <= LLMPROF_PERCENT; q++) {
@@ -227,7 +218,6 @@ static void test_extremes(void **state) {
 
 /* Against printf, which rounds ties to even: equal wherever none is. */
 static void test_against_printf(void **state) {
-  (void)state;
   unsigned long long seed = 1;
   for (int i = 0; i < 20000; i++) {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -248,7 +238,6 @@ static void test_against_printf(void **state) {
 /* Decimals that end in a five, which few doubles are: each is on one side of
  * it. */
 static void test_next_to_a_half(void **state) {
-  (void)state;
   for (int i = 1; i < 20000; i++) {
     double value = i * 0.0005;
     char expected[64];
@@ -263,7 +252,6 @@ static void test_next_to_a_half(void **state) {
 }
 
 static void test_any_locale(void **state) {
-  (void)state;
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ps_AF"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (!setlocale(LC_ALL, names[i])) continue;
@@ -273,7 +261,6 @@ static void test_any_locale(void **state) {
 }
 
 static bool fill_buffer(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer buf = {0};
   llmprof_format_number(&buf, LLMPROF_DURATION, 1e300,
                         &(llmprof_format){.digits = 3, .separator = ","});
@@ -283,7 +270,6 @@ static bool fill_buffer(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(fill_buffer, NULL);
 }
 

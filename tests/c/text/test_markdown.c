@@ -22,7 +22,6 @@ static void assert_written(writer write, const char *text,
 }
 
 static void test_escaping(void **state) {
-  (void)state;
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -49,7 +48,6 @@ static void test_escaping(void **state) {
 }
 
 static void test_escaping_at_the_start_of_a_line(void **state) {
-  (void)state;
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -69,7 +67,6 @@ static void test_escaping_at_the_start_of_a_line(void **state) {
 }
 
 static void test_code(void **state) {
-  (void)state;
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -109,7 +106,6 @@ static void assert_table(const llmprof_markdown_table *table,
 }
 
 static void test_table(void **state) {
-  (void)state;
   const llmprof_slice cells[] = {
       S("gemm<4>"),  S("1.25"), S("\xE4\xB8\xAD"),
       S("1,234.50"), S("a|b"),  {NULL, 0},
@@ -124,7 +120,6 @@ static void test_table(void **state) {
 }
 
 static void test_small_tables(void **state) {
-  (void)state;
   assert_table(&(llmprof_markdown_table){two_columns, 2, NULL, 0, NULL, 1},
                "| Kernel | n\\|s |\n"
                "| :----- | ---: |\n",
@@ -140,7 +135,6 @@ static void test_small_tables(void **state) {
 }
 
 static void test_footnotes(void **state) {
-  (void)state;
   const llmprof_markdown_column columns[] = {
       {.title = {"Kernel", 6}, .max = 8, .code = true},
       {.title = {"Operator", 8}, .max = 6},
@@ -169,7 +163,6 @@ static void test_footnotes(void **state) {
 }
 
 static void test_many_footnotes(void **state) {
-  (void)state;
   enum {
     ROWS = 5000
   };
@@ -192,7 +185,6 @@ static void test_many_footnotes(void **state) {
 }
 
 static void test_long_cells_do_not_widen_the_table(void **state) {
-  (void)state;
   static char text[20000];
   memset(text, 'x', sizeof text);
   const llmprof_markdown_column column = {.title = {"k", 1}};
@@ -231,14 +223,12 @@ static void render_hostile(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   static const char sample[] = "_`|\r\n\0 <&\xE4\xB8\xAD\xF0\x9F\x91*__a__`` "
                                "www.://\xFF\t#-1. \xE2\x80\xA8\xED\xA0\x80_";
   test_every_prefix(sample, sizeof sample - 1, render_hostile);
 }
 
 static bool render_once(void *arg, llmprof_error *err) {
-  (void)arg;
   const llmprof_slice cells[] = {S("abcdef"), S("abcdefgh"), S("x|y"),
                                  S("ghijkl"), S("a|b"),      S("")};
   llmprof_markdown_table table = {any_columns, 3, cells, 2, NULL, 1};
@@ -251,7 +241,6 @@ static bool render_once(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(render_once, NULL);
 }
 

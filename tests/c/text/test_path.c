@@ -8,7 +8,6 @@ static void assert_path(const llmprof_path *path, const char *text) {
 }
 
 static void test_path(void **state) {
-  (void)state;
   llmprof_path a = {.key = "stages", .size = 6};
   llmprof_path b = {.up = &a, .index = 2};
   llmprof_path c = {.up = &b, .key = "ms_2", .size = 4};
@@ -28,7 +27,6 @@ static void test_path(void **state) {
 }
 
 static void test_fail(void **state) {
-  (void)state;
   llmprof_path a = {.key = "stages", .size = 6};
   llmprof_path b = {.up = &a, .index = 2};
   llmprof_error err;

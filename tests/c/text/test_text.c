@@ -77,7 +77,6 @@ static const struct {
 };
 
 static void test_widths(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
     const char *text = widths[i].text;
     size_t size = strlen(text), clusters = 0, width;
@@ -99,7 +98,6 @@ static void assert_decoded(const char *text, size_t taken, uint32_t code) {
 }
 
 static void test_decoding(void **state) {
-  (void)state;
   assert_decoded("", 0, 0xFFFD);
   assert_decoded("A", 1, 'A');
   assert_decoded("\xC2\x80", 2, 0x80);
@@ -124,7 +122,6 @@ static void test_decoding(void **state) {
 
 /* Every code there is: encoded, it decodes to itself and stays in bounds. */
 static void test_every_code(void **state) {
-  (void)state;
   for (uint32_t code = 0x80; code <= 0x10FFFF; code++) {
     if (code == 0xD800) code = 0xE000;
     char text[4];
@@ -158,7 +155,6 @@ static void assert_truncated(const char *text, size_t columns,
 }
 
 static void test_truncating(void **state) {
-  (void)state;
   static const char name[] = "void at::native::elementwise<4>(Params)";
   assert_truncated(name, 21, LLMPROF_MIDDLE, "void at::nati" DOTS "Params)");
   assert_truncated(name, 21, LLMPROF_END, "void at::native::ele" DOTS);
@@ -174,7 +170,6 @@ static void test_truncating(void **state) {
 }
 
 static void test_truncating_keeps_clusters_whole(void **state) {
-  (void)state;
   assert_truncated(ZHONG WEN ZHONG WEN, 6, LLMPROF_MIDDLE,
                    ZHONG DOTS WEN); /* half a column goes to waste */
   assert_truncated(ZHONG WEN ZHONG WEN, 5, LLMPROF_END, ZHONG WEN DOTS);
@@ -195,7 +190,6 @@ static void assert_padded(const char *text, size_t columns, llmprof_align align,
 }
 
 static void test_padding(void **state) {
-  (void)state;
   assert_padded(ZHONG, 5, LLMPROF_LEFT, ZHONG "   ");
   assert_padded(ZHONG, 5, LLMPROF_RIGHT, "   " ZHONG);
   assert_padded(ZHONG, 5, LLMPROF_CENTER, " " ZHONG "  ");
@@ -222,7 +216,6 @@ static size_t encode(uint32_t code, char text[4]) {
 }
 
 static void test_cleaning(void **state) {
-  (void)state;
   assert_cleaned("a\tb\nc\r\nd\re", 10, "a b c d e");
   assert_cleaned("\x1B[31mred\0", 9, FFFD "[31mred" FFFD);
   assert_cleaned("\xC2\x9B"
@@ -235,7 +228,6 @@ static void test_cleaning(void **state) {
 
 /* A name must not read as another: "abc" RLO "fed". */
 static void test_cleaning_bidi(void **state) {
-  (void)state;
   assert_cleaned("abc\xE2\x80\xAE"
                  "fed",
                  9, "abc\\u{202e}fed");
@@ -247,7 +239,6 @@ static void test_cleaning_bidi(void **state) {
 
 /* What only an agent would read; and their neighbours, which have a shape. */
 static void test_cleaning_invisible(void **state) {
-  (void)state;
   static const struct {
     uint32_t first, last;
   } unseen[] = {{0xAD, 0xAD},     {0x34F, 0x34F},    {0x61C, 0x61C},
@@ -269,7 +260,6 @@ static void test_cleaning_invisible(void **state) {
 
 /* Programs that compare bytes get them, but nothing that a terminal acts on. */
 static void test_cleaning_exact(void **state) {
-  (void)state;
   llmprof_buffer buf = {0};
   const char text[] = "a\xE2\x80\x8F\xC2\xAD\x1B\n\xE2\x80\xAE\xFF";
   llmprof_text_clean_exact(&buf, text, sizeof text - 1);
@@ -284,7 +274,6 @@ static void assert_cleaned_lines(const char *text, size_t size,
 }
 
 static void test_cleaning_lines(void **state) {
-  (void)state;
   assert_cleaned_lines("a\tb\nc\r\nd\re\r", 11, "a\tb\nc\nd" FFFD "e" FFFD);
   assert_cleaned_lines("\x1B]0;x\x07\n\x7F", 8, FFFD "]0;x" FFFD "\n" FFFD);
   assert_cleaned_lines("", 0, "");
@@ -307,7 +296,6 @@ static bool write_html(void *arg, llmprof_error *err) {
 }
 
 static void test_html(void **state) {
-  (void)state;
   assert_html("", "");
   assert_html("a + b", "a + b");
   assert_html("<&>\"'", "&lt;&amp;&gt;&quot;&#39;");
@@ -320,7 +308,6 @@ static void test_html(void **state) {
 
 /* Long texts are looked at in blocks: the odd byte at any place of them. */
 static void test_cleaning_long(void **state) {
-  (void)state;
   enum {
     LONG = 200
   };
@@ -357,7 +344,6 @@ static void assert_repaired(const char *text, size_t size,
 }
 
 static void test_repairing(void **state) {
-  (void)state;
   assert_repaired("k<int>\n" ZHONG, 10, "k<int>\n" ZHONG);
   assert_repaired("a\0b", 3, "a" FFFD "b");
   assert_repaired("\xFF" ZHONG "\xE4\xB8", 6, FFFD ZHONG FFFD);
@@ -380,7 +366,6 @@ static void assert_wrapped(const char *text, size_t columns,
 }
 
 static void test_wrapping(void **state) {
-  (void)state;
   assert_wrapped("", 10, "");
   assert_wrapped("one two three", 20, "[one two three]");
   assert_wrapped("one two three", 7, "[one two][three]");
@@ -428,7 +413,6 @@ static void use_everything(const char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   static const char sample[] =
       "a " FAMILY ZHONG "\r\n" RI_D RI_E RI_D "1" VS16 KEY "e" ACUTE
       "\xED\xA0\x80\xF0\x9F" HEART VS16 ZWJ TONE "\xC3" ZWJ "\0\xFF";
@@ -436,7 +420,6 @@ static void test_prefixes(void **state) {
 }
 
 static void test_noise(void **state) {
-  (void)state;
   unsigned seed = 1;
   for (int round = 0; round < 2000; round++) {
     char noise[24];
@@ -454,7 +437,6 @@ static void test_noise(void **state) {
 }
 
 static bool fill_buffer(void *arg, llmprof_error *err) {
-  (void)arg;
   llmprof_buffer buf = {0};
   static const char text[] = "void at::native::elementwise<4>(Params)";
   llmprof_text_truncate(&buf, text, sizeof text - 1, 30, LLMPROF_MIDDLE);
@@ -466,7 +448,6 @@ static bool fill_buffer(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(fill_buffer, NULL);
 }
 

@@ -44,7 +44,6 @@ static const char sample[] =
     "}\n";
 
 static void test_events(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_chrome_event e;
   llmprof_chrome *reader = open_text(sample, &err);
@@ -79,7 +78,6 @@ static void test_events(void **state) {
 }
 
 static void test_forms(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     int events;
@@ -99,7 +97,6 @@ static void test_forms(void **state) {
 }
 
 static void test_times(void **state) {
-  (void)state;
   static const struct {
     const char *us;
     int64_t ns;
@@ -154,7 +151,6 @@ static void assert_broken(const char *text, llmprof_code code,
 }
 
 static void test_broken(void **state) {
-  (void)state;
   assert_broken("", LLMPROF_SYNTAX,
                 "t.json:1:1: expected a trace: '{' or '[', found the end (cut "
                 "short?)");
@@ -183,7 +179,6 @@ static void test_broken(void **state) {
 }
 
 static void test_after_a_failure(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_chrome_event event;
   llmprof_chrome *reader = open_text("[x]", &err);
@@ -194,7 +189,6 @@ static void test_after_a_failure(void **state) {
 }
 
 static void test_limits(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_error err;
   llmprof_buffer_puts(&text, "[{\"a\":");
@@ -225,7 +219,6 @@ static void test_limits(void **state) {
 
 /* An event over a limit is passed over, wherever it is. */
 static void test_over_limits(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_buffer_puts(&text, "[{\"name\":\"");
   llmprof_buffer_fill(&text, 'x', 17 << 20);
@@ -253,7 +246,6 @@ static void test_over_limits(void **state) {
 
 /* Names longer than a piece of the file, at every place of its boundary. */
 static void test_long_names(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_buffer_puts(&text, "[");
   for (size_t i = 0; i < 40; i++) {
@@ -280,7 +272,6 @@ static void test_long_names(void **state) {
 }
 
 static void test_not_utf8(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_chrome_event event;
   llmprof_chrome *reader = open_text("[{\"name\":\"a\xC3\"}]", &err);
@@ -313,7 +304,6 @@ static llmprof_buffer packed_sample(void) {
 }
 
 static void test_gzip(void **state) {
-  (void)state;
   llmprof_buffer packed = packed_sample();
   llmprof_error err;
   assert_int_equal(count_events(packed.bytes, packed.size, &err), 3);
@@ -330,7 +320,6 @@ static void test_gzip(void **state) {
 }
 
 static void test_files(void **state) {
-  (void)state;
   llmprof_error err;
   assert_null(llmprof_chrome_open("/proc/none/t.json", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
@@ -409,14 +398,12 @@ static int read_both(const char *text) {
 }
 
 static void test_plain(void **state) {
-  (void)state;
   assert_int_equal(read_both(plain), 1);
   assert_int_equal(read_both("{\"pid\": \"Traces\", \"args\": {}}"), 1);
   assert_int_equal(read_both("{\"name\": \"ts\", \"dur\": \"2.5\"}"), 1);
 }
 
 static void test_left_to_the_tree(void **state) {
-  (void)state;
   static const char *const odd[] = {
       "{\"name\": \"a\\u0041\"}",
       "{\"name\": \"\xC3\xA9\"}",
@@ -438,7 +425,6 @@ static void test_left_to_the_tree(void **state) {
 
 /* Whatever byte stands where: what one pass reads, the tree reads alike. */
 static void test_mutated(void **state) {
-  (void)state;
   static const char bytes[] = "\"\\{}[],:-.0e1 xn\n\x01\x80";
   int read = 0;
   for (size_t at = 1; at < sizeof plain - 1; at++) {
@@ -453,7 +439,6 @@ static void test_mutated(void **state) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   llmprof_buffer packed = packed_sample();
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
   test_every_prefix(packed.bytes, packed.size, read_prefix);
@@ -470,7 +455,6 @@ static bool read_file(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   llmprof_buffer packed = packed_sample();
   char path[256];
   snprintf(path, sizeof path, "%s",

@@ -78,7 +78,6 @@ static void assert_column(llmprof_operators *o, const char *frame_name,
 /* a calls b, which calls a again; b and d overlap inside a; another thread at
  * the same time does not matter. Children come first in the file. */
 static void test_nesting(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "a", 1, "22", "5", NULL},  {op, "b", 1, "20.0", "10.5", NULL},
       {op, "a", 1, "10", "50", NULL}, {op, "d", 1, "30", "10", NULL},
@@ -97,7 +96,6 @@ static void test_nesting(void **state) {
 
 /* p calls itself and nothing else, twice in a row; q calls itself and r. */
 static void test_calls(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "p", 1, "10", "50", NULL},  {op, "p", 1, "11", "40", NULL},
       {op, "p", 1, "12", "30", NULL},  {op, "s", 1, "13", "1", NULL},
@@ -111,7 +109,6 @@ static void test_calls(void **state) {
 
 /* Whole microseconds are cut off: a child may seem to end 1 us too late. */
 static void test_whole_microseconds(void **state) {
-  (void)state;
   static const row whole[] = {
       {op, "a", 1, "10", "5", NULL},
       {op, "b", 1, "11", "5", NULL},
@@ -133,7 +130,6 @@ static void test_whole_microseconds(void **state) {
 }
 
 static void test_attribution(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "outer", 1, "10.5", "50", "\"External id\":1"},
       {op, "inner", 1, "20", "10", "\"External id\":2"},
@@ -164,7 +160,6 @@ static void test_attribution(void **state) {
  * thread has marks of its own, and one kernel lies between two marks. */
 /* Two processes of a merged file, numbered and as text: ids are the same. */
 static void test_processes(void **state) {
-  (void)state;
   static const char *const pids[][2] = {{"1", "2"}, {"\"[0] 9\"", "\"[1] 9\""}};
   for (int form = 0; form < 2; form++) {
     llmprof_buffer text = {0};
@@ -191,7 +186,6 @@ static void test_processes(void **state) {
 }
 
 static void test_marks(void **state) {
-  (void)state;
   static const char mark[] = "user_annotation";
   static const row rows[] = {
       {mark, "b", 1, "20", "10", NULL},
@@ -218,7 +212,6 @@ static void test_marks(void **state) {
 }
 
 static void test_left_out(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "negative", 1, "1", "-5", NULL},
       {op, "huge", 1, "1", "1e18", NULL},
@@ -242,7 +235,6 @@ static void test_left_out(void **state) {
 }
 
 static void test_events_without_everything(void **state) {
-  (void)state;
   llmprof_operators *o =
       load_text("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"ts\":1,\"dur\":2},"
                 "{\"ph\":\"B\",\"cat\":\"cpu_op\",\"ts\":1},{}]");
@@ -252,7 +244,6 @@ static void test_events_without_everything(void **state) {
 }
 
 static void test_sums_that_do_not_fit(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "a", 1, "0", "1", "\"External id\":1"},
       {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
@@ -282,7 +273,6 @@ static bool load_and_free(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static const row rows[] = {
       {op, "a", 1, "1", "9", "\"External id\":1"},
       {op, "b", 1, "2", "1", NULL},

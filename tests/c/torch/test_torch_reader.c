@@ -37,7 +37,6 @@ static const char *text_of(const llmprof_trace *trace, uint32_t string) {
 
 /* Times are counted from the first event, which the base puts on the clock. */
 static void test_operations(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -70,7 +69,6 @@ static void test_operations(void **state) {
 }
 
 static void test_details(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -97,7 +95,6 @@ static void test_details(void **state) {
 }
 
 static void test_host(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -143,7 +140,6 @@ static void test_host(void **state) {
 
 /* Files of two processes put together, with the same correlation ids. */
 static void test_processes(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_text(
       "[" CALL("\"[TP0] 100\"", 10, 5) KERNEL("a", "\"[TP0] 0\"", 20, 5)
@@ -172,7 +168,6 @@ static void test_processes(void **state) {
 
 /* The second is longer than all that follow it on its stream. */
 static void test_doubtful(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace =
       open_text("[" KERNEL(
@@ -191,7 +186,6 @@ static void test_doubtful(void **state) {
 
 /* A broken event costs itself, a cut file what is behind the cut. */
 static void test_damage(void **state) {
-  (void)state;
 #define AT(start)                                              \
   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0," \
   "\"tid\":7,\"ts\":" start ",\"dur\":1}"
@@ -228,7 +222,6 @@ static void test_damage(void **state) {
 /* What is launched in "nccl:..." is of the group that the operator around it
  * names; of a gather the bytes are those of one rank. */
 static void test_collectives(void **state) {
-  (void)state;
   llmprof_error err = {0};
 #define GATHER(ranks)                                                          \
   "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"record_param_comms\","          \
@@ -265,7 +258,6 @@ static void test_collectives(void **state) {
 /* Calls of other runtimes launch what has their correlation id, and are said.
  */
 static void test_foreign_calls(void **state) {
-  (void)state;
   llmprof_error err = {0};
   size_t count;
   llmprof_trace *trace = open_text(
@@ -281,7 +273,6 @@ static void test_foreign_calls(void **state) {
 
 /* Steps of the schedule have one text, and their number as payload. */
 static void test_steps(void **state) {
-  (void)state;
 #define STEP(name)                                                          \
   "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" name \
   "\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50}"
@@ -298,7 +289,6 @@ static void test_steps(void **state) {
 }
 
 static void test_short_names(void **state) {
-  (void)state;
   static const char *const names[][2] = {
       {"void at::native::f<4, std::array<char*, 2ul> >(int, g()::{lambda()#1})",
        "f"},
@@ -337,7 +327,6 @@ static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
  * Launches have the line of the program, the function, and the module that ran
  * them; a shared module is in the layer that called it. */
 static void test_stacks(void **state) {
-  (void)state;
   static const struct {
     const char *line, *function, *module;
   } wanted[] = {
@@ -378,7 +367,6 @@ static void test_deep_modules(void **state) {
     DEEP = 20000,
     NAMED = 64
   };
-  (void)state;
   llmprof_error err = {0};
   llmprof_buffer text = {0};
   llmprof_buffer_puts(&text, "{\"traceEvents\":[");
@@ -422,13 +410,11 @@ static bool load_stacks(void *arg, llmprof_error *err) {
 }
 
 static void test_stack_allocations(void **state) {
-  (void)state;
   test_every_allocation(load_stacks, (void *)STACKS);
 }
 
 /* PyTorch names AMD's GPUs "" in some versions. */
 static void test_nameless_device(void **state) {
-  (void)state;
   llmprof_trace *trace = open_text(
       "{\"deviceProperties\":[{\"id\":0,\"name\":\"\",\"warpSize\":64,"
       "\"numSms\":304,\"totalGlobalMem\":206141652992},{\"id\":1,\"name\":"
@@ -444,7 +430,6 @@ static void test_nameless_device(void **state) {
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
   for (size_t i = 0; i < 2; i++) {
     llmprof_error err = {0};
@@ -471,7 +456,6 @@ static bool load_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(load_all, (void *)RUN);
 }
 

@@ -31,7 +31,6 @@ static int next_of(const void *bytes, size_t size, protobuf_field *field) {
 }
 
 static void test_wire(void **state) {
-  (void)state;
   protobuf_field field;
   assert_int_equal(next_of("", 0, &field), 0);
   assert_int_equal(next_of("\x08\x96\x01", 3, &field), 1);
@@ -66,7 +65,6 @@ static void test_wire(void **state) {
 
 /* Lines that are derived from streams are not read. */
 static void test_operations(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -94,7 +92,6 @@ static void test_operations(void **state) {
 }
 
 static void test_details(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -123,7 +120,6 @@ static void test_details(void **state) {
 
 /* Calls of a thread that is there twice are those of the first. */
 static void test_host(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
@@ -157,7 +153,6 @@ static const char *diagnostic_of(llmprof_trace *trace, const char *word) {
 }
 
 static void test_what_is_said(void **state) {
-  (void)state;
   llmprof_trace *trace = open_run();
   assert_string_equal(diagnostic_of(trace, "planes"),
                       "1 planes of devices that are no GPU were left out, the "
@@ -190,7 +185,6 @@ static void open_prefix(const char *bytes, size_t size) {
 }
 
 static void test_damage(void **state) {
-  (void)state;
   llmprof_buffer bytes = {0};
   llmprof_error err = {0};
   assert_true(llmprof_fs_read(RUN, SIZE_MAX, &bytes, &err));
@@ -222,7 +216,6 @@ static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
 
 /* The program's metadata tells the line and the scope of an instruction. */
 static void test_lines(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
@@ -246,7 +239,6 @@ static bool load_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(load_all, (void *)RUN);
 }
 
