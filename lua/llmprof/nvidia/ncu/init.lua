@@ -105,8 +105,9 @@ ncu.units = { { "dram", "DRAM" }, { "l2", "L2" }, { "l1", "L1" }, { "tensor", "t
 -- What ncu sums up of several units.
 local SUMS = { { "sm" }, { "memory" } }
 
--- Percentage points that are no difference.
-local ALIKE = 5
+-- Percentage points that are no difference: what streams from DRAM keeps the link between the
+-- halves of L2 busier than DRAM by 6.
+local ALIKE = 8
 
 
 local path, number = formula.path, formula.number
