@@ -359,6 +359,20 @@ static int c_graph(lua_State *L) {
       &count, &err);
 }
 
+/* change:untraced(part, ranges, launch, between) -> how many launches of graphs
+ * take `launch` at most, and `between` less between two operations, in ns */
+static int c_untraced(lua_State *L) {
+  size_t part, count;
+  llmprof_change *change = check_change(L, &part);
+  llmprof_error err;
+  return counted(L,
+                 llmprof_change_untraced(change, part,
+                                         llmprof_lua_check_frame(L, 3),
+                                         luaL_checknumber(L, 4),
+                                         luaL_checknumber(L, 5), &count, &err),
+                 &count, &err);
+}
+
 /* change:blind(part) -> how many ranges were given the CPU times of others,
  * and a list of booleans: which */
 static int c_blind(lua_State *L) {
@@ -387,12 +401,13 @@ static const luaL_Reg replay_methods[] = {
 };
 
 static const luaL_Reg change_methods[] = {
-    {"scale", c_scale},      {"ignore", c_ignore},
-    {"remove", c_remove},    {"scale_all", c_scale_all},
-    {"cpu", c_cpu},          {"no_waits", c_no_waits},
-    {"graph", c_graph},      {"blind", c_blind},
-    {"even", c_even},        {"merge", c_merge},
-    {"close", close_change}, {NULL, NULL},
+    {"scale", c_scale},   {"ignore", c_ignore},
+    {"remove", c_remove}, {"scale_all", c_scale_all},
+    {"cpu", c_cpu},       {"no_waits", c_no_waits},
+    {"graph", c_graph},   {"untraced", c_untraced},
+    {"blind", c_blind},   {"even", c_even},
+    {"merge", c_merge},   {"close", close_change},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

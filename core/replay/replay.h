@@ -147,6 +147,13 @@ bool llmprof_change_graph(llmprof_change *change, size_t part,
                           llmprof_frame *ranges, const llmprof_graph_cost *cost,
                           size_t *count, llmprof_error *err);
 
+/* Inside the ranges, launches of graphs of which each operation was traced, as
+ * without that: they take `launch` at most, and `between` less lies between two
+ * operations (ns). *count is set to these launches. */
+bool llmprof_change_untraced(llmprof_change *change, size_t part,
+                             llmprof_frame *ranges, double launch,
+                             double between, size_t *count, llmprof_error *err);
+
 /* Inside ranges of a thread that hold the same calls, those of every second one
  * take what the same call took on average in the others: what the replay says
  * of a step whose own CPU times it was not given. *count of ranges that were

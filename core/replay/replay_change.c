@@ -478,8 +478,10 @@ static size_t replace_by_graph(llmprof_change *c, uint32_t from, uint32_t to,
     calls += p->kind != REPLAY_EDGE;
     c->set_own[i] = 0;
     if (i > from) c->set_gap[i] = 0;
-    for (uint32_t k = 0; i > from && k < p->operation_count; k++)
-      c->set_lag[r->by_call[p->operations + k]] = (float)cost->between;
+    for (uint32_t k = 0; i > from && k < p->operation_count; k++) {
+      uint32_t o = r->by_call[p->operations + k];
+      if (!r->operations[o].after_start) c->set_lag[o] = (float)cost->between;
+    }
   }
   c->set_own[from] = (int64_t)(cost->launch + cost->node * (double)nodes);
   return calls;
@@ -503,6 +505,44 @@ bool llmprof_change_graph(llmprof_change *c, size_t part, llmprof_frame *ranges,
   }
   llmprof_free(seen);
   return ok || llmprof_fail_nomem(err);
+}
+
+/* Is it a launch of a graph with operations that were traced? */
+static bool untrace(llmprof_change *c, uint32_t point, double launch,
+                    double between) {
+  const llmprof_replay *r = c->replay;
+  const replay_point *p = r->points + point;
+  bool found = false;
+  for (uint32_t k = 0; k < p->operation_count; k++) {
+    uint32_t i = r->by_call[p->operations + k];
+    const replay_operation *o = r->operations + i;
+    if (!o->in_graph) continue;
+    found = true;
+    double lag = (double)o->lag - between;
+    if (!o->after_start) c->set_lag[i] = lag > 0 ? (float)lag : 0;
+  }
+  if (found && (double)p->own > launch) c->set_own[point] = (int64_t)launch;
+  return found;
+}
+
+bool llmprof_change_untraced(llmprof_change *c, size_t part,
+                             llmprof_frame *ranges, double launch,
+                             double between, size_t *count,
+                             llmprof_error *err) {
+  const llmprof_replay *r = c->replay;
+  inside in;
+  *count = 0;
+  if (!inside_open(&in, ranges, err)) return false;
+  for (size_t row = 0; row < in.rows; row++) {
+    uint32_t first, last;
+    if (!inside_points(r, &in, part, row, &first, &last)) continue;
+    for (uint32_t i = first; i < last; i++) {
+      if (r->points[i].operation_count < 2) continue;
+      if (!need_overrides(c)) return llmprof_fail_nomem(err);
+      *count += untrace(c, i, launch, between);
+    }
+  }
+  return true;
 }
 
 /* ---- the blind check ---- */

@@ -116,6 +116,12 @@ static bool mark_blocking(llmprof_replay *r) {
   return ok;
 }
 
+/* Had all that was before it on its stream ended when it was called? */
+static bool finds_idle(const llmprof_replay *r, const replay_operation *o) {
+  return o->before == REPLAY_NONE ||
+         r->operations[o->before].end < r->points[o->call].start;
+}
+
 /* How long after its call an operation starts on an idle stream. */
 static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
   replay_samples after = {0}, within = {0};
@@ -123,8 +129,9 @@ static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
   for (size_t i = 0; ok && i < samples->idle.count; i++) {
     const replay_operation *o = r->operations + samples->idle.items[i].value;
     const replay_point *p = r->points + o->call;
-    if (p->kind == REPLAY_COPY)
-      ok = replay_sample_add(&within, p->name, o->start - p->start);
+    if (p->kind == REPLAY_COPY) /* a busy stream is waited for */
+      ok = !finds_idle(r, o) ||
+           replay_sample_add(&within, p->name, o->start - p->start);
     else
       ok = replay_sample_add(&after, launch_key(r, o), o->start - p->end) &&
            replay_sample_add(&after, UINT64_MAX, o->start - p->end);
@@ -136,11 +143,14 @@ static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
     replay_operation *o = r->operations + i;
     if (o->in_graph || o->call == REPLAY_NONE) continue;
     const replay_point *p = r->points + o->call;
-    bool free_before =
-        o->before == REPLAY_NONE || r->operations[o->before].end < p->start;
     if (p->kind == REPLAY_COPY)
-      o->latency = free_before ? o->start - p->start
-                               : replay_quantile(&within, p->name, .5, 10000);
+      o->latency = finds_idle(r, o)
+                       ? o->start - p->start
+                       : replay_quantile(&within, p->name, .5, 10000);
+    else if (launches_graph(r, o) &&
+             (o->before == REPLAY_NONE ||
+              r->operations[o->before].end + 5000 < o->start))
+      o->latency = o->start - p->end; /* long, and each time another */
     else
       o->latency = replay_quantile(&after, launch_key(r, o), .5, usual);
   }

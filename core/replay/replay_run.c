@@ -163,11 +163,12 @@ static double launch_of(const pass *at, const replay_operation *o) {
     return o->before == REPLAY_NONE ? (double)o->start : NOT_YET;
   const replay_point *p = r->points + o->call;
   if (p->kind == REPLAY_COPY) return r->new_start[o->call] + (double)o->latency;
-  /* it may have begun while the call was still waiting for something */
-  double returned = o->start < p->end
-                        ? r->new_start[o->call] + own_of(at->change, p, o->call)
-                        : r->new_end[o->call];
-  return returned + (double)o->latency;
+  if (o->start >= p->end) return r->new_end[o->call] + (double)o->latency;
+  /* it began in the call, which may have waited for something afterwards: at
+   * the same part of what the call takes by itself */
+  double own = own_of(at->change, p, o->call), latency = (double)o->latency;
+  if (latency < 0 && own < (double)p->own) latency *= own / (double)p->own;
+  return r->new_start[o->call] + own + latency;
 }
 
 static double predecessor_of(pass *at, const replay_operation *o, uint32_t i) {

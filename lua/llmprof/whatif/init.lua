@@ -27,6 +27,10 @@ local LEAST_WIDTH = 0.05
 -- Times that the bootstrap draws.
 local DRAWS = 400
 
+-- Of the time that the CPU adds to the GPU's, another run differs by no more than this part 9 times
+-- of 10: as much as the halves of runs do.
+local CPU_NOISE = 0.127
+
 -- A replay without a change that is off by more makes the interval wider.
 local MISFIT = 0.005
 
@@ -93,12 +97,11 @@ end
 
 
 -- The gain of a stage: { gain, low, high, share (nil: too few steps) }, ns a unit. least and
--- most: gains of each unit if as little or as much goes as may; off: the part of what remains
--- that an assumption may be wrong by; misfit: the part of the time that the replay without a change
+-- most: gains of each unit if as little or as much goes as may; off: what an assumption may be
+-- wrong by, in ns; misfit: the part of the time that the replay without a change
 -- is off by.
 local function gain_of(now, least, most, off, misfit)
   local gain = mean(most)
-  local after = mean(now) - gain
   local made = { gain = gain, share = gain / mean(now) }
   if #now < FEWEST then
     local width = LEAST_WIDTH * math.abs(gain)
@@ -112,8 +115,8 @@ local function gain_of(now, least, most, off, misfit)
   end
   if math.min(table.unpack(least)) >= 0 and off == 0 then made.low = math.max(made.low, 0) end
   if off > 0 and gain ~= 0 then
-    made.low = math.min(made.low, gain - off * after)
-    made.high = math.max(made.high, math.min(gain + off * after, mean(now)))
+    made.low = math.min(made.low, gain - off)
+    made.high = math.max(made.high, math.min(gain + off, mean(now)))
   end
   if misfit > MISFIT and gain ~= 0 then
     made.low, made.high = made.low - misfit * mean(now), made.high + misfit * mean(now)
@@ -179,12 +182,22 @@ local function free_cpu(self, change)
 end
 
 
-local function off_of(self)
+-- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time.
+local function off_of(self, most, cpu_free)
   local off = 0
   for _, one in ipairs(self.changes) do
     for _, own in pairs(one) do off = math.max(off, own.off or 0) end
   end
-  return off
+  return off * math.max(mean(most) - mean(cpu_free), 0)
+end
+
+
+-- By how much a run with the change differs besides: no CPU takes the same time twice, and times
+-- without the profiler are only known so well.
+local function noise_of(self, stage, row)
+  local blind = self.model:blind()
+  return math.max(blind and blind.error or 0, CPU_NOISE) * math.max(row.after - row.cpu_free, 0)
+    + (stage.plain and stage.misfit or 0) * row.after
 end
 
 
@@ -192,11 +205,13 @@ end
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
-  local row = gain_of(now, differences(now, least), differences(now, most), off_of(self),
-    math.abs(stage.error))
+  local row = gain_of(now, differences(now, least), differences(now, most),
+    off_of(self, most, cpu_free), math.abs(stage.error))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
+  local noise = noise_of(self, stage, row)
+  row.after_low, row.after_high = row.now - row.high - noise, row.now - row.low + noise
   row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
   return row
 end
@@ -249,8 +264,8 @@ function What.__tostring(asked) return tostring(asked:run()) end
 
 
 -- The answer: { changes (list of { words, assumed, rests (on what), count, kind }), stages (list of
--- { stage, rank, units, now, after, gain, low, high (ns a unit), share, limit, gpu_free, cpu_free
--- (ns), refused }), model }. Raises for a change that finds nothing.
+-- { stage, rank, units, now, after, after_low, after_high, gain, low, high (ns a unit), share,
+-- limit, gpu_free, cpu_free (ns), refused }), model }. Raises for a change that finds nothing.
 function What:run()
   if #self.changes == 0 then
     errors.raise("usage", "which change?", { hint = 'graphs("decode")' })
@@ -326,7 +341,7 @@ function What:gain(name, alone)
   local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
   local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
-    off_of(self), math.abs(stage.error or 0))
+    off_of(self, with_most, gpu_then), math.abs(stage.error or 0))
   local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times,
     idle = (sum(now) - sum(gpu_now)) * times, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }

@@ -24,7 +24,15 @@ model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.02, 0.01
 model.MOST_EVENTS = 300000
 
 -- Runs that look for how much faster the CPU is without the profiler, and how near they come.
-local TRIES, NEAR = 12, 0.01
+local TRIES, NEAR = 12, 0.02
+
+-- No CPU is faster than by this factor without the profiler.
+local FASTEST = 0.3
+
+
+-- What launching a graph takes at most without the profiler, in ns, and by how much longer the GPU
+-- takes for each of its operations that are traced.
+local PLAIN_LAUNCH, NODE_TRACED = 15000, 160
 
 
 local check = errors.check
@@ -273,7 +281,9 @@ function Model:change()
   local change = self.replay:change()
   for _, part in ipairs(self.parts) do
     for name, factor in pairs(self.factors) do
-      change:cpu(part.number, units.frame(part.units, name, "whole"), factor, factor)
+      local ranges = units.frame(part.units, name, "whole")
+      change:cpu(part.number, ranges, factor, factor)
+      change:untraced(part.number, ranges, PLAIN_LAUNCH, NODE_TRACED)
     end
   end
   return change
@@ -360,22 +370,23 @@ end
 -- What the replay says of units whose own CPU times it was not given: { units, error (median of
 -- the relative differences) }; nil where fewer than four are alike.
 function Model:blind()
+  if self.blindly ~= nil then return self.blindly or nil end
   local differences = {}
   for number, part in ipairs(self.parts) do
-    local change = self:change()
+    local change = self.replay:change()
     local count, which = change:blind(number)
     if count > 0 then
-      local lengths = self:run(change)
+      local lengths, now = self:run(change), self.replayed[number]
       for i in ipairs(part.units) do
-        if which[i] and self.lengths[number][i] > 0 then
-          differences[#differences + 1] =
-            math.abs(lengths[number][i] / self.lengths[number][i] - 1)
+        if which[i] and now[i] > 0 then
+          differences[#differences + 1] = math.abs(lengths[number][i] / now[i] - 1)
         end
       end
     end
   end
-  if #differences == 0 then return nil end
-  return { units = #differences, error = statistics.median(differences) }
+  self.blindly = #differences > 0
+    and { units = #differences, error = statistics.median(differences) } or false
+  return self.blindly or nil
 end
 
 
@@ -401,6 +412,7 @@ local function plain_shares(self)
     local stage, plain = self:stage(own.name), overhead.plain_ns(results, own)
     if stage and plain and own.wall and own.wall.mean_ns > 0 then
       wanted[stage.name] = plain / own.wall.mean_ns
+      stage.plain_ns = plain / (own.steps or 1)
     end
   end
   return wanted
@@ -419,13 +431,17 @@ end
 
 
 -- Find by how much the CPU is faster without the profiler, so that stages take what they do then:
--- factors of all of the CPU's time, one for each stage. Stages where there is none stay as they
--- were recorded.
+-- factors of all of the CPU's time, one for each stage, 1 where that is near enough, as of a stage
+-- that the GPU limits. Stages where there is none stay as they were recorded.
 local function fit_to_plain(self)
   local wanted, low, high = plain_shares(self), {}, {}
   if not next(wanted) then return end
-  for name in pairs(wanted) do low[name], high[name] = 0, 2 end
-  local lengths
+  for name in pairs(wanted) do low[name], high[name], self.factors[name] = FASTEST, 2, 1 end
+  local lengths = self:run(self:change())
+  for name, share in pairs(wanted) do
+    local length = total_of(self, name, lengths) / self.by_name[name].replayed
+    if math.abs(length - share) <= NEAR / 2 * share then low[name], high[name] = 1, 1 end
+  end
   for _ = 1, TRIES do
     for name in pairs(wanted) do self.factors[name] = (low[name] + high[name]) / 2 end
     lengths = self:run(self:change())
@@ -436,7 +452,8 @@ local function fit_to_plain(self)
   end
   for name, share in pairs(wanted) do
     local stage = self.by_name[name]
-    stage.plain = math.abs(total_of(self, name, lengths) / stage.replayed - share) <= NEAR * share
+    stage.misfit = math.abs(total_of(self, name, lengths) / stage.replayed / share - 1)
+    stage.plain = stage.misfit <= NEAR
     if not stage.plain then self.factors[name] = nil end
   end
   self.lengths = self:run(self:change())
@@ -445,8 +462,10 @@ end
 
 -- sources: of llmprof.query.session. Returns { parts, replay, basis, stages (list and by name),
 -- lengths (of the replay without a change), missing, idle }. A stage is plain if its times
--- are those without the profiler. in_part: a long trace is replayed in part, from the first unit of
--- `stage`, or of any, on; nil and why not where that cannot be done.
+-- are those without the profiler; plain_ns is what a unit took then, where it is known, and misfit
+-- what the replay is off by from that, as a part of it. in_part: a
+-- long trace is replayed in part, from the first unit of `stage`, or of any, on; nil and why not
+-- where that cannot be done.
 function model.new(sources, in_part, stage)
   local self = setmetatable({ parts = parts_of(sources), factors = {}, read = {} }, Model)
   for _, part in ipairs(self.parts) do add_units(part) end
@@ -467,6 +486,7 @@ function model.new(sources, in_part, stage)
   self.replay = replay.new(given)
   self.basis = self.replay:basis()
   self.lengths, self.missing = self:run()
+  self.replayed = self.lengths -- as recorded, under the profiler
   self.recorded = lengths_of(self, self.replay:recorded())
   self.window, self.busy = self.replay:busy(true)
   self.recorded_window, self.recorded_busy = self.replay:busy(false)

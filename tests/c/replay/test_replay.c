@@ -19,7 +19,10 @@ enum {
 
 typedef struct program {
   llmprof_strings *pool;
-  uint32_t launch, sync, kernel, first, second;
+  uint32_t launch, sync, kernel, first, second, copying, copy;
+  bool graph;      /* one launch of a graph, which has both kernels */
+  bool copies;     /* the second is a copy that blocks */
+  int64_t between; /* the first kernel's end and the second's start */
   int64_t call_start[CALLS], call_end[CALLS], one[CALLS], numbers[CALLS];
   uint32_t call_name[CALLS];
   int64_t op_start[KERNELS], op_end[KERNELS], zero[KERNELS], call[KERNELS];
@@ -57,18 +60,27 @@ static void add_step(program *p, size_t step, int64_t *now) {
   size_t call = 3 * step, op = 2 * step;
   p->step_start[step] = *now;
   add_call(p, call, *now, *now + LAUNCH, p->launch);
-  add_call(p, call + 1, *now + LAUNCH, *now + 2 * LAUNCH, p->launch);
   add_kernel(p, op, *now + LAUNCH + LATENCY, FIRST, call, p->first);
-  add_kernel(p, op + 1, p->op_end[op] + BETWEEN, SECOND, call + 1, p->second);
-  add_call(p, call + 2, *now + 2 * LAUNCH, p->op_end[op + 1] + RETURN, p->sync);
+  add_kernel(p, op + 1, p->op_end[op] + p->between, SECOND,
+             p->graph ? call : call + 1, p->second);
+  if (p->copies) p->kind[op + 1] = p->copy;
+  int64_t end = p->copies ? p->op_end[op + 1] + RETURN : *now + LAUNCH + LAUNCH;
+  add_call(p, call + 1, *now + LAUNCH, end, p->copies ? p->copying : p->launch);
+  int64_t done = p->op_end[op + 1] + RETURN;
+  add_call(p, call + 2, end, done > end ? done : end + RETURN, p->sync);
   *now = p->call_end[call + 2] + WORK;
   p->step_end[step] = *now;
 }
 
-static void make(program *p) {
+static void make_as(program *p, bool graph, bool copies, int64_t between) {
   memset(p, 0, sizeof *p);
+  p->graph = graph;
+  p->copies = copies;
+  p->between = between;
   p->pool = llmprof_strings_new();
-  p->launch = word(p->pool, "cudaLaunchKernel");
+  p->launch = word(p->pool, graph ? "cudaGraphLaunch" : "cudaLaunchKernel");
+  p->copying = word(p->pool, "cudaMemcpyAsync");
+  p->copy = word(p->pool, "copy");
   p->sync = word(p->pool, "cudaStreamSynchronize");
   p->kernel = word(p->pool, "kernel");
   p->first = word(p->pool, "gemm");
@@ -101,6 +113,10 @@ static void make(program *p) {
   p->calls = test_frame(CALLS, p->pool, calls, 6);
   p->operations = test_frame(KERNELS, p->pool, operations, 9);
   p->steps = test_frame(STEPS, p->pool, steps, 4);
+}
+
+static void make(program *p) {
+  make_as(p, false, false, BETWEEN);
 }
 
 static void drop(program *p) {
@@ -295,6 +311,60 @@ static void test_blind(void **state) {
   drop(&p);
 }
 
+/* A copy that blocks starts once what is before it has ended. */
+static void test_blocking_copy(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make_as(&p, false, true, BETWEEN);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  llmprof_frame *rows = rows_named(&p, p.first);
+  assert_true(llmprof_change_scale(change, 0, rows, .5, &count, &err));
+  assert_int_equal(total(r, NULL), STEPS * p.length);
+  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST / 2);
+  llmprof_change_free(change);
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* A kernel that begins in the one before it does so in a graph, too. */
+static void test_overlap_in_graph(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make_as(&p, false, false, -FIRST / 4);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  llmprof_graph_cost cost = {.launch = LAUNCH, .between = 500, .least = 1};
+  assert_true(llmprof_change_graph(change, 0, p.steps, &cost, &count, &err));
+  assert_int_equal(total(r, change), total(r, NULL));
+  llmprof_change_free(change);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
+/* Launches of graphs take less, and so does what lies between kernels. */
+static void test_untraced(void **state) {
+  (void)state;
+  program p;
+  llmprof_error err;
+  size_t count;
+  make_as(&p, true, false, BETWEEN);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(llmprof_change_untraced(change, 0, p.steps, LAUNCH - 2000, 160,
+                                      &count, &err));
+  assert_int_equal(count, STEPS);
+  assert_int_equal(total(r, NULL) - total(r, change), STEPS * (2000 + 160));
+  llmprof_change_free(change);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 static bool all_of_it(void *arg, llmprof_error *err) {
   const program *p = arg;
   size_t count;
@@ -310,6 +380,7 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   bool ok = change &&
             llmprof_change_graph(change, 0, p->steps, &cost, &count, err) &&
             llmprof_change_blind(change, 0, blind, &count, err) &&
+            llmprof_change_untraced(change, 0, p->steps, 1, 1, &count, err) &&
             llmprof_change_ignore(change, 0, p->operations, &count, err) &&
             llmprof_replay_run(r, change, &ranges, NULL, err) &&
             llmprof_replay_busy_of(r, true, &busy, err);
@@ -348,6 +419,9 @@ int main(void) {
       cmocka_unit_test(test_no_waits),
       cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_blind),
+      cmocka_unit_test(test_blocking_copy),
+      cmocka_unit_test(test_overlap_in_graph),
+      cmocka_unit_test(test_untraced),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_missing_column),
   };
