@@ -34,20 +34,13 @@ return llm.recipe {
       choices = { "llama3_8b", "qwen3_8b", "mixtral_8x7b", "tiny", "tiny_moe" } },
     ["infer.prompt_tokens"] = { "Tokens of the prompt", 512, min = 1 },
     ["infer.repeats"] = { "Times it is run inside the ranges", 3, min = 1 },
-    ["infer.attention"] = { "torch's fused attention, or its parts one by one", "sdpa",
-      choices = { "sdpa", "eager" } },
-    ["infer.experts"] = { "Experts one by one, as grouped gemms, or their weights gathered",
-      "loop", choices = { "loop", "grouped", "gather" } },
-    ["infer.sync_per_token"] = { "Read each token on the CPU, as a real loop does", "on",
-      choices = { "off", "on" } },
   },
 
   workload = function(cfg)
     local infer = cfg.infer
     return { argv = { cfg.python, llm.path "workloads/causal_lm.py",
       table.unpack(llm.torch_words(cfg, { "--prompt-tokens", infer.prompt_tokens,
-        "--attention", infer.attention, "--experts", infer.experts,
-        "--sync-per-token", infer.sync_per_token, table.unpack(model_options(cfg)) })) } }
+        table.unpack(model_options(cfg)) })) } }
   end,
 
   stages = { { "prefill" }, { "decode", step = "decode_step" } },

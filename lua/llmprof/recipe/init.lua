@@ -319,6 +319,14 @@ function recipe.torch_options(own)
     ["infer.compile"] = { "torch.compile of the decode step", "off",
       choices = { "off", "default", "reduce-overhead" } },
     ["infer.cuda_graph"] = { "Replay decode steps from a graph", "off", choices = { "off", "on" } },
+    ["infer.kv_cache"] = { "Grow by concatenation, or allocate once, which a graph needs", "auto",
+      choices = { "auto", "dynamic", "static" } },
+    ["infer.attention"] = { "torch's fused attention, or its parts one by one", "sdpa",
+      choices = { "sdpa", "eager" } },
+    ["infer.experts"] = { "Experts one by one, as grouped gemms, or their weights gathered",
+      "loop", choices = { "loop", "grouped", "gather" } },
+    ["infer.sync_per_token"] = { "Read each token on the CPU, as a real loop does", "on",
+      choices = { "off", "on" } },
     ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false,
       runs = true },
   }
@@ -332,7 +340,9 @@ function recipe.torch_words(cfg, own)
   local infer = cfg.infer
   local words = { "--device", cfg.device, "--dtype", cfg.model.dtype, "--batch", infer.batch,
     "--max-new-tokens", infer.max_new_tokens, "--repeats", infer.repeats,
-    "--warmup", infer.warmup, "--compile", infer.compile, "--cuda-graph", infer.cuda_graph }
+    "--warmup", infer.warmup, "--compile", infer.compile, "--cuda-graph", infer.cuda_graph,
+    "--kv-cache", infer.kv_cache, "--attention", infer.attention, "--experts", infer.experts,
+    "--sync-per-token", infer.sync_per_token }
   if cfg.model.trust_remote_code then words[#words + 1] = "--trust-remote-code" end
   return table.move(own, 1, #own, #words + 1, words)
 end
