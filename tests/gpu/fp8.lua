@@ -1,0 +1,17 @@
+-- Products of a decode step in bf16, or in fp8: fp8.py as a recipe.
+local llm = require "llmprof.recipe"
+
+return llm.recipe {
+  name = "fp8",
+  model = { name = "products", dtype = "bf16" },
+  options = {
+    ["infer.repeats"] = { "Times it is run inside the ranges", 3, min = 1 },
+    ["fp8.program"] = { "Where fp8.py lies", "tests/gpu/fp8.py" },
+    ["fp8.on"] = { "Matrices in fp8", "off", choices = { "off", "on" } },
+  },
+  workload = function(cfg)
+    return { argv = { cfg.python, cfg.fp8.program, "--repeats", cfg.infer.repeats,
+      "--fp8", cfg.fp8.on } }
+  end,
+  stages = { { "decode", step = "decode_step" } },
+}
