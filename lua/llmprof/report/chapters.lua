@@ -345,10 +345,10 @@ local ALL = "all"
 
 
 -- Columns of these keys, in their order; nil and the first key that is none.
-local function picked(known, keys)
+local function picked(known, wanted)
   local by_key, made = {}, {}
   for _, column in ipairs(known) do by_key[column.key] = column end
-  for i, key in ipairs(keys) do
+  for i, key in ipairs(wanted) do
     if not by_key[key] then return nil, key end
     made[i] = by_key[key]
   end
