@@ -1,7 +1,7 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
 local overhead = require "llmprof.analysis.latency.overhead"
-local shorter = require "llmprof.analysis.counters.shorten"
+local counter_plan = require "llmprof.analysis.counters.plan"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local text = require "llmprof.text"
 
@@ -734,8 +734,8 @@ function words.coverage(results)
     words.lacking(counters.lacking),
     counters.elsewhere and ("; %s more is of kernels that were measured with the same shapes, in "
       .. "another stage"):format(words.percent(counters.elsewhere)) or "",
-    shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))
-      or "")
+    shortened and (" The workload was shortened for that: %s."):format(
+      counter_plan.shortened_text(shortened)) or "")
 end
 
 

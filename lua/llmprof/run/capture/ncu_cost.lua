@@ -9,7 +9,7 @@ local ncu = require "llmprof.nvidia.ncu.command"
 local folders = require "llmprof.io.files"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
-local shorter = require "llmprof.analysis.counters.shorten"
+local counter_plan = require "llmprof.analysis.counters.plan"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local statistics = require "llmprof.statistics"
 local workload = require "llmprof.run.workload"
@@ -196,7 +196,7 @@ end
 local function repeats_needed(ctx)
   local stages = {}
   for _, kernel in ipairs(ctx.state.kernels) do stages[kernel.stage] = true end
-  return shorter.range_order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
+  return counter_plan.range_order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
 end
 
 
@@ -204,10 +204,10 @@ end
 function ncu_cost.room(ctx)
   local figures, cfg = figures_of(ctx), ctx.cfg
   local kernels = errors.check(ctx.state.trace:frame "kernels")
-  local tokens = shorter.tokens(cfg)
+  local tokens = counter_plan.tokens(cfg)
   return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
     start_s = figures.start_s + start_of(ctx), tokens = tokens,
-    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
+    ways = counter_plan.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
       repeats_needed(ctx)) }
 end
 

@@ -11,7 +11,6 @@ local metrics = require "llmprof.nvidia.metrics"
 local ncu = require "llmprof.nvidia.ncu.command"
 local ncu_cost = require "llmprof.run.capture.ncu_cost"
 local range_name = require "llmprof.trace.nvtx_names"
-local shorter = require "llmprof.analysis.counters.shorten"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local live = require "llmprof.run.capture.live"
@@ -336,7 +335,7 @@ function under_ncu.capture(ctx)
   if not found then return false, lack end
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
-  local shortened = plan and shorter.text(plan.changes)
+  local shortened = plan and counter_plan.shortened_text(plan.changes)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_until_matched(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end

@@ -9,7 +9,7 @@ local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.stages.breakdown"
 local measured = require "llmprof.analysis.counters.measured"
 local ncu = require "llmprof.nvidia.ncu"
-local shorter = require "llmprof.analysis.counters.shorten"
+local counter_plan = require "llmprof.analysis.counters.plan"
 local words = require "llmprof.report.words"
 local workload = require "llmprof.run.workload"
 
@@ -87,7 +87,7 @@ local function note(joined, plan)
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
   end
-  local shortened = plan and shorter.text(plan.changes)
+  local shortened = plan and counter_plan.shortened_text(plan.changes)
   notes[#notes + 1] = shortened and "the workload shortened: " .. shortened
   return table.concat(notes, ", ")
 end

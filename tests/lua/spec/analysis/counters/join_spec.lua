@@ -3,7 +3,6 @@ local counters = require "llmprof.analysis.counters.join"
 local kernels = require "llmprof.analysis.kernels.table"
 local launches = require "tests.lua.support.launches"
 local limits = require "llmprof.analysis.kernels.limits"
-local shorter = require "llmprof.analysis.counters.shorten"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
 
@@ -379,10 +378,10 @@ describe("llmprof.analysis.counters.plan", function()
         infer = { repeats = 2, warmup = 1, max_new_tokens = 33 },
         top_n = { launches_per_kernel = 2 } }
       return counter_plan.make(chosen, chosen, found, cfg, { pass_s = 0.05, launch_s = launch_s,
-        launches = 80, start_s = 10, tokens = 33, ways = shorter.ways(OPTIONS, cfg, 33) })
+        launches = 80, start_s = 10, tokens = 33, ways = counter_plan.ways(OPTIONS, cfg, 33) })
     end
 
-    local function changes_of(plan) return shorter.text(plan.changes) end
+    local function changes_of(plan) return counter_plan.shortened_text(plan.changes) end
 
     -- Decode: one shape in all 64 steps, one for each step.
     local function growing()
@@ -429,7 +428,7 @@ describe("llmprof.analysis.counters.plan", function()
         infer = { repeats = 3, warmup = 1, max_new_tokens = 33 },
         top_n = { launches_per_kernel = 2 } }
       local plan = counter_plan.make(chosen, chosen, numbered, cfg, { pass_s = 0.05, launch_s = 0.1,
-        launches = 120, start_s = 10, tokens = 33, ways = shorter.ways(OPTIONS, cfg, nil, 2) })
+        launches = 120, start_s = 10, tokens = 33, ways = counter_plan.ways(OPTIONS, cfg, nil, 2) })
       assert.equal("infer.repeats=2 instead of 3, infer.warmup=0 instead of 1", changes_of(plan))
       assert.same({ { "prefill/", "mine@decode/" }, "2|3" }, { plan.ranges, plan.instances })
     end)

@@ -1,6 +1,6 @@
-local shorter = require "llmprof.analysis.counters.shorten"
+local plan = require "llmprof.analysis.counters.plan"
 
-describe("llmprof.analysis.counters.shorten", function()
+describe("llmprof.analysis.counters.plan", function()
   local OPTIONS = { ["infer.repeats"] = {}, ["infer.warmup"] = {}, ["infer.max_new_tokens"] = {},
     ["dataset.sampling.num_samples_per_epoch"] = {} }
   local CFG = { run = {}, ncu = {}, infer = { repeats = 3, warmup = 1, max_new_tokens = 17 },
@@ -8,8 +8,8 @@ describe("llmprof.analysis.counters.shorten", function()
 
   local function texts(declared, tokens)
     local said = {}
-    for i, way in ipairs(shorter.ways(declared, CFG, tokens)) do
-      said[i] = shorter.text(way.changes) or "all"
+    for i, way in ipairs(plan.ways(declared, CFG, tokens)) do
+      said[i] = plan.shortened_text(way.changes) or "all"
     end
     return said
   end
@@ -28,24 +28,24 @@ describe("llmprof.analysis.counters.shorten", function()
   end)
 
   it("keeps as many repeats as are needed", function()
-    local ways = shorter.ways({ ["infer.repeats"] = {} }, CFG, nil, 2)
-    assert.same({ "infer.repeats=2 instead of 3", 2 }, { shorter.text(ways[2].changes),
+    local ways = plan.ways({ ["infer.repeats"] = {} }, CFG, nil, 2)
+    assert.same({ "infer.repeats=2 instead of 3", 2 }, { plan.shortened_text(ways[2].changes),
       ways[2].runs })
-    assert.equal(1, #shorter.ways({ ["infer.repeats"] = {} }, CFG, nil, 3))
+    assert.equal(1, #plan.ways({ ["infer.repeats"] = {} }, CFG, nil, 3))
   end)
 
   it("knows the tokens of a capture", function()
-    assert.equal(17, shorter.tokens(CFG))
-    assert.equal(9, shorter.tokens { run = { representative_max_new_tokens = 9 }, ncu = {},
+    assert.equal(17, plan.tokens(CFG))
+    assert.equal(9, plan.tokens { run = { representative_max_new_tokens = 9 }, ncu = {},
       infer = { max_new_tokens = 17 } })
-    assert.is_nil(shorter.tokens { run = {}, ncu = {} })
+    assert.is_nil(plan.tokens { run = {}, ncu = {} })
   end)
 
   it("counts launches, those of decode by its steps", function()
-    local ways = shorter.ways(OPTIONS, CFG, 17)
+    local ways = plan.ways(OPTIONS, CFG, 17)
     local counted = { launches = 600, stepped = 0.8 } -- 100 in each of 6 runs
-    assert.equal(700, shorter.launches(ways[1], ways[1], counted))
-    assert.equal(100, shorter.launches(ways[2], ways[1], counted))
-    assert.near(20 + 80 * 7 / 16, shorter.launches(ways[3], ways[1], counted), 1e-9)
+    assert.equal(700, plan.launches(ways[1], ways[1], counted))
+    assert.equal(100, plan.launches(ways[2], ways[1], counted))
+    assert.near(20 + 80 * 7 / 16, plan.launches(ways[3], ways[1], counted), 1e-9)
   end)
 end)
