@@ -155,7 +155,7 @@ end
 -- What to set of the engine at hand against waiting for the CPU. Where decode launches kernel
 -- by kernel, nothing helps as much as its CUDA graphs; where it replays them, they are on.
 function evidence.engine_settings(results, stage)
-  local engine = engines.named(results.engine.name)
+  local engine = engines.find(results.engine.name)
   local knobs = engine and engine.knobs or {}
   if stage and not evidence.replays_graphs(stage) and range_name.role(stage.name) == "decode" then
     return knobs.graphs or ("CUDA graphs of the batches that are served, by the settings of %s")

@@ -57,15 +57,6 @@ function engines.read_log(path)
 end
 
 
--- The engine of a name, or nil.
-function engines.named(name)
-  for _, engine in ipairs(engines.all()) do
-    if engine.name == name then return engine end
-  end
-  return nil
-end
-
-
 -- "prefill", "decode", "mixed", "draft", "empty", or nil where a step does not say.
 function engines.phase_of(step)
   if step.phase then return step.phase end
