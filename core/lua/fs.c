@@ -96,11 +96,6 @@ static int fs_symlink(lua_State *L) {
   return apply_pair(L, llmprof_fs_symlink);
 }
 
-/* fs.replace_symlink(target, path): atomic */
-static int fs_replace_symlink(lua_State *L) {
-  return apply_pair(L, llmprof_fs_replace_symlink);
-}
-
 /* ---- locks ---- */
 
 static int lock_close(lua_State *L) {
@@ -343,7 +338,6 @@ static const luaL_Reg functions[] = {
     {"remove", fs_remove},
     {"remove_tree", fs_remove_tree},
     {"rename", fs_rename},
-    {"replace_symlink", fs_replace_symlink},
     {"same", fs_same},
     {"settle", fs_settle},
     {"stat", fs_stat},

@@ -319,22 +319,6 @@ bool llmprof_fs_symlink(const char *target, const char *path,
          llmprof_fail_errno(err, errno, "%s", path);
 }
 
-bool llmprof_fs_replace_symlink(const char *target, const char *path,
-                                llmprof_error *err) {
-  fs_entry entry;
-  char temp[FS_TEMP_SIZE];
-  if (!llmprof_fs_entry_open(&entry, path, err)) return false;
-  bool ok = llmprof_fs_temp_name(temp, err);
-  if (ok && symlinkat(target, entry.dir, temp) != 0)
-    ok = llmprof_fail_errno(err, errno, "%s", path);
-  else if (ok && renameat(entry.dir, temp, entry.dir, entry.name) != 0) {
-    ok = llmprof_fail_errno(err, errno, "%s", path);
-    unlinkat(entry.dir, temp, 0);
-  }
-  llmprof_fs_entry_close(&entry);
-  return ok;
-}
-
 bool llmprof_fs_temp_dir(const char *prefix, llmprof_buffer *path,
                          llmprof_error *err) {
   if (strchr(prefix, '/'))

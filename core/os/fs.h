@@ -67,11 +67,6 @@ bool llmprof_fs_remove_tree(const char *path, llmprof_error *err);
 bool llmprof_fs_symlink(const char *target, const char *path,
                         llmprof_error *err);
 
-/* Atomically: there is no moment without a link at path. Replaces a file or
- * link, but no folder. */
-bool llmprof_fs_replace_symlink(const char *target, const char *path,
-                                llmprof_error *err);
-
 bool llmprof_fs_readlink(const char *path, llmprof_buffer *target,
                          llmprof_error *err);
 bool llmprof_fs_realpath(const char *path, llmprof_buffer *real,

@@ -83,13 +83,6 @@ describe("llmprof.fs", function()
       table.pack(fs.remove_tree "../x"))
   end)
 
-  it("moves a link in place", function()
-    assert.is_true(fs.replace_symlink("one", top .. "/latest"))
-    assert.is_true(fs.replace_symlink("two", top .. "/latest"))
-    assert.equal("two", fs.readlink(top .. "/latest"))
-    assert.same({ "latest" }, fs.list(top))
-  end)
-
   it("knows places", function()
     assert.equal("/", fs.realpath "/proc/..")
     assert.equal(fs.realpath ".", fs.cwd())

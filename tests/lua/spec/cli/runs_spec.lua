@@ -47,7 +47,7 @@ describe("runs", function()
 
   local function make_runs(count)
     for i = 1, count do make_run("run" .. i, i) end
-    assert(fs.replace_symlink("run" .. count, top() .. "/tmp/stage2/latest"))
+    assert(fs.symlink("run" .. count, top() .. "/tmp/stage2/latest"))
   end
 
   -- Names of the folders that are left.
@@ -154,7 +154,8 @@ bad,r,,,,,done,2026-01-01T00:00:00Z
       local busy = assert(fs.lock(make_run("busy", 1, { status = "running" })))
       make_run("dead", 1, { status = "running" })
       assert(fs.mkdirs(top() .. "/tmp/stage2/unborn/nsys"))
-      assert(fs.replace_symlink("run1", top() .. "/tmp/stage2/latest"))
+      assert(fs.remove(top() .. "/tmp/stage2/latest"))
+      assert(fs.symlink("run1", top() .. "/tmp/stage2/latest"))
       assert.equal(0, (llmprof("clean", "--keep=0", "-y")))
       assert.equal("busy latest run1", left())
       busy:close()
