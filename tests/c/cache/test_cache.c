@@ -165,14 +165,12 @@ static bool check_same(const char *path) {
 }
 
 static void test_the_same(void **state) {
-  (void)state;
   const char *path = cached_export();
   assert_true(check_same(path));
   assert_true(check_same(path));
 }
 
 static void test_first_and_second_time(void **state) {
-  (void)state;
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -186,7 +184,6 @@ static void test_first_and_second_time(void **state) {
 
 /* What was not asked for is not there, and read when it is. */
 static void test_parts(void **state) {
-  (void)state;
   llmprof_error err = {0};
   const char *path = test_export();
   fresh_folder();
@@ -207,7 +204,6 @@ static void test_parts(void **state) {
 }
 
 static void test_files_are_private(void **state) {
-  (void)state;
   struct stat info;
   cached_export();
   assert_int_equal(stat(folder, &info), 0);
@@ -219,7 +215,6 @@ static void test_files_are_private(void **state) {
 /* ---- not the same ---- */
 
 static void test_any_damage(void **state) {
-  (void)state;
   const char *trace = cached_export();
   char path[8192];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -236,7 +231,6 @@ static void test_any_damage(void **state) {
 }
 
 static void test_any_length(void **state) {
-  (void)state;
   const char *trace = cached_export();
   char path[8192];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -254,7 +248,6 @@ static void test_any_length(void **state) {
 }
 
 static void test_foreign_files(void **state) {
-  (void)state;
   const char *trace = cached_export();
   char path[8192], beside[8300];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -280,7 +273,6 @@ static void test_foreign_files(void **state) {
 
 /* Nobody but a superuser can give files away. */
 static void test_files_of_others(void **state) {
-  (void)state;
   const char *trace = cached_export();
   const char *path = cache_path(LLMPROF_CACHE_COLUMNS);
   if (chown(path, 12345, (gid_t)-1) != 0) skip();
@@ -302,7 +294,6 @@ static void change_byte(const char *path, off_t at) {
 }
 
 static void test_a_trace_that_changed(void **state) {
-  (void)state;
   const char *path = cached_export();
   struct stat info;
   assert_int_equal(stat(path, &info), 0);
@@ -320,7 +311,6 @@ static void test_a_trace_that_changed(void **state) {
 
 /* Whether that sets the file's times depends on its file system. */
 static void test_names_changed_in_place(void **state) {
-  (void)state;
   const char *path = cached_export();
   llmprof_cache_key before, after;
   assert_true(llmprof_cache_key_of(path, &before));
@@ -343,7 +333,6 @@ static void test_names_changed_in_place(void **state) {
 }
 
 static void test_a_journal_beside_it(void **state) {
-  (void)state;
   const char *path = cached_export();
   char journal[8192];
   snprintf(journal, sizeof journal, "%s-wal", path);
@@ -359,7 +348,6 @@ static void test_a_journal_beside_it(void **state) {
 }
 
 static void test_changed_while_open(void **state) {
-  (void)state;
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -374,7 +362,6 @@ static void test_changed_while_open(void **state) {
 }
 
 static void test_what_is_still_written(void **state) {
-  (void)state;
   fresh_folder();
   const char *path = test_export(); /* this very moment */
   read_and_save(path);
@@ -382,7 +369,6 @@ static void test_what_is_still_written(void **state) {
 }
 
 static void test_small_traces(void **state) {
-  (void)state;
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -418,7 +404,6 @@ static void copy_changed(copying *c, const llmprof_cache_file *from) {
 }
 
 static void test_values_of_no_trace(void **state) {
-  (void)state;
   const char *trace = cached_export();
   char path[8192], sound[8300];
   llmprof_cache_key key;
@@ -444,7 +429,6 @@ static void test_values_of_no_trace(void **state) {
 /* ---- several processes, little room ---- */
 
 static void test_one_writes_at_a_time(void **state) {
-  (void)state;
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -488,7 +472,6 @@ static int several_children(void) {
 }
 
 static void test_several_processes(void **state) {
-  (void)state;
   shared_path = test_export();
   fresh_folder();
   settle();
@@ -523,7 +506,6 @@ static bool has_file(const char *name) {
 #define OTHER "00000000000000000000000000000003.else"
 
 static void test_the_oldest_go(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_lock_free(llmprof_cache_folder_hold(fresh_folder(), &err));
   make_file(OLD, 300, 2000);
@@ -541,7 +523,6 @@ static void test_the_oldest_go(void **state) {
 }
 
 static void test_a_trace_too_large(void **state) {
-  (void)state;
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -580,7 +561,6 @@ static size_t count_files(void) {
 }
 
 static void test_a_full_disk(void **state) {
-  (void)state;
   shared_path = test_export();
   fresh_folder();
   settle();
@@ -591,7 +571,6 @@ static void test_a_full_disk(void **state) {
 }
 
 static void test_a_folder_that_cannot_be(void **state) {
-  (void)state;
   const char *path = test_export();
   settle();
   snprintf(folder, sizeof folder, "%s/below", test_file("no-folder", "x", 1));
@@ -603,7 +582,6 @@ static void test_a_folder_that_cannot_be(void **state) {
 }
 
 static void test_no_cache(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = llmprof_cache_open(test_export(), NULL, &err);
   assert_non_null(trace);
@@ -632,7 +610,6 @@ static bool open_and_save(void *arg, llmprof_error *err) {
 }
 
 static void test_without_memory(void **state) {
-  (void)state;
   const char *path = cached_export();
   test_every_allocation(open_and_read, (void *)(uintptr_t)path);
   test_every_allocation(open_and_save, (void *)(uintptr_t)path);

@@ -71,7 +71,6 @@ static void assert_export(const llmprof_perfetto_options *options,
 static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
 static void test_text(void **state) {
-  (void)state;
   static const char *const lines[] = {
       NAME("process_name", "\"pid\":4194304", "GPU 0"),
       NAME("process_name", "\"pid\":4194305", "GPU 1"),
@@ -123,7 +122,6 @@ static void assert_counts(const llmprof_window *windows, size_t count,
 }
 
 static void test_windows(void **state) {
-  (void)state;
   assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6, 0});
   /* A call, and the kernel that it launched later; no range of then. */
   assert_counts(&(llmprof_window){0, 61}, 1,
@@ -156,7 +154,6 @@ static bool export_packed(void *arg, llmprof_error *err) {
 /* A kernel without a start, one that lasts longer than an int64_t holds, and a
  * sound one, which alone is drawn. */
 static void test_impossible_times(void **state) {
-  (void)state;
   char path[300];
   snprintf(path, sizeof path, "%s/times.json", test_folder());
   llmprof_trace *trace = test_trace(EXPORT_TABLES KERNEL(NULL, 5, P1, 1) KERNEL(
@@ -170,7 +167,6 @@ static void test_impossible_times(void **state) {
 }
 
 static void test_places_that_cannot_be_written(void **state) {
-  (void)state;
   const char *paths[] = {test_database("place.sqlite", sql),
                          "/proc/none/out.json"};
   llmprof_error err = {0};
@@ -192,7 +188,6 @@ static int count_files(void) {
 
 /* What fails leaves nothing behind. */
 static void test_allocations(void **state) {
-  (void)state;
   char path[300];
   snprintf(path, sizeof path, "%s/packed.json.gz", test_folder());
   const char *paths[] = {test_database("packed.sqlite", sql), path};
@@ -262,7 +257,6 @@ static bool is_open(const drawn *all, size_t turn, uint32_t lane, bool nests) {
 
 /* Each is on the first lane that takes it. */
 static void test_first_lanes(void **state) {
-  (void)state;
   static drawn all[2 * MANY];
   const llmprof_perfetto_options options = {0};
   perfetto_layout l = {0};

@@ -85,19 +85,16 @@ static void expect_scrubbed(const char *more) {
 }
 
 static void test_what_goes_and_stays(void **state) {
-  (void)state;
   expect_scrubbed("");
 }
 
 static void test_kinds_of_file(void **state) {
-  (void)state;
   expect_scrubbed("PRAGMA auto_vacuum = FULL;");
   expect_scrubbed("PRAGMA page_size = 4096; VACUUM;");
 }
 
 /* Pages that a deleted row left behind are rewritten, too. */
 static void test_free_pages(void **state) {
-  (void)state;
   expect_scrubbed("CREATE TABLE gone (a); INSERT INTO gone SELECT 'SECRET' || "
                   "hex(zeroblob(2000)); DROP TABLE gone;");
 }
@@ -105,7 +102,6 @@ static void test_free_pages(void **state) {
 /* SQL of the export's own is not run: a column that is computed is no column.
  */
 static void test_computed_columns(void **state) {
-  (void)state;
   expect_scrubbed(
       "CREATE TABLE OSRT_API (start INTEGER, name TEXT AS "
       "(printf('%.*c', 300000000, 'SECRET')), end INTEGER AS (start) STORED);"
@@ -122,7 +118,6 @@ static void expect_program(const char *name, const char *program) {
 }
 
 static void test_programs(void **state) {
-  (void)state;
   expect_program("python3", "python3");
   expect_program("./tiny", "tiny");
   expect_program("VLLM::Worker_TP0", "VLLM::Worker_TP0");
@@ -144,7 +139,6 @@ static void expect_thread(const char *name, const char *shown) {
 }
 
 static void test_threads(void **state) {
-  (void)state;
   expect_thread("[NSys Comms]", "[NSys Comms]");
   expect_thread("pt_autograd_0", "pt_autograd_0");
   expect_thread("python --key S", "python");
@@ -160,7 +154,6 @@ static void expect_place(const char *name, const char *shown) {
 }
 
 static void test_places(void **state) {
-  (void)state;
   expect_place("/usr/lib/libc.so.6", "libc.so.6");
   expect_place("/home/John Doe/a b.so", "a b.so");
   expect_place("run(int)::{lambda(/home/John Doe/a.cc:3:4)#1}",
@@ -176,7 +169,6 @@ static void test_places(void **state) {
 }
 
 static void test_messages(void **state) {
-  (void)state;
   static const char *const kept[] = {
       "Profiling has started.",
       "Number of CUPTI events produced: \t55319, CUPTI buffers: 50.",
@@ -204,7 +196,6 @@ static void test_messages(void **state) {
 }
 
 static void test_values(void **state) {
-  (void)state;
   static const struct {
     const char *table, *name, *value;
     bool kept;
@@ -241,7 +232,6 @@ static void test_values(void **state) {
 
 /* The events are what they were: the trace reads the same. */
 static void test_events_stay(void **state) {
-  (void)state;
   llmprof_error err = {0};
   scrub(test_export(), NULL);
   assert_true(read_export(output(), &err));
@@ -294,7 +284,6 @@ static const char *ask(const char *path, const char *sql) {
 /* A value of all rows is kept once, whatever it is; one that differs in the
  * last row alone, in each. */
 static void test_common(void **state) {
-  (void)state;
   const char *from = make(API ROWS(
       "500", "i, 281474976710657, NULL, NULL, 2.5, NULL, 7 + i / 500"));
   char sums[400];
@@ -317,7 +306,6 @@ static void test_common(void **state) {
 
 /* A second scrubbing has nothing to do. */
 static void test_again(void **state) {
-  (void)state;
   llmprof_scrub_report report;
   scrub(make(""), NULL);
   size_t size;
@@ -332,7 +320,6 @@ static void test_again(void **state) {
 
 /* A copy of a read-only export can be written, and is readable by the same. */
 static void test_read_only_export(void **state) {
-  (void)state;
   const char *from = make("");
   struct stat info;
   assert_int_equal(chmod(from, 0440), 0);
@@ -352,7 +339,6 @@ static void expect_refused(const char *from, const char *to, llmprof_code code,
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   const char *from = make(""), *to = output();
   unlink(to);
   const char *text = test_file("text", "no database", 11);
@@ -376,7 +362,6 @@ static void test_refusals(void **state) {
 
 /* A copy that fails leaves nothing, and what was there before stays. */
 static void test_whole_or_not_at_all(void **state) {
-  (void)state;
   size_t size;
   llmprof_error err = {0};
   unsigned char *bytes = test_read(make(""), &size);
@@ -394,7 +379,6 @@ static void test_whole_or_not_at_all(void **state) {
 }
 
 static void test_flipped_bytes(void **state) {
-  (void)state;
   size_t size;
   llmprof_error err = {0};
   unsigned char *bytes = test_read(make(""), &size);
@@ -418,7 +402,6 @@ static bool scrub_once(void *from, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   test_every_allocation(scrub_once, (void *)(uintptr_t)make(""));
 }
 

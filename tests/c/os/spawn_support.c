@@ -22,7 +22,6 @@ static size_t open_fds(void) {
 static size_t fds_before;
 
 int test_before_child(void **state) {
-  (void)state;
   fds_before = open_fds();
   return 0;
 }
@@ -34,7 +33,6 @@ void test_no_child_is_left(void) {
 }
 
 int test_after_child(void **state) {
-  (void)state;
   test_no_child_is_left();
   assert_int_equal(open_fds(), fds_before);
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};

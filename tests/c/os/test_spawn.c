@@ -38,7 +38,6 @@ static void assert_file(const char *path, const void *bytes, size_t size) {
 /* ---- results ---- */
 
 static void test_results(void **state) {
-  (void)state;
   llmprof_spawn_result result = test_run(ARGV("/bin/sh", "-c", "exit 7"), NULL);
   assert_int_equal(result.code, 7);
   assert_int_equal(result.signal, 0);
@@ -53,7 +52,6 @@ static void test_results(void **state) {
 }
 
 static void test_max_rss_is_the_childs_or_absent(void **state) {
-  (void)state;
   size_t size = 64 << 20; /* we are much larger than sh */
   char *ours = malloc(size);
   assert_non_null(ours);
@@ -69,7 +67,6 @@ static void test_max_rss_is_the_childs_or_absent(void **state) {
 }
 
 static void test_child_is_on_its_own(void **state) {
-  (void)state;
   int leaky = dup(0); /* no O_CLOEXEC */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);
@@ -92,7 +89,6 @@ static void test_child_is_on_its_own(void **state) {
 /* ---- files ---- */
 
 static void test_files_get_exact_bytes(void **state) {
-  (void)state;
   char all[256];
   for (int c = 0; c < 256; c++) all[c] = (char)c;
   const char *out = test_file("out", "old and longer than that", 24);
@@ -118,7 +114,6 @@ static void test_files_get_exact_bytes(void **state) {
 }
 
 static void test_both_streams_may_share_a_file(void **state) {
-  (void)state;
   const char *path = test_path("both");
   llmprof_spawn_options options = {.output = {{.path = path}, {.path = path}}};
   test_run(ARGV("sh", "-c", "echo a; echo b >&2; echo c"), &options);
@@ -127,7 +122,6 @@ static void test_both_streams_may_share_a_file(void **state) {
 
 /* In a process of its own: what happens with our 0, 1 and 2 closed. */
 static void test_our_stdio_may_be_closed(void **state) {
-  (void)state;
   const char *out = test_path("closed-out"),
              *err_path = test_path("closed-err");
   pid_t pid = fork();
@@ -153,7 +147,6 @@ static void test_our_stdio_may_be_closed(void **state) {
 }
 
 static void test_inherit(void **state) {
-  (void)state;
   const char *path = test_file("inherited", "", 0);
   int saved = dup(1), fd = open(path, O_WRONLY);
   dup2(fd, 1);
@@ -172,7 +165,6 @@ static void test_inherit(void **state) {
 }
 
 static void test_full_disk_stops_the_child(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.output = {{.path = "/dev/full"}},
                                    .on_line = test_collect,
@@ -195,7 +187,6 @@ static void test_full_disk_stops_the_child(void **state) {
 /* ---- lines ---- */
 
 static void test_lines(void **state) {
-  (void)state;
   llmprof_spawn_options none = {0};
   assert_lines(ARGV("printf", "a\\r\\nb\\rc\\r\\r\\n\\nlast"), none,
                "out a\\r\\n|out b\\r|out c\\r|out \\r\\n|out \\n|out last|");
@@ -223,7 +214,6 @@ static bool check_number(void *user, const llmprof_line *line) {
 }
 
 static void test_no_line_is_lost(void **state) {
-  (void)state;
   numbers all = {{1, 1}, 1};
   llmprof_spawn_options options = {.on_line = check_number, .user = &all};
   assert_int_equal(test_run(ARGV(HELPER, "count", "300000"), &options).code, 0);
@@ -252,20 +242,17 @@ static void assert_pieces(const char *length, const char *wanted) {
 }
 
 static void test_long_lines_come_in_pieces(void **state) {
-  (void)state;
   assert_pieces("1048573", "1048576 ");
   assert_pieces("1048574", "1048576+ 1 ");
   assert_pieces("2621440", "1048576+ 1048576+ 524291 ");
 }
 
 static bool refuse(void *user, const llmprof_line *line) {
-  (void)line;
   ++*(int *)user;
   return false;
 }
 
 static void test_callback_stops_the_child(void **state) {
-  (void)state;
   int calls = 0;
   const char *log = test_path("stopped");
   llmprof_spawn_options options = {
@@ -281,7 +268,6 @@ static void test_callback_stops_the_child(void **state) {
 /* ---- environment, working directory, lookup ---- */
 
 static void test_environment(void **state) {
-  (void)state;
   setenv("SPAWN_KEPT", "kept", 1);
   setenv("SPAWN_GONE", "gone", 1);
   setenv("SPAWN_CHANGED", "old", 1);
@@ -305,7 +291,6 @@ static void make_script(const char *path, const char *text, mode_t mode) {
 }
 
 static void test_lookup_is_the_childs(void **state) {
-  (void)state;
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(test_path("tools/bin"), &err));
   make_script(test_path("tools/bin/hello"), "#!/bin/sh\necho hello\n", 0755);
@@ -339,7 +324,6 @@ static void assert_refused(const char *const *argv,
 }
 
 static void test_programs_that_cannot_be_run(void **state) {
-  (void)state;
   char message[PATH_MAX * 3];
   llmprof_spawn_options options = {
       .output = {{.path = test_path("untouched")}}};
@@ -382,7 +366,6 @@ static void test_programs_that_cannot_be_run(void **state) {
 }
 
 static void test_arguments_may_be_too_long(void **state) {
-  (void)state;
   size_t size = 8 << 20;
   char *big = malloc(size);
   assert_non_null(big);
@@ -394,7 +377,6 @@ static void test_arguments_may_be_too_long(void **state) {
 }
 
 static void test_a_typo_empties_no_log(void **state) {
-  (void)state;
   const char *log = test_file("kept.log", "kept", 4);
   llmprof_spawn_options options = {.output = {{.path = log}}};
   llmprof_error err;
@@ -403,7 +385,6 @@ static void test_a_typo_empties_no_log(void **state) {
 }
 
 static void test_broken_options(void **state) {
-  (void)state;
   char message[PATH_MAX * 3];
   llmprof_spawn_options options = {.cwd = "/proc/none/here"};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
@@ -437,7 +418,6 @@ static void test_broken_options(void **state) {
 }
 
 static void test_which(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer path = {0};
   char *old = strdup(getenv("PATH")), cwd[PATH_MAX], wanted[PATH_MAX * 2];

@@ -49,7 +49,6 @@ static llmprof_spawn_result time_out(const char *manner, int64_t grace_ns,
 }
 
 static void test_timeout(void **state) {
-  (void)state;
   pid_t grandchild;
   llmprof_spawn_result result =
       time_out("meek", INT64_C(1000000000000), &grandchild);
@@ -63,7 +62,6 @@ static void test_timeout(void **state) {
 }
 
 static void test_timeout_kills_what_ignores_sigterm(void **state) {
-  (void)state;
   pid_t grandchild;
   llmprof_spawn_result result = time_out("stubborn", 100000000, &grandchild);
   assert_int_equal(result.signal, SIGKILL);
@@ -73,7 +71,6 @@ static void test_timeout_kills_what_ignores_sigterm(void **state) {
 }
 
 static void test_timeout_that_is_not_reached(void **state) {
-  (void)state;
   llmprof_spawn_options options = {.timeout_ns = INT64_MAX,
                                    .grace_ns = INT64_MAX};
   llmprof_spawn_result result = test_run(ARGV("true"), &options);
@@ -82,7 +79,6 @@ static void test_timeout_that_is_not_reached(void **state) {
 }
 
 static void test_a_grandchild_with_our_pipe_does_not_hang_us(void **state) {
-  (void)state;
   pid_t grandchild = 0;
   llmprof_spawn_options options = {.on_line = read_pid, .user = &grandchild};
   assert_int_equal(test_run(ARGV(HELPER, "leave"), &options).code, 0);
@@ -92,7 +88,6 @@ static void test_a_grandchild_with_our_pipe_does_not_hang_us(void **state) {
 }
 
 static void test_kill_group(void **state) {
-  (void)state;
   pid_t grandchild = 0;
   llmprof_spawn_options options = {.on_line = read_pid,
                                    .user = &grandchild,
@@ -139,7 +134,6 @@ static void run_below(bool as_init) {
 }
 
 static void test_kill_group_in_a_container(void **state) {
-  (void)state;
   run_below(true);
   run_below(false);
 }
@@ -170,7 +164,6 @@ static void assert_ended(const llmprof_spawn_result *result, pid_t pid) {
 }
 
 static void test_daemons_are_found_and_ended(void **state) {
-  (void)state;
   pid_t pid;
   llmprof_spawn_result result;
   result = leave_daemon("meek", true, INT64_C(1000000000000), &pid);
@@ -183,7 +176,6 @@ static void test_daemons_are_found_and_ended(void **state) {
 }
 
 static void test_daemons_are_left_alone_unasked(void **state) {
-  (void)state;
   pid_t pid;
   llmprof_spawn_result result = leave_daemon("meek", false, 0, &pid);
   assert_int_equal(result.orphan_count, 0);
@@ -192,7 +184,6 @@ static void test_daemons_are_left_alone_unasked(void **state) {
 }
 
 static void test_other_children_are_no_daemons(void **state) {
-  (void)state;
   pid_t pid = 0;
   llmprof_error err;
   llmprof_spawn_result result;
@@ -211,7 +202,6 @@ static void test_other_children_are_no_daemons(void **state) {
 }
 
 static void test_daemons_end_with_a_time_limit(void **state) {
-  (void)state;
   llmprof_error err;
   pid_t pid = 0;
   llmprof_spawn_options options = {
@@ -228,7 +218,6 @@ static void test_daemons_end_with_a_time_limit(void **state) {
 }
 
 static void test_the_mark_is_new_each_time(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {
       .on_line = test_collect, .user = &text, .kill_orphans = true};
@@ -268,7 +257,6 @@ static void child_cgroup(char folder[512]) {
 }
 
 static void test_a_cgroup_is_made_and_removed(void **state) {
-  (void)state;
   char folder[512], other[512] = "";
   child_cgroup(folder);
   assert_int_not_equal(access(folder, F_OK), 0);
@@ -278,7 +266,6 @@ static void test_a_cgroup_is_made_and_removed(void **state) {
 }
 
 static void test_cgroups_inside_of_it_are_removed_too(void **state) {
-  (void)state;
   char folder[512], inner[1024];
   child_cgroup(folder);
   llmprof_spawn_options options = {
@@ -295,7 +282,6 @@ static void test_cgroups_inside_of_it_are_removed_too(void **state) {
 
 /* Nobody could send a signal to each of them in time. */
 static void test_what_is_never_the_same_process_is_ended(void **state) {
-  (void)state;
   char folder[512], first[512];
   child_cgroup(folder);
   const char *path = test_path("hop");
@@ -327,7 +313,6 @@ static void be_killed(int told) {
 }
 
 static void test_what_a_killed_owner_left_is_swept(void **state) {
-  (void)state;
   char folder[512];
   int told[2];
   pid_t pid;
@@ -381,7 +366,6 @@ static void assert_one_of(const llmprof_orphan *orphan, const pid_t pids[2]) {
 }
 
 static void test_what_was_left_is_known_by_its_mark(void **state) {
-  (void)state;
   char mark[LLMPROF_MARK_SIZE];
   llmprof_error err;
   llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
@@ -402,7 +386,6 @@ static void test_what_was_left_is_known_by_its_mark(void **state) {
 }
 
 static void test_a_mark_that_is_none_is_refused(void **state) {
-  (void)state;
   llmprof_error err;
   char mark[LLMPROF_MARK_SIZE + 1];
   memset(mark, 'a', LLMPROF_MARK_SIZE);
@@ -418,7 +401,6 @@ static void test_a_mark_that_is_none_is_refused(void **state) {
 /* ---- handles ---- */
 
 static void test_pump(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.on_line = test_collect, .user = &text};
@@ -446,7 +428,6 @@ static void test_pump(void **state) {
 }
 
 static void test_stop_and_free(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_spawn *p = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
@@ -463,7 +444,6 @@ static void test_stop_and_free(void **state) {
 }
 
 static void test_a_child_in_another_group_ends_too(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_spawn_result result;
   pid_t other = 0;
@@ -481,7 +461,6 @@ static void test_a_child_in_another_group_ends_too(void **state) {
 }
 
 static void test_limit_on_children(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_spawn *all[256];
   for (size_t i = 0; i < 256; i++) {
@@ -495,7 +474,6 @@ static void test_limit_on_children(void **state) {
 }
 
 static void test_status_taken_by_somebody_else(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_spawn *p = llmprof_spawn_start(ARGV("true"), NULL, &err);
@@ -548,7 +526,6 @@ static void own_a_helper(int out, const char *deaf_to) {
 
 /* It hears of that in two ways, each of which suffices. */
 static void test_a_helper_ends_with_its_owner(void **state) {
-  (void)state;
   const char *const deaf_to[] = {"nothing", "signal", "pipe"};
   for (size_t i = 0; i < 3; i++) {
     int pipe_of[2];
@@ -566,7 +543,6 @@ static void test_a_helper_ends_with_its_owner(void **state) {
 }
 
 static void test_limits_of_a_helper(void **state) {
-  (void)state;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.on_line = test_collect,
                                    .user = &text,
@@ -582,14 +558,12 @@ static void test_limits_of_a_helper(void **state) {
 
 static bool find_tool(void *arg, llmprof_error *err) {
   llmprof_buffer path = {0};
-  (void)arg;
   bool ok = llmprof_spawn_which("sh", &path, err);
   llmprof_buffer_free(&path);
   return ok;
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   char bytes[1024];
   llmprof_buffer text = {.bytes = bytes, .cap = sizeof bytes};
   test_every_allocation(run_with_everything, &text);

@@ -18,12 +18,10 @@
 static volatile sig_atomic_t old_handler_calls;
 
 static void old_handler(int number) {
-  (void)number;
   old_handler_calls++;
 }
 
 static int before(void **state) {
-  (void)state;
   old_handler_calls = 0;
   signal(SIGINT, old_handler);
   signal(SIGTERM, old_handler);
@@ -32,7 +30,6 @@ static int before(void **state) {
 }
 
 static int after(void **state) {
-  (void)state;
   assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
   for (int i = 0; i < 3; i++) {
     int number = (const int[]){SIGINT, SIGTERM, SIGHUP}[i];
@@ -54,7 +51,6 @@ typedef struct catcher {
 
 static bool on_ready(void *user, const llmprof_line *line) {
   catcher *c = user;
-  (void)line;
   if (c->lines++ == 0 && c->raise) raise(c->raise);
   return true;
 }
@@ -91,7 +87,6 @@ static void assert_killed(catcher *c, const llmprof_spawn_result *result,
 }
 
 static void test_signals_are_forwarded(void **state) {
-  (void)state;
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < 3; i++) {
     catcher c = {.raise = numbers[i]};
@@ -103,7 +98,6 @@ static void test_signals_are_forwarded(void **state) {
 }
 
 static void test_a_deaf_child_is_killed(void **state) {
-  (void)state;
   llmprof_spawn_options options = {.grace_ns = 50000000};
   catcher c = {.raise = SIGTERM};
   options.on_line = on_ready;
@@ -116,7 +110,6 @@ static void test_a_deaf_child_is_killed(void **state) {
 }
 
 static void test_stop_after_a_signal_that_is_ignored(void **state) {
-  (void)state;
   catcher c = {.raise = SIGINT};
   llmprof_spawn_options options = {
       .grace_ns = INT64_C(1000000000000), .on_line = on_ready, .user = &c};
@@ -131,7 +124,6 @@ static void test_stop_after_a_signal_that_is_ignored(void **state) {
 }
 
 static void test_all_children_learn_of_a_signal(void **state) {
-  (void)state;
   catcher a = {0}, b = {0}, late = {0};
   start_catcher(&a, NULL);
   start_catcher(&b, NULL);
@@ -148,7 +140,6 @@ static void test_all_children_learn_of_a_signal(void **state) {
 }
 
 static void test_an_unnoticed_signal_comes_again(void **state) {
-  (void)state;
   catcher c = {0};
   start_catcher(&c, NULL);
   await_ready(&c);
@@ -161,7 +152,6 @@ static void test_an_unnoticed_signal_comes_again(void **state) {
 }
 
 static void test_a_signal_nobody_hears_of_is_not_lost(void **state) {
-  (void)state;
   catcher c = {0};
   start_catcher(&c, NULL);
   await_ready(&c);
@@ -172,7 +162,6 @@ static void test_a_signal_nobody_hears_of_is_not_lost(void **state) {
 }
 
 static void test_ignored_signals_stay_ignored(void **state) {
-  (void)state;
   signal(SIGINT, SIG_IGN);
   signal(SIGCHLD, SIG_IGN);
   catcher c = {.raise = SIGINT};
@@ -190,7 +179,6 @@ static void test_ignored_signals_stay_ignored(void **state) {
 }
 
 static void test_a_handler_set_meanwhile_is_kept(void **state) {
-  (void)state;
   catcher c = {0};
   start_catcher(&c, NULL);
   signal(SIGTERM, SIG_DFL);
@@ -203,7 +191,6 @@ static void test_a_handler_set_meanwhile_is_kept(void **state) {
 
 /* A grandchild keeps the pipe open; a signal ends the wait for it. */
 static void test_signal_after_the_exit(void **state) {
-  (void)state;
   catcher c = {.raise = SIGINT};
   llmprof_spawn_options options = {.on_line = on_ready,
                                    .user = &c,
@@ -240,7 +227,6 @@ static void forbid_pidfd(void) {
 }
 
 static void test_without_pidfd(void **state) {
-  (void)state;
   pid_t pid = fork();
   if (pid == 0) {
     forbid_pidfd();
@@ -289,7 +275,6 @@ static void split_at(const char *bytes, size_t size, size_t at,
 }
 
 static void test_splitting_at_every_chunk_boundary(void **state) {
-  (void)state;
   static const char input[] = "a\r\n\r\nbc\r\rd\n\n\re\r\n\rlast";
   for (size_t at = 0; at < sizeof input; at++)
     split_at(input, sizeof input - 1, at,

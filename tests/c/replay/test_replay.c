@@ -313,7 +313,6 @@ static void test_blind(void **state) {
 
 /* A copy that blocks starts once what is before it has ended. */
 static void test_blocking_copy(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -332,7 +331,6 @@ static void test_blocking_copy(void **state) {
 
 /* A kernel that begins in the one before it does so in a graph, too. */
 static void test_overlap_in_graph(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;
@@ -349,7 +347,6 @@ static void test_overlap_in_graph(void **state) {
 
 /* Launches of graphs take less, and so does what lies between kernels. */
 static void test_untraced(void **state) {
-  (void)state;
   program p;
   llmprof_error err;
   size_t count;

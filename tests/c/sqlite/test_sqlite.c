@@ -117,7 +117,6 @@ static void test_parameters(void **state) {
 
 /* A query outlives its database's handle. */
 static void test_closed_before_its_query(void **state) {
-  (void)state;
   llmprof_error err;
   llmprof_sqlite *db = open_table();
   llmprof_query *query = prepare(db, "SELECT i FROM t");
@@ -179,7 +178,6 @@ static void expect_not_opened(const char *path, llmprof_code code,
 }
 
 static void test_no_database(void **state) {
-  (void)state;
   char fifo[256];
   snprintf(fifo, sizeof fifo, "%s/fifo", test_folder());
   assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -200,7 +198,6 @@ static void test_no_database(void **state) {
 
 /* Names that mean something in a URI. */
 static void test_odd_names(void **state) {
-  (void)state;
   static const char *const names[] = {"a?b", "a#b", "a%20b", "a b", "\xc3\xa9"};
   for (size_t i = 0; i < 5; i++) {
     llmprof_sqlite *db = open_database(test_database(names[i], table_sql));
@@ -211,7 +208,6 @@ static void test_odd_names(void **state) {
 
 /* What a dead writer leaves: without it the file is not the database. */
 static void test_left_journals(void **state) {
-  (void)state;
   static const char *const suffixes[] = {"-journal", "-wal"};
   for (size_t i = 0; i < 2; i++) {
     char path[256], message[512], journal[32];
@@ -229,7 +225,6 @@ static void test_left_journals(void **state) {
 }
 
 static void test_missing_log(void **state) {
-  (void)state;
   char path[256], message[768];
   snprintf(path, sizeof path, "%s",
            test_database("w.sqlite", "PRAGMA journal_mode = WAL; "
@@ -247,7 +242,6 @@ static void test_missing_log(void **state) {
 
 /* SQLite's own names end at 504 bytes. */
 static void test_long_name(void **state) {
-  (void)state;
   char path[1024];
   int size = snprintf(path, sizeof path, "%s", test_folder());
   while (size < 600) {
@@ -304,7 +298,6 @@ static void survive(const unsigned char *bytes, size_t size) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   size_t size;
   llmprof_error err = {0};
   const char *whole = test_database("t.sqlite", table_sql);
@@ -320,7 +313,6 @@ static void test_prefixes(void **state) {
 }
 
 static void test_flipped_bytes(void **state) {
-  (void)state;
   size_t size;
   unsigned char *bytes = test_read(test_database("t.sqlite", table_sql), &size);
   for (size_t i = 0; i < size; i++) {
@@ -343,7 +335,6 @@ static bool open_and_read(void *path, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   const char *path = test_database("t.sqlite", table_sql);
   test_every_allocation(open_and_read, (void *)(uintptr_t)path);
 }

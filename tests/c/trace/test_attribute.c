@@ -101,7 +101,6 @@ static void expect(const char *sql, describer describe, const char *expected) {
                           KERNEL(340, 350, P1, 5)
 
 static void test_nested_ranges(void **state) {
-  (void)state;
   expect(NESTED, describe_ops,
          "layer<step<decode, step<decode, decode, step<decode, -");
   expect(NESTED, describe_ranges,
@@ -113,7 +112,6 @@ static void test_nested_ranges(void **state) {
 
 /* The call must lie within the range; both ends may touch. */
 static void test_edges_of_a_range(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(10, 20, T11, "a") CALL(10, 20, T11, 1)
              CALL(9, 15, T11, 2) CALL(15, 21, T11, 3) CALL(20, 20, T11, 4)
                  CALL(10, 10, T11, 5) CALL(21, 21, T11, 6) KERNEL(30, 31, P1, 1)
@@ -125,7 +123,6 @@ static void test_edges_of_a_range(void **state) {
 
 /* A call may reach beyond the inner range but not the outer one. */
 static void test_call_longer_than_the_inner_range(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(0, 100, T11, "out") RANGE(10, 20, T11, "in")
              CALL(12, 13, T11, 1) CALL(14, 50, T11, 2) CALL(15, 16, T11, 3)
                  KERNEL(200, 201, P1, 1) KERNEL(201, 202, P1, 2)
@@ -135,7 +132,6 @@ static void test_call_longer_than_the_inner_range(void **state) {
 
 /* Start/end ranges need not nest: in order of their starts. */
 static void test_overlapping_ranges(void **state) {
-  (void)state;
 #define OVERLAPPING                                                           \
   EXPORT_TABLES RANGE_OF(60, 0, 50, T11, "a", "NULL")                         \
       RANGE_OF(60, 20, 80, T11, "b", "NULL") RANGE(30, 40, T11, "c")          \
@@ -149,7 +145,6 @@ static void test_overlapping_ranges(void **state) {
 }
 
 static void test_ranges_alike(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(10, 20, T11, "inner") RANGE(0, 30, T11, "first")
              RANGE(0, 30, T11, "second") CALL(12, 13, T11, 1)
                  KERNEL(90, 91, P1, 1),
@@ -158,7 +153,6 @@ static void test_ranges_alike(void **state) {
 
 /* Imported ranges (70, 71) count as those recorded (59, 60); marks do not. */
 static void test_kinds_of_events(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE_OF(70, 0, 30, T11, "a", "NULL")
              RANGE_OF(71, 1, 30, T11, "b", "NULL")
                  RANGE_OF(34, 2, 30, T11, "mark", "NULL") CALL(12, 13, T11, 1)
@@ -167,7 +161,6 @@ static void test_kinds_of_events(void **state) {
 }
 
 static void test_threads(void **state) {
-  (void)state;
 #define THREADS                                                         \
   EXPORT_TABLES RANGE(0, 100, T11, "main") RANGE(0, 100, T12, "worker") \
       RANGE_OF(60, 0, 100, T11, "moved", T12) CALL(10, 11, T11, 1)      \
@@ -178,7 +171,6 @@ static void test_threads(void **state) {
 
 /* Correlation ids are per process, whatever the order of the rows. */
 static void test_processes(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(0, 100, T11, "one") RANGE(0, 100, T21, "two")
              CALL(10, 11, T21, 7) CALL(10, 11, T11, 7) CALL(12, 13, T21, 8)
                  KERNEL(20, 21, P2, 7) KERNEL(20, 21, P1, 7)
@@ -188,7 +180,6 @@ static void test_processes(void **state) {
 
 /* All kernels of a graph have the id of its launch and count as one. */
 static void test_graph_launches(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(0, 100, T11, "decode") RANGE(0, 50, T11, "step")
              CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) KERNEL(20, 21, P1, 1)
                  KERNEL(21, 29, P1, 1) KERNEL(22, 23, P1, 1)
@@ -200,7 +191,6 @@ static void test_graph_launches(void **state) {
 /* A graph traced as one operation is attributed but, as in NVIDIA's reports,
  * not projected. */
 static void test_whole_graphs(void **state) {
-  (void)state;
 #define WHOLE_GRAPH                                                            \
   EXPORT_TABLES RANGE(0, 100, T11, "decode") CALL(10, 11, T11, 1) CALL(12, 13, \
                                                                        T11, 2) \
@@ -214,7 +204,6 @@ static void test_whole_graphs(void **state) {
 }
 
 static void test_range_left_open(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(0, null, T11, "open") RANGE(50, 80, T11, "in")
              CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) CALL(70, 90, T11, 3)
                  KERNEL(100, 101, P1, 1) KERNEL(101, 102, P1, 2)
@@ -226,7 +215,6 @@ static void test_range_left_open(void **state) {
  * it is; of another thread, or of ranges by start and end, that says nothing.
  */
 static void test_step_left_open(void **state) {
-  (void)state;
 #define LEFT_OPEN                                                             \
   EXPORT_TABLES RANGE(0, 50, T11, "decode") RANGE(10, null, T11, "step")      \
       RANGE(20, 30, T11, "step") RANGE(40, null, T11, "step")                 \
@@ -244,7 +232,6 @@ static void test_step_left_open(void **state) {
 
 /* Times are absent in no file of nsys's; SQL's comparisons would be NULL. */
 static void test_what_lacks_ids_or_times(void **state) {
-  (void)state;
   expect(EXPORT_TABLES RANGE(0, 100, "NULL", "nowhere")
              RANGE(null, 100, T11, "early") RANGE(0, 100, T11, "all")
                  CALL(10, 11, "NULL", 1) CALL(10, 11, T11, null)
@@ -257,7 +244,6 @@ static void test_what_lacks_ids_or_times(void **state) {
 }
 
 static void test_missing_tables(void **state) {
-  (void)state;
   const char *kernel = KERNEL(20, 21, P1, 1);
   char sql[4096];
   static const struct {
@@ -472,7 +458,6 @@ static void check_trace(const char *sql) {
 }
 
 static void test_random_traces(void **state) {
-  (void)state;
   for (uint32_t seed = 1; seed <= 400; seed++) {
     llmprof_buffer sql = {0};
     llmprof_buffer_puts(&sql, "BEGIN;" EXPORT_TABLES);
@@ -494,7 +479,6 @@ static bool load_projections(void *path, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   const char *path = test_database("nested.sqlite", NESTED);
   test_every_allocation(load_projections, (void *)(uintptr_t)path);
 }
@@ -513,7 +497,6 @@ static bool load_twice(void *path, llmprof_error *err) {
 }
 
 static void test_asking_again(void **state) {
-  (void)state;
   const char *path = test_database("nested.sqlite", NESTED);
   test_every_allocation(load_twice, (void *)(uintptr_t)path);
 }
@@ -590,7 +573,6 @@ static bool add_calls(llmprof_builder *b, llmprof_error *err) {
 static bool open_many(const char *path, llmprof_builder *b, void **state,
                       llmprof_error *err) {
   uint32_t row;
-  (void)path, (void)state;
   return (llmprof_builder_add_process(b, 1, 1, &row) &&
           llmprof_builder_add_thread(b, 1, 1, 0, &row)) ||
          llmprof_fail_nomem(err);
@@ -598,7 +580,6 @@ static bool open_many(const char *path, llmprof_builder *b, void **state,
 
 static bool load_many(void *state, llmprof_builder *b, llmprof_part part,
                       llmprof_error *err) {
-  (void)state;
   bool ok = true;
   if (part == LLMPROF_PART_OPS)
     return add_ops(b, LLMPROF_KERNEL, err) && add_ops(b, LLMPROF_COPY, err);
@@ -655,7 +636,6 @@ static void check_many(llmprof_trace *trace) {
 
 /* Parts are walked at once, and it is the same for any number of threads. */
 static void test_many_calls(void **state) {
-  (void)state;
   static const llmprof_reader reader = {
       .name = "many", .what = "many", .open = open_many, .load = load_many};
   for (unsigned threads = 1; threads <= 3; threads += 2) {

@@ -97,7 +97,6 @@ static void expect_samples(llmprof_trace *trace, const char *expected) {
 }
 
 static void test_rows(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(TABLES IN_ORDER);
   expect_samples(trace, rows);
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_CPU_SAMPLES));
@@ -106,7 +105,6 @@ static void test_rows(void **state) {
 
 /* Rows of a stack that are scattered, or in another order, are the same. */
 static void test_scattered(void **state) {
-  (void)state;
   static const char *const inserts[] = {
       TABLES EVENT(1, 100, T11) EVENT(2, 50, T12) CHAIN(1, 0, 3, 9, NULL)
           CHAIN(2, 0, 1, 9, NULL) CHAIN(1, 1, 2, 9, NULL)
@@ -127,7 +125,6 @@ static void test_scattered(void **state) {
 
 /* Stacks of nobody, of no depth, events without a time or twice; no module. */
 static void test_damaged(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid);"
@@ -152,7 +149,6 @@ static void test_damaged(void **state) {
 /* ---- stages ---- */
 
 static void test_labels(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       TABLES RANGE(100, 200, T11, "decode") RANGE(120, 130, T11, "step")
           RANGE(150, 400, T12, "prefill") EVENT(1, 99, T11) EVENT(2, 100, T11)
@@ -178,7 +174,6 @@ static void test_labels(void **state) {
 /* Ranges that overlap without one being in the other, and some that begin at
  * once: the innermost is what began last and is open. */
 static void test_overlapping(void **state) {
-  (void)state;
   llmprof_trace *trace =
       test_trace(TABLES RANGE(10, 100, T11, "a") RANGE(10, 50, T11, "b")
                      RANGE_OF(60, 20, 80, T11, "c", "NULL") EVENT(1, 15, T11)
@@ -223,7 +218,6 @@ static void expect_tree(llmprof_trace *trace, llmprof_frame *frame,
 #define UPPER "0|main|program|0|5\n1|run|program|0|5\n"
 
 static void test_tree(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
   expect_tree(trace, frame, 0, SIZE_MAX,
@@ -241,7 +235,6 @@ static void test_tree(void **state) {
 }
 
 static void test_functions(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
@@ -258,7 +251,6 @@ static void test_functions(void **state) {
 
 /* Of some rows only. */
 static void test_some_rows(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
@@ -272,7 +264,6 @@ static void test_some_rows(void **state) {
 }
 
 static void test_other_frames(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST), *other = test_trace(FOREST);
   llmprof_frame *ranges = llmprof_trace_frame(trace, "ranges", &err);
@@ -299,7 +290,6 @@ static const char *output(void) {
 }
 
 static void test_written(void **state) {
-  (void)state;
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(TABLES IN_ORDER);
   if (!llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
@@ -331,7 +321,6 @@ static bool do_all(void *arg, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   const char *path = test_database(
       "few",
       TABLES RANGE(1, 200, T11, "decode") EVENT(1, 100, T11) EVENT(2, 50, T12)

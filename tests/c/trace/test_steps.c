@@ -56,7 +56,6 @@ static void expect(const char *lines, const char *expected) {
                   KERNEL(255, 360, P1, 4)
 
 static void test_a_queue(void **state) {
-  (void)state;
   expect(QUEUED, "0: 1, 50-150, begin 50, 100, 2/2; "
                  "1: 11, 160-250, begin 150, 100, 1/1; "
                  "2: 21, 255-360, begin 250, 110, 1/1");
@@ -64,7 +63,6 @@ static void test_a_queue(void **state) {
 
 /* Each step is asked for when the one before it is done. */
 static void test_an_idle_queue(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 90, P1, 1)
                  KERNEL(120, 190, P1, 2),
@@ -74,7 +72,6 @@ static void test_an_idle_queue(void **state) {
 
 /* Asked for in the very moment in which the step before it ends. */
 static void test_the_edge(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 110, P1, 1)
                  KERNEL(120, 190, P1, 2),
@@ -84,7 +81,6 @@ static void test_the_edge(void **state) {
 
 /* What is in no step keeps the GPU, too, unless it runs beside the step. */
 static void test_what_is_in_no_step(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
              CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) CALL(13, 14, T11, 3)
                  CALL(21, 22, T11, 4) KERNEL(40, 90, P1, 1)
@@ -97,7 +93,6 @@ static void test_what_is_in_no_step(void **state) {
 
 /* On another stream a step may run within the one before it. */
 static void test_a_step_inside_another(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(11, 12, T11, 2)
                  CALL(21, 22, T11, 3) KERNEL(50, 150, P1, 1)
@@ -109,7 +104,6 @@ static void test_a_step_inside_another(void **state) {
 
 /* The innermost range has the operation, and one without any is no row. */
 static void test_ranges_inside_others(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(10, 40, T11, "step")
              RANGE(50, 60, T11, "step") RANGE(15, 35, T11, "layer")
                  CALL(20, 21, T11, 1) CALL(70, 71, T11, 2) KERNEL(30, 35, P1, 1)
@@ -123,7 +117,6 @@ static void test_ranges_inside_others(void **state) {
 
 /* A step that runs on two devices is a row on each, with its own neighbours. */
 static void test_devices_and_processes(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(0, 10, T21, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)
                  CALL(11, 12, T11, 3) CALL(13, 14, T11, 4) CALL(1, 2, T21, 1)
@@ -138,7 +131,6 @@ static void test_devices_and_processes(void **state) {
 
 /* All nodes of a graph, and a graph that was traced as one operation. */
 static void test_graphs(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) KERNEL(50, 60, P1, 1)
                  KERNEL(60, 90, P1, 1) "graph 100 160 pid=" P1 " call=2\n",
@@ -146,7 +138,6 @@ static void test_graphs(void **state) {
 }
 
 static void test_what_lacks_times(void **state) {
-  (void)state;
   expect(TIMELINE RANGE(0, 10, T11, "step") CALL(1, 2, T11, 1)
              CALL(3, 4, T11, 2) KERNEL(50, -, P1, 1) KERNEL(60, 70, P1, 2),
          "0: 3, 60-70, begin 60, 10, 1/1");
@@ -155,7 +146,6 @@ static void test_what_lacks_times(void **state) {
 
 /* The columns that come from the range. */
 static void test_the_range(void **state) {
-  (void)state;
   llmprof_trace *trace = test_timeline(QUEUED);
   llmprof_frame *steps = steps_of(trace, "step");
   assert_int_equal(cell(steps, "host_start", 1), 10);
@@ -189,7 +179,6 @@ static bool load_steps(void *path, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   const char *path = test_file("queued", QUEUED, strlen(QUEUED));
   test_every_allocation(load_steps, (void *)(uintptr_t)path);
 }

@@ -88,7 +88,6 @@ static const char *string_of(const llmprof_trace *trace, uint32_t id) {
 }
 
 static void test_about_the_export(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   assert_string_equal(llmprof_trace_path(trace), test_export());
   assert_string_equal(llmprof_trace_schema(trace), "3.20.3");
@@ -110,7 +109,6 @@ static void test_about_the_export(void **state) {
 }
 
 static void test_devices(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   size_t count;
   const llmprof_device *d = llmprof_trace_devices(trace, &count);
@@ -135,7 +133,6 @@ static void test_devices(void **state) {
 }
 
 static void test_kernels(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "kernels",
          "0|gemm(float *, int)|gemm|_Z4gemmPfi|120|150|30|0|1|7|100|11|-\n"
@@ -158,7 +155,6 @@ static void test_kernels(void **state) {
 /* The second kernel started before its call returned, and on thread 102 no
  * range encloses the call. */
 static void test_launches(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "kernels",
          "0|cudaLaunchKernel_v7000|100|110|10|10|20|50|100|101|1|"
@@ -172,7 +168,6 @@ static void test_launches(void **state) {
 
 /* Labels of copies are the export's own where it has them. */
 static void test_transfers_and_graphs(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "transfers",
          "3|copy|[CUDA memcpy Host-to-Device (its label)]|4096\n"
@@ -190,7 +185,6 @@ static void test_transfers_and_graphs(void **state) {
 }
 
 static void test_calls(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "api",
          "cudaLaunchKernel_v7000|100|110|10|100|101|11\n"
@@ -218,7 +212,6 @@ static void expect_in_launches(llmprof_trace *trace, const char *part) {
 
 /* Times that lie too far apart for 32 bits, and a call that seems late. */
 static void test_far_launches(void **state) {
-  (void)state;
 #define NEAR EXPORT_TABLES CALL(1, 3, T11, 1) KERNEL(10, 20, P1, 1)
   static const char *const far[][2] = {
       {NEAR CALL(30, 31, T11, 2) KERNEL(29, 40, P1, 2), "-1|"},
@@ -238,7 +231,6 @@ static void test_far_launches(void **state) {
 /* Domains and categories are named after the ranges that use them; of two
  * names the first counts; category 8 has none. */
 static void test_ranges(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "ranges",
          "0|prefill|prefill|:prefill|-|-|90|200|0|-5|0\n"
@@ -263,7 +255,6 @@ static void test_ranges(void **state) {
 }
 
 static void test_projections_and_pairs(void **state) {
-  (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "projections",
          "0|prefill|:prefill|0|120|310|190|110|2|1|0|100|101\n"
@@ -292,7 +283,6 @@ static void expect_no_label(llmprof_trace *trace, llmprof_frame *frame,
 }
 
 static void test_labels(void **state) {
-  (void)state;
   static const llmprof_trace_tag stages[] = {
       {"prefill", NULL}, {"open", NULL}, {"never", NULL}};
   static const llmprof_trace_tag both[] = {
@@ -326,7 +316,6 @@ static void test_labels(void **state) {
 }
 
 static void test_long_label(void **state) {
-  (void)state;
   char name[301];
   memset(name, 'x', 300);
   name[300] = '\0';
@@ -345,7 +334,6 @@ static void test_long_label(void **state) {
 /* ---- what is not in the export ---- */
 
 static void test_frame_names(void **state) {
-  (void)state;
   static const char *const names[] = {
       "kernels", "transfers",   "graphs",        "gpu",     "api",
       "ranges",  "projections", "kernel_ranges", "samples", "cpu_samples",
@@ -365,7 +353,6 @@ static void test_frame_names(void **state) {
  * the first of each begins nobody knows when. What is not known by its name is
  * passed over. */
 static void test_samples(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId, metricId, metricName);"
@@ -396,7 +383,6 @@ static void test_samples(void **state) {
 }
 
 static void test_missing_tables(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace("CREATE TABLE StringIds (id, value)");
   assert_null(llmprof_trace_schema(trace));
   assert_null(llmprof_trace_product(trace));
@@ -414,7 +400,6 @@ static void test_missing_tables(void **state) {
 
 /* Empty tables are there, which lacking ones are not. */
 static void test_empty_tables(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(EXPORT_TABLES);
   assert_non_null(llmprof_trace_attribution(trace, NULL));
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_KERNELS));
@@ -430,7 +415,6 @@ static void test_empty_tables(void **state) {
 
 /* A column that is missing is absent in every row, and never 0. */
 static void test_missing_columns(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 9);"
@@ -457,7 +441,6 @@ static void test_missing_columns(void **state) {
 /* Operations that say no process are those of the one that calls; of several
  * nobody knows whose they are. */
 static void test_no_process(void **state) {
-  (void)state;
   static const char tables[] =
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
       "correlationId INTEGER);"
@@ -482,7 +465,6 @@ static void test_no_process(void **state) {
 /* Ids beyond 32 bits and texts for numbers; what has no time, or times too far
  * apart, is left out. */
 static void test_odd_values(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
@@ -496,7 +478,6 @@ static void test_odd_values(void **state) {
 
 /* Names end up in JSON and in arguments of ncu. */
 static void test_unsound_names(void **state) {
-  (void)state;
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "INSERT INTO StringIds VALUES (1, CAST(x'6100ff62' AS TEXT));"
@@ -520,7 +501,6 @@ static void expect_not_opened(const char *path, llmprof_code code,
 }
 
 static void test_no_export(void **state) {
-  (void)state;
   expect_not_opened("/proc/none/run.sqlite", LLMPROF_NOTFOUND,
                     ": No such file or directory");
   expect_not_opened(test_database("other.sqlite", "CREATE TABLE t (a)"),
@@ -586,12 +566,10 @@ static void flip(unsigned char *bytes, size_t size, size_t step) {
 }
 
 static void test_prefixes(void **state) {
-  (void)state;
   break_exports(cut);
 }
 
 static void test_flipped_bytes(void **state) {
-  (void)state;
   break_exports(flip);
 }
 
@@ -620,7 +598,6 @@ static void expect_ends(llmprof_trace *trace, bool far) {
 }
 
 static void test_ends(void **state) {
-  (void)state;
   for (int far = 0; far <= 1; far++) {
     llmprof_trace *trace = trace_of_ends(far);
     expect_ends(trace, far);
@@ -678,7 +655,6 @@ static void expect_names(llmprof_trace *trace, bool odd) {
 }
 
 static void test_names_of_kernels(void **state) {
-  (void)state;
   for (int odd = 0; odd < 2; odd++) {
     llmprof_trace *trace = trace_of_names(odd);
     expect_names(trace, odd);
@@ -716,7 +692,6 @@ static bool read_names(void *path, llmprof_error *err) {
 }
 
 static bool read_arrays(void *unused, llmprof_error *err) {
-  (void)unused;
   llmprof_trace *trace = llmprof_trace_open(test_export(), err);
   bool ok = trace && llmprof_trace_attribution(trace, err) &&
             llmprof_trace_ops(trace, err) && llmprof_trace_calls(trace, err);
@@ -729,7 +704,6 @@ static bool read_frame(void *name, llmprof_error *err) {
 }
 
 static void test_allocations(void **state) {
-  (void)state;
   static char kernels[] = "kernels", pairs[] = "kernel_ranges";
   test_every_allocation(read_frame, kernels);
   test_every_allocation(read_frame, pairs);
