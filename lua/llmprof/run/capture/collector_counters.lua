@@ -110,8 +110,7 @@ local function shapes_of(kernel)
 end
 
 
--- Of kernels each shape to measure, that with the most GPU time first: the collector drops the
--- last ones where its seconds are spent.
+-- Of kernels each shape to measure, that with the most GPU time first: there is room for so many.
 local function launches_of(chosen)
   local list = {}
   for _, kernel in ipairs(chosen) do
