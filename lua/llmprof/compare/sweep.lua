@@ -1,6 +1,5 @@
 -- A sweep: the combinations of its settings, and what it found: rows over them, as tables, as
 -- bars in the terminal and as charts in sweep.md.
-local fitted = require "llmprof.tables.fit"
 local columns = require "llmprof.report.columns"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
@@ -239,7 +238,7 @@ local function bar_lines(trend)
     most, wide = math.max(most, point.value), math.max(wide, text.width(point.label))
   end
   for i, point in ipairs(trend.points) do
-    local bar = most > 0 and fitted.bar(point.value / most, BAR_WIDTH) or ""
+    local bar = most > 0 and tables.bar(point.value / most, BAR_WIDTH) or ""
     lines[i] = ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
       number(point.value))
   end

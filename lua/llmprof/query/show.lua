@@ -1,7 +1,6 @@
 -- Frames as text: aligned tables with units, and bars.
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
-local fitted = require "llmprof.tables.fit"
 local group = require "llmprof.query.group"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -94,7 +93,7 @@ local function with_bars(rows, name)
   for i, row in ipairs(rows) do
     local value = row[name]
     local drawn = most > 0 and value and value > 0
-    list[i] = setmetatable({ ["\0bar"] = drawn and fitted.bar(value / most, BAR_WIDTH) or "" },
+    list[i] = setmetatable({ ["\0bar"] = drawn and tables.bar(value / most, BAR_WIDTH) or "" },
       { __index = function(_, key) return row[key] end })
   end
   return list, { key = "\0bar", title = "", type = "text" }

@@ -4,7 +4,6 @@ local blocks = require "llmprof.report.blocks"
 local charts = require "llmprof.report.html.charts"
 local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
-local fitted = require "llmprof.tables.fit"
 local findings = require "llmprof.report.findings"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -14,6 +13,7 @@ local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
+local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 local writer = require "llmprof.report.write.html"
@@ -98,7 +98,7 @@ function documents.stage_rows(results)
   for _, row in ipairs(rows.stages(results)) do
     if row.parent then room = room - 1 end
     if not row.parent or room >= 0 then
-      row.bar = all > 0 and fitted.bar(whole_time(row) / all, BAR) or ""
+      row.bar = all > 0 and tables.bar(whole_time(row) / all, BAR) or ""
       list[#list + 1] = row
     end
   end

@@ -1,12 +1,12 @@
-local fitted = require "llmprof.tables.fit"
+local tables = require "llmprof.tables"
 
-describe("llmprof.tables.fit", function()
+describe("a bar", function()
   it("draws in steps of an eighth of a column", function()
-    assert.same({ "████", "██", "█▌", "▏", "" }, { fitted.bar(1, 4), fitted.bar(0.5, 4),
-      fitted.bar(0.375, 4), fitted.bar(1 / 32, 4), fitted.bar(0, 4) })
+    assert.same({ "████", "██", "█▌", "▏", "" }, { tables.bar(1, 4), tables.bar(0.5, 4),
+      tables.bar(0.375, 4), tables.bar(1 / 32, 4), tables.bar(0, 4) })
   end)
 
   it("shows something for anything above nothing", function()
-    assert.equal("▏", fitted.bar(1e-9, 4))
+    assert.equal("▏", tables.bar(1e-9, 4))
   end)
 end)
