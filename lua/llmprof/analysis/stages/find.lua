@@ -20,12 +20,12 @@
 -- Without any range of a stage they are inferred (llmprof.analysis.stages.infer): then
 -- a stage is an interval, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.stages.warmup"
+local outermost = require "llmprof.analysis.stages.outermost"
 local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
 local members = require "llmprof.ranks.members"
 local steps = require "llmprof.analysis.stages.steps"
-local xla_modules = require "llmprof.analysis.stages.xla_modules"
 local part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local rows = require "llmprof.ranks.rows"
@@ -468,7 +468,7 @@ end
 -- llmprof.analysis.stages.infer, where no range marked a stage.
 function stages.find(trace, declared, policy, overlap)
   trace_file.check(trace)
-  declared = xla_modules.resolve(trace, declared)
+  declared = outermost.resolve(trace, declared)
   local instances, inferred = find_instances(trace, declared), nil
   local by_engine = find_steps(trace, declared, #instances > 0)
   if by_engine then

@@ -22,7 +22,6 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local frames = require "llmprof.query.session.frames"
 local stages = lazy "llmprof.analysis.stages.find"
-local xla_modules = lazy "llmprof.analysis.stages.xla_modules"
 local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
 local user = lazy "llmprof.recipe.user"
@@ -169,7 +168,7 @@ function parts.declared(self)
     list[i] = { name = stage.name, parent = stage.parent }
   end
   if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
-  return self.trace and xla_modules.resolve(self.trace, list) or list
+  return self.trace and outermost.resolve(self.trace, list) or list
 end
 
 
