@@ -1,6 +1,6 @@
 -- How collectives lie among the kernels of a stage.
 local categories = require "llmprof.analysis.kernels.categories"
-local collectives = require "llmprof.analysis.stages.collectives"
+local breakdown = require "llmprof.analysis.stages.breakdown"
 local timeline = require "tests.lua.support.timeline"
 
 local COUNT = 8
@@ -19,7 +19,7 @@ local function told(each, stream, beside)
   end
   local frame = assert(timeline.of(table.concat(lines, "\n") .. "\n"):frame "kernels")
   categories.marker(nil, categories.COMMUNICATION)(frame, "name", "is_collective")
-  return collectives.of(frame, 2)
+  return breakdown.collectives(frame, 2)
 end
 
 describe("collectives of a stage", function()
