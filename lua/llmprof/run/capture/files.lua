@@ -8,7 +8,6 @@ local errors = require "llmprof.process.errors"
 local generators = require "llmprof.analysis.serving.generators"
 local nsys = require "llmprof.nvidia.nsys"
 local fs = require "llmprof.fs"
-local graph_operators = require "llmprof.run.graph_operators"
 local handed = require "llmprof.trace.handed"
 local launches = require "llmprof.nvidia.ncu.launches"
 local layout = require "llmprof.bundle.layout"
@@ -40,7 +39,7 @@ local function about(trace, path, format)
   local epoch = first and trace:info().epoch
   return { file = path, ranks = members.find(trace), first = epoch and epoch + first,
     last = epoch and epoch + last,
-    is_capture = format == "torch" and graph_operators.is_capture(trace) }
+    is_capture = format == "torch" and marked_operators.is_capture(trace) }
 end
 
 
@@ -301,7 +300,7 @@ function files.operators(ctx)
   local found, why = read_operators(ctx, used)
   if not found then return false, why end
   if #used.captures > 0 then
-    local joined, all = graph_operators.add(found, used.timeline, used.captures)
+    local joined, all = marked_operators.add_replayed(found, used.timeline, used.captures)
     ctx.note(("%s of %s operations of CUDA graphs have operators, by the trace of the capture")
       :format(text.count(joined), text.count(all)))
   end

@@ -1,7 +1,7 @@
 -- Operators of kernels that a CUDA graph replays, by the trace of its capture.
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
-local graph_operators = require "llmprof.run.graph_operators"
+local marked_operators = require "llmprof.run.marked_operators"
 local json = require "llmprof.json"
 local reports = require "llmprof.run.reports"
 local trace = require "llmprof.trace"
@@ -24,7 +24,7 @@ local function kernel(name, start, correlation)
 end
 
 
-describe("llmprof.run.graph_operators", function()
+describe("operators of replayed graphs", function()
   local top = bundle.scratch(before_each, after_each)
 
   local function write(name, events)
@@ -56,7 +56,7 @@ describe("llmprof.run.graph_operators", function()
   it("tells a trace of a capture from others", function()
     local function is_capture(path)
       local opened <close> = assert(trace.open(path))
-      return graph_operators.is_capture(opened)
+      return marked_operators.is_capture(opened)
     end
     assert.is_true(is_capture(write_capture("a.json", { "aten::mm" })))
     assert.is_false(is_capture(write_run "b.json"))
