@@ -1,8 +1,122 @@
--- Families of kernels: each a function of what cpp.read says of a name, which gives a label and
--- a list of details for those that share it, or nil when the kernel is not of the family.
-local cpp = require "llmprof.analysis.kernels.labels.cpp"
-
+-- Families of kernels: each a function of what families.read says of a name, which gives a label
+-- and a list of details for those that share it, or nil when the kernel is not of the family.
 local families = {}
+
+
+-- ---- names ----
+
+-- Names of kernels as C++ writes them, taken apart: the function's path, its template
+-- arguments, and the types among these by the words people use.
+
+-- Longer names, and names of functions, are read to here: what tells one from another comes
+-- early. Patterns over these texts begin at a word or a literal, so that no name takes the
+-- square of its length.
+local LONGEST, FUNCTION = 8192, 512
+
+local types = {
+  float = "fp32", double = "fp64", half = "fp16", Half = "fp16", __half = "fp16",
+  half_t = "fp16", __nv_bfloat16 = "bf16", nv_bfloat16 = "bf16", BFloat16 = "bf16",
+  bfloat16_t = "bf16", bf16 = "bf16", fp16 = "fp16", fp32 = "fp32", tf32 = "tf32",
+  Float8_e4m3fn = "fp8", __nv_fp8_e4m3 = "fp8", float_e4m3_t = "fp8",
+  Float8_e5m2 = "fp8 e5m2", __nv_fp8_e5m2 = "fp8 e5m2", float_e5m2_t = "fp8 e5m2",
+  bool = "bool", char = "int8", ["signed char"] = "int8", ["unsigned char"] = "uint8",
+  short = "int16", ["unsigned short"] = "uint16", int = "int32", ["unsigned int"] = "uint32",
+  long = "int64", ["long long"] = "int64", ["unsigned long"] = "uint64",
+  ["unsigned long long"] = "uint64", int8_t = "int8", uint8_t = "uint8",
+}
+
+
+-- "bf16" for "const c10::BFloat16 *", "16-bit" for a type of which only the size is
+-- known; nil for what is no such type.
+function families.dtype(text)
+  if types[text] then return types[text] end
+  local size = text:find("OpaqueType<", 1, true) and text:match "OpaqueType<%(?[%a ]*%)?(%d+)"
+  if size then return ("%d-bit"):format(8 * size) end
+  local word = text:gsub("^const ", ""):gsub("[ *&]+$", "")
+  return types[word] or types[word:match "::([%w_]+)$"]
+end
+
+
+local COMMA, GREATER, MINUS, LESS = (",>-<"):byte(1, 4)
+local OPENS = { [LESS] = true, [("("):byte()] = true, [("["):byte()] = true }
+
+-- Close a bracket: ">" is an operator within others, as "<" was that nothing closed before them.
+-- open: those that are, `depth` of them; returns how many stay so.
+local function closed(open, depth, mark)
+  if mark == GREATER then return open[depth] == LESS and depth - 1 or depth end
+  while depth > 1 and open[depth] == LESS do depth = depth - 1 end
+  return depth - 1
+end
+
+
+-- Where the bracket that opens at `from` is closed, and what is between the commas
+-- directly inside.
+local function inside(text, from)
+  local args, open, depth, at, begun = {}, {}, 0, from, from + 1
+  repeat
+    local found = text:find("[<>(),%[%]]", at)
+    if not found then return #text, args end
+    local mark = text:byte(found)
+    if mark == COMMA then
+      if depth == 1 then
+        args[#args + 1], begun = text:sub(begun, found - 1):match "^%s*(.*)$", found + 1
+      end
+    elseif OPENS[mark] then
+      depth = depth + 1
+      open[depth] = mark
+    elseif mark ~= GREATER or text:byte(found - 1) ~= MINUS then -- "->" closes nothing
+      depth = closed(open, depth, mark)
+    end
+    at = found + 1
+  until depth == 0
+  args[#args + 1] = text:sub(begun, at - 2):match "^%s*(.*)$"
+  return at - 1, args
+end
+
+
+-- Without what a pattern stands for, which has the literal in it.
+local function without(text, literal, pattern, by)
+  return text:find(literal, 1, true) and text:gsub(pattern, by) or text
+end
+
+
+-- { path = "at::native::reduce_kernel", base = "reduce_kernel", args = template
+-- arguments, all = their text }; args is empty without a template.
+function families.read(name)
+  local text = without(name:sub(1, LONGEST), "void ", "^void ", "")
+  text = without(text, "<unnamed>::", "<unnamed>::", "")
+  text = without(text, "(anonymous", "%(anonymous namespace%)::", "")
+  text = without(text, "operator", "operator ?[<>]+=?", "operator")
+  local from, made = 1, { args = {}, all = "" }
+  repeat
+    local opens, _, mark = text:find("([<(])", from)
+    made.path = text:sub(from, (opens or 0) - 1):gsub("^::", "")
+    if mark then made.path = made.path:match "[^ ]+$" or made.path end -- behind what it returns
+    if mark ~= "<" then break end
+    local closes, args = inside(text, opens)
+    made.args, made.all = args, text:sub(opens + 1, closes - 1)
+    from = closes + 1
+  until text:sub(from, from + 1) ~= "::"
+  made.base = made.path:match("[^:]*$"):sub(1, FUNCTION)
+  return made
+end
+
+
+-- The types among the template arguments, each once, `most` at most.
+function families.dtypes(args, most)
+  local list, seen = {}, {}
+  for _, arg in ipairs(args) do
+    local found = #list < most and families.dtype(arg)
+    if found and not seen[found] then seen[found], list[#list + 1] = true, found end
+  end
+  return list
+end
+
+
+-- "add<bf16, fp32>"; the word alone without types.
+function families.of(word, dtypes)
+  return dtypes[1] and ("%s<%s>"):format(word, table.concat(dtypes, ", ")) or word
+end
 
 
 -- ---- attention and communication ----
@@ -150,10 +264,10 @@ function families.gemm(read)
   if inner then return library(inner:sub(1, 512), "cutlass") end
   if read.all:find("GemmUniversal", 1, true) then return universal(read) end
   if base:find "^implicit_convolve" then
-    return cpp.of("conv implicit gemm", cpp.dtypes(read.args, 1)), {}
+    return families.of("conv implicit gemm", families.dtypes(read.args, 1)), {}
   end
   if base:find "^gemv" then
-    return cpp.of(base:gsub("_kernel.*$", ""), cpp.dtypes(read.args, 2)), {}
+    return families.of(base:gsub("_kernel.*$", ""), families.dtypes(read.args, 2)), {}
   end
 end
 
@@ -280,17 +394,17 @@ end
 -- Of the last lambda, or the first that a functor is made for.
 local function dtype_of(all)
   local drawn = all:match "_and_transform<([%w_:]+)"
-  if drawn then return cpp.dtype(drawn) end
+  if drawn then return families.dtype(drawn) end
   local last
   for given in all:gmatch "[%[{]lambda%(([^()]*)%)" do
-    last = cpp.dtype(given:match "^[^,]*") or last
+    last = families.dtype(given:match "^[^,]*") or last
   end
   if last then return last end
   for given in all:gmatch "[<%s]([%w_:]+%f[,>])" do
-    local found = cpp.dtype(given)
+    local found = families.dtype(given)
     if found then return found end
   end
-  return cpp.dtype(all)
+  return families.dtype(all)
 end
 
 
@@ -310,11 +424,11 @@ local function elementwise(read)
   if copied then
     copied = copied:match "to(%w+)$" or copied
     return ("copy %s->%s"):format(dtype_of(all) or "?",
-      cpp.dtype(copied) or copied:gsub("bfloat", "bf"):gsub("float", "fp")), details
+      families.dtype(copied) or copied:gsub("bfloat", "bf"):gsub("float", "fp")), details
   end
   local dtype = size and ("%d-bit"):format(8 * size) or dtype_of(all)
   if word == "copy" and all:find "LoadWithCast" then word = "copy with cast" end
-  return cpp.of(scalar and word .. " scalar" or word, { dtype }), details
+  return families.of(scalar and word .. " scalar" or word, { dtype }), details
 end
 
 
@@ -326,7 +440,7 @@ local function reduction(read)
     local found = read.all:match(pattern)
     if found then
       local reduced = read.all:match "ReduceOp<([^,<>]+)" or ""
-      return cpp.of(found:lower(), { cpp.dtype(reduced) }),
+      return families.of(found:lower(), { families.dtype(reduced) }),
         { "reduce " .. (read.all:match "%)(%d+), %(int%)(%d+)" or "") }
     end
   end

@@ -2,7 +2,6 @@
 -- "flash-attn fwd sm90 d128", "rms_norm (triton, fused with add)".
 --
 -- Which family a kernel is of, llmprof.analysis.kernels.labels.families says.
-local cpp = require "llmprof.analysis.kernels.labels.cpp"
 local families = require "llmprof.analysis.kernels.labels.families"
 local text = require "llmprof.text"
 
@@ -49,7 +48,7 @@ end
 
 -- Types without that of the offsets, which is not what is computed with.
 local function computed(args)
-  local list = cpp.dtypes(args, 3)
+  local list = families.dtypes(args, 3)
   for i = #list, 2, -1 do
     if list[i] == "uint32" then table.remove(list, i) end
   end
@@ -63,7 +62,7 @@ local function plain(read)
   local short = without_kernel(read.base)
   local word = words[read.base] or words[short] or text.truncate(short, LONGEST_NAME, "middle")
   local given = numbers_among(read.args)
-  return cpp.of(word, computed(read.args)), { given[1] and table.concat(given, ",") }
+  return families.of(word, computed(read.args)), { given[1] and table.concat(given, ",") }
 end
 
 
@@ -77,7 +76,7 @@ local LONGEST, DETAIL, DETAILS = 72, 24, 4
 
 
 local function read_name(name)
-  local read = cpp.read(name)
+  local read = families.read(name)
   for _, family in ipairs(tried) do
     local label, details = family(read)
     if label and label ~= "" then
