@@ -1,7 +1,9 @@
--- The options of commands that print tables, declared once.
+-- The options of commands that print tables, declared once; and the tables of checks.
 local errors = require "llmprof.process.errors"
+local out = require "llmprof.io.output"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
+local text = require "llmprof.text"
 
 local table_options = {}
 
@@ -81,6 +83,68 @@ end
 -- The first N rows.
 function table_options.first(rows, given)
   return table.move(rows, 1, math.min(given.rows or #rows, #rows), 1, {})
+end
+
+
+-- ---- checks ----
+
+-- What a look at something found: a list of checks, each { name, level = "ok" |
+-- "warning" | "problem", text, fix }, and how they are shown.
+
+local check_columns = {
+  { key = "name", title = "check", type = "text" },
+  { key = "level", title = "level", type = "text" },
+  { key = "text", title = "seen", type = "text" },
+  { key = "fix", title = "fix", type = "text" },
+}
+
+local colors = { ok = "green", warning = "yellow", problem = "red" }
+
+
+function table_options.ok(name, said)
+  return { name = name, level = "ok", text = said }
+end
+
+
+function table_options.warning(name, said, fix)
+  return { name = name, level = "warning", text = said, fix = fix }
+end
+
+
+function table_options.problem(name, said, fix)
+  return { name = name, level = "problem", text = said, fix = fix }
+end
+
+
+function table_options.has_problem(list)
+  for _, check in ipairs(list) do
+    if check.level == "problem" then return true end
+  end
+  return false
+end
+
+
+local function print_check_lines(list)
+  local screen = out.terminal(io.stdout, 1)
+  for _, check in ipairs(list) do
+    screen.line(screen.style(colors[check.level], ("%-8s"):format(check.level))
+      .. (" %-12s %s"):format(check.name, text.clean(check.text)))
+    if check.level ~= "ok" and check.fix then
+      screen.line((" "):rep(22) .. screen.style("dim", text.clean(check.fix)))
+    end
+  end
+end
+
+
+-- Print the list: a line each for people, or the table in the format that was asked for.
+-- given: options of the command.
+function table_options.print_checks(list, given)
+  local format = given.json and "json" or given.format
+  if format == "table" then
+    print_check_lines(list)
+  else
+    out.write(tables.render(format, check_columns, list))
+  end
 end
 
 

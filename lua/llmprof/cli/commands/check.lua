@@ -1,5 +1,4 @@
 -- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
-local checks = require "llmprof.cli.checks"
 local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
 local categories = require "llmprof.analysis.kernels.categories"
@@ -36,17 +35,17 @@ function command.run(given, words)
     errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
   end
   local list = command.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
-  checks.print(list, given)
-  return checks.has_problem(list) and errors.status.usage or 0
+  table_options.print_checks(list, given)
+  return table_options.has_problem(list) and errors.status.usage or 0
 end
 
 
 -- ---- the checks ----
 
--- A list of llmprof.cli.checks. The workload is not
+-- A list of llmprof.cli.table_options. The workload is not
 -- started, no tool is looked for and nothing is written.
 
-local ok, warn, problem = checks.ok, checks.warning, checks.problem
+local ok, warn, problem = table_options.ok, table_options.warning, table_options.problem
 
 local HOOKS = { "select_kernels", "flops", "advise", "render" }
 

@@ -1,5 +1,4 @@
 -- llmprof doctor: is this machine ready to profile?
-local checks = require "llmprof.cli.checks"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local table_options = require "llmprof.cli.table_options"
@@ -28,14 +27,14 @@ local command = {
 function command.run(given, words)
   local composed = config.compose { words = words }
   local list = command.examine(composed.tree)
-  checks.print(list, given)
-  return checks.has_problem(list) and errors.status.tool or 0
+  table_options.print_checks(list, given)
+  return table_options.has_problem(list) and errors.status.tool or 0
 end
 
 
 -- ---- the checks ----
 
--- A list of llmprof.cli.checks; none changes anything.
+-- A list of llmprof.cli.table_options; none changes anything.
 
 -- ---- the collector ----
 
@@ -108,7 +107,7 @@ end
 local ENOUGH_DISK = 5e9
 
 
-local ok, warn, problem = checks.ok, checks.warning, checks.problem
+local ok, warn, problem = table_options.ok, table_options.warning, table_options.problem
 
 
 -- ---- the GPU ----
