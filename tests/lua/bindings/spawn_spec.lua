@@ -61,18 +61,6 @@ describe("llmprof.spawn.run", function()
     assert.equal("\n", got[2][3])
   end)
 
-  it("loses no line", function()
-    local last, wrong = 0, 0
-    assert(spawn.run({ "seq", "20000" }, { -- more than a pipe holds
-      on_line = function(line)
-        if tonumber(line) ~= last + 1 then wrong = wrong + 1 end
-        last = last + 1
-      end,
-    }))
-    assert.equal(20000, last)
-    assert.equal(0, wrong)
-  end)
-
   it("writes files and delivers lines at once", function()
     local top = assert(fs.temp_dir "llmprof-test-")
     local got = lines_of(sh "printf 'a\\rb'; printf 'c' >&2",
