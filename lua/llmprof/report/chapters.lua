@@ -198,8 +198,9 @@ end
 
 
 function summaries.kv_cache(results)
-  local use = results.kv_cache.use
-  return use and ("%s full at most"):format(words.percent(use.max)) or nil
+  local made = results.kv_cache
+  if made.use then return ("%s full at most"):format(words.percent(made.use.max)) end
+  return made.bytes_per_token and text.bytes(made.bytes_per_token // 1) .. " a token" or nil
 end
 
 

@@ -184,7 +184,7 @@ local function title(results, run)
 end
 
 
--- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s, without the profiler"; nil without any.
+-- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler"; nil without any.
 local function latency_line(made)
   local said = {}
   if made.ttft_ns ~= json.null then said[1] = "TTFT " .. text.duration(made.ttft_ns) end
@@ -193,7 +193,7 @@ local function latency_line(made)
       and (" (half of the steps %s or less)"):format(text.duration(made.tpot_p50_ns)) or "")
   end
   if made.tokens_per_s ~= json.null then
-    said[#said + 1] = text.number(made.tokens_per_s, 1) .. " tokens/s"
+    said[#said + 1] = text.number(made.tokens_per_s, 1) .. " tokens/s of decode"
   end
   if #said == 0 then return nil end
   return ("%s, %s"):format(table.concat(said, " · "),

@@ -66,7 +66,7 @@ end
 local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
 
 
--- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s, without the profiler."; nil without any.
+-- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler."; nil without any.
 local function latency_line(results)
   local times, said, plain = overhead.latency_of(results), {}, true
   for _, entry in ipairs { { "TTFT", "ttft" }, { "TPOT", "tpot" } } do
@@ -77,7 +77,9 @@ local function latency_line(results)
     end
   end
   local rate = times.tokens_per_s
-  if rate then said[#said + 1] = text.number(rate.first.mean, 1, ",") .. " tokens/s" end
+  if rate then
+    said[#said + 1] = text.number(rate.first.mean, 1, ",") .. " tokens/s of decode"
+  end
   if #said == 0 then return nil end
   return ("%s, %s the profiler."):format(table.concat(said, " · "), plain and "without" or "under")
 end
@@ -259,7 +261,7 @@ local function rate_tile(figure)
   if profiled then
     note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
   end
-  return tile(label_of("throughput", figure), text.number(rate.mean, 1, ",") .. " tokens/s", note)
+  return tile(label_of("throughput of decode", figure), text.number(rate.mean, 1, ",") .. " tokens/s", note)
 end
 
 
@@ -306,7 +308,7 @@ local function could_be(results)
   local stage, time = longest(results)
   local said, least = {}, stage and stage.efficiency and stage.efficiency.floor_ns
   if not stage then return nil end
-  if stage.gpu_busy_ns > 0 and stage.gpu_busy_ns < time then
+  if stage.gpu_busy_ns > 0 and stage.gpu_busy_ns < time and stage.bound ~= "ranks" then
     said[1] = ("%s if the GPU were never idle"):format(words.ms(stage.gpu_busy_ns))
   end
   if least and least.value and least.value > 0 and least.value < time then

@@ -70,7 +70,7 @@ function words.price(results)
   local cost = results.running_cost
   local price = cost and cost.price
   if not price or not cost.per_million_tokens then return nil end
-  return ("1M output tokens cost %s %s at %s%s %s an hour%s"):format(
+  return ("1M output tokens cost %s %s, prefill included, at %s%s %s an hour%s"):format(
     text.number(cost.per_million_tokens, 2, ","), price.currency,
     cost.gpus > 1 and cost.gpus .. " x " or "", text.number(price.per_hour, 2), price.currency,
     price.example and " (an example; price.per_hour sets yours)" or "")
