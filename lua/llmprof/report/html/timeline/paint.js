@@ -21,7 +21,7 @@ const paintAxis = ({ pen, colours, view, ticks, to, scrolled, fixed }) => {
   pen.fillStyle = colours.paper;
   pen.fillRect(0, scrolled, view.width, fixed);
   pen.fillStyle = colours.soft;
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : ticks[0] || 1;
   for (const time of ticks) {
     const at = Math.round(to(time)) + 0.5;
     if (at >= view.gutter && at < view.width - 50) pen.fillText(tick(time, step), at + 3, scrolled + 12);
