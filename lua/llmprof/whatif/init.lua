@@ -9,6 +9,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.whatif.model"
+local query = require "llmprof.query"
 local range_name = require "llmprof.trace.nvtx_names"
 local session = require "llmprof.query.session"
 local session_source = require "llmprof.query.session.source"
@@ -192,12 +193,17 @@ local function off_of(self, most, cpu_free)
 end
 
 
--- By how much a run with the change differs besides: no CPU takes the same time twice, and times
--- without the profiler are only known so well.
-local function noise_of(self, stage, row)
+-- What a step of another run with the change may take, from the least to the most that goes: no CPU
+-- takes the same time twice, and times without the profiler are only known so well.
+local function after_of(self, stage, row, most, least, off)
   local blind = self.model:blind()
-  return math.max(blind and blind.error or 0, CPU_NOISE) * math.max(row.after - row.cpu_free, 0)
-    + (stage.plain and stage.misfit or 0) * row.after
+  local noise = math.max(blind and blind.error or 0, CPU_NOISE)
+  local share = LEAST_WIDTH + (stage.plain and stage.misfit or 0)
+  local function width(after)
+    return share * after + noise * math.max(after - row.cpu_free, 0) + off
+  end
+  local from, to = math.min(most, least), math.max(most, least)
+  return from - width(from), to + width(to)
 end
 
 
@@ -205,13 +211,13 @@ end
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
-  local row = gain_of(now, differences(now, least), differences(now, most),
-    off_of(self, most, cpu_free), math.abs(stage.error))
+  local off = off_of(self, most, cpu_free)
+  local row = gain_of(now, differences(now, least), differences(now, most), off,
+    math.abs(stage.error))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
-  local noise = noise_of(self, stage, row)
-  row.after_low, row.after_high = row.now - row.high - noise, row.now - row.low + noise
+  row.after_low, row.after_high = after_of(self, stage, row, mean(most), mean(least), off)
   row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
   return row
 end
@@ -566,9 +572,72 @@ local function alone(asked, name)
 end
 
 
+-- What a step of a stage launched: { operations, ns, launches, kernels (ns by name) } each; nil
+-- where the source has no results.
+local function launched(source, name)
+  local own
+  for _, stage in ipairs(source.results and source.results.stages or {}) do
+    own = stage.name == name and stage or own
+  end
+  if not own or (own.kernels or 0) == 0 then return nil end
+  local rows = query.rows(source.kernels:where { stage = name })
+  local steps = #rows / own.kernels * (own.steps or 1)
+  local made = { operations = #rows / steps, ns = 0, kernels = {},
+    launches = #errors.check(rows:group { by = { "call" }, columns = {} }) / steps }
+  local groups = errors.check(rows:group { by = { "label" },
+    columns = { { "ns", "sum", "duration" } } })
+  for i = 1, #groups do
+    local ns = groups:get(i, "ns") / steps
+    made.kernels[groups:get(i, "label") or "no name"], made.ns = ns, made.ns + ns
+  end
+  return made
+end
+
+
+-- Why it came so: what the GPU did in a step before and after, and kernels that differ most.
+local function difference_of(before, after, name)
+  local one, other = launched(before, name), launched(after, name)
+  if not (one and other) then return nil end
+  local list, all = {}, {}
+  for kernel in pairs(one.kernels) do all[kernel] = true end
+  for kernel in pairs(other.kernels) do all[kernel] = true end
+  for kernel in pairs(all) do
+    list[#list + 1] = { kernel = kernel,
+      ns = (other.kernels[kernel] or 0) - (one.kernels[kernel] or 0) }
+  end
+  table.sort(list, function(a, b)
+    if math.abs(a.ns) ~= math.abs(b.ns) then return math.abs(a.ns) > math.abs(b.ns) end
+    return a.kernel < b.kernel
+  end)
+  local words = {}
+  for i = 1, math.min(#list, 3) do
+    words[i] = ("%s %+.3f ms"):format(list[i].kernel, list[i].ns / 1e6)
+  end
+  return ("A step had %.0f kernels of %.3f ms in %.0f launches, and has %.0f of %.3f ms in %.0f. "
+    .. "Most differ: %s."):format(one.operations, one.ns / 1e6, one.launches, other.operations,
+    other.ns / 1e6, other.launches, table.concat(words, ", "))
+end
+
+
+-- The finding of a run whose change another one shows, as the largest gain that is found there no
+-- more: its rank; nil without one.
+function whatif.fitting(before, after)
+  local left = {}
+  for _, one in ipairs(after.advice and after.advice.findings or {}) do
+    left[one.rule .. "\0" .. (one.stage or "")] = true
+  end
+  for rank, one in ipairs(before.advice and before.advice.findings or {}) do
+    local is_change = one.changes and one.gain_ns and (one.gain_share or 0) >= LEAST_WIDTH
+      and not one.changes[1]:find "^scale%(cpu" -- that is a bound
+    if is_change and not left[one.rule .. "\0" .. (one.stage or "")] then return rank end
+  end
+end
+
+
 -- Sources of the runs before and after, and a change, or the rank of a finding of the run before.
 -- Rows: { stage, now, predicted, low, high, came (ns a unit), inside, off (of what came), cpu, gpu
--- (each alone, as predicted), cpu_came, gpu_came } of stages that both have and that are predicted.
+-- (each alone, as predicted), cpu_came, gpu_came, why (nil: not known) } of stages that both have
+-- and that are predicted. Times are without the profiler where both have these.
 function whatif.outcome(before, after, code)
   local question = whatif.over(before)
   question = tonumber(code) and question:finding(tonumber(code)) or question:change(code)
@@ -576,12 +645,14 @@ function whatif.outcome(before, after, code)
   local later = whatif.over(after)
   for _, row in ipairs(made.stages) do
     local stage = not row.rank and not row.refused and later.model.by_name[row.stage]
-    if stage and row.gain ~= 0 then
-      local length = stage.recorded / stage.units
+    local is_plain = made.model.by_name[row.stage].plain
+    local length = stage and (is_plain and stage.plain_ns or stage.recorded / stage.units)
+    if stage and row.gain ~= 0 and not (is_plain and not stage.plain_ns) then
       local one = { stage = row.stage, now = row.now, predicted = row.after,
-        low = row.now - row.high, high = row.now - row.low, came = length,
-        inside = row.now - row.high <= length and length <= row.now - row.low,
-        off = row.after / length - 1, cpu = row.gpu_free, gpu = row.cpu_free }
+        low = row.after_low, high = row.after_high, came = length,
+        inside = row.after_low <= length and length <= row.after_high,
+        off = row.after / length - 1, cpu = row.gpu_free, gpu = row.cpu_free,
+        why = difference_of(before[1], after[1], row.stage) }
       one.cpu_came, one.gpu_came = alone(later, row.stage)
       rows[#rows + 1] = one
     end
@@ -605,20 +676,23 @@ local COLUMNS = {
 local ALONE = "A step of %s takes the CPU alone %.3f ms as predicted, %.3f as measured, the GPU "
   .. "alone %.3f and %.3f."
 
--- The rows as a table of a format with headings, with its heading.
-function whatif.render_outcome(format, rows, code)
+-- The rows as a table of a format with headings, with its heading. finding: what it was predicted
+-- by, where that is one.
+function whatif.render_outcome(format, rows, code, finding)
   for _, row in ipairs(rows) do
     row.between = ("%.3f to %.3f"):format(row.low / 1e6, row.high / 1e6)
     row.off_percent, row.verdict = row.off * 100, row.inside and "inside" or "outside"
   end
   for _, one in ipairs(tables.formats()) do
     if one.name == format then
-      local heading = ("%sPredicted by %s\n\n"):format(one.heading, one.escape(code))
+      local heading = ("%sPredicted by %s\n\n"):format(one.heading,
+        one.escape(finding or code))
       if #rows == 0 then return heading .. "No stage was predicted to change.\n" end
       local lines = { tables.render(format, COLUMNS, rows) }
       for _, row in ipairs(rows) do
         lines[#lines + 1] = one.escape(ALONE:format(row.stage, row.cpu / 1e6, row.cpu_came / 1e6,
           row.gpu / 1e6, row.gpu_came / 1e6))
+        lines[#lines + 1] = row.why and one.escape(row.why)
         lines[#lines + 1] = ("For the ledger: | %s | `%s` | %.2f | %.2f | %s | %.2f | %s |"):format(
           row.stage, code, row.now / 1e6, row.predicted / 1e6, row.between, row.came / 1e6,
           row.verdict)

@@ -106,14 +106,24 @@ local function assumed_share(given)
 end
 
 
--- Was it predicted?
-local function print_prediction(given, words)
-  if #words ~= 2 or given.format == "json" then
+-- Was it predicted: by --predicted, or by a finding of the run before that is gone?
+local function print_prediction(given, words, sides)
+  local is_pair = #words == 2 and given.format ~= "json"
+  if given.predicted and not is_pair then
     errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
   end
+  local code = given.predicted or is_pair and whatif.fitting(sides[1].results, sides[2].results)
+  if not code then return end
   local before, after = session.open { words[1] }, session.open { words[2] }
-  local rows = whatif.outcome(before.files, after.files, given.predicted)
-  out.write("\n", whatif.render_outcome(given.format, rows, given.predicted))
+  if not given.predicted and not (before.files[1].trace and after.files[1].trace) then return end
+  local rows = whatif.outcome(before.files, after.files, code)
+  if given.predicted then
+    out.write("\n", whatif.render_outcome(given.format, rows, code))
+  elseif #rows > 0 then
+    local finding = sides[1].results.advice.findings[code]
+    out.write("\n", whatif.render_outcome(given.format, rows, table.concat(finding.changes, " + "),
+      ("finding %d of %s: %s"):format(code, sides[1].name, finding.title)))
+  end
 end
 
 
@@ -161,7 +171,7 @@ function command.run(given, words)
     print_text(list, given)
   end
   if given.output then write_page(given.output, list) end
-  if given.predicted then print_prediction(given, words) end
+  print_prediction(given, words, sides)
   local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
   for _, line in ipairs(lines) do out.complain(line) end
   return 0

@@ -240,6 +240,28 @@ describe("what came of a change", function()
 end)
 
 
+describe("a finding that is gone", function()
+  local function results(...)
+    return { advice = { findings = { ... } } }
+  end
+  local graphs = { rule = "graph_missing", stage = "decode", changes = { 'graphs("decode")' },
+    gain_ns = 8, gain_share = 0.8 }
+  local waiting = { rule = "launch_bound", stage = "decode", changes = { 'scale(cpu "decode", 0)' },
+    gain_ns = 9, gain_share = 0.9 }
+  local waits = { rule = "sync_per_token", stage = "decode", changes = { 'remove(syncs "decode")' },
+    gain_ns = 2, gain_share = 0.2 }
+  local small = { rule = "casts", stage = "decode", changes = { "remove(kernels)" }, gain_ns = 1,
+    gain_share = 0.01 }
+
+  it("is what a run is held against, but no bound and nothing small", function()
+    assert.are_equal(2, whatif.fitting(results(waiting, graphs, waits), results()))
+    assert.are_equal(3, whatif.fitting(results(waiting, graphs, waits), results(graphs)))
+    assert.is_nil(whatif.fitting(results(waiting, graphs, small), results(graphs)))
+    assert.is_nil(whatif.fitting({}, results(graphs)))
+  end)
+end)
+
+
 describe("another batch", function()
   -- A run of a batch whose matmuls take that much of a step.
   local function of(batch, ns, recipe)
