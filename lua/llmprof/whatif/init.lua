@@ -10,6 +10,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.whatif.model"
 local query = require "llmprof.query"
+local queue = require "llmprof.whatif.load"
 local range_name = require "llmprof.trace.nvtx_names"
 local session = require "llmprof.query.session"
 local session_source = require "llmprof.query.session.source"
@@ -475,8 +476,10 @@ end
 function whatif.open(paths) return of_files(session.open(paths).files) end
 
 
--- Is it a change as a text, "graphs(decode)"?
-function whatif.is_change(it) return type(it) == "string" and it:find("(", 1, true) ~= nil end
+-- Is it a change as a text, 'graphs("decode")' or 'dtype "fp8"'?
+function whatif.is_change(it)
+  return type(it) == "string" and (it:find("(", 1, true) or it:find "^%a+ *[\"']") ~= nil
+end
 
 
 -- The function `whatif` of a session: whatif(1, "dtype(fp8)"), printed, is what finding 1 and a
@@ -486,10 +489,16 @@ function whatif.asker(files)
   return function(...)
     local parts, first = { ... }, ...
     local path = type(first) == "table" and first.dir or first
+    local is_named = type(path) == "string" and not whatif.is_change(path)
+    if is_named then table.remove(parts, 1) end
+    local wanted = #parts == 1 and queue.asked(parts[1])
     local asked
-    if type(path) == "string" and not whatif.is_change(path) then
+    if wanted then
+      local paths = { is_named and path }
+      for i, file in ipairs(is_named and {} or files()) do paths[i] = file.path end
+      return queue.render("table", paths, wanted)
+    elseif is_named then
       asked = whatif.open { path }
-      table.remove(parts, 1)
     else
       asked = of_files(files())
     end

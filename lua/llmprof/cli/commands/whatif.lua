@@ -1,6 +1,7 @@
 -- llmprof whatif RUN CHANGE...: what a change would gain.
 local errors = require "llmprof.process.errors"
 local lazy = require "llmprof.io.lazy"
+local load_model = lazy "llmprof.whatif.load"
 local answer = lazy "llmprof.whatif.answer"
 local fs = require "llmprof.fs"
 local out = require "llmprof.io.output"
@@ -33,6 +34,8 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   overlap(communication "decode")                collectives beside what computes
   tokens(512)                                    longer answers, as attention grows over the steps
   batch(8)                                       between two runs of other batches, both given
+  load(2, 4, 8)                                  what clients of a server see when so many wait at
+                                                 a time; alone, of runs or metrics.json of others
 
 A number takes the changes of that finding of a run.
 
@@ -50,8 +53,7 @@ Of several traces, one for each rank, `rank == 2 and CHANGE` changes one alone.]
 local function divide(words)
   local paths, codes = {}, {}
   for _, word in ipairs(words) do
-    local is_change = (word:find("(", 1, true) or word:find "^%d+$" or word:find "^%a+ *[\"']")
-      and not fs.stat(word)
+    local is_change = (whatif.is_change(word) or word:find "^%d+$") and not fs.stat(word)
     table.insert(is_change and codes or paths, word)
   end
   if #paths == 0 then
@@ -76,9 +78,15 @@ end
 
 function command.run(given, words)
   local paths, codes = divide(words)
+  local format = given.json and "json" or given.format
+  local wanted = #codes == 1 and load_model.asked(codes[1])
+  if wanted then
+    out.write(load_model.render(format, paths, wanted))
+    return 0
+  end
   local question = question_of(paths, codes)
   local made = #codes > 0 and question:run() or { model = question.model }
-  out.write(answer.render(given.json and "json" or given.format, made))
+  out.write(answer.render(format, made))
   return 0
 end
 

@@ -2,10 +2,12 @@
 local changes = require "llmprof.whatif.changes"
 local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
+local load = require "llmprof.whatif.load"
 local lockstep = require "tests.lua.support.lockstep"
 local models = require "llmprof.whatif.model"
 local query = require "llmprof.query"
 local source = require "llmprof.query.session.source"
+local statistics = require "llmprof.statistics"
 local timeline = require "tests.lua.support.timeline"
 local whatif = require "llmprof.whatif"
 
@@ -425,5 +427,113 @@ describe("kernels by what holds them up", function()
         over_counted(nil):change(code):run()
       end)[2])
     end
+  end)
+end)
+
+describe("a load that was not measured", function()
+  -- A server, step by step: a front end that takes 0.8 ms a request and 12 ms besides, steps of
+  -- 2.5 ms and 0.03 for each request that decodes, of 10 ms and 3.5 us a token with prompts; tokens
+  -- come one step later. What `count` clients see, of whom each waits for its answer, as
+  -- metrics.json has it.
+  local function served(count, total, rounds)
+    local now, free, queue, running, done, sent = 0, 0, {}, {}, {}, 0
+    local held = {}
+    local function send(time)
+      sent, free = sent + 1, math.max(free, time) + 0.8
+      queue[#queue + 1] = { sent = time, at = free + 12, left = 64 }
+    end
+    for _ = 1, count do send(0) end
+    while #done < total do
+      local first, prompts = {}, 0
+      while queue[1] and queue[1].at <= now and prompts + 512 + #running <= 8192 do
+        first[#first + 1], prompts = table.remove(queue, 1), prompts + 512
+      end
+      local out = {}
+      if #first + #running > 0 then
+        local ms = #running > 0 and 2.5 + 0.03 * #running or 0
+        now = now + (prompts > 0 and math.max(10, ms) + 0.0035 * prompts or ms)
+        for _, one in ipairs(first) do running[#running + 1] = one end
+        local left = {}
+        for _, one in ipairs(running) do
+          one.left = one.left - 1
+          if one.left == 63 or one.left == 0 then out[#out + 1] = { one, one.left } end
+          if one.left > 0 then left[#left + 1] = one end
+        end
+        running = left
+      elseif #held == 0 then
+        now = math.max(now, queue[1].at)
+      end
+      for _, entry in ipairs(held) do
+        local one = entry[1]
+        if entry[2] == 63 then
+          one.first = now
+        else
+          one.stop, done[#done + 1] = now, one
+          if not rounds then send(now) end
+        end
+      end
+      if rounds and #done == sent then for _ = 1, count do send(now) end end
+      held = out
+    end
+    local requests = {}
+    for i, one in ipairs(done) do
+      requests[i] = { sent_utc_ns = math.floor(1e15 * count + 1e6 * one.sent), ttft_ms = one.first
+        - one.sent, ms = one.stop - one.sent, tokens = 64, prompt_tokens = 512 }
+    end
+    return { load = not rounds and { kind = "command" } or nil,
+      repeats = { { requests = requests }, rounds and { requests = {} } or nil } }
+  end
+
+  local function seen(metrics)
+    local ttft, tpot = {}, {}
+    local list = metrics.repeats[1].requests
+    for i = #list // 3, #list do
+      ttft[#ttft + 1], tpot[#tpot + 1] = list[i].ttft_ms, (list[i].ms - list[i].ttft_ms) / 63
+    end
+    return statistics.median(ttft), statistics.median(tpot)
+  end
+
+  local function within(share, expected, actual)
+    assert.is_true(math.abs(actual / expected - 1) <= share,
+      ("%.2f expected, %.2f came"):format(expected, actual))
+  end
+
+  for what, rounds in pairs { ["of clients that wait for their answers"] = false,
+    ["in rounds"] = true } do
+    it("is what the queue gives between two that were, " .. what, function()
+      local list = load.requests { served(1, 20, rounds), served(8, 80, rounds),
+        served(24, 144, rounds) }
+      local rows = load.predict(list, { 4, 12 })
+      for _, one in ipairs(rows) do
+        local ttft, tpot = seen(served(one.concurrency, 10 * one.concurrency, rounds))
+        within(0.12, ttft, one.ttft)
+        within(0.12, tpot, one.tpot)
+        assert.is_true(one.ttft_low <= one.ttft and one.ttft <= one.ttft_high)
+      end
+    end)
+  end
+
+  it("is refused where nothing says it", function()
+    local two = { served(2, 20), served(8, 80) }
+    local function said(list, wanted)
+      return failure(function() load.predict(load.requests(list), wanted) end)[2]
+    end
+    assert.equal("load(1) does not lie between 2 and 8", said(two, { 1 }))
+    assert.equal("load(9) does not lie between 2 and 8", said(two, { 4, 9 }))
+    assert.equal("load: there are no requests of a load to a server", said({ {} }, { 4 }))
+    local at_a_rate = served(1, 60)
+    for i, one in ipairs(at_a_rate.repeats[1].requests) do
+      one.sent_utc_ns = 1000000 * (i % 7 < 3 and 40 or 150) * i
+    end
+    assert.equal("load: the requests are not those of clients of which each waits for its answer",
+      said({ at_a_rate }, { 1 }))
+    two[1].repeats[1].requests[1].sent_utc_ns = nil
+    assert.equal("load: the requests do not say when they were sent", said(two, { 4 }))
+    two[1].repeats[1].requests[1].sent_utc_ns = 1
+    two[1].repeats[1].requests[1].prompt_tokens = nil
+    assert.equal("load: the requests do not say how long their prompts were", said(two, { 4 }))
+    assert.equal("load: at how many requests at a time?",
+      failure(load.asked, "load()")[2])
+    assert.is_nil(load.asked 'graphs("decode")')
   end)
 end)

@@ -1,0 +1,581 @@
+-- TTFT and TPOT of a server at a concurrency that was not measured: a queue model, fitted to the
+-- requests of a load at others.
+--
+-- A request waits for the front end, one after the other; then the engine runs steps, each of all
+-- that decode and of prompts as far as its budget of tokens goes. What a step takes is known by
+-- how many decode, and by tokens of prompts; what it made reaches the client at once, or after the
+-- next step, where the engine schedules ahead.
+local document = require "llmprof.io.document"
+local errors = require "llmprof.process.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local statistics = require "llmprof.statistics"
+local tables = require "llmprof.tables"
+
+local load = {}
+
+-- Tokens of a step, unless it is said otherwise: what vLLM and SGLang take of prompts.
+local BUDGET = 8192
+
+-- Fewer requests are no level; levels are this part of an octave apart. Clients that wait for
+-- answers make half of a level's requests meet as many others, but for this factor.
+local FEWEST, PARTS, MOST_APART = 8, 2, 1.15
+
+-- Requests of a level for each that is under way, at least: fewer come from a beginning or an end.
+local TURNS = 3
+
+-- What a prediction is sure to, at best; what the model may miss of what was measured.
+local LEAST_WIDTH, MOST_MISSED = 0.15, 0.25
+
+-- A load is predicted from this many requests of each client on.
+local ROUNDS, LEAST_REQUESTS = 6, 24
+
+
+local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
+
+
+-- ---- requests ----
+
+local function metrics_of(path)
+  local info = fs.stat(path)
+  local inside = info and info.type == "directory"
+  for _, name in ipairs(inside and { layout.workload.metrics, "metrics.json" } or { "" }) do
+    local file = inside and path .. "/" .. name or path
+    if fs.stat(file) then return errors.check(document.read(file, "metrics")) end
+  end
+  usage(("%s: there is no metrics.json with the requests of a load"):format(path))
+end
+
+
+-- Requests of several metrics.json by when they were sent: { sent, first, stop (ms), prompt,
+-- tokens }; in_rounds: each of several rounds was sent at once.
+function load.requests(list)
+  local made = {}
+  for _, metrics in ipairs(list) do
+    local repeats = metrics.repeats or {}
+    made.in_rounds = made.in_rounds or not metrics.load and #repeats > 1
+    for _, rep in ipairs(repeats) do
+      for _, one in ipairs(rep.requests or {}) do
+        local prompt = one.prompt_tokens or metrics.prompt_tokens
+        if not one.sent_utc_ns then
+          usage("load: the requests do not say when they were sent",
+            "metrics.json of a recipe's load, or a generator that says it (llmprof help serving)")
+        elseif not prompt then
+          usage "load: the requests do not say how long their prompts were"
+        end
+        local sent = one.sent_utc_ns / 1e6
+        made[#made + 1] = { sent = sent, first = sent + one.ttft_ms, stop = sent + one.ms,
+          prompt = prompt, tokens = one.tokens }
+      end
+    end
+  end
+  if #made < FEWEST then
+    usage(#made == 0 and "load: there are no requests of a load to a server"
+      or ("load: %d requests are too few"):format(#made))
+  end
+  table.sort(made, function(a, b) return a.sent < b.sent end)
+  local zero = made[1].sent
+  for _, one in ipairs(made) do
+    one.sent, one.first, one.stop = one.sent - zero, one.first - zero, one.stop - zero
+  end
+  return made
+end
+
+
+-- A function that gives how many requests there are on average from one time to another; from,
+-- to: where each begins and ends.
+local function counter(list, from, to)
+  local moments = {}
+  for _, one in ipairs(list) do
+    moments[#moments + 1] = { one[from], 1 }
+    moments[#moments + 1] = { one[to], -1 }
+  end
+  table.sort(moments, function(a, b) return a[1] < b[1] end)
+  local times, counts, sums = {}, {}, {} -- count from a time on; sum of count times time before it
+  local count, sum, last = 0, 0, moments[1][1]
+  for i, moment in ipairs(moments) do
+    sum = sum + count * (moment[1] - last)
+    count, last = count + moment[2], moment[1]
+    times[i], counts[i], sums[i] = moment[1], count, sum
+  end
+  local function until_time(time)
+    local i = statistics.first_above(times, time) - 1
+    if i < 1 then return 0 end
+    return sums[i] + counts[i] * (time - times[i])
+  end
+  return function(a, b) return b > a and (until_time(b) - until_time(a)) / (b - a) or 0 end
+end
+
+
+local function tpot_of(one) return (one.stop - one.first) / (one.tokens - 1) end
+
+local function ttft_of(one) return one.first - one.sent end
+
+
+local function values(list, of)
+  local made = {}
+  for i, one in ipairs(list) do made[i] = of(one) end
+  return made
+end
+
+local function quantile(list, of, percent)
+  return statistics.percentile(values(list, of), percent)
+end
+
+
+-- What of the times to the first token is fitted, in percent, and the median of tokens.
+local QUANTILES = { 25, 50, 75 }
+
+local function modelled_ttft(one) return one.began - one.sent end
+
+local function modelled_tpot(one) return (one.ended - one.began) / (one.tokens - 1) end
+
+
+local function quantiles(list, of)
+  local sorted, made = values(list, of), {}
+  table.sort(sorted)
+  for i, percent in ipairs(QUANTILES) do
+    made[i] = sorted[math.max(1, math.ceil(percent / 100 * #sorted))]
+  end
+  return made
+end
+
+
+-- Requests by how many there were at once: list of { at (in flight), decoding (of them), requests,
+-- ttft, tpot (medians, ms) }, by `at`.
+local function levels_of(list)
+  local flying, decoding = counter(list, "sent", "stop"), counter(list, "first", "stop")
+  local by_key, made = {}, {}
+  for _, one in ipairs(list) do
+    if one.tokens > 1 then
+      one.at, one.decoding = flying(one.sent, one.stop), decoding(one.first, one.stop)
+      local key = math.floor(PARTS * math.log(math.max(one.at, 1), 2) + 0.5)
+      by_key[key] = by_key[key] or { requests = {} }
+      table.insert(by_key[key].requests, one)
+    end
+  end
+  for _, level in pairs(by_key) do
+    local own = level.requests
+    level.at = quantile(own, function(one) return one.at end, 50)
+    if #own >= math.max(FEWEST, TURNS * level.at) then
+      level.decoding = quantile(own, function(one) return one.decoding end, 50)
+      level.ttft, level.tpot = quantile(own, ttft_of, 50), quantile(own, tpot_of, 50)
+      local at = quantiles(own, function(one) return one.at end)
+      level.is_closed = at[3] <= MOST_APART * at[1]
+      level.clients, level.quantiles = math.floor(level.at + 0.5), quantiles(own, ttft_of)
+      made[#made + 1] = level
+    end
+  end
+  table.sort(made, function(a, b) return a.at < b.at end)
+  return made
+end
+
+
+-- ---- the queue ----
+
+-- What a step takes in which `count` requests decode: on the lines between points { decoding, ms },
+-- by decoding, and on the last one beyond; as of the first point below it.
+local function interval(steps, count)
+  local low, high = steps[1], steps[1]
+  for i = 2, #steps do
+    if low.decoding < count then high = steps[i] end
+    if high.decoding >= count then break end
+    low = i < #steps and high or low
+  end
+  if high.decoding == low.decoding or count <= low.decoding then return low.ms end
+  return math.max(low.ms + (high.ms - low.ms) * (count - low.decoding)
+    / (high.decoding - low.decoding), 0)
+end
+
+
+-- The first step in which one of some requests has its last token.
+local function soonest(leaving)
+  local least = math.huge
+  for number in pairs(leaving) do least = math.min(least, number) end
+  return least
+end
+
+
+-- Let requests through the queue. given: steps (as for interval), front (ms of each request, alone
+-- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
+-- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
+-- in the order of `sent`, to which `done` may add when one of them is; each gets `began` and
+-- `ended`, when its first and last token reach the client.
+local function pass(given, arrivals, done)
+  local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
+  local next_sent, next_in = 1, 1
+  local waiting, leaving, held = {}, {}, nil
+
+  local function admit()
+    local one = arrivals[next_sent]
+    while one and one.sent <= now do
+      free = math.max(free, one.sent) + given.front
+      waiting[#waiting + 1] = { one = one, at = free + given.before, left = one.prompt }
+      next_sent = next_sent + 1
+      one = arrivals[next_sent]
+    end
+  end
+
+  -- when something comes that the engine does not have yet
+  local function next_arrival()
+    local one, entry = arrivals[next_sent], waiting[next_in]
+    return math.min(one and one.sent or math.huge, entry and entry.at or math.huge)
+  end
+
+  local function deliver(out)
+    for _, one in ipairs(out.first) do one.began = now end
+    for _, one in ipairs(out.last) do one.ended = now end
+    for _, one in ipairs(done and out.last or {}) do done(one, now) end
+  end
+
+  local function take_prompts(out)
+    local room, taken = given.budget - decoding, 0
+    local entry = waiting[next_in]
+    while entry and entry.at <= now and room > 0 do
+      local part = math.min(entry.left, room)
+      entry.left, room, taken = entry.left - part, room - part, taken + part
+      if entry.left == 0 then
+        out.first[#out.first + 1] = entry.one
+        next_in = next_in + 1
+      end
+      entry = entry.left == 0 and waiting[next_in] or nil
+    end
+    return taken
+  end
+
+  local function step(prompts, out)
+    local ms = decoding > 0 and interval(given.steps, decoding) or 0
+    local count = 1
+    if prompts == 0 and not held then -- all steps until something changes are alike
+      count = math.max(1, math.min(soonest(leaving) - number,
+        math.ceil((next_arrival() - now) / ms)))
+    end
+    number = number + count
+    now = now + (prompts > 0 and math.max(ms, given.prefill) + given.token * prompts
+      or count * ms)
+    out.last = leaving[number] or {}
+    leaving[number], decoding = nil, decoding - #out.last
+    for _, one in ipairs(out.first) do
+      local last = number + one.tokens - 1
+      leaving[last] = leaving[last] or {}
+      table.insert(leaving[last], one)
+      decoding = decoding + 1
+    end
+  end
+
+  while true do
+    admit()
+    local out = { first = {} }
+    local prompts = take_prompts(out)
+    if prompts > 0 or decoding > 0 then
+      step(prompts, out)
+      if given.ahead == 0 then
+        deliver(out)
+      else
+        if held then deliver(held) end
+        held = (#out.first > 0 or #out.last > 0) and out or nil
+      end
+    elseif held then
+      out, held = held, nil
+      deliver(out)
+    else
+      now = math.max(now, next_arrival())
+      if now == math.huge then return end
+    end
+  end
+end
+
+
+-- ---- the fit ----
+
+-- What `count` clients see that send the next request when the last one is answered, or, in rounds,
+-- when all are: requests with `began` and `ended`, without those of the beginning; and how many
+-- came a second. Lengths are those of the requests of a list, one after the other.
+local function closed(given, list, count)
+  local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
+  local function add(now)
+    made = made + 1
+    local like = list[(made - 1) % #list + 1]
+    arrivals[made] = { sent = now, prompt = like.prompt, tokens = like.tokens }
+  end
+  local answered = 0
+  for _ = 1, count do add(0) end
+  pass(given, arrivals, function(_, now)
+    answered = answered + 1
+    local is_over = answered % count == 0
+    for _ = 1, not given.in_rounds and 1 or is_over and count or 0 do
+      if made < most then add(now) end
+    end
+  end)
+  local first, last = arrivals[most // 3 + 1].sent, arrivals[most - count + 1].sent
+  return table.move(arrivals, most // 3 + 1, most, 1, {}),
+    1000 * (most - count - most // 3) / math.max(last - first, 1e-9)
+end
+
+
+-- How far the queue is from what was measured: a sum over levels of squares of logarithms of
+-- ratios; and by level { ttft, tpot }, medians of the queue.
+local function miss(given, levels)
+  local sum, said = 0, {}
+  for i, level in ipairs(levels) do
+    local passed = closed(given, level.requests, level.clients)
+    local ttft = quantiles(passed, modelled_ttft)
+    for k, value in ipairs(ttft) do
+      sum = sum + math.log(math.max(value, 1e-3) / level.quantiles[k]) ^ 2
+    end
+    said[i] = { ttft = ttft[2], tpot = quantiles(passed, modelled_tpot)[2] }
+    sum = sum + math.log(said[i].tpot / level.tpot) ^ 2
+  end
+  return sum, said
+end
+
+
+-- What is fitted: alone, and two of them, of which one takes what the other one leaves.
+local MOVES = { { "front" }, { "before" }, { "prefill" }, { "token" }, { "before", "prefill" },
+  { "front", "token" }, { "front", "before" }, { "prefill", "token" } }
+
+-- Of what was missed this is left where it fits better.
+local ENOUGH = 0.998
+
+local function move(given, names, by)
+  given[names[1]] = given[names[1]] * by
+  if names[2] then given[names[2]] = given[names[2]] / by end
+end
+
+
+-- Look around for what fits better, by factors from one that is large to the least.
+local function descend(given, levels, factor, least)
+  local best = miss(given, levels)
+  while factor > least do
+    local better = false
+    for _, names in ipairs(MOVES) do
+      for _, by in ipairs { factor, 1 / factor } do
+        move(given, names, by)
+        local found = miss(given, levels)
+        if found < ENOUGH * best then
+          best, better = found, true
+          break
+        end
+        move(given, names, 1 / by)
+      end
+    end
+    if not better then factor = math.sqrt(factor) end
+  end
+  return best
+end
+
+
+-- Steps take less than the time between tokens, in which prompts of others lie.
+local function correct(given, levels)
+  local _, said = miss(given, levels)
+  for i, level in ipairs(levels) do
+    given.steps[i].ms = given.steps[i].ms * level.tpot / said[i].tpot
+  end
+end
+
+
+-- Parts of the time to a first token, alone, that the front end, a step with prompts and their
+-- tokens may take, to begin with.
+local FRONT, PREFILL, TOKENS = { 0.01, 0.03, 0.08 }, { 0.15, 0.3, 0.45, 0.6 }, { 0.03, 0.07, 0.15 }
+
+local function start_of(levels, parts, in_rounds, ahead)
+  local steps, low = {}, levels[1]
+  for i, level in ipairs(levels) do steps[i] = { decoding = level.decoding, ms = level.tpot } end
+  local front, prefill, token = table.unpack(parts)
+  return { steps = steps, in_rounds = in_rounds, budget = BUDGET, ahead = ahead,
+    front = low.ttft * front, prefill = low.ttft * prefill,
+    token = low.ttft * token / low.requests[1].prompt,
+    before = math.max(low.ttft * (1 - front - prefill - token) - ahead * low.tpot, 0.1) }
+end
+
+
+-- Of all beginnings the one that fits best.
+local function best_start(levels, ...)
+  local best, least
+  for _, front in ipairs(FRONT) do
+    for _, prefill in ipairs(PREFILL) do
+      for _, token in ipairs(TOKENS) do
+        local one = start_of(levels, { front, prefill, token }, ...)
+        correct(one, levels)
+        local found = miss(one, levels)
+        if not least or found < least then best, least = one, found end
+      end
+    end
+  end
+  return best
+end
+
+
+-- A queue fitted to levels: what pass takes, with `levels`, `said` (its own medians by level),
+-- `sum` (of miss) and `missed` (the largest share by which medians are off).
+local function fitted(levels, ...)
+  local given = best_start(levels, ...)
+  for _ = 1, 3 do
+    descend(given, levels, 1.3, 1.02)
+    correct(given, levels)
+  end
+  given.sum, given.said = miss(given, levels)
+  given.levels, given.missed = levels, 0
+  for i, level in ipairs(levels) do
+    given.missed = math.max(given.missed, math.abs(given.said[i].ttft / level.ttft - 1),
+      math.abs(given.said[i].tpot / level.tpot - 1))
+  end
+  return given
+end
+
+
+-- The levels of requests, all of clients that wait for answers.
+local function closed_levels(list)
+  local levels = levels_of(list)
+  for _, level in ipairs(levels) do
+    if not level.is_closed then
+      levels = {}
+      break
+    end
+  end
+  if #levels == 0 then
+    usage("load: the requests are not those of clients of which each waits for its answer",
+      "load.concurrency=1 and the largest one of interest, in a run each, say what is needed")
+  end
+  return levels
+end
+
+
+-- The queues that requests may have gone through: that which fits best, then, if it fits well
+-- enough, the same of an engine that schedules otherwise.
+local function fits_of(levels, in_rounds)
+  local one, other = fitted(levels, in_rounds, 0), fitted(levels, in_rounds, 1)
+  if other.sum < one.sum then one, other = other, one end
+  if one.missed > MOST_MISSED then
+    usage(("load: the queue model misses what was measured by %.0f %%"):format(100 * one.missed),
+      "other requests may have been there, or the engine works otherwise")
+  end
+  return { one, other.missed <= MOST_MISSED and other or nil }
+end
+
+
+-- ---- predictions ----
+
+-- Of each concurrency { concurrency, ttft, ttft_low, ttft_high, tpot, tpot_low, tpot_high (ms),
+-- per_s }, and the queue that fits best. list: of load.requests; raises for a concurrency that lies
+-- outside of what was measured.
+function load.predict(list, wanted)
+  local levels, rows = closed_levels(list), {}
+  local low, high = levels[1].clients, levels[#levels].clients
+  for _, count in ipairs(wanted) do
+    if count < low or count > high then
+      usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
+        "of a concurrency outside of those whose requests are there nothing is known; several "
+          .. "runs may be given")
+    end
+  end
+  local fits = fits_of(levels, list.in_rounds)
+  for i, count in ipairs(wanted) do
+    local row = { concurrency = count }
+    for k, given in ipairs(fits) do
+      local passed, per_s = closed(given, list, count)
+      local width = math.max(LEAST_WIDTH, given.missed)
+      for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
+        local value = quantiles(passed, of)[2]
+        if k == 1 then row[key], row.per_s = value, per_s end
+        row[key .. "_low"] = math.min(row[key .. "_low"] or math.huge, value * (1 - width))
+        row[key .. "_high"] = math.max(row[key .. "_high"] or 0, value * (1 + width))
+      end
+    end
+    rows[i] = row
+  end
+  return rows, fits[1]
+end
+
+
+-- ---- what is asked, and said ----
+
+-- The concurrencies that a change asks for: 'load(8)', 'load(2, 4, 8)'; nil: it is another one.
+function load.asked(code)
+  local inside = type(code) == "string" and code:match "^%s*load%s*%(([%s%d,]*)%)%s*$"
+  if not inside then return nil end
+  local list = {}
+  for word in inside:gmatch "%d+" do list[#list + 1] = tonumber(word) end
+  if #list == 0 or math.min(table.unpack(list)) < 1 then
+    usage("load: at how many requests at a time?", "for example: load(2, 4, 8)")
+  end
+  return list
+end
+
+
+local function number(key, title, digits)
+  return { key = key, title = title, type = "number", digits = digits }
+end
+
+local PREDICTED = { number("concurrency", "At a time", 0), number("ttft", "TTFT p50 ms", 1),
+  { key = "ttft_between", title = "Between ms" }, number("tpot", "TPOT p50 ms", 2),
+  { key = "tpot_between", title = "Between ms" }, number("per_s", "Requests/s", 1) }
+
+local MEASURED = { number("at", "At a time", 1), number("requests", "Requests", 0),
+  number("ttft", "TTFT p50 ms", 1), number("ttft_model", "Model ms", 1),
+  number("ttft_off", "Off %", 1), number("tpot", "TPOT p50 ms", 2),
+  number("tpot_model", "Model ms", 2), number("tpot_off", "Off %", 1) }
+
+
+local function fit_rows(given)
+  local rows = {}
+  for i, level in ipairs(given.levels) do
+    local said = given.said[i]
+    rows[i] = { at = level.at, requests = #level.requests, ttft = level.ttft,
+      ttft_model = said.ttft, ttft_off = 100 * (said.ttft / level.ttft - 1), tpot = level.tpot,
+      tpot_model = said.tpot, tpot_off = 100 * (said.tpot / level.tpot - 1) }
+  end
+  return rows
+end
+
+
+-- Rows for JSON, in which times say that they are ms.
+local function in_ms(rows)
+  local made = {}
+  for i, row in ipairs(rows) do
+    made[i] = {}
+    for key, value in pairs(row) do
+      local is_time = key:find "^t[tp][fo]t" and not key:find "_off$"
+      made[i][is_time and key .. "_ms" or key] = value
+    end
+  end
+  return made
+end
+
+
+local WORDS = "Fitted: a request takes the front end %.2f ms, and %.1f ms pass besides; a step "
+  .. "with prompts takes %.1f ms at least and %.4f ms a token; %s. Assumed: %s, of "
+  .. "lengths as measured; steps of %d tokens at most."
+
+-- What a server would do at other concurrencies, as text or JSON. paths: runs, or their
+-- metrics.json; format: of tables.formats with headings, or "json".
+function load.render(format, paths, wanted)
+  local files = {}
+  for i, path in ipairs(paths) do files[i] = metrics_of(path) end
+  local rows, given = load.predict(load.requests(files), wanted)
+  local fit = fit_rows(given)
+  if format == "json" then
+    return errors.check(json.encode({ schema_version = 1, load = json.list(in_ms(rows)),
+      fit = json.list(in_ms(fit)) }, { pretty = true })) .. "\n"
+  end
+  for _, row in ipairs(rows) do
+    row.ttft_between = ("%.1f to %.1f"):format(row.ttft_low, row.ttft_high)
+    row.tpot_between = ("%.2f to %.2f"):format(row.tpot_low, row.tpot_high)
+  end
+  for _, one in ipairs(tables.formats()) do
+    if one.name == format then
+      local words = WORDS:format(given.front, given.before, given.prefill, given.token,
+        given.ahead > 0 and "tokens come a step later, as the engine schedules ahead"
+          or "tokens come at the end of their step",
+        given.in_rounds and "a round is sent at once when the one before is answered"
+          or "each client sends the next request when the last one is answered", given.budget)
+      return ("%sWhat If\n\n%s\n\n%s\n\n%sHow Well the Queue Fits\n\n%s\n"):format(one.heading,
+        one.escape(words), tables.render(format, PREDICTED, rows), one.heading,
+        tables.render(format, MEASURED, fit))
+    end
+  end
+end
+
+
+return load
