@@ -17,6 +17,27 @@ local function is_cast(kernel)
 end
 
 
+-- Arithmetic in the type that they convert to, which a kernel that is fused does inside.
+local is_arithmetic = { elementwise = true, reduce = true }
+
+local function is_wide(kernel)
+  return is_arithmetic[kernel.category] and kernel.label:find "<fp[36][24]>" ~= nil
+end
+
+
+-- The casts go, or what lies between them becomes one kernel with them.
+local function changes_of(results, stage, casts, scores)
+  local wide = evidence.kernels(results, stage, function(kernel)
+    return is_wide(kernel) and not scores[kernel.id]
+  end)
+  if wide.calls == 0 then return evidence.change("remove(%s)", stage, casts.list), casts.ids end
+  local list, ids = table.move(wide.list, 1, #wide.list, #casts.list + 1,
+    table.move(casts.list, 1, #casts.list, 1, {})), table.move(wide.ids, 1, #wide.ids,
+    #casts.ids + 1, table.move(casts.ids, 1, #casts.ids, 1, {}))
+  return evidence.change("fuse(%s)", stage, list), ids
+end
+
+
 function rule.examine_stage(results, stage, report)
   local scores = attention_unfused.kernels_of(results, stage)
   local casts = evidence.kernels(results, stage, function(kernel)
@@ -25,6 +46,7 @@ function rule.examine_stage(results, stage, report)
   local by_launches = evidence.is_held_up(results, stage) and not evidence.replays_graphs(stage)
   if casts.calls > 0 and (casts.share >= WORTH
     or by_launches and casts.calls >= OF_KERNELS * stage.kernels) then
+    local changes, ids = changes_of(results, stage, casts, scores)
     report.finding {
       stage = stage.name,
       title = ("%s converts between types %s times"):format(stage.name,
@@ -37,9 +59,11 @@ function rule.examine_stage(results, stage, report)
       try = "keep one type through the layer: convert weights and constants once when loading, "
         .. "use fused norms that compute in fp32 inside"
         .. evidence.remedy(results, ", look for autocast in the loop", ""),
-      changes = evidence.change("remove(%s)", stage, casts.list),
-      assumption = "no cast is left, or each is fused into its neighbour",
-      kernels = casts.ids,
+      changes = changes,
+      assumption = #ids == #casts.ids and "no cast is left, or each is fused into its neighbour"
+        or "casts, and arithmetic in fp32 and fp64 between them, become one kernel that takes as "
+          .. "long as the longest",
+      kernels = ids,
       confidence = "medium",
     }
   end

@@ -7,6 +7,17 @@ local rule = { name = "exposed_collectives", own_code = true }
 local WORTH, HIDDEN = 0.05, 0.2
 
 
+-- Does the program choose which of its collectives have a stream of their own? Libraries that give
+-- one to all, as PyTorch before 2.8, say nothing of what it wants.
+local function is_chosen(results)
+  for _, stage in ipairs(results.stages) do
+    local made = stage.collectives
+    if made and made.calls > (made.own and made.own.calls or 0) then return true end
+  end
+  return false
+end
+
+
 -- Those of streams of their own are a part of all; what they take of the GPU while they are hidden
 -- stays: the blocks that run them are on SMs that others could have.
 local function changes_of(results, stage, own)
@@ -27,6 +38,7 @@ function rule.examine_stage(results, stage, report)
     return ("%s of %s in collectives on streams of their own are hidden"):format(
       evidence.percent(hidden), evidence.time(own.ns))
   end
+  if not is_chosen(results) then return "all collectives have streams of their own" end
   local changes, ids = changes_of(results, stage, own)
   report.finding {
     stage = stage.name,

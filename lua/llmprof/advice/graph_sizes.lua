@@ -14,11 +14,47 @@ local function joined(numbers)
 end
 
 
--- Decode steps: how many, and of which batches without a graph, or padded.
-local function count(record)
-  local made = { all = 0, graphed = 0, eager = 0, padded = 0, eager_batches = {}, as = {} }
-  local larger = {}
+-- Most of decode's steps and of its norms' launches, where these tell of one batch.
+local MOST = 0.8
+
+-- The rows that decode's norms have at least, a block for each or for some of them; nil where they
+-- are launched alike in no more than a part of the steps.
+local function rows_of_norms(results)
+  local stage, rows = evidence.find(results, "decode"), nil
+  for _, kernel in ipairs(stage and stage.wall and evidence.kernels_of(results, stage) or {}) do
+    for _, shape in ipairs(kernel.category == "norm" and kernel.shapes or {}) do
+      if shape.calls >= MOST * kernel.calls and shape.grid[2] * shape.grid[3] == 1 then
+        rows = math.min(rows or math.huge, shape.grid[1])
+      end
+    end
+  end
+  return rows
+end
+
+
+-- By batch the larger one whose graph its steps replay. A row that several blocks share is no row
+-- more.
+local function larger_of(results, record)
+  local larger, all, rows = {}, 0, rows_of_norms(results)
   for _, entry in ipairs(record.padded or {}) do larger[entry.batch] = entry.as end
+  for _, group in ipairs(record.steps or {}) do
+    all = all + (group.phase == "decode" and group.count or 0)
+  end
+  for _, group in ipairs(rows and record.steps or {}) do
+    local batch = group.batch or 0
+    if group.phase == "decode" and (group.graphed or 0) > 0 and group.count >= MOST * all
+      and batch > 0 and rows > batch and rows % batch ~= 0 then
+      larger[batch] = larger[batch] or rows
+    end
+  end
+  return larger
+end
+
+
+-- Decode steps: how many, and of which batches without a graph, or padded.
+local function count(results, record)
+  local made = { all = 0, graphed = 0, eager = 0, padded = 0, eager_batches = {}, as = {} }
+  local larger = larger_of(results, record)
   for _, group in ipairs(record.steps or {}) do
     if group.phase == "decode" and (group.kernels or 0) > 0 then
       made.all = made.all + group.count
@@ -69,7 +105,7 @@ end
 function rule.examine(results, report)
   local record, said = evidence.steps_of_engine(results, report)
   if not record then return said end
-  local made = count(record)
+  local made = count(results, record)
   if made.all == 0 then return "there are no decode steps" end
   local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all
   if eager then

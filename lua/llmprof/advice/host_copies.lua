@@ -1,5 +1,6 @@
 -- The GPU does nothing but copy from or to the host: weights that are kept there, caches that
--- were moved out. Pageable memory is another rule's.
+-- were moved out; or data goes there and comes back, as to another rank through the host. Pageable
+-- memory is another rule's.
 local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
@@ -7,6 +8,9 @@ local rule = { name = "host_copies" }
 
 -- From this part of the stage's time on such copies are worth a finding.
 local WORTH = 0.05
+
+-- Copies of this size and up that go out and come back are data, not tokens.
+local LARGE = 1 << 20
 
 local to_or_from_host = { ["host to device"] = true, ["device to host"] = true }
 
@@ -26,8 +30,54 @@ local function copies_of(results, stage)
 end
 
 
+-- Copies to the host after which the CPU waits, and as many bytes go back: how many, and of which
+-- size; nil without.
+local function through_host(results, stage)
+  local out, back = 0, 0
+  for _, row in ipairs(results.transfers) do
+    if row.stage == stage.name and row.direction == "device to host" then
+      out = out + row.bytes
+    elseif row.stage == stage.name and row.direction == "host to device" then
+      back = back + row.bytes
+    end
+  end
+  for _, group in ipairs(out == back and stage.waits or {}) do
+    if group.before == "copy" and group.after == "copy" and group.calls >= 1
+      and (group.bytes or 0) >= LARGE then
+      return group.calls, group.bytes
+    end
+  end
+  return nil
+end
+
+
+local function report_through_host(results, stage, calls, bytes, report)
+  report.finding {
+    stage = stage.name, title = ("data of %s goes to the host and comes back"):format(stage.name),
+    evidence = { evidence.note(evidence.TIMELINE, "%s of %s to the host, each followed by a wait "
+      .. "and one of as much back; the GPU is idle for %s of %s",
+      evidence.things(calls, "copy"), text.bytes(bytes), evidence.time(stage.gpu_idle_ns),
+      evidence.time(stage.wall.mean_ns)) },
+    try = ("leave it on the GPU: to another rank by NCCL, an MPI that takes memory of the GPU, or "
+      .. "a copy from GPU to GPU; what the CPU computes with it by a kernel%s"):format(
+      evidence.remedy(results, " (torch.distributed with the backend nccl)", "")),
+    changes = {
+      ("remove(%s)"):format(evidence.transfers(stage,
+        'direction = { "host to device", "device to host" }')),
+      ('remove(gaps:where { stage = %q, before = "memcpy Device-to-Host", '
+        .. 'after = "memcpy Host-to-Device" })'):format(stage.name) },
+    assumption = "neither the copies nor what the CPU does between them is left",
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine_stage(results, stage, report)
   if not results.transfers then return report.abstain "there is no timeline" end
+  local calls, bytes = through_host(results, stage)
+  if calls and evidence.is_held_up(results, stage) then
+    return report_through_host(results, stage, calls, bytes, report)
+  end
   local alone, time = stage.host_copies_alone_ns, stage.wall.mean_ns
   if not alone then
     return ("copies from or to the host take less than 1 %% of %s"):format(stage.name)

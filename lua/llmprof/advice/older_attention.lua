@@ -14,32 +14,58 @@ local function capability_of(results)
 end
 
 
--- FlashAttention 2, which knows nothing of what Hopper and Blackwell added.
-local function is_older(kernel)
-  return kernel.category == "attention" and kernel.name:find("flash_fwd", 1, true) ~= nil
-    and not kernel.name:lower():find("sm90", 1, true) and not kernel.name:find("sm100", 1, true)
+-- By what newer kernels leave of their time, about: FlashAttention 2 and PyTorch's
+-- memory-efficient attention know nothing of what Hopper and Blackwell added.
+local OLDER = { { "flash_fwd", "FlashAttention 2", 0.6 },
+  { "fmha_cutlassf", "memory-efficient attention", 0.33 } }
+
+local function older(kernel)
+  local name = kernel.category == "attention" and kernel.name:lower() or ""
+  if name:find "sm90" or name:find "sm100" then return nil end
+  for _, one in ipairs(OLDER) do
+    if name:find(one[1], 1, true) then return one end
+  end
+  return nil
 end
 
 
-function rule.examine(results, report)
+-- The one with most time, and the changes of all.
+local function changes_of(stage, group)
+  local most, list = older(group.list[1]), {}
+  for _, one in ipairs(OLDER) do
+    local own = {}
+    for _, kernel in ipairs(group.list) do
+      if older(kernel) == one then own[#own + 1] = kernel end
+    end
+    local made = #own > 0 and evidence.change(("scale(%%s, %g)"):format(one[3]), stage, own) or {}
+    table.move(made, 1, #made, #list + 1, list)
+  end
+  return most, list
+end
+
+
+function rule.examine_stage(results, stage, report)
   local capability = capability_of(results)
   if not capability then return report.abstain "the trace does not say which GPU it is" end
   if capability < 9 then return "the GPU is older than such kernels" end
-  local ids, ns, share = {}, 0, 0
-  for _, kernel in ipairs(results.kernels) do
-    if is_older(kernel) then
-      ids[#ids + 1], ns, share = kernel.id, ns + kernel.total_ns, share + (kernel.share or 0)
-    end
+  local group = evidence.kernels(results, stage, function(kernel) return older(kernel) ~= nil end)
+  if group.share < WORTH then
+    return "no kernel of an older generation takes 5 % of the GPU time"
   end
-  if share < WORTH then return "no kernel of an older generation takes 5 % of the time" end
+  local most, changes = changes_of(stage, group)
   report.finding {
-    title = "attention runs kernels of an older generation than the GPU",
-    evidence = { evidence.note(evidence.TIMELINE, "%s in kernels of FlashAttention 2, %s of the "
-      .. "GPU time, on compute capability %.1f", evidence.time(ns), evidence.percent(share),
-      capability) },
-    try = "FlashAttention 3 or FlashInfer, where head size and number format allow (vLLM: "
-      .. "VLLM_FLASH_ATTN_VERSION=3 or VLLM_ATTENTION_BACKEND)",
-    kernels = ids, confidence = "medium",
+    stage = stage.name,
+    title = ("attention of %s runs kernels of an older generation than the GPU"):format(stage.name),
+    evidence = { evidence.note(evidence.TIMELINE, "%s in kernels of %s, %s of the GPU time, on "
+      .. "compute capability %.1f", evidence.time(group.ns), most[2],
+      evidence.percent(group.share), capability) },
+    try = "FlashAttention 3, cuDNN's attention or FlashInfer, where head size and number format "
+      .. "allow (vLLM: VLLM_FLASH_ATTN_VERSION=3 or VLLM_ATTENTION_BACKEND)"
+      .. evidence.remedy(results, "; no torch.nn.attention.sdpa_kernel that rules these out", ""),
+    changes = not stage.steps and changes or nil, -- of one token the cache sets the time
+    assumption = not stage.steps and "of long prompts, newer kernels take 0.6 of FlashAttention "
+      .. "2's time, a third of memory-efficient attention's" or nil,
+    kernels = group.ids, confidence = "medium",
   }
 end
 

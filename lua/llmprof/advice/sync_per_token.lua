@@ -1,5 +1,6 @@
 -- The CPU waits for the GPU in every step: to learn the token, or something in
--- each layer. What follows a wait, and how often it comes in a step, tell which.
+-- each layer. What follows a wait, and how often it comes in a step, tell which. Where no steps are
+-- known, it waits again and again between launches.
 local evidence = require "llmprof.advice.evidence"
 local text = require "llmprof.text"
 
@@ -10,6 +11,9 @@ local PER_STEP = 0.9
 
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
+
+-- Of a stage without steps: so many waits, and of its launches this part is followed by one.
+local LEAST, OF_LAUNCHES = 8, 0.5
 
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
   .. "one step late from pinned memory"
@@ -41,8 +45,9 @@ end
 
 
 local function note_of(stage, group)
-  return evidence.note(evidence.TIMELINE, "%s, %s a step, %s in them: %s",
-    evidence.things(group.calls, "waiting call"), evidence.count(group.calls / stage.steps),
+  return evidence.note(evidence.TIMELINE, "%s%s, %s in them: %s",
+    evidence.things(group.calls, "waiting call"),
+    stage.steps and (", %s a step"):format(evidence.count(group.calls / stage.steps)) or "",
     evidence.time(group.ns), in_words(group))
 end
 
@@ -73,11 +78,28 @@ local function report_part(stage, part, which, words, report)
 end
 
 
+-- Copies from pageable memory, of an instance: each is waited for, and is another rule's.
+local function sent_pageable(results, stage)
+  local calls = 0
+  for _, row in ipairs(results.transfers or {}) do
+    if row.stage == stage.name and row.pageable and row.direction == "host to device" then
+      calls = calls + row.calls / stage.wall.count
+    end
+  end
+  return calls
+end
+
+
 -- Waits inside a step and those at its end, each a list of groups.
-local function split(stage)
-  local within, ending = {}, {}
+local function split(results, stage)
+  local within, ending, sent = {}, {}, sent_pageable(results, stage)
   for _, group in ipairs(stage.waits or {}) do
-    table.insert(group.calls >= WITHIN * stage.steps and within or ending, group)
+    local of_copies = group.before == "copy" and group.calls <= sent
+    if of_copies then
+      sent = sent - group.calls
+    else
+      table.insert(group.calls >= WITHIN * stage.steps and within or ending, group)
+    end
   end
   return within, ending
 end
@@ -103,7 +125,7 @@ local function examine_stage(results, stage, report)
     return ("%s in %s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
       evidence.things(stage.steps, "step"))
   end
-  local within, ending = split(stage)
+  local within, ending = split(results, stage)
   local inside, last = part_of(stage, within), part_of(stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
   if inside.calls > 0 then
@@ -118,10 +140,36 @@ local function examine_stage(results, stage, report)
 end
 
 
+local function examine_launches(results, stage, report)
+  local calls, launches = stage.api.sync.calls, stage.launches or stage.api.launch.calls
+  if calls < math.max(LEAST, OF_LAUNCHES * launches) then
+    return ("%s for %s launches of %s"):format(evidence.things(calls, "waiting call"),
+      evidence.count(launches), stage.name)
+  end
+  report.finding {
+    stage = stage.name,
+    title = ("%s waits for the GPU %s times, with %s launches"):format(stage.name,
+      evidence.count(calls), evidence.count(launches)),
+    evidence = part_of(stage, stage.waits or {}).notes,
+    try = "launch ahead: wait once where the CPU needs a result; let work that depends on other "
+      .. "streams wait for events (cudaStreamWaitEvent)",
+    changes = { ("remove(syncs %q)"):format(stage.name) },
+    assumption = "without the wait the CPU launches ahead, as fast as it does now",
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine(results, report)
   local why
   for _, stage in ipairs(evidence.decodes(results)) do
     if stage.api and stage.waiting then why = examine_stage(results, stage, report) end
+  end
+  for _, stage in ipairs(evidence.stages(results)) do
+    if stage.api and stage.waits and #stage.waits > 0 and not stage.steps
+      and not stage.kernels_per_token then
+      why = examine_launches(results, stage, report) or why
+    end
   end
   if not why then
     report.abstain(evidence.UNCOUNTED)

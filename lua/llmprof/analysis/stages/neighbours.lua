@@ -111,7 +111,7 @@ end
 local LONGER_NS, TIMES = 500000, 5
 
 -- Launches like it, at least, and of them at most this part lasts longer.
-local LEAST_ALIKE, FEW = 8, 0.1
+local LEAST_ALIKE, FEW = 8, 0.2
 
 -- Fewer launches, or of fewer kernels, may have reasons of their own; and they may differ by so
 -- many times, all but the tenth that is longest and that which is shortest.

@@ -279,12 +279,36 @@ end
 
 -- ---- stages ----
 
--- The tag of the ranges that mark a decode's steps, in its domain, where there are such.
-local function step_of(ranges, tag)
-  for _, ending in ipairs(range_name.role(tag) == "decode" and { "_step", "_STEP" } or {}) do
+-- What ranges of steps are called: right inside a stage, again and again.
+local STEPS = { "%f[%a]steps?%f[%A]", "%f[%a]tokens?%f[%A]", "%f[%a]iter%f[%A]",
+  "%f[%a]iterations?%f[%A]" }
+
+-- That often in a stage, or more, on the mean.
+local LEAST_STEPS = 4
+
+local function is_step(tag)
+  local lower = tag:lower()
+  for _, word in ipairs(STEPS) do
+    if lower:find(word) then return true end
+  end
+  return false
+end
+
+
+-- The tag of the ranges that mark the steps of a stage, in its domain, where there are such: a
+-- decode's by name, of others what lies right inside, most often. A prefill's parts are no steps.
+local function step_of(ranges, tag, domain)
+  local role = range_name.role(tag)
+  for _, ending in ipairs(role == "decode" and { "_step", "_STEP" } or {}) do
     if #ranges:where { tag = tag .. ending } > 0 then return tag .. ending end
   end
-  return nil
+  if role == "prefill" then return nil end
+  local best, most = nil, LEAST_STEPS * #ranges:where { tag = tag }
+  for _, entry in ipairs(inside_tag(ranges, tag, domain)) do
+    local count = is_step(entry.tag) and #ranges:where { tag = entry.tag } or 0
+    if count > most or count == most and not best then best, most = entry.tag, count end
+  end
+  return best
 end
 
 
@@ -307,7 +331,8 @@ function outermost.stages(trace)
   end)
   local declared = {}
   for i, entry in ipairs(tags) do
-    declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag) }
+    declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
+      domain.name ~= "" and domain.name or nil) }
   end
   return declared, only_steps
 end

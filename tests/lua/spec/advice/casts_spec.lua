@@ -21,6 +21,18 @@ kernels: 2
       calls = 20, mean_ns = 200000 })
   end)
 
+  it("counts arithmetic in the type that they convert to", function()
+    local text = support.said("casts", support.results { stages = { support.decode() },
+      kernels = { support.kernel { id = 1, name = "bfloat16_copy_kernel", label = "cast",
+        category = "copy/cast", mean_ns = 50000 },
+        support.kernel { id = 2, label = "mean<fp64>", category = "reduce" },
+        support.kernel { id = 3, label = "mul<bf16>", category = "elementwise" },
+        support.kernel { id = 4, label = "splitK reduce<fp32>", category = "gemm" } } })
+    assert.truthy(text:find('change: fuse(kernels:where { stage = "decode", label = { "cast", '
+      .. '"mean<fp64>" } })', 1, true))
+    assert.truthy(text:find "kernels: 1 2\n")
+  end)
+
   it("names the lines that launched them", function()
     local function from(line, calls, gpu_ns)
       return { line = "m/layers/" .. line, ["function"] = "forward", calls = calls,

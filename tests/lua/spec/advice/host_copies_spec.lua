@@ -32,6 +32,24 @@ if nothing is copied; copies during all other work leave 20.00 ms of them
     assert.equal("", support.said("host_copies", made(50, true)))
   end)
 
+  it("finds data that goes to the host and comes back", function()
+    local function told(back, bytes)
+      local stage = support.slow_decode { waits = { { before = "copy", bytes = bytes,
+        after = "copy", calls = 4, ns = 1e6 } } }
+      return support.said("host_copies", support.results { stages = { stage }, transfers = {
+        { stage = "decode", direction = "device to host", pageable = false, calls = 4,
+          bytes = 64 << 20, gpu_time_ns = 1e6 },
+        { stage = "decode", direction = "host to device", pageable = false, calls = 4,
+          bytes = back, gpu_time_ns = 1e6 } } })
+    end
+    local text = told(64 << 20, 16 << 20)
+    assert.truthy(text:find "data of decode goes to the host and comes back")
+    assert.truthy(text:find "4 copies of 16.78 MB to the host")
+    assert.truthy(text:find('before = "memcpy Device-to-Host"', 1, true))
+    assert.equal("", told(32 << 20, 16 << 20)) -- something else comes
+    assert.equal("", told(64 << 20, 16)) -- tokens
+  end)
+
   it("is told when the GPU does nothing but copy", function()
     local trace = timeline.of [[
 knows calls

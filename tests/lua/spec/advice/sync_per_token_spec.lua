@@ -48,6 +48,31 @@ if without the wait the CPU launches ahead, as fast as it does now
 ]], support.said("sync_per_token", results))
   end)
 
+  it("is found between the launches of a stage without steps", function()
+    local function told(calls)
+      local stage = support.slow_decode { name = "pass", launches = 200 }
+      stage.steps, stage.kernels_per_token, stage.tokens = nil, nil, nil
+      stage.api.sync = { calls = calls, ns = 6e6 }
+      stage.waits = { { before = "other", after = "other", calls = calls, ns = 6e6 } }
+      return support.said("sync_per_token", support.results { stages = { stage } })
+    end
+    local text = told(150)
+    assert.truthy(text:find "pass waits for the GPU 150 times, with 200 launches")
+    assert.truthy(text:find "150 waiting calls, 6.00 ms in them: after other, before other")
+    assert.falsy(told(90):find "pass waits")
+  end)
+
+  it("leaves the waits of pageable copies to their rule", function()
+    local results = results_of(support.slow_decode, 120, {
+      { before = "copy", bytes = 16, after = "copy", calls = 110, ns = 5e6 },
+      { before = "copy", bytes = 8, after = "sampling", calls = 10, ns = 1e6 } })
+    results.transfers = { { stage = "decode", direction = "host to device", pageable = true,
+      calls = 110, bytes = 1760, gpu_time_ns = 1e5 } }
+    local text = support.said("sync_per_token", results)
+    assert.falsy(text:find "in every step")
+    assert.truthy(text:find "decode waits for the GPU at every token")
+  end)
+
   it("states no gain where ranks wait for each other", function()
     for _, bound in ipairs { "ranks", "communication" } do
       local results = results_of(support.slow_decode, 10)

@@ -12,6 +12,19 @@ local function stages_of(path)
 end
 
 describe("llmprof.analysis.stages.outermost", function()
+  it("takes what lies in a stage again and again for its steps, by its name", function()
+    local function told(name, inner)
+      local lines = { "range 0 100 " .. name }
+      for at = 1, 41, 10 do lines[#lines + 1] = ("range %d %d %s"):format(at, at + 8, inner) end
+      return outermost.stages(timeline.of(table.concat(lines, "\n") .. "\n"))[1].step
+    end
+    assert.equal("token", told("generation", "token"))
+    assert.equal("one_step", told("loop", "one_step"))
+    assert.is_nil(told("generation", "layer"))
+    assert.is_nil(told("generation", "tokenize"))
+    assert.is_nil(told("prefill", "token"))
+  end)
+
   it("takes the outermost ranges for stages, in their order", function()
     assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "small/run.sqlite")
     assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "tiny_h200/run.sqlite")
