@@ -149,8 +149,10 @@ static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
                        : replay_quantile(&within, p->name, .5, 10000);
     else if (launches_graph(r, o) &&
              (o->before == REPLAY_NONE ||
-              r->operations[o->before].end + 5000 < o->start))
-      o->latency = o->start - p->end; /* long, and each time another */
+              (r->operations[o->before].end + 5000 < o->start &&
+               r->operations[o->before].end <= p->end)))
+      o->latency = o->start - p->end; /* long, and each time another; what
+                                         waited in the queue says nothing */
     else
       o->latency = replay_quantile(&after, launch_key(r, o), .5, usual);
   }
