@@ -22,6 +22,7 @@ local is_arithmetic = { elementwise = true, reduce = true }
 
 local function is_wide(kernel)
   return is_arithmetic[kernel.category] and kernel.label:find "<fp[36][24]>" ~= nil
+    and not kernel.label:find "^softmax"
 end
 
 

@@ -273,9 +273,10 @@ end
 
 
 -- By layer that has several networks one after the other, as experts in a loop, what lies between
--- them: lists as of between, over rows of these names of operations, which are in order.
+-- them: lists as of between, over rows of these names of operations, which are in order. And in
+-- `layers` how many there are with a network.
 function layers.loops(names)
-  local classify, list, places, kinds = categories.classifier(), {}, {}, {}
+  local classify, list, places, kinds = categories.classifier(), { layers = 0 }, {}, {}
   local function kind_of(name)
     local kind = kinds[name]
     if not kind then
@@ -287,6 +288,7 @@ function layers.loops(names)
   end
   local function close()
     if #places > 1 then list[#list + 1] = between(places) end
+    if #places > 0 then list.layers = list.layers + 1 end
     places = {}
   end
   for row, name in ipairs(names) do
@@ -304,19 +306,21 @@ end
 
 -- How many networks run one after the other in a layer, as experts in a loop, and how many
 -- operations there are from one to the next: { count (the median), operations (mean) }; nil where
--- no layer has two. frame: operations of one GPU; steps: as of layers.describe.
+-- fewer than half of the layers have two. frame: operations of one GPU; steps: as of layers.describe.
 function layers.networks(frame, steps)
-  local networks, gaps, operations = {}, 0, 0
+  local networks, gaps, operations, all = {}, 0, 0, 0
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
     local view = check(within(frame, steps[i]):sort { { "start", false } })
-    for _, loop in ipairs(layers.loops(view:values "name")) do
+    local loops = layers.loops(view:values "name")
+    all = all + loops.layers
+    for _, loop in ipairs(loops) do
       networks[#networks + 1] = loop.count
       for _, one in ipairs(loop) do
         gaps, operations = gaps + 1, operations + one.last - one.first + 1
       end
     end
   end
-  if gaps == 0 then return nil end
+  if gaps == 0 or 2 * #networks < all then return nil end
   return { count = statistics.median(networks), operations = operations / gaps }
 end
 

@@ -67,8 +67,8 @@ describe("layers of a step", function()
     assert.same({ count = 7, operations = 5 }, traces.pick({ layers.networks(frame, steps) },
       "count", "operations")[1])
     local plain, count = kernels_with "flash_fwd_kernel"
-    assert.same({ count = 3, operations = 1 }, traces.pick({ layers.networks(plain, { { start = 0,
-      stop = 10 * count + 10 } }) }, "count", "operations")[1])
+    -- one layer of six runs more than others
+    assert.is_nil(layers.networks(plain, { { start = 0, stop = 10 * count + 10 } }))
   end)
 
   it("end with what comes once in each where that is a collective", function()
