@@ -140,7 +140,7 @@ local function examine_stage(results, stage, report)
 end
 
 
-local function examine_launches(results, stage, report)
+local function examine_launches(stage, report)
   local calls, launches = stage.api.sync.calls, stage.launches or stage.api.launch.calls
   if calls < math.max(LEAST, OF_LAUNCHES * launches) then
     return ("%s for %s launches of %s"):format(evidence.things(calls, "waiting call"),
@@ -168,7 +168,7 @@ function rule.examine(results, report)
   for _, stage in ipairs(evidence.stages(results)) do
     if stage.api and stage.waits and #stage.waits > 0 and not stage.steps
       and not stage.kernels_per_token then
-      why = examine_launches(results, stage, report) or why
+      why = examine_launches(stage, report) or why
     end
   end
   if not why then

@@ -306,7 +306,8 @@ end
 
 -- How many networks run one after the other in a layer, as experts in a loop, and how many
 -- operations there are from one to the next: { count (the median), operations (mean) }; nil where
--- fewer than half of the layers have two. frame: operations of one GPU; steps: as of layers.describe.
+-- fewer than half of the layers have two. frame: operations of one GPU; steps: as of
+-- layers.describe.
 function layers.networks(frame, steps)
   local networks, gaps, operations, all = {}, 0, 0, 0
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
