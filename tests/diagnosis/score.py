@@ -55,8 +55,8 @@ class Score:
     """What the findings of one run are worth."""
 
     def __init__(self, label: Dict[str, Any], found: Dict[str, Any], mapping: Dict[str, Any]):
-        ignored = set(mapping["opportunities"]) | set(mapping["about the capture"])
         accepts = set(mapping["kinds"].get(label["kind"], ()))
+        ignored = (set(mapping["opportunities"]) | set(mapping["about the capture"])) - accepts
         may = accepts | set(mapping["also true"].get(label["kind"], ())) | set(
             mapping["true of all"]) | set(mapping["true of"].get(label["program"], ()))
         faults = [one for one in found["findings"]
@@ -115,7 +115,8 @@ def page_of(scores: List[Score], counts: Dict[str, List[int]]) -> str:
     faults = [one for one in scores if one.label["kind"]]
     later = [one for one in faults if one.found and not one.first]
     off = [f"{one.label['kind'].replace('_', ' ')} {one.cost * 100:+.0f} %" for one in faults
-           if one.cost is not None and abs(one.cost) > WITHIN]
+           if one.cost is not None and abs(one.cost) > WITHIN
+           and one.label["program"] != "scenario"]
     return "\n".join([
         "| of the recordings | count |", "|---|---:|",
         *(f"| {name} | {some} of {all_} |" for name, (some, all_) in counts.items()), "",

@@ -36,6 +36,14 @@ def scrubbed(llmprof: str, folder: pathlib.Path, run: Run) -> bytes:
         return target.read_bytes()
 
 
+def seconds_of(folder: pathlib.Path, run: Run) -> int:
+    """How long the program was recorded, its start and turn in the queue included."""
+    said = re.search(rf"^{run.name} \w+ rc 0 (\d+) s$", (folder / "done").read_text("utf-8"), re.M)
+    if not said:
+        raise SystemExit(f"{folder}/done: {run.name} did not end well")
+    return int(said[1])
+
+
 def label_of(run: Run, file: str, timed: Dict[str, Any]) -> Dict[str, Any]:
     stage = run.stage or "decode"
     label = {"file": file, "run": run.name, "program": run.program, "tool": run.tool,
@@ -75,7 +83,7 @@ def main() -> None:
         file = f"r{number:02}" + (".json" if run.tool == "torch" else ".sqlite")
         packed = lzma.compress(scrubbed(llmprof, folder, run), preset=6)
         (captures / (file + ".xz")).write_bytes(packed)
-        labels.append(label_of(run, file, timed))
+        labels.append({**label_of(run, file, timed), "seconds": seconds_of(folder, run)})
         if plain_of(run, timed):
             plain[file] = plain_of(run, timed)
         print(f"{file} {run.name}: {len(packed):,} bytes")
