@@ -29,7 +29,8 @@ describe("recipes/deepseek_ocr.lua", function()
     assert.same({ "python3", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:0",
       "--dtype", "bf16", "--batch", "1", "--max-new-tokens", "64", "--repeats", "2",
       "--warmup", "1",
-      "--compile", "off", "--cuda-graph", "off", "--model-path", "", "--loader", "transformers",
+      "--compile", "off", "--cuda-graph", "off", "--kv-cache", "auto", "--attention", "sdpa",
+      "--experts", "loop", "--sync-per-token", "on", "--model-path", "", "--loader", "transformers",
       "--dataset-root", "", "--subset-filelist", "", "--fallback-patterns", "*.png,*.jpg",
       "--num-epochs", "1", "--num-samples-per-epoch", "1", "--no-randomize",
     }, argv_of "recipes/deepseek_ocr.lua")
@@ -38,7 +39,8 @@ describe("recipes/deepseek_ocr.lua", function()
   it("hands on what is set", function()
     assert.same({ "py", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:1",
       "--dtype", "fp16", "--batch", "4", "--max-new-tokens", "8", "--repeats", "3", "--warmup", "0",
-      "--compile", "default", "--cuda-graph", "on", "--trust-remote-code",
+      "--compile", "default", "--cuda-graph", "on", "--kv-cache", "auto", "--attention", "sdpa",
+      "--experts", "loop", "--sync-per-token", "on", "--trust-remote-code",
       "--model-path", "/m", "--loader", "native",
       "--dataset-root", "/d", "--subset-filelist", "list.txt", "--fallback-patterns", "**/*.png",
       "--num-epochs", "2", "--num-samples-per-epoch", "5", "--randomize",
@@ -77,14 +79,14 @@ describe("recipes/alt_llm.lua", function()
   it("runs a preset with random weights", function()
     assert.same({ "python3", "recipes/workloads/causal_lm.py", "--device", "cuda:0",
       "--dtype", "bf16", "--batch", "1", "--max-new-tokens", "64", "--repeats", "3",
-      "--warmup", "1", "--compile", "off", "--cuda-graph", "off", "--prompt-tokens", "512",
+      "--warmup", "1", "--compile", "off", "--cuda-graph", "off", "--kv-cache", "auto",
       "--attention", "sdpa", "--experts", "loop", "--sync-per-token", "on",
-      "--preset", "llama3_8b" }, argv_of "recipes/alt_llm.lua")
+      "--prompt-tokens", "512", "--preset", "llama3_8b" }, argv_of "recipes/alt_llm.lua")
   end)
 
   local function tail_of(...)
     local words = argv_of("recipes/alt_llm.lua", ...)
-    return table.move(words, 27, #words, 1, {})
+    return table.move(words, 29, #words, 1, {})
   end
 
   it("prefers a checkpoint, then a config.json, to the preset", function()
