@@ -105,9 +105,12 @@ ncu.units = { { "dram", "DRAM" }, { "l2", "L2" }, { "l1", "L1" }, { "tensor", "t
 -- What ncu sums up of several units.
 local SUMS = { { "sm" }, { "memory" } }
 
--- Percentage points that are no difference: what streams from DRAM keeps the link between the
--- halves of L2 busier than DRAM by 6.
-local ALIKE = 8
+-- A unit is as busy as the busiest from this part of its percent on: what streams from DRAM keeps
+-- the link between the halves of L2 busier than DRAM, 86.7 and 80.9 %.
+local AS_BUSY = 0.9
+
+-- Percentage points by which a sum is above its units for nothing.
+local ALIKE = 5
 
 
 local path, number = formula.path, formula.number
@@ -121,17 +124,18 @@ local function throughput(field)
 end
 
 
--- Formulas of the first of these fields that is as busy as any: which it is, and its
--- percent. names: by field, the formula of the number that stands for it.
+-- Formulas of the first of these fields that is as busy as any: which it is, its percent, and
+-- that of the busiest. names: by field, the formula of the number that stands for it.
 local function busiest(fields, names)
   local all, which, percents = {}, {}, {}
   for i, field in ipairs(fields) do all[i] = throughput(field[1]) end
-  local near = formula.add(formula.largest(all), number(-ALIKE))
+  local most = formula.largest(all)
+  local near = formula.scale(AS_BUSY, most)
   for i = 1, #fields do
     percents[i] = formula.from(all[i], near)
     which[i] = formula.given(names[i], percents[i])
   end
-  return formula.first(which), formula.first(percents)
+  return formula.first(which), formula.first(percents), most
 end
 
 
@@ -151,12 +155,12 @@ ncu.names = NAMES
 local function deciding()
   local own, of_sums, count = {}, {}, #ncu.units
   for i = 1, count do own[i] = number(i) end
-  local unit, percent = busiest(ncu.units, own)
+  local unit, percent, most = busiest(ncu.units, own)
   local some = formula.first { formula.given(number(count + 2), path "throughput.dram"),
     number(count + 3) }
   of_sums[1], of_sums[2] = number(count + 1), some
   local sum, sum_percent = busiest(SUMS, of_sums)
-  local above = formula.first { formula.above(sum_percent, formula.add(percent, number(ALIKE))),
+  local above = formula.first { formula.above(sum_percent, formula.add(most, number(ALIKE))),
     formula.unless(sum_percent, percent) }
   return formula.first { formula.given(sum, above), unit }, formula.first { above, percent }
 end

@@ -240,7 +240,7 @@ describe("llmprof.nvidia.ncu", function()
   it("goes by the roof that is furthest out among units as busy", function()
     assert.same({ "DRAM", "DRAM 88.9 % of its peak" }, answer { dram = 88.89, l2 = 89.78,
       memory = 89.78 })
-    assert.equal("DRAM", answer({ dram = 80.9, l2 = 86.7 })[1])
+    assert.equal("DRAM", answer({ dram = 80.9, l2 = 86.7, memory = 86.7 })[1])
     assert.equal("L2", answer({ dram = 80, l2 = 89 })[1])
   end)
 
