@@ -51,7 +51,7 @@ function rule.examine_stage(results, stage, report)
       .. "next kernels need it, divide the batch in two, and compute one half while the other's "
       .. "is on its way",
     changes = changes, kernels = ids,
-    assumption = "they run beside other kernels, on the SMs that they take",
+    assumption = "they run with other kernels, on the SMs that they take",
     confidence = "medium",
   }
 end

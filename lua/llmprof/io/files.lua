@@ -357,7 +357,7 @@ function files.library(name, given)
     local path = fs.realpath(folder .. place .. name)
     if path then return path end
   end
-  return nil, name .. " was not found beside the program"
+  return nil, name .. " was not found next to the program"
 end
 
 

@@ -244,7 +244,7 @@ end
 -- list, empty when it has all; nil and why when that cannot be told.
 function nsys.missing_libraries(tool)
   local path = importer(tool.path)
-  if not path then return nil, "its importer was not found beside it" end
+  if not path then return nil, "its importer was not found next to it" end
   local output, message = tools.capture { "ldd", path }
   if not output then return nil, message end
   local missing = {}

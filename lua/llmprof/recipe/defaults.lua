@@ -9,7 +9,7 @@ return {
     choices = { "auto", "nsys", "builtin", "recorded", "files", "none" } },
   ["files"] = { "With capture=files: traces of any format that is read, and folders of them",
     type = "list", one = true },
-  ["recorded"] = { "Folder of the recorded capture; recorded/<recipe> beside the recipe unless set",
+  ["recorded"] = { "Folder of the recorded capture; recorded/<recipe> next to the recipe",
     type = "string" },
   ["mode"] = { "A preset of presets: how deep to measure; default unless set",
     type = "string" },

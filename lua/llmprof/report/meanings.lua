@@ -13,7 +13,7 @@ return {
       .. "end of the range; without the profiler where plain runs were timed", "`wall.mean_ns`, "
       .. "`overhead.stages`" },
     { "of all", "", "of the time of all stages without a parent, as a bar" },
-    { "profiled ms", "ms", "the same under the profiler; only beside a plain one",
+    { "profiled ms", "ms", "the same under the profiler; only where there is a plain one",
       "`wall.mean_ns`" },
     { "CPU ms", "ms, CPU", "mean length of the ranges, where it differs by more than 5 %",
       "`host_ns`" },
@@ -164,8 +164,8 @@ return {
       .. "by theoretical bandwidth and time", "`dram_read_bytes`" },
     { "written GB", "1e9 bytes", "what was written, likewise", "`dram_write_bytes`" },
     { "MBU sampled %", "%", "both by time, plain where that is known, by the GPU's memory "
-      .. "bandwidth: beside MBU % of the table above", "`mbu`" },
-    { "HFU sampled %", "%", "time of the tensor pipes by that time: beside HFU %", "`hfu`" },
+      .. "bandwidth: to compare with MBU % of the table above", "`mbu`" },
+    { "HFU sampled %", "%", "time of the tensor pipes by that time, as HFU %", "`hfu`" },
     { "must move GB", "1e9 bytes", "as above", "`cost.bytes`" },
     { "sampled / must move", "", "how many times as much as the model must was moved" },
     { "counted GB", "1e9 bytes", "what counters say that the measured kernels moved",

@@ -108,7 +108,7 @@ local function request_rows(results)
 end
 
 
--- The engine's own numbers beside the steps.
+-- The engine's own numbers during the steps.
 local function engine_looks(results)
   local list = {}
   for i, look in ipairs(results.ranks and results.ranks.engine_looks or {}) do
@@ -324,7 +324,7 @@ local list = {
   { "requests", "What clients saw", rows = requests },
   { "request_rows", "Requests and their steps", rows = request_rows },
   { "kv_transfers", "KV caches between ranks", rows = kv_transfers },
-  { "engine_looks", "The engine's own numbers beside the steps", rows = engine_looks },
+  { "engine_looks", "The engine's own numbers during the steps", rows = engine_looks },
   { "left_out", "Left out of ranks", rows = left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },

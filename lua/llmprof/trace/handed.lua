@@ -243,7 +243,7 @@ function Handed:choose()
       self.files[layout.workload.operators] = list[1]
     else
       for _, path in ipairs(list) do
-        self:leave_out(path, ("%s, beside %s"):format(handed.TITLES[format],
+        self:leave_out(path, ("%s, next to %s"):format(handed.TITLES[format],
           handed.TITLES[self.format]))
       end
     end

@@ -241,10 +241,10 @@ end
 -- ---- what belongs to it ----
 
 local NO_COUNTERS = {
-  nsys = "an export of Nsight Systems has none, and there is no raw page of ncu beside it",
-  torch = "traces of torch.profiler have none, and there is no raw page of ncu beside it",
-  xplane = "profiles of XLA have none, and there is no raw page of ncu beside it",
-  spool = "the recording has none, and there is no raw page of ncu beside it",
+  nsys = "an export of Nsight Systems has none, and there is no raw page of ncu next to it",
+  torch = "traces of torch.profiler have none, and there is no raw page of ncu next to it",
+  xplane = "profiles of XLA have none, and there is no raw page of ncu next to it",
+  spool = "the recording has none, and there is no raw page of ncu next to it",
 }
 
 -- The raw page of a report of ncu, by the ncu of this machine.
@@ -277,9 +277,9 @@ end
 
 local NO_OPERATORS = {
   nsys = "an export of Nsight Systems names no operators, and there is no operators.json or "
-    .. "trace of torch.profiler beside it",
+    .. "trace of torch.profiler next to it",
   spool = "the recording has none, and there is no operators.json or trace of torch.profiler "
-    .. "beside it",
+    .. "next to it",
   xplane = "no instruction of a program is marked in it",
 }
 

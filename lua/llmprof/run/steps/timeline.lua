@@ -42,7 +42,7 @@ local function read_metrics(ctx)
   ctx.state.metrics = metrics
   if metrics then return end
   ctx.lack("the workload's own numbers", message or ctx.cfg.capture == "files"
-    and "neither metrics.json nor a load generator's result lies beside the trace"
+    and "neither metrics.json nor a load generator's result lies next to the trace"
     or "it wrote no metrics.json",
     "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
 end

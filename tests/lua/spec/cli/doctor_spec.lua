@@ -149,7 +149,7 @@ describe("doctor on the tools", function()
   end)
 
   it("warns where the importer is not beside nsys", function()
-    assert.same({ "warning", "its importer was not found beside it", "try: nsys profile true" },
+    assert.same({ "warning", "its importer was not found next to it", "try: nsys profile true" },
       said "nsys import")
   end)
 
@@ -248,7 +248,7 @@ describe("doctor.examine", function()
     fs.realpath = function(path)
       return not path:find "libllmprof_collector" and real.realpath(path) or nil
     end
-    assert.same({ "warning", "libllmprof_collector.so was not found beside the program",
+    assert.same({ "warning", "libllmprof_collector.so was not found next to the program",
       "for capture=builtin: ./bootstrap.sh builds it in a clone, packages of llmprof have it, "
       .. "tools.collector=PATH names one" }, check "collector")
   end)

@@ -255,8 +255,7 @@ describe("llmprof.trace.handed", function()
     assert(fs.write(top() .. "/capture.json", '{"tool": "nsys"}')) -- of a recorded capture
     assert.same({}, handed.look({ top() }).left_out)
     assert(fs.copy(FIXTURES .. "torch/run.json", top() .. "/b.json"))
-    assert.same({ "a.json: left out: a trace of torch.profiler, beside an export of Nsight Systems",
-      "b.json: left out: a trace of torch.profiler, beside an export of Nsight Systems" },
-      handed.look({ top() }).left_out)
+    local why = ": left out: a trace of torch.profiler, next to an export of Nsight Systems"
+    assert.same({ "a.json" .. why, "b.json" .. why }, handed.look({ top() }).left_out)
   end)
 end)

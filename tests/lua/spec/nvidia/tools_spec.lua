@@ -54,7 +54,7 @@ describe("llmprof.nvidia.tools", function()
 
   it("finds what nsys's importer lacks", function()
     local found = { path = program("bin/nsys", ""), version = "2025.3.2" }
-    assert.same({ nil, "its importer was not found beside it" },
+    assert.same({ nil, "its importer was not found next to it" },
       { nsys.missing_libraries(found) })
     nsys.check_importer(found)
     local true_path = spawn.which "true"
