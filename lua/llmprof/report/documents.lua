@@ -66,7 +66,8 @@ end
 local STAGES, ROWS, MOVES, BAR = 6, 4, 3, 16
 
 
--- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler."; nil without any.
+-- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler."; nil without
+-- any.
 local function latency_line(results)
   local times, said, plain = overhead.latency_of(results), {}, true
   for _, entry in ipairs { { "TTFT", "ttft" }, { "TPOT", "tpot" } } do
@@ -261,7 +262,8 @@ local function rate_tile(figure)
   if profiled then
     note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
   end
-  return tile(label_of("throughput of decode", figure), text.number(rate.mean, 1, ",") .. " tokens/s", note)
+  return tile(label_of("throughput of decode", figure),
+    text.number(rate.mean, 1, ",") .. " tokens/s", note)
 end
 
 

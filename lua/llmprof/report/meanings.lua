@@ -255,7 +255,9 @@ return {
     { "rank", "", "whose GPU, where there are several", "`rank`" },
     { "step", "", "of that stage, from 1", "`step`" },
     { "the CPU was in", "", "the call that took most of it, where one took half; else what kind "
-      .. "of call, or none, and its part", "`call`, `call_ns`, `launch_ns`, ..." },
+      .. "of call, or none, and its part, with the function that launched what ended it or, "
+      .. "without stacks of launches, the one that most samples of the CPU in it were in",
+      "`call`, `call_ns`, `launch_ns`, ..., `function`, `sampled`" },
     { "after", "", "what ended when it began", "`before`" },
     { "ended by", "", "what began when it ended; stage, step and layer are its own", "`ended_by`" },
     { "launched in", "", "line that launched it, where stacks are known", "`line`" },

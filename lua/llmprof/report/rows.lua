@@ -233,7 +233,8 @@ local classes = { { "launch_ns", "launching calls" }, { "sync_ns", "waits for th
   { "memory_ns", "allocations" }, { "other_ns", "other CUDA calls" },
   { "host_ns", "no CUDA call" }, { "graph_ns", "replay of a graph" } }
 
--- What the CPU was in for most of a gap, with its part of it.
+-- What the CPU was in for most of a gap, with its part of it: a call, else towards which function
+-- of the program or in which one it was sampled.
 local function cpu_of(gap)
   local said, most = nil, 0
   for _, class in ipairs(classes) do
@@ -242,8 +243,11 @@ local function cpu_of(gap)
   end
   if not said then return nil end
   local call = gap.call_ns and 2 * gap.call_ns >= gap.ns and gap.call or nil
-  return ("%s (%s %%)"):format(call or said, text.number(100
-    * (call and gap.call_ns or most) / gap.ns, 0))
+  local share = text.number(100 * (call and gap.call_ns or most) / gap.ns, 0)
+  local inside = gap["function"] and ", on the way to " .. gap["function"]
+    or gap.sampled and (", in %s in %d of %d samples"):format(gap.sampled, gap.sampled_count,
+      gap.samples)
+  return ("%s (%s %%)%s"):format(call or said, share, not call and inside or "")
 end
 
 

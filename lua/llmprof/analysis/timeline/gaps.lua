@@ -167,6 +167,20 @@ end
 local function add_lines(made, before, after)
   made.line_before = before and before "line"
   made.line, made.module = after and after "line", after and after "torch_module"
+  made["function"] = after and after "function"
+end
+
+
+-- The function that most samples of the CPU in a gap were in.
+local function add_samples(made, trace, frame, gap)
+  local conditions = { { "time", ">=", gap.start }, { "time", "<", gap.stop } }
+  if gap.interval.pid then conditions.pid = gap.interval.pid end
+  local inside = check(frame:where(conditions))
+  local first = check(check(trace:stack_functions(inside)):sort({ { "self", true },
+    { "total", true } }, 1))
+  if #first == 0 then return end
+  made.samples, made.sampled = #inside, first:get(1, "name")
+  made.sampled_count = first:get(1, "self")
 end
 
 
@@ -181,6 +195,7 @@ local function record(given, gap, own)
     before = shown_name(before, given.label),
     ended_by = shown_name(after, given.label) }
   if given.lines then add_lines(made, before, after) end
+  if given.samples then add_samples(made, given.trace, given.samples, gap) end
   for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.interval.pid)) do
     made[class .. "_ns"] = ns
   end
@@ -197,7 +212,8 @@ function gaps.longest(given)
     add_longest(list, given.found.busy(interval.pid), interval)
   end
   local about = { found = given.found, layers = given.layers, label = {},
-    lines = given.trace:knows "lines",
+    lines = given.trace:knows "lines", trace = given.trace,
+    samples = given.trace:has "cpu_samples" and check(given.trace:frame "cpu_samples") or nil,
     api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
   for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.interval.pid)) end

@@ -1,4 +1,5 @@
 -- The longest times in which the GPU did nothing.
+local frame = require "llmprof.frame"
 local gaps = require "llmprof.analysis.timeline.gaps"
 local rows = require "llmprof.report.rows"
 local stages = require "llmprof.analysis.stages.find"
@@ -42,6 +43,34 @@ describe("the longest gaps", function()
       list[2].call, list[2].call_ns })
     assert.same({ "no CUDA call (73 %)", "cudaLaunchKernel (91 %)" },
       { rows.gaps({ gaps = list })[1].cpu, rows.gaps({ gaps = list })[2].cpu })
+  end)
+
+  it("say in which function samples of the CPU were taken, else towards which it went", function()
+    local times = { 49000, 51000, 60500, 70000, 80000, 130000 } -- the second to fifth lie in it
+    local pids = { 1, 1, 1, 1, 2, 1 }
+    local samples = assert(frame.new(#times, {
+      { name = "time", type = "integer", values = times },
+      { name = "pid", type = "integer", values = pids } }))
+    local plain = timeline.of("knows calls\nthread 1 pid=1 main\n" .. ONE)
+    local asked = {}
+    local fake = { has = function() return true end,
+      knows = function() return false end,
+      frame = function(_, name)
+        return name == "cpu_samples" and samples or plain:frame(name)
+      end,
+      stack_functions = function(_, inside)
+        asked[#asked + 1] = #inside
+        return frame.new(2, { { name = "name", type = "string", values = { "main", "tokenize" } },
+          { name = "self", type = "integer", values = { 0, 2 } },
+          { name = "total", type = "integer", values = { 3, 2 } } })
+      end }
+    local list = longest(ONE, { trace = fake })
+    assert.same({ 4, 0, 0 }, asked)
+    assert.same({ 4, "tokenize", 2 }, { list[1].samples, list[1].sampled, list[1].sampled_count })
+    assert.equal("no CUDA call (73 %), in tokenize in 2 of 4 samples",
+      rows.gaps({ gaps = list })[1].cpu)
+    list[1]["function"] = "forward"
+    assert.equal("no CUDA call (73 %), on the way to forward", rows.gaps({ gaps = list })[1].cpu)
   end)
 
   it("are as many as are told, the longest, of all repeats", function()
