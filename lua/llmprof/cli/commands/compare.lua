@@ -134,6 +134,10 @@ local function check_options(given)
     errors.raise("usage", given.output .. ": not .html",
       { hint = "a page is written; -f md or -f json print the same for others" })
   end
+  local folder = given.output and given.output:match "^(.*)/"
+  if folder and folder ~= "" and not fs.stat(folder) then
+    errors.raise("usage", folder .. ": no such folder", { hint = "mkdir -p " .. folder })
+  end
 end
 
 
