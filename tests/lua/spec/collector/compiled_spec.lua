@@ -2,6 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local collector = require "llmprof.collector"
 local fs = require "llmprof.fs"
+local reports = require "llmprof.run.reports"
 local trace_file = require "llmprof.trace.file"
 
 local GENERATED = "/tmp/torchinductor_me/ab/cab.py"
@@ -50,6 +51,7 @@ local function spool()
     list[#list + 1] = record(10, "i8i8i8i8I4c92I4I4", 1000 * i, 1000 * i + 500, 0, 0, 1,
       ("\0"):rep(92), stack, 0)
   end
+  list[#list + 1] = record(42, "i8i8", 5000, 0)
   return block(0, table.concat(list, "", 1, 9)) .. block(1, table.concat(list, "", 10))
 end
 
@@ -129,6 +131,14 @@ describe("lines of torch.compile", function()
       "torch.compile/cab.py:9 call" }, list)
     assert.equal(1, depths["m/model.py:5"])
     assert.equal(2, depths["m/norm.py:8"])
+  end)
+
+  it("are counted apart where they stay", function()
+    lines_with(log())
+    local _, results = reports.make { paths = { top() .. "/all" }, settings = {},
+      root = top() .. "/runs", quiet = true }
+    local stage = results.lines.stages[1]
+    assert.same({ 1000, 500, 1500 }, { stage.line_ns, stage.generated_ns, stage.gpu_ns })
   end)
 
   it("stay where torch told nothing, or what is no log", function()

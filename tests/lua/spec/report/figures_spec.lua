@@ -60,6 +60,8 @@ local elsewhere = {
   ["left_out.openings"] = { "tests/lua/spec/analysis/latency/latency_spec.lua", "openings = 2" },
   ["left_out.per_step"] = { "tests/lua/spec/analysis/latency/latency_spec.lua",
     "per_step = true" },
+  ["stage_lines.generated_ns"] = { "tests/lua/spec/collector/compiled_spec.lua",
+    "stage.generated_ns" },
   ["other_stream.calls"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua", "calls = 1" },
   ["other_stream.kernel"] = { "tests/lua/spec/analysis/stages/neighbours_spec.lua",
     'kernel = "large"' },
