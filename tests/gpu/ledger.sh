@@ -40,7 +40,8 @@ export here folder llmprof
 
 "$llmprof" exec "$here/ledger.lua" runs "$phase" | xargs -P "${JOBS:-4}" -L 1 bash -c 'run "$@"' _
 if [ "$(nvidia-smi -L | wc -l)" -gt 1 ]; then
-  [ "$phase" = before ] && by=40 name=late || { by=0; name=even; }
+  by=40 name=late
+  [ "$phase" = before ] || by=0 name=even
   PYTHON=python3 run $name pairs.lua pairs.program="$here/pairs.py" launch.ranks=2 \
     "pairs.args=[--late-step,0,--late-by,$by]"
 fi

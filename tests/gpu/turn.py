@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Optional
 
 CORES = 6  # of a script that runs; who waits uses the others
 
@@ -24,7 +25,7 @@ def main() -> None:
     import torch  # noqa: F401  # pylint: disable=unused-import
     locks = [open(f"{tempfile.gettempdir()}/gpu{number}.turn", "w", encoding="utf-8")
              for number in range(gpus)]
-    mine = None
+    mine: Optional[int] = None
     while mine is None:
         for number, lock in enumerate(locks):
             try:
