@@ -1,5 +1,5 @@
 local fs = require "llmprof.fs"
-local source = require "llmprof.recipe.source"
+local recipe = require "llmprof.recipe"
 
 -- Every way to write a field, and words that look like one where they are none.
 local RECIPE = [==[
@@ -35,11 +35,11 @@ return llm.recipe {
 
 
 local function line(...)
-  return source.line(RECIPE, { ... })
+  return recipe.line_of(RECIPE, { ... })
 end
 
 
-describe("llmprof.recipe.source", function()
+describe("the line of a field", function()
   it("finds a field of the table that is returned", function()
     assert.same({ 13, 13, 13, 26 }, { line "name", line "workload", line "model",
       line "advise" })
@@ -65,22 +65,22 @@ describe("llmprof.recipe.source", function()
 
   it("takes a field that is written elsewhere where the table is built first", function()
     local text = 'local r = { name = "r",\n stagse = {} }\nreturn llm.recipe(r)\n'
-    assert.equal(2, source.line(text, { "stagse" }))
+    assert.equal(2, recipe.line_of(text, { "stagse" }))
   end)
 
   it("ends with any text", function()
     for _, text in ipairs { "", "return", "return {", "return { a = ", "return { 'x", "return { [[",
       "return { --[[", 'return { "\\', "end end return {}", "return { a = b c = 1 }" } do
-      assert.is_true(source.line(text, { "a", 1 }) == nil or text:find "a = " ~= nil, text)
+      assert.is_true(recipe.line_of(text, { "a", 1 }) == nil or text:find "a = " ~= nil, text)
     end
-    for i = 1, #RECIPE, 7 do source.line(RECIPE:sub(1, i), { "stages", 2, "children", 2 }) end
+    for i = 1, #RECIPE, 7 do recipe.line_of(RECIPE:sub(1, i), { "stages", 2, "children", 2 }) end
   end)
 
   it("finds every field of the recipes that ship", function()
     for _, name in ipairs { "deepseek_ocr", "alt_llm", "toy_llm" } do
       local text = assert(fs.read("recipes/" .. name .. ".lua"))
       for _, key in ipairs { "name", "workload" } do
-        local number = assert(source.line(text, { key }), name .. ": " .. key)
+        local number = assert(recipe.line_of(text, { key }), name .. ": " .. key)
         local lines = {}
         for found in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = found end
         assert.matches("%f[%w]" .. key .. "%f[%W]", lines[number], 1)
