@@ -53,7 +53,7 @@ local function title_of(results, stage)
       :format(stage.name, evidence.percent(share))
   elseif share >= evidence.LAUNCH_BOUND then
     return ("%s is %s"):format(stage.name,
-      is_launch_bound(stage) and "launch-bound" or "host-bound")
+      is_launch_bound(stage) and "launch-bound" or "CPU-bound")
   end
   return ("%s leaves the GPU idle for %s of its time"):format(stage.name, evidence.percent(share))
 end

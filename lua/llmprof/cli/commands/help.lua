@@ -28,9 +28,8 @@ recipe lets you set. Exit status: 0 done, 1 the workload or a step failed,
 2 usage or recipe error, 3 a tool is missing, 4 nothing was captured,
 5 a comparison broke its limits, 6 it may have, 130 interrupted; `llmprof collect` ends as its
 program does. With --json-errors an error is a line of JSON: error, hint, exit,
-kind, detail. -j N is how many threads read and write traces; as many as there
-are processors unless it is said. With --no-cache what was kept of traces is
-neither used nor added to.
+kind, detail. -j N is how many threads read and write traces (all processors
+by default). --no-cache neither reads nor writes the trace cache.
 ]]
 
 local command = {

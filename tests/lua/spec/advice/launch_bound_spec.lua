@@ -6,7 +6,7 @@ describe("advice launch_bound", function()
 
   it("finds a stage whose GPU waits, from what the profile saw", function()
     assert.equal([[
-decode is host-bound (decode, confidence high)
+decode is CPU-bound (decode, confidence high)
 - it takes 100.00 ms, of which the GPU works 20.00 ms (timeline)
 - while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - 1,000 launches, 9.00 ms in launching calls (timeline)
@@ -19,7 +19,7 @@ if the CPU takes no time at all; the GPU's own work stays as it is
 
   it("takes the gain from plain runs where there are any", function()
     assert.equal([[
-decode is host-bound (decode, confidence high)
+decode is CPU-bound (decode, confidence high)
 - it takes 70.00 ms, of which the GPU works 20.00 ms (plain runs)
 - under the profiler, while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - under the profiler, 1,000 launches, 9.00 ms in launching calls (timeline)

@@ -6,6 +6,7 @@ local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local breakdown = require "llmprof.analysis.stages.breakdown"
 local bundle = require "tests.lua.support.bundle"
+local chapters = require "llmprof.report.chapters"
 local columns = require "llmprof.report.columns"
 local comparison = require "llmprof.compare.comparison"
 local compared = require "llmprof.compare.report"
@@ -525,6 +526,20 @@ describe("a figure", function()
     assert.equal("", lacking(declared, measured, elsewhere, unmade))
     check_tests(elsewhere, measured)
     check_unmade(unmade, measured)
+  end)
+
+  it("is told in words that an engineer would say aloud", function()
+    local unsaid = { "so many", "whoever", "unasked", "com%a+ about", "host%-bound", "beside",
+      "is said of", "waits? for launches" }
+    local entries = chapters.layout { "all" }
+    for _, results in ipairs(made) do
+      local said = documents.full(results, entries) .. documents.stakeholder(results, entries)
+        .. digest.render("text", results, { id = "x", dir = "x", name = "x" }, 1e6)
+      for _, words in ipairs(unsaid) do
+        local at = said:find("%f[%a]" .. words .. "%f[^%a]")
+        assert.is_nil(at, at and said:sub(math.max(at - 80, 1), at + 40))
+      end
+    end
   end)
 
   it("that has a column has a value there", function()
