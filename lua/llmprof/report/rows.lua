@@ -245,8 +245,8 @@ local function cpu_of(gap)
   local call = gap.call_ns and 2 * gap.call_ns >= gap.ns and gap.call or nil
   local share = text.number(100 * (call and gap.call_ns or most) / gap.ns, 0)
   local inside = gap["function"] and ", on the way to " .. gap["function"]
-    or gap.sampled and (", in %s in %d of %d samples"):format(gap.sampled, gap.sampled_count,
-      gap.samples)
+    or gap.sampled and gap.sampled_count and gap.samples
+      and (", in %s in %d of %d samples"):format(gap.sampled, gap.sampled_count, gap.samples)
   return ("%s (%s %%)%s"):format(call or said, share, not call and inside or "")
 end
 
