@@ -364,12 +364,13 @@ static int c_graph(lua_State *L) {
 static int c_untraced(lua_State *L) {
   size_t part, count;
   llmprof_change *change = check_change(L, &part);
+  llmprof_frame *ranges = llmprof_lua_check_frame(L, 3);
+  double launch = luaL_checknumber(L, 4), between = luaL_checknumber(L, 5);
+  luaL_argcheck(L, launch >= 0 && between >= 0, 4, "times are 0 or more");
   llmprof_error err;
   return counted(L,
-                 llmprof_change_untraced(change, part,
-                                         llmprof_lua_check_frame(L, 3),
-                                         luaL_checknumber(L, 4),
-                                         luaL_checknumber(L, 5), &count, &err),
+                 llmprof_change_untraced(change, part, ranges, launch, between,
+                                         &count, &err),
                  &count, &err);
 }
 

@@ -354,7 +354,7 @@ static bool add_operation(llmprof_replay *r, const llmprof_replay_part *part,
   };
   int64_t collective =
       c[COLLECTIVE] ? llmprof_cell(c[COLLECTIVE], row) : LLMPROF_ABSENT;
-  if (collective != LLMPROF_ABSENT) {
+  if (collective >= 0 && collective < REPLAY_NONE) {
     o->collective = (uint32_t)collective;
     if (o->collective >= r->collective_count)
       r->collective_count = o->collective + 1;

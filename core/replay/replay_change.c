@@ -437,13 +437,20 @@ bool llmprof_change_even(llmprof_change *c, size_t part, llmprof_frame *ranges,
 static bool need_overrides(llmprof_change *c) {
   const llmprof_replay *r = c->replay;
   if (c->set_own) return true;
-  c->set_own = llmprof_alloc(r->point_count, sizeof *c->set_own);
-  c->set_gap = llmprof_alloc(r->point_count, sizeof *c->set_gap);
-  c->set_lag = llmprof_alloc(r->operation_count, sizeof *c->set_lag);
-  if (!c->set_own || !c->set_gap || !c->set_lag) return false;
-  for (size_t i = 0; i < r->point_count; i++)
-    c->set_own[i] = c->set_gap[i] = LLMPROF_ABSENT;
-  fill(c->set_lag, r->operation_count, -1);
+  int64_t *own = llmprof_alloc(r->point_count, sizeof *own);
+  int64_t *gap = llmprof_alloc(r->point_count, sizeof *gap);
+  float *lag = llmprof_alloc(r->operation_count, sizeof *lag);
+  if (!own || !gap || !lag) {
+    llmprof_free(own);
+    llmprof_free(gap);
+    llmprof_free(lag);
+    return false;
+  }
+  for (size_t i = 0; i < r->point_count; i++) own[i] = gap[i] = LLMPROF_ABSENT;
+  fill(lag, r->operation_count, -1);
+  c->set_own = own;
+  c->set_gap = gap;
+  c->set_lag = lag;
   return true;
 }
 

@@ -5,6 +5,10 @@
 #include "base/alloc.h"
 #include "replay/replay_internal.h"
 
+enum {
+  QUEUED_NS = 5000, /* what starts this soon after another waited for it */
+};
+
 /* ---- streams ---- */
 
 /* While going over operations in order: the one of a stream that ends last,
@@ -122,7 +126,9 @@ static bool finds_idle(const llmprof_replay *r, const replay_operation *o) {
          r->operations[o->before].end < r->points[o->call].start;
 }
 
-/* How long after its call an operation starts on an idle stream. */
+/* How long after its call an operation starts on an idle stream. That of a
+ * graph is long and differs from launch to launch: each has its own, unless it
+ * waited in the queue, which tells nothing. */
 static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
   replay_samples after = {0}, within = {0};
   bool ok = true;
@@ -149,10 +155,9 @@ static bool find_latencies(llmprof_replay *r, const stream_samples *samples) {
                        : replay_quantile(&within, p->name, .5, 10000);
     else if (launches_graph(r, o) &&
              (o->before == REPLAY_NONE ||
-              (r->operations[o->before].end + 5000 < o->start &&
+              (o->start - r->operations[o->before].end > QUEUED_NS &&
                r->operations[o->before].end <= p->end)))
-      o->latency = o->start - p->end; /* long, and each time another; what
-                                         waited in the queue says nothing */
+      o->latency = o->start - p->end;
     else
       o->latency = replay_quantile(&after, launch_key(r, o), .5, usual);
   }
