@@ -20,8 +20,9 @@
 
 enum {
   SITES = 64,
-  PATH_MOST = 128, /* bytes kept of a path of ranges */
-  BUCKETS = 1024,  /* of series */
+  PATH_MOST = 128,  /* bytes kept of a path of ranges */
+  BUCKETS = 1024,   /* of series */
+  SPREAD_MOST = 64, /* passes, a bit each */
   WINDOW_LEAST = 128,
   GAP_MOST = 4096,
   NOWHERE = PROFILER_RANGES,
@@ -476,6 +477,7 @@ static uint32_t end_session(site *s) {
   uint32_t error = 0;
   if (!s->open) return 0;
   is_busy(s, true);
+  if (s->in_range) s->spoiled = true; /* its launch is yet to end */
   end_range(s);
   size_t ranges = profiler_stop(&s->profiler, &error);
   if (s->spreads)
@@ -528,12 +530,12 @@ static bool make_ready(site *s, const launch *l) {
   profiler_range range = l->graph ? PROFILER_ALL : PROFILER_LAUNCHES;
   if (s->open && (one_by_one(s) || l->graph || s->count == PROFILER_RANGES))
     (void)end_session(s);
+  is_busy(s, true);
   return s->open || start_session(s, range);
 }
 
 /* With the lock: was it taken? */
 static bool take(site *s, const launch *l, const choice *c) {
-  is_busy(s, true);
   bool ready = make_ready(s, l);
   is_busy(s, ready);
   if (ready) fill_taken(&s->session[s->count++], l, c->ordinal);
@@ -570,15 +572,15 @@ static void take_wanted(site *s, const launch *l, const choice *c) {
 
 /* ---- spreading passes ---- */
 
-/* Are the passes of this unit taken from launches that are alike? */
+/* Are the passes of this unit taken from launches that are alike? More than
+ * there are bits for are replayed. */
 static bool spreads(const site *s) {
-  size_t set = current_set(s);
-  return set > 0 && s->profiler.sets[set].passes > 1;
+  size_t set = current_set(s), passes = s->profiler.sets[set].passes;
+  return set > 0 && passes > 1 && passes <= SPREAD_MOST;
 }
 
 static uint64_t all_passes(const site *s) {
-  size_t count = s->profiler.sets[current_set(s)].passes;
-  return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+  return UINT64_MAX >> (SPREAD_MOST - s->profiler.sets[current_set(s)].passes);
 }
 
 /* How many launches there are until one comes again, of late. */
@@ -664,6 +666,7 @@ static void take_spread(site *s, const launch *l, const choice *c) {
     s->in_range = profiler_push(&s->profiler, of->number, &flushed);
   is_busy(s, s->in_range);
   if (!s->in_range) return;
+  of->flushed = of->flushed && flushed;
   of->spread |= UINT64_C(1) << s->pass;
   s->now = of;
   s->caller = pthread_self();
@@ -707,6 +710,8 @@ void counters_exit(const void *context) {
   site *s = site_of(context);
   if (s && s->in_range && pthread_equal(s->caller, pthread_self()))
     end_range(s);
+  else if (s && s->in_range)
+    s->spoiled = true; /* this launch may have been made since it began */
   if (s && !s->spreads && one_by_one(s)) (void)end_session(s);
   if (s && !s->in_range) is_busy(s, false);
   pthread_mutex_unlock(&lock);
@@ -799,11 +804,13 @@ void counters_start(uint32_t unit, bool anew) {
 
 void counters_again(void) {
   pthread_mutex_lock(&lock);
+  bool entered = guard_enter();
   if (atomic_load(&active) && begun_again++ > 0) {
     end_all();
     end_phase();
     phase++;
   }
+  if (entered) guard_leave();
   pthread_mutex_unlock(&lock);
 }
 

@@ -4,8 +4,8 @@
  * plan has two sets. The first, of one pass, is taken of each chosen launch;
  * the passes of the second are spread over the launches that are like it, one
  * of each, as often as they come: nothing is replayed. The metrics of a plan
- * with one set are replayed by CUPTI, with the memory that a kernel writes
- * restored. */
+ * with one set, and a second set of more than 64 passes, are replayed by CUPTI,
+ * with the memory that a kernel writes restored. */
 #ifndef LLMPROF_COLLECTOR_COUNTERS_H
 #define LLMPROF_COLLECTOR_COUNTERS_H
 

@@ -651,6 +651,18 @@ static void test_spread(void **state) {
   assert_true(t->values[5] == 100 * 1001 / (2 * 100.0));
 }
 
+/* More passes than are spread are replayed. */
+static void test_many_passes(void **state) {
+  run_to_end((setting){.launches = "5",
+                       .plan =
+                           BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                                    "pass = 1\nmetric = one\n"
+                                    "pass = 2\nmetric = two_pass70\n"
+                                    "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"});
+  assert_int_equal(t->measured, 1);
+  assert_int_equal(t->value_counts[0], 2);
+}
+
 /* A unit whose pass fails leaves what the others give; where none gives
  * anything, the launch says so. */
 static void test_passes_that_fail(void **state) {
@@ -1356,6 +1368,7 @@ int main(void) {
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
       cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_many_passes),
       cmocka_unit_test(test_passes_that_fail),
       cmocka_unit_test(test_passes_of_graphs),
       cmocka_unit_test(test_eager),
