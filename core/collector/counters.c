@@ -47,6 +47,7 @@ typedef struct series {
   uint32_t seen;          /* the number of the last launch like it, from 1 */
   uint32_t passes, error;
   bool flushed;
+  bool left; /* it lacks passes for counters.budget_s */
   size_t count;
   uint64_t names[PLAN_METRICS]; /* hashes; no metric comes twice */
   uint32_t ids[PLAN_METRICS];
@@ -657,6 +658,8 @@ static void take_spread(site *s, const launch *l, const choice *c) {
   watch_period(s, of);
   if (over_budget()) {
     (void)end_session(s);
+    phase_left += !of->left && of->spread != all_passes(s);
+    of->left = true;
     return;
   }
   if (s->open && of->spread >> s->pass & 1) go_on(s);
@@ -777,7 +780,7 @@ static void end_all(void) {
 
 static void end_phase(void) {
   if (phase_taken > 0 || phase_left > 0)
-    diagnose(SPOOL_INFO, "counters",
+    diagnose(SPOOL_INFO, phase_left > 0 ? "budget" : "counters",
              "%u launches took %.2f s, %u were left out for "
              "counters.budget_s = %g",
              (unsigned)phase_taken, phase_s, (unsigned)phase_left,

@@ -1,5 +1,5 @@
-/* llmprof.spool: units, counters and samples of the collector's spools, as
- * frames; llmprof.trace has their timeline.
+/* llmprof.spool: units, counters, samples and diagnostics of the collector's
+ * spools, as frames; llmprof.trace has their timeline.
  *
  *   local recorded, why = spool.open "run.spool"
  *   if not recorded then return print(why) end
@@ -29,7 +29,7 @@ static int f_close(lua_State *L) {
 }
 
 /* spool:frame(name) -> frame | nil, message, code; name is one of units,
- * counters, samples, metrics (spool/spool.h has their columns) */
+ * counters, samples, metrics, diagnostics (spool/spool.h has their columns) */
 static int f_frame(lua_State *L) {
   llmprof_spool *spool = llmprof_lua_unbox(L, 1, SPOOL);
   const char *name = luaL_checkstring(L, 2);

@@ -1,4 +1,4 @@
-/* Units, counters and samples of a spool as frames. */
+/* Units, counters, samples and diagnostics of a spool as frames. */
 #include "spool/spool.h"
 
 #include <math.h>
@@ -367,6 +367,20 @@ static bool take_sample(void *user, const spool_item *item,
   return true;
 }
 
+/* ---- diagnostics ---- */
+
+static const llmprof_row_column diagnostic_columns[] = {{"code", NULL, true},
+                                                        {"text", NULL, true}};
+
+static bool take_diagnostic(void *user, const spool_item *item,
+                            llmprof_error *err) {
+  spool_diagnostic said;
+  spool_item_get(item, &said, sizeof said);
+  const int64_t cells[] = {text(user, item, said.code),
+                           text(user, item, said.text)};
+  return add_row(user, cells) || llmprof_fail_nomem(err);
+}
+
 /* ---- frames ---- */
 
 static const llmprof_row_column metric_columns[] = {{"name", NULL, true},
@@ -395,6 +409,8 @@ static const struct {
     {"counters", SPOOL_COUNTERS, take_counters, COLUMNS(counter_columns), true},
     {"samples", SPOOL_SAMPLE, take_sample, COLUMNS(sample_columns), true},
     {"metrics", 0, NULL, COLUMNS(metric_columns), false},
+    {"diagnostics", SPOOL_DIAGNOSTIC, take_diagnostic,
+     COLUMNS(diagnostic_columns), false},
 };
 
 /* Units are those that the recording says, or base units. */

@@ -1,5 +1,5 @@
-/* What a spool of the collector holds beside a timeline (which readers.h
- * opens): units, counters of launches, hardware samples. */
+/* What a spool of the collector holds besides a timeline (which readers.h
+ * opens): units, counters of launches, hardware samples, diagnostics. */
 #ifndef LLMPROF_SPOOL_H
 #define LLMPROF_SPOOL_H
 
@@ -30,7 +30,9 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
  *           in base units: byte, s, Hz
  * samples   pid, device, start, end; and a real column for each metric, in the
  *           units that the recording says
- * metrics   name, unit: of those columns */
+ * metrics   name, unit: of those columns
+ * diagnostics
+ *           code (a word for programs), text: what the collector said */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err);
 

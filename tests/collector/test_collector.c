@@ -663,6 +663,26 @@ static void test_many_passes(void **state) {
   assert_int_equal(t->value_counts[0], 2);
 }
 
+/* What the budget leaves out is told: of a launch all, or its later passes. */
+static void test_budget(void **state) {
+  static const char *const launches[] = {"2-4", "2"};
+  for (int i = 0; i < 2; i++) {
+    char plan[512];
+    snprintf(plan, sizeof plan,
+             BY_RANGE "units = timeline:1 counters:2 plain:1\n"
+                      "counters.budget_s = 1e-9\n"
+                      "pass = 1\nmetric = one\n"
+                      "pass = 2\nmetric = two\nmetric = three_pass1\n"
+                      "launch = _Z4gemmPf|4,1,1|*|*|decode|%s\n",
+             launches[i]);
+    run_to_end((setting){.launches = "20", .plan = plan});
+    assert_int_equal(t->measured, 1);
+    assert_int_equal(t->failed, i == 0 ? 2 : 0);
+    assert_int_equal(t->value_counts[0], 1);
+    assert_true(spool_counts_has(t, "budget"));
+  }
+}
+
 /* A unit whose pass fails leaves what the others give; where none gives
  * anything, the launch says so. */
 static void test_passes_that_fail(void **state) {
@@ -1369,6 +1389,7 @@ int main(void) {
       cmocka_unit_test(test_passes),
       cmocka_unit_test(test_spread),
       cmocka_unit_test(test_many_passes),
+      cmocka_unit_test(test_budget),
       cmocka_unit_test(test_passes_that_fail),
       cmocka_unit_test(test_passes_of_graphs),
       cmocka_unit_test(test_eager),

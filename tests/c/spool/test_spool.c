@@ -783,10 +783,26 @@ static int64_t cell_of(llmprof_frame *frame, const char *column, size_t row) {
   return llmprof_cell(llmprof_frame_column(frame, number, &err), row);
 }
 
+/* Of the first row. */
+static void assert_cell_text(llmprof_frame *frame, const char *column,
+                             const char *wanted) {
+  llmprof_error err;
+  size_t number = llmprof_frame_find(frame, column);
+  assert_int_not_equal(number, SIZE_MAX);
+  assert_string_equal(
+      llmprof_cell_text(frame, llmprof_frame_column(frame, number, &err), 0,
+                        ""),
+      wanted);
+}
+
 static void test_frames(void **state) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_counted(&m);
+  spool_diagnostic said = {.severity = SPOOL_INFO,
+                           .code = spool_put_string(&m, "budget"),
+                           .text = spool_put_string(&m, "2 were left out")};
+  SPOOL_PUT(&m, SPOOL_DIAGNOSTIC, said);
   spool_end_section(&m);
   llmprof_error err = {0};
   llmprof_spool *spool = llmprof_spool_open(save(&m), &err);
@@ -798,16 +814,10 @@ static void test_frames(void **state) {
   assert_true(cell_of(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
   assert_true(cell_of(counters, "stream", 0) == LLMPROF_ABSENT);
   assert_true(cell_of(counters, "start", 0) == 1000000);
-  static const char *const texts[][2] = {{"kernel", "_Z1kv"},
-                                         {"name", "k()"},
-                                         {"source", "collector"},
-                                         {"ranges", "a\nb"}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    size_t number = llmprof_frame_find(counters, texts[i][0]);
-    const llmprof_column *column = llmprof_frame_column(counters, number, &err);
-    assert_string_equal(llmprof_cell_text(counters, column, 0, ""),
-                        texts[i][1]);
-  }
+  assert_cell_text(counters, "kernel", "_Z1kv");
+  assert_cell_text(counters, "name", "k()");
+  assert_cell_text(counters, "source", "collector");
+  assert_cell_text(counters, "ranges", "a\nb");
   const llmprof_column *time = llmprof_frame_peek(
       counters, llmprof_frame_find(counters, "gpu__time_duration.sum"));
   assert_string_equal(time->unit, "s"); /* said to be ns by its name */
@@ -818,11 +828,16 @@ static void test_frames(void **state) {
   assert_true(cell_of(units, "end", 0) == 600000);
   llmprof_frame *samples = llmprof_spool_frame(spool, "samples", &err);
   assert_true(cell_of(samples, "end", 0) == 1000100);
+  llmprof_frame *diagnostics = llmprof_spool_frame(spool, "diagnostics", &err);
+  assert_int_equal(llmprof_frame_rows(diagnostics), 1);
+  assert_cell_text(diagnostics, "code", "budget");
+  assert_cell_text(diagnostics, "text", "2 were left out");
   assert_null(llmprof_spool_frame(spool, "others", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   llmprof_frame_free(counters);
   llmprof_frame_free(units);
   llmprof_frame_free(samples);
+  llmprof_frame_free(diagnostics);
   llmprof_spool_close(spool);
 }
 
@@ -862,11 +877,11 @@ static void test_samples(void **state) {
 }
 
 static bool frames_once(void *path, llmprof_error *err) {
-  static const char *const names[] = {"units", "counters", "samples",
-                                      "metrics"};
+  static const char *const names[] = {"units", "counters", "samples", "metrics",
+                                      "diagnostics"};
   llmprof_spool *spool = llmprof_spool_open(path, err);
   bool ok = spool;
-  for (size_t i = 0; ok && i < 4; i++) {
+  for (size_t i = 0; ok && i < sizeof names / sizeof *names; i++) {
     llmprof_frame *frame = llmprof_spool_frame(spool, names[i], err);
     ok = frame;
     llmprof_frame_free(frame);

@@ -247,10 +247,8 @@ function collector_counters.keep(ctx)
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
   end
-  for _, said in ipairs(errors.check(trace_file.open(path):diagnostics())) do
-    local left = said.text:match "launches took .- s, (%d+) were left out"
-    if left and left ~= "0" then ctx.note(said.text) end
-  end
+  local said = errors.check(errors.check(spool.open(path)):frame "diagnostics")
+  for _, text in ipairs(said:where({ code = "budget" }):values "text") do ctx.note(text) end
   if eager > 0 then
     ctx.note(("%d of %d launches were measured in a repeat without CUDA graphs"):format(eager,
       measured))
