@@ -459,8 +459,8 @@ static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
   return first;
 }
 
-/* With the lock. Of a series that another launch was in the range of a part of
- * the numbers is wrong, and nobody can tell which. */
+/* With the lock. Of a series with another launch in its range some numbers are
+ * wrong, and it is not known which: all its passes are taken again. */
 static void end_range(site *s) {
   if (!s->in_range) return;
   if (!profiler_pop(&s->profiler)) s->spoiled = true;
@@ -584,7 +584,7 @@ static uint64_t all_passes(const site *s) {
   return UINT64_MAX >> (SPREAD_MOST - s->profiler.sets[current_set(s)].passes);
 }
 
-/* How many launches there are until one comes again, of late. */
+/* How many launches there were lately until one came again. */
 static uint32_t period(const site *s) {
   return s->gaps[0] > s->gaps[1] ? s->gaps[0] : s->gaps[1];
 }
@@ -602,8 +602,8 @@ static void watch_period(site *s, series *of) {
   s->gaps[0] = 0;
 }
 
-/* What passes series of the session lack that came of late; *any: does one lack
- * any, whenever it came? */
+/* The passes that series of the session lack, of those that came lately. *any:
+ * does one lack any, whenever it came? */
 static uint64_t lacking(const site *s, bool *any) {
   uint64_t all = all_passes(s), found = 0;
   *any = false;

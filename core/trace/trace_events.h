@@ -166,9 +166,8 @@ typedef enum llmprof_dimension {
   LLMPROF_SOURCE_FRAMES,
   LLMPROF_SOURCE_STACKS,
   LLMPROF_STACK_FRAMES,
-  LLMPROF_SOURCE_LINES, /* llmprof_stack_frame: lines of source
-                                     stacks that are of no framework, as their
-                                     module */
+  LLMPROF_SOURCE_LINES, /* llmprof_stack_frame: lines of source stacks that are
+                           of no framework, as their module */
   LLMPROF_DIMENSIONS
 } llmprof_dimension;
 

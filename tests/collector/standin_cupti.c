@@ -45,7 +45,7 @@ static struct {
   atomic_uint kinds; /* of ranges since it was enabled: 1 automatic, 2 pushed */
   atomic_uint metrics; /* of the set that it had first since then; 0: none */
   /* what was pushed since it was configured: names, which are numbers, and
-   * passes of each; the last one; and the pass that is on, of so many */
+   * passes of each; the last one; the current pass, and how many there are */
   unsigned names[8], passes_of[8], named, last, pass, passes;
 } profilers[STANDIN_DEVICES];
 

@@ -241,8 +241,8 @@ def small_pageable(program: Any, number: int) -> None:
         torch.ones(program.shape.batch).to("cuda")
 
 
-def sort_all(program: Any, number: int) -> None:
-    """Each sequence's logits are sorted on one block: a kernel written for one sequence."""
+def norm_on_one_block(program: Any, number: int) -> None:
+    """Rows of the head are normalised on one block: a kernel written for one sequence."""
     program.model.kernels.row_norms(program.model.head.view(-1, program.shape.hidden)[:256], 1)
 
 
@@ -375,7 +375,7 @@ RUNS = (
     Run("garbage_inside", MANY, "garbage_collection", before=every(4, collect_garbage)),
     Run("pageable_small", FEW, "pageable_copies", "generation", before=small_pageable,
         names=("context", "generation", "token")),
-    Run("one_block", FEW, "low_occupancy", "generation", after=sort_all,
+    Run("one_block", FEW, "low_occupancy", "generation", after=norm_on_one_block,
         names=("context", "generation", "token")),
     Run("offload_layers", MANY, "copies_not_overlapped", "", layer=offloaded_layers),
     Run("casts_many", MANY, "casts", "", switches=("casts",)),
