@@ -280,9 +280,9 @@ end
 function Model:change()
   local change = self.replay:change()
   for _, part in ipairs(self.parts) do
-    for name, factor in pairs(self.factors) do
-      local ranges = units.frame(part.units, name, "whole")
-      change:cpu(part.number, ranges, factor, factor)
+    for _, one in ipairs(self.fitted) do
+      local ranges = units.frame(part.units, one.stage, "whole", one.turn)
+      change:cpu(part.number, ranges, one.factor, one.factor)
       change:untraced(part.number, ranges, PLAIN_LAUNCH, NODE_TRACED)
     end
   end
@@ -419,43 +419,83 @@ local function plain_shares(self)
 end
 
 
-local function total_of(self, name, lengths)
+-- ns of a stage, of all of its runs or of the one of that turn on each process.
+local function total_of(self, name, lengths, turn)
   local sum = 0
   for number, part in ipairs(self.parts) do
     for i, one in ipairs(part.units) do
-      if one.stage == name then sum = sum + lengths[number][i] end
+      if one.stage == name and (not turn or one.turn == turn) then
+        sum = sum + lengths[number][i]
+      end
     end
   end
   return sum
 end
 
 
--- Find by how much the CPU is faster without the profiler, so that stages take what they do then:
--- factors of all of the CPU's time, one for each stage, 1 where that is near enough, as of a stage
--- that the GPU limits. Stages where there is none stay as they were recorded.
-local function fit_to_plain(self)
-  local wanted, low, high = plain_shares(self), {}, {}
-  if not next(wanted) then return end
-  for name in pairs(wanted) do low[name], high[name], self.factors[name] = FASTEST, 2, 1 end
-  local lengths = self:run(self:change())
+-- The runs of a stage that are alike, as the GPU needs the same for each: how many; else nil.
+local function runs_alike(self, name, gpu)
+  local most, sum = 1, total_of(self, name, gpu)
+  for _, part in ipairs(self.parts) do
+    for _, one in ipairs(part.units) do
+      if one.stage == name then most = math.max(most, one.turn) end
+    end
+  end
+  for turn = 1, most do
+    local own = total_of(self, name, gpu, turn)
+    if math.abs(own * most / sum - 1) > NEAR then return nil end
+  end
+  return most
+end
+
+
+-- What is fitted: each of the runs of a stage that are alike, as the host may be slower in one than
+-- in another, else all of them. List of { stage, turn, wanted (ns), low, high, factor }.
+local function to_fit(self, wanted)
+  local list, gpu = {}, nil
   for name, share in pairs(wanted) do
-    local length = total_of(self, name, lengths) / self.by_name[name].replayed
-    if math.abs(length - share) <= NEAR / 2 * share then low[name], high[name] = 1, 1 end
+    gpu = gpu or self:without_cpu()
+    local runs, sum = runs_alike(self, name, gpu), share * self.by_name[name].replayed
+    for turn = 1, runs or 1 do
+      list[#list + 1] = { stage = name, turn = runs and turn, wanted = sum / (runs or 1),
+        low = FASTEST, high = 2, factor = 1 }
+    end
+  end
+  self.gpu_alone = nil
+  return list
+end
+
+
+-- Find by how much the CPU is faster without the profiler, so that stages take what they do then:
+-- factors of all of the CPU's time, 1 where that is near enough, as of a stage that the GPU limits.
+-- Stages where there is none stay as they were recorded.
+local function fit_to_plain(self)
+  local wanted = plain_shares(self)
+  if not next(wanted) then return end
+  self.fitted = to_fit(self, wanted)
+  local lengths = self:run(self:change())
+  for _, one in ipairs(self.fitted) do
+    local length = total_of(self, one.stage, lengths, one.turn)
+    if math.abs(length - one.wanted) <= NEAR / 2 * one.wanted then one.low, one.high = 1, 1 end
   end
   for _ = 1, TRIES do
-    for name in pairs(wanted) do self.factors[name] = (low[name] + high[name]) / 2 end
+    for _, one in ipairs(self.fitted) do one.factor = (one.low + one.high) / 2 end
     lengths = self:run(self:change())
-    for name, share in pairs(wanted) do
-      local is_long = total_of(self, name, lengths) > share * self.by_name[name].replayed
-      if is_long then high[name] = self.factors[name] else low[name] = self.factors[name] end
+    for _, one in ipairs(self.fitted) do
+      local is_long = total_of(self, one.stage, lengths, one.turn) > one.wanted
+      one[is_long and "high" or "low"] = one.factor
     end
   end
   for name, share in pairs(wanted) do
     local stage = self.by_name[name]
     stage.misfit = math.abs(total_of(self, name, lengths) / stage.replayed / share - 1)
     stage.plain = stage.misfit <= NEAR
-    if not stage.plain then self.factors[name] = nil end
   end
+  local kept = {}
+  for _, one in ipairs(self.fitted) do
+    if self.by_name[one.stage].plain then kept[#kept + 1] = one end
+  end
+  self.fitted = kept
   self.lengths = self:run(self:change())
 end
 
@@ -467,7 +507,7 @@ end
 -- long trace is replayed in part, from the first unit of `stage`, or of any, on; nil and why not
 -- where that cannot be done.
 function model.new(sources, in_part, stage)
-  local self = setmetatable({ parts = parts_of(sources), factors = {}, read = {} }, Model)
+  local self = setmetatable({ parts = parts_of(sources), fitted = {}, read = {} }, Model)
   for _, part in ipairs(self.parts) do add_units(part) end
   if in_part then
     local ok, why = shorten(self.parts, stage)

@@ -172,14 +172,25 @@ local function in_order(a, b)
 end
 
 
--- List of { stage, run (what they are steps of), first (in it), pid, tid, start, stop (ns, of
--- the CPU) }, of each thread by start; repeats that figures leave out are not in it. found: of
--- units.stages.
+local function number_runs(list)
+  local turns = {}
+  for _, one in ipairs(list) do
+    local key = ("%s %s"):format(one.pid, one.stage)
+    turns[key] = (turns[key] or 0) + (one.first and 1 or 0)
+    one.turn = math.max(turns[key], 1)
+  end
+  return list
+end
+
+
+-- List of { stage, run (what they are steps of), turn (of the run among those of the stage in the
+-- process), first (in it), pid, tid, start, stop (ns, of the CPU) }, of each thread by start;
+-- repeats that figures leave out are not in it. found: of units.stages.
 function units.list(trace, found)
-  if found.whole then return whole_run(trace) end
+  if found.whole then return number_runs(whole_run(trace)) end
   local list, has_steps = steps_of(trace, found)
   table.sort(add_instances(list, found, has_steps), in_order)
-  return list
+  return number_runs(list)
 end
 
 
@@ -242,14 +253,14 @@ end
 
 
 -- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
--- units.list; extent: own (nil), before, whole or until_next.
-function units.frame(list, stage, extent)
+-- units.list; extent: own (nil), before, whole or until_next; turn: of these runs alone.
+function units.frame(list, stage, extent, turn)
   local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
   for i, one in ipairs(list) do
     local next_one = list[i + 1]
     local start, stop = extend(one, not one.first and list[i - 1] or nil,
       next_one and not next_one.first and next_one or nil)
-    if start and (not stage or one.stage == stage) then
+    if start and (not stage or one.stage == stage) and (not turn or one.turn == turn) then
       local row = #rows.pid + 1
       rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, one.tid, start,
         stop

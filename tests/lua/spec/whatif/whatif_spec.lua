@@ -9,6 +9,7 @@ local query = require "llmprof.query"
 local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local timeline = require "tests.lua.support.timeline"
+local units = require "llmprof.whatif.units"
 local whatif = require "llmprof.whatif"
 
 -- ns of CPU that each rank of lockstep takes for a step: the last one is late by 1 ms.
@@ -118,6 +119,24 @@ describe("a replay", function()
       end }
     local one = row(over(lines):change 'even("decode")':run(), "decode")
     near(4000000 * 6 / 48, one.gain, 5000) -- 6 of 48 steps
+  end)
+
+  it("fits each of the repeats that are alike to the time without the profiler", function()
+    local trace = timeline.of(lockstep.lines { ranks = 1, repeats = 3, steps = 24, decode = true,
+      cpu = function(_, number) return number == 3 and 1800000 or 1500000 end })
+    local results = { overhead = { stages = { { name = "decode", plain_ms = 30 } } },
+      stages = { { name = "decode", steps = 24, wall = { mean_ns = 38.4e6, count = 3 },
+        repeats = 3 } } }
+    local model = whatif.over { { trace = trace, found = units.stages { trace = trace },
+      results = results } }.model
+    local sums = {}
+    for i, one in ipairs(model.parts[1].units) do
+      if one.stage == "decode" then
+        sums[one.turn] = (sums[one.turn] or 0) + model.lengths[1][i]
+      end
+    end
+    assert.is_true(#sums > 1)
+    for _, one in ipairs(sums) do near(sums[#sums], one, 0.01 * one) end
   end)
 
   it("tells the last wait of a step from the inner ones", function()
