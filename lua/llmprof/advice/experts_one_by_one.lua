@@ -55,7 +55,8 @@ local function found(results, stage, experts, products)
     },
     try = ("a grouped product over all experts (%sa fused MoE kernel), with the choice of experts "
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
-    changes = { ("grouped(experts %q)"):format(stage.name) },
+    changes = { ("grouped(experts %q)"):format(stage.name),
+      #waits > 0 and ("remove(syncs(%q, \"inner\"))"):format(stage.name) or nil },
     assumption = "the operations of one expert a layer do the work of all",
     kernels = products.ids,
     confidence = "medium",

@@ -60,6 +60,15 @@ kernels: 5
     assert.equal("", said { num_hidden_layers = 12 })
   end)
 
+  it("gains the waits for each expert's tokens, too", function()
+    local stage = support.slow_decode { kernels = 4000, launches = 4000 }
+    stage.waits = { { before = "copy", after = "gather", calls = 600, ns = 6e6 } }
+    assert.matches('change: grouped(experts "decode")\nchange: remove(syncs("decode", "inner"))',
+      support.said("experts_one_by_one", support.results { stages = { stage },
+        kernels = { support.kernel { name = "nvjet", category = "gemm", calls = 2000 } },
+        model = { architecture = shape } }), 1, true)
+  end)
+
   it("abstains without the model's dimensions", function()
     assert.equal(
       "abstains: the model's architecture is not known (model.architecture in metrics.json)",
