@@ -166,8 +166,10 @@ end
 -- A column is a key or { "key", "Title", digits = 2 }; of a section of ours only a key.
 local function check_column(column, is_own, ...)
   local key = column
-  if is_own and type(column) == "table" then key = column[1] end
-  if type(key) ~= "string" then
+  local is_table = is_own and type(column) == "table"
+  if is_table then key = column[1] end
+  if type(key) ~= "string" or is_table and (math.type(column.digits or 0) ~= "integer"
+    or type(column[2] or "") ~= "string") then
     bad({ "report", ... }, "columns of a section are " .. (is_own
       and 'keys of its rows, or { "key", "Title", digits = 2 }' or "keys"))
   end
@@ -192,7 +194,8 @@ local function check_section(given, place)
     and type(given.rows) == "function" or not is_own and type(given[1]) == "string"
     and not given.title and not given.name
     and (given.rows == nil or math.type(given.rows) == "integer" and given.rows > 0)
-  if not fits or given.columns ~= nil and type(given.columns) ~= "table" then
+  if not fits or given.columns ~= nil and (type(given.columns) ~= "table"
+    or #given.columns == 0) then
     bad({ "report", place }, "a section of the report is " .. SECTION)
   end
   for i, column in ipairs(given.columns or {}) do
