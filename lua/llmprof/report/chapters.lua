@@ -95,8 +95,8 @@ local function load_blocks(results)
 end
 
 
--- Looks that a report shows; the page has all.
-local LOOKS = 16
+-- Samples of the cache that a report shows; the page has all.
+local SAMPLES = 16
 
 
 local function first_token_blocks(results)
@@ -107,7 +107,7 @@ end
 
 local function kv_cache_blocks(results, view)
   return blocks.join(blocks.say(words.kv_cache(results)),
-    sections.blocks(results, "kv_cache", { bare = true, most = not view.page and LOOKS or nil }))
+    sections.blocks(results, "kv_cache", { bare = true, most = not view.page and SAMPLES or nil }))
 end
 
 
