@@ -135,12 +135,14 @@ function bounds.words(list, known)
     sums[key], all = sums[key] + one.ns, all + one.ns
   end
   if all == 0 then return nil end
+  if not (known.counters or known.shapes) then
+    return "nothing: there are no counters and no shapes that say what limits these kernels"
+  end
   local function percent(key) return ("%.0f %%"):format(100 * sums[key] / all) end
   return ("%s: DRAM holds up %s of their time, tensor cores %s, neither %s; of %s it is not known")
     :format(known.counters and known.shapes and "counters and the model's shapes"
-      or known.counters and "counters" or known.shapes and "the model's shapes"
-      or "no counters, no shapes", percent "DRAM", percent "tensor", percent "other",
-      percent "unknown")
+      or known.counters and "counters" or "the model's shapes", percent "DRAM",
+      percent "tensor", percent "other", percent "unknown")
 end
 
 

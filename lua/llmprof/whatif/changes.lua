@@ -69,7 +69,7 @@ end
 
 
 local function check_stage(model, stage)
-  if not stage or model:stage(stage) then return end
+  if not stage or type(stage) == "string" and model:stage(stage) then return end
   local known = {}
   for i, one in ipairs(model.stages) do known[i] = one.name end
   usage(("no stage is called '%s'"):format(stage), "there are " .. table.concat(known, ", "))
@@ -483,9 +483,17 @@ local function collective_ns(part, stage, n, given)
 end
 
 
+local function is_positive(value)
+  return value == nil or type(value) == "number" and value > 0 and value < math.huge
+end
+
+
 function makers.tp(n, given)
   if math.type(n) ~= "integer" or n < 1 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
   given = given or {}
+  if type(given) ~= "table" or not (is_positive(given.gb_per_s) and is_positive(given.us)) then
+    usage("tp: of which link?", "tp(2, { gb_per_s = 300, us = 8 })")
+  end
   local by_stage = {}
   -- what collectives add to a matmul of a stage, as a share of it
   local function added(part, kernel, list, most)
@@ -509,7 +517,7 @@ function makers.tp(n, given)
     assumed = "each GPU reads and computes its part of every matmul; two all-reduces a layer are "
       .. (given.us and ("%g us each"):format(given.us) or "4 to 15 us each") .. " and their bytes "
       .. (given.gb_per_s and ("at %g GB/s"):format(given.gb_per_s) or "at half to all of the link")
-      .. "; all else stays as it is",
+      .. "; the CPU launches them in no time, and all else stays as it is",
     factor = function(kernel, most, part, list)
       if kernel.category ~= "gemm" then return nil end
       return faster(n, n)(kernel, most) + added(part, kernel, list, most)
@@ -522,7 +530,7 @@ function makers.overlap(chosen)
     usage("overlap: of what?", 'overlap(communication) or overlap(communication "decode")')
   end
   return { kind = "overlap", work = true, ends = true,
-    words = ("%s beside what computes"):format(words_of(chosen)),
+    words = ("%s hidden by what computes"):format(words_of(chosen)),
     assumed = "at most as much of it as there is to compute in the stage, at least nothing, as it "
       .. "may need what is computed before",
     apply = function(model, part, change, most)
@@ -551,8 +559,8 @@ end
 
 -- ---- answers of another length ----
 
--- A longer answer than so many times the measured one is another program; a slope is known that
--- is as many times its own error.
+-- An answer that is longer by more than this factor is another program; a slope is known from this
+-- many times its own error on.
 local MOST_LONGER, SURE = 4, 4
 
 -- By category of a stage what its kernels take at each place among the steps: { ns = by turn }.
@@ -602,8 +610,8 @@ function makers.tokens(n, stage)
     local sums, steps = by_turn(part, stage)
     if steps == 0 then usage(("tokens: steps of %s are not known"):format(stage)) end
     if n > MOST_LONGER * (steps + 1) then
-      usage(("tokens(%d): steps of answers of %d were recorded, and nothing is said of more than "
-        .. "%d times that"):format(n, steps + 1, MOST_LONGER))
+      usage(("tokens(%d): answers of %d were recorded, and a prediction reaches to %d times that")
+        :format(n, steps + 1, MOST_LONGER), "a recording of longer answers reaches further")
     end
     local list = {}
     for category, own in pairs(sums) do
@@ -705,7 +713,7 @@ function changes.between(one, other, n)
   if n <= math.min(first, second) or n >= math.max(first, second) then
     usage(("batch(%d) does not lie between %g and %g"):format(n, math.min(first, second),
       math.max(first, second)),
-      "nothing is said of batches outside of those that ran")
+      "only batches between those of the two runs can be predicted")
   end
   check_alike(one, other)
   local part, now, then_made = (n - first) / (second - first), work_of(one), work_of(other)
@@ -758,7 +766,12 @@ function changes.read(code, source, number)
   if not chunk then
     usage(("%s: %s"):format(code, (wrong:gsub("^change:1: ", ""))), 'for example: graphs("decode")')
   end
-  local made = chunk()
+  local ok, made = errors.call(chunk)
+  if not ok then
+    local why = made.kind ~= "usage" and made.message:match "^change:1: ([^\n]*)"
+    if why then usage(("%s: %s"):format(code, why), 'for example: graphs("decode")') end
+    error(made, 0)
+  end
   if not made then return nil end
   if type(made) ~= "table" or query.is(made) or not rawget(made, "apply") then
     usage(("%s: that is no change"):format(code), 'for example: graphs("decode")')

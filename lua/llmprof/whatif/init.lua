@@ -115,7 +115,9 @@ local function gain_of(now, least, most, off, misfit)
     made.low = math.min(mean(least), gain) - width
     made.high = math.max(mean(least), gain) + width
   end
-  if math.min(table.unpack(least)) >= 0 and off == 0 then made.low = math.max(made.low, 0) end
+  if math.min(gain, table.unpack(least)) >= 0 and off == 0 then
+    made.low = math.max(made.low, 0)
+  end
   if off > 0 and gain ~= 0 then
     made.low = math.min(made.low, gain - off)
     made.high = math.max(made.high, math.min(gain + off, mean(now)))
@@ -383,13 +385,13 @@ end
 function What:finding(rank)
   local results = self.model.parts[1].source.results
   if not results then
-    errors.raise("usage", ("finding %d: %s is a trace, and findings are of a run"):format(rank,
-      self.model.parts[1].source.path), { hint = "llmprof report FILE makes one; then: "
-      .. "llmprof whatif latest " .. rank })
+    errors.raise("usage", ("finding %s: %s is a trace, and findings are of a run"):format(
+      tostring(rank), self.model.parts[1].source.path), { hint = "llmprof report FILE makes one; "
+      .. "then: llmprof whatif latest " .. tostring(rank) })
   end
   local list = results.advice and results.advice.findings or {}
   if not list[rank] then
-    errors.raise("usage", ("there is no finding %d"):format(rank),
+    errors.raise("usage", ("there is no finding %s"):format(tostring(rank)),
       { hint = ("llmprof show RUN findings lists them: %d"):format(#list) })
   elseif not list[rank].changes then
     errors.raise("usage", ("finding %d, %s: it names no change that can be replayed"):format(rank,
@@ -460,7 +462,13 @@ local function with_ranks(run)
 end
 
 
--- The same of what a session has open: traces, of which each is a rank, or one run.
+-- The sources of what a session has open: traces, of which each is a rank, or one run's.
+local function sources_of(list)
+  return #list == 1 and list[1].results and with_ranks(list[1]) or list
+end
+
+
+-- The same of what a session has open.
 local function of_files(list)
   for _, one in ipairs(list) do
     if one.results and #list > 1 then
@@ -468,7 +476,7 @@ local function of_files(list)
         { hint = "of two runs batch(n) alone lies between them; several traces are ranks" })
     end
   end
-  return whatif.over(#list == 1 and list[1].results and with_ranks(list[1]) or list)
+  return whatif.over(sources_of(list))
 end
 
 
@@ -629,16 +637,27 @@ end
 
 
 -- The finding of a run whose change another one shows, as the largest gain that is found there no
--- more: its rank; nil without one.
+-- more: its rank; nil without one, and where the runs are of two programs or GPUs. A rule that
+-- could not look at the other run tells nothing of it.
 function whatif.fitting(before, after)
-  local left = {}
+  local left, unknown = {}, {}
+  if (before.run or {}).recipe ~= (after.run or {}).recipe
+    or (before.hardware or {}).name ~= (after.hardware or {}).name then
+    return nil
+  end
+  for _, one in ipairs(after.advice and after.advice.abstained or {}) do
+    unknown[one.rule] = true
+  end
   for _, one in ipairs(after.advice and after.advice.findings or {}) do
     left[one.rule .. "\0" .. (one.stage or "")] = true
   end
   for rank, one in ipairs(before.advice and before.advice.findings or {}) do
     local is_change = one.changes and one.gain_ns and (one.gain_share or 0) >= LEAST_WIDTH
       and not one.changes[1]:find "^scale%(cpu" -- that is a bound
-    if is_change and not left[one.rule .. "\0" .. (one.stage or "")] then return rank end
+    if is_change and not unknown[one.rule]
+      and not left[one.rule .. "\0" .. (one.stage or "")] then
+      return rank
+    end
   end
 end
 
@@ -648,10 +667,10 @@ end
 -- (each alone, as predicted), cpu_came, gpu_came, why (nil: not known) } of stages that both have
 -- and that are predicted. Times are without the profiler where both have these.
 function whatif.outcome(before, after, code)
-  local question = whatif.over(before)
+  local question = whatif.over(sources_of(before))
   question = tonumber(code) and question:finding(tonumber(code)) or question:change(code)
   local made, rows = question:run(), {}
-  local later = whatif.over(after)
+  local later = whatif.over(sources_of(after))
   for _, row in ipairs(made.stages) do
     local stage = not row.rank and not row.refused and later.model.by_name[row.stage]
     local is_plain = made.model.by_name[row.stage].plain

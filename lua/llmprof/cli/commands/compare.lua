@@ -114,15 +114,18 @@ local function print_prediction(given, words, sides)
   end
   local code = given.predicted or is_pair and whatif.fitting(sides[1].results, sides[2].results)
   if not code then return end
-  local before, after = session.open { words[1] }, session.open { words[2] }
-  if not given.predicted and not (before.files[1].trace and after.files[1].trace) then return end
-  local rows = whatif.outcome(before.files, after.files, code)
-  if given.predicted then
-    out.write("\n", whatif.render_outcome(given.format, rows, code))
-  elseif #rows > 0 then
-    local finding = sides[1].results.advice.findings[code]
-    out.write("\n", whatif.render_outcome(given.format, rows, table.concat(finding.changes, " + "),
-      ("finding %d of %s: %s"):format(code, sides[1].name, finding.title)))
+  local finding = tonumber(code) and sides[1].results.advice.findings[tonumber(code)]
+  local title = finding and ("finding %s of %s: %s"):format(code, sides[1].name, finding.title)
+  local ok, rows = errors.call(function()
+    local before, after = session.open { words[1] }, session.open { words[2] }
+    return whatif.outcome(before.files, after.files, code)
+  end)
+  if not ok and (given.predicted or rows.kind ~= "usage") then error(rows, 0) end
+  if not ok then
+    out.write(("\nNot checked: what was predicted by %s (%s)\n"):format(title, rows.message))
+  elseif given.predicted or #rows > 0 then
+    out.write("\n", whatif.render_outcome(given.format, rows,
+      finding and table.concat(finding.changes or {}, " + ") or code, title))
   end
 end
 

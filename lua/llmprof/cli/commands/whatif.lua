@@ -31,11 +31,11 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   bandwidth(1.43), gpu "h100_sxm"                other memory, or a GPU of conf/hardware
   dtype "fp8", dtype "fp4"                       weights of matmuls in fewer bits
   tp(2), tp(2, { gb_per_s = 300, us = 8 })       matmuls over GPUs; what an all-reduce takes
-  overlap(communication "decode")                collectives beside what computes
+  overlap(communication "decode")                collectives hidden by other kernels
   tokens(512)                                    longer answers, as attention grows over the steps
   batch(8)                                       between two runs of other batches, both given
-  load(2, 4, 8)                                  what clients of a server see when so many wait at
-                                                 a time; alone, of runs or metrics.json of others
+  load(2, 4, 8)                                  latencies of a server at that many requests at a
+                                                 time; alone, with runs or metrics.json of others
 
 A number takes the changes of that finding of a run.
 

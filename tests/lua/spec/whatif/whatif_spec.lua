@@ -279,6 +279,10 @@ describe("a finding that is gone", function()
     assert.are_equal(3, whatif.fitting(results(waiting, graphs, waits), results(graphs)))
     assert.is_nil(whatif.fitting(results(waiting, graphs, small), results(graphs)))
     assert.is_nil(whatif.fitting({}, results(graphs)))
+    local other, silent = results(), results()
+    other.run, silent.advice.abstained = { recipe = "other" }, { { rule = "graph_missing" } }
+    assert.is_nil(whatif.fitting(results(graphs), other))
+    assert.is_nil(whatif.fitting(results(graphs), silent))
   end)
 end)
 
@@ -395,8 +399,8 @@ describe("kernels by what holds them up", function()
     near(0.5 * 183000, one.gain, 2000)
     near(0, one.low)
     local said = over_counted(nil):change "bandwidth(2)":run().changes[1].rests
-    assert.equal("no counters, no shapes: DRAM holds up 0 % of their time, tensor cores 0 %, "
-      .. "neither 0 %; of 100 % it is not known", said)
+    assert.equal("nothing: there are no counters and no shapes that say what limits these kernels",
+      said)
   end)
 
   it("read fewer bytes in another format, by counters or by the model's shapes", function()
@@ -428,6 +432,11 @@ describe("kernels by what holds them up", function()
 
   it("refuse what they have no ground for", function()
     for code, message in pairs {
+      ["tp(2, 3)"] = "tp: of which link?",
+      ["tp(2, { gb_per_s = 0 })"] = "tp: of which link?",
+      ["tokens(30, 5)"] = "no stage is called '5'",
+      ["overlap(communication(3))"] = "no stage is called '3'",
+      ["bandwidth(2)(3)"] = "bandwidth(2)(3): attempt to call a table value",
       ['dtype "fp8"'] = "no counters, no shapes: dtype cannot be predicted",
       ['dtype "fp7"'] = "dtype: not 'fp7'",
       ['gpu "h201"'] = "gpu: no GPU 'h201' (did you mean 'h200'?)",
@@ -435,10 +444,10 @@ describe("kernels by what holds them up", function()
       ["tp(2)"] = "tp: layers, width and batch of the model are not known: collectives have no "
         .. "size",
       ["tp(0)"] = "tp: over how many GPUs?",
-      ["overlap(communication)"] = "communication beside what computes: nothing matches",
+      ["overlap(communication)"] = "communication hidden by what computes: nothing matches",
       ["overlap(kernels)"] = "overlap: of what?",
-      ["tokens(1000)"] = "tokens(1000): steps of answers of 25 were recorded, and nothing is said "
-        .. "of more than 4 times that",
+      ["tokens(1000)"] = "tokens(1000): answers of 25 were recorded, and a prediction reaches to 4 "
+        .. "times that",
       ['tokens(40, "prefill")'] = "no stage is called 'prefill'",
       ["load(8)"] = "load(8): a replay says nothing of another load",
     } do
