@@ -518,7 +518,7 @@ function model.new(sources, in_part, stage)
   for number, part in ipairs(self.parts) do
     local window = part.window or {}
     given[number] = { operations = operations(part, instances[number]),
-      calls = check(part.trace:frame "api"), ranges = units.frame(part.units),
+      calls = check(part.trace:frame "api"), ranges = units.frame(part.units, nil, "with_tail"),
       offset = part.offset, from = window.from, to = window.to,
       waits = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", part.window),
       records = sync_rows(part.trace, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", part.window) }

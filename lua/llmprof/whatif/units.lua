@@ -172,6 +172,7 @@ local function in_order(a, b)
 end
 
 
+-- Number the runs of each stage in a process.
 local function number_runs(list)
   local turns = {}
   for _, one in ipairs(list) do
@@ -183,13 +184,35 @@ local function number_runs(list)
 end
 
 
+-- The last step of a run has what its stage does after it, too, as its `tail`: to when (ns).
+local function add_tails(list, found)
+  local by_stage = {}
+  for _, instance in ipairs(found.instances) do
+    local key = ("%s %s %s"):format(instance.stage, instance.process, instance.tid)
+    by_stage[key] = by_stage[key] or {}
+    if instance.thread and instance.host_stop then table.insert(by_stage[key], instance) end
+  end
+  for i, one in ipairs(list) do
+    local next_one = list[i + 1]
+    local is_last = not next_one or next_one.run ~= one.run
+    for _, instance in ipairs(is_last and by_stage[("%s %s %s"):format(one.stage, one.pid,
+      one.tid)] or {}) do
+      if instance.host_start <= one.start and one.stop < instance.host_stop then
+        one.tail = instance.host_stop
+      end
+    end
+  end
+end
+
+
 -- List of { stage, run (what they are steps of), turn (of the run among those of the stage in the
--- process), first (in it), pid, tid, start, stop (ns, of the CPU) }, of each thread by start;
--- repeats that figures leave out are not in it. found: of units.stages.
+-- process), first (in it), pid, tid, start, stop (ns, of the CPU), tail (nil: none) }, of each
+-- thread by start; repeats that figures leave out are not in it. found: of units.stages.
 function units.list(trace, found)
   if found.whole then return number_runs(whole_run(trace)) end
   local list, has_steps = steps_of(trace, found)
   table.sort(add_instances(list, found, has_steps), in_order)
+  add_tails(list, found)
   return number_runs(list)
 end
 
@@ -233,18 +256,20 @@ function units.within(list, from, to)
 end
 
 
--- What the ranges of units extend over: themselves; what lies before them, from the end of the one
--- that they follow; both; or up to the next one that follows.
+-- What the ranges of units extend over: themselves; these with the tail; what lies before them,
+-- from the end of the one that they follow; all of it; or up to the next one that follows.
 local extents = {}
 
 function extents.own(one) return one.start, one.stop end
+
+function extents.with_tail(one) return one.start, one.tail or one.stop end
 
 function extents.before(one, previous)
   if previous then return previous.stop + 1, one.start + 1 end
 end
 
 function extents.whole(one, previous)
-  return previous and previous.stop + 1 or one.start, one.stop + 1
+  return previous and previous.stop + 1 or one.start, (one.tail or one.stop) + 1
 end
 
 function extents.until_next(one, _, next_one)
@@ -253,17 +278,21 @@ end
 
 
 -- Units of a stage, or of all (nil), as a frame of ranges: pid, tid, start, end. list: of
--- units.list; extent: own (nil), before, whole or until_next; turn: of these runs alone.
+-- units.list; extent: own (nil), with_tail, before (and tails), whole or until_next; turn: of these
+-- runs alone.
 function units.frame(list, stage, extent, turn)
   local rows, extend = { pid = {}, tid = {}, start = {}, ["end"] = {} }, extents[extent or "own"]
+  local function add(one, start, stop)
+    local row = #rows.pid + 1
+    rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, one.tid, start, stop
+  end
   for i, one in ipairs(list) do
     local next_one = list[i + 1]
-    local start, stop = extend(one, not one.first and list[i - 1] or nil,
-      next_one and not next_one.first and next_one or nil)
-    if start and (not stage or one.stage == stage) and (not turn or one.turn == turn) then
-      local row = #rows.pid + 1
-      rows.pid[row], rows.tid[row], rows.start[row], rows["end"][row] = one.pid, one.tid, start,
-        stop
+    if (not stage or one.stage == stage) and (not turn or one.turn == turn) then
+      local start, stop = extend(one, not one.first and list[i - 1] or nil,
+        next_one and not next_one.first and next_one or nil)
+      if start then add(one, start, stop) end
+      if extent == "before" and one.tail then add(one, one.stop + 1, one.tail + 1) end
     end
   end
   local columns = {}

@@ -139,6 +139,17 @@ describe("a replay", function()
     for _, one in ipairs(sums) do near(sums[#sums], one, 0.01 * one) end
   end)
 
+  it("counts what a stage does after its last step as between steps", function()
+    local lines = lockstep.lines { ranks = 1, repeats = 1, steps = 24, decode = true,
+      cpu = function() return 1000000 end }
+    lines = lines:gsub("range (%d+) (%d+) (pid=1 thread=1 decode\n)", function(from, to, rest)
+      return ("range %s %d %s"):format(from, to + 48000000, rest)
+    end)
+    local question = over(lines)
+    local one = row(question:change 'remove(between "decode")':run(), "decode")
+    near(2000000, one.gain, 5000) -- 48 ms over 24 steps
+  end)
+
   it("tells the last wait of a step from the inner ones", function()
     local question = over(program(1))
     assert.are_equal(row(question:change 'remove(syncs "decode")':run(), "decode").gain,
