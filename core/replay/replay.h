@@ -80,7 +80,8 @@ typedef enum llmprof_removal {
   LLMPROF_REMOVE_WORK, /* its time on the GPU only */
   LLMPROF_REMOVE_CALL, /* and the call that launched it */
   LLMPROF_REMOVE_GAP,  /* and calls without an operation just before that one,
-                          and the CPU time before them */
+                          the CPU time before them, and, right after the call
+                          of a copy, the wait for its stream */
 } llmprof_removal;
 
 /* Operations, by their `op` in `rows`, a frame with such a column; *count is

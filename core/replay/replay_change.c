@@ -131,6 +131,27 @@ static void drop_call_of(llmprof_change *c, uint32_t o, bool with_gap) {
     drop_call(c, call, with_gap);
 }
 
+/* Nobody waits for a copy that is not made: the call right after it that waits
+ * for its stream goes, too. */
+static void drop_wait_for(llmprof_change *c, uint32_t o) {
+  const llmprof_replay *r = c->replay;
+  uint32_t call = r->operations[o].call;
+  if (r->operations[o].kind != REPLAY_COPIED || call == REPLAY_NONE ||
+      !(c->flags[call] & REPLAY_GONE))
+    return;
+  const replay_thread *t = r->threads + r->points[call].thread;
+  uint32_t next = call + 1, end = t->first + t->count;
+  while (next < end && r->points[next].kind == REPLAY_EDGE) next++;
+  if (next == end) return;
+  const replay_point *p = r->points + next;
+  if (p->kind != REPLAY_WAIT || p->target_count != 1 ||
+      r->targets.items[p->targets] != o ||
+      !replay_call_is(r, p, "StreamSynchronize"))
+    return;
+  c->flags[next] |= REPLAY_GONE;
+  c->gap[next] = 0;
+}
+
 bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
                            llmprof_removal removal, size_t *count,
                            llmprof_error *err) {
@@ -146,7 +167,9 @@ bool llmprof_change_remove(llmprof_change *c, size_t part, llmprof_frame *frame,
   for (size_t row = 0; removal != LLMPROF_REMOVE_WORK && row < rows.rows;
        row++) {
     uint32_t o = chosen_operation(&rows, row);
-    if (o != REPLAY_NONE) drop_call_of(c, o, removal == LLMPROF_REMOVE_GAP);
+    if (o == REPLAY_NONE) continue;
+    drop_call_of(c, o, removal == LLMPROF_REMOVE_GAP);
+    if (removal == LLMPROF_REMOVE_GAP) drop_wait_for(c, o);
   }
   return true;
 }

@@ -224,6 +224,25 @@ static void test_remove(void **state) {
   drop(&p);
 }
 
+/* With a copy goes the wait for it, so that the CPU runs ahead. */
+static void test_remove_copies(void **state) {
+  program p;
+  llmprof_error err;
+  size_t count;
+  make_as(&p, false, true, BETWEEN);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_frame *rows = rows_named(&p, p.second);
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(
+      llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_GAP, &count, &err));
+  assert_int_equal(count, STEPS);
+  assert_int_equal(total(r, change), STEPS * (LAUNCH + WORK));
+  llmprof_change_free(change);
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 /* The two kernels of a step follow each other; one that is gone already is
  * neither merged nor takes the other along. */
 static void test_merge(void **state) {
@@ -411,6 +430,7 @@ int main(void) {
       cmocka_unit_test(test_unchanged),
       cmocka_unit_test(test_scale),
       cmocka_unit_test(test_remove),
+      cmocka_unit_test(test_remove_copies),
       cmocka_unit_test(test_merge),
       cmocka_unit_test(test_no_waits),
       cmocka_unit_test(test_bounds),
