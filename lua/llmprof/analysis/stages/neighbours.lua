@@ -105,7 +105,8 @@ end
 
 -- Where programs take turns on a GPU, whichever kernel runs when a turn ends lasts until the next
 -- one, a few milliseconds later: launches of many kernels, few of each, take longer by about the
--- same time. A kernel that is slow by itself is slow in most of its launches.
+-- same time, and between them the program has its turn. A kernel that is slow by itself is slow
+-- in most of its launches; a step with more work has long launches one after the other.
 
 -- A launch that lasts longer than half of those like it by this, and this many times as long.
 local LONGER_NS, TIMES = 500000, 5
@@ -117,19 +118,31 @@ local LEAST_ALIKE, FEW = 8, 0.2
 -- many times, all but the tenth that is longest and that which is shortest.
 local LEAST_LAUNCHES, LEAST_KINDS, SPREAD = 5, 3, 4
 
+-- From the end of one to the start of the next: at least this part of what they last longer.
+local APART = 0.25
+
 local ALIKE = { "short_name", "grid_x", "grid_y", "grid_z", "block_x", "device" }
 
 
--- Launches like these that last longer: { from (ns), usual, durations }; nil without.
+-- Launches like these that last longer: { usual (ns), durations, starts }; nil without.
 local function longer_ones(kernels, group)
   local usual = group.duration.median
   local from = math.ceil(math.max(usual + LONGER_NS, TIMES * usual))
   if group.count < LEAST_ALIKE or group.duration.max < from then return nil end
   local alike = { { "duration", ">=", from } }
   for _, column in ipairs(ALIKE) do alike[column] = group[column] or false end
-  local durations = check(kernels:where(alike)):values "duration"
-  return #durations <= FEW * group.count and { from = from, usual = usual, durations = durations }
-    or nil
+  local longer = check(kernels:where(alike))
+  if #longer > FEW * group.count then return nil end
+  return { usual = usual, durations = longer:values "duration", starts = longer:values "start" }
+end
+
+
+-- The median time from the end of one of these { start, stop } to the start of the next.
+local function distance(spans)
+  table.sort(spans, function(a, b) return a[1] < b[1] end)
+  local list = {}
+  for i = 2, #spans do list[i - 1] = spans[i][1] - spans[i - 1][2] end
+  return statistics.median(list)
 end
 
 
@@ -139,20 +152,22 @@ end
 function neighbours.program(kernels, instances)
   local own = check(kernels:where { is_collective = 0 })
   local made = { kinds = 0, usual_ns = 0, from_ns = math.huge, names = {} }
-  local excess, known = {}, {}
+  local excess, spans, known = {}, {}, {}
   for _, group in ipairs(own:group { by = ALIKE, sum = { "duration" }, percentiles = { 50 } }) do
     local longer = longer_ones(own, group)
     if longer and not known[group.short_name] then
       made.kinds, known[group.short_name] = made.kinds + 1, true
       made.names[made.kinds] = group.short_name
     end
-    for _, ns in ipairs(longer and longer.durations or {}) do
+    for i, ns in ipairs(longer and longer.durations or {}) do
       excess[#excess + 1] = ns - longer.usual
+      spans[#spans + 1] = { longer.starts[i], longer.starts[i] + ns }
       made.usual_ns, made.from_ns = made.usual_ns + longer.usual, math.min(made.from_ns, ns)
     end
   end
   if #excess < LEAST_LAUNCHES or made.kinds < LEAST_KINDS
-    or statistics.percentile(excess, 90) > SPREAD * statistics.percentile(excess, 10) then
+    or statistics.percentile(excess, 90) > SPREAD * statistics.percentile(excess, 10)
+    or distance(spans) < APART * statistics.median(excess) then
     return nil
   end
   made.excess_ns = 0

@@ -57,11 +57,11 @@ end)
 
 
 describe("another program's turns on the GPU", function()
-  -- Three kernels in turn, 20 ns each, but for those with these numbers.
+  -- Three kernels in turn, 100 us each, but for those with these numbers.
   local function told(longer)
     local lines, at = { "knows calls", "device 0 H200" }, 1000
     for i = 1, 90 do
-      local stop = at + (longer[i] or 20)
+      local stop = at + (longer[i] or 100000)
       lines[#lines + 1] = ("kernel %d %d %s"):format(at, stop, ({ "a", "b", "c" })[i % 3 + 1])
       at = stop + 5
     end
@@ -71,19 +71,25 @@ describe("another program's turns on the GPU", function()
   end
 
   it("are launches of several kernels that last longer by about one time", function()
-    local made = told { [10] = 2000020, [20] = 1500020, [30] = 2500020, [41] = 2000020,
-      [54] = 2100020 }
-    assert.same({ 2.5, 3, 2e6, 5050000, 1500020, 50 }, { made.calls, made.kinds, made.p50_ns,
+    local made = told { [10] = 2100000, [20] = 1600000, [30] = 2600000, [41] = 2100000,
+      [54] = 2200000 }
+    assert.same({ 2.5, 3, 2e6, 5050000, 1600000, 250000 }, { made.calls, made.kinds, made.p50_ns,
       made.excess_ns, made.from_ns, made.usual_ns })
     table.sort(made.names)
     assert.same({ "a", "b", "c" }, made.names)
   end)
 
   it("are none of one kernel, of few, and where times differ by much", function()
-    assert.is_nil(told { [3] = 2000020, [6] = 2000020, [9] = 2000020 })
-    assert.is_nil(told { [10] = 2000020, [20] = 2000020, [30] = 2000020 })
-    assert.is_nil(told { [10] = 600020, [20] = 600020, [30] = 9000020, [41] = 9000020,
-      [54] = 9000020 })
+    assert.is_nil(told { [3] = 2100000, [12] = 2100000, [24] = 2100000, [36] = 2100000,
+      [48] = 2100000 })
+    assert.is_nil(told { [10] = 2100000, [20] = 2100000, [30] = 2100000 })
+    assert.is_nil(told { [10] = 700000, [20] = 700000, [30] = 9100000, [41] = 9100000,
+      [54] = 9100000 })
     assert.is_nil(told {})
+  end)
+
+  it("are none where a step has more work: its launches follow each other", function()
+    assert.is_nil(told { [40] = 2100000, [41] = 1600000, [42] = 2600000, [43] = 2100000,
+      [44] = 2200000 })
   end)
 end)
