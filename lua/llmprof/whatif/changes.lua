@@ -502,6 +502,10 @@ function makers.tp(n, given)
     if not by_stage[own] then
       local ns, stage = 0, nil
       for _, one in ipairs(list) do
+        if one.category == categories.COMMUNICATION then
+          usage("tp: the run has collectives: it is of several GPUs already",
+            "tp takes a run of one GPU")
+        end
         if one.stage == own and one.category == "gemm" then ns = ns + one.ns end
       end
       for _, one in ipairs(part.source.results and part.source.results.stages or {}) do

@@ -590,7 +590,7 @@ end
 
 
 -- What a step of a stage launched: { operations, ns, launches, kernels (ns by name) } each; nil
--- where the source has no results.
+-- where the source has no results or no kernels of it.
 local function launched(source, name)
   local own
   for _, stage in ipairs(source.results and source.results.stages or {}) do
@@ -598,6 +598,7 @@ local function launched(source, name)
   end
   if not own or (own.kernels or 0) == 0 then return nil end
   local rows = query.rows(source.kernels:where { stage = name })
+  if #rows == 0 then return nil end
   local steps = #rows / own.kernels * (own.steps or 1)
   local made = { operations = #rows / steps, ns = 0, kernels = {},
     launches = #errors.check(rows:group { by = { "call" }, columns = {} }) / steps }

@@ -61,8 +61,10 @@ function load.requests(list)
         if not one.sent_utc_ns then
           usage("load: the requests do not say when they were sent",
             "metrics.json of a recipe's load, or a generator that says it (llmprof help serving)")
-        elseif not prompt then
+        elseif not prompt or prompt < 1 then
           usage "load: the requests do not say how long their prompts were"
+        elseif not (one.ttft_ms and one.ms and one.tokens) then
+          usage "load: the requests do not say when their first and last token came, and how many"
         end
         local sent = one.sent_utc_ns / 1e6
         made[#made + 1] = { sent = sent, first = sent + one.ttft_ms, stop = sent + one.ms,
@@ -493,12 +495,15 @@ end
 
 -- The concurrencies that a change asks for: 'load(8)', 'load(2, 4, 8)'; nil: it is another one.
 function load.asked(code)
-  local inside = type(code) == "string" and code:match "^%s*load%s*%(([%s%d,]*)%)%s*$"
+  local inside = type(code) == "string" and code:match "^%s*load%s*%((.*)%)%s*$"
   if not inside then return nil end
   local list = {}
-  for word in inside:gmatch "%d+" do list[#list + 1] = tonumber(word) end
-  if #list == 0 or math.min(table.unpack(list)) < 1 then
-    usage("load: at how many requests at a time?", "for example: load(2, 4, 8)")
+  for word in (inside .. ","):gmatch "%s*(.-)%s*," do
+    local count = math.tointeger(tonumber(word))
+    if not count or count < 1 then
+      usage("load: at how many requests at a time?", "for example: load(2, 4, 8)")
+    end
+    list[#list + 1] = count
   end
   return list
 end

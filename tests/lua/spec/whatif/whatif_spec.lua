@@ -571,8 +571,9 @@ describe("a load that was not measured", function()
     two[1].repeats[1].requests[1].sent_utc_ns = 1
     two[1].repeats[1].requests[1].prompt_tokens = nil
     assert.equal("load: the requests do not say how long their prompts were", said(two, { 4 }))
-    assert.equal("load: at how many requests at a time?",
-      failure(load.asked, "load()")[2])
+    for _, asked in ipairs { "load()", "load(2.5)", "load(99999999999999999999)", "load(x)" } do
+      assert.equal("load: at how many requests at a time?", failure(load.asked, asked)[2])
+    end
     assert.is_nil(load.asked 'graphs("decode")')
   end)
 end)
