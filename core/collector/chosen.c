@@ -110,9 +110,9 @@ static bool wants_any(void) {
   return group_count > 0 || the_plan.graph_count > 0;
 }
 
-bool chosen_begin(bool anew) {
+bool chosen_begin(bool restart) {
   if (is_read()) {
-    if (anew) count_again();
+    if (restart) count_again();
     return wants_any();
   }
   for (size_t i = 0; i < KERNEL_SLOTS; i++) atomic_store(&kernels[i], NULL);

@@ -18,8 +18,8 @@ typedef struct launch {
 } launch;
 
 /* Read the plan, and count launches from 0, or on where they are of the same
- * plan and not to be counted anew. False: it wants none. */
-bool chosen_begin(bool anew);
+ * plan and not to be counted from 0. False: it wants none. */
+bool chosen_begin(bool restart);
 
 /* Does it wait for another GPU, process or the host? */
 bool chosen_is_communication(const char *kernel);

@@ -790,14 +790,14 @@ static void end_phase(void) {
   phase_taken = phase_left = 0;
 }
 
-void counters_start(uint32_t unit, bool anew) {
+void counters_start(uint32_t unit, bool restart) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
   end_phase();
-  phase = anew && atomic_load(&active) ? phase + 1 : 0;
+  phase = restart && atomic_load(&active) ? phase + 1 : 0;
   begun_again = 0;
-  if (cupti.version && chosen_begin(anew)) {
+  if (cupti.version && chosen_begin(restart)) {
     exits_register();
     atomic_store(&active, true);
     subscriber_use(USE_COUNTERS, true);

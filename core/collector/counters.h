@@ -16,8 +16,8 @@
 #include "collector/log.h"
 
 /* Take the plan's launches and metrics; the rest is set up at the first launch
- * that is chosen. anew: launches are counted from 0, else on from before. */
-void counters_start(uint32_t unit, bool anew);
+ * that is chosen. restart: launches are counted from 0, else on from before. */
+void counters_start(uint32_t unit, bool restart);
 
 /* In a unit that counts on, the same work begins; the second time it is for the
  * next set of metrics. */

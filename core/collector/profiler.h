@@ -46,7 +46,7 @@ bool profiler_one_by_one(const profiler *p);
 
 /* Takes one of the sets. Waits for the GPU before. *flushed: was the L2 cache
  * emptied (not before ranges that are pushed)? Another kind of range, or
- * another set, than the last one opens the profiler anew. */
+ * another set, than the last one opens the profiler again. */
 bool profiler_start(profiler *p, size_t set, profiler_range range,
                     bool *flushed);
 

@@ -8,7 +8,7 @@ local rule = { name = "graph_missing", own_code = true, general = true }
 -- With fewer launches a step there is little for a graph to replace.
 local FEWEST = 20
 
--- With so many kernels a launch, graphs hold a part of a step.
+-- From this many kernels a launch on, graphs hold a part of a step.
 local IN_PART = 1.1
 
 

@@ -12,7 +12,7 @@ local PER_STEP = 0.9
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
--- Of a stage without steps: so many waits, and of its launches this part is followed by one.
+-- Of a stage without steps: at least this many waits, one after at least this part of its launches.
 local LEAST, OF_LAUNCHES = 8, 0.5
 
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "

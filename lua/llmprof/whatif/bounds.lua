@@ -5,11 +5,9 @@ local errors = require "llmprof.process.errors"
 local join = require "llmprof.analysis.counters.join"
 local quantisation = require "llmprof.model.quantisation"
 local query = require "llmprof.query"
+local rows = require "llmprof.ranks.rows"
 
 local bounds = {}
-
--- As busy a unit holds a kernel up, as counters.bound has it.
-local BUSY = 0.6
 
 -- What products are computed in where no name says it.
 local USUAL = "bf16"
@@ -23,14 +21,6 @@ end
 
 
 -- ---- what is known of a kernel ----
-
-local function has(rows, name)
-  for _, column in ipairs(rows:columns()) do
-    if column.name == name then return true end
-  end
-  return false
-end
-
 
 -- The format that the label of a matmul names, or the model's.
 local function format_of(label, results)
@@ -66,7 +56,7 @@ local function share(percent) return percent and math.min(percent / 100, 1) or n
 -- What holds up a kernel of a description; nil: not known.
 local function bound_of(own)
   local most = own.dram >= own.tensor and "DRAM" or "tensor"
-  return math.max(own.dram, own.tensor) >= BUSY and most or nil
+  return math.max(own.dram, own.tensor) >= join.BUSY and most or nil
 end
 
 
@@ -79,7 +69,7 @@ local KEYS = { "name", "stage", "part" }
 function bounds.kernels(part)
   local source, list, known = part.source, {}, {}
   local frame, results = query.rows(source.kernels), source.results or nil
-  local counted = has(frame, "bound")
+  local counted = rows.has(frame, "bound")
   local by = { "name", "category", "label", "stage", "device" }
   table.move(counted and { "part", "bound", "dram_percent", "tensor_percent" } or {}, 1, 4,
     #by + 1, by)

@@ -10,7 +10,7 @@ local generators = {}
 -- The most of a file that is read, and the part of it that tells what it is.
 local MOST_BYTES, HEAD_BYTES = 1 << 28, 1 << 16
 
--- A percentile is one of so many requests.
+-- A percentile is known from this many requests on.
 local LEAST = { p90 = 10, p99 = 100 }
 
 

@@ -84,9 +84,9 @@ local ncu = {}
 -- rule of thumb of ncu's SpeedOfLight section. A unit that was not measured is not idle,
 -- and a class that depends on it is not known.
 
--- Percent of peak. Below LOW no unit is kept busy and the launch waits for
+-- Percent of peak. Below this no unit is kept busy and the launch waits for
 -- latency, as with a grid too small.
-local LOW = 60
+ncu.LOW = 60
 
 -- No unit gets this far above its peak: its counters, the time or the peak is wrong.
 local MOST = 110
@@ -192,12 +192,12 @@ end
 
 -- L2 and L1 are busy where DRAM is: without it nothing says which of them decides.
 local DRAM, L1 = 1, 3
-local BUSY = formula.given(UNIT, formula.from(PERCENT, number(LOW)))
+local BUSY = formula.given(UNIT, formula.from(PERCENT, number(ncu.LOW)))
 local HIDDEN = formula.unless(formula.unless(formula.above(BUSY, number(DRAM)),
   formula.above(BUSY, number(L1))), path "throughput.dram")
 
 local IMPOSSIBLE = formula.above(PERCENT, number(MOST))
-local IDLE = formula.given(formula.above(number(LOW), PERCENT), COMPLETE)
+local IDLE = formula.given(formula.above(number(ncu.LOW), PERCENT), COMPLETE)
 
 -- The class as a number, an index of ncu.names.
 ncu.formula = formula.first {
@@ -250,13 +250,13 @@ local function bound(launch)
   local function value(tree) return formula.value(tree, source, worked_out) end
   local class, which = NAMES[value(ncu.formula)], value(UNIT)
   local numbers = { unit = NAMES[which], percent = value(PERCENT), waves = launch.waves,
-    low = LOW }
+    low = ncu.LOW }
   if class == "unknown" then return class, unknown(launch, value, numbers), numbers end
   local said = ("%s %.1f %% of its peak"):format(numbers.unit, numbers.percent)
   if class ~= "latency" then return class, said, numbers end
   local small = launch.waves and launch.waves < ncu.FULL_WAVE
     and ("; the grid is %.2f of a wave"):format(launch.waves) or ""
-  return class, ("no unit at %d %%, at most %s%s"):format(LOW, said, small), numbers
+  return class, ("no unit at %d %%, at most %s%s"):format(ncu.LOW, said, small), numbers
 end
 
 

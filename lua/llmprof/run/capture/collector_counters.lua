@@ -110,7 +110,7 @@ local function shapes_of(kernel)
 end
 
 
--- Of kernels each shape to measure, that with the most GPU time first: there is room for so many.
+-- The shapes of kernels to measure, the one with the most GPU time first: not all may fit in.
 local function launches_of(chosen)
   local list = {}
   for _, kernel in ipairs(chosen) do
