@@ -8,11 +8,21 @@ return require("llmprof.serving").recipe {
   health = "/health",
   window = { start = "/start_profile", stop = "/stop_profile" },
 
+  -- its endpoint is one for development, and calls what workload_vllm.py has
+  eager = { path = "/collective_rpc", body = '{"method": "llmprof_eager"}' },
+
   server = function(cfg)
-    return { cfg.server.program, "serve", cfg.model.path, "--host", "127.0.0.1",
+    local argv = { cfg.server.program, "serve", cfg.model.path, "--host", "127.0.0.1",
       "--port", cfg.server.port, "--profiler-config.profiler", "cuda" }
+    if cfg.counters.eager_round == "on" then
+      table.move({ "--worker-extension-cls", "workload_vllm.Eager" }, 1, 2, #argv + 1, argv)
+    end
+    return argv
   end,
 
   -- workers that are forked leave empty captures
-  env = function() return { VLLM_WORKER_MULTIPROC_METHOD = "spawn" } end,
+  env = function(cfg)
+    return { VLLM_WORKER_MULTIPROC_METHOD = "spawn",
+      VLLM_SERVER_DEV_MODE = cfg.counters.eager_round == "on" and "1" or nil }
+  end,
 }

@@ -89,6 +89,7 @@ typedef struct site {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool active;
+static bool paused; /* between units: sites keep what was measured */
 static site *sites[SITES];
 static atomic_uint open_sessions;
 /* Which set is measured, unless there are fewer; how often the work of a unit
@@ -795,7 +796,7 @@ void counters_start(uint32_t unit, bool restart) {
   end_all();
   unit_number = unit;
   end_phase();
-  phase = restart && atomic_load(&active) ? phase + 1 : 0;
+  phase = restart && (atomic_load(&active) || paused) ? phase + 1 : 0;
   begun_again = 0;
   if (cupti.version && chosen_begin(restart)) {
     exits_register();
@@ -836,21 +837,37 @@ static void forget_site(site *s) {
   if (s->state == READY) s->state = NEW;
 }
 
-void counters_stop(void) {
-  if (!atomic_exchange(&active, false)) return;
+/* Nothing is taken any more; what was is done with. Is the driver there? */
+static bool turn_off(void (*each)(site *s)) {
   bool alive = driver_alive();
-  if (alive) {
+  if (alive && atomic_exchange(&active, false)) {
     subscriber_use(USE_COUNTERS, false);
     subscriber_settle(); /* launches take the lock */
   }
+  atomic_store(&active, false);
   pthread_mutex_lock(&lock);
   bool entered = guard_enter();
   for (size_t i = 0; i < SITES; i++)
-    if (sites[i]) (alive ? close_site : forget_site)(sites[i]);
+    if (sites[i]) (alive ? each : forget_site)(sites[i]);
   end_phase();
   atomic_store(&open_sessions, 0);
   if (entered) guard_leave();
   pthread_mutex_unlock(&lock);
+  return alive;
+}
+
+static void pause_site(site *s) {
+  (void)end_session(s);
+}
+
+void counters_pause(void) {
+  if (atomic_load(&active)) paused = turn_off(pause_site);
+}
+
+void counters_stop(void) {
+  if (!atomic_load(&active) && !paused) return;
+  (void)turn_off(close_site);
+  paused = false;
 }
 
 void counters_context_gone(const void *context) {
@@ -921,6 +938,7 @@ void counters_forget(void) {
   counters_reset();
   atomic_store(&active, false);
   atomic_store(&open_sessions, 0);
+  paused = false;
   phase = 0;
   for (size_t i = 0; i < SITES; i++) atomic_store(&busy_since[i], 0);
   memset(sites, 0, sizeof sites); /* the parent's */

@@ -22,6 +22,10 @@ void counters_start(uint32_t unit, bool restart);
 /* In a unit that counts on, the same work begins; the second time it is for the
  * next set of metrics. */
 void counters_again(void);
+
+/* Until the next unit of counters, where there is one: what was measured so far
+ * is kept for it. Else it goes into the log. */
+void counters_pause(void);
 void counters_stop(void);
 
 /* It is about to happen, it has been made. Callbacks of one launch come on one

@@ -51,14 +51,25 @@ static bool wants_cupti(plan_step step) {
          step == STEP_COUNTERS;
 }
 
+/* Are counters what the next unit in the plan's order is for, too? */
+static bool counts_on(void) {
+  size_t next = item;
+  if (next < the_plan.item_count && taken >= the_plan.items[next].count) next++;
+  return next < the_plan.item_count &&
+         the_plan.items[next].step == STEP_COUNTERS;
+}
+
 /* Windows that are opened from outside leave CUPTI to others in between. */
-static void switch_off(void) {
+static void switch_off(plan_step next) {
   bool gives = (the_plan.by == UNIT_BY_SOCKET || the_plan.yield) &&
                wants_cupti(recording);
   if (recording == STEP_TIMELINE) samples_stop();
   if (recording == STEP_TIMELINE || recording == STEP_OPERATORS)
     activity_stop();
-  if (recording == STEP_COUNTERS) counters_stop();
+  if (next == STEP_SKIP && !gives && counts_on())
+    counters_pause();
+  else if (next != STEP_COUNTERS || gives)
+    counters_stop();
   if (gives) callbacks_end();
   recording = STEP_END;
 }
@@ -78,7 +89,7 @@ static bool may_record(plan_step step) {
 static void turn_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
-  if (step != recording) switch_off();
+  if (step != recording) switch_off(step);
   if (wants_cupti(step) && !may_record(step)) {
     recording = step; /* units_driver tries again */
     if (entered) guard_leave();

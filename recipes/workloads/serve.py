@@ -16,16 +16,18 @@ server's program is missing.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import workload_common as common
@@ -53,8 +55,11 @@ WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
 # Of a load at a rate, the first requests come again for counters: those of so many seconds.
 COUNTED_S = 20
 
-# Set where a further window is for counters.
+# How many further windows there are for counters.
 COUNTERS = "LLMPROF_COUNTERS"
+
+# A module for servers that leave out their CUDA graphs when they are asked to.
+INSIDE = "workload_vllm.py"
 
 Record = Dict[str, Any]
 
@@ -129,9 +134,12 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
                        help="of each command that opens or closes somebody's capture")
     group.add_argument("--counter-rounds", type=common.whole(0), default=1,
-                       help="how often the load comes again in a second window, whose times "
-                            f"are nowhere, where {COUNTERS} asks for one: a round, the first "
-                            f"{COUNTED_S} s of requests at a rate, or the command")
+                       help="how often the load comes again in each further window, whose "
+                            f"times are nowhere, where {COUNTERS} asks for some: a round, the "
+                            f"first {COUNTED_S} s of requests at a rate, or the command")
+    group.add_argument("--eager-path", default="", help="a POST before these windows, from which "
+                       f"on it leaves out its CUDA graphs; it may import {INSIDE}")
+    group.add_argument("--eager-body", default="", metavar="JSON")
 
 
 def add_load_options(parser: common.Parser) -> None:
@@ -319,10 +327,10 @@ class Window:
             self.failure = self.failure or wrong
             print(f"serve.py: {wrong}", file=sys.stderr)
 
-    def again(self) -> bool:
-        """Is it to be opened once more, for counters?"""
-        return bool(self.args.counter_rounds and self.args.start_path
-                    and os.environ.get(COUNTERS))
+    def again(self) -> int:
+        """How often it is to be opened once more, for counters."""
+        known = self.args.counter_rounds and self.args.start_path
+        return int(os.environ.get(COUNTERS) or 0) if known else 0
 
     def __enter__(self) -> Window:
         self.open()
@@ -403,23 +411,42 @@ class Sender:
             self.for_counters(number)
 
     def for_counters(self, first: int) -> None:
-        """The same load once more, as far as it is needed: steps of other shapes run other
-        kernels. It is slowed down by what is measured in it and of no other use, so that the
-        run is none the worse without it."""
-        if not self.window.again():
-            return
+        """The same load once more in each window, as far as it is needed: steps of other shapes
+        run other kernels. It is slowed down by what is measured in it and of no other use, so
+        that the run is none the worse without it."""
+        windows = self.window.again()
+        if windows and self.args.eager_path:
+            self.leave_graphs_out()
+        for i in range(windows):
+            wrong = self.in_window(first, i * self.args.counter_rounds)
+            if wrong:
+                self.complaints.append(f"the load for counters broke off: {wrong}")
+                return
+
+    def leave_graphs_out(self) -> None:
+        path, body = self.args.eager_path, self.args.eager_body
+        try:
+            for url in self.window.urls:
+                status, said = url.ask("POST", path, body.encode(), self.args.answer_timeout)
+                if status != 200:
+                    self.complaints.append("CUDA graphs were not left out: the server answers "
+                                           f"{status} to {path}: {complaint_of(said)}")
+        except (OSError, http.client.HTTPException) as error:
+            self.complaints.append(f"CUDA graphs were not left out: {first_line(error)}")
+
+    def in_window(self, first: int, sent: int) -> Optional[str]:
+        """One of them, after so many rounds of others; what went wrong."""
         wrong: Optional[str] = None
         try:
             self.window.switch(self.args.start_path, self.args.start_body)
             try:
                 for i in range(self.args.counter_rounds):
-                    wrong = wrong or self.count(first, i)
+                    wrong = wrong or self.count(first, sent + i)
             finally:
                 self.window.switch(self.args.stop_path, "")
         except (WorkloadError, OSError, http.client.HTTPException) as error:
             wrong = wrong or first_line(error)
-        if wrong:
-            self.complaints.append(f"the load for counters broke off: {wrong}")
+        return wrong
 
     def count(self, first: int, i: int) -> Optional[str]:
         """A round of it; what went wrong. Steps are decided by requests that come while others
@@ -627,8 +654,24 @@ def servers_of(args: argparse.Namespace, folder: Optional[Path]
     return server, others, list(others[:len(args.peer)])
 
 
+@contextlib.contextmanager
+def importable(name: str) -> Iterator[None]:
+    """For servers, a module that lies next to this one, without the others."""
+    with tempfile.TemporaryDirectory() as folder:
+        if name:
+            shutil.copy(Path(__file__).with_name(name), folder)
+            known = os.environ.get("PYTHONPATH")
+            os.environ["PYTHONPATH"] = folder + (os.pathsep + known if known else "")
+        yield
+
+
 def main(argv: Sequence[str]) -> None:
     args = parse(argv)
+    with importable(INSIDE if args.eager_path else ""):
+        run(args)
+
+
+def run(args: argparse.Namespace) -> None:
     folder = common.output_folder()
     end_on_signals()
     server, others, peers = servers_of(args, folder)

@@ -651,6 +651,22 @@ static void test_spread(void **state) {
   assert_true(t->values[5] == 100 * 1001 / (2 * 100.0));
 }
 
+/* Units apart from each other, as windows are, are of one measurement. */
+static void test_counted_windows(void **state) {
+  run_to_end((setting){.launches = "20",
+                       .plan = "unit.by = range\nunit.range = decode\n"
+                               "unit.within = decode\n"
+                               "units = timeline:1 counters:2\n"
+                               "pass = 1\nmetric = one\n"
+                               "pass = 2\nmetric = two\nmetric = three_pass1\n"
+                               "launch = _Z4gemmPf|4,1,1|*|*|*|2\n"
+                               "launch = _Z4gemmPf|8,1,1|*|*|*\n"});
+  assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2);
+  assert_int_equal(t->measured, 1);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->value_counts[0], 3);
+}
+
 /* More passes than are spread are replayed. */
 static void test_many_passes(void **state) {
   run_to_end((setting){.launches = "5",
@@ -1388,6 +1404,7 @@ int main(void) {
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
       cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_counted_windows),
       cmocka_unit_test(test_many_passes),
       cmocka_unit_test(test_budget),
       cmocka_unit_test(test_passes_that_fail),

@@ -10,6 +10,7 @@ is refused), midway (dies in the fourth), empty (has no model at first), huge an
 endless (its metrics), ill (500 to /stop_profile). Each profiling call is a line on stdout.
 """
 
+import importlib.util
 import itertools
 import json
 import os
@@ -73,7 +74,8 @@ class Handler(BaseHTTPRequestHandler):
             if FAULT == "ill" and self.path == "/stop_profile":
                 self.answer(500, {"error": {"message": "EngineCore encountered an issue"}})
                 return
-            self.answer(200 if self.path.endswith("_profile") else 404, {})
+            eager = self.path == "/collective_rpc" and importlib.util.find_spec("workload_vllm")
+            self.answer(200 if eager or self.path.endswith("_profile") else 404, {})
         elif FAULT == "refuse":
             self.answer(400, {"error": {"message": "the prompt is\ntoo long"}})
         elif FAULT == "some" and next(COUNT) % 3 == 0:

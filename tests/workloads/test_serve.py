@@ -1,6 +1,8 @@
 """serve.py with a stand-in for the engine: the load, the window, and what goes wrong."""
 
 import contextlib
+import dataclasses
+import enum
 import io
 import json
 import os
@@ -11,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -19,6 +22,7 @@ import serve
 import workload_client as client
 import workload_common as common
 import workload_server
+import workload_vllm
 
 STAND_IN = support.ROOT / "tests" / "workloads" / "standin_server.py"
 LOAD = ("--rounds", "2", "--warmup", "1", "--prompt-tokens", "7", "--new-tokens", "4")
@@ -112,12 +116,13 @@ class Load(Serving):
                           "/stop_profile"])
         self.assertIn('/start_profile {"n": 1}', self.log())
 
-    def for_counters(self, *words):
+    def for_counters(self, *words, windows=1):
         """Calls on the server of a run that opens its window again, by their first word."""
         status, _, stderr = support.run_program(
             "serve.py", *self.command("--start-path", "/start_profile", "--stop-path",
                                       "/stop_profile", *words),
-            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder),
+                         "LLMPROF_COUNTERS": str(windows)})
         self.assertEqual((status, stderr), (0, ""))
         prompts = [line for line in self.log() if line.startswith("completion")]
         self.assertEqual(len(set(prompts)), len(prompts))
@@ -139,6 +144,49 @@ class Load(Serving):
                           "/stop_profile", "/start_profile", "completion", "/stop_profile"])
         metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
         self.assertEqual(len(metrics["repeats"]), 2)
+
+    def test_windows_for_counters_without_graphs(self):
+        again = ["/start_profile", "completion", "/stop_profile"]
+        self.assertEqual(self.for_counters("--eager-path", "/collective_rpc", "--eager-body",
+                                           '{"method": "llmprof_eager"}', windows=2),
+                         ["completion", "/start_profile", "completion", "completion",
+                          "/stop_profile", "/collective_rpc", *again, *again])
+        self.assertIn('/collective_rpc {"method": "llmprof_eager"}', self.log())
+
+    def test_a_server_that_keeps_its_graphs(self):
+        status, _, stderr = support.run_program(
+            "serve.py", *self.command("--start-path", "/start_profile", "--stop-path",
+                                      "/stop_profile", "--eager-path", "/none"),
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
+        self.assertEqual(status, 0)
+        self.assertIn("CUDA graphs were not left out: the server answers 404 to /none", stderr)
+        self.assertEqual(len([line for line in self.log() if "/start_profile" in line]), 2)
+
+    def test_a_worker_that_leaves_graphs_out(self):
+        class Mode(enum.Enum):
+            NONE, FULL = 0, 2
+
+        @dataclasses.dataclass(frozen=True)
+        class Batch:
+            cg_mode: Mode
+            num_tokens: int
+
+        class Dispatcher:
+            def __init__(self, answer):
+                self.dispatch = lambda count: answer(Mode.FULL, count)
+
+        older = Dispatcher(lambda mode, count: (mode, count))
+        newer, draft = Dispatcher(Batch), Dispatcher(Batch)
+        runner = types.SimpleNamespace(cudagraph_dispatcher=older, cudagraph_manager=newer,
+                                       speculator=types.SimpleNamespace(a_cudagraph_manager=draft))
+        worker = workload_vllm.Eager()
+        worker.model_runner = runner
+        worker.llmprof_eager()
+        self.assertEqual(older.dispatch(16), (Mode.NONE, 16))
+        for one in (newer, draft):
+            self.assertEqual(one.dispatch(16), Batch(Mode.NONE, 16))
+        worker.model_runner = types.SimpleNamespace(cudagraph_manager=None)
+        self.assertRaises(RuntimeError, worker.llmprof_eager)
 
     def test_the_lengths_of_a_round_come_again_for_counters(self):
         self.for_counters("--counter-rounds", "2", "--prompt-tokens", "uniform:5-900")

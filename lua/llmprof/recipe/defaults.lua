@@ -45,7 +45,7 @@ return {
     .. "(help counters), or a file with a metric a line; unless set roofline by the collector, the "
     .. "ncu preset's request by ncu", type = "string" },
   ["counters.budget_s"] = { "Seconds that the collector may take for them, after which launches "
-    .. "go without; unless set 12, with light and a file 60",
+    .. "go without; unless set 12, of a server 30, with light and a file 60",
     type = "integer", min = 1 },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },

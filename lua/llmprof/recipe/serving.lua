@@ -10,7 +10,8 @@
 -- ready; env(cfg), its environment (optional); options, its own (optional); and how its
 -- profiling window is opened and closed, where it can be: window = { start =
 -- path, body = JSON, stop = path } for POSTs, or window = true where the engine
--- opens it by itself.
+-- opens it by itself; and eager = { path, body }, a POST from which on it leaves its CUDA
+-- graphs out (optional).
 local engines = require "llmprof.engines"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
@@ -73,15 +74,21 @@ end
 
 
 local window_load = {
-  ["load.counter_rounds"] = { "How often the load comes again in a second window, for counters "
-    .. "with capture=builtin", 1, min = 0 },
+  ["load.counter_rounds"] = { "How often the load comes again in each further window, for "
+    .. "counters with capture=builtin", 1, min = 0 },
+}
+
+local eager_load = {
+  ["counters.eager_round"] = { "Leave CUDA graphs out in these windows, so that their kernels "
+    .. "have counters; the engine starts with an endpoint for that", "off",
+    choices = { "on", "off" } },
 }
 
 
 local function options_of(engine)
   local options = server_options(engine)
   for _, more in ipairs { load_options(), has_window(engine) and window_load or {},
-    engine.options or {} } do
+    engine.eager and eager_load or {}, engine.options or {} } do
     for key, declaration in pairs(more) do options[key] = declaration end
   end
   return options
@@ -126,6 +133,9 @@ local function window_options(engine, cfg)
   local argv = { "--start-path", window.start, "--stop-path", window.stop,
     "--counter-rounds", cfg.load.counter_rounds }
   if window.body then append(argv, { "--start-body", window.body }) end
+  if engine.eager and cfg.counters.eager_round == "on" then
+    append(argv, { "--eager-path", engine.eager.path, "--eager-body", engine.eager.body })
+  end
   return argv
 end
 

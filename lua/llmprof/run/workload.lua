@@ -71,7 +71,7 @@ end
 -- What a workload is told to run where its window opens and closes, as JSON lists of words.
 workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
 
--- Set where it is to open a further window for counters, where it can.
+-- How many further windows it is to open for counters, where it can.
 workload.COUNTERS = "LLMPROF_COUNTERS"
 
 -- Asks a workload for a repeat in which nothing is launched by CUDA graphs.

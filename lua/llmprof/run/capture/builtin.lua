@@ -26,7 +26,7 @@ local files = layout.collector
 local WITH_COUNTERS = "timeline:%d pause counters:%d"
 
 -- The same of windows.
-local WINDOWS = "timeline:1 pause counters:1"
+local WINDOWS = "timeline:1 pause counters:%d"
 
 -- Repeats before these where plain times come from the same process, the first of
 -- which may be a cold one; and how many they are.
@@ -62,8 +62,8 @@ local function by_window(ctx) return ctx.cfg.nsys.capture_range == "cudaProfiler
 local function again(ctx) return not by_window(ctx) and first_stage(ctx) ~= nil end
 
 
--- Does the load open a second window, for counters?
-local function two_windows(ctx)
+-- Does the load open further windows, for counters?
+local function more_windows(ctx)
   local rounds = ctx.cfg.load and ctx.cfg.load.counter_rounds
   return by_window(ctx) and collector_counters.wanted(ctx.cfg) and not ctx.cfg.collector.units
     and rounds ~= nil and rounds > 0
@@ -114,13 +114,15 @@ local function more_repeats(ctx)
 end
 
 
--- The workload, with the repeats that plain times and counters take, and told of the second
--- window.
+-- The workload, with the repeats that plain times and counters take, and told of further
+-- windows.
 local function describe(ctx, run)
   local more = more_repeats(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, run,
     more > 0 and { ["infer.repeats"] = repeats(ctx) + more } or nil)
-  if two_windows(ctx) then spec.env[workload.COUNTERS] = "1" end
+  if more_windows(ctx) then
+    spec.env[workload.COUNTERS] = tostring(collector_counters.units(ctx.cfg))
+  end
   return spec
 end
 
@@ -140,7 +142,7 @@ end
 -- Without units that come again there are none for counters.
 local function units_of(ctx)
   if ctx.cfg.collector.units then return ctx.cfg.collector.units end
-  if two_windows(ctx) then return WINDOWS end
+  if more_windows(ctx) then return WINDOWS:format(collector_counters.units(ctx.cfg)) end
   return (plain_inside(ctx) and PLAIN or "")
     .. (collector_counters.wanted(ctx.cfg) and again(ctx)
       and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2, collector_counters.units(ctx.cfg))
@@ -250,8 +252,8 @@ end
 
 -- Of the workload's own numbers only those of repeats that are in the timeline: the
 -- others were slowed down by what was measured in them. Those of plain units are those of
--- a run without a profiler. A window has many repeats, and the load numbers none of the
--- second one's.
+-- a run without a profiler. A window has many repeats, and the load numbers none of
+-- those for counters.
 local function keep_metrics(ctx)
   if by_window(ctx) then return end
   local metrics = workload.metrics(ctx.run, layout.workload.folder)

@@ -54,9 +54,11 @@ local function add_rows(lines, rows)
 end
 
 
--- Seconds that counters may take: a run is to take no more than twice as long as a plain one.
+-- Seconds that counters may take: a run is to take no more than twice as long as a plain one,
+-- and a server takes long to start.
 function collector_counters.budget(cfg)
-  return cfg.counters.budget_s or collector_counters.units(cfg) > 1 and 12 or 60
+  return cfg.counters.budget_s
+    or collector_counters.units(cfg) > 1 and (cfg.server and 30 or 12) or 60
 end
 
 
@@ -249,6 +251,9 @@ function collector_counters.keep(ctx)
   end
   local said = errors.check(errors.check(spool.open(path)):frame "diagnostics")
   for _, text in ipairs(said:where({ code = "budget" }):values "text") do ctx.note(text) end
+  if ctx.cfg.counters.eager_round == "on" then
+    ctx.note "the engine was asked to leave its CUDA graphs out while counters were measured"
+  end
   if eager > 0 then
     ctx.note(("%d of %d launches were measured in a repeat without CUDA graphs"):format(eager,
       measured))

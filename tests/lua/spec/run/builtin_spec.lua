@@ -141,6 +141,19 @@ describe("capture=builtin", function()
     assert.is_true(ctx.run:has "ncu/raw.csv")
   end)
 
+  it("has it open one for each set of metrics, and says that graphs are left out", function()
+    local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi", "counters.set=roofline",
+      "counters.eager_round=on" },
+      with_numbers 'test "$LLMPROF_COUNTERS" = 2 || exit 9;',
+      [[options = { ["load.counter_rounds"] = { "for counters", 1 },
+        ["counters.eager_round"] = { "without graphs", "off" } },]])
+    assert.is_nil(failure)
+    assert.matches("units = timeline:1 pause counters:2\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+    assert.matches("was asked to leave its CUDA graphs out",
+      table.concat(ctx.run:recorded "counters".notes, "\n"))
+  end)
+
   it("records all of a server that has no window: no range is called as its stages", function()
     local ctx, failure = run({ "nsys.capture_range=none" },
       with_numbers "export STANDIN_WHOLE=1;", [[options = { ["server.port"] = { "where", 1 } },]])
