@@ -95,6 +95,7 @@ class Shape:
     experts: int = 0
     active: int = 2
     ranks: int = 1
+    drafts: int = 0  # tokens that a step verifies, of each sequence
 
     @property
     def heads(self) -> int:
@@ -173,9 +174,10 @@ class Decoder(torch.nn.Module):
         self.layers = torch.nn.ModuleList(Layer(shape, number) for number in range(shape.layers))
         self.embedding = torch.randn(shape.vocabulary, shape.hidden, device="cuda", dtype=HALF)
         self.head = torch.randn(shape.hidden, shape.vocabulary, device="cuda", dtype=HALF) * 0.02
+        self.odd_head: Optional[torch.Tensor] = None  # a token less, where the switch asks for it
         self.window = shape.prompt + shape.steps
         self.caches = self.new_caches()
-        self.slot = torch.zeros(1, device="cuda", dtype=torch.long)
+        self.slot = torch.arange(1 + shape.drafts, device="cuda")
 
     def new_caches(self) -> List[List[torch.Tensor]]:
         size = (self.shape.batch, self.shape.heads // self.shape.ranks, self.window, HEAD)
@@ -208,7 +210,7 @@ class Decoder(torch.nn.Module):
             part.view(batch, tokens, -1, HEAD).transpose(1, 2)
             for part in (states @ layer.qkv).chunk(3, -1))
         cache = self.caches[layer.number]
-        if tokens > 1:
+        if tokens > self.slot.numel():
             for kept, new in zip(cache, (key, value)):
                 kept[:batch, :, :tokens].copy_(new)
             if "unfused_attention" in self.on:
@@ -226,8 +228,11 @@ class Decoder(torch.nn.Module):
                 cache[0] = torch.cat((cache[0][:, :, 1:], key), 2)
                 cache[1] = torch.cat((cache[1][:, :, 1:], value), 2)
             else:
-                cache[0].index_copy_(2, self.slot, key)
-                cache[1].index_copy_(2, self.slot, value)
+                cache[0].index_copy_(2, self.slot[:tokens], key)
+                cache[1].index_copy_(2, self.slot[:tokens], value)
+            if "cache_reorder" in self.on:  # as a beam search that keeps its beams
+                rows = torch.arange(batch, device="cuda")
+                cache[:] = [kept.index_select(0, rows) for kept in cache]
             keys, values = cache
             if "layout_copies" in self.on:
                 keys = keys.transpose(2, 3).contiguous().transpose(2, 3).contiguous()
@@ -315,6 +320,14 @@ class Decoder(torch.nn.Module):
         return self.norm(residual, added, self.layers[0].norm_1)
 
     def token_of(self, states: torch.Tensor) -> torch.Tensor:
+        if "odd_vocabulary" in self.on:
+            if self.odd_head is None:
+                self.odd_head = self.head[:, 1:].contiguous()
+            return (states[:, -1] @ self.odd_head).argmax(-1, keepdim=True)
+        if "sorted_vocabulary" in self.on:  # top-p by sorting
+            shares, order = torch.softmax(states[:, -1] @ self.head, -1).sort(-1, descending=True)
+            within = (shares.cumsum(-1) < 0.9).sum(-1, keepdim=True)
+            return order.gather(-1, within.clamp(max=order.shape[-1] - 1))
         return (states[:, -1] @ self.head).argmax(-1, keepdim=True)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:

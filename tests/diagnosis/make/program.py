@@ -92,7 +92,8 @@ class Program:
         self.model = Decoder(self.own_shape(), self.rank).eval()
         if self.model.shape.ranks > 1:
             self.model.joined = self.all_reduce
-        self.ids = torch.zeros(run.shape.batch, 1, device="cuda", dtype=torch.long)
+        self.ids = torch.zeros(run.shape.batch, 1 + run.shape.drafts, device="cuda",
+                               dtype=torch.long)
         self.prompt = torch.randint(0, run.shape.vocabulary, (run.shape.batch, run.shape.prompt),
                                     device="cuda")
         self.faulty = False
@@ -278,6 +279,8 @@ class Engine(Program):
                 if running:
                     self.step()
                 self.ids.tolist()
+            if self.faulty and self.run.between:
+                self.run.between(self, number)
         return {"decode": (time.perf_counter() - begun) * 1e3}
 
 

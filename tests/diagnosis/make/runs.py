@@ -12,6 +12,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -60,12 +61,14 @@ EAGER_PAIR = dataclasses.replace(PAIR, graph=False)
 HALVES = dataclasses.replace(PAIR, batch=16, prompt=1024, ffn=5632, steps=16)
 EXPERT_PAIR = Shape(hidden=2048, layers=4, ffn=5632, batch=16, prompt=1024, steps=16, experts=16,
                     ranks=2, graph=False)
+EXPERT_GRAPHS = dataclasses.replace(EXPERT_PAIR, graph=PAIR.graph)
 STAGES = Shape(hidden=4096, layers=8, ffn=11008, batch=8, prompt=2048, steps=1, ranks=2,
                graph=False)
 ONE, TWO = Shape(), Shape(ranks=2)
 HF = Shape(hidden=2048, layers=8, ffn=5632, batch=4, prompt=256, steps=6)
 FEW = Shape(hidden=3072, layers=5, ffn=8192, batch=4, prompt=384, steps=20)
 MANY = dataclasses.replace(WIDE, batch=48, steps=16)
+CONTEXT = Shape(hidden=4096, layers=4, ffn=11008, batch=16, prompt=4096, steps=12)
 
 
 # ---- faults of the CPU and of copies ----
@@ -142,10 +145,25 @@ def recompile(program: Any, number: int) -> None:
 
 
 def draft(program: Any, number: int) -> None:
-    """A drafter proposes four tokens, of which none is accepted."""
-    states = program.model.embedding[program.ids]
+    """A drafter proposes four tokens: of those of a step that verifies one, none is accepted."""
+    states = program.model.embedding[program.ids[:, :1]]
     for _ in range(4):
         with_range(program, states)
+
+
+def propose(program: Any, number: int) -> None:
+    """A drafter proposes four tokens, in one graph; the step verifies them."""
+    if "drafts" not in program.other:
+        side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+        with torch.cuda.stream(side):
+            draft(program, number)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
+            draft(program, number)
+        program.other["drafts"] = graph
+    torch.cuda.nvtx.range_push("draft")
+    program.other["drafts"].replay()
+    torch.cuda.nvtx.range_pop()
 
 
 def with_range(program: Any, states: torch.Tensor) -> None:
@@ -154,6 +172,40 @@ def with_range(program: Any, states: torch.Tensor) -> None:
     made = program.model.network(layer, program.model.attend(layer, states))
     (made[:, -1] @ program.model.head).argmax(-1)
     torch.cuda.nvtx.range_pop()
+
+
+def hold_the_gil(program: Any) -> None:
+    """A thread of the process works in Python all the time."""
+    def work() -> None:
+        while True:
+            sum(range(1000))
+    threading.Thread(target=work, daemon=True).start()
+
+
+def pin(program: Any, number: int) -> None:
+    """Memory of the host is pinned for each step."""
+    memory = program.other.setdefault("host", torch.ones(1 << 20))
+    torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
+    torch.cuda.cudart().cudaHostUnregister(memory.data_ptr())
+
+
+def log_logits(program: Any, number: int) -> None:
+    """All logits go to pageable memory, for a log."""
+    if "logits" not in program.other:
+        program.other["logits"] = torch.ones(program.shape.batch, program.shape.vocabulary,
+                                             device="cuda")
+    program.other["logits"].cpu()
+
+
+def event_wait(program: Any, number: int) -> None:
+    event = torch.cuda.Event()
+    event.record()
+    event.synchronize()
+
+
+def block_launches() -> None:
+    """Each launch returns when its kernel has ended."""
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
 
 
 def one_core(program: Any) -> None:
@@ -261,6 +313,12 @@ def late_by_cpu(program: Any, number: int) -> None:
         busy(1.5)
 
 
+def first_late(program: Any, number: int) -> None:
+    """The first rank does for all what each could do for itself."""
+    if program.rank == 0:
+        busy(2)
+
+
 def late_by_gpu(program: Any, number: int, tensor: torch.Tensor) -> None:
     for _ in range(2):
         F.gelu(tensor @ program.model.layers[0].out.T @ program.model.layers[0].out)
@@ -314,7 +372,7 @@ RUNS = (
     Run("pair_nsys", PAIR, tool="nsys"),
     Run("halves", HALVES, program="halves"),
     Run("stages", STAGES, program="pipeline"),
-    Run("expert_pair", EXPERT_PAIR),
+    Run("expert_pair", EXPERT_GRAPHS),
     Run("sound_chunks", ENGINE, program="engine", load=sound_chunks),
     Run("prefetch", WIDE, always=prefetch),
     Run("long_nsys", LONG, tool="nsys"),
@@ -384,6 +442,23 @@ RUNS = (
     Run("efficient", LONG, "older_attention", "prefill", switches=("efficient_attention",)),
     Run("two_waits", MANY, "sync_per_token", after=lambda program, number: program.ids.tolist()),
     Run("graph_padding", ENGINE, "padding_waste", program="engine", load=five, timed=False),
+    # other causes
+    Run("verified", dataclasses.replace(FEW, drafts=4, batch=8), always=propose),
+    Run("context", CONTEXT, always=copy_ids),
+    Run("gil", FEW, "gil_contention", always=copy_ids, prepare=hold_the_gil),
+    Run("pinning", MANY, "allocator_churn", before=pin),
+    Run("log_logits", EXPERTS, "pageable_copies", after=log_logits, tool="nsys"),
+    Run("event_wait", MANY, "sync_per_layer", "", layer=event_wait, place="layer", tool="torch"),
+    Run("blocking", MANY, "blocking_launches", "", start=block_launches, timed=False),
+    Run("beams", dataclasses.replace(MANY, prompt=256), "kv_cache_reordered",
+        switches=("cache_reorder",)),
+    Run("odd_vocabulary", dataclasses.replace(FEW, vocabulary=64000), "unaligned_matmul", "",
+        switches=("odd_vocabulary",)),
+    Run("sorted_vocabulary", MANY, "sampling_by_sort", "", switches=("sorted_vocabulary",),
+        timed=False),
+    Run("detokenizer", ENGINE, "slow_between_steps", program="engine", load=steady,
+        between=lambda program, number: busy(3)),
+    Run("rank_first", EXPERT_GRAPHS, "late_rank_by_cpu", before=first_late, place="rank 0"),
     # PerfAdvisor's
     Run("tiny_kernels", ONE, "kernel_launch_overhead", "pass", program="scenario"),
     Run("sync_stall", ONE, "cpu_sync_stall", "pass", program="scenario"),
