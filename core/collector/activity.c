@@ -30,6 +30,8 @@ _Static_assert(offsetof(CUpti_ActivityMemcpy6, graphNodeId) == 64, "layout");
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* running */
 static atomic_bool running;
 static bool prepared; /* CUPTI has our buffers */
+/* Of a timeline that has ended; 0: it goes on, or calls are not seen. */
+static atomic_uint last_call;
 
 /* ---- buffers ---- */
 
@@ -123,6 +125,7 @@ void activity_start(void) {
     follows_sources = sources_begin();
     if (follows_sources) subscriber_use(USE_SOURCES, true);
     exits_register();
+    atomic_store(&last_call, 0);
     atomic_store(&running, true);
   }
   pthread_mutex_unlock(&lock);
@@ -137,6 +140,7 @@ void activity_stop(void) {
     }
     if (follows_sources) subscriber_use(USE_SOURCES, false);
     subscriber_settle();
+    atomic_store(&last_call, calls_last());
     places_sync();
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -161,7 +165,11 @@ void activity_flush(bool all) {
 
 static uint64_t without_time, not_known; /* since they were last reported */
 
-static bool has_time(uint64_t start, uint64_t end) {
+/* What was launched after the end is there in part, and with wrong times where
+ * it has not ended: it is left out. */
+static bool counts(uint32_t correlation, uint64_t start, uint64_t end) {
+  uint32_t last = atomic_load(&last_call);
+  if (last && (int32_t)(correlation - last) > 0) return false;
   if (start != 0 && end != 0) return true;
   without_time++;
   return false;
@@ -174,7 +182,7 @@ static uint32_t stack_of(uint64_t graph_node, uint32_t correlation) {
 
 static void write_kernel(const CUpti_Activity *activity) {
   const CUpti_ActivityKernel10 *k = (const void *)activity;
-  if (!has_time(k->start, k->end)) return;
+  if (!counts(k->correlationId, k->start, k->end)) return;
   places_seen(k->deviceId, k->contextId, k->streamId);
   if (k->name) graphs_saw(k->graphId, k->name);
   spool_kernel record = {
@@ -222,7 +230,7 @@ static void write_kernel(const CUpti_Activity *activity) {
 
 static void write_memcpy(const CUpti_Activity *activity) {
   const CUpti_ActivityMemcpy6 *m = (const void *)activity;
-  if (!has_time(m->start, m->end)) return;
+  if (!counts(m->correlationId, m->start, m->end)) return;
   places_seen(m->deviceId, m->contextId, m->streamId);
   spool_memcpy record = COPIED(m);
   output_record(SPOOL_MEMCPY, &record, sizeof record, NULL, 0);
@@ -230,7 +238,7 @@ static void write_memcpy(const CUpti_Activity *activity) {
 
 static void write_peer_copy(const CUpti_Activity *activity) {
   const CUpti_ActivityMemcpyPtoP4 *m = (const void *)activity;
-  if (!has_time(m->start, m->end)) return;
+  if (!counts(m->correlationId, m->start, m->end)) return;
   places_seen(m->deviceId, m->contextId, m->streamId);
   spool_memcpy record = COPIED(m);
   record.src_device = m->srcDeviceId;
@@ -242,7 +250,7 @@ static void write_peer_copy(const CUpti_Activity *activity) {
 
 static void write_memset(const CUpti_Activity *activity) {
   const CUpti_ActivityMemset4 *m = (const void *)activity;
-  if (!has_time(m->start, m->end)) return;
+  if (!counts(m->correlationId, m->start, m->end)) return;
   places_seen(m->deviceId, m->contextId, m->streamId);
   spool_memset record = {
       .start = (int64_t)m->start,
@@ -263,7 +271,7 @@ static void write_memset(const CUpti_Activity *activity) {
 
 static void write_graph(const CUpti_Activity *activity) {
   const CUpti_ActivityGraphTrace2 *g = (const void *)activity;
-  if (!has_time(g->start, g->end)) return;
+  if (!counts(g->correlationId, g->start, g->end)) return;
   places_seen(g->deviceId, g->contextId, g->streamId);
   spool_graph record = {
       .start = (int64_t)g->start,
@@ -361,5 +369,6 @@ void activity_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&running, false);
   prepared = false;
+  atomic_store(&last_call, 0);
   without_time = not_known = 0;
 }

@@ -1,5 +1,6 @@
 #include "collector/calls.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -85,11 +86,18 @@ static void enable(bool is_driver, bool on) {
   }
 }
 
+static atomic_uint last;
+
+uint32_t calls_last(void) {
+  return atomic_load(&last);
+}
+
 void calls_enable(bool on) {
   static const CUpti_ActivityKind all[] = {CUPTI_ACTIVITY_KIND_RUNTIME,
                                            CUPTI_ACTIVITY_KIND_DRIVER};
   for (size_t i = 0; the_plan.yield && i < sizeof all / sizeof *all; i++)
     (void)(on ? cupti.cuptiActivityEnable : cupti.cuptiActivityDisable)(all[i]);
+  if (on) atomic_store(&last, 0);
   enable(false, on);
   enable(true, on);
 }
@@ -107,12 +115,21 @@ typedef struct call_entry {
 
 static _Thread_local uint32_t outer; /* correlation of the runtime's call */
 
+/* Numbers may run over. */
+static void keep_last(uint32_t correlation) {
+  unsigned was = atomic_load(&last);
+  while ((!was || (int32_t)(correlation - was) > 0) &&
+         !atomic_compare_exchange_weak(&last, &was, correlation))
+    ;
+}
+
 void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
   const CUpti_CallbackData *data = of;
   if (is_driver && outer && data->correlationId == outer) return;
   bool enters = data->callbackSite == CUPTI_API_ENTER;
   if (!is_driver) outer = enters ? data->correlationId : 0;
   if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
+  if (enters) keep_last(data->correlationId);
   if (enters || !guard_enter()) return;
   call_entry *e = log_reserve(LOG_CALL, sizeof *e);
   if (e) {

@@ -19,6 +19,10 @@ void calls_enable(bool on);
  * recorded. */
 void calls_callback(bool is_driver, uint32_t cbid, const void *data);
 
+/* CUPTI's number of the last call that was recorded since they were switched
+ * on; 0: none, or they are not callbacks. */
+uint32_t calls_last(void);
+
 /* ---- for the writer ---- */
 
 /* False: it is no call. */

@@ -1208,7 +1208,7 @@ static void attach_thrice(const char *name, const char *until) {
 /* A process that is told nothing but the library: idle, with nothing of CUPTI,
  * until somebody attaches; each recording is a file of its own, and whole. It
  * is in a call most of the time, whose end CUPTI must see: the stand-in aborts
- * where it does not. */
+ * where it does not. Nothing is there of what it launches after the end. */
 static void test_on_demand(void **state) {
   char name[64], until[108];
   int status = -1, output;
@@ -1226,7 +1226,9 @@ static void test_on_demand(void **state) {
   forget();
   setenv("VICTIM_UNSEEN", "1", 1);
   setenv("VICTIM_WAITS", "10000", 1);
+  setenv("STANDIN_LATE", "1", 1);
   pid_t pid = start(&s, &output);
+  unsetenv("STANDIN_LATE");
   unsetenv("VICTIM_UNSEEN");
   unsetenv("VICTIM_WAITS");
   read_output(output);
@@ -1247,6 +1249,7 @@ static void test_on_demand(void **state) {
     assert_int_equal(one->kinds[SPOOL_NVTX_SCHEMA], 1);
     assert_true(spool_counts_has(one, "NCCL"));
     assert_true(spool_counts_has(one, "_Z4gemmPf"));
+    assert_false(spool_counts_has(one, "_Z4latev"));
     assert_string_equal(one->end, "asked");
   }
 }
