@@ -22,7 +22,6 @@
   X(markdown)      \
   X(merge)         \
   X(ncu)           \
-  X(nvtx)          \
   X(pack)          \
   X(period)        \
   X(replay)        \
