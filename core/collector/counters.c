@@ -464,7 +464,7 @@ static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
  * wrong, and it is not known which: all its passes are taken again. */
 static void end_range(site *s) {
   if (!s->in_range) return;
-  if (!profiler_pop(&s->profiler)) s->spoiled = true;
+  if (!profiler_pop(&s->profiler)) s->spoiled = s->refuses_spread = true;
   if (s->spoiled) {
     s->spread[s->now->number] = NULL;
     s->now->number = NOWHERE;
@@ -666,8 +666,10 @@ static void take_spread(site *s, const launch *l, const choice *c) {
   if (s->open && of->spread >> s->pass & 1) go_on(s);
   if (of->spread == all_passes(s)) return;
   is_busy(s, true);
-  if (has_range(s, of) && !(of->spread >> s->pass & 1))
+  if (has_range(s, of) && !(of->spread >> s->pass & 1)) {
     s->in_range = profiler_push(&s->profiler, of->number, &flushed);
+    s->refuses_spread = !s->in_range; /* what failed once does so again */
+  }
   is_busy(s, s->in_range);
   if (!s->in_range) return;
   of->flushed = of->flushed && flushed;

@@ -10,41 +10,44 @@
 
 static atomic_uint last_id;
 
-/* What is said of a result, and what to do about it. */
+/* What a result means, and what to do about it. */
 typedef struct meaning {
   CUptiResult result;
-  const char *code, *advice;
+  const char *code, *text;
 } meaning;
 
-#define ADMINISTRATOR                                             \
-  ": run as root or with CAP_SYS_ADMIN, or load the driver with " \
-  "NVreg_RestrictProfilingToAdminUsers=0"
+#define ADMINISTRATOR                                                          \
+  "only administrators may read counters here: run as root or with "           \
+  "CAP_SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers" \
+  "=0"
 
 static const meaning meanings[] = {
     {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "no_permission", ADMINISTRATOR},
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, "no_permission",
-     ": the host must let this virtual GPU be profiled"},
+     "the host must let this virtual GPU be profiled"},
     {CUPTI_ERROR_HARDWARE_BUSY, "counters_busy",
-     ": another program has the counters: DCGM (`dcgmi profile --pause`) or a "
+     "another program has the counters: DCGM (`dcgmi profile --pause`) or a "
      "profiler"},
     {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "no_counters",
-     ": a MIG instance has none for CUPTI; the whole GPU has"},
+     "a MIG instance has no counters for CUPTI, the whole GPU has"},
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "no_counters",
-     ": a virtual GPU has none"},
+     "a virtual GPU has no counters"},
     {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "no_counters",
-     ": confidential computing shuts them"},
+     "confidential computing shuts off counters"},
     {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, "no_counters",
-     ": this kind of GPU has none"},
+     "this kind of GPU has no counters"},
 };
 
 bool metrics_ok(CUptiResult result, const char *what) {
-  static const meaning other = {CUPTI_SUCCESS, "cupti", ""};
-  const meaning *means = &other;
   if (result == CUPTI_SUCCESS) return true;
+  const char *name = cupti_result_name(result);
   for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-    if (meanings[i].result == result) means = &meanings[i];
-  diagnose(SPOOL_ERROR, means->code, "%s: %s (%d)%s", what,
-           cupti_result_name(result), (int)result, means->advice);
+    if (meanings[i].result == result) {
+      diagnose(SPOOL_ERROR, meanings[i].code, "%s (%s: %s)", meanings[i].text,
+               what, name);
+      return false;
+    }
+  diagnose(SPOOL_ERROR, "cupti", "%s failed: %s (%d)", what, name, (int)result);
   return false;
 }
 

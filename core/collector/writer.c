@@ -45,6 +45,8 @@ static int64_t started;
 static bool on_demand; /* files come and go */
 static bool recording; /* is there one now? */
 static bool ending;
+static uint32_t texts_told[64]; /* of diagnostics: ids of names */
+static size_t text_count;
 
 const char *writer_path(void) {
   return path;
@@ -117,6 +119,10 @@ static void write_diagnostic(const log_entry *entry) {
                              .severity = entry->value,
                              .code = names_id(code),
                              .text = names_id(text)};
+  for (size_t i = 0; i < text_count; i++)
+    if (texts_told[i] == record.text) return; /* once says it */
+  if (text_count < sizeof texts_told / sizeof *texts_told)
+    texts_told[text_count++] = record.text;
   output_record(SPOOL_DIAGNOSTIC, &record, sizeof record, NULL, 0);
 }
 
@@ -198,6 +204,7 @@ static void begin_file(void) {
   calls_reset();
   sources_reset();
   rest_told = 0;
+  text_count = 0;
   if (!open_in(control_folder())) {
     control_say("refused %s", strerror(errno));
     return;

@@ -651,6 +651,26 @@ static void test_spread(void **state) {
   assert_true(t->values[5] == 100 * 1001 / (2 * 100.0));
 }
 
+/* What fails once is said once, and not tried again. */
+static void test_spread_that_fails(void **state) {
+  static const char *const fail[] = {"cuptiRangeProfilerPushRange=999",
+                                     "cuptiRangeProfilerPopRange=7"};
+  for (int i = 0; i < 2; i++) {
+    run_to_end((setting){.launches = "200",
+                         .variable = "STANDIN_FAIL",
+                         .value = fail[i],
+                         .plan = BY_RANGE
+                         "units = timeline:1 counters:2 plain:1\n"
+                         "pass = 1\nmetric = one\n"
+                         "pass = 2\nmetric = two\nmetric = three_pass1\n"
+                         "launch = _Z4gemmPf|4,1,1|*|*|decode|2\n"});
+    assert_int_equal(t->measured, 1);
+    assert_int_equal(t->value_counts[0], 1);
+    assert_in_range(t->kinds[SPOOL_DIAGNOSTIC], 1, 8);
+    assert_true(spool_counts_has(t, "cupti"));
+  }
+}
+
 /* Units apart from each other, as windows are, are of one measurement. */
 static void test_counted_windows(void **state) {
   run_to_end((setting){.launches = "20",
@@ -1407,6 +1427,7 @@ int main(void) {
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
       cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_spread_that_fails),
       cmocka_unit_test(test_counted_windows),
       cmocka_unit_test(test_many_passes),
       cmocka_unit_test(test_budget),

@@ -694,7 +694,8 @@ end
 
 
 -- ", without L2, SM; occupancy 40 %": what counters lack of the kernels that they cover.
-function words.lacking(lacking)
+-- explained: say of those that some have why others have not.
+function words.lacking(lacking, explained)
   local none, some = {}, {}
   for _, figure in ipairs(lacking or {}) do
     if figure.coverage == 0 then
@@ -705,6 +706,8 @@ function words.lacking(lacking)
   end
   return (#none > 0 and ", without " .. table.concat(none, ", ") or "")
     .. (#some > 0 and "; " .. table.concat(some, ", ") or "")
+    .. (#some > 0 and explained and " (others come less often than that takes passes, or "
+      .. "counters.budget_s was used up)" or "")
 end
 
 
@@ -731,7 +734,7 @@ function words.coverage(results)
   return ("Launches measured: %d, of %d kernels%s%s%s.%s"):format(counters.matched,
     counters.kernels, counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
       words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
-    words.lacking(counters.lacking),
+    words.lacking(counters.lacking, true),
     counters.elsewhere and ("; %s more is of kernels that were measured with the same shapes, in "
       .. "another stage"):format(words.percent(counters.elsewhere)) or "",
     shortened and (" The workload was shortened for that: %s."):format(

@@ -212,11 +212,20 @@ local function why_none_left(run)
 end
 
 
--- What the collector said that explains why there are none.
-local function reason(run, path, trace)
+-- What went wrong by the collector; nil where nothing did.
+local function problem_of(trace)
   for _, said in ipairs(errors.check(trace:diagnostics())) do
     if said.severity == "problem" then return said.text end
   end
+  return nil
+end
+
+
+-- Why none of the launches was measured.
+local function reason(run, path, wanted)
+  local problem = problem_of(trace_file.open(path))
+  if problem then return problem end
+  if wanted > 0 then return ("none of %d launches could be measured"):format(wanted) end
   local opened = errors.check(spool.open(path))
   local counted = errors.check(opened:frame "units"):where { type = "counters" }
   return #counted > 0 and "none of the launches that were selected came again"
@@ -241,10 +250,7 @@ function collector_counters.keep(ctx)
   local path = ctx.run:path(layout.collector.spool)
   local frame, units, wanted = launches.recorded(path)
   local measured, eager = #frame, count_eager(frame)
-  if measured == 0 then
-    return false, wanted > 0 and ("none of %d launches could be measured"):format(wanted)
-      or reason(ctx.run, path, trace_file.open(path))
-  end
+  if measured == 0 then return false, reason(ctx.run, path, wanted) end
   ctx.run:write(layout.counters, launches.page_text(frame, units))
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
