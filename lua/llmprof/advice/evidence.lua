@@ -15,11 +15,8 @@ local text = require "llmprof.text"
 
 local evidence = {}
 
--- From this share of waiting on a stage is held up by what feeds the GPU.
-evidence.HELD_UP = 0.3
-
--- From this share on it waits more than it works: it is launch-bound.
-evidence.LAUNCH_BOUND = stage_summary.LAUNCH_BOUND
+-- From these shares of waiting on a stage is held up by what feeds the GPU, and bound by it.
+evidence.HELD_UP, evidence.LAUNCH_BOUND = stage_summary.HELD_UP, stage_summary.LAUNCH_BOUND
 
 -- A kernel shorter than this is done about as soon as it is started: launching
 -- one takes a few us, and so does filling and draining the GPU. One twice as long
@@ -213,12 +210,8 @@ end
 -- ns of one instance in which the GPU does nothing, but within replays of graphs, where no CPU can
 -- help. profiled: under the profiler, where it is known without it, too.
 function evidence.waiting(results, stage, profiled)
-  local within = stage.waiting and stage.waiting.graph_ns or 0
-  local time, source = evidence.stage_time(results, stage)
-  if profiled then time, source = stage.wall.mean_ns, evidence.TIMELINE end
-  local idle = time - stage.gpu_busy_ns
-  if source == evidence.TIMELINE then idle = math.min(idle, stage.gpu_idle_ns or idle) end
-  return math.max(idle - within, 0)
+  if not profiled then return (overhead.waits_of(results, stage)) end
+  return math.max(stage.gpu_idle_ns - ((stage.waiting or {}).graph_ns or 0), 0)
 end
 
 

@@ -291,23 +291,10 @@ local function tiles(results)
 end
 
 
--- The stage in which most of the run's time goes, no part of another, and its time.
-local function longest(results)
-  local stage, taken, most = nil, nil, 0
-  for _, one in ipairs(results.stages) do
-    local time = not one.parent and one.wall and overhead.time_of(results, one)
-    if time and time * one.wall.count > most then
-      stage, taken, most = one, time, time * one.wall.count
-    end
-  end
-  return stage, taken
-end
-
-
--- What that stage would take if the GPU were never idle, and what the hardware needs
+-- What the longest stage would take if the GPU were never idle, and what the hardware needs
 -- for the model's work; nil where neither is known or there is nothing to win.
 local function could_be(results)
-  local stage, time = longest(results)
+  local stage, time = overhead.longest(results)
   local said, least = {}, stage and stage.efficiency and stage.efficiency.floor_ns
   if not stage then return nil end
   if stage.gpu_busy_ns > 0 and stage.gpu_busy_ns < time and stage.bound ~= "ranks" then

@@ -299,35 +299,30 @@ end
 
 -- ---- in plain words ----
 
-local waits_for = { host = "the program's own code", launch = "kernels to be launched",
-  ranks = "other ranks" }
-
-
 -- What the GPU does for most of the longest stage, in a sentence for people who read no profile:
 -- "The GPU waits for Python 87 % of decode."; nil where that was not measured.
 function findings.in_plain_words(results)
-  local longest, most
-  for _, stage in ipairs(results.stages) do
-    local time = not stage.parent and stage.wall and overhead.time_of(results, stage)
-    time = time and time * stage.wall.count
-    if time and (not longest or time > most) then longest, most = stage, time end
-  end
-  if not longest then return nil end
-  local _, idle = overhead.idle_of(results, longest)
-  local what = waits_for[longest.bound]
-  if not idle or not longest.bound then return nil end
-  if longest.bound == "host" and (results.framework or {}).name == "pytorch" then
-    what = "Python"
-  end
-  local of = (results.repeats or {}).whole_run and "the run" or longest.name
-  if longest.bound == "ranks" then
+  local stage = overhead.longest(results)
+  if not stage then return nil end
+  local _, idle = overhead.idle_of(results, stage)
+  if not idle then return nil end
+  local of = (results.repeats or {}).whole_run and "the run" or stage.name
+  local waits = words.percent(select(2, overhead.waits_of(results, stage)))
+  local python = (results.framework or {}).name == "pytorch"
+  if stage.bound == "ranks" then
     return ("The GPUs wait for each other in %s."):format(of)
-  elseif longest.bound == "communication" then
+  elseif stage.bound == "communication" then
     return ("The GPUs spend most of %s in collectives."):format(of)
-  elseif not what then
-    return ("The GPU works %s of %s: it is what limits."):format(words.percent(1 - idle), of)
+  elseif stage.bound == "launch" then
+    return ("The GPU waits for kernels to be launched %s of %s."):format(waits, of)
+  elseif stage.bound == "CPU" then
+    return ("The GPU waits for %s %s of %s."):format(
+      python and "Python" or "the program's own code", waits, of)
   end
-  return ("The GPU waits for %s %s of %s."):format(what, words.percent(idle), of)
+  return ("The GPU works %s of %s%s."):format(words.percent(1 - idle), of,
+    stage.bound == "GPU" and ": its kernels set the pace"
+      or stage.bound and (" and waits for the CPU %s of it"):format(waits)
+      or " and is idle for the rest")
 end
 
 

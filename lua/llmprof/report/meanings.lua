@@ -30,8 +30,9 @@ return {
     { "kernels/token", "", "kernels for each token; the tokens are the workload's",
       "`kernels_per_token`" },
     { "GPU time %", "%", "share of the GPU time of all stages", "`share`" },
-    { "bound by", "", "`launch`, `host`: idle for half of the time or more; `ranks`: so with "
-      .. "the time in which collectives wait; else `gpu` ([metrics](metrics.md))", "`bound`" },
+    { "bound by", "", "what takes half of the time or more: `launch`, `CPU`: the GPU is idle; "
+      .. "`ranks`: so with the time in which collectives wait; `GPU`; `both`: GPU and CPU in "
+      .. "similar parts ([metrics](metrics.md))", "`bound`" },
   },
   { title = "The CPU",
     tables = "categories cpu",

@@ -758,7 +758,7 @@ end
 function words.headroom_waits(results)
   local waiting = {}
   for _, stage in ipairs(results.stages) do
-    local is_held_up = stage.bound == "launch" or stage.bound == "host"
+    local is_held_up = stage.bound == "launch" or stage.bound == "CPU"
     if is_held_up and not stage.parent then waiting[#waiting + 1] = stage.name end
   end
   if #waiting == 0 then return nil end

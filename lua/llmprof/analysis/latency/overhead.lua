@@ -126,6 +126,19 @@ function overhead.time_of(results, stage)
 end
 
 
+-- The stage in which most of the run's time goes, no part of another, and ns of one instance.
+function overhead.longest(results)
+  local stage, taken, most = nil, nil, 0
+  for _, one in ipairs(results.stages) do
+    local time = not one.parent and one.wall and overhead.time_of(results, one)
+    if time and time * one.wall.count > most then
+      stage, taken, most = one, time, time * one.wall.count
+    end
+  end
+  return stage, taken
+end
+
+
 -- ns of that time in which the GPU did nothing, and their share of it. What the GPU works
 -- is the same without the profiler, so that of a plain time the rest is idle.
 function overhead.idle_of(results, stage)
@@ -133,6 +146,15 @@ function overhead.idle_of(results, stage)
   if not profiled or not stage.gpu_busy_ns then return stage.gpu_idle_ns, stage.idle_share end
   local idle = math.max(time - stage.gpu_busy_ns, 0)
   return idle, time > 0 and idle / time or nil
+end
+
+
+-- The same without what is idle within replays of graphs, where no CPU can help.
+function overhead.waits_of(results, stage)
+  local idle = overhead.idle_of(results, stage)
+  local time, graph = overhead.time_of(results, stage), (stage.waiting or {}).graph_ns or 0
+  local waits = idle and math.max(idle - graph, 0)
+  return waits, waits and time > 0 and waits / time or nil
 end
 
 

@@ -4,6 +4,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local overhead = require "llmprof.analysis.latency.overhead"
 local tuple = require("llmprof.tables.keys").tuple
 local spans = require "llmprof.spans"
 local stage_summary = require "llmprof.analysis.stages.summary"
@@ -15,8 +16,10 @@ local neighbours = require "llmprof.analysis.stages.neighbours"
 local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
-local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages", "ranks" },
+local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages", "ranks",
+    "overhead", "repeats" },
   gives = { ["stages.categories"] = "what the kernels of a stage are for",
+    ["stages.bound"] = "what takes most of a stage's time",
     ["stages.waiting"] = "what the CPU did while the GPU had nothing to do" } }
 
 
@@ -367,7 +370,6 @@ function breakdown.add(list, trace, found, kernels)
     if own then
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waits = waits_in(own)
-      stage_summary.refine_bound(stage)
       stage.api = mean_api(api, own)
       stage.launch_delay = delays[stage.name]
     end
@@ -378,7 +380,14 @@ end
 function breakdown.run(state)
   if #state.found.ops == 0 then return end -- nothing that a stage could wait for
   breakdown.add(state.stages, state.trace, state.found, state.kernels or {})
-  for _, stage in ipairs(state.stages) do stage_summary.refine_by_ranks(stage, state.ranks) end
+  for _, stage in ipairs(state.stages) do
+    local _, idle = overhead.idle_of(state, stage)
+    local _, waits = overhead.waits_of(state, stage)
+    if waits then
+      stage_summary.find_bound(stage, idle, waits)
+      stage_summary.refine_by_ranks(stage, state.ranks, waits)
+    end
+  end
 end
 
 

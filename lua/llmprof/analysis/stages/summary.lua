@@ -10,9 +10,9 @@ local statistics = require "llmprof.statistics"
 local stage_summary = { where = { "found" }, reads = { "found", "metrics", "workload" },
   gives = { stages = "the stages that ran, in the order they were declared" } }
 
--- From this share of the time with an idle GPU on a stage is bound by the CPU: it
--- waits more than it works.
-stage_summary.LAUNCH_BOUND = 0.5
+-- From these shares of the time in which the GPU waits for the CPU on, a stage is held up by it,
+-- and bound by it: it waits more than it works.
+stage_summary.HELD_UP, stage_summary.LAUNCH_BOUND = 0.3, 0.5
 
 -- With this part of that time in launching calls it is launches that it waits for,
 -- else what the program does between them.
@@ -38,15 +38,6 @@ local function mean(instances, field)
 end
 
 
--- What holds the stage up, and the numbers that say so.
-local function bound_of(stage)
-  if stage.idle_share >= stage_summary.LAUNCH_BOUND then
-    return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
-  end
-  return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
-end
-
-
 -- The part of the idle time that launching calls fill. waiting: that of a stage.
 function stage_summary.launch_share(waiting)
   local all = 0
@@ -57,37 +48,28 @@ function stage_summary.launch_share(waiting)
 end
 
 
--- Is a stage that is bound by the CPU so by launches, or by what lies between them?
+-- A stage that is bound by the CPU is so by launches, or by what lies between them.
 local function divide_cpu(stage)
-  if not stage.waiting then return end
   local share = stage_summary.launch_share(stage.waiting)
-  if share < stage_summary.LAUNCHES_FILL then stage.bound = "host" end
+  stage.bound = share >= stage_summary.LAUNCHES_FILL and "launch" or "CPU"
   stage.bound_reason = ("%s, %.0f %% of it while a call launches"):format(stage.bound_reason,
     share * 100)
 end
 
 
--- The part of a stage's time in which the GPU is idle and no replay of a graph keeps it: what is
--- idle within one is not the CPU's.
-local function cpu_idle_share(stage)
-  local graph = stage.waiting and stage.waiting.graph_ns or 0
-  return stage.idle_share - (graph > 0 and graph / stage.wall.mean_ns or 0), graph > 0
-end
-
-
--- Say what of the CPU bounds a stage that the GPU is idle in, if it does; its waiting is known
--- now.
-function stage_summary.refine_bound(stage)
-  if stage.bound ~= "launch" then return end
-  if not stage.waiting then -- no call of the CPU was recorded
-    stage.bound, stage.bound_reason = nil, nil
-    return
-  end
-  local share, replays = cpu_idle_share(stage)
-  if replays and share < stage_summary.LAUNCH_BOUND then
-    stage.bound = "gpu"
-    stage.bound_reason = ("%s, %.0f %% of the time within replays of graphs"):format(
-      stage.bound_reason, (stage.idle_share - share) * 100)
+-- What takes most of a stage's time, and the numbers that say so. idle, waits: shares of it, without
+-- the profiler where that is known: the GPU is idle, and that not within replays of graphs.
+function stage_summary.find_bound(stage, idle, waits)
+  local within = idle - waits >= 0.005
+    and (", %.0f %% of the time within replays of graphs"):format((idle - waits) * 100) or ""
+  stage.bound_reason = ("the GPU is idle %.0f %% of the time%s"):format(idle * 100, within)
+  if waits < stage_summary.HELD_UP then
+    stage.bound = "GPU"
+    stage.bound_reason = ("the GPU is busy %.0f %% of the time%s"):format((1 - idle) * 100, within)
+  elseif not stage.waiting then -- no call of the CPU was recorded
+    stage.bound_reason = nil
+  elseif waits < stage_summary.LAUNCH_BOUND then
+    stage.bound = "both"
   else
     divide_cpu(stage)
   end
@@ -124,14 +106,13 @@ end
 -- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
 -- the last of them. With that part, too, half of the time may pass without work: what
 -- takes more of it then bounds the stage. Where that cannot be told, or collectives move data for
--- half of the time, communication does. ranks: results.ranks.
-function stage_summary.refine_by_ranks(stage, ranks)
-  if stage.bound ~= "gpu" or not ranks then return end
+-- half of the time, communication does. ranks: results.ranks; idle: the share of find_bound's waits.
+function stage_summary.refine_by_ranks(stage, ranks, idle)
+  if not ranks or idle >= stage_summary.LAUNCH_BOUND then return end
   local group = stage_summary.steps_of(ranks, stage.name) or of_kernels(stage)
   if not group or (group.mean_ns or 0) == 0 then return end
   local exposed = (group.exposed_ns or 0) / group.mean_ns
   local waits = math.min((group.waiting_ns or 0) / group.mean_ns, exposed)
-  local idle = cpu_idle_share(stage)
   if waits + idle < stage_summary.LAUNCH_BOUND then
     if exposed < stage_summary.LAUNCH_BOUND then return end
     stage.bound = "communication"
@@ -141,10 +122,13 @@ function stage_summary.refine_by_ranks(stage, ranks)
         or "; how much of that is waiting cannot be told")
     return
   end
-  stage.bound = waits > idle and "ranks" or "launch"
-  stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, is idle %.0f %% of it")
-    :format(waits * 100, stage.idle_share * 100)
-  if stage.bound == "launch" then divide_cpu(stage) end
+  stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, for the CPU %.0f %% of "
+    .. "it"):format(waits * 100, idle * 100)
+  if waits > idle or not stage.waiting then
+    stage.bound = "ranks"
+  else
+    divide_cpu(stage)
+  end
 end
 
 
@@ -295,7 +279,6 @@ local function summarize(declared, instances, given)
   local counts = stage_summary.counts(given, declared.name, used)
   stage.tokens = counts.tokens
   add_steps(stage, declared, counts, used)
-  if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
 end
 

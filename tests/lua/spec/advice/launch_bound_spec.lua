@@ -64,7 +64,7 @@ if the CPU takes no time at all; the GPU's own work stays as it is
 
   it("calls a stage that works more than it waits by its idle time", function()
     assert.equal("decode leaves the GPU idle for 40 % of its time (decode, confidence high)",
-      title { gpu_busy_ns = 60e6 })
+      title { gpu_busy_ns = 60e6, gpu_idle_ns = 40e6 })
   end)
 
   it("says something else to who replays graphs already", function()

@@ -63,7 +63,7 @@ describe("llmprof.analysis", function()
     local made = results()
     local prefill, vision, decode = table.unpack(made.stages)
     like({ name = "prefill", gpu_busy_ns = 300, gpu_idle_ns = 700, gpu_time_ns = 300, kernels = 2,
-      launches = 3, copies = 1, idle_share = 0.7, share = 600 / 960, bound = "host",
+      launches = 3, copies = 1, idle_share = 0.7, share = 600 / 960, bound = "CPU",
       bound_reason = "the GPU is idle 70 % of the time, 10 % of it while a call launches",
       tokens = 16,
       wall = { count = 2, mean_ns = 1000, std_ns = 0, min_ns = 1000, max_ns = 1000,

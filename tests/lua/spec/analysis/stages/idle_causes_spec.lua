@@ -37,13 +37,11 @@ describe("idle time", function()
 
   it("within replays makes no stage launch-bound", function()
     local function bound(graph)
-      local stage = { bound = "launch", bound_reason = "the GPU is idle 60 % of the time",
-        idle_share = 0.6, wall = { mean_ns = 100 },
-        waiting = { launch_ns = 60 - graph, host_ns = 0, graph_ns = graph } }
-      summary.refine_bound(stage)
+      local stage = { waiting = { launch_ns = 60 - graph, host_ns = 0, graph_ns = graph } }
+      summary.find_bound(stage, 0.6, 0.6 - graph / 100)
       return stage.bound, stage.bound_reason
     end
-    assert.same({ "gpu", "the GPU is idle 60 % of the time, 20 % of the time within replays of "
+    assert.same({ "both", "the GPU is idle 60 % of the time, 20 % of the time within replays of "
       .. "graphs" }, { bound(20) })
     assert.equal("launch", (bound(5)))
   end)

@@ -3,26 +3,33 @@ local stage_summary = require "llmprof.analysis.stages.summary"
 describe("llmprof.analysis.stages.summary", function()
   -- 100 ns, of which the GPU is idle for idle and waits for other ranks for waiting
   local function bound(idle, waiting, launch, exposed)
-    local stage = { name = "decode", idle_share = idle / 100,
-      bound = idle >= 50 and "host" or "gpu",
-      waiting = { launch_ns = launch, host_ns = idle - launch } }
+    local stage = { name = "decode", waiting = { launch_ns = launch, host_ns = idle - launch } }
+    stage_summary.find_bound(stage, idle / 100, idle / 100)
     stage_summary.refine_by_ranks(stage, { ranks = {}, stages = { { phase = "prefill", mean_ns = 10,
       waiting_ns = 10, exposed_ns = 10 }, { phase = "decode", mean_ns = 100,
-      waiting_ns = waiting, exposed_ns = exposed or waiting } } })
+      waiting_ns = waiting, exposed_ns = exposed or waiting } } }, idle / 100)
     return stage.bound, stage.bound_reason
   end
 
+  it("is bound by what takes half of the time, or by both", function()
+    assert.equal("launch", (bound(50, 0, 25)))
+    assert.equal("CPU", (bound(50, 0, 24)))
+    assert.same({ "both", "the GPU is idle 49 % of the time" }, { bound(49, 0, 0) })
+    assert.same({ "GPU", "the GPU is busy 71 % of the time" }, { bound(29, 0, 0) })
+  end)
+
   it("counts what collectives wait as time in which a GPU does not work", function()
-    assert.same({ "ranks", "the GPU waits for other ranks 40 % of the time, is idle 10 % of it" },
+    assert.same({ "ranks", "the GPU waits for other ranks 40 % of the time, for the CPU 10 % of "
+      .. "it" },
       { bound(10, 40, 0) })
-    assert.same({ "host", "the GPU waits for other ranks 20 % of the time, is idle 30 % of it, "
-      .. "20 % of it while a call launches" }, { bound(30, 20, 6) })
+    assert.same({ "CPU", "the GPU waits for other ranks 20 % of the time, for the CPU 30 % of "
+      .. "it, 20 % of it while a call launches" }, { bound(30, 20, 6) })
     assert.equal("launch", (bound(30, 20, 24)))
   end)
 
   it("leaves a stage to the GPU that works for more than half of the time", function()
-    assert.equal("gpu", (bound(10, 39, 0)))
-    assert.equal("gpu", (bound(10, 80, 0, 39)))
+    assert.equal("GPU", (bound(10, 39, 0)))
+    assert.equal("GPU", (bound(10, 80, 0, 39)))
   end)
 
   it("is bound by communication where collectives fill half of the time, or one rank is alone",
@@ -35,22 +42,22 @@ describe("llmprof.analysis.stages.summary", function()
 
   it("asks the first of several files alone, which the timeline is of", function()
     local function of_first(waiting)
-      local stage = { name = "decode", idle_share = 0.1, bound = "gpu" }
+      local stage = { name = "decode", bound = "GPU" }
       stage_summary.refine_by_ranks(stage, { files = { {}, {} }, ranks = { { rank = 3 } },
         stages = { { phase = "decode", mean_ns = 100, waiting_ns = 50, exposed_ns = 50, ranks = {
           { rank = 1, mean_ns = 100, waiting_ns = 90, exposed_ns = 90 },
-          { rank = 3, mean_ns = 100, waiting_ns = waiting, exposed_ns = waiting } } } } })
+          { rank = 3, mean_ns = 100, waiting_ns = waiting, exposed_ns = waiting } } } } }, 0.1)
       return stage.bound
     end
     assert.equal("ranks", of_first(40))
-    assert.equal("gpu", of_first(10))
+    assert.equal("GPU", of_first(10))
   end)
 
   it("changes no stage of one rank", function()
-    local stage = { name = "decode", idle_share = 0.1, bound = "gpu" }
-    stage_summary.refine_by_ranks(stage, nil)
-    stage_summary.refine_by_ranks(stage, { ranks = {} })
-    assert.equal("gpu", stage.bound)
+    local stage = { name = "decode", bound = "GPU" }
+    stage_summary.refine_by_ranks(stage, nil, 0.1)
+    stage_summary.refine_by_ranks(stage, { ranks = {} }, 0.1)
+    assert.equal("GPU", stage.bound)
   end)
 
   it("counts what was accepted of speculated tokens, or nothing", function()
