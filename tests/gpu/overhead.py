@@ -16,8 +16,9 @@ better than that.
 
 --cupti adds the collector with another libcupti, nodes only, for each that is named.
 
-With --programs it measures those of programs.py and nothing else: each tool has a process of its
-own in each turn, one after the other, and the table has quartiles of all their rounds.
+With --programs it measures those of programs.py and nothing else: --turns processes of each tool
+load together, --at-once of them, and then do a round each, one after the other, in random order, in
+S seconds for each program. The table has quartiles of the medians of processes.
 
 The last table is of runs without windows: from the program's end (it writes when that is) until
 the tool is done, and until four reports are written.
@@ -26,6 +27,7 @@ the tool is done, and until four reports are written.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
 import json
 import os
@@ -33,12 +35,14 @@ import pathlib
 import random
 import re
 import shutil
+import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, TextIO, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"^(eager|graph) (closed|open) (\d+) ([0-9.]+)$", re.MULTILINE)
@@ -260,61 +264,206 @@ def to_reports(args: argparse.Namespace, program: str) -> None:
 
 # ---- programs as people run them ----
 
-ROUND = re.compile(r"^round ([0-9.]+)$", re.MULTILINE)
+class Guest:
+    """A process that does a round of programs.py when it is told to."""
+
+    def __init__(self, tool: str, words: List[str], env: Dict[str, str]):
+        self.tool, self.folder = tool, tempfile.mkdtemp()
+        self.said: Optional[TextIO] = None
+        self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            words, cwd=self.folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL,
+            stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def hear(self) -> str:
+        try:
+            line = self.said.readline() if self.said else ""
+        except OSError:
+            line = ""
+        if line:
+            return line.strip()
+        self.log.seek(0)
+        raise Failed(f"gone\n{self.log.read()[-2000:].decode(errors='replace')}")
+
+    def say(self, word: str) -> None:
+        assert self.said
+        self.said.write(word + "\n")
+        self.said.flush()
+
+    def end(self, seconds: float = 0) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.said:
+            self.said.close()  # who is in another group ends by it
+        self.process.wait()
+        self.log.close()
 
 
-def around(args: argparse.Namespace, name: str) -> Dict[str, List[str]]:
-    """Of each tool, all words."""
-    work = ["python3", str(ROOT / "tests/gpu/programs.py"), name]
-    collect = [args.llmprof, "collect", "-o", "run.spool"]
+def around(args: argparse.Namespace, folder: str) -> Dict[str, Tuple[List[str], Dict[str, str]]]:
+    """Of each tool, the words before the program's and its variables."""
+    def collector(*more: str) -> Tuple[List[str], Dict[str, str]]:
+        plan = [word for item in more for word in ("-p", item)]
+        return [args.llmprof, "collect", "-o", "run.spool", *plan, "--"], {}
+
+    floor = args.floor or os.path.join(folder, "floor.so")
+    if not args.floor:
+        shell([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-I/usr/local/cuda/include",
+               "-o", floor, str(ROOT / "tests/gpu/floor.c"), "-ldl"], folder)
     return {
-        "no tool": work,
-        "collector": [*collect, "--", *work],
-        "collector, asked for nothing": [*collect, "-p", "units=plain", "--", *work],
-        "collector, kernels alone": [*collect, "-p", "timeline=kernels", "--", *work],
-        "nsys": [args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node", *work],
-        "torch.profiler": [*work, "--torch"],
+        "no tool": ([], {}),
+        "CUPTI's kernel records, dropped": ([], {"CUDA_INJECTION64_PATH": os.path.abspath(floor)}),
+        "collector, `timeline=kernels`": collector("timeline=kernels"),
+        "collector, `sources=off`": collector("sources=off"),
+        "collector": collector(),
+        "nsys": ([args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node"], {}),
+        "torch.profiler": ([], {}),
     }
 
 
-def rounds_of(words: List[str]) -> List[float]:
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(words, cwd=folder, text=True, check=False, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    found = [1e3 * float(value) for value in ROUND.findall(done.stdout)]
-    if not found:  # the exit status may be the tool's, which came to nothing afterwards
-        raise Failed(f"{' '.join(words)}: no rounds\n{done.stdout[-2000:]}")
-    return found
+def gather(server: socket.socket, guests: List[Guest], seconds: float) -> None:
+    """Connect those that come in time."""
+    end = time.monotonic() + seconds
+    while not all(one.said or one.process.poll() is not None for one in guests):
+        server.settimeout(max(0.1, end - time.monotonic()))
+        try:
+            said = server.accept()[0]
+        except TimeoutError:
+            return
+        said.settimeout(120)
+        lines = said.makefile("rw")
+        guests[int(lines.readline())].said = lines
+
+
+Figures = Dict[str, List[List[float]]]  # of each tool, rounds of each process, ms
+
+
+def in_turns(guests: List[Guest], seconds: float) -> Figures:
+    """One round after the other, in random order, nobody else at work, until time is up."""
+    dice, longest, cycles = random.Random(1), 0.0, 0
+    found: Dict[Guest, List[float]] = {guest: [] for guest in guests}
+
+    def each(do: Callable[[Guest], None]) -> None:
+        for guest in dice.sample(list(found), len(found)):
+            try:
+                do(guest)
+            except (Failed, OSError) as failure:
+                complain(Failed(f"{guest.tool}: {failure}"))
+                del found[guest]
+
+    def turn(guest: Guest) -> None:
+        guest.say("go")
+        found[guest].append(1e3 * float(guest.hear()))
+
+    def get_ready(guest: Guest) -> None:
+        guest.hear()
+
+    each(get_ready)
+    begun = time.monotonic()
+    while found and (cycles < 3 or time.monotonic() - begun + longest < seconds):
+        at, cycles = time.monotonic(), cycles + 1
+        each(turn)
+        longest = max(longest, time.monotonic() - at)
+    each(lambda guest: guest.say("next"))
+    by_tool: Figures = {guest.tool: [] for guest in guests}
+    for guest, rounds in found.items():
+        by_tool[guest.tool].append(rounds[1:])
+    return by_tool
+
+
+LAUNCHES = """
+local at, ended, text = ranges:values "start", ranges:values "end", ranges:values "text"
+local start, name, rounds = api:values "start", api:values "name", {}
+for i = 1, #ranges do
+  if text[i]:find "^round " then
+    local n, g = 0, 0
+    for j = 1, #api do
+      local launches = start[j] >= at[i] and start[j] < ended[i] and name[j]:find "Launch"
+      if launches and name[j]:find "GraphLaunch" then g = g + 1 elseif launches then n = n + 1 end
+    end
+    rounds[text[i]] = ("%s\\t%d launches, %d of graphs"):format(text[i]:sub(7), n, g)
+  end
+end
+for _, said in pairs(rounds) do print(said) end
+"""
+
+
+def beside_nsys(centres: Dict[str, List[float]], tool: str) -> str:
+    """What the tool adds, of what nsys does, and the range of nine in ten draws."""
+    if tool in ("no tool", "nsys") or "nsys" not in centres:
+        return ""
+
+    def above(best: Callable[[List[float]], float]) -> Tuple[float, float]:
+        plain = best(centres["no tool"])
+        return best(centres[tool]) - plain, best(centres["nsys"]) - plain
+
+    return share(above)
+
+
+def show_programs(name: str, found: Figures, launches: Dict[str, Tuple[int, int]]) -> None:
+    centres = {tool: [statistics.median(rounds) for rounds in processes]
+               for tool, processes in found.items() if processes}
+    if "no tool" not in centres:
+        raise Failed(f"{name}: no rounds without a tool")
+    single, graphs = launches.get(name, (0, 0))
+    said = f", {single} launches and {graphs} of graphs a round" if single else ""
+    print(f"\n{name}{said}\n\n| | processes | ms: quartiles | fastest | added | of nsys | "
+          "µs a launch |\n|---|---|---|---|---|---|---|")
+    plain = statistics.median(centres["no tool"])
+    for tool, values in centres.items():
+        cuts = (statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1
+                else 3 * values)
+        added = cuts[1] - plain
+        fastest = min(min(rounds) for rounds in found[tool])
+        each = f"{1e3 * added / single:.2f}" if single and not graphs else ""
+        print(f"| {tool} | {len(values)} | {cuts[0]:.1f}, {cuts[1]:.1f}, {cuts[2]:.1f} | "
+              f"{fastest:.1f} | {added:.1f} | {beside_nsys(centres, tool)} | {each} |", flush=True)
+
+
+def launches_in(args: argparse.Namespace, guest: Guest) -> Dict[str, Tuple[int, int]]:
+    """Of a round of each program, by a recording: single ones and those of graphs."""
+    guest.end(60)
+    text, _ = shell([args.llmprof, "--no-cache", "-e", LAUNCHES, "run.spool"], guest.folder)
+    return {name: (int(single), int(graphs)) for name, single, graphs in re.findall(
+        r"^(\w+)\t(\d+) launches, (\d+) of graphs$", text, re.MULTILINE)}
 
 
 def programs(args: argparse.Namespace) -> None:
-    kept: Dict[str, Dict[str, List[float]]] = {}
-    for name in args.programs.split(","):
-        ways = around(args, name)
-        found: Dict[str, List[float]] = {tool: [] for tool in ways}
-        for _ in range(args.turns):
-            for tool in list(ways):
-                try:
-                    found[tool] += rounds_of(ways[tool])
-                except Failed as failure:
-                    complain(failure)
-                    del ways[tool]
-        kept[name] = found
-        plain = statistics.median(found["no tool"])
-        nsys = statistics.median(found["nsys"]) - plain if found["nsys"] else None
-        print(f"\n{name}, {args.turns} processes each\n\n| | ms: quartiles | added, of nsys |\n"
-              "|---|---|---|")
-        for tool, values in found.items():
-            if len(values) < 2:
-                print(f"| {tool} | not measured | |")
-                continue
-            cuts = statistics.quantiles(values, n=4, method="inclusive")
-            added = cuts[1] - plain
-            of_nsys = f", {added / nsys:.2f}" if nsys and nsys > 0 else ""
-            print(f"| {tool} | {cuts[0]:.1f}, {cuts[1]:.1f}, {cuts[2]:.1f} | "
-                  f"{100 * added / plain:+.1f} %{of_nsys} |", flush=True)
-        if args.json:
-            pathlib.Path(args.json).write_text(json.dumps(kept), encoding="utf-8")
+    names = args.programs.split(",")
+    kept: Dict[str, Figures] = {name: {} for name in names}
+    launches: Dict[str, Tuple[int, int]] = {}
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/socket")
+        server.listen(100)
+        ways = around(args, folder)
+        for begun in range(0, args.turns, args.at_once):
+            guests: List[Guest] = []
+            for tool, (before, env) in list(ways.items()) * min(args.at_once, args.turns - begun):
+                work = ["python3", str(ROOT / "tests/gpu/programs.py"), f"{folder}/socket",
+                        str(len(guests)), args.programs]
+                guests.append(Guest(tool, [*before, *work, *["--torch"] * (tool[0] == "t")], env))
+            try:
+                gather(server, guests, 240)
+                for name in names:
+                    for tool, processes in in_turns(
+                            guests, args.seconds * len(guests) / len(ways) / args.turns).items():
+                        kept[name].setdefault(tool, []).extend(processes)
+                    if args.json:
+                        pathlib.Path(args.json).write_text(json.dumps(kept), encoding="utf-8")
+                    print(f"{name}: {len(guests)} processes", file=sys.stderr, flush=True)
+                if begun == 0:
+                    try:
+                        ours = next(one for one in guests if one.tool == "collector")
+                        launches = launches_in(args, ours)
+                    except Failed as failure:
+                        complain(failure)
+            finally:
+                for guest in guests:
+                    guest.end()
+                    shutil.rmtree(guest.folder, ignore_errors=True)
+    for name in names:
+        show_programs(name, kept[name], launches)
 
 
 # ---- main ----
@@ -341,6 +490,8 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--json", help="each figure, as JSON")
     parser.add_argument("--programs", metavar="NAME,...", help="of programs.py")
     parser.add_argument("--turns", type=int, default=5, help="processes of each tool (5)")
+    parser.add_argument("--at-once", type=int, default=5, help="of them, loaded together (5)")
+    parser.add_argument("--floor", help="floor.c, compiled")
     parser.add_argument("--cupti", action="append", default=[], metavar="VERSION=LIBRARY",
                         type=lambda word: tuple(word.split("=", 1)))
     args = parser.parse_args(words)
