@@ -18,6 +18,18 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+/* TEST(name) { ... } is a test, of which main.c runs those of a program in the
+ * order in which they are written; TEST_WITH is one with its own fixture. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown)                                  \
+  static void test_##name(void **state);                                  \
+  __attribute__((constructor)) static void register_##name(void) {        \
+    test_add_test(                                                        \
+        &(struct CMUnitTest){#name, test_##name, setup, teardown, NULL}); \
+  }                                                                       \
+  static void test_##name(void **state)
+void test_add_test(const struct CMUnitTest *test);
+
 /* Run `body` again and again, with the first, the second, ... allocation of
  * the core failing, until it runs through without a failure. body returns
  * true on success; on false the error must be LLMPROF_NOMEM. Fails the test

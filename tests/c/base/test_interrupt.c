@@ -210,7 +210,7 @@ static const phase phases[] = {
     {"SQL", query},
 };
 
-static void test_looks(void **state) {
+TEST(looks) {
   for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
     llmprof_error err = {0};
     size_t units, before = llmprof_interrupt_looks();
@@ -222,7 +222,7 @@ static void test_looks(void **state) {
   }
 }
 
-static void test_stops(void **state) {
+TEST(stops) {
   for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
     llmprof_error err = {0};
     size_t units;
@@ -235,17 +235,8 @@ static void test_stops(void **state) {
 }
 
 /* Half-made things are freed: the others are looked at by their own tests. */
-static void test_nothing_leaks(void **state) {
+TEST(nothing_leaks) {
   size_t before = test_live_blocks();
   test_stops(NULL);
   assert_int_equal(test_live_blocks(), before);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_looks),
-      cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_nothing_leaks),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static size_t any_size(void) {
   return (size_t)rand() % most;
 }
 
-static void test_any_sizes(void **state) {
+TEST(any_sizes) {
   llmprof_pool pool = {0};
   block blocks[BLOCKS] = {{0}};
   srand(5);
@@ -56,7 +56,7 @@ static void test_any_sizes(void **state) {
 }
 
 /* What was given back is what is taken next. */
-static void test_blocks_come_again(void **state) {
+TEST(blocks_come_again) {
   llmprof_pool pool = {0};
   void *first = llmprof_pool_resize(&pool, NULL, 0, 40);
   void *second = llmprof_pool_resize(&pool, NULL, 0, 40);
@@ -87,7 +87,7 @@ static bool grow_some(void *arg, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(grow_some, NULL);
 }
 
@@ -96,7 +96,7 @@ static void *refuse(void *ptr, size_t size) {
 }
 
 /* Who asks for less gets it, also where there is nothing. */
-static void test_smaller_without_memory(void **state) {
+TEST(smaller_without_memory) {
   const llmprof_allocator nothing = {refuse, free};
   llmprof_pool pool = {0};
   block large = {0};
@@ -110,14 +110,4 @@ static void test_smaller_without_memory(void **state) {
   llmprof_set_allocator(NULL);
   llmprof_pool_free(&pool);
   free(bytes);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_sizes),
-      cmocka_unit_test(test_blocks_come_again),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_smaller_without_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

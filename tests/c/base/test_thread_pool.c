@@ -64,7 +64,7 @@ static void assert_order(size_t size, size_t count, size_t ahead) {
 }
 
 /* However many parts may lie before they are taken. */
-static void test_order(void **state) {
+TEST(order) {
   for (size_t size = 1; size <= 8; size++) {
     for (size_t count = 0; count <= PARTS; count += 125) {
       assert_order(size, count, 0);
@@ -87,7 +87,7 @@ static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
   }
 }
 
-static void test_first_error(void **state) {
+TEST(first_error) {
   for (size_t size = 1; size <= 8; size++) {
     for (int again = 0; again < 20; again++) {
       assert_fails(size, 100, SIZE_MAX, "work 100", 100);
@@ -103,7 +103,7 @@ static void test_first_error(void **state) {
   }
 }
 
-static void test_size(void **state) {
+TEST(size) {
   assert_int_equal(llmprof_thread_pool_size(0), 1);
   assert_int_equal(llmprof_thread_pool_size(1), 1);
   assert_true(llmprof_thread_pool_size(1000) >= 1);
@@ -122,7 +122,7 @@ static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
   return true;
 }
 
-static void test_nested(void **state) {
+TEST(nested) {
   size_t sizes[2];
   const llmprof_parallel_loop loop = {2, nest, NULL, sizes, 0};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
@@ -147,7 +147,7 @@ static bool is_blocked(void *user, size_t worker, size_t part,
          llmprof_fail(err, LLMPROF_IO, "part %zu", part);
 }
 
-static void test_signals(void **state) {
+TEST(signals) {
   caller = pthread_self();
   const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL, 0};
   assert_true(llmprof_parallel_for(&loop, 4, NULL));
@@ -161,7 +161,7 @@ static void do_rows(void *user, size_t first, size_t end) {
   for (size_t row = first; row < end; row++) atomic_fetch_add(&done[row], 1);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
   static atomic_uchar done[3 * LLMPROF_PARALLEL_ROWS + 7];
   static const size_t counts[] = {0,
                                   1,
@@ -187,7 +187,7 @@ static bool count_threads(void *user, llmprof_error *err) {
   return llmprof_fail(err, LLMPROF_IO, "as it should");
 }
 
-static void test_task(void **state) {
+TEST(task) {
   for (size_t threads = 1; threads <= 3; threads++) {
     size_t there = 0;
     llmprof_error err;
@@ -202,14 +202,4 @@ static void test_task(void **state) {
     assert_int_equal(llmprof_thread_pool_size(100), threads);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_order),   cmocka_unit_test(test_first_error),
-      cmocka_unit_test(test_size),    cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_signals), cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_task),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "support.h"
 #include "trees.h"
 
-static void test_scalars(void **state) {
+TEST(scalars) {
   size_t size;
   llmprof_value *value = llmprof_value_new_null();
   assert_int_equal(llmprof_value_type(value), LLMPROF_NULL);
@@ -31,7 +31,7 @@ static void test_scalars(void **state) {
   llmprof_value_free(NULL);
 }
 
-static void test_list(void **state) {
+TEST(list) {
   llmprof_value *list = llmprof_value_new_list();
   assert_int_equal(llmprof_value_count(list), 0);
   for (int64_t i = 0; i < 100; i++)
@@ -63,7 +63,7 @@ static void assert_keys(const llmprof_value *map, size_t count, ...) {
   va_end(args);
 }
 
-static void test_map(void **state) {
+TEST(map) {
   llmprof_value *map = llmprof_value_new_map();
   assert_null(llmprof_value_get(map, "a", 1));
   assert_true(set_int(map, "b", 1, 1));
@@ -84,7 +84,7 @@ static void test_map(void **state) {
   llmprof_value_free(map);
 }
 
-static void test_sort(void **state) {
+TEST(sort) {
   llmprof_value *map = llmprof_value_new_map();
   assert_true(llmprof_value_sort(map, 0));
   static const char *const keys[] = {"z", "m", "\xC3\xA9", "a", "Z", "b"};
@@ -105,7 +105,7 @@ static void test_sort(void **state) {
 
 /* Ascending, descending and random keys: every one is found, and sorting
  * orders them. */
-static void test_many_keys(void **state) {
+TEST(many_keys) {
   enum {
     COUNT = 20000
   };
@@ -134,7 +134,7 @@ static void test_many_keys(void **state) {
   }
 }
 
-static void test_deep(void **state) {
+TEST(deep) {
   llmprof_value *top = llmprof_value_new_list();
   for (int i = 0; i < 300000; i++) {
     llmprof_value *above =
@@ -166,16 +166,6 @@ static bool build(void *arg, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(build, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scalars),     cmocka_unit_test(test_list),
-      cmocka_unit_test(test_map),         cmocka_unit_test(test_sort),
-      cmocka_unit_test(test_many_keys),   cmocka_unit_test(test_deep),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,13 +164,13 @@ static bool check_same(const char *path) {
   return used;
 }
 
-static void test_the_same(void **state) {
+TEST(the_same) {
   const char *path = cached_export();
   assert_true(check_same(path));
   assert_true(check_same(path));
 }
 
-static void test_first_and_second_time(void **state) {
+TEST(first_and_second_time) {
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -183,7 +183,7 @@ static void test_first_and_second_time(void **state) {
 }
 
 /* What was not asked for is not there, and read when it is. */
-static void test_parts(void **state) {
+TEST(parts) {
   llmprof_error err = {0};
   const char *path = test_export();
   fresh_folder();
@@ -203,7 +203,7 @@ static void test_parts(void **state) {
   assert_true(before.st_ino == after.st_ino);
 }
 
-static void test_files_are_private(void **state) {
+TEST(files_are_private) {
   struct stat info;
   cached_export();
   assert_int_equal(stat(folder, &info), 0);
@@ -214,7 +214,7 @@ static void test_files_are_private(void **state) {
 
 /* ---- not the same ---- */
 
-static void test_any_damage(void **state) {
+TEST(any_damage) {
   const char *trace = cached_export();
   char path[8192];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -230,7 +230,7 @@ static void test_any_damage(void **state) {
   free(bytes);
 }
 
-static void test_any_length(void **state) {
+TEST(any_length) {
   const char *trace = cached_export();
   char path[8192];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -247,7 +247,7 @@ static void test_any_length(void **state) {
   free(bytes);
 }
 
-static void test_foreign_files(void **state) {
+TEST(foreign_files) {
   const char *trace = cached_export();
   char path[8192], beside[8300];
   snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
@@ -272,7 +272,7 @@ static void test_foreign_files(void **state) {
 }
 
 /* Nobody but a superuser can give files away. */
-static void test_files_of_others(void **state) {
+TEST(files_of_others) {
   const char *trace = cached_export();
   const char *path = cache_path(LLMPROF_CACHE_COLUMNS);
   if (chown(path, 12345, (gid_t)-1) != 0) skip();
@@ -293,7 +293,7 @@ static void change_byte(const char *path, off_t at) {
   assert_int_equal(close(fd), 0);
 }
 
-static void test_a_trace_that_changed(void **state) {
+TEST(a_trace_that_changed) {
   const char *path = cached_export();
   struct stat info;
   assert_int_equal(stat(path, &info), 0);
@@ -310,7 +310,7 @@ static void test_a_trace_that_changed(void **state) {
 }
 
 /* Whether that sets the file's times depends on its file system. */
-static void test_names_changed_in_place(void **state) {
+TEST(names_changed_in_place) {
   const char *path = cached_export();
   llmprof_cache_key before, after;
   assert_true(llmprof_cache_key_of(path, &before));
@@ -332,7 +332,7 @@ static void test_names_changed_in_place(void **state) {
   close(fd);
 }
 
-static void test_a_journal_beside_it(void **state) {
+TEST(a_journal_beside_it) {
   const char *path = cached_export();
   char journal[8192];
   snprintf(journal, sizeof journal, "%s-wal", path);
@@ -347,7 +347,7 @@ static void test_a_journal_beside_it(void **state) {
   assert_int_equal(unlink(journal), 0);
 }
 
-static void test_changed_while_open(void **state) {
+TEST(changed_while_open) {
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -361,14 +361,14 @@ static void test_changed_while_open(void **state) {
   assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
 }
 
-static void test_what_is_still_written(void **state) {
+TEST(what_is_still_written) {
   fresh_folder();
   const char *path = test_export(); /* this very moment */
   read_and_save(path);
   assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
 }
 
-static void test_small_traces(void **state) {
+TEST(small_traces) {
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -403,7 +403,7 @@ static void copy_changed(copying *c, const llmprof_cache_file *from) {
   }
 }
 
-static void test_values_of_no_trace(void **state) {
+TEST(values_of_no_trace) {
   const char *trace = cached_export();
   char path[8192], sound[8300];
   llmprof_cache_key key;
@@ -428,7 +428,7 @@ static void test_values_of_no_trace(void **state) {
 
 /* ---- several processes, little room ---- */
 
-static void test_one_writes_at_a_time(void **state) {
+TEST(one_writes_at_a_time) {
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -471,7 +471,7 @@ static int several_children(void) {
   return failed;
 }
 
-static void test_several_processes(void **state) {
+TEST(several_processes) {
   shared_path = test_export();
   fresh_folder();
   settle();
@@ -505,7 +505,7 @@ static bool has_file(const char *name) {
 #define NEWER "00000000000000000000000000000004.columns"
 #define OTHER "00000000000000000000000000000003.else"
 
-static void test_the_oldest_go(void **state) {
+TEST(the_oldest_go) {
   llmprof_error err = {0};
   llmprof_lock_free(llmprof_cache_folder_hold(fresh_folder(), &err));
   make_file(OLD, 300, 2000);
@@ -522,7 +522,7 @@ static void test_the_oldest_go(void **state) {
   assert_true(!has_file(OLD) && !has_file(NEWER) && has_file(OTHER));
 }
 
-static void test_a_trace_too_large(void **state) {
+TEST(a_trace_too_large) {
   const char *path = test_export();
   fresh_folder();
   settle();
@@ -560,7 +560,7 @@ static size_t count_files(void) {
   return count;
 }
 
-static void test_a_full_disk(void **state) {
+TEST(a_full_disk) {
   shared_path = test_export();
   fresh_folder();
   settle();
@@ -570,7 +570,7 @@ static void test_a_full_disk(void **state) {
   assert_int_equal(count_files(), 1);
 }
 
-static void test_a_folder_that_cannot_be(void **state) {
+TEST(a_folder_that_cannot_be) {
   const char *path = test_export();
   settle();
   snprintf(folder, sizeof folder, "%s/below", test_file("no-folder", "x", 1));
@@ -581,7 +581,7 @@ static void test_a_folder_that_cannot_be(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_no_cache(void **state) {
+TEST(no_cache) {
   llmprof_error err = {0};
   llmprof_trace *trace = llmprof_cache_open(test_export(), NULL, &err);
   assert_non_null(trace);
@@ -609,37 +609,8 @@ static bool open_and_save(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_without_memory(void **state) {
+TEST(without_memory) {
   const char *path = cached_export();
   test_every_allocation(open_and_read, (void *)(uintptr_t)path);
   test_every_allocation(open_and_save, (void *)(uintptr_t)path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_same),
-      cmocka_unit_test(test_first_and_second_time),
-      cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_files_are_private),
-      cmocka_unit_test(test_any_damage),
-      cmocka_unit_test(test_any_length),
-      cmocka_unit_test(test_foreign_files),
-      cmocka_unit_test(test_files_of_others),
-      cmocka_unit_test(test_a_trace_that_changed),
-      cmocka_unit_test(test_names_changed_in_place),
-      cmocka_unit_test(test_a_journal_beside_it),
-      cmocka_unit_test(test_changed_while_open),
-      cmocka_unit_test(test_what_is_still_written),
-      cmocka_unit_test(test_small_traces),
-      cmocka_unit_test(test_values_of_no_trace),
-      cmocka_unit_test(test_one_writes_at_a_time),
-      cmocka_unit_test(test_several_processes),
-      cmocka_unit_test(test_the_oldest_go),
-      cmocka_unit_test(test_a_trace_too_large),
-      cmocka_unit_test(test_a_full_disk),
-      cmocka_unit_test(test_a_folder_that_cannot_be),
-      cmocka_unit_test(test_no_cache),
-      cmocka_unit_test(test_without_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

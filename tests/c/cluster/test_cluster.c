@@ -19,7 +19,7 @@ static llmprof_cluster *must_open(const char *variant) {
   return cluster;
 }
 
-static void test_knows_its_place(void **state) {
+TEST(knows_its_place) {
   llmprof_cluster *cluster = must_open("full");
   assert_int_equal(llmprof_cluster_rank(cluster), 0);
   assert_int_equal(llmprof_cluster_size(cluster), 2);
@@ -28,7 +28,7 @@ static void test_knows_its_place(void **state) {
   llmprof_cluster_close(NULL);
 }
 
-static void test_messages_are_whole(void **state) {
+TEST(messages_are_whole) {
   static const char zeros[300] = "a\0b";
   llmprof_cluster *cluster = must_open("full");
   llmprof_buffer got = {0};
@@ -57,7 +57,7 @@ static void refused(llmprof_cluster *cluster, size_t peer) {
   llmprof_buffer_free(&got);
 }
 
-static void test_nobody_there(void **state) {
+TEST(nobody_there) {
   llmprof_cluster *cluster = must_open("full");
   llmprof_error err;
   refused(cluster, 0);
@@ -69,7 +69,7 @@ static void test_nobody_there(void **state) {
   llmprof_cluster_close(cluster);
 }
 
-static void test_silence(void **state) {
+TEST(silence) {
   llmprof_cluster *cluster = must_open("mute");
   llmprof_buffer got = {0};
   llmprof_error err;
@@ -88,7 +88,7 @@ static void test_silence(void **state) {
   llmprof_cluster_close(cluster);
 }
 
-static void test_lost(void **state) {
+TEST(lost) {
   llmprof_cluster *cluster = must_open("lost");
   llmprof_error err;
   assert_false(llmprof_cluster_send(cluster, 1, "x", 1, -1, &err));
@@ -97,7 +97,7 @@ static void test_lost(void **state) {
   llmprof_cluster_close(cluster);
 }
 
-static void test_plugins_that_are_none(void **state) {
+TEST(plugins_that_are_none) {
   llmprof_error err;
   assert_null(open_fake("nowhere", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
@@ -106,16 +106,4 @@ static void test_plugins_that_are_none(void **state) {
   assert_null(open_fake("dead", &err));
   assert_int_equal(err.code, LLMPROF_IO);
   assert_string_equal(err.message, "No MPI does not begin");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_knows_its_place),
-      cmocka_unit_test(test_messages_are_whole),
-      cmocka_unit_test(test_nobody_there),
-      cmocka_unit_test(test_silence),
-      cmocka_unit_test(test_lost),
-      cmocka_unit_test(test_plugins_that_are_none),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

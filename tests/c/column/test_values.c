@@ -95,7 +95,7 @@ static void check_bounds(const llmprof_values *values, int shape) {
   assert_int_equal(bounds.ascend, all.ascend);
 }
 
-static void test_encodings(void **state) {
+TEST(encodings) {
   /* bytes of codes: none, none, 1, 2, 4, 8, 17 words and 1, 1, 8, mixed */
   static const size_t most[SHAPES] = {
       0,    0,        ROWS,    2 * ROWS, 4 * ROWS, 8 * ROWS, 5 * 17 * 8 + ROWS,
@@ -114,7 +114,7 @@ static void test_encodings(void **state) {
   }
 }
 
-static void test_no_values(void **state) {
+TEST(no_values) {
   llmprof_values_bounds bounds;
   llmprof_values *values = llmprof_values_new();
   assert_true(llmprof_values_end(values));
@@ -126,7 +126,7 @@ static void test_no_values(void **state) {
 
 /* ---- as bytes ---- */
 
-static void test_snapshots(void **state) {
+TEST(snapshots) {
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
     llmprof_values_snapshot snapshot = llmprof_values_put(values);
@@ -143,7 +143,7 @@ static void test_snapshots(void **state) {
 /* Whatever byte of the blocks is another, what is read lies within the
  * snapshot.
  */
-static void test_broken_snapshots(void **state) {
+TEST(broken_snapshots) {
   for (int shape = 0; shape < SHAPES; shape++) {
     llmprof_values *values = values_of(shape);
     llmprof_values_snapshot snapshot = llmprof_values_put(values);
@@ -192,7 +192,7 @@ static int64_t difference_at(size_t row) {
   return b == LLMPROF_ABSENT ? b : a - b;
 }
 
-static void test_views(void **state) {
+TEST(views) {
   llmprof_values *stored = values_of(4);
   llmprof_values *halves = halves_of_rows();
   const llmprof_values *in[] = {stored, halves};
@@ -216,7 +216,7 @@ static void test_views(void **state) {
 }
 
 /* Few keys, of which each is looked up. */
-static void test_bounds_of_lookups(void **state) {
+TEST(bounds_of_lookups) {
   llmprof_values *key = values_of(7);
   llmprof_values *halves = halves_of_rows();
   llmprof_values *view = llmprof_values_lookup(key, halves);
@@ -239,20 +239,7 @@ static bool store(void *shape, llmprof_error *err) {
   return values || llmprof_fail_nomem(err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   for (int shape = 0; shape < SHAPES; shape++)
     test_every_allocation(store, &shape);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_encodings),
-      cmocka_unit_test(test_no_values),
-      cmocka_unit_test(test_snapshots),
-      cmocka_unit_test(test_broken_snapshots),
-      cmocka_unit_test(test_views),
-      cmocka_unit_test(test_bounds_of_lookups),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

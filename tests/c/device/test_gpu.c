@@ -36,7 +36,7 @@ static void assert_sampled(const llmprof_gpu_values *now) {
   assert_true(now->throttle_known);
 }
 
-static void test_full(void **state) {
+TEST(full) {
   llmprof_gpus *gpus = open_variant("full");
   const char *reason = "";
   assert_int_equal(llmprof_gpus_count(gpus, &reason), 3);
@@ -62,7 +62,7 @@ static void test_full(void **state) {
   llmprof_gpus_close(gpus);
 }
 
-static void test_sample(void **state) {
+TEST(sample) {
   llmprof_gpus *gpus = open_variant("full");
   llmprof_gpu_values now;
   llmprof_error err;
@@ -88,7 +88,7 @@ static void assert_unusable(llmprof_gpus *gpus, unsigned index,
   assert_false(llmprof_gpu_sample(gpus, index, &now, NULL));
 }
 
-static void test_unusable_devices(void **state) {
+TEST(unusable_devices) {
   llmprof_gpus *gpus = open_variant("full");
   assert_unusable(gpus, 1, LLMPROF_DENIED, "GPU 1: Insufficient Permissions");
   assert_unusable(gpus, 3, LLMPROF_NOTFOUND,
@@ -99,7 +99,7 @@ static void test_unusable_devices(void **state) {
   llmprof_gpus_close(gpus);
 }
 
-static void test_old_driver(void **state) {
+TEST(old_driver) {
   llmprof_gpus *gpus = open_variant("old");
   llmprof_gpu_info info;
   assert_true(llmprof_gpu_describe(gpus, 0, &info, NULL));
@@ -112,7 +112,7 @@ static void test_old_driver(void **state) {
   llmprof_gpus_close(gpus);
 }
 
-static void test_what_is_not_supported_is_absent(void **state) {
+TEST(what_is_not_supported_is_absent) {
   llmprof_gpus *gpus = open_variant("mute");
   llmprof_gpu_info info;
   assert_true(llmprof_gpu_describe(gpus, 0, &info, NULL));
@@ -139,7 +139,7 @@ static void assert_none(const char *path, const char *expected) {
   llmprof_gpus_close(gpus);
 }
 
-static void test_no_devices(void **state) {
+TEST(no_devices) {
   assert_none("/proc/none/libnvidia-ml.so.1",
               "no NVML: /proc/none/libnvidia-ml.so.1: cannot open shared "
               "object file: No such file or directory");
@@ -153,7 +153,7 @@ static void test_no_devices(void **state) {
 }
 
 /* Whatever this machine has, asking is no error. */
-static void test_this_machine(void **state) {
+TEST(this_machine) {
   llmprof_gpus *gpus = llmprof_gpus_open(NULL, NULL);
   assert_non_null(gpus);
   const char *reason;
@@ -163,7 +163,7 @@ static void test_this_machine(void **state) {
   llmprof_gpus_close(gpus);
 }
 
-static void test_shutting_down(void **state) {
+TEST(shutting_down) {
   static const char *const variants[] = {"full", "nodriver", "nocount",
                                          "empty"};
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -180,7 +180,7 @@ static void test_shutting_down(void **state) {
   llmprof_gpus_close(NULL);
 }
 
-static void test_throttle_names(void **state) {
+TEST(throttle_names) {
   assert_string_equal(llmprof_gpu_throttle_name(0), "gpu_idle");
   assert_string_equal(llmprof_gpu_throttle_name(2), "sw_power_cap");
   assert_string_equal(llmprof_gpu_throttle_name(8), "display_clock_setting");
@@ -197,22 +197,6 @@ static bool open_and_describe(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(open_and_describe, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_full),
-      cmocka_unit_test(test_sample),
-      cmocka_unit_test(test_unusable_devices),
-      cmocka_unit_test(test_old_driver),
-      cmocka_unit_test(test_what_is_not_supported_is_absent),
-      cmocka_unit_test(test_no_devices),
-      cmocka_unit_test(test_this_machine),
-      cmocka_unit_test(test_shutting_down),
-      cmocka_unit_test(test_throttle_names),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

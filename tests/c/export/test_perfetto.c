@@ -70,7 +70,7 @@ static void assert_export(const llmprof_perfetto_options *options,
 
 static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
-static void test_text(void **state) {
+TEST(text) {
   static const char *const lines[] = {
       NAME("process_name", "\"pid\":4194304", "GPU 0"),
       NAME("process_name", "\"pid\":4194305", "GPU 1"),
@@ -121,7 +121,7 @@ static void assert_counts(const llmprof_window *windows, size_t count,
   assert_int_equal(got.long_names, wanted.long_names);
 }
 
-static void test_windows(void **state) {
+TEST(windows) {
   assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6, 0});
   /* A call, and the kernel that it launched later; no range of then. */
   assert_counts(&(llmprof_window){0, 61}, 1,
@@ -153,7 +153,7 @@ static bool export_packed(void *arg, llmprof_error *err) {
 
 /* A kernel without a start, one that lasts longer than an int64_t holds, and a
  * sound one, which alone is drawn. */
-static void test_impossible_times(void **state) {
+TEST(impossible_times) {
   char path[300];
   snprintf(path, sizeof path, "%s/times.json", test_folder());
   llmprof_trace *trace = test_trace(EXPORT_TABLES KERNEL(NULL, 5, P1, 1) KERNEL(
@@ -166,7 +166,7 @@ static void test_impossible_times(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_places_that_cannot_be_written(void **state) {
+TEST(places_that_cannot_be_written) {
   const char *paths[] = {test_database("place.sqlite", sql),
                          "/proc/none/out.json"};
   llmprof_error err = {0};
@@ -187,7 +187,7 @@ static int count_files(void) {
 }
 
 /* What fails leaves nothing behind. */
-static void test_allocations(void **state) {
+TEST(allocations) {
   char path[300];
   snprintf(path, sizeof path, "%s/packed.json.gz", test_folder());
   const char *paths[] = {test_database("packed.sqlite", sql), path};
@@ -256,7 +256,7 @@ static bool is_open(const drawn *all, size_t turn, uint32_t lane, bool nests) {
 }
 
 /* Each is on the first lane that takes it. */
-static void test_first_lanes(void **state) {
+TEST(first_lanes) {
   static drawn all[2 * MANY];
   const llmprof_perfetto_options options = {0};
   perfetto_layout l = {0};
@@ -272,16 +272,4 @@ static void test_first_lanes(void **state) {
   }
   llmprof_perfetto_layout_free(&l);
   llmprof_trace_close(trace);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_text),
-      cmocka_unit_test(test_windows),
-      cmocka_unit_test(test_impossible_times),
-      cmocka_unit_test(test_places_that_cannot_be_written),
-      cmocka_unit_test(test_first_lanes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

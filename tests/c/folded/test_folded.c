@@ -66,7 +66,7 @@ static void expect_tree(const char *text, const char *expected) {
   llmprof_trace_close(trace);
 }
 
-static void test_stacks(void **state) {
+TEST(stacks) {
   expect_tree("main;run;leaf 12\nmain;run 3\r\n\nmain;other 4\nmain;run;leaf 1",
               "0 main|- 0 20\n"
               "1 run|- 3 16\n"
@@ -77,11 +77,11 @@ static void test_stacks(void **state) {
 }
 
 /* Equal sizes stand as they came. */
-static void test_order(void **state) {
+TEST(order) {
   expect_tree("b 2\na 2\nc 3\n", "0 c|- 3 3\n0 b|- 2 2\n0 a|- 2 2\n");
 }
 
-static void test_spellings(void **state) {
+TEST(spellings) {
   expect_tree("spin (work.py:12);spin (work.py:13) 1\n",
               "0 spin|work.py 0 1\n1 spin|work.py 1 1\n");
   expect_tree("f (/home/someone/a b.py:1) 1\n", "0 f|a b.py 1 1\n");
@@ -102,7 +102,7 @@ static void test_spellings(void **state) {
 }
 
 /* Addresses are of their library, and those that call each other are one. */
-static void test_nameless(void **state) {
+TEST(nameless) {
   expect_tree("0x7f (libc.so.6);0x80 (libc.so.6);f;0x1 (libm.so.6);0x2 1\n",
               "0 [libc.so.6]|libc.so.6 0 1\n"
               "1 f|- 0 1\n"
@@ -111,7 +111,7 @@ static void test_nameless(void **state) {
   expect_tree("0xyz 1\n", "0 0xyz|- 1 1\n");
 }
 
-static void test_samples(void **state) {
+TEST(samples) {
   llmprof_trace *trace = open_text("a;b 2\n 3\n");
   llmprof_frame *frame = frame_of(trace);
   assert_int_equal(llmprof_frame_rows(frame), 2);
@@ -127,7 +127,7 @@ static void test_samples(void **state) {
 }
 
 /* Of a stack that is too deep the innermost functions stay. */
-static void test_depth(void **state) {
+TEST(depth) {
   llmprof_buffer text = {0};
   for (int i = 0; i < 600; i++) llmprof_buffer_printf(&text, "f%d;", i);
   llmprof_buffer_puts(&text, "leaf 1\n");
@@ -163,7 +163,7 @@ static void refuse_line(const char *line, const char *where) {
   refuse(line, strlen(line), LLMPROF_SYNTAX, rest);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   refuse_line("main\n", ":1");
   refuse_line("a 1\nb 0\n", ":2");
   refuse_line("a 1\n\nb -1", ":3");
@@ -187,7 +187,7 @@ static void test_refusals(void **state) {
 }
 
 /* With and without an end. */
-static void test_long_lines(void **state) {
+TEST(long_lines) {
   size_t size = (2 << 20) + 5;
   char *text = llmprof_alloc(size, 1);
   assert_non_null(text);
@@ -216,7 +216,7 @@ static void read_prefix(const char *bytes, size_t size) {
   llmprof_trace_close(trace);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   static const char text[] = "process 1:\"a b\";f (/x/y.py:1);0x1f (l) 12\n";
   test_every_prefix(text, sizeof text - 1, read_prefix);
 }
@@ -237,7 +237,7 @@ static bool open_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static const char text[] = "main;f (a.py:1);0x1 (l) 1\nmain;g 2\n";
   test_every_allocation(open_once,
                         (void *)test_file("few.folded", text, sizeof text - 1));
@@ -257,7 +257,7 @@ static bool write_all(llmprof_trace *trace, const char *path,
 }
 
 /* What is written is what was read, each stack once. */
-static void test_round_trip(void **state) {
+TEST(round_trip) {
   llmprof_error err = {0};
   llmprof_stacks_counts written;
   llmprof_trace *trace = open_text(
@@ -274,7 +274,7 @@ static void test_round_trip(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_writing_refused(void **state) {
+TEST(writing_refused) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text("main;run 2\n"), *other = open_text("f 1\n");
   llmprof_frame *samples = frame_of(other);
@@ -302,27 +302,8 @@ static bool write_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_writing_allocations(void **state) {
+TEST(writing_allocations) {
   static const char text[] = "main;f (a.py:1) 1\nmain;g 2\n";
   test_every_allocation(write_once,
                         (void *)test_file("two.folded", text, sizeof text - 1));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_stacks),
-      cmocka_unit_test(test_order),
-      cmocka_unit_test(test_spellings),
-      cmocka_unit_test(test_nameless),
-      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_depth),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_long_lines),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_writing_refused),
-      cmocka_unit_test(test_writing_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

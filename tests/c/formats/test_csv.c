@@ -22,7 +22,7 @@ static void assert_row(const llmprof_csv_row *row, size_t line, size_t count,
   va_end(args);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
   llmprof_error err;
   llmprof_csv *csv =
       parse("a,b\n1,\"x, \"\"y\"\"\"\r\n\n2,\"two\nlines\"\n3,", NULL, &err);
@@ -41,7 +41,7 @@ static void test_rows(void **state) {
   llmprof_csv_close(csv);
 }
 
-static void test_preamble_units_and_repeated_header(void **state) {
+TEST(preamble_units_and_repeated_header) {
   llmprof_error err;
   llmprof_csv_options options = {.header_has = "ID", .units_row = true};
   llmprof_csv *csv = parse("==PROF== Connected to process 5\n"
@@ -80,7 +80,7 @@ static void assert_broken(const char *text, const llmprof_csv_options *options,
   assert_string_equal(err.message, message);
 }
 
-static void test_broken_lines(void **state) {
+TEST(broken_lines) {
   assert_broken("", NULL, "t.csv: empty, no CSV header");
   assert_broken("\n==PROF== x\n", NULL, "t.csv: empty, no CSV header");
   assert_broken("a,b\n1,2\n", &(llmprof_csv_options){.header_has = "Name"},
@@ -98,7 +98,7 @@ static void test_broken_lines(void **state) {
                 "t.csv:2: units row does not fit the header: us");
 }
 
-static void test_short_rows(void **state) {
+TEST(short_rows) {
   llmprof_error err;
   llmprof_csv *csv =
       parse("a,b,c\n1\n", &(llmprof_csv_options){.allow_short = true}, &err);
@@ -108,7 +108,7 @@ static void test_short_rows(void **state) {
   llmprof_csv_close(csv);
 }
 
-static void test_missing_file(void **state) {
+TEST(missing_file) {
   llmprof_error err;
   assert_null(llmprof_csv_open("/proc/none/x.csv", NULL, &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
@@ -118,7 +118,7 @@ static void test_missing_file(void **state) {
   assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
-static void test_numbers(void **state) {
+TEST(numbers) {
   static const struct {
     const char *text;
     llmprof_number kind;
@@ -173,7 +173,7 @@ static bool read_all(void *arg, llmprof_error *err) {
   return got == 0;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(read_all, NULL);
 }
 
@@ -192,20 +192,6 @@ static void read_prefix(const char *bytes, size_t size) {
   llmprof_csv_close(csv);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_preamble_units_and_repeated_header),
-      cmocka_unit_test(test_broken_lines),
-      cmocka_unit_test(test_short_rows),
-      cmocka_unit_test(test_missing_file),
-      cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_prefixes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void assert_reads(const char *text, const char *written) {
   llmprof_value_free(value);
 }
 
-static void test_values(void **state) {
+TEST(values) {
   assert_reads("null", NULL);
   assert_reads("true", NULL);
   assert_reads("false", NULL);
@@ -52,7 +52,7 @@ static void test_values(void **state) {
                "1");
 }
 
-static void test_integers(void **state) {
+TEST(integers) {
   assert_reads("[0,-1,9007199254740993,9223372036854775807]", NULL);
   assert_reads("-9223372036854775808", NULL);
   assert_reads("-0", "0");
@@ -65,7 +65,7 @@ static void test_integers(void **state) {
   llmprof_value_free(value);
 }
 
-static void test_doubles(void **state) {
+TEST(doubles) {
   assert_reads("[1.0,-0.0,0.1,1.5,1e5,123456789.125]",
                "[1.0,-0.0,0.1,1.5,100000.0,123456789.125]");
   assert_reads("1E+30", "1.0e+30");
@@ -78,7 +78,7 @@ static void test_doubles(void **state) {
 }
 
 /* cJSON stops at 63 characters of a number. */
-static void test_long_numbers(void **state) {
+TEST(long_numbers) {
   char text[256], *digits = text + 1;
   memset(text, '0', sizeof text);
   text[0] = '[';
@@ -97,7 +97,7 @@ static void assert_string(const char *text, const char *bytes, size_t size) {
   llmprof_value_free(value);
 }
 
-static void test_strings(void **state) {
+TEST(strings) {
   assert_string("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8);
   assert_string("\"a\\u0000b\\u0000\"", "a\0b\0", 4);
   assert_string("\"\\u007f\\u0080\\u07FF\\u0800\\uffff\"",
@@ -112,7 +112,7 @@ static void test_strings(void **state) {
   assert_reads("\"\\u00e9\\ue000\"", "\"\xC3\xA9\xEE\x80\x80\"");
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
   static const struct {
     const char *text, *message;
   } cases[] = {
@@ -194,7 +194,7 @@ static void test_broken(void **state) {
                 "t.json:1:2: \\u without four hex digits");
 }
 
-static void test_range(void **state) {
+TEST(range) {
   static const struct {
     const char *text, *message;
   } cases[] = {
@@ -213,7 +213,7 @@ static void test_range(void **state) {
   }
 }
 
-static void test_limits(void **state) {
+TEST(limits) {
   llmprof_limits none = {0};
   assert_within(nested(200), none);
   assert_over(nested(201), none, "t.json:1:201: nested deeper than 200 levels");
@@ -231,7 +231,7 @@ static void test_limits(void **state) {
               "t.json:2:2: more than 3 values");
 }
 
-static void test_load(void **state) {
+TEST(load) {
   llmprof_error err = {0};
   const char *path = test_file("a.json", "{\"a\": 1}\n", 9);
   llmprof_value *value = llmprof_json_load(path, NULL, &err);
@@ -257,7 +257,7 @@ static void test_load(void **state) {
   assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
-static void test_pretty(void **state) {
+TEST(pretty) {
   llmprof_error err = {0};
   llmprof_buffer out = {0};
   llmprof_value *value = parse("{\"a\":[1,{\"b\":[]},[[2]]],\"c\":{}}", &err);
@@ -302,7 +302,7 @@ static llmprof_value *below(llmprof_value *value) {
   return map;
 }
 
-static void test_unwritable(void **state) {
+TEST(unwritable) {
   assert_unwritable(llmprof_value_new_double((double)NAN), LLMPROF_RANGE,
                     "JSON has no NaN: number at top level");
   assert_unwritable(below(llmprof_value_new_double((double)NAN)), LLMPROF_RANGE,
@@ -350,7 +350,7 @@ static void assert_round_trip(const llmprof_value *value, unsigned indent) {
   llmprof_buffer_free(&out);
 }
 
-static void test_round_trip(void **state) {
+TEST(round_trip) {
   uint64_t seed = 20250101;
   for (unsigned i = 0; i < 5000; i++) {
     llmprof_value *value = trees_random_value(&seed, false);
@@ -361,7 +361,7 @@ static void test_round_trip(void **state) {
 }
 
 /* Whatever the locale calls its decimal point. */
-static void test_locale(void **state) {
+TEST(locale) {
   static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",
                                       "fr_FR.UTF-8"};
   bool found = false;
@@ -393,7 +393,7 @@ static bool load_file(void *path, llmprof_error *err) {
   return value;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(read_and_write, NULL);
   char *path = (char *)test_file("c.json", sample, sizeof sample - 1);
   test_every_allocation(load_file, path);
@@ -408,20 +408,6 @@ static void read_prefix(const char *bytes, size_t size) {
   llmprof_value_free(value);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),     cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_doubles),    cmocka_unit_test(test_long_numbers),
-      cmocka_unit_test(test_strings),    cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_range),      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_load),       cmocka_unit_test(test_pretty),
-      cmocka_unit_test(test_unwritable), cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_locale),     cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_prefixes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

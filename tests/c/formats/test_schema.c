@@ -35,7 +35,7 @@ static bool fits(const llmprof_schemas *schemas, const char *name,
   return ok;
 }
 
-static void test_references(void **state) {
+TEST(references) {
   size_t size;
   llmprof_schemas *schemas = llmprof_schemas_new();
   static const char good[] =
@@ -66,7 +66,7 @@ static void test_references(void **state) {
 }
 
 /* What is not known does not fit. */
-static void test_unknown(void **state) {
+TEST(unknown) {
   static const char *const rules[] = {
       "1",
       "{\"oneOf\": []}",
@@ -105,7 +105,7 @@ static void test_unknown(void **state) {
   llmprof_schemas_free(schemas);
 }
 
-static void test_numbers(void **state) {
+TEST(numbers) {
   llmprof_schemas *schemas = llmprof_schemas_new();
   add(schemas, "least", "{\"minimum\": 9007199254740993}");
   assert_true(fits(schemas, "least", "9007199254740993"));
@@ -130,13 +130,6 @@ static bool make(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_references), cmocka_unit_test(test_unknown),
-      cmocka_unit_test(test_numbers), cmocka_unit_test(test_allocations)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

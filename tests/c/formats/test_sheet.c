@@ -87,7 +87,7 @@ static void assert_written(const llmprof_sheet_options *options,
   made_free(&m);
 }
 
-static void test_csv(void **state) {
+TEST(csv) {
   assert_written(&(llmprof_sheet_options){.format = LLMPROF_SHEET_CSV},
                  "ID,Count,\"Share, %\",Name\n"
                  "1234567,1234567,12345.3,\"f<a, \"\"b\"\">\"\n"
@@ -96,7 +96,7 @@ static void test_csv(void **state) {
                  "0,0,3.0,tab\there \xEF\xBF\xBD\n");
 }
 
-static void test_guarded_csv(void **state) {
+TEST(guarded_csv) {
   assert_written(
       &(llmprof_sheet_options){.format = LLMPROF_SHEET_CSV, .guard = true},
       "ID,Count,\"Share, %\",Name\n"
@@ -106,7 +106,7 @@ static void test_guarded_csv(void **state) {
       "0,0,3.0,tab\there \xEF\xBF\xBD\n");
 }
 
-static void test_json(void **state) {
+TEST(json) {
   assert_written(
       &(llmprof_sheet_options){.format = LLMPROF_SHEET_JSON},
       "[\n"
@@ -121,7 +121,7 @@ static void test_json(void **state) {
       "]\n");
 }
 
-static void test_lines(void **state) {
+TEST(lines) {
   assert_written(&(llmprof_sheet_options){.format = LLMPROF_SHEET_LINES},
                  "     ID      Count  Share, %  Name\n"
                  "1234567  1,234,567  12,345.3  f<a, \"b\">\n"
@@ -131,7 +131,7 @@ static void test_lines(void **state) {
 }
 
 /* The last column keeps 20 columns at least. */
-static void test_lines_of_a_terminal(void **state) {
+TEST(lines_of_a_terminal) {
   static const char text[] = "abcdefghijklmnopqrstuvwxyz";
   uint32_t id;
   llmprof_strings *pool = llmprof_strings_new();
@@ -155,7 +155,7 @@ static void test_lines_of_a_terminal(void **state) {
 }
 
 /* One of 100,000 bytes is as long as it is, and its neighbour short. */
-static void test_lines_of_a_long_name(void **state) {
+TEST(lines_of_a_long_name) {
   enum {
     LONG = 100000
   };
@@ -180,7 +180,7 @@ static void test_lines_of_a_long_name(void **state) {
   llmprof_strings_free(pool);
 }
 
-static void test_scales(void **state) {
+TEST(scales) {
   made m;
   llmprof_buffer out = {0};
   const llmprof_sheet_column columns[] = {
@@ -201,7 +201,7 @@ static void test_scales(void **state) {
   made_free(&m);
 }
 
-static void test_no_rows(void **state) {
+TEST(no_rows) {
   static const char *const expected[] = {"ID\n", "[]\n", "ID\n"};
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = llmprof_frame_new(0, pool);
@@ -219,7 +219,7 @@ static void test_no_rows(void **state) {
 }
 
 /* More than one piece, each of whole lines. */
-static void test_pieces(void **state) {
+TEST(pieces) {
   enum {
     MANY = 100000
   };
@@ -257,7 +257,7 @@ static bool write_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   for (int i = 0; i < 3; i++) {
     llmprof_sheet_options options = {
         .format = (llmprof_sheet_format)i, .guard = true, .width = 10};
@@ -281,7 +281,7 @@ static bool save_all(void *path, llmprof_error *err) {
   return ok;
 }
 
-static void test_saving_fails(void **state) {
+TEST(saving_fails) {
   char path[] = "/dev/null/kernels.csv", written[PATH_MAX];
   llmprof_error err;
   snprintf(written, sizeof written, "%s/few.csv", test_folder());
@@ -294,7 +294,7 @@ static void test_saving_fails(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
 }
 
-static void test_interrupt(void **state) {
+TEST(interrupt) {
   for (int i = 0; i < 3; i++) {
     llmprof_sheet_options options = {.format = (llmprof_sheet_format)i};
     llmprof_error err = {0};
@@ -369,7 +369,7 @@ static void assert_sent(llmprof_frame *frame,
   fclose(full);
 }
 
-static void test_lots(void **state) {
+TEST(lots) {
   static int64_t numbers[LOTS];
   static double reals[LOTS];
   static uint32_t texts[LOTS];
@@ -431,7 +431,7 @@ static void put_expected(llmprof_buffer *out, int64_t whole, double number) {
   llmprof_buffer_putc(out, '\n');
 }
 
-static void test_numbers(void **state) {
+TEST(numbers) {
   static int64_t whole[HARD];
   static double reals[HARD];
   fill_numbers(whole, reals);
@@ -460,7 +460,7 @@ static void test_numbers(void **state) {
 }
 
 /* A byte that needs quotes or cleaning, at any place of texts of any length. */
-static void test_texts(void **state) {
+TEST(texts) {
   static const char odd[] = "x,\"\n\t\x7F\xC3\x1F";
   for (size_t size = 1; size < 20; size++) {
     for (size_t at = 0; at < size * (sizeof odd - 1); at++) {
@@ -492,25 +492,4 @@ static void test_texts(void **state) {
       llmprof_strings_free(pool);
     }
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_guarded_csv),
-      cmocka_unit_test(test_json),
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_lines_of_a_terminal),
-      cmocka_unit_test(test_lines_of_a_long_name),
-      cmocka_unit_test(test_scales),
-      cmocka_unit_test(test_no_rows),
-      cmocka_unit_test(test_pieces),
-      cmocka_unit_test(test_lots),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_saving_fails),
-      cmocka_unit_test(test_interrupt),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void assert_reads(const char *text, const char *json) {
   llmprof_value_free(value);
 }
 
-static void test_structure(void **state) {
+TEST(structure) {
   assert_reads("", "null");
   assert_reads("# nothing\n", "null");
   assert_reads("---\n...\n", "null");
@@ -53,7 +53,7 @@ static void test_structure(void **state) {
                "{\"a\":\"x\\n y\\n\",\"b\":\"p q\"}");
 }
 
-static void test_scalars(void **state) {
+TEST(scalars) {
   assert_reads("[~, null, Null, NULL, '~', \"null\", nULL]",
                "[null,null,null,null,\"~\",\"null\",\"nULL\"]");
   assert_reads("[true, True, TRUE, false, False, FALSE, tRUE]",
@@ -89,7 +89,7 @@ static double double_of(const char *text) {
   return number;
 }
 
-static void test_special_doubles(void **state) {
+TEST(special_doubles) {
   static const char *const infinities[] = {".inf", ".Inf", ".INF", "+.inf",
                                            "+.Inf"};
   for (size_t i = 0; i < sizeof infinities / sizeof *infinities; i++)
@@ -101,7 +101,7 @@ static void test_special_doubles(void **state) {
   assert_true(isnan(double_of(".NAN")));
 }
 
-static void test_tags(void **state) {
+TEST(tags) {
   assert_reads("[!!str 12, !!str , !!str true, !!int '12', !!int \"0x10\"]",
                "[\"12\",\"\",\"true\",12,16]");
   assert_reads(
@@ -114,7 +114,7 @@ static void test_tags(void **state) {
   assert_reads("{!!str 1: 2}", "{\"1\":2}");
 }
 
-static void test_keys(void **state) {
+TEST(keys) {
   assert_reads("{1: a, true: b, ~: c, 'x y': d, 1.50: e}",
                "{\"1\":\"a\",\"true\":\"b\",\"~\":\"c\",\"x y\":\"d\","
                "\"1.50\":\"e\"}");
@@ -123,7 +123,7 @@ static void test_keys(void **state) {
   assert_reads("\"a\\0b\": 1\na: 2\n", "{\"a\\u0000b\":1,\"a\":2}");
 }
 
-static void test_anchors(void **state) {
+TEST(anchors) {
   assert_reads("a: &x [1, {b: c}]\nd: *x\ne: *x\n",
                "{\"a\":[1,{\"b\":\"c\"}],\"d\":[1,{\"b\":\"c\"}],"
                "\"e\":[1,{\"b\":\"c\"}]}");
@@ -134,7 +134,7 @@ static void test_anchors(void **state) {
                "[{\"key\":1,\"v\":\"key\"},{\"key\":2}]");
 }
 
-static void test_merge(void **state) {
+TEST(merge) {
   assert_reads("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\n  z: 4\n",
                "{\"a\":{\"x\":1,\"y\":2},\"b\":{\"y\":3,\"z\":4,\"x\":1}}");
   assert_reads("b:\n  y: 3\n  <<: {x: 1, y: 2}\n", "{\"b\":{\"y\":3,\"x\":1}}");
@@ -146,7 +146,7 @@ static void test_merge(void **state) {
   assert_reads("<<: []\n", "{}");
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
   static const struct {
     const char *text;
     llmprof_code code;
@@ -249,7 +249,7 @@ static void test_broken(void **state) {
                 "t.yaml:1:4: control characters are not allowed");
 }
 
-static void test_limits(void **state) {
+TEST(limits) {
   llmprof_limits none = {0};
   assert_within(nested(200), none);
   assert_over(nested(201), none, "t.yaml:1:201: nested deeper than 200 levels");
@@ -274,7 +274,7 @@ static void test_limits(void **state) {
 }
 
 /* Ten lines that stand for 10^9 values, or for as many bytes of one string. */
-static void test_expansion(void **state) {
+TEST(expansion) {
   char text[4096];
   size_t used = (size_t)sprintf(text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
   for (int i = 1; i < 10; i++) {
@@ -291,7 +291,7 @@ static void test_expansion(void **state) {
               "t.yaml:10:3: more than 5000 bytes of text");
 }
 
-static void test_directives(void **state) {
+TEST(directives) {
   static char text[1001 * 16 + 8];
   size_t used = 0;
   for (int i = 0; i < 1001; i++)
@@ -307,7 +307,7 @@ static void test_directives(void **state) {
   assert_within(text, (llmprof_limits){0}); /* in the middle of a line */
 }
 
-static void test_load(void **state) {
+TEST(load) {
   llmprof_error err = {0};
   const char *path = test_file("a.yaml", "a: 1\n", 5);
   llmprof_value *value = llmprof_yaml_load(path, NULL, &err);
@@ -350,7 +350,7 @@ static void assert_writes(const char *json, const char *text) {
   llmprof_buffer_free(&out);
 }
 
-static void test_block_style(void **state) {
+TEST(block_style) {
   assert_writes("null", "null\n");
   assert_writes("[]", "[]\n");
   assert_writes("{}", "{}\n");
@@ -369,7 +369,7 @@ static void test_block_style(void **state) {
 }
 
 /* What the emitter cannot know: plain, these would be no strings. */
-static void test_words_and_numbers(void **state) {
+TEST(words_and_numbers) {
   assert_writes(
       "[\"\",\"~\",\"null\",\"True\",\"12\",\"1e5\",\".inf\",\"0x1F\"]",
       "- ''\n- '~'\n- 'null'\n- 'True'\n- '12'\n- '1e5'\n- '.inf'\n"
@@ -387,7 +387,7 @@ static void test_words_and_numbers(void **state) {
                 "'1': 1\n'<<': 2\n'no': 3\n'': 4\n");
 }
 
-static void test_quoting(void **state) {
+TEST(quoting) {
   assert_writes(
       "[\"?b\",\":c\",\"a:b\",\"a#b\",\"a, [b]\",\"a'b\\\"\",\"a\\\\\"]",
       "- ?b\n- :c\n- a:b\n- a#b\n- a, [b]\n- a'b\"\n- a\\\n");
@@ -404,7 +404,7 @@ static void test_quoting(void **state) {
                 "- \"\\U0001F600\"\n");
 }
 
-static void test_literal_blocks(void **state) {
+TEST(literal_blocks) {
   assert_writes("{\"a\":\"x\\ny\\n\",\"b\":[\"x\\n\\ny\",\"x\\n\\n\"]}",
                 "a: |\n  x\n  y\nb:\n- |-\n  x\n\n  y\n- \"x\\n\\n\"\n");
   assert_writes("\"# x\\n---\\n\"", "|\n  # x\n  ---\n");
@@ -416,7 +416,7 @@ static void test_literal_blocks(void **state) {
       "- \"a\\n\\tb\"\n- \"a \\nb\"\n");
 }
 
-static void test_long_keys(void **state) {
+TEST(long_keys) {
   char json[4200], text[4200];
   char key[2001] = {0};
   memset(key, 'k', 2000);
@@ -443,7 +443,7 @@ static void assert_writes_line(const char *json, const char *text) {
   llmprof_buffer_free(&out);
 }
 
-static void test_lines(void **state) {
+TEST(lines) {
   assert_writes_line("null", "null");
   assert_writes_line("\"a, b\"", "a, b");
   assert_writes_line("\"a: b\\n\"", "\"a: b\\n\"");
@@ -465,7 +465,7 @@ static void assert_unwritable(llmprof_value *value, llmprof_code code,
   llmprof_value_free(value);
 }
 
-static void test_unwritable(void **state) {
+TEST(unwritable) {
   llmprof_value *map = llmprof_value_new_map();
   assert_true(
       llmprof_value_set(map, "a", 1, llmprof_value_new_string("\xFF", 1)));
@@ -505,7 +505,7 @@ static void assert_comes_back(const llmprof_value *value, writer write) {
   llmprof_buffer_free(&out);
 }
 
-static void test_round_trip(void **state) {
+TEST(round_trip) {
   uint64_t seed = 20250102;
   for (int i = 0; i < 2000; i++) {
     llmprof_value *value = trees_random_value(&seed, true);
@@ -530,7 +530,7 @@ static void check_comes_back(const char *text, size_t size) {
   llmprof_value_free(value);
 }
 
-static void test_strings_come_back(void **state) {
+TEST(strings_come_back) {
   static const char alphabet[] = "-?:,[]{}#&*!|>'\"%@`\\ \n\t.~0ax+<=/\x7F";
   size_t count = sizeof alphabet - 1;
   for (size_t i = 0; i < count * count; i++) {
@@ -591,7 +591,7 @@ static bool read_and_write(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(read_and_write, NULL);
   assert_true(libyaml_allocations > 0);
 }
@@ -604,35 +604,6 @@ static void read_prefix(const char *bytes, size_t size) {
   llmprof_value_free(value);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_structure),
-      cmocka_unit_test(test_scalars),
-      cmocka_unit_test(test_special_doubles),
-      cmocka_unit_test(test_tags),
-      cmocka_unit_test(test_keys),
-      cmocka_unit_test(test_anchors),
-      cmocka_unit_test(test_merge),
-      cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_expansion),
-      cmocka_unit_test(test_directives),
-      cmocka_unit_test(test_load),
-      cmocka_unit_test(test_block_style),
-      cmocka_unit_test(test_words_and_numbers),
-      cmocka_unit_test(test_quoting),
-      cmocka_unit_test(test_literal_blocks),
-      cmocka_unit_test(test_long_keys),
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_unwritable),
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_strings_come_back),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_prefixes),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void expect_windows(fixture *f, const llmprof_intervals *busy) {
   llmprof_classes_free(classes);
 }
 
-static void test_random_windows(void **state) {
+TEST(random_windows) {
   static fixture f;
   llmprof_interval items[] = {{5, 90}, {100, 101}, {700, 5000}, {5001, 5003}};
   llmprof_intervals busy = {items, 4}, none = {NULL, 0};
@@ -227,7 +227,7 @@ static void expect_outside(fixture *f, ops *o) {
   for (int k = 0; k < LISTS; k++) llmprof_classes_free(lists[k]);
 }
 
-static void test_outside(void **state) {
+TEST(outside) {
   static fixture f;
   static ops o;
   for (int i = 0; i < 4; i++) {
@@ -239,7 +239,7 @@ static void test_outside(void **state) {
   }
 }
 
-static void test_outside_of_no_call(void **state) {
+TEST(outside_of_no_call) {
   static ops o;
   llmprof_error err;
   const uint8_t none[] = {0};
@@ -265,7 +265,7 @@ static void test_outside_of_no_call(void **state) {
 }
 
 /* Times of a broken file: no wrap-around. */
-static void test_longer_than_64_bits(void **state) {
+TEST(longer_than_64_bits) {
   const int64_t start = INT64_MIN + 1, end = INT64_MAX;
   const uint32_t word = 0;
   const uint8_t class_of[] = {0};
@@ -321,22 +321,11 @@ static bool make_outside(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static fixture f;
   set_up(&f, false);
   test_every_allocation(make, &f);
   static ops o;
   test_every_allocation(make_outside, &(both){&f, &o});
   tear_down(&f);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_windows),
-      cmocka_unit_test(test_outside),
-      cmocka_unit_test(test_outside_of_no_call),
-      cmocka_unit_test(test_longer_than_64_bits),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static double value(llmprof_frame *frame, llmprof_step x, llmprof_step y,
   assert_float_equal(value(f, x, y, kind, row), expected, 0)
 #define ABSENT(x, y, kind, row) assert_true(isnan(value(f, x, y, kind, row)))
 
-static void test_arithmetic(void **state) {
+TEST_WITH(arithmetic, setup, teardown) {
   llmprof_frame *f = frame_of(state);
   IS(599.0 * 2, column(A), column(B), LLMPROF_STEP_TIMES, 599);
   IS(3, column(A), column(B), LLMPROF_STEP_PLUS, 1);
@@ -101,7 +101,7 @@ static void test_arithmetic(void **state) {
   ABSENT(number(1e300), number(1e300), LLMPROF_STEP_TIMES, 0);
 }
 
-static void test_choices(void **state) {
+TEST_WITH(choices, setup, teardown) {
   llmprof_frame *f = frame_of(state);
   IS(2, column(A), column(B), LLMPROF_STEP_LEAST, 5);
   IS(5, column(A), column(B), LLMPROF_STEP_MOST, 5);
@@ -121,7 +121,7 @@ static void test_choices(void **state) {
   ABSENT(column(A), number(5), LLMPROF_STEP_FROM, 4);
 }
 
-static void test_integers_are_the_nearest(void **state) {
+TEST_WITH(integers_are_the_nearest, setup, teardown) {
   llmprof_frame *frame = frame_of(state);
   llmprof_step steps[] = {column(A), number(0.5), step(LLMPROF_STEP_TIMES)};
   assert_true(
@@ -149,7 +149,7 @@ static void assert_refused(llmprof_frame *frame, const llmprof_step *steps,
   assert_int_equal(llmprof_frame_columns(frame), columns);
 }
 
-static void test_formulas_that_are_none(void **state) {
+TEST_WITH(formulas_that_are_none, setup, teardown) {
   llmprof_step deep[LLMPROF_STEPS_DEEP + 1];
   for (size_t i = 0; i <= LLMPROF_STEPS_DEEP; i++) deep[i] = number(1);
   assert_refused(frame_of(state), deep, LLMPROF_STEPS_DEEP + 1);
@@ -159,7 +159,7 @@ static void test_formulas_that_are_none(void **state) {
   assert_refused(frame_of(state), deep, 2);
 }
 
-static void test_weighed(void **state) {
+TEST_WITH(weighed, setup, teardown) {
   static const size_t columns[] = {A, B, WHOLE};
   llmprof_weighed w[3];
   assert_true(
@@ -174,7 +174,7 @@ static void test_weighed(void **state) {
 }
 
 /* 2^53 + 1 is no double, but twice it is. */
-static void test_sums_of_integers_are_exact(void **state) {
+TEST(sums_of_integers_are_exact) {
   double values[] = {9007199254740992, 1, 1};
   static const size_t first[] = {0};
   llmprof_strings *pool = llmprof_strings_new();
@@ -210,7 +210,7 @@ static void assert_sum(llmprof_frame *frame, const int64_t *cells,
   assert_float_equal(w.sum, (double)sum, 0);
 }
 
-static void test_sums_of_many_integers(void **state) {
+TEST(sums_of_many_integers) {
   enum {
     MANY = 3000
   };
@@ -231,7 +231,7 @@ static void test_sums_of_many_integers(void **state) {
   llmprof_strings_free(pool);
 }
 
-static void test_interrupt(void **state) {
+TEST_WITH(interrupt, setup, teardown) {
   llmprof_error err;
   llmprof_weighed w;
   static const size_t first[] = {A};
@@ -261,23 +261,6 @@ static bool compute_something(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(compute_something, NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(test_arithmetic),
-      TEST(test_choices),
-      TEST(test_integers_are_the_nearest),
-      TEST(test_formulas_that_are_none),
-      TEST(test_weighed),
-      cmocka_unit_test(test_sums_of_integers_are_exact),
-      cmocka_unit_test(test_sums_of_many_integers),
-      TEST(test_interrupt),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

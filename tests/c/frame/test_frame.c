@@ -68,7 +68,7 @@ static void expect_cells(llmprof_frame *frame, const char *name,
     assert_true(llmprof_cell(c, row) == expected[row]);
 }
 
-static void test_columns(void **state) {
+TEST_WITH(columns, set_up, tear_down) {
   fixture *f = *state;
   assert_int_equal(llmprof_frame_columns(f->frame), 4);
   assert_ptr_equal(llmprof_frame_strings(f->frame), f->pool);
@@ -85,7 +85,7 @@ static void test_columns(void **state) {
                (int64_t[]){10, 40, INT64_MIN, INT64_MIN, 10}, ROWS);
 }
 
-static void test_texts(void **state) {
+TEST_WITH(texts, set_up, tear_down) {
   fixture *f = *state;
   const llmprof_column *c = column(f->frame, "name");
   assert_string_equal(llmprof_cell_text(f->frame, c, 1, "-"), "b");
@@ -104,7 +104,7 @@ static bool load_or_fail(llmprof_frame *frame, llmprof_column *c, void *user,
   return c->values || llmprof_fail_nomem(err);
 }
 
-static void test_loading(void **state) {
+TEST_WITH(loading, set_up, tear_down) {
   fixture *f = *state;
   int calls = 0;
   const llmprof_column lazy = {.name = "lazy", .type = LLMPROF_I64};
@@ -155,7 +155,7 @@ static void expect_rows(llmprof_frame *frame, const char *name,
               sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
               expected)
 
-static void test_where(void **state) {
+TEST_WITH(where, set_up, tear_down) {
   llmprof_frame *frame = ((fixture *)*state)->frame;
   EXPECT_ROWS(frame, "long", LLMPROF_EQ, "04", 10);
   EXPECT_ROWS(frame, "long", LLMPROF_EQ, "034", 10, 40, 99);
@@ -175,7 +175,7 @@ static void test_where(void **state) {
   expect_rows(frame, "long", LLMPROF_NE, NULL, 0, "01234");
 }
 
-static void test_several_conditions(void **state) {
+TEST_WITH(several_conditions, set_up, tear_down) {
   llmprof_frame *frame = ((fixture *)*state)->frame;
   llmprof_error err = {0};
   int64_t ten = 10, one = 1;
@@ -190,7 +190,7 @@ static void test_several_conditions(void **state) {
 }
 
 /* Columns with an index of their own are reached through both. */
-static void test_view_of_a_view(void **state) {
+TEST_WITH(view_of_a_view, set_up, tear_down) {
   llmprof_frame *frame = ((fixture *)*state)->frame;
   int64_t forty = 40, one = 1;
   llmprof_frame *outer = where(frame, "long", LLMPROF_NE, &forty, 1);
@@ -203,7 +203,7 @@ static void test_view_of_a_view(void **state) {
   llmprof_frame_free(outer);
 }
 
-static void test_empty_frame(void **state) {
+TEST_WITH(empty_frame, set_up, tear_down) {
   fixture *f = *state;
   llmprof_frame *empty = llmprof_frame_new(0, f->pool);
   const test_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL, NULL};
@@ -217,7 +217,7 @@ static void test_empty_frame(void **state) {
 }
 
 /* A failure below reaches who asks the view. */
-static void test_view_of_what_fails(void **state) {
+TEST_WITH(view_of_what_fails, set_up, tear_down) {
   fixture *f = *state;
   int calls = 0;
   const llmprof_column lazy = {.name = "lazy", .type = LLMPROF_I64};
@@ -255,23 +255,6 @@ static bool make_and_filter(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make_and_filter, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_columns, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_texts, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_loading, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_where, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_several_conditions, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_view_of_a_view, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_empty_frame, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_view_of_what_fails, set_up,
-                                      tear_down),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static void expect_groups(const given *g, const size_t *keys, size_t key_count,
 }
 
 /* Numbered by first appearance; absent equals absent. */
-static void test_groups(void **state) {
+TEST(groups) {
   expect_groups(&six, (size_t[]){LONG}, 1, (uint32_t[]){0, 0, 1, 2, 0, 1}, 3);
   expect_groups(&six, (size_t[]){SHORT}, 1, (uint32_t[]){0, 1, 0, 2, 0, 0}, 3);
   expect_groups(&six, (size_t[]){PICKED}, 1, (uint32_t[]){0, 1, 1, 2, 2, 2}, 3);
@@ -88,7 +88,7 @@ static void test_groups(void **state) {
 }
 
 /* Keys as far apart as they can be. */
-static void test_wide_keys(void **state) {
+TEST(wide_keys) {
   static const int64_t wide[] = {INT64_MAX, -INT64_MAX, INT64_MIN,
                                  INT64_MAX, 0,          INT64_MIN};
   const given g = {ROWS, wide, shorts, indices};
@@ -97,11 +97,11 @@ static void test_wide_keys(void **state) {
                 5);
 }
 
-static void test_no_keys(void **state) {
+TEST(no_keys) {
   expect_groups(&six, NULL, 0, (uint32_t[]){0, 0, 0, 0, 0, 0}, 1);
 }
 
-static void test_no_rows(void **state) {
+TEST(no_rows) {
   const given empty = {0, longs, shorts, indices};
   expect_groups(&empty, NULL, 0, NULL, 0);
   expect_groups(&empty, (size_t[]){LONG, SHORT}, 2, NULL, 0);
@@ -114,7 +114,7 @@ enum {
 };
 
 /* Equal groups mean equal keys and the other way round. */
-static void test_many_groups(void **state) {
+TEST(many_groups) {
   static int64_t keys[MANY];
   static uint32_t small[MANY], index[MANY];
   uint32_t next = 1;
@@ -144,7 +144,7 @@ static void test_many_groups(void **state) {
 
 /* Wide keys in ascending runs that share some of them: one for as many
  * rows as there are, then shorter ones; equal neighbours, too. */
-static void test_runs(void **state) {
+TEST(runs) {
   static int64_t keys[MANY];
   static uint32_t seconds[MANY], index[MANY];
   for (uint32_t length = MANY; length > MANY / 40; length = length * 2 / 3) {
@@ -187,7 +187,7 @@ static llmprof_summary summary_of(const int64_t *values, size_t count,
              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), NULL, \
              0)
 
-static void test_summary(void **state) {
+TEST(summary) {
   llmprof_summary s = SUMMARY(4, 1, INT64_MIN, 3, 2);
   assert_int_equal(s.count, 4);
   assert_int_equal(s.total, 10);
@@ -207,7 +207,7 @@ static void test_summary(void **state) {
   assert_true(s.median == (double)(INT64_MAX - 1));
 }
 
-static void test_percentiles(void **state) {
+TEST(percentiles) {
   static const int64_t values[] = {40, 10, 30, 20, 50};
   static const double wanted[] = {0, 25, 50, 90, 99, 100};
   llmprof_summary s = summary_of(values, 5, wanted, 6);
@@ -219,7 +219,7 @@ static void test_percentiles(void **state) {
   assert_true(s.percentiles[0] == 40);
 }
 
-static void test_summary_by_group(void **state) {
+TEST(summary_by_group) {
   llmprof_error err = {0};
   llmprof_summary s[3];
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -237,7 +237,7 @@ static void test_summary_by_group(void **state) {
 }
 
 /* Totals are those of summaries, column by column. */
-static void test_totals(void **state) {
+TEST(totals) {
   static const size_t columns[] = {LONG, SHORT, PICKED};
   llmprof_error err = {0};
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -256,7 +256,7 @@ static void test_totals(void **state) {
   ungroup(&made);
 }
 
-static void test_total_too_large(void **state) {
+TEST(total_too_large) {
   static const int64_t huge[] = {INT64_MAX, 1};
   llmprof_error err = {0};
   llmprof_summary summary;
@@ -271,7 +271,7 @@ static void test_total_too_large(void **state) {
   ungroup(&made);
 }
 
-static void test_distinct(void **state) {
+TEST(distinct) {
   llmprof_error err = {0};
   size_t distinct[3];
   grouped made = group_by(&six, (size_t[]){SHORT}, 1);
@@ -283,7 +283,7 @@ static void test_distinct(void **state) {
 }
 
 /* Groups that share values, of which each counts its own. */
-static void test_distinct_by_group(void **state) {
+TEST(distinct_by_group) {
   static const int64_t values[] = {100, 163, 164, 100, 163, 100, 227, 164};
   static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2};
   const given g = {8, values, groups, groups};
@@ -349,7 +349,7 @@ static void expect_same_summaries(grouped *got, grouped *expected,
   free(b);
 }
 
-static void test_threads(void **state) {
+TEST(threads) {
   static lots l;
   static const size_t keys[][2] = {
       {SHORT, LONG}, {LONG, SHORT}, {PICKED, SHORT}};
@@ -373,7 +373,7 @@ static void test_threads(void **state) {
 
 /* The same keys close together (perfect hash) and far apart (hash), alone and
  * with another, are the same groups. */
-static void test_perfect_hash_and_hash(void **state) {
+TEST(perfect_hash_and_hash) {
   static int64_t close[MANY], far[MANY];
   static uint32_t other[MANY], index[MANY];
   srand(3);
@@ -427,7 +427,7 @@ static llmprof_summary define(uint32_t *values, size_t count) {
 }
 
 /* Few values of any length, many alike, some absent: each of them counts. */
-static void test_small_groups(void **state) {
+TEST(small_groups) {
   enum {
     MOST = 9,
     GROUPS = 2
@@ -473,7 +473,7 @@ static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
   return llmprof_fail(err, LLMPROF_IO, "no data");
 }
 
-static void test_column_that_fails(void **state) {
+TEST(column_that_fails) {
   llmprof_error err = {0};
   llmprof_groups groups;
   llmprof_summary summary;
@@ -515,7 +515,7 @@ static bool group_and_sum(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(group_and_sum, NULL);
 }
 
@@ -537,7 +537,7 @@ static void expect_span(const test_column *of, int64_t low, int64_t high,
 }
 
 /* What is lowest, highest and absent lies in different parts of the rows. */
-static void test_span_of_many(void **state) {
+TEST(span_of_many) {
   static int64_t wides[LOTS];
   static uint32_t narrows[LOTS], index[LOTS];
   for (size_t i = 0; i < LOTS; i++) {
@@ -556,29 +556,4 @@ static void test_span_of_many(void **state) {
   wide.index = narrow.index = index;
   expect_span(&wide, -5, 5000, 1);
   expect_span(&narrow, 5, 5000, 1);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_wide_keys),
-      cmocka_unit_test(test_no_keys),
-      cmocka_unit_test(test_no_rows),
-      cmocka_unit_test(test_many_groups),
-      cmocka_unit_test(test_runs),
-      cmocka_unit_test(test_summary),
-      cmocka_unit_test(test_percentiles),
-      cmocka_unit_test(test_summary_by_group),
-      cmocka_unit_test(test_totals),
-      cmocka_unit_test(test_total_too_large),
-      cmocka_unit_test(test_span_of_many),
-      cmocka_unit_test(test_distinct),
-      cmocka_unit_test(test_distinct_by_group),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_perfect_hash_and_hash),
-      cmocka_unit_test(test_small_groups),
-      cmocka_unit_test(test_column_that_fails),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

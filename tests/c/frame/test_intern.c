@@ -8,7 +8,7 @@ typedef struct record {
   uint32_t a, b, c;
 } record;
 
-static void test_equal_records_share_an_id(void **state) {
+TEST(equal_records_share_an_id) {
   llmprof_intern table;
   llmprof_intern_init(&table, sizeof(record));
   static const record records[] = {{1, 2, 3}, {3, 2, 1}, {1, 2, 3}, {0, 0, 0}};
@@ -31,7 +31,7 @@ static void test_equal_records_share_an_id(void **state) {
 }
 
 /* Sizes with and without a tail that is no whole word. */
-static void test_record_sizes(void **state) {
+TEST(record_sizes) {
   for (size_t size = 1; size <= 40; size++) {
     unsigned char bytes[40] = {0};
     llmprof_intern table;
@@ -50,7 +50,7 @@ static void test_record_sizes(void **state) {
 }
 
 /* Hashes of keys as they occur differ in the low bits, which pick the slot. */
-static void test_hash_spreads(void **state) {
+TEST(hash_spreads) {
   enum {
     SLOTS = 1024
   };
@@ -84,16 +84,6 @@ static bool add_many(void *arg, llmprof_error *err) {
 }
 
 /* A failure leaves the table as it was. */
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(add_many, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_equal_records_share_an_id),
-      cmocka_unit_test(test_record_sizes),
-      cmocka_unit_test(test_hash_spreads),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void expect_merged(llmprof_intervals given, llmprof_intervals expected) {
   expect_set(&given, &expected);
 }
 
-static void test_merge(void **state) {
+TEST(merge) {
   expect_merged(none, none);
   expect_merged(SET({1, 2}), SET({1, 2}));
   expect_merged(SET({1, 2}, {2, 3}), SET({1, 3})); /* touching */
@@ -60,7 +60,7 @@ static const int64_t starts[ROWS] = {50, 10, 12, INT64_MIN, 80, 5, 60, 7};
 static const int64_t ends[ROWS] = {60, 20, 15, 99, INT64_MIN, 4, 70, 8};
 static const uint32_t keys[ROWS] = {0, 0, 0, 0, 1, 1, 2, 2};
 
-static void test_union_of_a_frame(void **state) {
+TEST(union_of_a_frame) {
   llmprof_error err;
   llmprof_intervals set;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
@@ -72,7 +72,7 @@ static void test_union_of_a_frame(void **state) {
   llmprof_frame_free(frame);
 }
 
-static void test_by_group(void **state) {
+TEST(by_group) {
   llmprof_error err;
   llmprof_groups groups;
   llmprof_extent extents[3];
@@ -88,7 +88,7 @@ static void test_by_group(void **state) {
 }
 
 /* By group what all of a window's ticks say; windows may overlap. */
-static void test_windows_by_group(void **state) {
+TEST(windows_by_group) {
   enum {
     MANY = 2500,
     GROUPS = 3,
@@ -130,7 +130,7 @@ static void test_windows_by_group(void **state) {
   llmprof_frame_free(frame);
 }
 
-static void test_extent(void **state) {
+TEST(extent) {
   llmprof_error err;
   int64_t first, last;
   llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
@@ -146,7 +146,7 @@ static void test_extent(void **state) {
 
 /* ---- measuring ---- */
 
-static void test_covered(void **state) {
+TEST(covered) {
   llmprof_intervals set = SET({10, 20}, {30, 40}, {50, 60});
   assert_int_equal(llmprof_intervals_covered(&set, INT64_MIN, INT64_MAX), 30);
   assert_int_equal(llmprof_intervals_covered(&set, 15, 35), 10);
@@ -166,7 +166,7 @@ static void expect_gaps(int64_t from, int64_t to, int64_t shortest,
   llmprof_intervals_free(&gaps);
 }
 
-static void test_gaps(void **state) {
+TEST(gaps) {
   expect_gaps(0, 70, 1, SET({0, 10}, {20, 25}, {40, 50}, {60, 70}));
   expect_gaps(0, 70, 6, SET({0, 10}, {40, 50}, {60, 70}));
   expect_gaps(15, 55, 1, SET({20, 25}, {40, 50}));
@@ -187,14 +187,14 @@ static void expect_overlap(llmprof_intervals a, llmprof_intervals b,
   assert_true(llmprof_intervals_overlap(&b, &a) == expected);
 }
 
-static void test_overlap(void **state) {
+TEST(overlap) {
   expect_overlap(SET({0, 10}, {20, 30}), SET({5, 25}), 10);
   expect_overlap(SET({0, 10}), SET({10, 20}), 0);
   expect_overlap(SET({0, 100}), SET({1, 2}, {3, 4}, {99, 200}), 3);
   expect_overlap(SET({0, 10}), none, 0);
 }
 
-static void test_join(void **state) {
+TEST(join) {
   const struct {
     llmprof_intervals a, b, expected;
   } cases[] = {
@@ -216,7 +216,7 @@ static void test_join(void **state) {
 }
 
 /* Times of a broken file: no wrap-around. */
-static void test_longer_than_64_bits(void **state) {
+TEST(longer_than_64_bits) {
   llmprof_intervals all = SET({INT64_MIN, INT64_MAX});
   llmprof_intervals halves = SET({INT64_MIN, -1}, {1, INT64_MAX});
   assert_true(llmprof_intervals_covered(&all, INT64_MIN, INT64_MAX) ==
@@ -234,7 +234,7 @@ static void test_longer_than_64_bits(void **state) {
 /* ---- against counting each nanosecond ---- */
 
 /* Near any place, forwards and back: as without one. */
-static void test_covered_near(void **state) {
+TEST(covered_near) {
   enum {
     COUNT = 500
   };
@@ -253,7 +253,7 @@ static void test_covered_near(void **state) {
   assert_true(llmprof_intervals_covered_near(&none, &place, 0, 9) == 0);
 }
 
-static void test_random_sets(void **state) {
+TEST(random_sets) {
   enum {
     TIMES = 64
   };
@@ -335,7 +335,7 @@ static void expect_idle_intervals(llmprof_frame *frame, int64_t shortest) {
   llmprof_intervals_free(&gaps);
 }
 
-static void test_idle_intervals(void **state) {
+TEST(idle_intervals) {
   enum {
     MANY = 3000
   };
@@ -378,27 +378,7 @@ static bool make_and_use(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make_and_use, NULL);
   test_every_allocation(make_idle_intervals, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_merge),
-      cmocka_unit_test(test_union_of_a_frame),
-      cmocka_unit_test(test_by_group),
-      cmocka_unit_test(test_windows_by_group),
-      cmocka_unit_test(test_extent),
-      cmocka_unit_test(test_covered),
-      cmocka_unit_test(test_gaps),
-      cmocka_unit_test(test_overlap),
-      cmocka_unit_test(test_join),
-      cmocka_unit_test(test_longer_than_64_bits),
-      cmocka_unit_test(test_covered_near),
-      cmocka_unit_test(test_random_sets),
-      cmocka_unit_test(test_idle_intervals),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

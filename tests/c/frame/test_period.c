@@ -76,7 +76,7 @@ static llmprof_cycle *cycles_of(timeline *t, uint32_t group, size_t *count) {
 
 /* ---- rhythms ---- */
 
-static void test_regular(void **state) {
+TEST(regular) {
   timeline t;
   make(&t, "abbcabbcabbcabbc");
   size_t count;
@@ -96,7 +96,7 @@ static void test_regular(void **state) {
   timeline_free(&t);
 }
 
-static void test_runs(void **state) {
+TEST(runs) {
   timeline t;
   make(&t, "a a a a         a  a  a  a");
   size_t count;
@@ -113,7 +113,7 @@ static void test_runs(void **state) {
 }
 
 /* Half as much again is the limit, either way. */
-static void test_tolerance(void **state) {
+TEST(tolerance) {
   static const int64_t starts[] = {0, 100, 200, 350, 450, 601, 701};
   timeline t = {0};
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -131,7 +131,7 @@ static void test_tolerance(void **state) {
   timeline_free(&t);
 }
 
-static void test_spread(void **state) {
+TEST(spread) {
   static const int64_t starts[] = {0, 80, 180, 300};
   timeline t = {0};
   for (size_t i = 0; i < 4; i++) add_row(&t, 'a', starts[i]);
@@ -146,7 +146,7 @@ static void test_spread(void **state) {
 }
 
 /* Rows at one time are no period, and rows need not be in order. */
-static void test_order(void **state) {
+TEST(order) {
   timeline t = {0};
   for (int i = 0; i < 5; i++) add_row(&t, 'z', 7);
   for (int i = 4; i >= 0; i--) add_row(&t, 'a', 10 * i);
@@ -161,7 +161,7 @@ static void test_order(void **state) {
   timeline_free(&t);
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
   timeline t;
   make(&t, "");
   size_t count;
@@ -172,7 +172,7 @@ static void test_nothing(void **state) {
 
 /* ---- cycles ---- */
 
-static void test_cycles(void **state) {
+TEST(cycles) {
   timeline t;
   make(&t, "abbcabbcaxxxxxabbc");
   size_t count;
@@ -198,7 +198,7 @@ static void test_cycles(void **state) {
 }
 
 /* The last step of a generation, before something else. */
-static void test_head(void **state) {
+TEST(head) {
   timeline t;
   make(&t, "abbcabbcabbcyyyy");
   size_t count;
@@ -224,20 +224,9 @@ static bool find_both(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   timeline t;
   make(&t, "abcabcabcabc");
   test_every_allocation(find_both, &t);
   timeline_free(&t);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_regular),     cmocka_unit_test(test_runs),
-      cmocka_unit_test(test_tolerance),   cmocka_unit_test(test_spread),
-      cmocka_unit_test(test_order),       cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_cycles),      cmocka_unit_test(test_head),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

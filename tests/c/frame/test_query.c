@@ -98,7 +98,7 @@ static const char *sorted(little *l, llmprof_order first, llmprof_order second,
   return rows_of(view);
 }
 
-static void test_sort(void **state) {
+TEST_WITH(sort, setup, teardown) {
   llmprof_order none = {STREAM, false}; /* as good as any second key */
   const struct {
     llmprof_order first, second;
@@ -131,7 +131,7 @@ static const char *where(little *l, size_t column, llmprof_compare compare,
   return rows_of(view);
 }
 
-static void test_where(void **state) {
+TEST_WITH(where, setup, teardown) {
   little *l = *state;
   const int64_t half[] = {llmprof_real_cell(0.5)};
   const int64_t zero[] = {llmprof_real_cell(0)};
@@ -149,7 +149,7 @@ static void test_where(void **state) {
   assert_string_equal(where(l, SIZE, LLMPROF_NE, NULL, 0), "012345");
 }
 
-static void test_views_of_views(void **state) {
+TEST_WITH(views_of_views, setup, teardown) {
   little *l = *state;
   const llmprof_order by_size = {.column = SIZE, .descending = true};
   llmprof_frame *sorted_view =
@@ -202,7 +202,7 @@ static llmprof_frame *aggregated(little *l, llmprof_error *err) {
 }
 
 /* The same whether or not a median is asked for with it. */
-static void test_aggregates_alone(void **state) {
+TEST(aggregates_alone) {
   static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
   static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
                                     5, UINT32_MAX - 1, UINT32_MAX};
@@ -234,7 +234,7 @@ static void test_aggregates_alone(void **state) {
 
 /* Rows that are groups of their own: the same numbers as of any groups, which
  * they are with one row more. */
-static void test_rows_alone(void **state) {
+TEST(rows_alone) {
   enum {
     ALL = 6
   };
@@ -343,7 +343,7 @@ static void assert_ordered(const llmprof_frame *frame, llmprof_frame *view,
   }
 }
 
-static void test_every_order(void **state) {
+TEST(every_order) {
   llmprof_strings *pool = llmprof_strings_new();
   llmprof_frame *frame = mixed_frame(pool);
   for (size_t key = 0; key < 6 * 6 * 4; key++) {
@@ -400,7 +400,7 @@ static const llmprof_aggregate totalled[] = {
 };
 
 /* Counts and totals are the same where nothing else is asked for. */
-static void test_totals(void **state) {
+TEST(totals) {
   llmprof_frame *frame = totals_frame();
   for (size_t key = 0; key < TOTAL_COLUMNS; key++) {
     llmprof_frame *all =
@@ -433,7 +433,7 @@ static bool make_totals(void *unused, llmprof_error *err) {
   return ok;
 }
 
-static void test_aggregate(void **state) {
+TEST_WITH(aggregate, setup, teardown) {
   llmprof_frame *made = aggregated(*state, NULL);
   assert_non_null(made);
   assert_int_equal(llmprof_frame_rows(made), 4); /* b, a, none, ab */
@@ -457,7 +457,7 @@ static void test_aggregate(void **state) {
   llmprof_frame_free(made);
 }
 
-static void test_too_many_percentiles(void **state) {
+TEST_WITH(too_many_percentiles, setup, teardown) {
   little *l = *state;
   llmprof_aggregate wanted[LLMPROF_PERCENTILES + 1];
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -469,7 +469,7 @@ static void test_too_many_percentiles(void **state) {
   assert_string_equal(err.message, "at most 8 percentiles");
 }
 
-static void test_extend(void **state) {
+TEST_WITH(extend, setup, teardown) {
   little *l = *state;
   static const int64_t about[] = {100, 200, 300};
   const size_t keys[] = {STREAM};
@@ -487,7 +487,7 @@ static void test_extend(void **state) {
     assert_int_equal(cell(l->frame, "about", row), wanted[row]);
 }
 
-static void test_histogram(void **state) {
+TEST_WITH(histogram, setup, teardown) {
   little *l = *state;
   const double edges[] = {-10, 20, 30, 40};
   size_t counts[3];
@@ -529,12 +529,12 @@ static bool make_and_ask(void *unused, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make_and_ask, NULL);
   test_every_allocation(make_totals, NULL);
 }
 
-static void test_interrupt(void **state) {
+TEST_WITH(interrupt, setup, teardown) {
   little *l = *state;
   const size_t keys[] = {NAME};
   const double edges[] = {0, 1};
@@ -553,7 +553,7 @@ static void test_interrupt(void **state) {
   assert_true(all_queries(l, &err));
 }
 
-static void test_real_cells(void **state) {
+TEST(real_cells) {
   static const double ascending[] = {-INFINITY, -1e300, -1.5,  -1e-300, 0,
                                      1e-300,    1.5,    1e300, INFINITY};
   for (size_t i = 0; i < sizeof ascending / sizeof *ascending; i++) {
@@ -604,7 +604,7 @@ static void assert_in_order(llmprof_frame *frame, const llmprof_strings *pool,
 }
 
 /* Also again, and when strings have come since. */
-static void test_names_in_order(void **state) {
+TEST(names_in_order) {
   static uint32_t ids[NAMES];
   unsigned seed = 1;
   llmprof_strings *pool = llmprof_strings_new();
@@ -646,7 +646,7 @@ static void expect_few(llmprof_frame *frame, bool descending, size_t limit) {
   llmprof_frame_free(all);
 }
 
-static void test_few(void **state) {
+TEST(few) {
   enum {
     MANY = 5000
   };
@@ -673,27 +673,4 @@ static void test_few(void **state) {
     }
     llmprof_frame_free(frame);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_real_cells),
-      cmocka_unit_test_setup_teardown(test_sort, setup, teardown),
-      cmocka_unit_test(test_names_in_order),
-      cmocka_unit_test(test_few),
-      cmocka_unit_test_setup_teardown(test_where, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
-      cmocka_unit_test(test_aggregates_alone),
-      cmocka_unit_test(test_rows_alone),
-      cmocka_unit_test(test_every_order),
-      cmocka_unit_test(test_totals),
-      cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
-                                      teardown),
-      cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_histogram, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

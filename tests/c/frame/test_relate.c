@@ -108,7 +108,7 @@ static void check_reals(llmprof_frame *frame, const char *name,
 
 static const llmprof_gap_names all_names = {"before", "after", "previous"};
 
-static void test_gaps_of_groups(void **state) {
+TEST_WITH(gaps_of_groups, setup, teardown) {
   little *l = *state;
   assert_true(
       llmprof_frame_gaps(l->frame, START, END, &l->streams, &all_names, NULL));
@@ -120,7 +120,7 @@ static void test_gaps_of_groups(void **state) {
               (int64_t[]){1, NONE, NONE, 0, 2, NONE, NONE});
 }
 
-static void test_gaps_of_all(void **state) {
+TEST_WITH(gaps_of_all, setup, teardown) {
   little *l = *state;
   const llmprof_gap_names only = {"before", NULL, NULL};
   size_t columns = llmprof_frame_columns(l->frame);
@@ -129,7 +129,7 @@ static void test_gaps_of_all(void **state) {
   check_cells(l->frame, "before", (int64_t[]){0, NONE, 0, 0, 15, NONE, 0});
 }
 
-static void test_overlap(void **state) {
+TEST_WITH(overlap, setup, teardown) {
   little *l = *state;
   assert_true(
       llmprof_frame_overlap(l->frame, START, END, &l->all, "beside", NULL));
@@ -141,7 +141,7 @@ static void test_overlap(void **state) {
 
 /* ---- other rows ---- */
 
-static void test_lag(void **state) {
+TEST_WITH(lag, setup, teardown) {
   little *l = *state;
   assert_true(llmprof_frame_lag(l->frame, START, 1, &l->streams, "last", NULL));
   check_cells(l->frame, "last", (int64_t[]){NONE, 20, NONE, 0, 5, NONE, 7});
@@ -157,7 +157,7 @@ static void test_lag(void **state) {
               (int64_t[]){NONE, NONE, NONE, NONE, NONE, NONE, NONE});
 }
 
-static void test_lag_of_a_view(void **state) {
+TEST_WITH(lag_of_a_view, setup, teardown) {
   little *l = *state;
   const llmprof_order by_start = {START, false};
   llmprof_frame *view =
@@ -173,7 +173,7 @@ static bool roll(little *l, llmprof_statistic statistic, const char *name) {
                                NULL);
 }
 
-static void test_rolling(void **state) {
+TEST_WITH(rolling, setup, teardown) {
   little *l = *state;
   assert_true(roll(l, LLMPROF_SUM, "sum") && roll(l, LLMPROF_MEAN, "mean") &&
               roll(l, LLMPROF_MIN, "min") && roll(l, LLMPROF_MAX, "max"));
@@ -191,7 +191,7 @@ static void test_rolling(void **state) {
   check_reals(l->frame, "odd", (double[]){NAN, NAN, 5, 5, 30, 30, 8});
 }
 
-static void test_share_and_difference(void **state) {
+TEST_WITH(share_and_difference, setup, teardown) {
   little *l = *state;
   assert_true(llmprof_frame_share(l->frame, RATE, "share", NULL));
   check_reals(l->frame, "share",
@@ -201,7 +201,7 @@ static void test_share_and_difference(void **state) {
   check_cells(l->frame, "length", (int64_t[]){10, 10, 20, 5, 10, NONE, 0});
 }
 
-static void test_downsample(void **state) {
+TEST_WITH(downsample, setup, teardown) {
   little *l = *state;
   llmprof_bin bins[2];
   assert_true(
@@ -257,7 +257,7 @@ static bool match(little *l, other *o, size_t here, size_t there,
   return llmprof_frame_match(l->frame, &here, o->frame, &there, 1, name, err);
 }
 
-static void test_match(void **state) {
+TEST_WITH(match, setup, teardown) {
   little *l = *state;
   other o = {0};
   llmprof_error err;
@@ -289,7 +289,7 @@ static bool match_near(little *l, const int64_t *cells, size_t rows,
   return ok;
 }
 
-static void test_match_near(void **state) {
+TEST_WITH(match_near, setup, teardown) {
   llmprof_error err = {0};
   assert_true(match_near(*state, (int64_t[]){8, 5, NONE, 7, 20}, 5, &err));
   check_cells(((little *)*state)->frame, "near",
@@ -305,7 +305,7 @@ static bool make_and_match_near(void *unused, llmprof_error *err) {
   return ok;
 }
 
-static void test_beside(void **state) {
+TEST_WITH(beside, setup, teardown) {
   little *l = *state;
   llmprof_frame *f = l->frame;
   assert_true(llmprof_frame_beside(f, START, f, END, true, "ended", NULL));
@@ -342,12 +342,12 @@ static bool make_and_relate(void *unused, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make_and_relate, NULL);
   test_every_allocation(make_and_match_near, NULL);
 }
 
-static void test_interrupt(void **state) {
+TEST_WITH(interrupt, setup, teardown) {
   little *l = *state;
   other o = {0};
   llmprof_error err = {0};
@@ -373,25 +373,4 @@ static void test_interrupt(void **state) {
   llmprof_interrupt(false);
   assert_true(relate_all(l, &o, NULL));
   other_free(&o);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(test_gaps_of_groups),
-      TEST(test_gaps_of_all),
-      TEST(test_overlap),
-      TEST(test_lag),
-      TEST(test_lag_of_a_view),
-      TEST(test_rolling),
-      TEST(test_share_and_difference),
-      TEST(test_match),
-      TEST(test_match_near),
-      TEST(test_beside),
-      TEST(test_downsample),
-      TEST(test_interrupt),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void check(const int64_t *left, size_t left_count, const int64_t *right,
 #define LIST(...) \
   { __VA_ARGS__ }
 
-static void test_a_few_rows(void **state) {
+TEST(a_few_rows) {
   CHECK(LIST(1, 2, 3), LIST(1, 2, 3), {0, 1, 2});
   CHECK(LIST(1, 3), LIST(1, 2, 3), {0, 2});
   CHECK(LIST(1, 9, 2, 3), LIST(1, 2, 3), {0, NONE, 1, 2});
@@ -122,7 +122,7 @@ static void test_a_few_rows(void **state) {
   CHECK(LIST(NONE, 2), LIST(NONE, 2), {NONE, 1});
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
   run empty = run_new(), one = run_new();
   put(&one, 1, 0, 0);
   assert_int_equal(judge(&empty, &one, false).paired, 0);
@@ -133,7 +133,7 @@ static void test_nothing(void **state) {
 }
 
 /* More steps and more repeats than the other run has. */
-static void test_repeats(void **state) {
+TEST(repeats) {
   run left = run_new(), right = run_new();
   for (size_t step = 0; step < 15; step++) put_step(&right, 24, 0);
   for (int64_t repeat = 0; repeat < 3; repeat++) {
@@ -169,7 +169,7 @@ static void damage(const run *whole, run *broken, unsigned rarity,
   }
 }
 
-static void test_damages(void **state) {
+TEST(damages) {
   static const struct {
     unsigned rarity;
     double paired, right; /* of all rows; of the pairs; at least */
@@ -194,7 +194,7 @@ static void test_damages(void **state) {
 }
 
 /* A run that nobody knows, longer than what is looked at near by. */
-static void test_a_long_stranger(void **state) {
+TEST(a_long_stranger) {
   run left = run_new(), right = run_new();
   for (size_t step = 0; step < 4; step++) put_step(&right, 10, 0);
   put_step(&left, 10, 0);
@@ -209,7 +209,7 @@ static void test_a_long_stranger(void **state) {
 }
 
 /* All alike, and nothing alike: neither takes the square of the rows. */
-static void test_the_worst(void **state) {
+TEST(the_worst) {
   run left = run_new(), right = run_new(), strange = run_new();
   unsigned seed = 3;
   for (size_t i = 0; i < 100000; i++) {
@@ -242,25 +242,15 @@ static bool make_and_pair(void *unused, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(make_and_pair, NULL);
 }
 
-static void test_interrupt(void **state) {
+TEST(interrupt) {
   llmprof_error err = {0};
   llmprof_interrupt(true);
   assert_false(make_and_pair(NULL, &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   llmprof_interrupt(false);
   assert_true(make_and_pair(NULL, &err));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_few_rows),      cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_repeats),         cmocka_unit_test(test_damages),
-      cmocka_unit_test(test_a_long_stranger), cmocka_unit_test(test_the_worst),
-      cmocka_unit_test(test_allocations),     cmocka_unit_test(test_interrupt),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

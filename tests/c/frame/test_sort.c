@@ -84,7 +84,7 @@ static void check_values(const int64_t *values, size_t count) {
   assert_memory_equal(got, wanted, count * sizeof *got);
 }
 
-static void test_values(void **state) {
+TEST(values) {
   check_all(check_values);
 }
 
@@ -112,12 +112,12 @@ static void check_rows(const int64_t *values, size_t count) {
   assert_sorted(rows, count, wide);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
   check_all(check_rows);
 }
 
 /* Some of the rows of a longer list of keys. */
-static void test_rows_of_a_part(void **state) {
+TEST(rows_of_a_part) {
   static const uint32_t keys[] = {9, 1, 8, 2, 7, 3};
   uint32_t rows[] = {5, 0, 4, 1};
   assert_true(llmprof_sort_rows_u32(rows, 4, keys));
@@ -138,7 +138,7 @@ static void check_many(uint32_t *keys, size_t count) {
   assert_sorted(rows, count, wide);
 }
 
-static void test_many_rows(void **state) {
+TEST(many_rows) {
   static uint32_t keys[PLENTY];
   static const uint32_t steps[] = {5, 99991};
   for (size_t s = 0; s < 2; s++) {
@@ -160,15 +160,6 @@ static bool sort_rows(void *arg, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(sort_rows, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),         cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_rows_of_a_part), cmocka_unit_test(test_many_rows),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,19 +59,11 @@ static bool load(void *path, llmprof_error *err) {
   return ops != NULL;
 }
 
-static void test_near_and_far(void **state) {
+TEST(near_and_far) {
   llmprof_error err = {0};
   if (!load((void *)(uintptr_t)make(), &err)) fail_msg("%s", err.message);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(load, (void *)(uintptr_t)make());
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_near_and_far),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {
   return id;
 }
 
-static void test_equal_bytes_share_an_id(void **state) {
+TEST(equal_bytes_share_an_id) {
   llmprof_strings *pool = llmprof_strings_new();
   assert_int_equal(llmprof_strings_count(pool), 0);
   assert_int_equal(add(pool, "one", 3), 0);
@@ -29,7 +29,7 @@ static void test_equal_bytes_share_an_id(void **state) {
   llmprof_strings_free(pool);
 }
 
-static void test_get(void **state) {
+TEST(get) {
   llmprof_strings *pool = llmprof_strings_new();
   uint32_t id = add(pool, "a\0b", 3);
   size_t size = 99;
@@ -44,7 +44,7 @@ static void test_get(void **state) {
   llmprof_strings_free(NULL);
 }
 
-static void test_find(void **state) {
+TEST(find) {
   llmprof_strings *pool = llmprof_strings_new();
   assert_int_equal(llmprof_strings_find(pool, "x", 1), LLMPROF_NO_STRING);
   uint32_t id = add(pool, "x", 1);
@@ -75,13 +75,13 @@ static bool add_many(void *count, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   uint32_t count = 600; /* through two rehashes */
   test_every_allocation(add_many, &count);
 }
 
 /* Strings stay where they are while the pool grows. */
-static void test_many(void **state) {
+TEST(many) {
   llmprof_strings *pool = llmprof_strings_new();
   char text[16];
   for (uint32_t i = 0; i < 100000; i++)
@@ -99,7 +99,7 @@ static void test_many(void **state) {
 
 /* ---- strings that lie in memory ---- */
 
-static void test_laid(void **state) {
+TEST(laid) {
   static const char bytes[] = "one\0two\0\0four";
   static const uint64_t ends[] = {4, 8, 9, 14};
   size_t size;
@@ -115,16 +115,4 @@ static void test_laid(void **state) {
   assert_int_equal(add(pool, "x", 1), 4);
   assert_string_equal(llmprof_strings_get(pool, 4, NULL), "x");
   llmprof_strings_free(pool);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_equal_bytes_share_an_id),
-      cmocka_unit_test(test_get),
-      cmocka_unit_test(test_find),
-      cmocka_unit_test(test_many),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_laid),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

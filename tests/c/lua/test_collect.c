@@ -43,7 +43,7 @@ static lua_State *with_garbage(heap *h) {
   return L;
 }
 
-static void test_takes_all(void **state) {
+TEST(takes_all) {
   heap h = {0};
   lua_State *L = with_garbage(&h);
   llmprof_lua_collect(L);
@@ -52,7 +52,7 @@ static void test_takes_all(void **state) {
 }
 
 /* What became garbage while a cycle was under way goes, too. */
-static void test_takes_what_a_cycle_has_seen(void **state) {
+TEST(takes_what_a_cycle_has_seen) {
   heap h = {0};
   lua_State *L = lua_newstate(allocate, &h);
   assert_non_null(L);
@@ -70,7 +70,7 @@ static void test_takes_what_a_cycle_has_seen(void **state) {
   lua_close(L);
 }
 
-static void test_a_signal_ends_it(void **state) {
+TEST(a_signal_ends_it) {
   heap h = {.signals = true};
   lua_State *L = with_garbage(&h);
   llmprof_lua_collect(L);
@@ -84,7 +84,7 @@ static void test_a_signal_ends_it(void **state) {
   lua_close(L);
 }
 
-static void test_generations_stay(void **state) {
+TEST(generations_stay) {
   heap h = {0};
   lua_State *L = with_garbage(&h);
   lua_gc(L, LUA_GCGEN, 0, 0);
@@ -104,7 +104,7 @@ static int collect(lua_State *L) {
 }
 
 /* Where nothing can be collected it ends as well. */
-static void test_a_finalizer_may_ask(void **state) {
+TEST(a_finalizer_may_ask) {
   heap h = {0};
   lua_State *L = with_garbage(&h);
   lua_gc(L, LUA_GCRESTART);
@@ -117,15 +117,4 @@ static void test_a_finalizer_may_ask(void **state) {
   llmprof_lua_collect(L);
   assert_int_equal(lua_getglobal(L, "came_back"), LUA_TBOOLEAN);
   lua_close(L);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_takes_all),
-      cmocka_unit_test(test_takes_what_a_cycle_has_seen),
-      cmocka_unit_test(test_a_signal_ends_it),
-      cmocka_unit_test(test_generations_stay),
-      cmocka_unit_test(test_a_finalizer_may_ask),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static llmprof_ncu_page *open_text(const char *bytes, llmprof_error *err) {
   return llmprof_ncu_page_open_bytes("page", bytes, strlen(bytes), err);
 }
 
-static void test_metrics(void **state) {
+TEST(metrics) {
   const char *unit;
   llmprof_ncu_page *page = open_text(page_text, NULL);
   assert_int_equal(llmprof_ncu_page_metrics(page), 3); /* none of "twice" */
@@ -75,7 +75,7 @@ static void test_metrics(void **state) {
   llmprof_ncu_page_close(page);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
   static const struct {
     const char *name;
     int64_t first, second;
@@ -125,7 +125,7 @@ static void ranges_are(const char *item, const char *wanted) {
   llmprof_ncu_page_close(page);
 }
 
-static void test_ranges(void **state) {
+TEST(ranges) {
   static const char *const names[] = {
       "aten::mm",       "a:b:c:",       ":",          "",
       "say \"\"hi\"\"", "x\"\"  \"\"y", "x\"\" \"\"", "  ",
@@ -150,7 +150,7 @@ static void test_ranges(void **state) {
   ranges_are("", NULL);
 }
 
-static void test_units(void **state) {
+TEST(units) {
   static const struct {
     const char *text, *base;
     int power;
@@ -200,7 +200,7 @@ static void test_units(void **state) {
 #define ROW(id, grid, value) \
   "\"" id "\",\"9\",\"f\",\"" grid "\",\"" value "\"\n"
 
-static void test_refused(void **state) {
+TEST(refused) {
   static const struct {
     const char *text;
     llmprof_code code;
@@ -259,7 +259,7 @@ static void test_refused(void **state) {
   }
 }
 
-static void test_long_names(void **state) {
+TEST(long_names) {
   enum {
     SIZE = 20000
   };
@@ -293,7 +293,7 @@ static void cut(const char *bytes, size_t size) {
   assert_true(err.code == LLMPROF_EMPTY || err.line > 0);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   test_every_prefix(page_text, sizeof page_text - 1, cut);
 }
 
@@ -301,16 +301,6 @@ static bool read_once(void *arg, llmprof_error *err) {
   return read_page(page_text, sizeof page_text - 1, err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(read_once, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_metrics),  cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_ranges),   cmocka_unit_test(test_units),
-      cmocka_unit_test(test_refused),  cmocka_unit_test(test_long_names),
-      cmocka_unit_test(test_prefixes), cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,6 @@ static bool merge(void *arg, llmprof_error *err) {
   return llmprof_trace_merge(from, 2, to, err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(merge, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static void check(const char *path) {
   llmprof_trace_close(trace);
 }
 
-static void test_built(void **state) {
+TEST(built) {
   llmprof_error err = {0};
   llmprof_trace *trace = build();
   llmprof_nsys_counts counts;
@@ -188,14 +188,14 @@ static bool write_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static char path[] = FIXTURES "/small/run.sqlite";
   test_every_allocation(write_once, path);
 }
 
 /* The same of an export with what the fixture lacks: whole graphs, and what
  * NCCL says of its calls. */
-static void test_allocations_built(void **state) {
+TEST(allocations_built) {
   char path[320];
   snprintf(path, sizeof path, "%s.built", output());
   llmprof_error err = {0};
@@ -265,7 +265,7 @@ static size_t write_many(bool one_elsewhere) {
 }
 
 /* No row holds the number of a GPU that is always the same. */
-static void test_common(void **state) {
+TEST(common) {
   size_t small = write_many(false);
   assert_true(small < write_many(true));
 }
@@ -339,7 +339,7 @@ static void check_view(const char *path, double sum, int64_t count) {
   llmprof_sqlite_close(db);
 }
 
-static void test_samples(void **state) {
+TEST(samples) {
   llmprof_error err = {0};
   char other[320];
   write_samples();
@@ -416,7 +416,7 @@ static void check_paths(const char *path) {
   llmprof_sqlite_close(db);
 }
 
-static void test_lines(void **state) {
+TEST(lines) {
   llmprof_error err = {0};
   char other[320], merged[320];
   llmprof_trace *trace =
@@ -435,16 +435,4 @@ static void test_lines(void **state) {
   const char *const both[] = {other, output()};
   if (!llmprof_trace_merge(both, 2, merged, &err)) fail_msg("%s", err.message);
   check_lines(merged, 2);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_built),
-      cmocka_unit_test(test_common),
-      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_allocations_built),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static bool is_absent(nsys_payload read) {
          read.message == LLMPROF_ABSENT && read.ranks == LLMPROF_ABSENT;
 }
 
-static void test_fields(void **state) {
+TEST(fields) {
   char bytes[SIZE];
   make(bytes, 7, 24, 32);
   nsys_payload read = nsys_payload_read(&known, bytes, SIZE);
@@ -42,7 +42,7 @@ static void test_fields(void **state) {
   assert_int_equal(read.ranks, 262144);
 }
 
-static void test_cut(void **state) {
+TEST(cut) {
   char bytes[SIZE];
   make(bytes, 7, 24, 32);
   for (size_t size = 0; size < SIZE; size++) {
@@ -54,7 +54,7 @@ static void test_cut(void **state) {
   }
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
   char bytes[SIZE];
   static const uint64_t wrong[][3] = {{8, 24, 32},
                                       {7, 4, 32},
@@ -66,13 +66,4 @@ static void test_broken(void **state) {
     assert_true(is_absent(nsys_payload_read(&known, bytes, SIZE)));
   }
   assert_true(is_absent(nsys_payload_read(&known, NULL, 0)));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_broken),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

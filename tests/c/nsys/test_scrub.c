@@ -84,24 +84,24 @@ static void expect_scrubbed(const char *more) {
   assert_int_equal(occurrences(from, "SECRET"), secrets); /* as it was */
 }
 
-static void test_what_goes_and_stays(void **state) {
+TEST(what_goes_and_stays) {
   expect_scrubbed("");
 }
 
-static void test_kinds_of_file(void **state) {
+TEST(kinds_of_file) {
   expect_scrubbed("PRAGMA auto_vacuum = FULL;");
   expect_scrubbed("PRAGMA page_size = 4096; VACUUM;");
 }
 
 /* Pages that a deleted row left behind are rewritten, too. */
-static void test_free_pages(void **state) {
+TEST(free_pages) {
   expect_scrubbed("CREATE TABLE gone (a); INSERT INTO gone SELECT 'SECRET' || "
                   "hex(zeroblob(2000)); DROP TABLE gone;");
 }
 
 /* SQL of the export's own is not run: a column that is computed is no column.
  */
-static void test_computed_columns(void **state) {
+TEST(computed_columns) {
   expect_scrubbed(
       "CREATE TABLE OSRT_API (start INTEGER, name TEXT AS "
       "(printf('%.*c', 300000000, 'SECRET')), end INTEGER AS (start) STORED);"
@@ -117,7 +117,7 @@ static void expect_program(const char *name, const char *program) {
   llmprof_buffer_free(&out);
 }
 
-static void test_programs(void **state) {
+TEST(programs) {
   expect_program("python3", "python3");
   expect_program("./tiny", "tiny");
   expect_program("VLLM::Worker_TP0", "VLLM::Worker_TP0");
@@ -138,7 +138,7 @@ static void expect_thread(const char *name, const char *shown) {
   llmprof_buffer_free(&out);
 }
 
-static void test_threads(void **state) {
+TEST(threads) {
   expect_thread("[NSys Comms]", "[NSys Comms]");
   expect_thread("pt_autograd_0", "pt_autograd_0");
   expect_thread("python --key S", "python");
@@ -153,7 +153,7 @@ static void expect_place(const char *name, const char *shown) {
   llmprof_buffer_free(&out);
 }
 
-static void test_places(void **state) {
+TEST(places) {
   expect_place("/usr/lib/libc.so.6", "libc.so.6");
   expect_place("/home/John Doe/a b.so", "a b.so");
   expect_place("run(int)::{lambda(/home/John Doe/a.cc:3:4)#1}",
@@ -168,7 +168,7 @@ static void test_places(void **state) {
   expect_place("", "");
 }
 
-static void test_messages(void **state) {
+TEST(messages) {
   static const char *const kept[] = {
       "Profiling has started.",
       "Number of CUPTI events produced: \t55319, CUPTI buffers: 50.",
@@ -195,7 +195,7 @@ static void test_messages(void **state) {
     if (llmprof_scrub_keeps_message(left_out[i])) fail_msg("%s", left_out[i]);
 }
 
-static void test_values(void **state) {
+TEST(values) {
   static const struct {
     const char *table, *name, *value;
     bool kept;
@@ -231,7 +231,7 @@ static void test_values(void **state) {
 }
 
 /* The events are what they were: the trace reads the same. */
-static void test_events_stay(void **state) {
+TEST(events_stay) {
   llmprof_error err = {0};
   scrub(test_export(), NULL);
   assert_true(read_export(output(), &err));
@@ -283,7 +283,7 @@ static const char *ask(const char *path, const char *sql) {
 
 /* A value of all rows is kept once, whatever it is; one that differs in the
  * last row alone, in each. */
-static void test_common(void **state) {
+TEST(common) {
   const char *from = make(API ROWS(
       "500", "i, 281474976710657, NULL, NULL, 2.5, NULL, 7 + i / 500"));
   char sums[400];
@@ -305,7 +305,7 @@ static void test_common(void **state) {
 }
 
 /* A second scrubbing has nothing to do. */
-static void test_again(void **state) {
+TEST(again) {
   llmprof_scrub_report report;
   scrub(make(""), NULL);
   size_t size;
@@ -319,7 +319,7 @@ static void test_again(void **state) {
 }
 
 /* A copy of a read-only export can be written, and is readable by the same. */
-static void test_read_only_export(void **state) {
+TEST(read_only_export) {
   const char *from = make("");
   struct stat info;
   assert_int_equal(chmod(from, 0440), 0);
@@ -338,7 +338,7 @@ static void expect_refused(const char *from, const char *to, llmprof_code code,
   test_error_of(&err, code, path, message);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   const char *from = make(""), *to = output();
   unlink(to);
   const char *text = test_file("text", "no database", 11);
@@ -361,7 +361,7 @@ static void test_refusals(void **state) {
 }
 
 /* A copy that fails leaves nothing, and what was there before stays. */
-static void test_whole_or_not_at_all(void **state) {
+TEST(whole_or_not_at_all) {
   size_t size;
   llmprof_error err = {0};
   unsigned char *bytes = test_read(make(""), &size);
@@ -378,7 +378,7 @@ static void test_whole_or_not_at_all(void **state) {
   free(bytes);
 }
 
-static void test_flipped_bytes(void **state) {
+TEST(flipped_bytes) {
   size_t size;
   llmprof_error err = {0};
   unsigned char *bytes = test_read(make(""), &size);
@@ -401,29 +401,6 @@ static bool scrub_once(void *from, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(scrub_once, (void *)(uintptr_t)make(""));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_what_goes_and_stays),
-      cmocka_unit_test(test_kinds_of_file),
-      cmocka_unit_test(test_free_pages),
-      cmocka_unit_test(test_computed_columns),
-      cmocka_unit_test(test_programs),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_places),
-      cmocka_unit_test(test_messages),
-      cmocka_unit_test(test_values),
-      cmocka_unit_test(test_events_stay),
-      cmocka_unit_test(test_common),
-      cmocka_unit_test(test_again),
-      cmocka_unit_test(test_read_only_export),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_whole_or_not_at_all),
-      cmocka_unit_test(test_flipped_bytes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

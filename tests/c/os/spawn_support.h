@@ -12,8 +12,7 @@
 
 /* A test that is checked to leave no child, descriptor, signal handler or
  * blocked signal behind. */
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, test_before_child, test_after_child)
+#define CHILD_TEST(name) TEST_WITH(name, test_before_child, test_after_child)
 int test_before_child(void **state);
 int test_after_child(void **state);
 void test_no_child_is_left(void);

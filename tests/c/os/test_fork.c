@@ -41,7 +41,7 @@ static const char *sleep_on(void) {
   return NULL;
 }
 
-static void test_hands_over(void **state) {
+TEST(hands_over) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *one = begin(say, 0), *two = begin(say, 5);
@@ -63,7 +63,7 @@ static void test_hands_over(void **state) {
   llmprof_buffer_free(&bytes);
 }
 
-static void test_hands_over_pieces(void **state) {
+TEST(hands_over_pieces) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other;
@@ -90,7 +90,7 @@ static const char *say_much(void) {
   return many;
 }
 
-static void test_hands_over_much(void **state) {
+TEST(hands_over_much) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_much, sizeof many);
@@ -103,7 +103,7 @@ static void test_hands_over_much(void **state) {
   llmprof_buffer_free(&bytes);
 }
 
-static void test_came_to_nothing(void **state) {
+TEST(came_to_nothing) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_nothing, 0);
@@ -121,7 +121,7 @@ static void test_came_to_nothing(void **state) {
 }
 
 /* Free ends it: nobody of that number is left, not even to be waited for. */
-static void test_free_ends_it(void **state) {
+TEST(free_ends_it) {
   llmprof_fork *other = begin(sleep_on, 0);
   pid_t pid = llmprof_fork_pid(other);
   llmprof_fork_free(other);
@@ -152,12 +152,12 @@ static void assert_says(const char *(*body)(void), const char *wanted) {
   llmprof_buffer_free(&bytes);
 }
 
-static void test_inside(void **state) {
+TEST(inside) {
   assert_says(raise_all, "still here");
   assert_says(start_another, "refused");
 }
 
-static void test_interrupted(void **state) {
+TEST(interrupted) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(sleep_on, 0);
@@ -183,7 +183,7 @@ static void be_killed(int held) {
   for (;;) pause();
 }
 
-static void test_ends_with_the_first(void **state) {
+TEST(ends_with_the_first) {
   int pipe_of[2];
   char said;
   assert_int_equal(pipe2(pipe_of, O_CLOEXEC), 0);
@@ -212,21 +212,6 @@ static bool hand_over_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(hand_over_once, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_hands_over),
-      cmocka_unit_test(test_hands_over_pieces),
-      cmocka_unit_test(test_hands_over_much),
-      cmocka_unit_test(test_came_to_nothing),
-      cmocka_unit_test(test_free_ends_it),
-      cmocka_unit_test(test_inside),
-      cmocka_unit_test(test_interrupted),
-      cmocka_unit_test(test_ends_with_the_first),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static bool has_contents(const char *path, const char *wanted) {
 
 /* ---- looking ---- */
 
-static void test_stat(void **state) {
+TEST(stat) {
   llmprof_error err;
   llmprof_fs_info info;
   const char *path = test_file("stat", "12345", 5);
@@ -91,7 +91,7 @@ static void test_stat(void **state) {
                ": No such file or directory");
 }
 
-static void test_access(void **state) {
+TEST(access) {
   llmprof_error err;
   const char *path = test_file("access", "", 0);
   assert_int_equal(chmod(path, 0644), 0);
@@ -103,7 +103,7 @@ static void test_access(void **state) {
                LLMPROF_NOTFOUND, "/proc/none", ": No such file or directory");
 }
 
-static void test_free_space(void **state) {
+TEST(free_space) {
   llmprof_error err;
   uint64_t bytes = 0;
   assert_true(llmprof_fs_free_space(test_folder(), &bytes, &err));
@@ -112,7 +112,7 @@ static void test_free_space(void **state) {
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
 }
 
-static void test_names_of_places(void **state) {
+TEST(names_of_places) {
   llmprof_error err;
   llmprof_buffer text = {0};
   const char *link = in_folder("place");
@@ -147,11 +147,11 @@ static int lose_cwd(void) {
   return 0;
 }
 
-static void test_cwd_may_be_gone(void **state) {
+TEST(cwd_may_be_gone) {
   test_in_child(lose_cwd);
 }
 
-static void test_list(void **state) {
+TEST(list) {
   llmprof_error err;
   llmprof_fs_names names;
   assert_true(llmprof_fs_mkdirs(in_folder("list/b"), &err));
@@ -175,7 +175,7 @@ static void test_list(void **state) {
 
 /* ---- making, moving, removing ---- */
 
-static void test_mkdir(void **state) {
+TEST(mkdir) {
   llmprof_error err;
   llmprof_fs_info info;
   const char *path = in_folder("made");
@@ -202,7 +202,7 @@ static void test_mkdir(void **state) {
                rest);
 }
 
-static void test_rename_and_remove(void **state) {
+TEST(rename_and_remove) {
   llmprof_error err;
   const char *from = test_file("from", "new", 3);
   const char *to = test_file("to", "old", 3);
@@ -226,7 +226,7 @@ static void test_rename_and_remove(void **state) {
   assert_true(llmprof_fs_remove(folder, &err));
 }
 
-static void test_temp_dir(void **state) {
+TEST(temp_dir) {
   llmprof_error err;
   llmprof_fs_info info;
   llmprof_buffer a = {0}, b = {0};
@@ -255,7 +255,7 @@ static void test_temp_dir(void **state) {
 
 /* ---- remove_tree ---- */
 
-static void test_remove_tree(void **state) {
+TEST(remove_tree) {
   llmprof_error err;
   llmprof_fs_info info;
   const char *top = in_folder("tree");
@@ -281,7 +281,7 @@ static void test_remove_tree(void **state) {
   assert_true(llmprof_fs_remove_tree(in_folder("outside///"), &err));
 }
 
-static void test_remove_tree_wide(void **state) {
+TEST(remove_tree_wide) {
   llmprof_error err;
   char name[64];
   assert_true(llmprof_fs_mkdir(in_folder("wide"), &err));
@@ -311,7 +311,7 @@ static int remove_deep(void) {
   return 0;
 }
 
-static void test_remove_tree_deep(void **state) {
+TEST(remove_tree_deep) {
   test_in_child(remove_deep);
 }
 
@@ -341,13 +341,13 @@ static int refuse_to_remove(void) {
   return 0;
 }
 
-static void test_remove_tree_refuses(void **state) {
+TEST(remove_tree_refuses) {
   test_in_child(refuse_to_remove);
 }
 
 /* ---- contents ---- */
 
-static void test_read(void **state) {
+TEST(read) {
   llmprof_error err;
   llmprof_buffer bytes = {0};
   const char *path = test_file("read",
@@ -387,7 +387,7 @@ static void test_read(void **state) {
 }
 
 /* A path that is longer than a message keeps its reason. */
-static void test_long_path(void **state) {
+TEST(long_path) {
   llmprof_error err;
   llmprof_buffer bytes = {0};
   char path[3000];
@@ -401,7 +401,7 @@ static void test_long_path(void **state) {
   assert_non_null(strstr(err.message, "ddd: No such file or directory"));
 }
 
-static void test_read_and_write_much(void **state) {
+TEST(read_and_write_much) {
   llmprof_error err;
   llmprof_buffer bytes = {0};
   size_t size = 3 * 1024 * 1024 + 17;
@@ -418,7 +418,7 @@ static void test_read_and_write_much(void **state) {
   llmprof_buffer_free(&bytes);
 }
 
-static void test_write(void **state) {
+TEST(write) {
   llmprof_error err;
   llmprof_fs_info info;
   umask(022);
@@ -442,7 +442,7 @@ static void test_write(void **state) {
   assert_int_equal(entries(in_folder("write")), 2);
 }
 
-static void test_write_soon(void **state) {
+TEST(write_soon) {
   llmprof_error err;
   assert_true(llmprof_fs_mkdir(in_folder("soon"), &err));
   const char *path = in_folder("soon/file"), *copy = in_folder("soon/copy");
@@ -467,7 +467,7 @@ static void test_write_soon(void **state) {
                "/proc/none", ": No such file or directory");
 }
 
-static void test_write_refuses(void **state) {
+TEST(write_refuses) {
   llmprof_error err;
   const char *folder = in_folder("write-folder");
   assert_true(llmprof_fs_mkdir(folder, &err));
@@ -496,7 +496,7 @@ static void test_write_refuses(void **state) {
   assert_int_equal(entries(folder), 0);
 }
 
-static void test_copy(void **state) {
+TEST(copy) {
   llmprof_error err;
   llmprof_fs_info info;
   const char *from = test_file("copy-from", "text", 4);
@@ -551,7 +551,7 @@ static void assert_same(const char *a, const char *b) {
 }
 
 /* Whatever it seems to hold, it takes no more room than what it is of. */
-static void test_copy_of_holes(void **state) {
+TEST(copy_of_holes) {
   static const off_t places[] = {5 << 20, (5 << 20) + 9, 19 << 20};
   static const struct {
     off_t size;
@@ -579,7 +579,7 @@ static void assert_holds_same(const char *one, const char *other, bool wanted) {
   assert_int_equal(same, wanted);
 }
 
-static void test_same(void **state) {
+TEST(same) {
   static char bytes[600000]; /* some pieces and a bit */
   llmprof_error err = {0};
   bool same;
@@ -608,7 +608,7 @@ static void test_same(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
 }
 
-static void test_write_fd(void **state) {
+TEST(write_fd) {
   llmprof_error err;
   int fd = open("/dev/full", O_WRONLY);
   assert_true(fd >= 0);
@@ -640,7 +640,7 @@ static int exceed_file_size(void) {
   return 0;
 }
 
-static void test_file_size_limit(void **state) {
+TEST(file_size_limit) {
   test_in_child(exceed_file_size);
 }
 
@@ -664,7 +664,7 @@ static int fill_disk(void) {
   return 0;
 }
 
-static void test_full_disk(void **state) {
+TEST(full_disk) {
   test_in_child(fill_disk);
 }
 
@@ -689,7 +689,7 @@ static int write_read_only(void) {
   return 0;
 }
 
-static void test_read_only(void **state) {
+TEST(read_only) {
   test_in_child(write_read_only);
 }
 
@@ -708,7 +708,7 @@ static int meet_a_mount(void) {
   return 0;
 }
 
-static void test_remove_tree_stays_on_its_file_system(void **state) {
+TEST(remove_tree_stays_on_its_file_system) {
   test_in_child(meet_a_mount);
 }
 
@@ -742,41 +742,7 @@ static bool make_temp_dir(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(do_everything, NULL);
   test_every_allocation(make_temp_dir, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_stat),
-      cmocka_unit_test(test_access),
-      cmocka_unit_test(test_free_space),
-      cmocka_unit_test(test_names_of_places),
-      cmocka_unit_test(test_cwd_may_be_gone),
-      cmocka_unit_test(test_list),
-      cmocka_unit_test(test_mkdir),
-      cmocka_unit_test(test_rename_and_remove),
-      cmocka_unit_test(test_temp_dir),
-      cmocka_unit_test(test_remove_tree),
-      cmocka_unit_test(test_remove_tree_wide),
-      cmocka_unit_test(test_remove_tree_deep),
-      cmocka_unit_test(test_remove_tree_refuses),
-      cmocka_unit_test(test_read),
-      cmocka_unit_test(test_long_path),
-      cmocka_unit_test(test_read_and_write_much),
-      cmocka_unit_test(test_write),
-      cmocka_unit_test(test_write_soon),
-      cmocka_unit_test(test_write_refuses),
-      cmocka_unit_test(test_copy),
-      cmocka_unit_test(test_copy_of_holes),
-      cmocka_unit_test(test_same),
-      cmocka_unit_test(test_write_fd),
-      cmocka_unit_test(test_file_size_limit),
-      cmocka_unit_test(test_full_disk),
-      cmocka_unit_test(test_read_only),
-      cmocka_unit_test(test_remove_tree_stays_on_its_file_system),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

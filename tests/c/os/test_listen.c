@@ -54,7 +54,7 @@ static void assert_heard(llmprof_listener *l, int most, const char *wanted) {
   assert_string_equal(h.text, wanted);
 }
 
-static void test_lines(void **state) {
+TEST(lines) {
   llmprof_error err = {0};
   struct stat info;
   llmprof_listener *l = llmprof_listener_open(path(), &err);
@@ -83,7 +83,7 @@ static void test_lines(void **state) {
 }
 
 /* Of no folder, by its very name, and gone with its owner. */
-static void test_abstract(void **state) {
+TEST(abstract) {
   llmprof_error err = {0};
   char name[64];
   snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
@@ -105,7 +105,7 @@ static void test_abstract(void **state) {
   close(fd);
 }
 
-static void test_a_flood(void **state) {
+TEST(a_flood) {
   llmprof_error err = {0};
   llmprof_listener *l = llmprof_listener_open(path(), &err);
   int fd = connect_to(path());
@@ -121,7 +121,7 @@ static void test_a_flood(void **state) {
   llmprof_listener_close(l);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   llmprof_error err = {0};
   char text[400];
   snprintf(text, sizeof text, "%s/%0200d", test_folder(), 0);
@@ -150,15 +150,6 @@ static bool listen_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(listen_once, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lines),       cmocka_unit_test(test_abstract),
-      cmocka_unit_test(test_a_flood),     cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

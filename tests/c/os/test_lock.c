@@ -30,7 +30,7 @@ static void assert_fails(bool ok, const llmprof_error *err, llmprof_code code,
 
 /* ---- locks ---- */
 
-static void test_one_at_a_time(void **state) {
+TEST(one_at_a_time) {
   llmprof_error err;
   const char *path = in_folder("lock");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
@@ -47,7 +47,7 @@ static void test_one_at_a_time(void **state) {
   llmprof_lock_free(NULL);
 }
 
-static void test_a_folder(void **state) {
+TEST(a_folder) {
   llmprof_error err;
   llmprof_lock *lock = llmprof_lock_take(test_folder(), false, &err);
   assert_non_null(lock);
@@ -56,7 +56,7 @@ static void test_a_folder(void **state) {
   llmprof_lock_free(lock);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   llmprof_error err;
   const char *path = in_folder("nowhere/lock");
   assert_fails(llmprof_lock_take(path, false, &err), &err, LLMPROF_NOTFOUND,
@@ -89,7 +89,7 @@ static void end_child(pid_t child) {
   assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void test_ends_with_the_process(void **state) {
+TEST(ends_with_the_process) {
   llmprof_error err;
   const char *path = in_folder("of-child");
   pid_t child = hold_in_child(path);
@@ -105,7 +105,7 @@ static void on_alarm(int number) {
   llmprof_interrupt(true);
 }
 
-static void test_waiting_is_interrupted(void **state) {
+TEST(waiting_is_interrupted) {
   llmprof_error err;
   const char *path = in_folder("wait");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
@@ -132,7 +132,7 @@ static void touch(const char *path) {
   assert_true(llmprof_fs_write(path, "x", 1, NULL));
 }
 
-static void test_sweeps_what_is_abandoned(void **state) {
+TEST(sweeps_what_is_abandoned) {
   llmprof_error err;
   const char *folder = in_folder("sweep");
   assert_true(llmprof_fs_mkdirs(in_folder("sweep/" LEFT "/deep/er"), &err));
@@ -150,7 +150,7 @@ static void test_sweeps_what_is_abandoned(void **state) {
   assert_int_equal(swept(in_folder("no-such-folder")), 0);
 }
 
-static void test_leaves_what_is_held(void **state) {
+TEST(leaves_what_is_held) {
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(in_folder("held/" LEFT), &err));
   pid_t child = hold_in_child(in_folder("held/" LEFT));
@@ -160,7 +160,7 @@ static void test_leaves_what_is_held(void **state) {
 }
 
 /* What a link names is not touched. */
-static void test_follows_no_link(void **state) {
+TEST(follows_no_link) {
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(in_folder("links"), &err));
   assert_true(llmprof_fs_mkdirs(in_folder("beyond"), &err));
@@ -170,7 +170,7 @@ static void test_follows_no_link(void **state) {
   assert_int_equal(access(in_folder("beyond/file"), F_OK), 0);
 }
 
-static void test_private_dir(void **state) {
+TEST(private_dir) {
   llmprof_error err;
   llmprof_buffer path = {0};
   llmprof_lock *lock;
@@ -192,7 +192,7 @@ static void test_private_dir(void **state) {
 
 /* A process that is killed while it writes a file leaves nothing there, or
  * what the next sweep removes. */
-static void test_killed_writer(void **state) {
+TEST(killed_writer) {
   llmprof_error err;
   const char *folder = in_folder("killed");
   assert_true(llmprof_fs_mkdirs(folder, &err));
@@ -244,7 +244,7 @@ static void assert_not_beneath(const char *folder, const char *name,
   llmprof_buffer_free(&path);
 }
 
-static void test_beneath(void **state) {
+TEST(beneath) {
   llmprof_error err;
   const char *folder = in_folder("beneath");
   assert_true(llmprof_fs_mkdirs(in_folder("beneath/a/b"), &err));
@@ -281,26 +281,8 @@ static bool use_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   assert_true(llmprof_fs_mkdirs(in_folder("memory"), NULL));
   test_every_allocation(use_all, NULL);
   assert_int_equal(swept(in_folder("memory")), 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_at_a_time),
-      cmocka_unit_test(test_a_folder),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_ends_with_the_process),
-      cmocka_unit_test(test_waiting_is_interrupted),
-      cmocka_unit_test(test_sweeps_what_is_abandoned),
-      cmocka_unit_test(test_leaves_what_is_held),
-      cmocka_unit_test(test_follows_no_link),
-      cmocka_unit_test(test_private_dir),
-      cmocka_unit_test(test_killed_writer),
-      cmocka_unit_test(test_beneath),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static bool write_text(const llmprof_buffer *text, bool packed, size_t step,
   return false;
 }
 
-static void test_pieces(void **state) {
+TEST(pieces) {
   static const size_t sizes[] = {0, 1, 65536, 1000003};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     llmprof_buffer text = text_of(sizes[i]);
@@ -87,7 +87,7 @@ static bool write_packed(void *arg, llmprof_error *err) {
   return write_text(arg, true, 2, err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   llmprof_buffer text = {.bytes = (char[]){"abc"}, .size = 3};
   test_every_allocation(write_packed, &text);
 }
@@ -102,7 +102,7 @@ static bool pack_task(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_task(void **state) {
+TEST(task) {
   llmprof_buffer text = text_of(800005);
   for (unsigned threads = 1; threads <= 2; threads++) {
     llmprof_buffer packed = {0};
@@ -129,7 +129,7 @@ static bool pack_in_memory(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_in_memory(void **state) {
+TEST(in_memory) {
   static const size_t sizes[] = {0, 1, 800005};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     llmprof_buffer text = text_of(sizes[i]), packed = {0};
@@ -141,14 +141,4 @@ static void test_in_memory(void **state) {
   }
   char three[] = "abc";
   test_every_allocation(pack_in_memory, three);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pieces),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_in_memory),
-      cmocka_unit_test(test_task),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void assert_file(const char *path, const void *bytes, size_t size) {
 
 /* ---- results ---- */
 
-static void test_results(void **state) {
+CHILD_TEST(results) {
   llmprof_spawn_result result = test_run(ARGV("/bin/sh", "-c", "exit 7"), NULL);
   assert_int_equal(result.code, 7);
   assert_int_equal(result.signal, 0);
@@ -51,7 +51,7 @@ static void test_results(void **state) {
   assert_int_equal(result.signal, SIGSEGV);
 }
 
-static void test_max_rss_is_the_childs_or_absent(void **state) {
+CHILD_TEST(max_rss_is_the_childs_or_absent) {
   size_t size = 64 << 20; /* we are much larger than sh */
   char *ours = malloc(size);
   assert_non_null(ours);
@@ -66,7 +66,7 @@ static void test_max_rss_is_the_childs_or_absent(void **state) {
   assert_true(result.max_rss < 512 << 20);
 }
 
-static void test_child_is_on_its_own(void **state) {
+CHILD_TEST(child_is_on_its_own) {
   int leaky = dup(0); /* no O_CLOEXEC */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);
@@ -88,7 +88,7 @@ static void test_child_is_on_its_own(void **state) {
 
 /* ---- files ---- */
 
-static void test_files_get_exact_bytes(void **state) {
+CHILD_TEST(files_get_exact_bytes) {
   char all[256];
   for (int c = 0; c < 256; c++) all[c] = (char)c;
   const char *out = test_file("out", "old and longer than that", 24);
@@ -113,7 +113,7 @@ static void test_files_get_exact_bytes(void **state) {
   llmprof_buffer_free(&text);
 }
 
-static void test_both_streams_may_share_a_file(void **state) {
+CHILD_TEST(both_streams_may_share_a_file) {
   const char *path = test_path("both");
   llmprof_spawn_options options = {.output = {{.path = path}, {.path = path}}};
   test_run(ARGV("sh", "-c", "echo a; echo b >&2; echo c"), &options);
@@ -121,7 +121,7 @@ static void test_both_streams_may_share_a_file(void **state) {
 }
 
 /* In a process of its own: what happens with our 0, 1 and 2 closed. */
-static void test_our_stdio_may_be_closed(void **state) {
+CHILD_TEST(our_stdio_may_be_closed) {
   const char *out = test_path("closed-out"),
              *err_path = test_path("closed-err");
   pid_t pid = fork();
@@ -146,7 +146,7 @@ static void test_our_stdio_may_be_closed(void **state) {
   assert_file(err_path, "err\n", 4);
 }
 
-static void test_inherit(void **state) {
+CHILD_TEST(inherit) {
   const char *path = test_file("inherited", "", 0);
   int saved = dup(1), fd = open(path, O_WRONLY);
   dup2(fd, 1);
@@ -164,7 +164,7 @@ static void test_inherit(void **state) {
   llmprof_buffer_free(&text);
 }
 
-static void test_full_disk_stops_the_child(void **state) {
+CHILD_TEST(full_disk_stops_the_child) {
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.output = {{.path = "/dev/full"}},
                                    .on_line = test_collect,
@@ -186,7 +186,7 @@ static void test_full_disk_stops_the_child(void **state) {
 
 /* ---- lines ---- */
 
-static void test_lines(void **state) {
+CHILD_TEST(lines) {
   llmprof_spawn_options none = {0};
   assert_lines(ARGV("printf", "a\\r\\nb\\rc\\r\\r\\n\\nlast"), none,
                "out a\\r\\n|out b\\r|out c\\r|out \\r\\n|out \\n|out last|");
@@ -213,7 +213,7 @@ static bool check_number(void *user, const llmprof_line *line) {
   return true;
 }
 
-static void test_no_line_is_lost(void **state) {
+CHILD_TEST(no_line_is_lost) {
   numbers all = {{1, 1}, 1};
   llmprof_spawn_options options = {.on_line = check_number, .user = &all};
   assert_int_equal(test_run(ARGV(HELPER, "count", "300000"), &options).code, 0);
@@ -241,7 +241,7 @@ static void assert_pieces(const char *length, const char *wanted) {
   llmprof_buffer_free(&text);
 }
 
-static void test_long_lines_come_in_pieces(void **state) {
+CHILD_TEST(long_lines_come_in_pieces) {
   assert_pieces("1048573", "1048576 ");
   assert_pieces("1048574", "1048576+ 1 ");
   assert_pieces("2621440", "1048576+ 1048576+ 524291 ");
@@ -252,7 +252,7 @@ static bool refuse(void *user, const llmprof_line *line) {
   return false;
 }
 
-static void test_callback_stops_the_child(void **state) {
+CHILD_TEST(callback_stops_the_child) {
   int calls = 0;
   const char *log = test_path("stopped");
   llmprof_spawn_options options = {
@@ -267,7 +267,7 @@ static void test_callback_stops_the_child(void **state) {
 
 /* ---- environment, working directory, lookup ---- */
 
-static void test_environment(void **state) {
+CHILD_TEST(environment) {
   setenv("SPAWN_KEPT", "kept", 1);
   setenv("SPAWN_GONE", "gone", 1);
   setenv("SPAWN_CHANGED", "old", 1);
@@ -290,7 +290,7 @@ static void make_script(const char *path, const char *text, mode_t mode) {
   assert_int_equal(chmod(path, mode), 0);
 }
 
-static void test_lookup_is_the_childs(void **state) {
+CHILD_TEST(lookup_is_the_childs) {
   llmprof_error err;
   assert_true(llmprof_fs_mkdirs(test_path("tools/bin"), &err));
   make_script(test_path("tools/bin/hello"), "#!/bin/sh\necho hello\n", 0755);
@@ -323,7 +323,7 @@ static void assert_refused(const char *const *argv,
   assert_int_equal(err.code, code);
 }
 
-static void test_programs_that_cannot_be_run(void **state) {
+CHILD_TEST(programs_that_cannot_be_run) {
   char message[PATH_MAX * 3];
   llmprof_spawn_options options = {
       .output = {{.path = test_path("untouched")}}};
@@ -365,7 +365,7 @@ static void test_programs_that_cannot_be_run(void **state) {
   assert_refused(ARGV(""), NULL, LLMPROF_SYNTAX, "empty program name");
 }
 
-static void test_arguments_may_be_too_long(void **state) {
+CHILD_TEST(arguments_may_be_too_long) {
   size_t size = 8 << 20;
   char *big = malloc(size);
   assert_non_null(big);
@@ -376,7 +376,7 @@ static void test_arguments_may_be_too_long(void **state) {
   free(big);
 }
 
-static void test_a_typo_empties_no_log(void **state) {
+CHILD_TEST(a_typo_empties_no_log) {
   const char *log = test_file("kept.log", "kept", 4);
   llmprof_spawn_options options = {.output = {{.path = log}}};
   llmprof_error err;
@@ -384,7 +384,7 @@ static void test_a_typo_empties_no_log(void **state) {
   assert_file(log, "kept", 4);
 }
 
-static void test_broken_options(void **state) {
+CHILD_TEST(broken_options) {
   char message[PATH_MAX * 3];
   llmprof_spawn_options options = {.cwd = "/proc/none/here"};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
@@ -417,7 +417,7 @@ static void test_broken_options(void **state) {
                  ": not a name for an environment variable");
 }
 
-static void test_which(void **state) {
+CHILD_TEST(which) {
   llmprof_error err;
   llmprof_buffer path = {0};
   char *old = strdup(getenv("PATH")), cwd[PATH_MAX], wanted[PATH_MAX * 2];
@@ -437,30 +437,4 @@ static void test_which(void **state) {
   setenv("PATH", old, 1);
   free(old);
   llmprof_buffer_free(&path);
-}
-
-int main(void) {
-  alarm(300); /* a net: nothing here takes seconds */
-  const struct CMUnitTest tests[] = {
-      TEST(test_results),
-      TEST(test_max_rss_is_the_childs_or_absent),
-      TEST(test_child_is_on_its_own),
-      TEST(test_files_get_exact_bytes),
-      TEST(test_both_streams_may_share_a_file),
-      TEST(test_our_stdio_may_be_closed),
-      TEST(test_inherit),
-      TEST(test_full_disk_stops_the_child),
-      TEST(test_lines),
-      TEST(test_no_line_is_lost),
-      TEST(test_long_lines_come_in_pieces),
-      TEST(test_callback_stops_the_child),
-      TEST(test_environment),
-      TEST(test_lookup_is_the_childs),
-      TEST(test_programs_that_cannot_be_run),
-      TEST(test_arguments_may_be_too_long),
-      TEST(test_a_typo_empties_no_log),
-      TEST(test_broken_options),
-      TEST(test_which),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static llmprof_spawn_result time_out(const char *manner, int64_t grace_ns,
   return result;
 }
 
-static void test_timeout(void **state) {
+CHILD_TEST(timeout) {
   pid_t grandchild;
   llmprof_spawn_result result =
       time_out("meek", INT64_C(1000000000000), &grandchild);
@@ -61,7 +61,7 @@ static void test_timeout(void **state) {
   assert_true(result.wall_ns >= options.timeout_ns);
 }
 
-static void test_timeout_kills_what_ignores_sigterm(void **state) {
+CHILD_TEST(timeout_kills_what_ignores_sigterm) {
   pid_t grandchild;
   llmprof_spawn_result result = time_out("stubborn", 100000000, &grandchild);
   assert_int_equal(result.signal, SIGKILL);
@@ -70,7 +70,7 @@ static void test_timeout_kills_what_ignores_sigterm(void **state) {
   assert_int_equal(result.signal, SIGKILL);
 }
 
-static void test_timeout_that_is_not_reached(void **state) {
+CHILD_TEST(timeout_that_is_not_reached) {
   llmprof_spawn_options options = {.timeout_ns = INT64_MAX,
                                    .grace_ns = INT64_MAX};
   llmprof_spawn_result result = test_run(ARGV("true"), &options);
@@ -78,7 +78,7 @@ static void test_timeout_that_is_not_reached(void **state) {
   assert_int_equal(result.code, 0);
 }
 
-static void test_a_grandchild_with_our_pipe_does_not_hang_us(void **state) {
+CHILD_TEST(a_grandchild_with_our_pipe_does_not_hang_us) {
   pid_t grandchild = 0;
   llmprof_spawn_options options = {.on_line = read_pid, .user = &grandchild};
   assert_int_equal(test_run(ARGV(HELPER, "leave"), &options).code, 0);
@@ -87,7 +87,7 @@ static void test_a_grandchild_with_our_pipe_does_not_hang_us(void **state) {
   kill(grandchild, SIGKILL);
 }
 
-static void test_kill_group(void **state) {
+CHILD_TEST(kill_group) {
   pid_t grandchild = 0;
   llmprof_spawn_options options = {.on_line = read_pid,
                                    .user = &grandchild,
@@ -133,7 +133,7 @@ static void run_below(bool as_init) {
   assert_int_equal(status, 0);
 }
 
-static void test_kill_group_in_a_container(void **state) {
+CHILD_TEST(kill_group_in_a_container) {
   run_below(true);
   run_below(false);
 }
@@ -163,7 +163,7 @@ static void assert_ended(const llmprof_spawn_result *result, pid_t pid) {
   assert_false(test_is_alive(pid));
 }
 
-static void test_daemons_are_found_and_ended(void **state) {
+CHILD_TEST(daemons_are_found_and_ended) {
   pid_t pid;
   llmprof_spawn_result result;
   result = leave_daemon("meek", true, INT64_C(1000000000000), &pid);
@@ -175,7 +175,7 @@ static void test_daemons_are_found_and_ended(void **state) {
   assert_ended(&result, pid);
 }
 
-static void test_daemons_are_left_alone_unasked(void **state) {
+CHILD_TEST(daemons_are_left_alone_unasked) {
   pid_t pid;
   llmprof_spawn_result result = leave_daemon("meek", false, 0, &pid);
   assert_int_equal(result.orphan_count, 0);
@@ -183,7 +183,7 @@ static void test_daemons_are_left_alone_unasked(void **state) {
   kill(pid, SIGKILL);
 }
 
-static void test_other_children_are_no_daemons(void **state) {
+CHILD_TEST(other_children_are_no_daemons) {
   pid_t pid = 0;
   llmprof_error err;
   llmprof_spawn_result result;
@@ -201,7 +201,7 @@ static void test_other_children_are_no_daemons(void **state) {
   llmprof_spawn_free(other);
 }
 
-static void test_daemons_end_with_a_time_limit(void **state) {
+CHILD_TEST(daemons_end_with_a_time_limit) {
   llmprof_error err;
   pid_t pid = 0;
   llmprof_spawn_options options = {
@@ -217,7 +217,7 @@ static void test_daemons_end_with_a_time_limit(void **state) {
   llmprof_spawn_free(p);
 }
 
-static void test_the_mark_is_new_each_time(void **state) {
+CHILD_TEST(the_mark_is_new_each_time) {
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {
       .on_line = test_collect, .user = &text, .kill_orphans = true};
@@ -256,7 +256,7 @@ static void child_cgroup(char folder[512]) {
   skip();
 }
 
-static void test_a_cgroup_is_made_and_removed(void **state) {
+CHILD_TEST(a_cgroup_is_made_and_removed) {
   char folder[512], other[512] = "";
   child_cgroup(folder);
   assert_int_not_equal(access(folder, F_OK), 0);
@@ -265,7 +265,7 @@ static void test_a_cgroup_is_made_and_removed(void **state) {
   assert_null(strstr(other, "/llmprof-"));
 }
 
-static void test_cgroups_inside_of_it_are_removed_too(void **state) {
+CHILD_TEST(cgroups_inside_of_it_are_removed_too) {
   char folder[512], inner[1024];
   child_cgroup(folder);
   llmprof_spawn_options options = {
@@ -281,7 +281,7 @@ static void test_cgroups_inside_of_it_are_removed_too(void **state) {
 }
 
 /* Nobody could send a signal to each of them in time. */
-static void test_what_is_never_the_same_process_is_ended(void **state) {
+CHILD_TEST(what_is_never_the_same_process_is_ended) {
   char folder[512], first[512];
   child_cgroup(folder);
   const char *path = test_path("hop");
@@ -312,7 +312,7 @@ static void be_killed(int told) {
   _exit(1);
 }
 
-static void test_what_a_killed_owner_left_is_swept(void **state) {
+CHILD_TEST(what_a_killed_owner_left_is_swept) {
   char folder[512];
   int told[2];
   pid_t pid;
@@ -365,7 +365,7 @@ static void assert_one_of(const llmprof_orphan *orphan, const pid_t pids[2]) {
   assert_false(orphan->lives);
 }
 
-static void test_what_was_left_is_known_by_its_mark(void **state) {
+CHILD_TEST(what_was_left_is_known_by_its_mark) {
   char mark[LLMPROF_MARK_SIZE];
   llmprof_error err;
   llmprof_orphan orphans[LLMPROF_ORPHANS_MAX];
@@ -385,7 +385,7 @@ static void test_what_was_left_is_known_by_its_mark(void **state) {
   assert_int_equal(llmprof_spawn_end_left(mark, orphans), 0);
 }
 
-static void test_a_mark_that_is_none_is_refused(void **state) {
+CHILD_TEST(a_mark_that_is_none_is_refused) {
   llmprof_error err;
   char mark[LLMPROF_MARK_SIZE + 1];
   memset(mark, 'a', LLMPROF_MARK_SIZE);
@@ -400,7 +400,7 @@ static void test_a_mark_that_is_none_is_refused(void **state) {
 
 /* ---- handles ---- */
 
-static void test_pump(void **state) {
+CHILD_TEST(pump) {
   llmprof_error err;
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.on_line = test_collect, .user = &text};
@@ -427,7 +427,7 @@ static void test_pump(void **state) {
   llmprof_buffer_free(&text);
 }
 
-static void test_stop_and_free(void **state) {
+CHILD_TEST(stop_and_free) {
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_spawn *p = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
@@ -443,7 +443,7 @@ static void test_stop_and_free(void **state) {
   llmprof_spawn_free(NULL);
 }
 
-static void test_a_child_in_another_group_ends_too(void **state) {
+CHILD_TEST(a_child_in_another_group_ends_too) {
   llmprof_error err;
   llmprof_spawn_result result;
   pid_t other = 0;
@@ -460,7 +460,7 @@ static void test_a_child_in_another_group_ends_too(void **state) {
   assert_int_equal(result.signal, SIGTERM);
 }
 
-static void test_limit_on_children(void **state) {
+CHILD_TEST(limit_on_children) {
   llmprof_error err = {0};
   llmprof_spawn *all[256];
   for (size_t i = 0; i < 256; i++) {
@@ -473,7 +473,7 @@ static void test_limit_on_children(void **state) {
   for (size_t i = 0; i < 256; i++) llmprof_spawn_free(all[i]);
 }
 
-static void test_status_taken_by_somebody_else(void **state) {
+CHILD_TEST(status_taken_by_somebody_else) {
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_spawn *p = llmprof_spawn_start(ARGV("true"), NULL, &err);
@@ -525,7 +525,7 @@ static void own_a_helper(int out, const char *deaf_to) {
 }
 
 /* It hears of that in two ways, each of which suffices. */
-static void test_a_helper_ends_with_its_owner(void **state) {
+CHILD_TEST(a_helper_ends_with_its_owner) {
   const char *const deaf_to[] = {"nothing", "signal", "pipe"};
   for (size_t i = 0; i < 3; i++) {
     int pipe_of[2];
@@ -542,7 +542,7 @@ static void test_a_helper_ends_with_its_owner(void **state) {
   }
 }
 
-static void test_limits_of_a_helper(void **state) {
+CHILD_TEST(limits_of_a_helper) {
   llmprof_buffer text = {0};
   llmprof_spawn_options options = {.on_line = test_collect,
                                    .user = &text,
@@ -563,43 +563,11 @@ static bool find_tool(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+CHILD_TEST(allocations) {
   char bytes[1024];
   llmprof_buffer text = {.bytes = bytes, .cap = sizeof bytes};
   test_every_allocation(run_with_everything, &text);
   assert_non_null(strstr(bytes, "out a\\r|"));
   assert_non_null(strstr(bytes, "out b|"));
   test_every_allocation(find_tool, NULL);
-}
-
-int main(void) {
-  alarm(300); /* a net: nothing here takes seconds */
-  const struct CMUnitTest tests[] = {
-      TEST(test_timeout),
-      TEST(test_timeout_kills_what_ignores_sigterm),
-      TEST(test_timeout_that_is_not_reached),
-      TEST(test_a_grandchild_with_our_pipe_does_not_hang_us),
-      TEST(test_kill_group),
-      TEST(test_kill_group_in_a_container),
-      TEST(test_daemons_are_found_and_ended),
-      TEST(test_daemons_are_left_alone_unasked),
-      TEST(test_a_cgroup_is_made_and_removed),
-      TEST(test_cgroups_inside_of_it_are_removed_too),
-      TEST(test_what_is_never_the_same_process_is_ended),
-      TEST(test_what_a_killed_owner_left_is_swept),
-      TEST(test_other_children_are_no_daemons),
-      TEST(test_daemons_end_with_a_time_limit),
-      TEST(test_the_mark_is_new_each_time),
-      TEST(test_what_was_left_is_known_by_its_mark),
-      TEST(test_a_mark_that_is_none_is_refused),
-      TEST(test_pump),
-      TEST(test_stop_and_free),
-      TEST(test_a_child_in_another_group_ends_too),
-      TEST(test_limit_on_children),
-      TEST(test_status_taken_by_somebody_else),
-      TEST(test_a_helper_ends_with_its_owner),
-      TEST(test_limits_of_a_helper),
-      TEST(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void assert_killed(catcher *c, const llmprof_spawn_result *result,
   llmprof_spawn_free(c->p);
 }
 
-static void test_signals_are_forwarded(void **state) {
+TEST_WITH(signals_are_forwarded, before, after) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < 3; i++) {
     catcher c = {.raise = numbers[i]};
@@ -97,7 +97,7 @@ static void test_signals_are_forwarded(void **state) {
   }
 }
 
-static void test_a_deaf_child_is_killed(void **state) {
+TEST_WITH(a_deaf_child_is_killed, before, after) {
   llmprof_spawn_options options = {.grace_ns = 50000000};
   catcher c = {.raise = SIGTERM};
   options.on_line = on_ready;
@@ -109,7 +109,7 @@ static void test_a_deaf_child_is_killed(void **state) {
   assert_killed(&c, &result, SIGKILL, SIGTERM);
 }
 
-static void test_stop_after_a_signal_that_is_ignored(void **state) {
+TEST_WITH(stop_after_a_signal_that_is_ignored, before, after) {
   catcher c = {.raise = SIGINT};
   llmprof_spawn_options options = {
       .grace_ns = INT64_C(1000000000000), .on_line = on_ready, .user = &c};
@@ -123,7 +123,7 @@ static void test_stop_after_a_signal_that_is_ignored(void **state) {
   assert_killed(&c, &result, SIGTERM, SIGINT);
 }
 
-static void test_all_children_learn_of_a_signal(void **state) {
+TEST_WITH(all_children_learn_of_a_signal, before, after) {
   catcher a = {0}, b = {0}, late = {0};
   start_catcher(&a, NULL);
   start_catcher(&b, NULL);
@@ -139,7 +139,7 @@ static void test_all_children_learn_of_a_signal(void **state) {
   assert_int_equal(old_handler_calls, 0);
 }
 
-static void test_an_unnoticed_signal_comes_again(void **state) {
+TEST_WITH(an_unnoticed_signal_comes_again, before, after) {
   catcher c = {0};
   start_catcher(&c, NULL);
   await_ready(&c);
@@ -151,7 +151,7 @@ static void test_an_unnoticed_signal_comes_again(void **state) {
   assert_interrupted(&c, SIGINT, SIGINT);
 }
 
-static void test_a_signal_nobody_hears_of_is_not_lost(void **state) {
+TEST_WITH(a_signal_nobody_hears_of_is_not_lost, before, after) {
   catcher c = {0};
   start_catcher(&c, NULL);
   await_ready(&c);
@@ -161,7 +161,7 @@ static void test_a_signal_nobody_hears_of_is_not_lost(void **state) {
   assert_int_equal(old_handler_calls, 1);
 }
 
-static void test_ignored_signals_stay_ignored(void **state) {
+TEST_WITH(ignored_signals_stay_ignored, before, after) {
   signal(SIGINT, SIG_IGN);
   signal(SIGCHLD, SIG_IGN);
   catcher c = {.raise = SIGINT};
@@ -178,7 +178,7 @@ static void test_ignored_signals_stay_ignored(void **state) {
   signal(SIGINT, old_handler);
 }
 
-static void test_a_handler_set_meanwhile_is_kept(void **state) {
+TEST_WITH(a_handler_set_meanwhile_is_kept, before, after) {
   catcher c = {0};
   start_catcher(&c, NULL);
   signal(SIGTERM, SIG_DFL);
@@ -190,7 +190,7 @@ static void test_a_handler_set_meanwhile_is_kept(void **state) {
 }
 
 /* A grandchild keeps the pipe open; a signal ends the wait for it. */
-static void test_signal_after_the_exit(void **state) {
+TEST_WITH(signal_after_the_exit, before, after) {
   catcher c = {.raise = SIGINT};
   llmprof_spawn_options options = {.on_line = on_ready,
                                    .user = &c,
@@ -226,7 +226,7 @@ static void forbid_pidfd(void) {
     _exit(77);
 }
 
-static void test_without_pidfd(void **state) {
+TEST_WITH(without_pidfd, before, after) {
   pid_t pid = fork();
   if (pid == 0) {
     forbid_pidfd();
@@ -274,29 +274,9 @@ static void split_at(const char *bytes, size_t size, size_t at,
   llmprof_buffer_free(&text);
 }
 
-static void test_splitting_at_every_chunk_boundary(void **state) {
+TEST(splitting_at_every_chunk_boundary) {
   static const char input[] = "a\r\n\r\nbc\r\rd\n\n\re\r\n\rlast";
   for (size_t at = 0; at < sizeof input; at++)
     split_at(input, sizeof input - 1, at,
              "a\\r\\n|\\r\\n|bc\\r|\\r|d\\n|\\n|\\r|e\\r\\n|\\r|last|");
-}
-
-#define SIGNAL_TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
-
-int main(void) {
-  alarm(300); /* a net: nothing here takes seconds */
-  const struct CMUnitTest tests[] = {
-      SIGNAL_TEST(test_signals_are_forwarded),
-      SIGNAL_TEST(test_a_deaf_child_is_killed),
-      SIGNAL_TEST(test_stop_after_a_signal_that_is_ignored),
-      SIGNAL_TEST(test_all_children_learn_of_a_signal),
-      SIGNAL_TEST(test_an_unnoticed_signal_comes_again),
-      SIGNAL_TEST(test_a_signal_nobody_hears_of_is_not_lost),
-      SIGNAL_TEST(test_ignored_signals_stay_ignored),
-      SIGNAL_TEST(test_a_handler_set_meanwhile_is_kept),
-      SIGNAL_TEST(test_signal_after_the_exit),
-      SIGNAL_TEST(test_without_pidfd),
-      cmocka_unit_test(test_splitting_at_every_chunk_boundary),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

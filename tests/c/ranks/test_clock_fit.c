@@ -67,7 +67,7 @@ static llmprof_clock_fit fit_of(double offset, double drift, int64_t late) {
   return fit;
 }
 
-static void test_offset_and_drift(void **state) {
+TEST(offset_and_drift) {
   llmprof_clock_fit fit = fit_of(5e6, 20e-6, 0);
   assert_int_equal(fit.count, EACH);
   assert_true(worst_error(&fit, 5e6, 20e-6) < 100);
@@ -75,19 +75,19 @@ static void test_offset_and_drift(void **state) {
   assert_true(fit.raw > 5e6 && fit.residual < 300);
 }
 
-static void test_same_clock(void **state) {
+TEST(same_clock) {
   llmprof_clock_fit fit = fit_of(0, 0, 0);
   assert_true(worst_error(&fit, 0, 0) < 100);
   assert_true(fit.raw < 300);
 }
 
-static void test_outliers(void **state) {
+TEST(outliers) {
   llmprof_clock_fit fit = fit_of(-2e6, -35e-6, 3000000);
   assert_int_equal(fit.used, EACH - EACH / 5);
   assert_true(worst_error(&fit, -2e6, -35e-6) < 100);
 }
 
-static void test_few(void **state) {
+TEST(few) {
   llmprof_error err;
   llmprof_clock_fit fit;
   llmprof_frame *rows = clocks(7000, 0, 0);
@@ -118,17 +118,6 @@ static bool fit_it(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(fit_it, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_offset_and_drift),
-      cmocka_unit_test(test_same_clock),
-      cmocka_unit_test(test_outliers),
-      cmocka_unit_test(test_few),
-      cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

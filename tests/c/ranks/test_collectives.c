@@ -45,7 +45,7 @@ static void expect(llmprof_frame *frame, const char *name,
     assert_int_equal(llmprof_cell(column, row), expected[row]);
 }
 
-static void test_number(void **state) {
+TEST(number) {
   llmprof_error err;
   llmprof_frame *rows = rows_frame();
   assert_true(llmprof_collectives_number(rows, &columns, "ordinal", &err));
@@ -55,7 +55,7 @@ static void test_number(void **state) {
 
 /* Row 6 has no end: rank 1's first is not known, its later ones are numbered
  * as if it were. */
-static void test_match(void **state) {
+TEST(match) {
   static const int64_t ordinals[ROWS] = {1, 0, 0, 1, 0, 0, ABSENT, 0};
   const test_column ordinal = {"ordinal", NULL, LLMPROF_I64, ordinals,
                                NULL,      NULL, NULL};
@@ -82,7 +82,7 @@ static void test_match(void **state) {
 }
 
 /* Rank 1 was seen from one collective earlier on. */
-static void test_lag(void **state) {
+TEST(lag) {
   static const uint32_t of[] = {1, 0, 1}, ordinal[] = {0, 0, 1};
   static const uint32_t lag[] = {1, 0, 1};
   static const int64_t from[] = {1, 10, 12}, to[] = {2, 20, 21};
@@ -108,7 +108,7 @@ static void test_lag(void **state) {
 
 /* One rank that has the same collective twice; two ranks that come together;
  * one that left before the last arrived. */
-static void test_odd_matches(void **state) {
+TEST(odd_matches) {
   static const uint32_t of[] = {0, 0, 1, 2, 0, 1};
   static const int64_t from[] = {10, 12, 20, 20, 0, 50};
   static const int64_t to[] = {30, 31, 32, 29, 5, 60};
@@ -165,7 +165,7 @@ static llmprof_frame *kernels_frame(const llmprof_strings *pool) {
 
 static const llmprof_before_columns of_kernels = {0, 1, 2};
 
-static void test_before(void **state) {
+TEST(before) {
   llmprof_error err;
   llmprof_strings *pool = pool_of_names();
   llmprof_frame *rows = rows_frame(), *kernels = kernels_frame(pool);
@@ -205,15 +205,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(all_of_it, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_number), cmocka_unit_test(test_match),
-      cmocka_unit_test(test_lag),    cmocka_unit_test(test_odd_matches),
-      cmocka_unit_test(test_before), cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

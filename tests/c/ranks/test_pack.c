@@ -66,7 +66,7 @@ static void expect_sample(llmprof_frame *frame, size_t from) {
   for (size_t i = 0; i < ROWS; i++) expect_text(frame, from + i, texts[i]);
 }
 
-static void test_round_trip(void **state) {
+TEST(round_trip) {
   llmprof_error err;
   llmprof_buffer out = {0};
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
@@ -92,7 +92,7 @@ static void test_round_trip(void **state) {
   llmprof_buffer_free(&again);
 }
 
-static void test_join(void **state) {
+TEST(join) {
   llmprof_error err;
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   llmprof_frame *first = sample(from);
@@ -120,7 +120,7 @@ static void test_join(void **state) {
   llmprof_strings_free(to);
 }
 
-static void test_join_of_other_types(void **state) {
+TEST(join_of_other_types) {
   llmprof_error err;
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   static const int64_t numbers[] = {5};
@@ -145,7 +145,7 @@ static void test_join_of_other_types(void **state) {
   llmprof_strings_free(to);
 }
 
-static void test_join_on_one_clock(void **state) {
+TEST(join_on_one_clock) {
   llmprof_error err;
   llmprof_strings *pool = llmprof_strings_new();
   static const int64_t from[] = {1000, 2000, INT64_MIN, INT64_MAX};
@@ -181,7 +181,7 @@ static void unpack_anything(const char *bytes, size_t size) {
   llmprof_strings_free(pool);
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
   llmprof_error err;
   llmprof_buffer out = {0};
   llmprof_strings *pool = pool_of_names();
@@ -223,18 +223,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   return ok && back;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(all_of_it, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_join),
-      cmocka_unit_test(test_join_of_other_types),
-      cmocka_unit_test(test_join_on_one_clock),
-      cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void expect_column(llmprof_frame *frame, const char *name,
     assert_true(llmprof_cell(column, row) == expected[row]);
 }
 
-static void test_until(void **state) {
+TEST(until) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_until(spans, 0, 2, "until", &err));
@@ -59,7 +59,7 @@ static void test_until(void **state) {
   llmprof_frame_free(spans);
 }
 
-static void test_assign(void **state) {
+TEST(assign) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
@@ -78,7 +78,7 @@ static void test_assign(void **state) {
   llmprof_frame_free(spans);
 }
 
-static void test_cover(void **state) {
+TEST(cover) {
   llmprof_error err;
   llmprof_interval of_one[] = {{0, 12}, {15, 35}};
   llmprof_intervals none = {NULL, 0}, one = {of_one, 2};
@@ -91,7 +91,7 @@ static void test_cover(void **state) {
   llmprof_frame_free(spans);
 }
 
-static void test_look_up_and_least(void **state) {
+TEST(look_up_and_least) {
   llmprof_error err;
   llmprof_frame *spans = spans_frame(), *rows = rows_frame();
   assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
@@ -132,7 +132,7 @@ static void expect_looked_up(const test_column *span,
   llmprof_frame_free(spans);
 }
 
-static void test_many_look_up(void **state) {
+TEST(many_look_up) {
   static uint32_t bare[MANY], index[MANY], of_item[NAMED], shorts[NAMED],
       back[NAMED];
   static int64_t longs[NAMED];
@@ -190,18 +190,6 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(all_of_it, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_until),
-      cmocka_unit_test(test_assign),
-      cmocka_unit_test(test_cover),
-      cmocka_unit_test(test_look_up_and_least),
-      cmocka_unit_test(test_many_look_up),
-      cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

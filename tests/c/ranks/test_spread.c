@@ -38,7 +38,7 @@ static bool near(double a, double b) {
   return fabs(a - b) < 1e-9;
 }
 
-static void test_groups(void **state) {
+TEST(groups) {
   llmprof_error err;
   llmprof_spread s[3];
   llmprof_frame *frame = weighted(values, weights);
@@ -54,7 +54,7 @@ static void test_groups(void **state) {
 }
 
 /* Sums that overflow 64 bits on the way, and one that does at the end. */
-static void test_wide(void **state) {
+TEST(wide) {
   static const int64_t far[ROWS] = {INT64_MAX, INT64_MIN + 1, 1, 1, 1, 1};
   static const int64_t twice[ROWS] = {2, 2, 1, 1, 1, 1};
   static const int64_t once[ROWS] = {2, 1, 1, 1, 1, 1};
@@ -79,15 +79,6 @@ static bool body(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(body, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_wide),
-      cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void expect(llmprof_frame *steps, const char *name,
 
 #define ABSENT INT64_MIN
 
-static void test_measures(void **state) {
+TEST(measures) {
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = ops_frame();
   assert_true(llmprof_steps_measure(steps, ops, &by_number, &err));
@@ -83,7 +83,7 @@ static void test_measures(void **state) {
   llmprof_frame_free(ops);
 }
 
-static void test_idle_between(void **state) {
+TEST(idle_between) {
   static const uint32_t later[] = {0, 2};
   static const int64_t from[] = {10, 100}, to[] = {20, 150};
   static const uint32_t work[] = {0, 0};
@@ -107,7 +107,7 @@ static void test_idle_between(void **state) {
 }
 
 /* A GPU that ran what is of no step was not idle, on its own rank alone. */
-static void test_outside(void **state) {
+TEST(outside) {
   static const uint32_t later[] = {0, UINT32_MAX, UINT32_MAX, 2};
   static const uint32_t work[] = {0, 0, 0, 0}, whose[] = {0, 0, 1, 0};
   static const int64_t from[] = {10, 30, 40, 100}, to[] = {20, 70, 99, 150};
@@ -132,7 +132,7 @@ static void test_outside(void **state) {
 }
 
 /* What was launched before the step before it ended could begin then. */
-static void test_queued(void **state) {
+TEST(queued) {
   static const uint32_t later[] = {0, 2}, work[] = {0, 0};
   static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
   const test_column columns[] = {
@@ -156,7 +156,7 @@ static void test_queued(void **state) {
 }
 
 /* Times as far apart as a broken file may have them. */
-static void test_extremes(void **state) {
+TEST(extremes) {
   static const uint32_t step[] = {0, 0};
   static const int64_t from[] = {INT64_MIN + 1, INT64_MIN + 1};
   static const int64_t to[] = {INT64_MAX, INT64_MAX};
@@ -187,15 +187,6 @@ static bool measure(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   test_every_allocation(measure, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_measures), cmocka_unit_test(test_idle_between),
-      cmocka_unit_test(test_outside),  cmocka_unit_test(test_queued),
-      cmocka_unit_test(test_extremes), cmocka_unit_test(test_out_of_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

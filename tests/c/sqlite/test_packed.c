@@ -51,7 +51,7 @@ static bool unpack(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_files(void **state) {
+TEST(files) {
   llmprof_error err = {0};
   unpacked given = {packed, fresh_folder(), PACKED};
   if (!unpack(&given, &err)) fail_msg("%s", err.message);
@@ -75,11 +75,11 @@ static void expect_broken(const char *bytes, size_t size) {
   assert_int_equal(err.code, LLMPROF_SYNTAX);
 }
 
-static void test_cut(void **state) {
+TEST(cut) {
   for (size_t size = 0; size < PACKED; size++) expect_broken(packed, size);
 }
 
-static void test_outside(void **state) {
+TEST(outside) {
   expect_broken("\4../a\0\2hi\0", 10);
   expect_broken("\2/a\0\2hi\0", 8);
 }
@@ -90,17 +90,7 @@ static bool unpack_again(void *arg, llmprof_error *err) {
   return unpack(&given, err);
 }
 
-static void test_memory(void **state) {
+TEST(memory) {
   unpacked given = {packed, NULL, PACKED};
   test_every_allocation(unpack_again, &given);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_files),
-      cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_outside),
-      cmocka_unit_test(test_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

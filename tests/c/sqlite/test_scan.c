@@ -195,7 +195,7 @@ static void check(const char *sql, long rows) {
   "('99999999999999999999'), ('3.75'), (zeroblob(40)), "                     \
   "(cast(x'ff80' AS TEXT));"
 
-static void test_row_counts(void **state) {
+TEST(row_counts) {
   check(TABLE, 0);
   check(TABLE PLAIN_ROWS(1), 1);
   check(TABLE PLAIN_ROWS(2), 2);
@@ -204,7 +204,7 @@ static void test_row_counts(void **state) {
   check(TABLE PLAIN_ROWS(20000), 20000);
 }
 
-static void test_odd_values(void **state) {
+TEST(odd_values) {
   check(ODD_VALUES TABLE
         "INSERT INTO t SELECT p.v, q.v, ifnull(q.v, 0), p.v, q.v, p.v, q.v, "
         "q.v FROM odd p, odd q",
@@ -216,7 +216,7 @@ static void test_odd_values(void **state) {
         54);
 }
 
-static void test_rowids(void **state) {
+TEST(rowids) {
   check(TABLE FOR(3000, "INSERT INTO t (rowid, a, b) SELECT i * i * 1000003 - "
                         "4500000000000, i, i"),
         3000);
@@ -241,7 +241,7 @@ static void test_rowids(void **state) {
         100);
 }
 
-static void test_order_of_insertion(void **state) {
+TEST(order_of_insertion) {
   check(TABLE FOR(20000, "INSERT INTO t (rowid, a, b, c) SELECT " MIXED ", i, "
                          "i, 'text ' || i"),
         20000);
@@ -253,7 +253,7 @@ static void test_order_of_insertion(void **state) {
         500);
 }
 
-static void test_long_texts(void **state) {
+TEST(long_texts) {
   check(TABLE FOR(300, "INSERT INTO t (a, c, b, f) SELECT i, substr(hex("
                        "zeroblob(i * 7)) || i, 1 + i % 5), i, -i"),
         300);
@@ -268,7 +268,7 @@ static void test_long_texts(void **state) {
         1200);
 }
 
-static void test_wide_tables(void **state) {
+TEST(wide_tables) {
   char sql[8192], *at = sql;
   at += sprintf(at, "CREATE TABLE t (b INTEGER");
   for (int i = 0; i < 300; i++) at += sprintf(at, ", n%d INTEGER", i);
@@ -278,7 +278,7 @@ static void test_wide_tables(void **state) {
   check(sql, 50);
 }
 
-static void test_deleted_rows(void **state) {
+TEST(deleted_rows) {
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 3 = 0", 3334);
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a BETWEEN 20 AND 4980", 39);
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t", 0);
@@ -290,7 +290,7 @@ static void test_deleted_rows(void **state) {
 }
 
 /* A file could have anything computed by what is no table. */
-static void test_views(void **state) {
+TEST(views) {
   static const char *const sql[] = {
       "CREATE TABLE u (a INTEGER); CREATE VIEW t AS SELECT a FROM u",
       "CREATE TABLE u (a INTEGER); CREATE VIEW T AS SELECT a FROM lost",
@@ -308,13 +308,13 @@ static void test_views(void **state) {
   }
 }
 
-static void test_names_of_any_case(void **state) {
+TEST(names_of_any_case) {
   check("CREATE TABLE T (A INTEGER, C TEXT, F INTEGER);" FOR(
             50, "INSERT INTO t SELECT i, 'c' || i, -i"),
         50);
 }
 
-static void test_other_kinds_of_file(void **state) {
+TEST(other_kinds_of_file) {
   check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 2; VACUUM", 2500);
   check("PRAGMA auto_vacuum = FULL;" TABLE PLAIN_ROWS(
             5000) "UPDATE t SET x = zeroblob(a * 3); DELETE FROM t WHERE a % 2",
@@ -331,7 +331,7 @@ static void test_other_kinds_of_file(void **state) {
   "ALTER TABLE t ADD COLUMN f INTEGER;"                          \
   "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 0;"
 
-static void test_changed_tables(void **state) {
+TEST(changed_tables) {
   check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER;"
                               "ALTER TABLE t ADD COLUMN missing TEXT;"
                               "INSERT INTO t (a, b, id, missing) "
@@ -355,7 +355,7 @@ static void test_changed_tables(void **state) {
 }
 
 /* What the page reader must leave to SQL. */
-static void test_fallbacks(void **state) {
+TEST(fallbacks) {
   check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7.5;",
         -1);
   check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT '7';",
@@ -388,7 +388,7 @@ static void test_fallbacks(void **state) {
         -1);
 }
 
-static void test_no_table(void **state) {
+TEST(no_table) {
   llmprof_error err;
   llmprof_scan *scan;
   const char *sql = "CREATE TABLE u (a)";
@@ -403,7 +403,7 @@ static void test_no_table(void **state) {
 
 /* ---- wants ---- */
 
-static void test_same_column_twice(void **state) {
+TEST(same_column_twice) {
   static const char *const twice[] = {"a", "a"};
   const llmprof_scan_spec want = {"t", twice, 2, 0};
   llmprof_error err;
@@ -468,7 +468,7 @@ static bool scan_rows(void *arg, llmprof_error *err) {
 
 /* What there is no memory for on several threads is done by fewer, or row by
  * row. */
-static void test_threads_without_memory(void **state) {
+TEST(threads_without_memory) {
   job rows = {make(layouts[4], TABLE PLAIN_ROWS(20000)), 20000 * 20001 / 2};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 3);
   test_every_allocation(scan_rows, &rows);
@@ -483,7 +483,7 @@ static bool refuse(void *user, const int64_t *values, size_t rows,
   return true;
 }
 
-static void test_rows_that_are_too_many(void **state) {
+TEST(rows_that_are_too_many) {
   llmprof_sqlite *db =
       llmprof_sqlite_open(make(layouts[4], TABLE PLAIN_ROWS(20000)), NULL);
   for (uint64_t threads = 1; threads <= 4; threads++) {
@@ -512,7 +512,7 @@ static void test_rows_that_are_too_many(void **state) {
   llmprof_sqlite_close(db);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   job paged = {make(layouts[0],
                     TABLE "INSERT INTO t (a, b, c, d, f) VALUES "
                           "('odd', 2, hex(zeroblob(600)), '5 odd', 4), "
@@ -523,27 +523,4 @@ static void test_allocations(void **state) {
                               "INSERT INTO t (b, c) VALUES (2, 'x')"),
              1};
   test_every_allocation(scan_all, &sql);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_row_counts),
-      cmocka_unit_test(test_odd_values),
-      cmocka_unit_test(test_rowids),
-      cmocka_unit_test(test_order_of_insertion),
-      cmocka_unit_test(test_long_texts),
-      cmocka_unit_test(test_wide_tables),
-      cmocka_unit_test(test_deleted_rows),
-      cmocka_unit_test(test_views),
-      cmocka_unit_test(test_names_of_any_case),
-      cmocka_unit_test(test_other_kinds_of_file),
-      cmocka_unit_test(test_changed_tables),
-      cmocka_unit_test(test_fallbacks),
-      cmocka_unit_test(test_no_table),
-      cmocka_unit_test(test_same_column_twice),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_threads_without_memory),
-      cmocka_unit_test(test_rows_that_are_too_many),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static void expect_with(const image *made, unsigned char *at, const char *bytes,
 #define EXPECT_TEXTS(made, at, bytes, message) \
   expect_with(made, at, bytes, sizeof(bytes) - 1, message, true)
 
-static void test_broken_tree(void **state) {
+TEST(broken_tree) {
   image made = make(many_rows);
   unsigned char *root = page_of(&made, 2), *first = cell_of(&made, 2, 0);
   size_t leaf = get2(first + 2);
@@ -197,7 +197,7 @@ static void test_broken_tree(void **state) {
   free(made.bytes);
 }
 
-static void test_broken_rows(void **state) {
+TEST(broken_rows) {
   image made = make(many_rows);
   const char *row = ": corrupt (page 3: a broken row)";
   unsigned char *page = page_of(&made, 3), *cell = cell_of(&made, 3, 0);
@@ -223,7 +223,7 @@ static void test_broken_rows(void **state) {
   free(made.bytes);
 }
 
-static void test_broken_overflow(void **state) {
+TEST(broken_overflow) {
   image made = make("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT, d REAL);"
                     "INSERT INTO t VALUES (1, 2, hex(zeroblob(700)), 3)");
   unsigned char *cell = cell_of(&made, 2, 0), *pointer = page_of(&made, 3) - 4;
@@ -243,7 +243,7 @@ static void test_broken_overflow(void **state) {
 }
 
 /* Pages that point to each other in a ring hold fewer pages than the file. */
-static void test_cycles(void **state) {
+TEST(cycles) {
   image made = make(few_rows);
   unsigned char *root = page_of(&made, 2);
   memset(root, 0, PAGE);
@@ -253,7 +253,7 @@ static void test_cycles(void **state) {
   free(made.bytes);
 }
 
-static void test_depth(void **state) {
+TEST(depth) {
   image made = make(many_rows);
   assert_in_range(made.size, 26 * PAGE, 1 << 16);
   for (size_t number = 2; number < 25; number++) {
@@ -273,7 +273,7 @@ static void forget_page_count(image *made) {
   made->bytes[27] ^= 1;
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   image made = make(few_rows);
   size_t size = made.size;
   for (int counted = 0; counted < 2; counted++) {
@@ -284,7 +284,7 @@ static void test_prefixes(void **state) {
   free(made.bytes);
 }
 
-static void test_shrinking_file(void **state) {
+TEST(shrinking_file) {
   image made = make(many_rows);
   llmprof_error err = {0};
   llmprof_scan *scan;
@@ -305,7 +305,7 @@ static void test_shrinking_file(void **state) {
 /* ---- odd, but sound ---- */
 
 /* SQLite never writes a NaN, and reads it as NULL. */
-static void test_stored_nan(void **state) {
+TEST(stored_nan) {
   image made = make("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT, d REAL);"
                     "INSERT INTO t VALUES (0.5, 1, 'text', 0.5)");
   unsigned char *values = cell_of(&made, 2, 0) + 7;
@@ -334,7 +334,7 @@ static void test_stored_nan(void **state) {
 
 /* ---- changed anywhere ---- */
 
-static void test_flipped_bytes(void **state) {
+TEST(flipped_bytes) {
   static const unsigned char flips[] = {0x01, 0x80, 0xff};
   const char *const sources[] = {table, few_rows};
   for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
@@ -351,7 +351,7 @@ static void test_flipped_bytes(void **state) {
 }
 
 /* Bytes of a fixed sequence over the pages of the table. */
-static void test_noise(void **state) {
+TEST(noise) {
   image made = make(many_rows);
   unsigned char *kept = malloc(made.size);
   assert_non_null(kept);
@@ -369,20 +369,4 @@ static void test_noise(void **state) {
   }
   free(kept);
   free(made.bytes);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_broken_tree),
-      cmocka_unit_test(test_broken_rows),
-      cmocka_unit_test(test_broken_overflow),
-      cmocka_unit_test(test_cycles),
-      cmocka_unit_test(test_depth),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_shrinking_file),
-      cmocka_unit_test(test_stored_nan),
-      cmocka_unit_test(test_flipped_bytes),
-      cmocka_unit_test(test_noise),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void expect_text(const llmprof_query *query, int column,
   assert_memory_equal(text, bytes, size);
 }
 
-static void test_rows(void **state) {
+TEST_WITH(rows, set_up, tear_down) {
   llmprof_error err;
   llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT i, d, s, b FROM t");
@@ -82,7 +82,7 @@ static void test_rows(void **state) {
   llmprof_query_free(query);
 }
 
-static void test_ints(void **state) {
+TEST_WITH(ints, set_up, tear_down) {
   llmprof_error err;
   llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT 7, NULL, 0, '12x', -1");
@@ -94,7 +94,7 @@ static void test_ints(void **state) {
   llmprof_query_free(query);
 }
 
-static void test_parameters(void **state) {
+TEST_WITH(parameters, set_up, tear_down) {
   llmprof_error err;
   llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT ?, ?, ?, ?");
@@ -116,7 +116,7 @@ static void test_parameters(void **state) {
 }
 
 /* A query outlives its database's handle. */
-static void test_closed_before_its_query(void **state) {
+TEST(closed_before_its_query) {
   llmprof_error err;
   llmprof_sqlite *db = open_table();
   llmprof_query *query = prepare(db, "SELECT i FROM t");
@@ -135,7 +135,7 @@ static void expect_no_query(llmprof_sqlite *db, const char *sql,
   test_error_of(&err, LLMPROF_SYNTAX, llmprof_sqlite_path(db), message);
 }
 
-static void test_bad_sql(void **state) {
+TEST_WITH(bad_sql, set_up, tear_down) {
   llmprof_sqlite *db = *state;
   expect_no_query(db, "SELEC 1", ": near \"SELEC\": syntax error");
   expect_no_query(db, "SELECT x FROM t", ": no such column: x");
@@ -146,7 +146,7 @@ static void test_bad_sql(void **state) {
   llmprof_query_free(prepare(db, "SELECT 1 ; \n"));
 }
 
-static void test_read_only(void **state) {
+TEST_WITH(read_only, set_up, tear_down) {
   llmprof_error err = {0};
   llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "DELETE FROM t");
@@ -157,7 +157,7 @@ static void test_read_only(void **state) {
   llmprof_query_free(query);
 }
 
-static void test_schema(void **state) {
+TEST_WITH(schema, set_up, tear_down) {
   llmprof_error err;
   llmprof_sqlite *db = *state;
   assert_int_equal(llmprof_sqlite_has_table(db, "t", &err), 1);
@@ -177,7 +177,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
   test_error_of(&err, code, path, message);
 }
 
-static void test_no_database(void **state) {
+TEST(no_database) {
   char fifo[256];
   snprintf(fifo, sizeof fifo, "%s/fifo", test_folder());
   assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -197,7 +197,7 @@ static void test_no_database(void **state) {
 }
 
 /* Names that mean something in a URI. */
-static void test_odd_names(void **state) {
+TEST(odd_names) {
   static const char *const names[] = {"a?b", "a#b", "a%20b", "a b", "\xc3\xa9"};
   for (size_t i = 0; i < 5; i++) {
     llmprof_sqlite *db = open_database(test_database(names[i], table_sql));
@@ -207,7 +207,7 @@ static void test_odd_names(void **state) {
 }
 
 /* What a dead writer leaves: without it the file is not the database. */
-static void test_left_journals(void **state) {
+TEST(left_journals) {
   static const char *const suffixes[] = {"-journal", "-wal"};
   for (size_t i = 0; i < 2; i++) {
     char path[256], message[512], journal[32];
@@ -224,7 +224,7 @@ static void test_left_journals(void **state) {
   }
 }
 
-static void test_missing_log(void **state) {
+TEST(missing_log) {
   char path[256], message[768];
   snprintf(path, sizeof path, "%s",
            test_database("w.sqlite", "PRAGMA journal_mode = WAL; "
@@ -241,7 +241,7 @@ static void test_missing_log(void **state) {
 }
 
 /* SQLite's own names end at 504 bytes. */
-static void test_long_name(void **state) {
+TEST(long_name) {
   char path[1024];
   int size = snprintf(path, sizeof path, "%s", test_folder());
   while (size < 600) {
@@ -255,7 +255,7 @@ static void test_long_name(void **state) {
   llmprof_sqlite_close(db);
 }
 
-static void test_file_bytes(void **state) {
+TEST_WITH(file_bytes, set_up, tear_down) {
   llmprof_error err = {0};
   llmprof_sqlite *db = *state;
   int64_t size = llmprof_sqlite_file_size(db, &err);
@@ -297,7 +297,7 @@ static void survive(const unsigned char *bytes, size_t size) {
   assert_memory_equal(err.message, path, strlen(path));
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   size_t size;
   llmprof_error err = {0};
   const char *whole = test_database("t.sqlite", table_sql);
@@ -312,7 +312,7 @@ static void test_prefixes(void **state) {
   free(bytes);
 }
 
-static void test_flipped_bytes(void **state) {
+TEST(flipped_bytes) {
   size_t size;
   unsigned char *bytes = test_read(test_database("t.sqlite", table_sql), &size);
   for (size_t i = 0; i < size; i++) {
@@ -334,32 +334,7 @@ static bool open_and_read(void *path, llmprof_error *err) {
   return ok && read_table(path, err) == 4;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   const char *path = test_database("t.sqlite", table_sql);
   test_every_allocation(open_and_read, (void *)(uintptr_t)path);
-}
-
-#define WITH_TABLE(test) \
-  cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      WITH_TABLE(test_rows),
-      WITH_TABLE(test_ints),
-      WITH_TABLE(test_parameters),
-      cmocka_unit_test(test_closed_before_its_query),
-      WITH_TABLE(test_bad_sql),
-      WITH_TABLE(test_read_only),
-      WITH_TABLE(test_schema),
-      cmocka_unit_test(test_no_database),
-      cmocka_unit_test(test_odd_names),
-      cmocka_unit_test(test_left_journals),
-      cmocka_unit_test(test_missing_log),
-      cmocka_unit_test(test_long_name),
-      WITH_TABLE(test_file_bytes),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_flipped_bytes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void assert_put(double number) {
   assert_string_equal(text, expected_of(number));
 }
 
-static void test_examples(void **state) {
+TEST(examples) {
   static const double numbers[] = {1,
                                    2,
                                    0.5,
@@ -56,7 +56,7 @@ static void test_examples(void **state) {
 }
 
 /* Numbers of every power of two and of ten, and those beside them. */
-static void test_powers(void **state) {
+TEST(powers) {
   for (int power = -13; power < 49; power++) {
     double number = ldexp(1, power);
     assert_put(number);
@@ -71,7 +71,7 @@ static void test_powers(void **state) {
 }
 
 /* Any bits, few digits, halves of the last one. */
-static void test_dice(void **state) {
+TEST(dice) {
   uint64_t dice = 88172645463325252;
   for (int i = 0; i < 200000; i++) {
     dice ^= dice << 13;
@@ -84,7 +84,7 @@ static void test_dice(void **state) {
   }
 }
 
-static void test_others(void **state) {
+TEST(others) {
   static const double numbers[] = {
       0, 1e15, 9.9999e-5, 1e300, 1e-300, INFINITY, NAN, 999999999999999.94};
   char text[LLMPROF_DECIMAL_SIZE];
@@ -92,11 +92,4 @@ static void test_others(void **state) {
     assert_null(llmprof_decimal_put(text, numbers[i]));
     assert_null(llmprof_decimal_put(text, -numbers[i]));
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_examples), cmocka_unit_test(test_powers),
-      cmocka_unit_test(test_dice), cmocka_unit_test(test_others)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static const struct {
     {"nvjet_sm90", "nvjet_sm90", "nvjet_sm90"},
 };
 
-static void test_names(void **state) {
+TEST(names) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     llmprof_buffer full = {0}, base = {0};
     const char *name = names[i].mangled;
@@ -135,7 +135,7 @@ static void demangle_part(const char *bytes, size_t size) {
   llmprof_buffer_free(&base);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     test_every_prefix(names[i].mangled, strlen(names[i].mangled),
                       demangle_part);
@@ -151,7 +151,7 @@ static bool demangle_once(void *arg, llmprof_error *err) {
 }
 
 /* A function within a function's arguments, and so on without an end. */
-static void test_depth(void **state) {
+TEST(depth) {
   llmprof_buffer name = {0}, full = {0}, base = {0};
   llmprof_buffer_puts(&name, "_Z1aI");
   for (int i = 0; i < 4000; i++) llmprof_buffer_puts(&name, "XadL_Z1aI");
@@ -163,17 +163,7 @@ static void test_depth(void **state) {
   llmprof_buffer_free(&base);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static char name[] = "_ZN1a1kILi4ENS_1bIlEEEEvPT0_RKS3_";
   test_every_allocation(demangle_once, name);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_depth),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

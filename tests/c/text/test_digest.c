@@ -19,7 +19,7 @@ static void assert_digest(const char *bytes, size_t size,
 }
 
 /* The examples of FIPS 180-4. */
-static void test_examples(void **state) {
+TEST(examples) {
   static const char two_blocks[] =
       "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
   assert_digest(
@@ -38,7 +38,7 @@ static void test_examples(void **state) {
 }
 
 /* The length needs a block of its own from 56 bytes on. */
-static void test_padding(void **state) {
+TEST(padding) {
   static const struct {
     size_t size;
     const char *expected;
@@ -54,7 +54,7 @@ static void test_padding(void **state) {
 }
 
 /* The examples of RFC 4648, and bytes that need the last letters. */
-static void test_base64(void **state) {
+TEST(base64) {
   static const struct {
     const char *bytes, *expected;
   } cases[] = {
@@ -73,13 +73,4 @@ static void test_base64(void **state) {
     assert_string_equal(buf.bytes ? buf.bytes : "", cases[i].expected);
     llmprof_buffer_free(&buf);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_examples),
-      cmocka_unit_test(test_padding),
-      cmocka_unit_test(test_base64),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void assert_plain(double value, int digits, const char *expected) {
                expected);
 }
 
-static void test_rounding(void **state) {
+TEST(rounding) {
   assert_plain(0, 0, "0");
   assert_plain(0, 2, "0.00");
   assert_plain(0.125, 2, "0.13");
@@ -61,7 +61,7 @@ static void assert_integer(llmprof_quantity quantity, int64_t value,
   llmprof_buffer_free(&buf);
 }
 
-static void test_integers(void **state) {
+TEST(integers) {
   const llmprof_format plain = {0}, two = {.digits = 2, .separator = ","},
                        own = {.digits = LLMPROF_OWN_DIGITS};
   assert_integer(LLMPROF_PLAIN, INT64_MAX, &plain, "9223372036854775807");
@@ -78,7 +78,7 @@ static void test_integers(void **state) {
                                       &(llmprof_format){.digits = 21}));
 }
 
-static void test_separators(void **state) {
+TEST(separators) {
   static const struct {
     long long value;
     const char *expected;
@@ -112,7 +112,7 @@ static void assert_auto(llmprof_quantity quantity, double value,
                expected);
 }
 
-static void test_durations(void **state) {
+TEST(durations) {
   assert_auto(LLMPROF_DURATION, 0, "0 ns");
   assert_auto(LLMPROF_DURATION, 999, "999 ns");
   assert_auto(LLMPROF_DURATION, 999.5, "1.00 " MICRO);
@@ -137,7 +137,7 @@ static void test_durations(void **state) {
       "127,771,591.38");
 }
 
-static void test_bytes(void **state) {
+TEST(bytes) {
   assert_auto(LLMPROF_BYTES, 999, "999 B");
   assert_auto(LLMPROF_BYTES, 1000, "1.00 kB");
   assert_auto(LLMPROF_BYTES, 150754820096.0, "150.75 GB");
@@ -153,7 +153,7 @@ static void test_bytes(void **state) {
       "0.0009765625 KiB");
 }
 
-static void test_rates_and_percent(void **state) {
+TEST(rates_and_percent) {
   llmprof_format rate = {.digits = LLMPROF_OWN_DIGITS, .suffix = "FLOP/s"};
   assert_value(LLMPROF_SI, 789.125e12, &rate, "789.13 TFLOP/s");
   assert_value(LLMPROF_SI, 12, &rate, "12.00 FLOP/s");
@@ -170,7 +170,7 @@ static void test_rates_and_percent(void **state) {
   assert_value(LLMPROF_PERCENT, 0.00015, &(llmprof_format){.digits = 0}, "0%");
 }
 
-static void test_units(void **state) {
+TEST(units) {
   int count;
   const llmprof_unit *units = llmprof_units(LLMPROF_DURATION, &count);
   assert_int_equal(count, 4);
@@ -184,7 +184,7 @@ static void test_units(void **state) {
   assert_null(llmprof_unit_for(LLMPROF_DURATION, 1, 21));
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   llmprof_buffer buf = {0};
   const llmprof_format format = {0}, bad = {.digits = 21},
                        worse = {.digits = -2};
@@ -197,7 +197,7 @@ static void test_refusals(void **state) {
 }
 
 /* The largest and smallest doubles in every unit, with all the digits. */
-static void test_extremes(void **state) {
+TEST(extremes) {
   static const double values[] = {DBL_MAX,      -DBL_MAX, DBL_MIN,
                                   DBL_TRUE_MIN, 1e-27,    5e-21};
   for (int q = LLMPROF_PLAIN; q <= LLMPROF_PERCENT; q++) {
@@ -217,7 +217,7 @@ static void test_extremes(void **state) {
 }
 
 /* Against printf, which rounds ties to even: equal wherever none is. */
-static void test_against_printf(void **state) {
+TEST(against_printf) {
   unsigned long long seed = 1;
   for (int i = 0; i < 20000; i++) {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -237,7 +237,7 @@ static void test_against_printf(void **state) {
 
 /* Decimals that end in a five, which few doubles are: each is on one side of
  * it. */
-static void test_next_to_a_half(void **state) {
+TEST(next_to_a_half) {
   for (int i = 1; i < 20000; i++) {
     double value = i * 0.0005;
     char expected[64];
@@ -251,7 +251,7 @@ static void test_next_to_a_half(void **state) {
   }
 }
 
-static void test_any_locale(void **state) {
+TEST(any_locale) {
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ps_AF"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (!setlocale(LC_ALL, names[i])) continue;
@@ -269,25 +269,6 @@ static bool fill_buffer(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(fill_buffer, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rounding),
-      cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_separators),
-      cmocka_unit_test(test_durations),
-      cmocka_unit_test(test_bytes),
-      cmocka_unit_test(test_rates_and_percent),
-      cmocka_unit_test(test_units),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_extremes),
-      cmocka_unit_test(test_against_printf),
-      cmocka_unit_test(test_next_to_a_half),
-      cmocka_unit_test(test_any_locale),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void assert_written(writer write, const char *text,
   llmprof_buffer_free(&buf);
 }
 
-static void test_escaping(void **state) {
+TEST(escaping) {
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -47,7 +47,7 @@ static void test_escaping(void **state) {
   }
 }
 
-static void test_escaping_at_the_start_of_a_line(void **state) {
+TEST(escaping_at_the_start_of_a_line) {
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -66,7 +66,7 @@ static void test_escaping_at_the_start_of_a_line(void **state) {
   }
 }
 
-static void test_code(void **state) {
+TEST(code) {
   static const struct {
     const char *text, *expected;
   } cases[] = {
@@ -105,7 +105,7 @@ static void assert_table(const llmprof_markdown_table *table,
   llmprof_buffer_free(&notes);
 }
 
-static void test_table(void **state) {
+TEST(table) {
   const llmprof_slice cells[] = {
       S("gemm<4>"),  S("1.25"), S("\xE4\xB8\xAD"),
       S("1,234.50"), S("a|b"),  {NULL, 0},
@@ -119,7 +119,7 @@ static void test_table(void **state) {
                "");
 }
 
-static void test_small_tables(void **state) {
+TEST(small_tables) {
   assert_table(&(llmprof_markdown_table){two_columns, 2, NULL, 0, NULL, 1},
                "| Kernel | n\\|s |\n"
                "| :----- | ---: |\n",
@@ -134,7 +134,7 @@ static void test_small_tables(void **state) {
                "");
 }
 
-static void test_footnotes(void **state) {
+TEST(footnotes) {
   const llmprof_markdown_column columns[] = {
       {.title = {"Kernel", 6}, .max = 8, .code = true},
       {.title = {"Operator", 8}, .max = 6},
@@ -162,7 +162,7 @@ static void test_footnotes(void **state) {
                "[^n10]: `void at::full(Params)`\n");
 }
 
-static void test_many_footnotes(void **state) {
+TEST(many_footnotes) {
   enum {
     ROWS = 5000
   };
@@ -184,7 +184,7 @@ static void test_many_footnotes(void **state) {
   llmprof_buffer_free(&notes);
 }
 
-static void test_long_cells_do_not_widen_the_table(void **state) {
+TEST(long_cells_do_not_widen_the_table) {
   static char text[20000];
   memset(text, 'x', sizeof text);
   const llmprof_markdown_column column = {.title = {"k", 1}};
@@ -222,7 +222,7 @@ static void render_hostile(const char *bytes, size_t size) {
   llmprof_buffer_free(&notes);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   static const char sample[] = "_`|\r\n\0 <&\xE4\xB8\xAD\xF0\x9F\x91*__a__`` "
                                "www.://\xFF\t#-1. \xE2\x80\xA8\xED\xA0\x80_";
   test_every_prefix(sample, sizeof sample - 1, render_hostile);
@@ -240,22 +240,6 @@ static bool render_once(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(render_once, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_escaping),
-      cmocka_unit_test(test_escaping_at_the_start_of_a_line),
-      cmocka_unit_test(test_code),
-      cmocka_unit_test(test_table),
-      cmocka_unit_test(test_small_tables),
-      cmocka_unit_test(test_footnotes),
-      cmocka_unit_test(test_many_footnotes),
-      cmocka_unit_test(test_long_cells_do_not_widen_the_table),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ static void assert_path(const llmprof_path *path, const char *text) {
   assert_string_equal(llmprof_path_text(path, out, sizeof out), text);
 }
 
-static void test_path(void **state) {
+TEST(path) {
   llmprof_path a = {.key = "stages", .size = 6};
   llmprof_path b = {.up = &a, .index = 2};
   llmprof_path c = {.up = &b, .key = "ms_2", .size = 4};
@@ -26,19 +26,11 @@ static void test_path(void **state) {
   assert_path(&top, "[18446744073709551615]");
 }
 
-static void test_fail(void **state) {
+TEST(fail) {
   llmprof_path a = {.key = "stages", .size = 6};
   llmprof_path b = {.up = &a, .index = 2};
   llmprof_error err;
   assert_false(llmprof_path_fail(&err, LLMPROF_RANGE, "not a number", &b));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "not a number at stages[2]");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_path),
-      cmocka_unit_test(test_fail),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static const struct {
     {"\xF0\x9F\x91", 1, 1},
 };
 
-static void test_widths(void **state) {
+TEST(widths) {
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
     const char *text = widths[i].text;
     size_t size = strlen(text), clusters = 0, width;
@@ -97,7 +97,7 @@ static void assert_decoded(const char *text, size_t taken, uint32_t code) {
   assert_int_equal(got, code);
 }
 
-static void test_decoding(void **state) {
+TEST(decoding) {
   assert_decoded("", 0, 0xFFFD);
   assert_decoded("A", 1, 'A');
   assert_decoded("\xC2\x80", 2, 0x80);
@@ -121,7 +121,7 @@ static void test_decoding(void **state) {
 }
 
 /* Every code there is: encoded, it decodes to itself and stays in bounds. */
-static void test_every_code(void **state) {
+TEST(every_code) {
   for (uint32_t code = 0x80; code <= 0x10FFFF; code++) {
     if (code == 0xD800) code = 0xE000;
     char text[4];
@@ -154,7 +154,7 @@ static void assert_truncated(const char *text, size_t columns,
   assert_buffer(&buf, expected);
 }
 
-static void test_truncating(void **state) {
+TEST(truncating) {
   static const char name[] = "void at::native::elementwise<4>(Params)";
   assert_truncated(name, 21, LLMPROF_MIDDLE, "void at::nati" DOTS "Params)");
   assert_truncated(name, 21, LLMPROF_END, "void at::native::ele" DOTS);
@@ -169,7 +169,7 @@ static void test_truncating(void **state) {
   assert_truncated("", 0, LLMPROF_END, "");
 }
 
-static void test_truncating_keeps_clusters_whole(void **state) {
+TEST(truncating_keeps_clusters_whole) {
   assert_truncated(ZHONG WEN ZHONG WEN, 6, LLMPROF_MIDDLE,
                    ZHONG DOTS WEN); /* half a column goes to waste */
   assert_truncated(ZHONG WEN ZHONG WEN, 5, LLMPROF_END, ZHONG WEN DOTS);
@@ -189,7 +189,7 @@ static void assert_padded(const char *text, size_t columns, llmprof_align align,
   assert_buffer(&buf, expected);
 }
 
-static void test_padding(void **state) {
+TEST(padding) {
   assert_padded(ZHONG, 5, LLMPROF_LEFT, ZHONG "   ");
   assert_padded(ZHONG, 5, LLMPROF_RIGHT, "   " ZHONG);
   assert_padded(ZHONG, 5, LLMPROF_CENTER, " " ZHONG "  ");
@@ -215,7 +215,7 @@ static size_t encode(uint32_t code, char text[4]) {
   return size;
 }
 
-static void test_cleaning(void **state) {
+TEST(cleaning) {
   assert_cleaned("a\tb\nc\r\nd\re", 10, "a b c d e");
   assert_cleaned("\x1B[31mred\0", 9, FFFD "[31mred" FFFD);
   assert_cleaned("\xC2\x9B"
@@ -227,7 +227,7 @@ static void test_cleaning(void **state) {
 }
 
 /* A name must not read as another: "abc" RLO "fed". */
-static void test_cleaning_bidi(void **state) {
+TEST(cleaning_bidi) {
   assert_cleaned("abc\xE2\x80\xAE"
                  "fed",
                  9, "abc\\u{202e}fed");
@@ -238,7 +238,7 @@ static void test_cleaning_bidi(void **state) {
 }
 
 /* What only an agent would read; and their neighbours, which have a shape. */
-static void test_cleaning_invisible(void **state) {
+TEST(cleaning_invisible) {
   static const struct {
     uint32_t first, last;
   } unseen[] = {{0xAD, 0xAD},     {0x34F, 0x34F},    {0x61C, 0x61C},
@@ -259,7 +259,7 @@ static void test_cleaning_invisible(void **state) {
 }
 
 /* Programs that compare bytes get them, but nothing that a terminal acts on. */
-static void test_cleaning_exact(void **state) {
+TEST(cleaning_exact) {
   llmprof_buffer buf = {0};
   const char text[] = "a\xE2\x80\x8F\xC2\xAD\x1B\n\xE2\x80\xAE\xFF";
   llmprof_text_clean_exact(&buf, text, sizeof text - 1);
@@ -273,7 +273,7 @@ static void assert_cleaned_lines(const char *text, size_t size,
   assert_buffer(&buf, expected);
 }
 
-static void test_cleaning_lines(void **state) {
+TEST(cleaning_lines) {
   assert_cleaned_lines("a\tb\nc\r\nd\re\r", 11, "a\tb\nc\nd" FFFD "e" FFFD);
   assert_cleaned_lines("\x1B]0;x\x07\n\x7F", 8, FFFD "]0;x" FFFD "\n" FFFD);
   assert_cleaned_lines("", 0, "");
@@ -295,7 +295,7 @@ static bool write_html(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_html(void **state) {
+TEST(html) {
   assert_html("", "");
   assert_html("a + b", "a + b");
   assert_html("<&>\"'", "&lt;&amp;&gt;&quot;&#39;");
@@ -307,7 +307,7 @@ static void test_html(void **state) {
 }
 
 /* Long texts are looked at in blocks: the odd byte at any place of them. */
-static void test_cleaning_long(void **state) {
+TEST(cleaning_long) {
   enum {
     LONG = 200
   };
@@ -343,7 +343,7 @@ static void assert_repaired(const char *text, size_t size,
   assert_buffer(&buf, expected);
 }
 
-static void test_repairing(void **state) {
+TEST(repairing) {
   assert_repaired("k<int>\n" ZHONG, 10, "k<int>\n" ZHONG);
   assert_repaired("a\0b", 3, "a" FFFD "b");
   assert_repaired("\xFF" ZHONG "\xE4\xB8", 6, FFFD ZHONG FFFD);
@@ -365,7 +365,7 @@ static void assert_wrapped(const char *text, size_t columns,
   assert_buffer(&buf, expected);
 }
 
-static void test_wrapping(void **state) {
+TEST(wrapping) {
   assert_wrapped("", 10, "");
   assert_wrapped("one two three", 20, "[one two three]");
   assert_wrapped("one two three", 7, "[one two][three]");
@@ -412,14 +412,14 @@ static void use_everything(const char *bytes, size_t size) {
   llmprof_buffer_free(&buf);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   static const char sample[] =
       "a " FAMILY ZHONG "\r\n" RI_D RI_E RI_D "1" VS16 KEY "e" ACUTE
       "\xED\xA0\x80\xF0\x9F" HEART VS16 ZWJ TONE "\xC3" ZWJ "\0\xFF";
   test_every_prefix(sample, sizeof sample - 1, use_everything);
 }
 
-static void test_noise(void **state) {
+TEST(noise) {
   unsigned seed = 1;
   for (int round = 0; round < 2000; round++) {
     char noise[24];
@@ -447,30 +447,6 @@ static bool fill_buffer(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(fill_buffer, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_widths),
-      cmocka_unit_test(test_decoding),
-      cmocka_unit_test(test_every_code),
-      cmocka_unit_test(test_truncating),
-      cmocka_unit_test(test_truncating_keeps_clusters_whole),
-      cmocka_unit_test(test_padding),
-      cmocka_unit_test(test_cleaning),
-      cmocka_unit_test(test_cleaning_bidi),
-      cmocka_unit_test(test_cleaning_invisible),
-      cmocka_unit_test(test_cleaning_exact),
-      cmocka_unit_test(test_cleaning_lines),
-      cmocka_unit_test(test_html),
-      cmocka_unit_test(test_cleaning_long),
-      cmocka_unit_test(test_repairing),
-      cmocka_unit_test(test_wrapping),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_noise),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,7 +100,7 @@ static void expect(const char *sql, describer describe, const char *expected) {
                       KERNEL(220, 230, P1, 3) KERNEL(300, 330, P1, 4)    \
                           KERNEL(340, 350, P1, 5)
 
-static void test_nested_ranges(void **state) {
+TEST(nested_ranges) {
   expect(NESTED, describe_ops,
          "layer<step<decode, step<decode, decode, step<decode, -");
   expect(NESTED, describe_ranges,
@@ -111,7 +111,7 @@ static void test_nested_ranges(void **state) {
 }
 
 /* The call must lie within the range; both ends may touch. */
-static void test_edges_of_a_range(void **state) {
+TEST(edges_of_a_range) {
   expect(EXPORT_TABLES RANGE(10, 20, T11, "a") CALL(10, 20, T11, 1)
              CALL(9, 15, T11, 2) CALL(15, 21, T11, 3) CALL(20, 20, T11, 4)
                  CALL(10, 10, T11, 5) CALL(21, 21, T11, 6) KERNEL(30, 31, P1, 1)
@@ -122,7 +122,7 @@ static void test_edges_of_a_range(void **state) {
 }
 
 /* A call may reach beyond the inner range but not the outer one. */
-static void test_call_longer_than_the_inner_range(void **state) {
+TEST(call_longer_than_the_inner_range) {
   expect(EXPORT_TABLES RANGE(0, 100, T11, "out") RANGE(10, 20, T11, "in")
              CALL(12, 13, T11, 1) CALL(14, 50, T11, 2) CALL(15, 16, T11, 3)
                  KERNEL(200, 201, P1, 1) KERNEL(201, 202, P1, 2)
@@ -131,7 +131,7 @@ static void test_call_longer_than_the_inner_range(void **state) {
 }
 
 /* Start/end ranges need not nest: in order of their starts. */
-static void test_overlapping_ranges(void **state) {
+TEST(overlapping_ranges) {
 #define OVERLAPPING                                                           \
   EXPORT_TABLES RANGE_OF(60, 0, 50, T11, "a", "NULL")                         \
       RANGE_OF(60, 20, 80, T11, "b", "NULL") RANGE(30, 40, T11, "c")          \
@@ -144,7 +144,7 @@ static void test_overlapping_ranges(void **state) {
   expect(OVERLAPPING, describe_ranges, "a 0, b 0, c 1 in a");
 }
 
-static void test_ranges_alike(void **state) {
+TEST(ranges_alike) {
   expect(EXPORT_TABLES RANGE(10, 20, T11, "inner") RANGE(0, 30, T11, "first")
              RANGE(0, 30, T11, "second") CALL(12, 13, T11, 1)
                  KERNEL(90, 91, P1, 1),
@@ -152,7 +152,7 @@ static void test_ranges_alike(void **state) {
 }
 
 /* Imported ranges (70, 71) count as those recorded (59, 60); marks do not. */
-static void test_kinds_of_events(void **state) {
+TEST(kinds_of_events) {
   expect(EXPORT_TABLES RANGE_OF(70, 0, 30, T11, "a", "NULL")
              RANGE_OF(71, 1, 30, T11, "b", "NULL")
                  RANGE_OF(34, 2, 30, T11, "mark", "NULL") CALL(12, 13, T11, 1)
@@ -160,7 +160,7 @@ static void test_kinds_of_events(void **state) {
          describe_ops, "b<a");
 }
 
-static void test_threads(void **state) {
+TEST(threads) {
 #define THREADS                                                         \
   EXPORT_TABLES RANGE(0, 100, T11, "main") RANGE(0, 100, T12, "worker") \
       RANGE_OF(60, 0, 100, T11, "moved", T12) CALL(10, 11, T11, 1)      \
@@ -170,7 +170,7 @@ static void test_threads(void **state) {
 }
 
 /* Correlation ids are per process, whatever the order of the rows. */
-static void test_processes(void **state) {
+TEST(processes) {
   expect(EXPORT_TABLES RANGE(0, 100, T11, "one") RANGE(0, 100, T21, "two")
              CALL(10, 11, T21, 7) CALL(10, 11, T11, 7) CALL(12, 13, T21, 8)
                  KERNEL(20, 21, P2, 7) KERNEL(20, 21, P1, 7)
@@ -179,7 +179,7 @@ static void test_processes(void **state) {
 }
 
 /* All kernels of a graph have the id of its launch and count as one. */
-static void test_graph_launches(void **state) {
+TEST(graph_launches) {
   expect(EXPORT_TABLES RANGE(0, 100, T11, "decode") RANGE(0, 50, T11, "step")
              CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) KERNEL(20, 21, P1, 1)
                  KERNEL(21, 29, P1, 1) KERNEL(22, 23, P1, 1)
@@ -190,7 +190,7 @@ static void test_graph_launches(void **state) {
 
 /* A graph traced as one operation is attributed but, as in NVIDIA's reports,
  * not projected. */
-static void test_whole_graphs(void **state) {
+TEST(whole_graphs) {
 #define WHOLE_GRAPH                                                            \
   EXPORT_TABLES RANGE(0, 100, T11, "decode") CALL(10, 11, T11, 1) CALL(12, 13, \
                                                                        T11, 2) \
@@ -203,7 +203,7 @@ static void test_whole_graphs(void **state) {
   expect(WHOLE_GRAPH, describe_projections, "decode 20-21 1 ops 0 children");
 }
 
-static void test_range_left_open(void **state) {
+TEST(range_left_open) {
   expect(EXPORT_TABLES RANGE(0, null, T11, "open") RANGE(50, 80, T11, "in")
              CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) CALL(70, 90, T11, 3)
                  KERNEL(100, 101, P1, 1) KERNEL(101, 102, P1, 2)
@@ -214,7 +214,7 @@ static void test_range_left_open(void **state) {
 /* A step without an end is over when the next one begins, or what is around
  * it is; of another thread, or of ranges by start and end, that says nothing.
  */
-static void test_step_left_open(void **state) {
+TEST(step_left_open) {
 #define LEFT_OPEN                                                             \
   EXPORT_TABLES RANGE(0, 50, T11, "decode") RANGE(10, null, T11, "step")      \
       RANGE(20, 30, T11, "step") RANGE(40, null, T11, "step")                 \
@@ -231,7 +231,7 @@ static void test_step_left_open(void **state) {
 }
 
 /* Times are absent in no file of nsys's; SQL's comparisons would be NULL. */
-static void test_what_lacks_ids_or_times(void **state) {
+TEST(what_lacks_ids_or_times) {
   expect(EXPORT_TABLES RANGE(0, 100, "NULL", "nowhere")
              RANGE(null, 100, T11, "early") RANGE(0, 100, T11, "all")
                  CALL(10, 11, "NULL", 1) CALL(10, 11, T11, null)
@@ -243,7 +243,7 @@ static void test_what_lacks_ids_or_times(void **state) {
          describe_ops, "lost, lost, lost, all, lost, lost");
 }
 
-static void test_missing_tables(void **state) {
+TEST(missing_tables) {
   const char *kernel = KERNEL(20, 21, P1, 1);
   char sql[4096];
   static const struct {
@@ -457,7 +457,7 @@ static void check_trace(const char *sql) {
   llmprof_trace_close(l.trace);
 }
 
-static void test_random_traces(void **state) {
+TEST(random_traces) {
   for (uint32_t seed = 1; seed <= 400; seed++) {
     llmprof_buffer sql = {0};
     llmprof_buffer_puts(&sql, "BEGIN;" EXPORT_TABLES);
@@ -478,7 +478,7 @@ static bool load_projections(void *path, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   const char *path = test_database("nested.sqlite", NESTED);
   test_every_allocation(load_projections, (void *)(uintptr_t)path);
 }
@@ -496,7 +496,7 @@ static bool load_twice(void *path, llmprof_error *err) {
   return ok;
 }
 
-static void test_asking_again(void **state) {
+TEST(asking_again) {
   const char *path = test_database("nested.sqlite", NESTED);
   test_every_allocation(load_twice, (void *)(uintptr_t)path);
 }
@@ -635,7 +635,7 @@ static void check_many(llmprof_trace *trace) {
 }
 
 /* Parts are walked at once, and it is the same for any number of threads. */
-static void test_many_calls(void **state) {
+TEST(many_calls) {
   static const llmprof_reader reader = {
       .name = "many", .what = "many", .open = open_many, .load = load_many};
   for (unsigned threads = 1; threads <= 3; threads += 2) {
@@ -647,28 +647,4 @@ static void test_many_calls(void **state) {
     llmprof_trace_close(trace);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nested_ranges),
-      cmocka_unit_test(test_edges_of_a_range),
-      cmocka_unit_test(test_call_longer_than_the_inner_range),
-      cmocka_unit_test(test_overlapping_ranges),
-      cmocka_unit_test(test_ranges_alike),
-      cmocka_unit_test(test_kinds_of_events),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_graph_launches),
-      cmocka_unit_test(test_whole_graphs),
-      cmocka_unit_test(test_range_left_open),
-      cmocka_unit_test(test_step_left_open),
-      cmocka_unit_test(test_what_lacks_ids_or_times),
-      cmocka_unit_test(test_missing_tables),
-      cmocka_unit_test(test_random_traces),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_asking_again),
-      cmocka_unit_test(test_many_calls),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

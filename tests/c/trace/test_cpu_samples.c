@@ -96,7 +96,7 @@ static void expect_samples(llmprof_trace *trace, const char *expected) {
   llmprof_frame_free(frame);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
   llmprof_trace *trace = test_trace(TABLES IN_ORDER);
   expect_samples(trace, rows);
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_CPU_SAMPLES));
@@ -104,7 +104,7 @@ static void test_rows(void **state) {
 }
 
 /* Rows of a stack that are scattered, or in another order, are the same. */
-static void test_scattered(void **state) {
+TEST(scattered) {
   static const char *const inserts[] = {
       TABLES EVENT(1, 100, T11) EVENT(2, 50, T12) CHAIN(1, 0, 3, 9, NULL)
           CHAIN(2, 0, 1, 9, NULL) CHAIN(1, 1, 2, 9, NULL)
@@ -124,7 +124,7 @@ static void test_scattered(void **state) {
 }
 
 /* Stacks of nobody, of no depth, events without a time or twice; no module. */
-static void test_damaged(void **state) {
+TEST(damaged) {
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid);"
@@ -148,7 +148,7 @@ static void test_damaged(void **state) {
 
 /* ---- stages ---- */
 
-static void test_labels(void **state) {
+TEST(labels) {
   llmprof_trace *trace = test_trace(
       TABLES RANGE(100, 200, T11, "decode") RANGE(120, 130, T11, "step")
           RANGE(150, 400, T12, "prefill") EVENT(1, 99, T11) EVENT(2, 100, T11)
@@ -173,7 +173,7 @@ static void test_labels(void **state) {
 
 /* Ranges that overlap without one being in the other, and some that begin at
  * once: the innermost is what began last and is open. */
-static void test_overlapping(void **state) {
+TEST(overlapping) {
   llmprof_trace *trace =
       test_trace(TABLES RANGE(10, 100, T11, "a") RANGE(10, 50, T11, "b")
                      RANGE_OF(60, 20, 80, T11, "c", "NULL") EVENT(1, 15, T11)
@@ -217,7 +217,7 @@ static void expect_tree(llmprof_trace *trace, llmprof_frame *frame,
 
 #define UPPER "0|main|program|0|5\n1|run|program|0|5\n"
 
-static void test_tree(void **state) {
+TEST(tree) {
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
   expect_tree(trace, frame, 0, SIZE_MAX,
@@ -234,7 +234,7 @@ static void test_tree(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_functions(void **state) {
+TEST(functions) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
@@ -250,7 +250,7 @@ static void test_functions(void **state) {
 }
 
 /* Of some rows only. */
-static void test_some_rows(void **state) {
+TEST(some_rows) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST);
   llmprof_frame *frame = frame_of(trace);
@@ -263,7 +263,7 @@ static void test_some_rows(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_other_frames(void **state) {
+TEST(other_frames) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(FOREST), *other = test_trace(FOREST);
   llmprof_frame *ranges = llmprof_trace_frame(trace, "ranges", &err);
@@ -289,7 +289,7 @@ static const char *output(void) {
   return path;
 }
 
-static void test_written(void **state) {
+TEST(written) {
   llmprof_error err = {0};
   llmprof_trace *trace = test_trace(TABLES IN_ORDER);
   if (!llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
@@ -320,22 +320,10 @@ static bool do_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   const char *path = test_database(
       "few",
       TABLES RANGE(1, 200, T11, "decode") EVENT(1, 100, T11) EVENT(2, 50, T12)
           CHAIN(1, 0, 3, 9, NULL) CHAIN(2, 0, 5, 7, 1) CHAIN(1, 1, 1, 9, NULL));
   test_every_allocation(do_all, (void *)path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),         cmocka_unit_test(test_scattered),
-      cmocka_unit_test(test_damaged),      cmocka_unit_test(test_labels),
-      cmocka_unit_test(test_overlapping),  cmocka_unit_test(test_tree),
-      cmocka_unit_test(test_functions),    cmocka_unit_test(test_some_rows),
-      cmocka_unit_test(test_other_frames), cmocka_unit_test(test_written),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

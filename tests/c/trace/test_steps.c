@@ -55,14 +55,14 @@ static void expect(const char *lines, const char *expected) {
               KERNEL(95, 150, P1, 2) KERNEL(160, 250, P1, 3)              \
                   KERNEL(255, 360, P1, 4)
 
-static void test_a_queue(void **state) {
+TEST(a_queue) {
   expect(QUEUED, "0: 1, 50-150, begin 50, 100, 2/2; "
                  "1: 11, 160-250, begin 150, 100, 1/1; "
                  "2: 21, 255-360, begin 250, 110, 1/1");
 }
 
 /* Each step is asked for when the one before it is done. */
-static void test_an_idle_queue(void **state) {
+TEST(an_idle_queue) {
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 90, P1, 1)
                  KERNEL(120, 190, P1, 2),
@@ -71,7 +71,7 @@ static void test_an_idle_queue(void **state) {
 }
 
 /* Asked for in the very moment in which the step before it ends. */
-static void test_the_edge(void **state) {
+TEST(the_edge) {
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 110, P1, 1)
                  KERNEL(120, 190, P1, 2),
@@ -80,7 +80,7 @@ static void test_the_edge(void **state) {
 }
 
 /* What is in no step keeps the GPU, too, unless it runs beside the step. */
-static void test_what_is_in_no_step(void **state) {
+TEST(what_is_in_no_step) {
   expect(TIMELINE RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
              CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) CALL(13, 14, T11, 3)
                  CALL(21, 22, T11, 4) KERNEL(40, 90, P1, 1)
@@ -92,7 +92,7 @@ static void test_what_is_in_no_step(void **state) {
 }
 
 /* On another stream a step may run within the one before it. */
-static void test_a_step_inside_another(void **state) {
+TEST(a_step_inside_another) {
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(11, 12, T11, 2)
                  CALL(21, 22, T11, 3) KERNEL(50, 150, P1, 1)
@@ -103,7 +103,7 @@ static void test_a_step_inside_another(void **state) {
 }
 
 /* The innermost range has the operation, and one without any is no row. */
-static void test_ranges_inside_others(void **state) {
+TEST(ranges_inside_others) {
   expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(10, 40, T11, "step")
              RANGE(50, 60, T11, "step") RANGE(15, 35, T11, "layer")
                  CALL(20, 21, T11, 1) CALL(70, 71, T11, 2) KERNEL(30, 35, P1, 1)
@@ -116,7 +116,7 @@ static void test_ranges_inside_others(void **state) {
   " device=" #device "\n"
 
 /* A step that runs on two devices is a row on each, with its own neighbours. */
-static void test_devices_and_processes(void **state) {
+TEST(devices_and_processes) {
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(0, 10, T21, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)
                  CALL(11, 12, T11, 3) CALL(13, 14, T11, 4) CALL(1, 2, T21, 1)
@@ -130,14 +130,14 @@ static void test_devices_and_processes(void **state) {
 }
 
 /* All nodes of a graph, and a graph that was traced as one operation. */
-static void test_graphs(void **state) {
+TEST(graphs) {
   expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) KERNEL(50, 60, P1, 1)
                  KERNEL(60, 90, P1, 1) "graph 100 160 pid=" P1 " call=2\n",
          "0: 1, 50-90, begin 50, 40, 2/2; 1: 11, 100-160, begin 90, 70, 1/0");
 }
 
-static void test_what_lacks_times(void **state) {
+TEST(what_lacks_times) {
   expect(TIMELINE RANGE(0, 10, T11, "step") CALL(1, 2, T11, 1)
              CALL(3, 4, T11, 2) KERNEL(50, -, P1, 1) KERNEL(60, 70, P1, 2),
          "0: 3, 60-70, begin 60, 10, 1/1");
@@ -145,7 +145,7 @@ static void test_what_lacks_times(void **state) {
 }
 
 /* The columns that come from the range. */
-static void test_the_range(void **state) {
+TEST(the_range) {
   llmprof_trace *trace = test_timeline(QUEUED);
   llmprof_frame *steps = steps_of(trace, "step");
   assert_int_equal(cell(steps, "host_start", 1), 10);
@@ -178,24 +178,7 @@ static bool load_steps(void *path, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   const char *path = test_file("queued", QUEUED, strlen(QUEUED));
   test_every_allocation(load_steps, (void *)(uintptr_t)path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_queue),
-      cmocka_unit_test(test_an_idle_queue),
-      cmocka_unit_test(test_the_edge),
-      cmocka_unit_test(test_what_is_in_no_step),
-      cmocka_unit_test(test_a_step_inside_another),
-      cmocka_unit_test(test_ranges_inside_others),
-      cmocka_unit_test(test_devices_and_processes),
-      cmocka_unit_test(test_graphs),
-      cmocka_unit_test(test_what_lacks_times),
-      cmocka_unit_test(test_the_range),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static const char *string_of(const llmprof_trace *trace, uint32_t id) {
   return llmprof_strings_get(llmprof_trace_strings(trace), id, NULL);
 }
 
-static void test_about_the_export(void **state) {
+TEST(about_the_export) {
   llmprof_trace *trace = open_export();
   assert_string_equal(llmprof_trace_path(trace), test_export());
   assert_string_equal(llmprof_trace_schema(trace), "3.20.3");
@@ -108,7 +108,7 @@ static void test_about_the_export(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_devices(void **state) {
+TEST(devices) {
   llmprof_trace *trace = open_export();
   size_t count;
   const llmprof_device *d = llmprof_trace_devices(trace, &count);
@@ -132,7 +132,7 @@ static void test_devices(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_kernels(void **state) {
+TEST(kernels) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "kernels",
          "0|gemm(float *, int)|gemm|_Z4gemmPfi|120|150|30|0|1|7|100|11|-\n"
@@ -154,7 +154,7 @@ static void test_kernels(void **state) {
 
 /* The second kernel started before its call returned, and on thread 102 no
  * range encloses the call. */
-static void test_launches(void **state) {
+TEST(launches) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "kernels",
          "0|cudaLaunchKernel_v7000|100|110|10|10|20|50|100|101|1|"
@@ -167,7 +167,7 @@ static void test_launches(void **state) {
 }
 
 /* Labels of copies are the export's own where it has them. */
-static void test_transfers_and_graphs(void **state) {
+TEST(transfers_and_graphs) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "transfers",
          "3|copy|[CUDA memcpy Host-to-Device (its label)]|4096\n"
@@ -184,7 +184,7 @@ static void test_transfers_and_graphs(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_calls(void **state) {
+TEST(calls) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "api",
          "cudaLaunchKernel_v7000|100|110|10|100|101|11\n"
@@ -211,7 +211,7 @@ static void expect_in_launches(llmprof_trace *trace, const char *part) {
 }
 
 /* Times that lie too far apart for 32 bits, and a call that seems late. */
-static void test_far_launches(void **state) {
+TEST(far_launches) {
 #define NEAR EXPORT_TABLES CALL(1, 3, T11, 1) KERNEL(10, 20, P1, 1)
   static const char *const far[][2] = {
       {NEAR CALL(30, 31, T11, 2) KERNEL(29, 40, P1, 2), "-1|"},
@@ -230,7 +230,7 @@ static void test_far_launches(void **state) {
 
 /* Domains and categories are named after the ranges that use them; of two
  * names the first counts; category 8 has none. */
-static void test_ranges(void **state) {
+TEST(ranges) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "ranges",
          "0|prefill|prefill|:prefill|-|-|90|200|0|-5|0\n"
@@ -254,7 +254,7 @@ static void test_ranges(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_projections_and_pairs(void **state) {
+TEST(projections_and_pairs) {
   llmprof_trace *trace = open_export();
   EXPECT(trace, "projections",
          "0|prefill|:prefill|0|120|310|190|110|2|1|0|100|101\n"
@@ -282,7 +282,7 @@ static void expect_no_label(llmprof_trace *trace, llmprof_frame *frame,
   assert_string_equal(err.message, message);
 }
 
-static void test_labels(void **state) {
+TEST(labels) {
   static const llmprof_trace_tag stages[] = {
       {"prefill", NULL}, {"open", NULL}, {"never", NULL}};
   static const llmprof_trace_tag both[] = {
@@ -315,7 +315,7 @@ static void test_labels(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_long_label(void **state) {
+TEST(long_label) {
   char name[301];
   memset(name, 'x', 300);
   name[300] = '\0';
@@ -333,7 +333,7 @@ static void test_long_label(void **state) {
 
 /* ---- what is not in the export ---- */
 
-static void test_frame_names(void **state) {
+TEST(frame_names) {
   static const char *const names[] = {
       "kernels", "transfers",   "graphs",        "gpu",     "api",
       "ranges",  "projections", "kernel_ranges", "samples", "cpu_samples",
@@ -352,7 +352,7 @@ static void test_frame_names(void **state) {
 /* Two GPUs, whose samples are told by their ends, in whatever order they lie:
  * the first of each begins nobody knows when. What is not known by its name is
  * passed over. */
-static void test_samples(void **state) {
+TEST(samples) {
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId, metricId, metricName);"
@@ -382,7 +382,7 @@ static void test_samples(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_missing_tables(void **state) {
+TEST(missing_tables) {
   llmprof_trace *trace = test_trace("CREATE TABLE StringIds (id, value)");
   assert_null(llmprof_trace_schema(trace));
   assert_null(llmprof_trace_product(trace));
@@ -399,7 +399,7 @@ static void test_missing_tables(void **state) {
 }
 
 /* Empty tables are there, which lacking ones are not. */
-static void test_empty_tables(void **state) {
+TEST(empty_tables) {
   llmprof_trace *trace = test_trace(EXPORT_TABLES);
   assert_non_null(llmprof_trace_attribution(trace, NULL));
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_KERNELS));
@@ -414,7 +414,7 @@ static void test_empty_tables(void **state) {
 }
 
 /* A column that is missing is absent in every row, and never 0. */
-static void test_missing_columns(void **state) {
+TEST(missing_columns) {
   llmprof_trace *trace = test_trace(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 9);"
@@ -440,7 +440,7 @@ static void test_missing_columns(void **state) {
 
 /* Operations that say no process are those of the one that calls; of several
  * nobody knows whose they are. */
-static void test_no_process(void **state) {
+TEST(no_process) {
   static const char tables[] =
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
       "correlationId INTEGER);"
@@ -464,7 +464,7 @@ static void test_no_process(void **state) {
 
 /* Ids beyond 32 bits and texts for numbers; what has no time, or times too far
  * apart, is left out. */
-static void test_odd_values(void **state) {
+TEST(odd_values) {
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
@@ -477,7 +477,7 @@ static void test_odd_values(void **state) {
 }
 
 /* Names end up in JSON and in arguments of ncu. */
-static void test_unsound_names(void **state) {
+TEST(unsound_names) {
   llmprof_trace *trace = test_trace(
       EXPORT_TABLES
       "INSERT INTO StringIds VALUES (1, CAST(x'6100ff62' AS TEXT));"
@@ -500,7 +500,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
   test_error_of(&err, code, path, message);
 }
 
-static void test_no_export(void **state) {
+TEST(no_export) {
   expect_not_opened("/proc/none/run.sqlite", LLMPROF_NOTFOUND,
                     ": No such file or directory");
   expect_not_opened(test_database("other.sqlite", "CREATE TABLE t (a)"),
@@ -565,11 +565,11 @@ static void flip(unsigned char *bytes, size_t size, size_t step) {
   }
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   break_exports(cut);
 }
 
-static void test_flipped_bytes(void **state) {
+TEST(flipped_bytes) {
   break_exports(flip);
 }
 
@@ -597,7 +597,7 @@ static void expect_ends(llmprof_trace *trace, bool far) {
          "start", "end", "duration");
 }
 
-static void test_ends(void **state) {
+TEST(ends) {
   for (int far = 0; far <= 1; far++) {
     llmprof_trace *trace = trace_of_ends(far);
     expect_ends(trace, far);
@@ -654,7 +654,7 @@ static void expect_names(llmprof_trace *trace, bool odd) {
   llmprof_buffer_free(&text);
 }
 
-static void test_names_of_kernels(void **state) {
+TEST(names_of_kernels) {
   for (int odd = 0; odd < 2; odd++) {
     llmprof_trace *trace = trace_of_names(odd);
     expect_names(trace, odd);
@@ -703,7 +703,7 @@ static bool read_frame(void *name, llmprof_error *err) {
   return read_export_frame(test_export(), name, err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static char kernels[] = "kernels", pairs[] = "kernel_ranges";
   test_every_allocation(read_frame, kernels);
   test_every_allocation(read_frame, pairs);
@@ -712,35 +712,4 @@ static void test_allocations(void **state) {
   test_every_allocation(read_names,
                         (void *)(uintptr_t)llmprof_trace_path(named));
   llmprof_trace_close(named);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_about_the_export),
-      cmocka_unit_test(test_devices),
-      cmocka_unit_test(test_kernels),
-      cmocka_unit_test(test_launches),
-      cmocka_unit_test(test_transfers_and_graphs),
-      cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_far_launches),
-      cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_projections_and_pairs),
-      cmocka_unit_test(test_labels),
-      cmocka_unit_test(test_long_label),
-      cmocka_unit_test(test_frame_names),
-      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_ends),
-      cmocka_unit_test(test_names_of_kernels),
-      cmocka_unit_test(test_missing_tables),
-      cmocka_unit_test(test_empty_tables),
-      cmocka_unit_test(test_missing_columns),
-      cmocka_unit_test(test_no_process),
-      cmocka_unit_test(test_odd_values),
-      cmocka_unit_test(test_unsound_names),
-      cmocka_unit_test(test_no_export),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_flipped_bytes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }
