@@ -15,6 +15,8 @@
  *   shorter one is read as if zeros followed.
  * - Strings have numbers, which are defined (SPOOL_STRING) in the file before
  *   they are used. 0 is none.
+ * - A block of sequence SPOOL_OF_ALL is of no process: its strings are its own,
+ *   and what it says (SPOOL_GENERATED) counts for all processes in the file.
  * - Records of different kinds or threads are in no order of time. NVTX events
  *   of one thread are in the order in which they happened.
  * - Times are ns on the spool's clock, SPOOL_CLOCK ties it to others; 0 is not
@@ -40,7 +42,8 @@ enum {
   SPOOL_BLOCK_MAX = 16 << 20, /* bytes of records in a block */
 };
 
-#define SPOOL_NO_ID UINT32_MAX /* of a device, context or stream: none */
+#define SPOOL_NO_ID  UINT32_MAX /* of a device, context or stream: none */
+#define SPOOL_OF_ALL UINT32_MAX /* sequence: in place of a process's next */
 
 typedef struct spool_block {
   char magic[SPOOL_MAGIC_SIZE];
@@ -96,6 +99,7 @@ typedef enum spool_kind {
   SPOOL_OVERHEAD = 16,
   SPOOL_GRAPH_NODE = 17,
   SPOOL_SOURCE_STACK = 18,
+  SPOOL_GENERATED = 19,
   SPOOL_NVTX_DOMAIN = 20,
   SPOOL_NVTX_CATEGORY = 21,
   SPOOL_NVTX_EVENT = 22,
@@ -217,6 +221,22 @@ typedef struct spool_source_stack {
   uint32_t frame;
   uint32_t reserved;
 } spool_source_stack;
+
+typedef struct spool_line {
+  uint32_t file, function; /* strings */
+  uint32_t line;
+  uint32_t reserved;
+} spool_line;
+
+/* A line of a file that torch.compile generated; `lines` of spool_line follow:
+ * the stack, outermost first, that it was made of. */
+typedef struct spool_generated {
+  spool_record record;
+  uint32_t file; /* string */
+  uint32_t line;
+  uint32_t lines;
+  uint32_t reserved;
+} spool_generated;
 
 /* ---- operations of the GPU ---- */
 
@@ -548,6 +568,8 @@ _Static_assert(sizeof(spool_stream) == 24, "layout");
 _Static_assert(sizeof(spool_module) == 24, "layout");
 _Static_assert(sizeof(spool_source_frame) == 32, "layout");
 _Static_assert(sizeof(spool_source_stack) == 24, "layout");
+_Static_assert(sizeof(spool_line) == 16, "layout");
+_Static_assert(sizeof(spool_generated) == 24, "layout");
 _Static_assert(sizeof(spool_kernel) == 144, "layout");
 _Static_assert(sizeof(spool_memcpy) == 88, "layout");
 _Static_assert(sizeof(spool_memset) == 72, "layout");

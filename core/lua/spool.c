@@ -39,14 +39,81 @@ static int f_frame(lua_State *L) {
   return *made ? 1 : llmprof_lua_fail(L, &err);
 }
 
+#define GENERATED "llmprof.spool.generated"
+
+static int g_free(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, GENERATED);
+  llmprof_spool_generated_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* The line in the table on top of the stack; what it has stays there. */
+static llmprof_spool_line line_of(lua_State *L) {
+  int at = lua_absindex(L, -1);
+  llmprof_spool_line line = {0};
+  lua_getfield(L, at, "file");
+  line.file = luaL_checkstring(L, -1);
+  lua_getfield(L, at, "name");
+  line.function = luaL_optstring(L, -1, NULL);
+  lua_getfield(L, at, "line");
+  line.line = (uint32_t)luaL_checkinteger(L, -1);
+  return line;
+}
+
+static void add_generated(lua_State *L, llmprof_spool_generated *made) {
+  enum {
+    PUSHED = 4 /* a table and its fields */
+  };
+  size_t count = lua_rawlen(L, -1);
+  luaL_checkstack(L, (int)count * PUSHED + PUSHED, "a long stack");
+  llmprof_spool_line *lines = llmprof_lua_scratch(L, count + 1, sizeof *lines);
+  lua_insert(L, -2);
+  int list = lua_absindex(L, -1);
+  lines[0] = line_of(L);
+  for (size_t i = 1; i <= count; i++) {
+    lua_geti(L, list, (lua_Integer)i);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    lines[i] = line_of(L);
+  }
+  if (!llmprof_spool_generated_add(made, lines, count + 1))
+    llmprof_lua_raise_nomem(L);
+}
+
+/* spool.generated(list) -> block | nil, message, code; list has a table for
+ * each line of a file that torch.compile generated: file, line, and in a
+ * sequence those that it was made of, outermost first: file, line, name */
+static int spool_generated(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  void **box = llmprof_lua_box(L, GENERATED, 0);
+  llmprof_error err;
+  size_t size;
+  *box = llmprof_spool_generated_new();
+  if (!*box) return llmprof_lua_raise_nomem(L);
+  for (size_t i = 1; i <= lua_rawlen(L, 1); i++) {
+    lua_geti(L, 1, (lua_Integer)i);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    add_generated(L, *box);
+    lua_settop(L, 2);
+  }
+  const char *block = llmprof_spool_generated_block(*box, &size, &err);
+  if (!block) return llmprof_lua_fail(L, &err);
+  lua_pushlstring(L, block, size);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {
     {"frame", f_frame},
     {"close", f_close},
     {NULL, NULL},
 };
 
+static const luaL_Reg no_methods[] = {{NULL, NULL}};
+
 static const luaL_Reg functions[] = {
     {"open", spool_open},
+    {"generated", spool_generated},
     {NULL, NULL},
 };
 
@@ -54,6 +121,7 @@ int luaopen_llmprof_spool(lua_State *L);
 int luaopen_llmprof_spool(lua_State *L) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, SPOOL, methods, f_close);
+  llmprof_lua_class(L, GENERATED, no_methods, g_free);
   luaL_newlib(L, functions);
   return 1;
 }

@@ -36,6 +36,29 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err);
 
+/* A line of source; a generated one needs no function. */
+typedef struct llmprof_spool_line {
+  const char *file, *function;
+  uint32_t line;
+} llmprof_spool_line;
+
+/* What lines of files that torch.compile generated were made of, to be put
+ * behind a recording, as a block for all processes in it. */
+typedef struct llmprof_spool_generated llmprof_spool_generated;
+
+llmprof_spool_generated *llmprof_spool_generated_new(void); /* or NULL */
+void llmprof_spool_generated_free(llmprof_spool_generated *made);
+
+/* lines[0] was made of the others, outermost first. False when out of
+ * memory. */
+bool llmprof_spool_generated_add(llmprof_spool_generated *made,
+                                 const llmprof_spool_line *lines, size_t count);
+
+/* The block, which lives as long as `made`, and its size; NULL on failure
+ * (LIMIT: a block holds less). Once, at the end. */
+const void *llmprof_spool_generated_block(llmprof_spool_generated *made,
+                                          size_t *size, llmprof_error *err);
+
 /* The units of operators alone as a trace, which a spool that is opened as one
  * leaves out: a range around each operator of the framework, and what these
  * launched. NULL on failure, as for a trace. */

@@ -1,4 +1,6 @@
 /* GPU operations, details of kernels, API calls and stacks of a spool. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "spool/spool_internal.h"
@@ -409,6 +411,41 @@ static bool take_source_frame(void *user, const spool_item *item,
          llmprof_fail_nomem(err);
 }
 
+/* No more of a stack than Python has by itself: one that is deeper is not what
+ * it was made of. */
+enum {
+  MOST_LINES = 1000
+};
+
+static bool take_generated(void *user, const spool_item *item,
+                           llmprof_error *err) {
+  const stacks_loader *l = user;
+  spool_generated generated;
+  size_t size;
+  spool_item_get(item, &generated, sizeof generated);
+  const unsigned char *rest = spool_item_rest(item, &size);
+  const llmprof_source_frame line = {
+      .file = spool_file_string(file_of(l), item->section, generated.file),
+      .line = generated.line};
+  llmprof_source_frame made_of[MOST_LINES];
+  if (line.file == LLMPROF_NO_STRING || generated.lines > MOST_LINES ||
+      generated.lines > size / sizeof(spool_line))
+    return true;
+  for (uint32_t i = 0; i < generated.lines; i++) {
+    spool_line from;
+    memcpy(&from, rest + i * sizeof from, sizeof from);
+    made_of[i] = (llmprof_source_frame){
+        .file = spool_file_string(file_of(l), item->section, from.file),
+        .function = spool_file_string(file_of(l), item->section, from.function),
+        .line = from.line ? from.line : LLMPROF_NONE,
+        .module = LLMPROF_NO_STRING};
+    if (made_of[i].file == LLMPROF_NO_STRING) return true;
+  }
+  return llmprof_builder_add_generated(l->base.builder, &line, made_of,
+                                       generated.lines) ||
+         llmprof_fail_nomem(err);
+}
+
 static bool take_source_stack(void *user, const spool_item *item,
                               llmprof_error *err) {
   stacks_loader *l = user;
@@ -460,6 +497,7 @@ static bool load_stacks(stacks_loader *l, llmprof_error *err) {
     spool_kind kind;
     spool_take take;
   } passes[] = {
+      {SPOOL_GENERATED, take_generated},
       {SPOOL_MODULE, take_module},
       {SPOOL_SOURCE_FRAME, take_source_frame},
       {SPOOL_SOURCE_STACK, take_source_stack},

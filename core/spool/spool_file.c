@@ -9,6 +9,7 @@
 #include "base/bounds.h"
 #include "llmprof/strings.h"
 #include "os/fs_open.h"
+#include "spool/spool.h"
 
 /* ---- bytes ---- */
 
@@ -208,9 +209,23 @@ static bool begin_section(opening *o, const spool_block *head) {
   return true;
 }
 
+/* Wherever it is: of what it holds only that counts which is of no process. */
+static bool take_of_all(opening *o, const spool_block *head,
+                        llmprof_error *err) {
+  spool_file *f = o->file;
+  uint32_t section = o->section;
+  o->section = UINT32_MAX - f->of_all++;
+  bool ok = note_block(o, head, err);
+  o->section = section;
+  o->offset += (int64_t)sizeof *head + head->length;
+  if (ok) f->chunks[f->chunk_count - 1].kinds &= SPOOL_BIT(SPOOL_GENERATED);
+  return ok;
+}
+
 static bool take_block(opening *o, const spool_block *head,
                        llmprof_error *err) {
   spool_file *f = o->file;
+  if (head->sequence == SPOOL_OF_ALL) return take_of_all(o, head, err);
   bool begins = head->sequence == 0;
   if (!begins && (o->lost || head->sequence != o->sequence))
     return skip_torn(o, err);
@@ -300,4 +315,103 @@ bool spool_file_each(spool_file *f, uint64_t kinds, spool_take take, void *user,
       return false;
   }
   return true;
+}
+
+/* ---- what generated lines were made of ---- */
+
+struct llmprof_spool_generated {
+  llmprof_strings *strings;
+  llmprof_buffer lines; /* records that refer to them */
+  llmprof_buffer block;
+  uint32_t count;
+};
+
+llmprof_spool_generated *llmprof_spool_generated_new(void) {
+  llmprof_spool_generated *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->strings = llmprof_strings_new();
+  if (made->strings) return made;
+  llmprof_free(made);
+  return NULL;
+}
+
+void llmprof_spool_generated_free(llmprof_spool_generated *made) {
+  if (!made) return;
+  llmprof_strings_free(made->strings);
+  llmprof_buffer_free(&made->lines);
+  llmprof_buffer_free(&made->block);
+  llmprof_free(made);
+}
+
+static bool number_of(llmprof_spool_generated *made, const char *text,
+                      uint32_t *number) {
+  *number = 0;
+  if (!text) return true;
+  if (!llmprof_strings_add(made->strings, text, strlen(text), number))
+    return false;
+  (*number)++;
+  return true;
+}
+
+/* A record with `rest` bytes behind its struct, a multiple of 8. */
+static spool_record record_of(spool_kind kind, size_t fixed, size_t rest) {
+  return (spool_record){(uint32_t)(fixed + rest), (uint16_t)kind,
+                        (uint16_t)fixed};
+}
+
+bool llmprof_spool_generated_add(llmprof_spool_generated *made,
+                                 const llmprof_spool_line *lines,
+                                 size_t count) {
+  spool_generated head = {.line = lines->line, .lines = (uint32_t)count - 1};
+  head.record =
+      record_of(SPOOL_GENERATED, sizeof head, head.lines * sizeof(spool_line));
+  if (!number_of(made, lines->file, &head.file)) return false;
+  llmprof_buffer_add(&made->lines, &head, sizeof head);
+  for (size_t i = 1; i < count; i++) {
+    spool_line line = {.line = lines[i].line};
+    if (!number_of(made, lines[i].file, &line.file) ||
+        !number_of(made, lines[i].function, &line.function))
+      return false;
+    llmprof_buffer_add(&made->lines, &line, sizeof line);
+  }
+  made->count++;
+  return !made->lines.failed;
+}
+
+static void add_string(llmprof_buffer *block, uint32_t id, const char *text,
+                       size_t size) {
+  size_t padded = (size + SPOOL_ALIGN - 1) / SPOOL_ALIGN * SPOOL_ALIGN;
+  spool_string string = {.id = id, .length = (uint32_t)size};
+  string.record = record_of(SPOOL_STRING, sizeof string, padded);
+  llmprof_buffer_add(block, &string, sizeof string);
+  llmprof_buffer_add(block, text, size);
+  llmprof_buffer_fill(block, 0, padded - size);
+}
+
+const void *llmprof_spool_generated_block(llmprof_spool_generated *made,
+                                          size_t *size, llmprof_error *err) {
+  size_t strings = llmprof_strings_count(made->strings), length;
+  spool_block head = {.version = SPOOL_VERSION, .sequence = SPOOL_OF_ALL};
+  llmprof_buffer *block = &made->block;
+  memcpy(head.magic, SPOOL_MAGIC, SPOOL_MAGIC_SIZE);
+  llmprof_buffer_add(block, &head, sizeof head);
+  for (uint32_t i = 0; i < strings; i++) {
+    const char *text = llmprof_strings_get(made->strings, i, &length);
+    add_string(block, i + 1, text, length);
+  }
+  llmprof_buffer_add(block, made->lines.bytes, made->lines.size);
+  if (block->failed) return llmprof_fail_nomem(err), NULL;
+  length = block->size - sizeof head;
+  if (length > SPOOL_BLOCK_MAX)
+    return llmprof_fail(err, LLMPROF_LIMIT,
+                        "%u lines take %zu bytes, and a block of a spool holds "
+                        "%d",
+                        (unsigned)made->count, length, SPOOL_BLOCK_MAX),
+           NULL;
+  head.length = (uint32_t)length;
+  head.records = made->count + (uint32_t)strings;
+  head.checksum = spool_block_checksum(&head, block->bytes + sizeof head);
+  memcpy(block->bytes, &head, sizeof head);
+  *size = block->size;
+  return block->bytes;
 }

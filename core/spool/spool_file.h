@@ -14,8 +14,8 @@
 typedef struct spool_chunk {
   int64_t offset; /* of its records */
   uint32_t length;
-  uint32_t section;
-  uint64_t kinds; /* bit k: it has records of kind k */
+  uint32_t section; /* of what is of all: a number of its own from the end */
+  uint64_t kinds;   /* bit k: it has records of kind k */
 } spool_chunk;
 
 /* Keeps a string; its number in *string. False when out of memory. */
@@ -28,6 +28,7 @@ typedef struct spool_file {
   spool_chunk *chunks;
   size_t chunk_count, chunk_cap;
   uint32_t sections;     /* spools: each begins with block 0 */
+  uint32_t of_all;       /* blocks of no process */
   uint32_t repeated;     /* times that one was there already: it counts once */
   llmprof_intern firsts; /* checksums of first blocks -> section */
   uint32_t *blocks;      /* by section: how many of it were found */

@@ -68,6 +68,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   if (trace->builder) {
     llmprof_builder_forget_ranges(trace->builder);
     llmprof_builder_forget_cpu_samples(trace->builder);
+    llmprof_builder_forget_generated(trace->builder);
   }
   llmprof_free(trace->builder);
   if (trace->from.is_open && trace->from.reader->close)

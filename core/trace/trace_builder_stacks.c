@@ -2,6 +2,8 @@
  * in common; rows are put in order when all are there. And stacks of launches.
  */
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "frame/sort.h"
 #include "trace/trace_events.h"
@@ -70,11 +72,89 @@ bool llmprof_builder_add_source_frame(llmprof_builder *builder,
                             row);
 }
 
-bool llmprof_builder_add_source_stack(llmprof_builder *builder,
+/* A line of a generated file. */
+typedef struct generated {
+  uint32_t file, line;   /* the key */
+  uint32_t first, count; /* what it was made of, in made_of */
+} generated;
+
+bool llmprof_builder_add_generated(llmprof_builder *b,
+                                   const llmprof_source_frame *line,
+                                   const llmprof_source_frame *made_of,
+                                   size_t count) {
+  const generated it = {line->file, line->line, (uint32_t)b->made_of_count,
+                        (uint32_t)count};
+  uint32_t id;
+  if (!b->generated.record_size) {
+    llmprof_intern_init(&b->generated, sizeof it);
+    b->generated.key_size = offsetof(generated, first);
+  }
+  if (!count || llmprof_intern_find(&b->generated, &it) != UINT32_MAX)
+    return true;
+  if (b->made_of_count + count >= UINT32_MAX ||
+      !llmprof_grow(&b->made_of, &b->made_of_cap, b->made_of_count + count,
+                    sizeof *b->made_of) ||
+      !llmprof_intern_add(&b->generated, &it, &id))
+    return false;
+  memcpy(b->made_of + b->made_of_count, made_of, count * sizeof *made_of);
+  b->made_of_count += count;
+  return true;
+}
+
+void llmprof_builder_forget_generated(llmprof_builder *b) {
+  llmprof_intern_free(&b->generated);
+  llmprof_free(b->made_of);
+  b->made_of = NULL;
+  b->made_of_count = b->made_of_cap = 0;
+}
+
+/* "forward" of "MLP.forward". */
+static const char *last_name(const llmprof_builder *b, uint32_t function) {
+  const char *name = llmprof_strings_get(b->trace->strings, function, NULL);
+  const char *dot = name ? strrchr(name, '.') : NULL;
+  return dot ? dot + 1 : name ? name : "";
+}
+
+/* Is its function on the stack? */
+static bool is_on(const llmprof_builder *b, uint32_t stack,
+                  const llmprof_source_frame *line) {
+  const llmprof_intern *rows = b->trace->rows;
+  while (stack != LLMPROF_NONE) {
+    const llmprof_source_stack *at =
+        llmprof_intern_get(&rows[LLMPROF_SOURCE_STACKS], stack);
+    const llmprof_source_frame *frame =
+        llmprof_intern_get(&rows[LLMPROF_SOURCE_FRAMES], at->frame);
+    if (frame->file == line->file && strcmp(last_name(b, frame->function),
+                                            last_name(b, line->function)) == 0)
+      return true;
+    stack = at->parent;
+  }
+  return false;
+}
+
+bool llmprof_builder_add_source_stack(llmprof_builder *b,
                                       const llmprof_source_stack *stack,
                                       uint32_t *row) {
-  return llmprof_intern_add(&builder->trace->rows[LLMPROF_SOURCE_STACKS], stack,
-                            row);
+  llmprof_intern *rows = b->trace->rows;
+  const llmprof_source_frame *frame =
+      llmprof_intern_get(&rows[LLMPROF_SOURCE_FRAMES], stack->frame);
+  const generated key = {.file = frame->file, .line = frame->line};
+  uint32_t id = b->generated.count ? llmprof_intern_find(&b->generated, &key)
+                                   : UINT32_MAX;
+  if (id == UINT32_MAX)
+    return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
+  const generated *it = llmprof_intern_get(&b->generated, id);
+  uint32_t module = frame->module, at = stack->parent;
+  bool ok = true, skips = it->count > 1 && is_on(b, at, b->made_of + it->first);
+  for (uint32_t i = skips; ok && i < it->count; i++) {
+    llmprof_source_frame line = b->made_of[it->first + i];
+    llmprof_source_stack next = {.parent = at};
+    line.module = module;
+    ok = llmprof_intern_add(&rows[LLMPROF_SOURCE_FRAMES], &line, &next.frame) &&
+         llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], &next, &at);
+  }
+  *row = at;
+  return ok;
 }
 
 bool llmprof_builder_add_op_stack(llmprof_builder *b, uint32_t stack,
@@ -90,6 +170,7 @@ bool llmprof_builder_add_op_stack(llmprof_builder *b, uint32_t stack,
 bool llmprof_builder_end_stacks(llmprof_builder *b, llmprof_error *err) {
   llmprof_op_stacks *s = &b->trace->op_stacks;
   size_t count = s->count;
+  llmprof_builder_forget_generated(b);
   s->count = b->trace->ops.count;
   if (count && count != s->count)
     return llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",

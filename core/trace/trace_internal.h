@@ -102,6 +102,9 @@ struct llmprof_builder {
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
   llmprof_cpu_sample_row *cpu_samples; /* as they came */
   size_t cpu_sample_cap, device_cap, diagnostic_cap;
+  llmprof_intern generated; /* lines of generated files, and their made_of */
+  llmprof_source_frame *made_of;
+  size_t made_of_count, made_of_cap;
 };
 
 /* ---- words ---- */
@@ -115,10 +118,11 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
 /* The same without a string in its pool. */
 llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
 
-/* Ranges or samples of the CPU are added no more: what only served for that
- * goes. */
+/* Ranges, samples of the CPU or stacks are added no more: what only served for
+ * that goes. */
 void llmprof_builder_forget_ranges(llmprof_builder *builder);
 void llmprof_builder_forget_cpu_samples(llmprof_builder *builder);
+void llmprof_builder_forget_generated(llmprof_builder *builder);
 
 /* No rows of the piece any more. */
 void llmprof_trace_clear(llmprof_trace *trace, int piece);

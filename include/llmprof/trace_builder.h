@@ -352,6 +352,15 @@ bool llmprof_builder_add_source_stack(llmprof_builder *builder,
                                       const llmprof_source_stack *stack,
                                       uint32_t *row);
 
+/* Stacks whose innermost line is this one of a generated file end in the lines
+ * that it was made of, outermost first, for the same module; the first of them
+ * is left out where its function is on the stack. Before the stacks; of one
+ * line the first counts. */
+bool llmprof_builder_add_generated(llmprof_builder *builder,
+                                   const llmprof_source_frame *line,
+                                   const llmprof_source_frame *made_of,
+                                   size_t count);
+
 /* Of the next operation: what launched it, or made the node of the graph that
  * it is; LLMPROF_NONE: not known. Of all of them, or of none. */
 bool llmprof_builder_add_op_stack(llmprof_builder *builder, uint32_t stack,

@@ -1,9 +1,12 @@
 -- Lines of what torch.compile generated, as lines of the program: torch, asked for it, tells of
--- each kernel that it generates the lines that it was made from, in a log of its own. Spools get
--- a block in which frames of generated files are told again, so that no reader needs the log.
+-- each kernel that it generates the lines that it was made from, in a log of its own. A recording
+-- gets them as a block, so that no reader needs the log.
+local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local spool = require "llmprof.spool"
+local text = require "llmprof.text"
 
 local compiled = {}
 
@@ -36,7 +39,8 @@ local function read_log(path, each)
     if which then each(which, table.concat(payload, "\n"), said) end
     which, payload = nil, {}
   end
-  for line in io.lines(path) do
+  local log <close> = errors.check(io.open(path))
+  for line in log:lines() do
     local head = line:match "^%u%d+ .-%] ({.*})$"
     if line:byte() == 9 then
       if which then payload[#payload + 1] = line:sub(2) end
@@ -44,7 +48,7 @@ local function read_log(path, each)
       done()
       local word = head:match '^{"artifact": {"name": "([%w_]+)"' or head:match '^{"([%w_]+)"'
       which = NAMES[word]
-      said = which and (json.decode(head) or {})[word]
+      said = which and errors.check(json.decode(head))[word]
     end
   end
   done()
@@ -105,8 +109,8 @@ local function choose(stacks, place)
 end
 
 
--- The stacks of one log, by generated file and line.
-local function take_log(path, told)
+-- The lines of one log that kernels were launched from, with those that they were made of.
+local function take_log(path, list)
   local places, launches, file = {}, {}, nil
   read_log(path, function(which, payload, said)
     if which == "graph" then
@@ -115,201 +119,39 @@ local function take_log(path, told)
       file = type(said) == "table" and said.filename
       launches = launches_of(payload)
     elseif file then
-      local stacks, made = json.decode(payload), {}
+      local stacks = errors.check(json.decode(payload))
       for number, of in pairs(type(stacks) == "table" and launches or {}) do
-        made[number] = choose(stacks[of.key], places[of.last])
+        local made = choose(stacks[of.key], places[of.last])
+        if made then
+          made.file, made.line = file, number
+          list[#list + 1] = made
+        end
       end
-      told[file] = made
     end
   end)
 end
 
 
--- What torch logged in a folder of spools: stacks by generated file and line.
-local function logged_in(folder)
-  local told, logs = {}, folder .. "/" .. FOLDER
+-- What goes behind a recording whose spools are in a folder, "" where nothing was compiled; and
+-- why lines stay as they are, a sentence each.
+function compiled.block(folder)
+  local list, why, logs = {}, {}, folder .. "/" .. FOLDER
+  local function try(what, ...)
+    local ok, err = errors.call(...)
+    if ok then return err end
+    if err.bug or err.kind == "interrupted" then error(err, 0) end
+    why[#why + 1] = ("lines that torch.compile generated stay: %s: %s"):format(what,
+      text.clean(err.message))
+  end
   local info = fs.lstat(logs)
   for _, name in ipairs(info and info.type == "directory" and files.list(logs) or {}) do
     local path = logs .. "/" .. name
     local file = fs.lstat(path) -- opening a named pipe would wait
-    if file and file.type == "file" then take_log(path, told) end
+    if file and file.type == "file" then try("torch's log", take_log, path, list) end
   end
-  return told
-end
-
-
--- ---- the spool ----
-
--- As core/collector/spool.h has it.
-local BLOCK, RECORD, STRING, FRAME, STACK = "<c8I2I2I4I4I4I8", "<I4I2I2", 1, 9, 18
-local BLOCK_SIZE, BLOCK_MOST = 32, 16 << 20
-local START, PRIME = 0xcbf29ce484222325, 1099511628211
-
-
-local function checksum(sum, bytes)
-  for at = 1, #bytes, 8 do
-    sum = (sum ~ string.unpack("<i8", bytes, at)) * PRIME
-  end
-  return sum
-end
-
-
--- The records of a spool: each(kind, bytes, where its fields begin). Returns the magic, the
--- version and the number of the block that would come next; nil where the file is not whole.
-local function read_spool(path, each)
-  local from <close> = assert(io.open(path, "rb"))
-  local magic, version, sequence = nil, nil, nil
-  while true do
-    local head = from:read(BLOCK_SIZE)
-    if not head then return magic, version, sequence and sequence + 1 end
-    if #head < BLOCK_SIZE then return nil end
-    local _, length
-    local is_first = sequence == nil
-    magic, version, _, sequence, length = string.unpack(BLOCK, head)
-    if is_first ~= (sequence == 0) then return nil end
-    local bytes = from:read(length) or ""
-    if #bytes < length then return nil end
-    local at = 1
-    while at + 8 <= #bytes do
-      local size, kind = string.unpack(RECORD, bytes, at)
-      if size < 8 or at + size - 1 > #bytes then return nil end
-      each(kind, bytes, at + 8)
-      at = at + size
-    end
-  end
-end
-
-
--- What a spool says of stacks: text by number of string, frames and stacks by theirs, and the
--- numbers behind the last of each. of_file: what is told of a generated file.
-local function read_stacks(path, of_file)
-  local of = { texts = {}, frames = {}, stacks = {}, last = { 0, 0, 0 } }
-  local function last(i, number) of.last[i] = math.max(of.last[i], number) end
-  of.magic, of.version, of.sequence = read_spool(path, function(kind, bytes, at)
-    if kind == STRING then
-      local id, size = string.unpack("<I4I4", bytes, at)
-      of.texts[id] = bytes:sub(at + 8, at + 7 + size)
-      last(1, id)
-    elseif kind == FRAME then
-      local number, file, name, line, module = string.unpack("<I4I4I4I4I4", bytes, at)
-      local told = of_file[of.texts[file]]
-      of.frames[number] = { file = file, name = name, module = module,
-        made_of = told and told[line] }
-      last(2, number)
-    elseif kind == STACK then
-      local number, parent, frame = string.unpack("<I4I4I4", bytes, at)
-      of.stacks[number] = { parent = parent, frame = frame }
-      last(3, number)
-    end
-  end)
-  return of
-end
-
-
--- The records of a block that tells stacks of generated code again.
-local Writer = {}
-Writer.__index = Writer
-
-
-function Writer:add(kind, rest, ...)
-  local fixed = 8 + 4 * select("#", ...)
-  local bytes = rest .. ("\0"):rep(-#rest % 8)
-  self.size = self.size + fixed + #bytes
-  self[#self + 1] = string.pack("<I4I2I2" .. ("I4"):rep(select("#", ...)), fixed + #bytes, kind,
-    fixed, ...) .. bytes
-end
-
-
-function Writer:next(i)
-  self.of.last[i] = self.of.last[i] + 1
-  return self.of.last[i]
-end
-
-
-function Writer:text(text)
-  if not self.ids[text] then
-    self.ids[text] = self:next(1)
-    self:add(STRING, text, self.ids[text], #text)
-  end
-  return self.ids[text]
-end
-
-
--- A line that a kernel was made of, which runs for that module: its frame.
-function Writer:frame(line, module)
-  local file, name = self:text(line.file), self:text(line.name)
-  local number = self:next(2)
-  self:add(FRAME, "", number, file, name, line.line, module, 0)
-  return number
-end
-
-
--- Is the function of this line on the stack, or one that it is in?
-local function is_on(of, stack, line)
-  while stack do
-    local frame = of.frames[stack.frame]
-    if frame and of.texts[frame.file] == line.file
-      and (of.texts[frame.name] or ""):match "[^.]*$" == line.name then return true end
-    stack = of.stacks[stack.parent]
-  end
-  return false
-end
-
-
--- A stack whose innermost line is generated ends in those that this was made of. What runs
--- compiled is on the stack itself, and its first line then.
-function Writer:tell(number, stack)
-  local of = self.of
-  local generated = of.frames[stack.frame]
-  local made_of, parent = generated.made_of, stack.parent
-  local first = #made_of > 1 and is_on(of, of.stacks[parent], made_of[1]) and 2 or 1
-  for i = first, #made_of do
-    local frame = self:frame(made_of[i], generated.module)
-    local is_last = i == #made_of
-    local at = is_last and number or self:next(3)
-    self:add(STACK, "", at, parent, frame, 0)
-    parent = at
-  end
-end
-
-
--- Its block; nil where no stack has a line that is told of. What was called from such a line is
--- told again, too: it refers to the stack that it was called from.
-local function block_of(of)
-  local writer, again, numbers = setmetatable({ of = of, ids = {}, size = 0 }, Writer), {}, {}
-  for number in pairs(of.stacks) do numbers[#numbers + 1] = number end
-  table.sort(numbers)
-  for _, number in ipairs(numbers) do
-    local stack = of.stacks[number]
-    local frame = of.frames[stack.frame]
-    if frame and frame.made_of then
-      again[number] = true
-      writer:tell(number, stack)
-    elseif again[stack.parent] then
-      again[number] = true
-      writer:add(STACK, "", number, stack.parent, stack.frame, 0)
-    end
-  end
-  if #writer == 0 or writer.size > BLOCK_MOST then return nil end
-  local bytes = table.concat(writer)
-  local function head(sum)
-    return string.pack("<c8I2I2I4I4I4i8", of.magic, of.version, 0, of.sequence, #bytes, #writer,
-      sum)
-  end
-  return head(checksum(checksum(START, head(0)), bytes)) .. bytes
-end
-
-
--- For each spool of a folder, by name, the block that goes behind it; an empty table where
--- nothing was compiled.
-function compiled.blocks(folder, names)
-  local told, blocks = logged_in(folder), {}
-  if not next(told) then return blocks end
-  for _, name in ipairs(names) do
-    local of = read_stacks(folder .. "/" .. name, told)
-    if of.sequence then blocks[name] = block_of(of) end
-  end
-  return blocks
+  local block = #list > 0
+    and try("their block", function() return errors.check(spool.generated(list)) end)
+  return block or "", why
 end
 
 

@@ -75,11 +75,11 @@ end
 
 -- Write the spools of a folder into one file, whole or not at all, with what torch.compile
 -- told of the lines in them. Returns how many of them hold something; with none there is no
--- file.
+-- file. And why lines of what it generated stay in it, a sentence each.
 function collector.gather(folder, target)
   local names = collector.list(folder)
-  if #names == 0 then return 0 end
-  local blocks = compiled.blocks(folder, names)
+  if #names == 0 then return 0, {} end
+  local block, why_not = compiled.block(folder)
   local part = target .. ".part"
   fs.remove(part) -- the recorded program may have put a link there
   local out, message = io.open(part, "wb")
@@ -87,8 +87,8 @@ function collector.gather(folder, target)
   local count = 0
   for _, name in ipairs(names) do
     if append(out, folder .. "/" .. name) then count = count + 1 end
-    if blocks[name] then errors.check(out:write(blocks[name])) end
   end
+  if count > 0 then errors.check(out:write(block)) end
   local closed, why = out:close()
   if not closed then errors.raise("failed", why) end
   if count > 0 then
@@ -96,7 +96,7 @@ function collector.gather(folder, target)
   else
     fs.remove(part)
   end
-  return count
+  return count, why_not
 end
 
 

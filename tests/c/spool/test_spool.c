@@ -255,6 +255,34 @@ static void test_sources(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* What model.py:7 was made of, as is told behind it, in blocks of no process;
+ * nothing else counts in those, nor what says more than is there. */
+static void test_generated(void **state) {
+  spool_maker m = {0};
+  llmprof_error err;
+  spool_put_process(&m, &here);
+  put_sources(&m);
+  spool_end_block(&m);
+  m.sequence = SPOOL_OF_ALL;
+  m.strings = 0; /* the next spool's strings: these are of this block alone */
+  spool_generated made = {
+      .file = spool_put_string(&m, "model.py"), .line = 7, .lines = 2};
+  const spool_line lines[] = {
+      {made.file, spool_put_string(&m, "forward"), 41, 0},
+      {spool_put_string(&m, "norm.py"), 0, 5, 0}};
+  spool_generated more = made;
+  more.lines = 3;
+  spool_put(&m, SPOOL_GENERATED, &more, sizeof more, lines, sizeof lines);
+  spool_put(&m, SPOOL_GENERATED, &made, sizeof made, lines, sizeof lines);
+  put_sources(&m);
+  llmprof_trace *trace = open_made(&m);
+  const llmprof_op_stacks *of = llmprof_trace_op_stacks(trace, &err);
+  assert_non_null(of);
+  assert_int_equal(of->count, 4);
+  assert_line(trace, llmprof_id_at(of->stack, 0), "norm.py", 5, "layers.0.mlp");
+  llmprof_trace_close(trace);
+}
+
 /* Two models may have modules of the same names. */
 static void test_two_models(void **state) {
   spool_maker m = {0};
@@ -912,6 +940,7 @@ int main(void) {
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_other_records),
       cmocka_unit_test(test_sources),
+      cmocka_unit_test(test_generated),
       cmocka_unit_test(test_two_models),
       cmocka_unit_test(test_no_sources),
       cmocka_unit_test(test_ranges),

@@ -136,7 +136,8 @@ end
 local function keep(target, write, folder, refused)
   local said, all = refused:said(folder.path), folder.path .. "/all"
   for _, line in ipairs(said) do out.complain(line) end
-  local count = collector.gather(folder.path, all)
+  local count, generated = collector.gather(folder.path, all)
+  for _, line in ipairs(generated) do out.complain(line) end
   if count == 0 then
     out.complain("nothing was recorded"
       .. (#said == 0 and ": no process loaded the collector" or ""))

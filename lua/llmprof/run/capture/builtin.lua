@@ -310,8 +310,9 @@ function timeline.capture(ctx)
   ctx.run:write(files.plan, plan_text(ctx))
   local result, lines = run(ctx, spec, folder)
   workload.keep_inputs(ctx, layout.workload.folder)
-  check_spools(ctx, collector.gather(folder.path, ctx.run:path(files.spool)),
-    refused:said(folder.path), result, lines)
+  local count, generated = collector.gather(folder.path, ctx.run:path(files.spool))
+  for _, line in ipairs(generated) do ctx.note(line) end
+  check_spools(ctx, count, refused:said(folder.path), result, lines)
   under_spools.keep_timeline(ctx)
   keep_metrics(ctx)
   judge_end(ctx, result, lines)

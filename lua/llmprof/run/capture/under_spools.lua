@@ -128,8 +128,10 @@ function under_spools.capture(ctx)
   local result, lines = run(ctx, spec)
   workload.keep_inputs(ctx, layout.workload.folder)
   await_window(ctx, result, lines)
-  collector.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
-  for _, line in ipairs(collector.lost(under_spools.wanted(ctx.cfg))) do ctx.note(line) end
+  local folder = under_spools.wanted(ctx.cfg)
+  local _, generated = collector.gather(folder, ctx.run:path(files.spool))
+  for _, line in ipairs(generated) do ctx.note(line) end
+  for _, line in ipairs(collector.lost(folder)) do ctx.note(line) end
   under_spools.keep_timeline(ctx)
   local ended = workload.complaint(result)
   if ended then

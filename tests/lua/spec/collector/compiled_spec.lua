@@ -110,19 +110,20 @@ end
 describe("lines of torch.compile", function()
   local top = bundle.scratch(before_each, after_each)
 
-  local function lines_with(said)
-    assert(fs.write(top() .. "/1-2.spool", spool()))
+  local function lines_with(said, recorded)
+    assert(fs.write(top() .. "/1-2.spool", recorded or spool()))
     if said then
       assert(fs.mkdirs(top() .. "/torch"))
       assert(fs.write(top() .. "/torch/dedicated_log_torch_trace_1.log", said))
     end
-    assert.equal(1, collector.gather(top(), top() .. "/all"))
+    local count, why = collector.gather(top(), top() .. "/all")
+    assert.equal(1, count)
     local trace <close> = trace_file.open(top() .. "/all")
     local list, gpu = {}, assert(trace:frame "gpu")
     for i = 1, #gpu do list[i] = gpu:get(i, "line") .. " " .. gpu:get(i, "function") end
     local depths, tree = {}, assert(trace:stack_tree(gpu))
     for i = 1, #tree do depths[tree:get(i, "module") or ""] = tree:get(i, "depth") end
-    return list, depths
+    return list, depths, why
   end
 
   it("are those of the program that a kernel was made of", function()
@@ -145,8 +146,31 @@ describe("lines of torch.compile", function()
     local generated = { "torch.compile/cab.py:6 call", "torch.compile/cab.py:8 call",
       "torch.compile/cab.py:9 call" }
     assert.same(generated, lines_with())
-    assert.same(generated, lines_with(log():gsub('": %[".*', '": [}')))
+    assert.same(generated, lines_with((log():gsub('": %[".*', '": {}'))))
     assert.same(generated, lines_with "V1 x] {\n\t{\n\0")
+  end)
+
+  it("stay where the log is cut, which is said", function()
+    local list, _, why = lines_with(log():sub(1, -20))
+    assert.equal("torch.compile/cab.py:6 call", list[1])
+    assert.matches("lines that torch.compile generated stay: torch's log: ", why[1], 1, true)
+    assert.equal(1, #why)
+  end)
+
+  -- The last block is torn: what torch told counts all the same.
+  it("are told of a program that was killed, too", function()
+    local list = lines_with(log(), spool() .. block(2, text(9, "torn")):sub(1, -9))
+    assert.equal("m/norm.py:8 forward", list[1])
+  end)
+
+  it("are refused where a block cannot hold them", function()
+    local made = { file = "/g.py", line = 1 }
+    for i = 1, 1000 do made[i] = { file = "/m.py", line = i, name = "f" } end
+    local list = {}
+    for i = 1, 1100 do list[i] = made end
+    local made_of, message, failure = require("llmprof.spool").generated(list)
+    assert.same({ nil, "limit" }, { made_of, failure })
+    assert.matches("1100 lines take 17626", message, 1, true)
   end)
 
   it("are asked for unless the user has said how", function()
