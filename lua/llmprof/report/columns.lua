@@ -191,6 +191,7 @@ columns.gaps = {
   word("stage", "stage"), id("step", "step"), id("layer", "layer"), word("cpu", "the CPU was in"),
   name("before", "after", 48), name("ended_by", "ended by", 48),
   { key = "line", title = "launched in", type = "text", max = 64, code = true, optional = true },
+  { key = "module", title = "module", type = "text", max = 48, optional = true },
 }
 
 -- Columns that only ranges or only stacks tell.

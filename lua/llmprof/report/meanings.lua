@@ -262,6 +262,7 @@ return {
     { "after", "", "what ended when it began", "`before`" },
     { "ended by", "", "what began when it ended; stage, step and layer are its own", "`ended_by`" },
     { "launched in", "", "line that launched it, where stacks are known", "`line`" },
+    { "module", "", "torch module of that line", "`module`" },
   },
   { title = "Layers of a decode step",
     tables = "step_layers",
