@@ -48,10 +48,13 @@ const label = ({ raw, dataset }) => {
   return said;
 };
 
+const power = (value) => (value >= 0.001 && value <= 10000 ? `${Number(value.toPrecision(6))}`
+  : `1e${Math.round(Math.log10(value))}`);
+
 // A mark per power of ten, between two of them.
 const logarithmic = (title, low, high) => ({
   type: "logarithmic", min: low, max: high, ...axis(title),
-  ticks: { color: colour("soft"), callback: (value) => `${Number(value.toPrecision(6))}` },
+  ticks: { color: colour("soft"), callback: power, maxRotation: 0 },
   afterBuildTicks: (scale) => {
     scale.ticks = [];
     for (let value = low; value < high * 1.5; value *= 10) scale.ticks.push({ value });
@@ -61,6 +64,7 @@ const logarithmic = (title, low, high) => ({
 // colours: by category the name of its own.
 const roofline = ({ kernels, stages, roofs }, colours) => {
   const { low, high, bottom, top } = bounds({ kernels, stages, roofs });
+  const narrow = window.innerWidth < 700;
   return {
     type: "scatter",
     plugins: [names],
@@ -73,7 +77,8 @@ const roofline = ({ kernels, stages, roofs }, colours) => {
     ].filter((set) => set.data.length > 0) },
     options: options({
       x: logarithmic("FLOP per byte of DRAM, or of L2", low, high),
-      y: logarithmic("TFLOP/s (circles: tensor cores, triangles: vector units)", bottom, top),
+      y: logarithmic(`TFLOP/s${narrow ? "" : " (circles: tensor cores, triangles: vector units)"}`,
+        bottom, top),
     }, { label }, true, { usePointStyle: true }),
   };
 };
