@@ -46,7 +46,7 @@ class Opening(support.Case):
         commands = [["ls", "--root", root], ["clean", "--root", root, "--dry-run", "r"],
                     ["show", run, "stages"], ["digest", run], ["open", run, "--print"],
                     ["compare", "--root", root, "r", "r"], ["scrub", run],
-                    ["export", run, "-o", self.top / "out"], ["artifacts", "--root", root, "r"],
+                    ["export", run, "-o", self.top / "out"], ["ls", "--root", root, "r"],
                     [RECIPE, f"run.root={root}", "--resume", "r", "-q"],
                     ["-e", "#kernels, #counters", run], ["mcp"]]
         whole = self.top / "whole"

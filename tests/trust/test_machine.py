@@ -28,11 +28,10 @@ PRINTING = (["stats", TRACE], ["stats", "-f", "csv", TRACE],
             [RECIPE, "--dry-run", "capture=recorded"], ["operators", CAPTURE / "operators.json"],
             ["digest", BUNDLE], ["digest", "-f", "json", BUNDLE], ["show", BUNDLE],
             ["show", BUNDLE, "kernels"], ["ls", "--root", BUNDLE.parent],
-            ["artifacts", "--root", BUNDLE.parent], ["artifacts", BUNDLE],
-            ["check", RECIPE],
+            ["ls", BUNDLE], ["check", RECIPE],
             ["clean", "--dry-run", "--root", BUNDLE.parent], ["clean", "--cache", "--dry-run"],
             ["ranks", "-f", "json", FIXTURES / "two_gpus/run.sqlite"],
-            ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["version"], ["new", "--help"])
+            ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["new", "--help"])
 
 # What an agent and a user at the prompt ask: an answer to each.
 ASKED = ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
@@ -40,7 +39,7 @@ ASKED = ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
 
 # What needs no file of its own to write to, and more memory than a start.
 READING = (["digest", BUNDLE], ["show", BUNDLE, "kernels"], ["ls", "--root", BUNDLE.parent],
-           ["artifacts", "--root", BUNDLE.parent], ["compare", BUNDLE, BUNDLE.parent / "eager"],
+           ["compare", BUNDLE, BUNDLE.parent / "eager"],
            ["compare", CAPTURE / "run.sqlite", CAPTURE / "run.sqlite"],
            ["stats", CAPTURE / "run.sqlite"], ["ranks", FIXTURES / "two_gpus/run.sqlite"],
            ["-e", 'kernels:group("name"):sum("dur")', CAPTURE / "run.sqlite"],

@@ -136,7 +136,7 @@ class Bundles(Opened):
 
     def test_lists(self):
         self.checked("ls", "--root", self.root)
-        self.checked("artifacts", "--root", self.root, "r")
+        self.checked("ls", "--root", self.root, "r")
 
     def test_resume(self):
         self.checked(RECIPE, "capture=recorded", f"run.root={self.root}", "--resume", "r", "-q")

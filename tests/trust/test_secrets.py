@@ -212,7 +212,7 @@ class Secrets(support.Case):
         self.assertEqual({}, self.held_beyond(self.top / "merged", {}))
         said = [self.llmprof(*words).out for words in (
             ("ranks", *sorted(self.top.glob("rank*.sqlite"))), ("ls", "--root", root),
-            ("digest", "--root", root, "ranks"), ("artifacts", "--root", root, "ranks"),
+            ("digest", "--root", root, "ranks"), ("ls", "--root", root, "ranks"),
             ("ask", "--root", root, "results", "ranks"), ("-e", "print(results)", root / "ranks"))]
         for name, value in secret.items():
             self.assertNotIn(value.encode(), b"".join(said), name)

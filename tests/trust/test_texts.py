@@ -102,7 +102,7 @@ class Texts(support.Case):
             self.assertIsNone(found, path)
         for words in (("compare", out, plain), ("compare", plain, out), ("-e", "=results", out),
                       ("-e", "kernels:head(5)", out), ("stats", out / "nsys/run.sqlite"),
-                      ("record", out, self.top / "copy"), ("artifacts", out)):
+                      ("record", out, self.top / "copy"), ("ls", out)):
             self.llmprof(*words)  # looks at every byte that it says
 
     def test_stats_for_programs_and_people(self):
@@ -149,7 +149,6 @@ class Texts(support.Case):
         trace = self.top / (evil + ".sqlite")
         trace.write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
         self.does("ls", "--root", root)
-        self.does("artifacts", "--root", root)
         for words in (("show", "--root", root, evil), ("show", "--root", root, "broken" + evil),
                       ("compare", "--root", root, evil, "r"), ("stats", trace),
                       ("export", trace), ("-e", "kernels", trace), ("-e", "error('" + "\\27[31m')"),

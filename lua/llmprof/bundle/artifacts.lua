@@ -244,7 +244,7 @@ function artifacts.open(name, root)
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),
-    { hint = "llmprof artifacts lists the runs" })
+    { hint = "llmprof ls lists the runs" })
 end
 
 

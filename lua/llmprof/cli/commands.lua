@@ -8,7 +8,6 @@ local commands = {}
 
 -- What each is for, in a line: help lists them without loading any. false: not for people.
 local summaries = {
-  artifacts = "list the runs, or the files of one",
   ask = false,
   attach = "record a program that runs, for some seconds",
   baseline = "names for runs that others are compared with",
@@ -24,7 +23,7 @@ local summaries = {
   export = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
   gate = "run a recipe until limits against a baseline are decided, for CI",
   help = "what a command does, or a page of the manual",
-  ls = "the runs with TTFT, TPOT, status and age, or one figure of all",
+  ls = "the runs with TTFT, TPOT and status, one figure of all, or the files of one",
   mcp = "answer agents: a Model Context Protocol server",
   new = "write a recipe and a workload to start from",
   open = "the best report of a run: its path, or the browser",
@@ -38,7 +37,6 @@ local summaries = {
   show = "a table of a run's results, or which there are",
   stats = "NVIDIA's summary tables, from any trace",
   sweep = "run the combinations of several settings, and show the trend",
-  version = "print the version",
   whatif = "what a change would gain, by replaying the trace",
 }
 

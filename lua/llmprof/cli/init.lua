@@ -40,7 +40,11 @@ end
 
 
 -- What people call commands that have another name.
-local other_words = { diff = "compare BEFORE AFTER" }
+local other_words = {
+  artifacts = "the runs: llmprof ls; the files of one: llmprof ls RUN",
+  diff = "what changed between runs: llmprof compare BEFORE AFTER",
+  version = "llmprof --version",
+}
 
 local function no_command(name)
   if name:find "^[^-].*%.%w+$" then
@@ -48,8 +52,7 @@ local function no_command(name)
       { hint = "traces, folders of them and recipes (.lua) can be named" })
   end
   if other_words[name] then
-    errors.raise("usage", ("no command '%s'"):format(name),
-      { hint = "what changed between runs: llmprof " .. other_words[name] })
+    errors.raise("usage", ("no command '%s'"):format(name), { hint = other_words[name] })
   end
   local known, recipes = commands.names(), files.names("recipes", ".lua")
   table.move(recipes, 1, #recipes, #known + 1, known)
@@ -85,7 +88,9 @@ local function dispatch(argv)
     out.write(commands.load("help").general())
     return 0
   elseif first == "--version" or first == "-V" then
-    return commands.load("version").run({}, table.move(argv, 2, #argv, 1, {}))
+    if argv[2] then errors.raise("usage", first .. " stands alone") end
+    out.write("llmprof ", require("llmprof.version").version, "\n")
+    return 0
   elseif first == "-e" then
     return evaluate(table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then

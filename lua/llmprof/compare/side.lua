@@ -250,7 +250,7 @@ local function not_found(word, root)
   for _, entry in ipairs(baselines.list(root)) do names[#names + 1] = entry.name end
   errors.raise("usage", ("nothing to compare is called '%s'%s"):format(word,
     nearest.suggestion(word, names)), { hint = ("a run or a baseline in %s, a bundle's folder or "
-      .. "the export of a trace; llmprof artifacts lists the runs"):format(root) })
+      .. "the export of a trace; llmprof ls lists the runs"):format(root) })
 end
 
 

@@ -51,7 +51,7 @@ local commands = {
   function() given.command("compare", RUN, SOUND) end,
   function() given.command("compare", RUN, RUN) end,
   function() given.command("ls", "--root", ROOT) end,
-  function() given.command("artifacts", "--root", ROOT, "run") end,
+  function() given.command("ls", "--root", ROOT, "run") end,
   function(input) given.command("digest", RUN, "-f", input:pick { "text", "json" }) end,
   function() given.try(render_all) end,
   function() given.command("-e", "print(results)", RUN) end,

@@ -159,7 +159,7 @@ def bundle(folder: Path, numbers: random.Random, number: int) -> List[str]:
     changed_one(made, numbers)
     return [["show", str(made), numbers.choice(["stages", "kernels", "efficiency", "findings"])],
             ["compare", sound, str(made)], ["compare", str(made), str(made)],
-            ["artifacts", "--root", str(folder), "copied"], ["ls", "--root", str(folder)],
+            ["ls", "--root", str(folder), "copied"], ["ls", "--root", str(folder)],
             ["-e", "=results", str(made)], ["digest", str(made)],
             ["digest", "-f", "json", str(made)]][number % 8]
 

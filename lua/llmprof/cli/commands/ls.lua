@@ -1,9 +1,8 @@
--- llmprof ls: the runs and their key numbers.
+-- llmprof ls [RUN]: the runs and their key numbers, or the files of one.
 local lazy = require "llmprof.io.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local baselines = lazy "llmprof.compare.baselines"
 local clock = require "llmprof.io.clock"
-local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local evidence = lazy "llmprof.advice.evidence"
 local comparison = lazy "llmprof.compare.comparison"
@@ -22,11 +21,11 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ls",
-  usage = "ls [OPTION...]",
+  usage = "ls [OPTION...] [RUN_ID | FOLDER | latest]",
   details = [[
 The newest run is first. A number that was not measured is empty; times are those
-without the profiler where they were measured, else those under it. `llmprof artifacts`
-lists files and sizes, `llmprof show RUN` the tables of a run.
+without the profiler where they were measured, else those under it. With a run it
+lists its files and their sizes; `llmprof show RUN` has its tables.
 --metric tpot shows that figure of the runs of each recipe, the oldest first,
 and where it changed by more than noise, with what else did; figures are those
 of compare --fail-on.]],
@@ -37,7 +36,12 @@ of compare --fail-on.]],
     table_options.safe,
     table_options.rows,
   },
-  completes = {},
+  completes = "run",
+}
+
+local file_columns = {
+  { key = "bytes", title = "bytes", digits = 0 }, { key = "path", title = "file", type = "text" },
+  { key = "replaces", title = "in place of", type = "text" },
 }
 
 local columns = {
@@ -86,6 +90,16 @@ local function row_of(run, now)
     decode_ns = decode and overhead.time_of(results, decode) or nil, status = manifest.status,
     started = manifest.started, age = began and clock.age(now - began),
   }
+end
+
+
+local function files_of(run)
+  local list = {}
+  for i, file in ipairs(run:files()) do
+    list[i] = { path = run:path(file.name), bytes = file.bytes,
+      replaces = layout.replaces[file.name] }
+  end
+  return list
 end
 
 
@@ -184,13 +198,15 @@ end
 
 
 function command.run(given, words)
-  if #words > 0 then
-    errors.raise("usage", "ls takes no run",
-      { hint = process.shown { "llmprof", "show", words[1] } })
-  end
+  if #words > 1 then errors.raise("usage", "one run at a time") end
   table_options.check_rows(given)
   if given.metric then
+    if words[1] then errors.raise("usage", "--metric takes no run: it is of all") end
     print_history(given)
+    return 0
+  elseif words[1] then
+    out.write(table_options.render(given, file_columns,
+      table_options.first(files_of(artifacts.open(words[1], given.root)), given)))
     return 0
   end
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}

@@ -122,7 +122,7 @@ describe("llmprof.bundle.artifacts", function()
     end)
 
     it("says what is not there or broken", function()
-      assert.same({ "usage", "no run 'x' in TOP/runs", "llmprof artifacts lists the runs" },
+      assert.same({ "usage", "no run 'x' in TOP/runs", "llmprof ls lists the runs" },
         refusal(open, "x"))
       local run = create { id = "x" }
       run:write("manifest.json", "{")

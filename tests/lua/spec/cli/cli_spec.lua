@@ -84,7 +84,7 @@ describe("llmprof", function()
     local code, out, err = llmprof "--help"
     assert.same({ 0, "" }, { code, err })
     assert.matches("^usage: llmprof RECIPE.lua", out)
-    for _, name in ipairs { "artifacts", "doctor", "exec", "run", "stats" } do
+    for _, name in ipairs { "doctor", "exec", "run", "stats" } do
       assert.matches("\n  " .. name .. " +%a", out)
     end
     local without_code, nothing, help = llmprof()

@@ -12,7 +12,7 @@ local SIDES = { "tests/fixtures/compare/eager", "tests/fixtures/compare/graph" }
 
 -- Words of a command that prints a table; ROOT holds the run `run`.
 local words_of = {
-  artifacts = { "ROOT/run" }, baseline = { "list", "--root", "ROOT" },
+  baseline = { "list", "--root", "ROOT" },
   check = { "tests/standin/recipe.lua" }, compare = SIDES,
   doctor = { "python=tests/standin/python" },
   ls = { "--root", "ROOT" }, operators = { "tests/fixtures/small/operators.json" },

@@ -20,7 +20,7 @@ local commands = {
   { "-e", "kernels", TRACE }, { "-e", "print(1)", TRACE }, { "-e", "io.write 'x'", TRACE },
   { "compare", TRACE, TRACE }, { "compare", "-f", "json", TRACE, TRACE }, { "doctor", "--json" },
   { "completion", "bash" }, { "complete", "--", "st" }, { "ls", "--root", "ROOT" },
-  { "artifacts", "--root", "ROOT" }, { "artifacts", "RUN" }, { "show", "RUN" },
+  { "ls", "RUN" }, { "show", "RUN" },
   { "show", "RUN", "kernels" }, { "show", "RUN", "kernels", "-f", "csv" },
   { "show", "RUN", "kernels", "-f", "json" }, { "-e", "results", "RUN" },
   { "operators", "RUN/workload/operators.json" }, { "scrub", TRACE, "-o", "ROOT/s.sqlite" },

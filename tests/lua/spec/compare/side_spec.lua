@@ -144,7 +144,7 @@ describe("llmprof.compare.side", function()
   it("suggests a name that is there", function()
     baselines.save(run "one", "main", top())
     local hint = "a run or a baseline in TOP, a bundle's folder or the export of a trace; "
-      .. "llmprof artifacts lists the runs"
+      .. "llmprof ls lists the runs"
     assert.same({ "usage", "nothing to compare is called 'mian' (did you mean 'main'?)", hint },
       refusal "mian")
     assert.same({ "usage", "nothing to compare is called ''", hint }, refusal "")

@@ -157,26 +157,3 @@ describe("llmprof.run.capture.recorded", function()
     assert.equal("capture.json: $.workload: object expected, got 3", refusal '{"workload":3}')
   end)
 end)
-
-
-describe("llmprof artifacts", function()
-  local top = bundle.scratch(before_each, after_each)
-
-  it("lists runs, one with a broken manifest too", function()
-    local root = top() .. "/runs"
-    local run = artifacts.create { root = root, id = "a", recipe = "r" }
-    run.manifest.started = "2026-01-02T03:04:05Z"
-    run:finish "done"
-    artifacts.create({ root = root, id = "b", recipe = "r" }):write("manifest.json", "{")
-    local spawn, sys = require "llmprof.spawn", require "llmprof.sys"
-    local lines = {}
-    assert(spawn.run({ sys.executable(), "artifacts", "--root", root, "-f", "csv" },
-      { on_line = function(line) if line:find "," and not line:find "^llmprof: " then
-        lines[#lines + 1] = line
-      end end }))
-    assert.equal("id,recipe,status,started,files,bytes", lines[1])
-    assert.equal("b,,unreadable,,1,1", lines[2])
-    assert.equal(("a,r,done,2026-01-02T03:04:05Z,1,%d"):format(
-      fs.stat(root .. "/a/manifest.json").size), lines[3])
-  end)
-end)
