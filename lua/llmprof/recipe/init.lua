@@ -194,7 +194,9 @@ local function check_section(given, place)
     and type(given.rows) == "function" or not is_own and type(given[1]) == "string"
     and not given.title and not given.name
     and (given.rows == nil or math.type(given.rows) == "integer" and given.rows > 0)
-  if not fits or given.columns ~= nil and (type(given.columns) ~= "table"
+  if given[1] == "all" and (given.rows or given.columns) then
+    bad({ "report", place }, "rows and columns are of one section; 'all' has none of its own")
+  elseif not fits or given.columns ~= nil and (type(given.columns) ~= "table"
     or #given.columns == 0) then
     bad({ "report", place }, "a section of the report is " .. SECTION)
   end

@@ -438,10 +438,12 @@ local function own_column(given, rows)
 end
 
 
--- A row of a recipe's as a table has it: numbers and texts.
-local function own_row(given)
+-- A row of a recipe's as a table has it: numbers and texts; its keys are added to `keys`.
+local function own_row(given, keys)
   local row = {}
-  for key, value in pairs(given) do row[key] = type(value) == "number" and value or tostring(value)
+  for key, value in pairs(given) do
+    key = tostring(key)
+    row[key], keys[key] = type(value) == "number" and value or tostring(value), true
   end
   return row
 end
@@ -449,12 +451,12 @@ end
 
 -- A section of a recipe's own, as many rows as `most`; nil where it gives none.
 local function own_blocks(results, entry, most)
-  local given, rows = entry.rows(results), {}
+  local given, rows, keys = entry.rows(results), {}, {}
   if not given then return nil end
-  for i, row in ipairs(given) do rows[i] = own_row(row) end
+  for i, row in ipairs(given) do rows[i] = own_row(row, keys) end
   if #rows == 0 then return blocks.join(blocks.say "No rows.") end
   local made = {}
-  for i, column in ipairs(entry.columns or key_sets.sorted(rows[1])) do
+  for i, column in ipairs(entry.columns or key_sets.sorted(keys)) do
     made[i] = own_column(column, rows)
   end
   return blocks.join(blocks.table { name = entry.name, columns = made,

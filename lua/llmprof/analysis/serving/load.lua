@@ -4,7 +4,7 @@ local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.latency.own_times"
 local statistics = require "llmprof.statistics"
 
-local served = { reads = { "metrics", "engine_log" },
+local served = { reads = { "metrics", "engine_log", "trace", "engine", "missing" },
   gives = { load = "what the clients of a server saw",
     engine_metrics = "the engine's own numbers meanwhile" } }
 
@@ -177,8 +177,20 @@ local function looks_of(log)
 end
 
 
+-- The lines of the engine's log; nil where it lies next to the trace of a program that is none.
+function served.log_of(state)
+  if state.trace and not state.engine then return nil end
+  return state.engine_log
+end
+
+
 function served.run(state)
-  local looks = looks_of(state.engine_log)
+  local log = served.log_of(state)
+  local looks = looks_of(log)
+  if state.engine_log and not log then
+    table.insert(state.missing, { what = "the server's log", why = "it lies next to the trace of a "
+      .. "program that is no serving engine", how = "an engine's kernels or ranges in the trace" })
+  end
   state.load = served.load(state.metrics)
   state.engine_metrics = served.engine(state.metrics)
     or served.engine { engine_metrics = looks and { samples = looks } }

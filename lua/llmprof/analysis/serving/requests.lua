@@ -3,9 +3,11 @@
 local json = require "llmprof.json"
 local model = require "llmprof.model"
 local own_times = require "llmprof.analysis.latency.own_times"
+local served = require "llmprof.analysis.serving.load"
 local statistics = require "llmprof.statistics"
 
-local requests = { reads = { "metrics", "engine_log", "load", "ranks", "arch", "run" },
+local requests = { reads = { "metrics", "engine_log", "trace", "engine", "load", "ranks", "arch",
+    "run" },
   gives = { first_token = "where the time to the first token goes",
     kv_cache = "how full it was, and what a token takes of it" } }
 
@@ -129,7 +131,7 @@ end
 local function looks_of(state)
   local page = state.metrics and state.metrics.engine_metrics
   local list, first = json.list {}, nil
-  for _, sample in ipairs(page and page.samples or state.engine_log or {}) do
+  for _, sample in ipairs(page and page.samples or served.log_of(state) or {}) do
     if is_number(sample.kv_use) then
       first = first or sample.utc_ns
       list[#list + 1] = { number = #list + 1, use = sample.kv_use,
@@ -170,7 +172,7 @@ local NO_LOOKS = "neither an engine's page nor its log was read"
 -- known of it.
 local function kv_cache(state)
   local looks, bytes, run = looks_of(state), bytes_per_token(state.arch), state.run or {}
-  local made = { bytes_per_token = bytes, tokens = tokens_of_log(state.engine_log) }
+  local made = { bytes_per_token = bytes, tokens = tokens_of_log(served.log_of(state)) }
   if #looks == 0 then
     if not bytes then return nil end
     made.unknown = NO_LOOKS

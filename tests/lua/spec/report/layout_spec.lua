@@ -72,12 +72,13 @@ describe("the layout of reports", function()
 
   it("shows rows of a recipe's own, with their keys where it names no columns", function()
     local page = render.full(results.full(), layout_of { IDLE, { title = "Two", rows = function()
-      return { { b = 1, a = "x" }, { a = "y", b = 2.5 } }
+      return { { b = 1, a = "x" }, { a = "y", b = 2.5, c = 3 } }
     end }, { title = "None", rows = function() end }, { title = "Empty", rows = function()
       return {}
     end } })
     assert.matches("## Idle Time\n\n| stage +| idle ms |\n", page)
-    assert.matches("## Two\n\n| a +| +b |\n[^\n]+\n| x +| 1.00 |\n| y +| 2.50 |\n", page)
+    assert.matches("## Two\n\n| a +| +b | +c |\n[^\n]+\n| x +| 1.00 | +|\n"
+      .. "| y +| 2.50 | +3 |\n", page)
     assert.is_nil(page:find("## None", 1, true))
     assert.truthy(page:find("## Empty\n\nNo rows.\n", 1, true))
   end)
@@ -95,6 +96,7 @@ describe("the layout of reports", function()
     assert.matches("^a section has no field 'row'", refusal { { "stages", row = 4 } })
     assert.matches("^a section of the report is a name", refusal { { title = "T" } })
     assert.matches("^a section of the report is a name", refusal { { "stages", rows = 0 } })
+    assert.matches("^rows and columns are of one section", refusal { { "all", rows = 3 } })
     assert.matches("^columns of a section are keys", refusal { { "stages", columns = { 5 } } })
     local ok, err = errors.call(render.full, results.full(), layout_of { { title = "T",
       rows = function() return { 5 } end } })
