@@ -19,7 +19,6 @@
   X(json)          \
   X(lineedit)      \
   X(listen)        \
-  X(markdown)      \
   X(merge)         \
   X(ncu)           \
   X(pack)          \
