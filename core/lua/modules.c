@@ -29,7 +29,6 @@
   X(sheet)         \
   X(spans)         \
   X(spawn)         \
-  X(spelling)      \
   X(spool)         \
   X(sqlite)        \
   X(sys)           \

@@ -10,7 +10,6 @@ local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
-local spelling = require "llmprof.spelling"
 local stages = require "llmprof.analysis.stages.find"
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
@@ -34,9 +33,49 @@ local check = errors.check
 
 -- ---- what was recorded ----
 
+-- Ends of copies: host, device, peer, array.
+local ENDS = { H = true, D = true, P = true, A = true }
+
+-- Words that stand in one spelling and not in the other, or elsewhere, and values as numbers.
+local SPELT = { const = "", void = "", ["true"] = "1", ["false"] = "0" }
+
+
+-- "copy HtoD" and "set"; nil for what is a kernel.
+local function copy_of(name)
+  local from, to = name:match "^%[CUDA memcpy (%u)%a*%-to%-(%u)"
+  if not from then from, to = name:match "^Memcpy (%u)to(%u)" end
+  if ENDS[from] and ENDS[to] then return ("copy %sto%s"):format(from, to) end
+  return (name:find "^Memset" or name == "[CUDA memset]") and "set" or nil
+end
+
+
+-- One word for all spellings of a kernel's name: as nsys writes it, as c++filt and PyTorch do.
+-- What is in round brackets, parameters and types of literals, is left out.
+local function spelling_of(name)
+  local copy = copy_of(name)
+  if copy then return copy end
+  local text = name:gsub("<unnamed>::", ""):gsub("%(anonymous namespace%)::", "")
+    :gsub("%(instance (%d+)%)", "#%1")
+  local parts, depth = {}, 0
+  for part, mark in text:gmatch "([^()]*)([()]?)" do
+    if depth == 0 then parts[#parts + 1] = part end
+    depth = math.max(depth + (mark == "(" and 1 or mark == ")" and -1 or 0), 0)
+  end
+  return (table.concat(parts):gsub("[%[%]{}]", ""):gsub("%f[%w_]%a+%f[^%w_]", SPELT)
+    :gsub("%f[%w_](%d+)[uUlL]+%f[^%w_]", "%1"):gsub("%s+", ""))
+end
+
+
+-- By name, worked out once.
+joined.spelling = setmetatable({}, { __index = function(known, name)
+  known[name] = spelling_of(name)
+  return known[name]
+end })
+
+
 -- The number of a kernel's name, however it is spelt.
 local function number_of(words, name)
-  local word = spelling.of(name)
+  local word = joined.spelling[name]
   if not words.numbers[word] then
     words.count = words.count + 1
     words.numbers[word] = words.count
@@ -146,7 +185,7 @@ local TURN = { "pid", "device", "stage_range" }
 -- Words that were not recorded pair off with nothing: they have no number.
 local function add_words(ops, words)
   return rows.extend(ops, { "name" }, { { name = "word", type = "integer",
-    get = function(key) return key.name and words.numbers[spelling.of(key.name)] end } })
+    get = function(key) return key.name and words.numbers[joined.spelling[key.name]] end } })
 end
 
 
