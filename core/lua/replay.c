@@ -347,7 +347,7 @@ static int c_graph(lua_State *L) {
   luaL_argcheck(L, least >= 1, 4, "least is 1 or more");
   llmprof_graph_cost cost = {
       .launch = llmprof_lua_opt_number(L, 4, "launch", 15000),
-      .node = llmprof_lua_opt_number(L, 4, "node", 1650),
+      .node = llmprof_lua_opt_number(L, 4, "node", 0),
       .between = llmprof_lua_opt_number(L, 4, "between", 430),
       .least = (size_t)least,
   };

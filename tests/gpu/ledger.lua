@@ -3,41 +3,41 @@
 --   llmprof exec tests/gpu/ledger.lua runs before|after  what is to be run, a line each
 --   llmprof exec tests/gpu/ledger.lua predict FOLDER     predictions from FOLDER's runs, as JSON
 --   llmprof exec tests/gpu/ledger.lua table FOLDER JSON  what came, as rows of docs/ledger.md
+--
+-- Of a run NAME a second process is NAME.2.
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local session = require "llmprof.query.session"
+local statistics = require "llmprof.statistics"
 local whatif = require "llmprof.whatif"
 
 local QWEN, LLAMA = "alt_llm model.preset=qwen3_8b", "alt_llm infer.cuda_graph=on"
 local MOE = "alt_llm model.config=moe/config.json"
 local GRAPH, STATIC = "infer.cuda_graph=on", "infer.kv_cache=static"
 
--- Name -> recipe and options; those with a GPU each, in the order in which they begin.
+-- Name, recipe and options, in the order in which they begin.
 local before = {
-  { "qwen1", QWEN }, { "qwen1s", QWEN, STATIC },
-  { "qwen16", QWEN, "infer.batch=16" }, { "qwen16s", QWEN, "infer.batch=16", STATIC },
-  { "qwen16e", QWEN, "infer.batch=16 infer.attention=eager", GRAPH },
-  { "llama4", LLAMA, "infer.batch=4" }, { "llama64", LLAMA, "infer.batch=64" },
-  { "ocr1", "deepseek_ocr" }, { "ocr1s", "deepseek_ocr infer.experts=gather", STATIC },
-  { "moe1", MOE }, { "moe16", MOE, "infer.batch=16" },
-  { "moe1s", MOE, "infer.experts=gather", STATIC },
+  { "qwen1", QWEN }, { "moe1", MOE }, { "ocr1", "deepseek_ocr" },
+  { "llama4", LLAMA, "infer.batch=4" },
+  { "qwen16s", QWEN, "infer.batch=16", STATIC }, { "moe1s", MOE, "infer.experts=gather", STATIC },
+  { "ocr1s", "deepseek_ocr infer.experts=gather", STATIC }, { "moe16", MOE, "infer.batch=16" },
   { "short1s", "alt_llm model.config=short/config.json", STATIC },
-  { "products", "fp8.lua" },
+  { "qwen16e", QWEN, "infer.batch=16 infer.attention=eager", GRAPH }, { "qwen1s", QWEN, STATIC },
+  { "llama64", LLAMA, "infer.batch=64", once = true },
+  { "qwen16", QWEN, "infer.batch=16", once = true },
 }
 
 local after = {
-  { "short1c", "alt_llm model.config=short/config.json infer.compile=reduce-overhead" },
-  { "qwen1g", QWEN, GRAPH }, { "qwen16g", QWEN, "infer.batch=16", GRAPH },
-  { "qwen4", QWEN, "infer.batch=4" }, { "qwen1n", QWEN, "infer.sync_per_token=off" },
-  { "qwen1k", QWEN, STATIC },
-  { "llama16", LLAMA, "infer.batch=16" },
-  { "llama4n", LLAMA, "infer.batch=4 infer.sync_per_token=off" },
+  { "qwen1g", QWEN, GRAPH }, { "moe1r", MOE, "infer.experts=grouped" },
   { "ocr1r", "deepseek_ocr infer.experts=grouped" },
+  { "llama4n", LLAMA, "infer.batch=4 infer.sync_per_token=off" },
+  { "qwen16g", QWEN, "infer.batch=16", GRAPH }, { "moe1g", MOE, "infer.experts=gather", GRAPH },
   { "ocr1g", "deepseek_ocr infer.experts=gather", GRAPH },
-  { "moe1r", MOE, "infer.experts=grouped" },
   { "moe16r", MOE, "infer.batch=16 infer.experts=grouped" },
-  { "moe1g", MOE, "infer.experts=gather", GRAPH },
-  { "products8", "fp8.lua fp8.on=on" },
+  { "short1c", "alt_llm model.config=short/config.json infer.compile=reduce-overhead" },
+  { "qwen1n", QWEN, "infer.sync_per_token=off" }, { "qwen1k", QWEN, STATIC },
+  { "llama16", LLAMA, "infer.batch=16" }, { "qwen4", QWEN, "infer.batch=4" },
 }
 
 local GRAPHS = 'graphs("decode")'
@@ -65,8 +65,6 @@ local pairs_of = {
   { "Qwen3-MoE", "the same, batch 16", "moe16", GROUPED, "moe16r" },
   { "Qwen3-MoE", "eager to graph", "moe1s", GRAPHS, "moe1g" },
   { "Qwen3, 6 layers", "eager to compiled, with graphs", "short1s", FUSED, "short1c" },
-  { "products", "bf16 to fp8, graph", "products",
-    'scale(kernels:where { stage = "decode", category = "gemm" }, 0.5)', "products8" },
   { "two ranks", "one of them without 40 products in a layer", "late",
     'remove(kernels:where { line = { "~", "pairs.py:55" } })', "even" },
 }
@@ -74,9 +72,19 @@ local pairs_of = {
 local STAGE = "decode"
 
 
-local function list(what)
-  for _, run in ipairs(what == "before" and before or after) do
-    print(table.concat(run, " "))
+-- Those before once; those after twice, with the second of those before in between.
+local function list_runs(what)
+  local function one(run, again)
+    if run then print(run[1] .. (again and ".2" or ""), table.unpack(run, 2)) end
+  end
+  for i = 1, math.max(#before, #after) do
+    if what == "before" then
+      one(before[i])
+    else
+      one(after[i])
+      one(not (before[i] or {}).once and before[i], true)
+      one(after[i], true)
+    end
   end
 end
 
@@ -127,40 +135,71 @@ local function predict(folder)
 end
 
 
--- Nanoseconds of a step in a later run, without the profiler where the prediction was.
-local function came(folder, one)
-  local path = folder .. "/" .. one.after
-  if not fs.stat(path .. "/results.json") then return nil, "not run" end
-  local model = whatif.open({ path }).model
-  local stage = model:stage(STAGE)
-  if not stage then return nil, "no such stage" end
-  if one.plain then
-    return stage.plain_ns, not stage.plain_ns and "not timed without the profiler" or nil
+-- Nanoseconds of a step in the processes of a run, without the profiler where the prediction was.
+local function came(folder, name, plain)
+  local list = {}
+  for _, path in ipairs { folder .. "/" .. name, folder .. "/" .. name .. ".2" } do
+    local stage = fs.stat(path .. "/results.json") and whatif.open({ path }).model:stage(STAGE)
+    list[#list + 1] = stage and (plain and stage.plain_ns or not plain
+      and stage.recorded / stage.units or nil) or nil
   end
-  return stage.recorded / stage.units
+  return list
+end
+
+
+local function mean(list) return #list > 0 and statistics.sum(list) / #list or nil end
+
+local function ms(value) return value and ("%.2f"):format(value / 1e6) or "" end
+
+local function all_ms(list)
+  local words = {}
+  for i, value in ipairs(list) do words[i] = ms(value) end
+  return table.concat(words, ", ")
+end
+
+
+-- How the prediction fares at the speed of each later process's host: factors, predicted and what
+-- came under the profiler, and how many of them lie inside.
+local function at_speed(folder, one)
+  local words, inside, count = {}, 0, 0
+  for _, name in ipairs { one.after, one.after .. ".2" } do
+    if not one.change:find "^batch" and fs.stat(folder .. "/" .. name .. "/results.json") then
+      local rows = whatif.outcome(session.open({ folder .. "/" .. one.before }).files,
+        session.open({ folder .. "/" .. name }).files, one.change)
+      for _, row in ipairs(rows) do
+        if row.stage == STAGE and row.host then
+          words[#words + 1] = ("%.2f: %s, %s"):format(row.host.factor, ms(row.host.predicted),
+            ms(row.host.came))
+          inside, count = inside + (row.host.inside and 1 or 0), count + 1
+        end
+      end
+    end
+  end
+  return ("%s | %d of %d"):format(table.concat(words, "; "), inside, count)
 end
 
 
 local function render(folder, path)
   local said = errors.check(json.decode(errors.check(fs.read(path))))
   for _, one in ipairs(said.predictions) do
-    local length, why = nil, one.refused
-    if not why then
-      local ok, made, not_so = errors.call(came, folder, one)
-      length, why = ok and made or nil, ok and not_so or not ok and tostring(made.message or made)
+    local list, verdict, speed = {}, one.refused, ""
+    if not one.refused then
+      list = came(folder, one.after, one.plain)
+      local length = mean(list)
+      verdict = not length and "not run"
+        or one.low_ns <= length and length <= one.high_ns and "inside" or "outside"
+      speed = length and at_speed(folder, one) or ""
     end
-    local function ms(value) return value and ("%.2f"):format(value / 1e6) or "" end
-    local verdict = why or (one.low_ns <= length and length <= one.high_ns and "inside"
-      or "outside")
-    print(("| %s | %s | `%s` | %s | %s | %s | %s | %s | %s |"):format(one.model, one.what,
-      one.change, ms(one.now_ns), ms(one.predicted_ns),
-      one.low_ns and ms(one.low_ns) .. " to " .. ms(one.high_ns) or "", ms(length),
-      length and ("%+.0f %%"):format((one.predicted_ns / length - 1) * 100) or "", verdict))
+    print(("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |"):format(one.model, one.what,
+      ms(one.now_ns), all_ms(came(folder, one.before, one.plain)), ms(one.predicted_ns),
+      one.low_ns and ms(one.low_ns) .. " to " .. ms(one.high_ns) or "", all_ms(list),
+      #list > 0 and ("%+.0f %%"):format((one.predicted_ns / mean(list) - 1) * 100) or "", verdict,
+      speed))
   end
 end
 
 
-if arg[1] == "runs" then list(arg[2])
+if arg[1] == "runs" then list_runs(arg[2])
 elseif arg[1] == "predict" then predict(arg[2])
 elseif arg[1] == "table" then render(arg[2], arg[3])
 else error("ledger.lua runs|predict|table", 0) end

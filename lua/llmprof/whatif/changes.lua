@@ -2,10 +2,12 @@
 --
 --   graphs("decode")   scale(kernels:where { category = "norm" }, 0.5)   remove(syncs "decode")
 --
--- A change is { kind, words, assumed, off, work, ends, apply }: apply(model, part, change, most)
--- overrides what it changes in one part of a llmprof.whatif.model and returns how much that was;
--- work: some of it is work of the GPU; ends: `most` makes a difference. Removing an operation also
--- removes some CPU time, but how much is not known: `most` takes the upper bound, else the lower.
+-- A change is { kind, words, assumed, off, bend, work, cpu, ends, apply }: apply(model, part,
+-- change, most) overrides what it changes in one part of a llmprof.whatif.model and returns how
+-- much that was; bend: the part of the gain that may be wrong; work: some of it is work of the GPU;
+-- cpu: it changes what the CPU takes for a launch; ends: `most` makes a difference. Removing an
+-- operation also removes some CPU time, but how much is not known: `most` takes the upper bound,
+-- else the lower.
 local bounds = require "llmprof.whatif.bounds"
 local categories = require "llmprof.analysis.kernels.categories"
 local errors = require "llmprof.process.errors"
@@ -157,39 +159,66 @@ local function are_products(rows)
 end
 
 
--- Operations of networks that run one after the other in a layer, as experts in a loop, all but
--- one of each layer, those of a layer as a group.
+-- Operations of networks that run one after the other in a layer, as experts in a loop, those of a
+-- layer as a group; second: by op, in how many networks of its layer it is.
 local function experts_of(part, stage)
   local chosen = check(query.rows(part.source.ops:where { stage = stage }):select { "op", "name",
     "pid", "device", "start" })
   local sorted = check(chosen:sort { { "pid" }, { "device" }, { "start" } })
-  local op, ops, groups = sorted:values "op", {}, {}
+  local op, ops, groups, counts = sorted:values "op", {}, {}, {}
   for number, loop in ipairs(layers.loops(sorted:values "name")) do
     for _, one in ipairs(loop.count >= LEAST_EXPERTS and loop or {}) do
-      for i = one.first, one.last do ops[#ops + 1], groups[#groups + 1] = op[i], number end
+      for i = one.first, one.last do
+        ops[#ops + 1], groups[#groups + 1], counts[op[i]] = op[i], number, loop.count
+      end
     end
   end
-  return grouped_frame(ops, groups)
+  return grouped_frame(ops, groups), counts
+end
+
+
+-- What experts that run together take at least: matmuls what DRAM or tensor cores need for them,
+-- other kernels what one of them took. By factor, a frame of operations.
+local function together(part, counts)
+  local by_factor, made = {}, {}
+  for _, kernel in ipairs(bounds.kernels(part)) do
+    local is_matmul = kernel.category == "gemm"
+    local least = is_matmul and math.max(kernel.dram or 0, kernel.tensor or 0)
+    local ops = kernel.rows:values "op"
+    for i = 1, #kernel.rows do
+      local count = counts[ops[i]]
+      local factor = count and (is_matmul and (least > 0 and least or 1) or 1 / count)
+      if factor then
+        by_factor[factor] = by_factor[factor] or {}
+        table.insert(by_factor[factor], ops[i])
+      end
+    end
+  end
+  for factor, ops in pairs(by_factor) do
+    made[factor] = frame.new(#ops, { { name = "op", type = "integer", values = ops } })
+  end
+  return made
 end
 
 
 local makers = {}
 
 
--- What a graph costs without the profiler; with it nodes take the CPU and the GPU longer.
-local PLAIN_GRAPH = { node = 0, between = 330 }
+-- What a graph costs without the profiler, and, in ns of the CPU, what one of its operations adds
+-- to a launch with it.
+local PLAIN_GRAPH, TRACED_NODE = { node = 0, between = 330 }, 1150
 
 function makers.graphs(stage, cost)
   if type(stage) ~= "string" then usage("graphs: of which stage?", 'graphs("decode")') end
   return { kind = "graphs", work = true, words = ("one CUDA graph a step of %s"):format(stage),
-    assumed = "a launch takes 15 us, under the profiler 1.65 us more for each operation; 0.33 us "
+    assumed = "a launch takes 15 us, under the profiler 1.15 us more for each operation; 0.33 us "
       .. "lie between two, under the profiler 0.43; what Python does besides stays as it is, which "
       .. "may be 28 % off",
     off = 0.28,
     apply = function(model, part, change)
       local ranges = ranges_of(model, part, stage)
       return change:graph(part.number, ranges,
-        cost or model:stage(stage).plain and PLAIN_GRAPH or {})
+        cost or model:stage(stage).plain and PLAIN_GRAPH or { node = TRACED_NODE * model.speed })
     end }
 end
 
@@ -197,7 +226,8 @@ end
 function makers.scale(chosen, factor)
   check_factor(factor, "scale")
   if getmetatable(chosen) == Choice and chosen.kind == "cpu" then
-    return { kind = "scale", words = ("%s times %g"):format(words_of(chosen), factor),
+    return { kind = "scale", cpu = true,
+      words = ("%s times %g"):format(words_of(chosen), factor),
       assumed = "calls and what lies between them change alike",
       apply = function(model, part, change)
         local ranges, count = ranges_of(model, part, chosen.stage, "whole")
@@ -272,7 +302,7 @@ function makers.remove(chosen)
         'scale(cpu "decode", 0.5) makes the CPU faster, grouped(experts "decode") joins experts')
     end
     return { kind = "remove", words = "without " .. words_of(chosen), assumed = made[1],
-      work = chosen.kind == "copies", ends = chosen.kind == "copies",
+      work = chosen.kind == "copies", ends = chosen.kind == "copies", cpu = chosen.kind == "gaps",
       apply = function(...) return made[2](chosen, ...) end }
   end
   local calls = query.is(chosen) and query.rows(chosen)
@@ -293,9 +323,11 @@ function makers.fuse(chosen)
   local rows = operations_of(chosen, "fuse")
   return { kind = "fuse", work = true, ends = true,
     words = ("%s operations fused where they follow each other"):format(text.count(#rows)),
-    assumed = "a fused kernel takes as long as the longest of its parts, matmuls as long as all",
+    assumed = "a fused kernel takes at least as long as the longest of its parts, at most as long "
+      .. "as all, as matmuls do",
     apply = function(_, part, change, most)
-      return change:merge(part.number, rows, are_products(rows), most and "gap" or "call")
+      local all = not most or are_products(rows)
+      return change:merge(part.number, rows, all, most and "gap" or "call")
     end }
 end
 
@@ -307,12 +339,24 @@ function makers.grouped(chosen)
   return { kind = "grouped", work = true, ends = true,
     words = is_choice and ("%s, one network a layer"):format(words_of(chosen))
       or ("%s operations as one a layer"):format(text.count(#rows)),
-    assumed = "the work on the GPU stays the same",
+    assumed = is_choice and "matmuls of experts take what they do one by one, or, where counters "
+      .. "or shapes tell, what their weights need at least; other kernels of them what one took"
+      or "the work on the GPU stays the same",
     apply = function(model, part, change, most)
-      if is_choice then check_stage(model, chosen.stage) end
-      found[part] = found[part] or is_choice and experts_of(part, chosen.stage)
-        or by_layer(rows, "grouped")
-      return change:merge(part.number, found[part], true, most and "gap" or "call")
+      local own = found[part] or {}
+      if not found[part] and is_choice then
+        local counts
+        check_stage(model, chosen.stage)
+        own.groups, counts = experts_of(part, chosen.stage)
+        own.together = together(part, counts)
+      elseif not found[part] then
+        own.groups = by_layer(rows, "grouped")
+      end
+      found[part] = own
+      for factor, ops in pairs(most and own.together or {}) do
+        change:scale(part.number, ops, factor)
+      end
+      return change:merge(part.number, own.groups, true, most and "gap" or "call")
     end }
 end
 
@@ -707,6 +751,10 @@ local function check_alike(one, other)
 end
 
 
+-- From one batch to another kernels do not grow along a line: at a part p of the way they are off
+-- by up to this, times p (1 - p), of what they grow by.
+local BEND = 0.25
+
 -- The run of two whose batch is nearer to n, and a change of it: kernels take what lies between
 -- the two, by stage and category.
 function changes.between(one, other, n)
@@ -721,9 +769,10 @@ function changes.between(one, other, n)
   end
   check_alike(one, other)
   local part, now, then_made = (n - first) / (second - first), work_of(one), work_of(other)
-  return one, { kind = "batch", work = true, words = ("batch %d, between %g and %g"):format(n,
-      first, second),
-    assumed = "kernels take what lies between, by stage and category; the CPU takes what it did "
+  return one, { kind = "batch", work = true, bend = BEND * (1 - part),
+    words = ("batch %d, between %g and %g"):format(n, first, second),
+    assumed = "kernels take what lies between, by stage and category, along a line that may bend; "
+      .. "the CPU takes what it did "
       .. ("at batch %g"):format(first),
     apply = function(_, own, change)
       local count = 0

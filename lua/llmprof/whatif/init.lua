@@ -16,6 +16,7 @@ local session = require "llmprof.query.session"
 local session_source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
+local text = require "llmprof.text"
 local yaml = require "llmprof.yaml"
 
 local whatif = {}
@@ -186,21 +187,34 @@ local function free_cpu(self, change)
 end
 
 
--- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time.
-local function off_of(self, most, cpu_free)
-  local off = 0
+-- What assumptions may be wrong by: a part of what the CPU adds to the GPU's time, and of the gain.
+local function off_of(self, now, most, cpu_free)
+  local off, bend = 0, 0
   for _, one in ipairs(self.changes) do
-    for _, own in pairs(one) do off = math.max(off, own.off or 0) end
+    for _, own in pairs(one) do
+      off, bend = math.max(off, own.off or 0), math.max(bend, own.bend or 0)
+    end
   end
   return off * math.max(mean(most) - mean(cpu_free), 0)
+    + bend * math.abs(mean(now) - mean(most))
+end
+
+
+-- By what part the CPU's time differs from process to process: as it usually does, or as much as
+-- this run shows, between its halves and where it was slower without the profiler than under it.
+local function noise_of(self, stage, now)
+  local noise = self.noise or math.max(CPU_NOISE, drift(now))
+  for _, one in ipairs(self.model.fitted) do
+    if one.stage == stage.name then noise = math.max(noise, one.factor - 1) end
+  end
+  local blind = self.model:blind()
+  return math.max(noise, blind and blind.error or 0)
 end
 
 
 -- What a step of another run with the change may take, from the least to the most that goes: no CPU
 -- takes the same time twice, and times without the profiler are only known so well.
-local function after_of(self, stage, row, most, least, off)
-  local blind = self.model:blind()
-  local noise = math.max(blind and blind.error or 0, CPU_NOISE)
+local function after_of(stage, row, most, least, noise, off)
   local share = LEAST_WIDTH + (stage.plain and stage.misfit or 0)
   local function width(after)
     return share * after + noise * math.max(after - row.cpu_free, 0) + off
@@ -214,13 +228,14 @@ end
 local function row_of(self, stage, number, runs)
   local now, most, least, gpu_free, cpu_free = pick(self, stage.name, number, runs)
   if #now == 0 then return nil end
-  local off = off_of(self, most, cpu_free)
+  local off = off_of(self, now, most, cpu_free)
   local row = gain_of(now, differences(now, least), differences(now, most), off,
     math.abs(stage.error))
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
-  row.after_low, row.after_high = after_of(self, stage, row, mean(most), mean(least), off)
+  row.after_low, row.after_high = after_of(stage, row, mean(most), mean(least),
+    noise_of(self, stage, now), off)
   row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
   return row
 end
@@ -350,7 +365,7 @@ function What:gain(name, alone)
   local least = any(self, "ends") and self.model:run(applied(self, false, counts)) or most
   local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
-    off_of(self, with_most, gpu_then), math.abs(stage.error or 0))
+    off_of(self, now, with_most, gpu_then), math.abs(stage.error or 0))
   local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times,
     idle = (sum(now) - sum(gpu_now)) * times, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }
@@ -363,7 +378,7 @@ end
 local function with(self, one)
   local list = table.move(self.changes, 1, #self.changes, 1, {})
   list[#list + 1] = one
-  return setmetatable({ model = self.model, changes = list }, What)
+  return setmetatable({ model = self.model, changes = list, noise = self.noise }, What)
 end
 
 
@@ -581,6 +596,46 @@ end
 -- A prediction held against what came: the replay of the run before with a change, and the run
 -- after it.
 
+-- Launches of a kind that two runs share are at least as many as this in each.
+local LEAST_LAUNCHES = 5
+
+-- How fast the host was in a later run, by the launches of one kernel after the same call in both:
+-- { factor (its CPU time over that of the run before, weighted median), from, to (of half of that
+-- time), kinds }; nil where they share none.
+local function host_of(before, after)
+  local earlier, later, list, all = before:launch_times(), after:launch_times(), {}, 0
+  for key, times in pairs(earlier) do
+    local others = later[key] or {}
+    if math.min(#times, #others) >= LEAST_LAUNCHES then
+      local now = statistics.median(times)
+      list[#list + 1] = { ratio = statistics.median(others) / now,
+        weight = now * math.min(#times, #others) }
+      all = all + list[#list].weight
+    end
+  end
+  if #list == 0 then return nil end
+  table.sort(list, function(a, b) return a.ratio < b.ratio end)
+  local function at(share)
+    local weight = 0
+    for _, one in ipairs(list) do
+      weight = weight + one.weight
+      if weight >= share * all then return one.ratio end
+    end
+    return list[#list].ratio
+  end
+  return { factor = at(0.5), from = at(0.25), to = at(0.75), kinds = #list }
+end
+
+
+-- The question under the profiler, of a host as fast as it was in a later run.
+local function at_speed(question, host)
+  local asked = setmetatable({ changes = question.changes,
+    model = question.model:profiled(host.factor),
+    noise = math.max(host.to - host.factor, host.factor - host.from) / host.factor }, What)
+  return asked:scale(changes.choices.cpu, host.factor)
+end
+
+
 -- What a step of a stage takes if the CPU, or the GPU, takes no time: ns each.
 local function alone(asked, name)
   local free_gpu_run = free_gpu(asked, asked.model:change())
@@ -663,26 +718,44 @@ function whatif.fitting(before, after)
 end
 
 
+-- What came of a stage, against the row of an answer: { predicted, low, high, came (ns a unit),
+-- inside, off (of what came) }.
+local function held(row, came)
+  return { predicted = row.after, low = row.after_low, high = row.after_high, came = came,
+    inside = row.after_low <= came and came <= row.after_high, off = row.after / came - 1 }
+end
+
+
 -- Sources of the runs before and after, and a change, or the rank of a finding of the run before.
 -- Rows: { stage, now, predicted, low, high, came (ns a unit), inside, off (of what came), cpu, gpu
--- (each alone, as predicted), cpu_came, gpu_came, why (nil: not known) } of stages that both have
+-- (each alone, as predicted), cpu_came, gpu_came, host (of host_of, with the same at its speed,
+-- under the profiler; nil: not known), why (nil: not known) } of stages that both have
 -- and that are predicted. Times are without the profiler where both have these.
 function whatif.outcome(before, after, code)
   local question = whatif.over(sources_of(before))
-  question = tonumber(code) and question:finding(tonumber(code)) or question:change(code)
+  if tonumber(code) then
+    question = question:finding(tonumber(code))
+  else
+    for one in (code .. " + "):gmatch "(.-%)) %+ " do question = question:change(one) end
+  end
   local made, rows = question:run(), {}
   local later = whatif.over(sources_of(after))
+  local host = not any(question, "cpu") and host_of(question.model, later.model) or nil
+  local by_stage = {}
+  for _, row in ipairs(host and at_speed(question, host):run().stages or {}) do
+    by_stage[row.stage] = by_stage[row.stage] or row
+  end
   for _, row in ipairs(made.stages) do
     local stage = not row.rank and not row.refused and later.model.by_name[row.stage]
     local is_plain = made.model.by_name[row.stage].plain
-    local length = stage and (is_plain and stage.plain_ns or stage.recorded / stage.units)
-    if stage and row.gain ~= 0 and not (is_plain and not stage.plain_ns) then
-      local one = { stage = row.stage, now = row.now, predicted = row.after,
-        low = row.after_low, high = row.after_high, came = length,
-        inside = row.after_low <= length and length <= row.after_high,
-        off = row.after / length - 1, cpu = row.gpu_free, gpu = row.cpu_free,
-        why = difference_of(before[1], after[1], row.stage) }
+    local profiled = stage and stage.recorded / stage.units
+    local length = is_plain and stage and stage.plain_ns or not is_plain and profiled
+    if length and row.gain ~= 0 then
+      local one = held(row, length)
+      one.stage, one.now, one.cpu, one.gpu = row.stage, row.now, row.gpu_free, row.cpu_free
+      one.why = difference_of(before[1], after[1], row.stage)
       one.cpu_came, one.gpu_came = alone(later, row.stage)
+      one.host = host and setmetatable(held(by_stage[row.stage], profiled), { __index = host })
       rows[#rows + 1] = one
     end
   end
@@ -705,6 +778,20 @@ local COLUMNS = {
 local ALONE = "A step of %s takes the CPU alone %.3f ms as predicted, %.3f as measured, the GPU "
   .. "alone %.3f and %.3f."
 
+local HOST = "The host: launches that both runs make take %.2f times the CPU time (half of it %.2f "
+  .. "to %.2f, %s kinds). At that speed, under the profiler, a step was predicted to take %.3f ms, "
+  .. "%.3f to %.3f, and takes %.3f: %s."
+
+local function host_line(host)
+  if not host then
+    return "The host: the runs launch nothing alike, which would tell whether it stayed as fast."
+  end
+  return HOST:format(host.factor, host.from, host.to, text.count(host.kinds),
+    host.predicted / 1e6, host.low / 1e6, host.high / 1e6, host.came / 1e6,
+    host.inside and "inside" or "outside")
+end
+
+
 -- The rows as a table of a format with headings, with its heading. finding: what it was predicted
 -- by, where that is one.
 function whatif.render_outcome(format, rows, code, finding)
@@ -721,6 +808,7 @@ function whatif.render_outcome(format, rows, code, finding)
       for _, row in ipairs(rows) do
         lines[#lines + 1] = one.escape(ALONE:format(row.stage, row.cpu / 1e6, row.cpu_came / 1e6,
           row.gpu / 1e6, row.gpu_came / 1e6))
+        lines[#lines + 1] = one.escape(host_line(row.host))
         lines[#lines + 1] = row.why and one.escape(row.why)
         lines[#lines + 1] = ("For the ledger: | %s | `%s` | %.2f | %.2f | %s | %.2f | %s |"):format(
           row.stage, code, row.now / 1e6, row.predicted / 1e6, row.between, row.came / 1e6,

@@ -330,6 +330,49 @@ function Model:before_launches(part, gaps)
 end
 
 
+-- The same run, all of it as it was under the profiler, where the CPU takes `speed` as long.
+function Model:profiled(speed)
+  local own = {}
+  for key, value in pairs(self) do own[key] = value end
+  own.stages, own.by_name, own.fitted, own.lengths, own.speed = {}, {}, {}, self.replayed, speed
+  for i, stage in ipairs(self.stages) do
+    local copy = {}
+    for key, value in pairs(stage) do copy[key] = value end
+    copy.plain, copy.misfit, copy.plain_ns = nil, nil, nil
+    own.stages[i], own.by_name[stage.name] = copy, copy
+  end
+  return setmetatable(own, Model)
+end
+
+
+-- By the names of a kernel and of what the CPU launched or called before it: from the return of
+-- that call to the return of the launch, as lists of ns.
+function Model:launch_times()
+  local times = {}
+  for _, part in ipairs(self.parts) do
+    local calls = check(check(check(part.trace:frame "api"):select { "pid", "tid", "start", "end",
+      "name" }):gaps { by = { "pid", "tid" }, before = "before", previous = "previous" })
+    local launched, kernels = {}, check(part.trace:frame "kernels")
+    local call, kernel = kernels:values "call", kernels:values "name"
+    for i = 1, #kernels do
+      local row = (call[i] or -1) + 1
+      launched[row] = launched[row] == nil and kernel[i] or false -- of one kernel, not of a graph
+    end
+    local name, previous = calls:values "name", calls:values "previous"
+    local start, stop, before = calls:values "start", calls:values "end", calls:values "before"
+    for i = 1, #calls do
+      local earlier = previous[i] and previous[i] + 1
+      if launched[i] and earlier and before[i] then
+        local key = ("%s\0%s"):format(launched[earlier] or name[earlier], launched[i])
+        times[key] = times[key] or {}
+        table.insert(times[key], before[i] + stop[i] - start[i])
+      end
+    end
+  end
+  return times
+end
+
+
 -- By stage: { units, runs, recorded, replayed (ns in all), waits, unexplained (ns), refused (why
 -- it is not predicted; nil: it is) }.
 local function judge_stages(self)
@@ -507,7 +550,7 @@ end
 -- long trace is replayed in part, from the first unit of `stage`, or of any, on; nil and why not
 -- where that cannot be done.
 function model.new(sources, in_part, stage)
-  local self = setmetatable({ parts = parts_of(sources), fitted = {}, read = {} }, Model)
+  local self = setmetatable({ parts = parts_of(sources), fitted = {}, read = {}, speed = 1 }, Model)
   for _, part in ipairs(self.parts) do add_units(part) end
   if in_part then
     local ok, why = shorten(self.parts, stage)

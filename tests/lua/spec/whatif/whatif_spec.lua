@@ -269,6 +269,18 @@ describe("what came of a change", function()
       1, true))
     assert.is_false(of_decode(2000000).inside)
   end)
+
+  it("is judged at the speed of the host that it ran on, too", function()
+    local code = 'remove(syncs "decode")'
+    local one = whatif.outcome(sources(1000000), sources(1600000), code)[2]
+    assert.is_false(one.inside)
+    near(1.6, one.host.factor, 0.01)
+    assert.is_true(one.host.inside)
+    assert.truthy(whatif.render_outcome("md", { one }, code):find("take 1.60 times the CPU time", 1,
+      true))
+    one.host = nil
+    assert.truthy(whatif.render_outcome("md", { one }, code):find("launch nothing alike", 1, true))
+  end)
 end)
 
 
