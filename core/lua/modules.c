@@ -19,6 +19,7 @@
   X(json)          \
   X(lineedit)      \
   X(listen)        \
+  X(markdown)      \
   X(merge)         \
   X(ncu)           \
   X(pack)          \

@@ -267,8 +267,7 @@ bool llmprof_text_is_control(uint32_t code) {
   return is_line_or_control(code) || is_invisible(code);
 }
 
-/* Append what stands for a character of llmprof_text_is_control. */
-static void put_control(llmprof_buffer *out, uint32_t code) {
+void llmprof_text_put_control(llmprof_buffer *out, uint32_t code) {
   if (is_invisible(code))
     llmprof_buffer_printf(out, "\\u{%" PRIx32 "}", code);
   else
@@ -291,7 +290,7 @@ static void put_clean(llmprof_buffer *out, uint32_t code, const char *bytes,
            (how.keep_invisible && is_invisible(code) && !is_turn(code)))
     llmprof_buffer_add(out, bytes, size);
   else
-    put_control(out, code);
+    llmprof_text_put_control(out, code);
 }
 
 static void clean(llmprof_buffer *out, const char *text, size_t size,

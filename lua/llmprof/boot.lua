@@ -9,7 +9,6 @@ if home == "" then home = nil end
 -- Names that recipes and scripts know (docs/recipes.md), and where the modules are.
 local aliases = {
   ["llmprof.evidence"] = "llmprof.advice.evidence",
-  ["llmprof.markdown"] = "llmprof.tables.markdown",
   ["llmprof.serving"] = "llmprof.recipe.serving",
   ["llmprof.session"] = "llmprof.query.session",
 }

@@ -3,7 +3,7 @@
 local columns = require "llmprof.report.columns"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
-local markdown = require "llmprof.tables.markdown"
+local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
 local side = require "llmprof.compare.side"
 local tables = require "llmprof.tables"

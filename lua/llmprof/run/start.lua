@@ -31,7 +31,7 @@ local plan = lazy "llmprof.run.steps.plan"
 local select_step = lazy "llmprof.run.steps.select"
 local stages = lazy "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
-local tools = lazy "llmprof.nvidia.tools"
+local vendors = lazy "llmprof.nvidia.vendors"
 
 local start = {}
 
@@ -258,7 +258,7 @@ paper.absolute = paper.path
 -- What the steps before a capture would leave: no tool is looked for.
 local function state_on_paper(cfg)
   local found = {}
-  for _, vendor in ipairs(tools.vendors()) do
+  for _, vendor in ipairs(vendors) do
     found[vendor.name] = { name = vendor.name, path = cfg.tools[vendor.name] or vendor.name }
   end
   return { tools = found }
@@ -279,7 +279,7 @@ end
 -- the timeline of a run that is resumed (optional). Raises what cannot work.
 function start.would_run(made, cfg, kept)
   local source = captures.of(cfg)
-  for _, vendor in ipairs(tools.vendors()) do vendor.check(cfg[vendor.name]) end
+  for _, vendor in ipairs(vendors) do vendor.check(cfg[vendor.name]) end
   local ctx = { recipe = made, cfg = cfg, state = state_on_paper(cfg),
     run = setmetatable({ dir = "<run>" }, { __index = paper }) }
   kept = kept or source.kept and source.kept(ctx)

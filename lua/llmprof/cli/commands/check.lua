@@ -13,7 +13,7 @@ local recipe = require "llmprof.recipe"
 local plan = require "llmprof.run.steps.plan"
 local recorded = require "llmprof.run.capture.recorded"
 local spawn = require "llmprof.spawn"
-local tools = require "llmprof.nvidia.tools"
+local vendors = require "llmprof.nvidia.vendors"
 local workload = require "llmprof.run.workload"
 
 local command = {
@@ -96,7 +96,7 @@ local function check_configuration(state)
   if #wrong > 0 then return problems_of("config", wrong) end
   chapters.layout(state.cfg.report, state.made.sections)
   recorded.check(state.made, composed)
-  for i, vendor in ipairs(tools.vendors()) do
+  for i, vendor in ipairs(vendors) do
     said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
   end
   return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode))

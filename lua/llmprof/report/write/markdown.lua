@@ -1,6 +1,6 @@
 -- Blocks as Markdown.
 local blocks = require "llmprof.report.blocks"
-local markdown = require "llmprof.tables.markdown"
+local markdown = require "llmprof.markdown"
 local pictures = require "llmprof.report.pictures"
 local tables = require "llmprof.tables"
 

@@ -2,7 +2,7 @@
 -- counters, and once more under its own profiler. Never two of them at once: a
 -- process has one CUPTI subscriber.
 --
--- How one tool captures is a table: vendor (of llmprof.nvidia.tools), capture(ctx),
+-- How one tool captures is a table: vendor (of llmprof.nvidia.vendors), capture(ctx),
 -- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
 -- finding the program is not enough.
 local config = require "llmprof.recipe.config"

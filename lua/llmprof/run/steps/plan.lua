@@ -12,7 +12,7 @@ local layout = require "llmprof.bundle.layout"
 local metrics = require "llmprof.nvidia.metrics"
 local keys = require "llmprof.tables.keys"
 local range_name = require "llmprof.trace.nvtx_names"
-local tools = require "llmprof.nvidia.tools"
+local vendors = require "llmprof.nvidia.vendors"
 
 local step = { name = "plan", summary = "write down the composed configuration",
   makes = { layout.config } }
@@ -20,7 +20,7 @@ local step = { name = "plan", summary = "write down the composed configuration",
 
 -- What is wrong with the settings is to be said before measuring.
 local function check(composed, cfg)
-  for _, vendor in ipairs(tools.vendors()) do vendor.check(cfg[vendor.name]) end
+  for _, vendor in ipairs(vendors) do vendor.check(cfg[vendor.name]) end
   if composed.origins["nsys.nvtx_capture"] == config.COMMAND_LINE and cfg.nsys.nvtx_capture
     and cfg.nsys.capture_range ~= "nvtx" then
     errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",

@@ -2,7 +2,7 @@
 local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
-local vendors = require("llmprof.nvidia.tools").vendors()
+local vendors = require "llmprof.nvidia.vendors"
 
 local fields = { name = "string", product = "string", measures = "string", install = "string",
   places = "table", without = "string", files = "table", complaints = "table",

@@ -1,0 +1,22 @@
+-- The tools that measure, in the order in which people are told of them. A vendor is
+-- a table, and nothing outside of it knows its command line or its words:
+--
+--   name       of the program and of the configuration's groups: <name>.KEY, its presets
+--              in conf/<name>, tools.<name>=PATH
+--   product    what people call it
+--   measures   "timeline" or "counters"
+--   install    what to do where the program is missing
+--   places     where installers put the program; a "*" stands for one folder name
+--   without    what still works where it is missing
+--   files      its files in a bundle (llmprof.bundle.layout)
+--   complaints what it prints when something is wrong: list of { pattern, meaning,
+--              remedy, kind (optional) }, each a row of docs/troubleshooting.md
+--   check(cfg)                raises what cannot work, before anything runs
+--   profile_argv(cfg, given)  its call around the workload
+--   reader()                  a function that is told each line of its output, and what those
+--                             mean so far; read_output(lines): the same of a list
+--
+-- and what only itself can do. To add one: a file here, its keys in
+-- recipe/defaults.lua, a preset conf/<name>/default.yaml, its rows in
+-- docs/troubleshooting.md; vendors_spec.lua asks for each.
+return { (require "llmprof.nvidia.nsys"), (require "llmprof.nvidia.ncu.command") }
