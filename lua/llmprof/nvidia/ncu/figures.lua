@@ -120,14 +120,25 @@ local function by_half_width(make)
 end
 
 
+-- A launch has operations of one type, as a rule: the others may not have been measured of it. It
+-- has none where tensor cores had no instruction, or where those of all types are 0: they multiply
+-- integers for other instructions, too.
 local function add_tensor_flop(put, plan)
-  local floats = {}
-  for _, total in ipairs(figures.tensor_counts(plan, count)) do
+  local floats, all = {}, {}
+  for i, total in ipairs(figures.tensor_counts(plan, count)) do
+    local to = "tensor." .. total.type
     local float = figures.tensor_is_float(total.type)
-    put("tensor." .. total.type, float and "FLOP" or "OP", total.tree)
-    if float then floats[#floats + 1] = path("tensor." .. total.type) end
+    put(to, float and "FLOP" or "OP", total.tree)
+    all[i] = path(to)
+    if float then floats[#floats + 1] = all[i] end
   end
-  put("flop.tensor", "FLOP", formula.sum(floats))
+  local zero, used = formula.number(0), count "sm__inst_executed_pipe_tensor"
+  local sum = formula.sum(floats)
+  local idle = formula.given(formula.unless(zero, formula.above(used, zero)), used)
+  local complete = sum
+  for _, one in ipairs(all) do complete = formula.given(complete, one) end
+  put("flop.tensor", "FLOP", formula.first { formula.above(sum, zero),
+    formula.given(idle, path "flop.fp32"), complete, formula.unless(sum, used) })
 end
 
 

@@ -134,6 +134,20 @@ describe("llmprof.ncu formulas", function()
     assert.is_nil(launch.flop.tensor)
   end)
 
+  it("tells what tensor cores did not do from what was not measured", function()
+    local sass = "smsp__sass_thread_inst_executed_op_%s_pred_on.sum"
+    local function flop(used, ...)
+      return with({ "sm__inst_executed_pipe_tensor.sum", "inst", used },
+        { sass:format "fadd", "inst", "1" }, { sass:format "fmul", "inst", "2" },
+        { sass:format "ffma", "inst", "3" }, ...).flop
+    end
+    local bf16, tf32 = PATH .. "src_bf16_dst_fp32.sum", PATH .. "src_tf32_dst_fp32.sum"
+    assert.same({ 0, 9 }, { flop("0").tensor, flop("0").total })
+    assert.is_nil(flop("64", { bf16, "", "0" }, { tf32, "", "" }).total)
+    assert.equal(17, flop("64", { bf16, "", "8" }, { tf32, "", "" }).total)
+    assert.equal(9, flop("64", { bf16, "", "0" }, { tf32, "", "0" }).total)
+  end)
+
   it("takes no sparse peak for a dense one", function()
     local clock = { "sm__cycles_elapsed.avg.per_second", "Ghz", "2" }
     local function peak(stem, value) return { PATH .. stem .. ".sum.peak_sustained", "", value } end
