@@ -1,5 +1,5 @@
--- Memory that is asked from the driver and given back in every step: calls that wait for the GPU,
--- or hold up what the CPU would launch.
+-- Memory that is asked from the driver, or pinned, and given back in every step: calls that wait for
+-- the GPU, or hold up what the CPU would launch.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "allocations", own_code = true }
@@ -12,16 +12,16 @@ local PER_STEP, WORTH = 0.9, 0.05
 local function examine_stage(results, stage, report)
   local calls = stage.api.memory.calls
   local waits = math.min(stage.api.memory.ns, evidence.waiting(results, stage))
-  local seen = ("%s that allocate or free memory in %s"):format(evidence.things(calls, "call"),
+  local seen = ("%s that allocate, pin or free memory in %s"):format(evidence.things(calls, "call"),
     evidence.things(stage.steps, "step"))
   if calls < PER_STEP * stage.steps or waits < WORTH * evidence.stage_time(results, stage) then
     return seen
   end
   report.finding {
     stage = stage.name,
-    title = ("%s allocates GPU memory in every step"):format(stage.name),
+    title = ("%s allocates or pins memory in every step"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s that allocate or free, %s a step, %s in them",
+      evidence.note(evidence.TIMELINE, "%s that allocate, pin or free, %s a step, %s in them",
         evidence.things(calls, "call"), evidence.count(calls / stage.steps),
         evidence.time(stage.api.memory.ns)),
       evidence.note(evidence.TIMELINE, "while the GPU was idle the CPU spent %s in them",

@@ -1,11 +1,11 @@
--- Matrix products that do not use the tensor cores, or use them in tf32: by their names, and by
--- counters, whatever they are called.
+-- Matrix products that do not use the tensor cores, or use them in tf32, and those of 16 bits whose
+-- dimensions no kernel for these takes: by their names, and by counters, whatever they are called.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemm_precision", own_code = true }
 
--- From this share of the stage's GPU time on.
-local WORTH = 0.01
+-- From these shares of the stage's GPU time on; of those with odd dimensions.
+local WORTH, WORTH_ODD = 0.01, 0.03
 
 -- On every GPU since Ampere dense tf32 has at least twice the peak of fp32 without tensor cores and
 -- bf16 twice that of tf32 (vendor data sheets): what is left of their time in bf16.
@@ -16,9 +16,14 @@ local FP32 = "fp32 without the tensor cores"
 -- A gemm this busy in the tensor pipe uses it, whatever it is called, %.
 local USES_TENSOR = 1
 
-local fp32 = evidence.named { "sgemm", "simt", "f32f32_f32f32", "%f[%a]ffma" }
+local fp32 = evidence.named { "%f[%a]sgemm", "gemmsn_.*const float", "simt",
+  "f32f32_f32f32", "%f[%a]ffma" }
 local fp64 = evidence.named { "dgemm", "f64f64" }
 local tf32 = evidence.named { "tf32", "s1688gemm", "tensorop_s1688" }
+
+
+-- Kernels for 16 bits that take dimensions and strides that are no multiples of 8.
+local odd = evidence.named { "gemmsn_.*bfloat16", "gemmsn_.*half", "f16.*align[ac]?[12]%f[%D]" }
 
 
 -- What bounds a kernel that computes without them.
@@ -57,7 +62,26 @@ local function changes_of(stage, kernels)
 end
 
 
+local function report_odd(results, stage, report)
+  local group = evidence.kernels(results, stage, function(kernel)
+    return evidence.is_product(kernel) and odd(kernel) and not kind_of(kernel)
+  end)
+  if group.share < WORTH_ODD then return end
+  report.finding {
+    stage = stage.name,
+    title = ("%s multiplies 16-bit matrices by kernels for odd dimensions"):format(stage.name),
+    evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
+      "%s of the stage's GPU time", evidence.percent(group.share)) }, group, stage),
+    try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
+      .. "vocabulary, or what else is odd",
+    kernels = group.ids,
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine_stage(results, stage, report)
+  report_odd(results, stage, report)
   local slow = evidence.kernels(results, stage, is_slow)
   if slow.share >= WORTH then
     local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",

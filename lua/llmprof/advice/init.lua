@@ -224,6 +224,9 @@ local function replay_changes(results, finding, replay, of_others)
     math.max(high / count, finding.gain_ns)
   finding.of_ns, finding.of = stage.wall.mean_ns, evidence.TIMELINE
   if made.plain then finding.of_ns, finding.of = evidence.stage_time(results, stage) end
+  if results.ranks and results.ranks.source == "labels" then -- of an engine: from step to step
+    finding.of_ns = math.max(finding.of_ns, (made.now or 0) / count)
+  end
   for _, key in ipairs { "gain_ns", "low_ns", "high_ns" } do
     finding[key] = math.min(finding[key], finding.of_ns)
   end

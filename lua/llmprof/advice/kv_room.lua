@@ -1,4 +1,5 @@
--- Requests wait while the KV cache has room: something else limits the batch.
+-- The KV cache is too small for the load, or has room while requests wait: something else limits
+-- the batch.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "kv_room", about = "engine_metrics" }
@@ -9,10 +10,29 @@ local PAGE = "engine"
 local LITTLE, QUEUE = 0.5, 1
 
 
+local function report_preemptions(engine, report)
+  local notes = { evidence.note(PAGE, "%s preemptions in the window",
+    evidence.count(engine.preemptions)) }
+  if engine.kv_use then
+    notes[2] = evidence.note(PAGE, "up to %s of the KV cache was in use",
+      evidence.percent(engine.kv_use.max))
+  end
+  report.finding {
+    title = "the KV cache is too small for this load: requests are preempted", evidence = notes,
+    try = "fewer requests at once (vLLM: --max-num-seqs, SGLang: --max-running-requests), more "
+      .. "memory for the cache (--gpu-memory-utilization, --mem-fraction-static), or one of "
+      .. "fewer bytes (--kv-cache-dtype fp8)",
+    confidence = "high",
+  }
+end
+
+
 function rule.examine(results, report)
   local engine = results.engine_metrics
   local kv, running, waiting = engine.kv_use, engine.running, engine.waiting
-  if not (kv and running and waiting) then
+  if (engine.preemptions or 0) > 0 then
+    return report_preemptions(engine, report)
+  elseif not (kv and running and waiting) then
     return report.abstain "the engine's page lacks KV use, running or waiting requests"
   elseif kv.max >= LITTLE then
     return ("up to %s of the KV cache is in use"):format(evidence.percent(kv.max))

@@ -1,8 +1,10 @@
 -- A few long kernels that only add, copy or convert: they move a large tensor
 -- through memory and compute next to nothing. Scores of attention that are
--- written out, to add a bias to them, are such tensors.
+-- written out, to add a bias to them, are such tensors. Kernels that are fused already are not
+-- counted.
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
+local small_elementwise = require "llmprof.advice.small_elementwise"
 
 local rule = { name = "large_elementwise", own_code = true, children = true }
 
@@ -36,7 +38,8 @@ local function long_kernels(results, stage)
     elementwise = 0, ["copy/cast"] = 0 }
   local scores = attention_unfused.kernels_of(results, stage)
   local group = evidence.kernels(results, stage, function(kernel)
-    return moves[kernel.category] and not scores[kernel.id] or false
+    return moves[kernel.category] and not small_elementwise.is_fused(kernel)
+      and not scores[kernel.id] or false
   end)
   for _, kernel in ipairs(group.list) do
     local calls, ns = long_part(kernel, least)

@@ -1,4 +1,5 @@
--- Kernels that only move data: contiguous(), cat, permutations, padding; and copies within a GPU.
+-- Kernels that only move data: contiguous(), cat, gathers, permutations, padding; and copies within
+-- a GPU.
 local cat_cache = require "llmprof.advice.cat_cache"
 local evidence = require "llmprof.advice.evidence"
 
@@ -9,12 +10,21 @@ local WORTH = 0.1
 
 local moves = evidence.named { "direct_copy_kernel", "catarray", "transpose", "permute",
   "nchwtonhwc", "nhwctonchw", "roll" }
+local gathers = evidence.named { "gather_kernel", "indexselect" }
 
 local casts = evidence.named { "loadwithcast" }
 
 
-local function is_move(kernel)
-  return kernel.category == "copy/cast" and moves(kernel) and not casts(kernel)
+-- Gathers of each layer of a decode, but not of embeddings, once a step.
+local function is_of_layers(results, stage, kernel)
+  return stage.kernels_per_token and gathers(kernel) and kernel.calls / stage.wall.count
+    >= math.max(evidence.kernels(results, stage, evidence.is_attention).calls, 2 * stage.steps)
+end
+
+
+local function is_move(results, stage, kernel)
+  return kernel.category == "copy/cast" and not casts(kernel)
+    and (moves(kernel) or is_of_layers(results, stage, kernel))
 end
 
 
@@ -33,8 +43,8 @@ end
 local function notes_of(group, copies, stage)
   local notes = {}
   if group.calls > 0 then
-    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins and permutations take %s, %s of "
-      .. "the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
+    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins, gathers and permutations take %s, "
+      .. "%s of the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
       evidence.percent(group.share))
   end
   if copies.calls > 0 then
@@ -64,7 +74,8 @@ local function remedy(results, copies)
       .. "stacks anew for each layer; a layout that the next operation reads as it is"
   end
   return ("write to where the data is needed (preallocated caches%s), choose a layout that the "
-    .. "next kernel reads as it is, let attention take strided inputs"):format(
+    .. "next kernel reads as it is, let attention take strided inputs and beams a table of cache "
+    .. "blocks"):format(
     evidence.remedy(results, ", out=", ""))
 end
 
@@ -72,7 +83,7 @@ end
 function rule.examine_stage(results, stage, report)
   local cache, copies = cat_cache.kernels_of(results, stage), copies_of(results, stage)
   local group = evidence.kernels(results, stage, function(kernel)
-    return is_move(kernel) and not cache[kernel.id]
+    return is_move(results, stage, kernel) and not cache[kernel.id]
   end)
   local all = { ns = group.ns + copies.ns, calls = group.calls + copies.calls }
   local share = evidence.part(all.ns, stage.gpu_time_ns)
@@ -88,7 +99,7 @@ function rule.examine_stage(results, stage, report)
       confidence = "low",
     }
   end
-  return ("%s copies, joins and permutations, %s of the GPU time"):format(
+  return ("%s copies, joins, gathers and permutations, %s of the GPU time"):format(
     evidence.count(all.calls), evidence.percent(share))
 end
 

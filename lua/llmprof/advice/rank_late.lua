@@ -131,12 +131,50 @@ local function report_whole(record, report)
 end
 
 
+-- Ranks that meet in MPI's calls alone: that which is in them least, if its GPU has this many times
+-- the work of the others' mean and they wait there for a tenth of that.
+local MORE, LITTLE = 1.2, 0.1
+
+local function by_mpi(ranks)
+  local late, most
+  for _, rank in ipairs(ranks) do
+    if not rank.mpi_ns then return nil end
+    late = (not late or rank.mpi_ns < late.mpi_ns) and rank or late
+    most = (not most or rank.mpi_ns > most.mpi_ns) and rank or most
+  end
+  local others = 0
+  for _, rank in ipairs(ranks) do
+    others = others + (rank ~= late and rank.gpu_time_ns / (#ranks - 1) or 0)
+  end
+  if #ranks < 2 or late.gpu_time_ns < MORE * others
+    or most.mpi_ns - late.mpi_ns < LITTLE * late.gpu_time_ns then
+    return nil
+  end
+  return late, most
+end
+
+
+local function report_mpi(record, late, most, report)
+  report.finding { title = title_of(record, late), confidence = "high",
+    evidence = { evidence.note(evidence.TIMELINE, "rank %d is in MPI's calls for %s, rank %d for "
+      .. "%s", most.rank, evidence.time(most.mpi_ns), late.rank, evidence.time(late.mpi_ns)),
+      evidence.note(evidence.TIMELINE, "the kernels of rank %d take %s, those of rank %d %s",
+        late.rank, evidence.time(late.gpu_time_ns), most.rank, evidence.time(most.gpu_time_ns)) },
+    try = remedy(record, { rank = late.rank, next_rank = most.rank, ranks = {
+      { rank = late.rank, work_ns = late.gpu_time_ns }, { rank = most.rank } } }) }
+end
+
+
 function rule.examine(results, report)
   local record, said = evidence.ranks(results, report)
   if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
-  if verdict.kind == "unknown" then return verdict.text end
+  if verdict.kind == "unknown" then
+    local late, most = by_mpi(record.ranks)
+    if late then report_mpi(record, late, most, report) end
+    return verdict.text
+  end
   for _, made in ipairs(record.late or {}) do report_phase(record, made, report) end
   if #(record.late or {}) == 0 and verdict.kind == "waiting" and verdict.rank then
     report_whole(record, report)

@@ -5,25 +5,28 @@ local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "small_elementwise", own_code = true, fewer_launches = true }
 
--- From this share of the stage's kernels on, and this many, it is worth a finding.
-local WORTH, FEWEST = 0.2, 50
+-- From this share of the stage's kernels on, and this many, it is worth a finding; and from this
+-- share of its GPU time on, where the GPU does not wait for launches.
+local WORTH, FEWEST, OF_TIME = 0.2, 50, 0.1
 
 local fusible = { elementwise = true, reduce = true }
 
 -- Kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
-local is_fused = evidence.named { "%f[%a]fused", "_and_mul", "act_and" }
+rule.is_fused = evidence.named { "%f[%a]fused", "_and_mul", "act_and" }
 
 
 local function is_small(kernel)
-  return fusible[kernel.category] and not is_fused(kernel) and evidence.shortness(kernel)
+  return fusible[kernel.category] and not rule.is_fused(kernel) and evidence.shortness(kernel)
 end
 
 
 function rule.examine_stage(results, stage, report)
   local small = evidence.kernels(results, stage, is_small)
-  if small.calls < FEWEST or small.calls < WORTH * stage.kernels then
-    return ("%s of %s kernels are short, elementwise or reduce, and not fused"):format(
-      evidence.count(small.calls), evidence.count(stage.kernels))
+  if small.calls < FEWEST or small.calls < WORTH * stage.kernels
+    or small.share < OF_TIME and not evidence.is_held_up(results, stage) then
+    return ("%s of %s kernels are short, elementwise or reduce, and not fused: %s of the GPU time")
+      :format(evidence.count(small.calls), evidence.count(stage.kernels),
+        evidence.percent(small.share))
   end
   report.finding {
     stage = stage.name,

@@ -81,6 +81,8 @@ function rule.examine(results, report)
     try = (results.engine and evidence.engine_settings(results, evidence.find(results, "decode"))
       or ("settings of %s that prepare a step while the GPU runs one"):format(record.engine))
       .. "; more requests to a step; fewer processes on its cores",
+    changes = { 'remove(between "decode")' },
+    assumption = "each step is prepared while the GPU works on the one before",
     confidence = "high",
   }
 end

@@ -9,6 +9,12 @@ local rule = { name = "sync_per_token", own_code = true }
 -- Waiting calls per step from which on every step waits.
 local PER_STEP = 0.9
 
+-- From this share of the stage's time on that the GPU waits for the CPU: less is not worth it.
+local WORTH = 0.02
+
+-- Copies of this many bytes at most are of numbers that the CPU reads.
+local NUMBERS = 4096
+
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
@@ -63,15 +69,29 @@ local function part_of(stage, groups)
 end
 
 
--- which: of the waits of a step, where there are others.
-local function report_part(stage, part, which, words, report)
+-- The copies that the CPU waits for in a step, where each wait within it is for one: kernels that
+-- read the numbers themselves need none. A list of changes.
+local function copies_within(stage, groups)
+  local sizes = {}
+  for i, group in ipairs(groups) do
+    local is_number = group.before == "copy" and group.bytes and group.bytes <= NUMBERS
+    if not is_number then return {} end
+    sizes[i] = ("%d"):format(group.bytes)
+  end
+  return { ("remove(%s)"):format(evidence.transfers(stage,
+    ('direction = "device to host", bytes = { %s }'):format(table.concat(sizes, ", ")))) }
+end
+
+
+-- which: of the waits of a step, where there are others. more: further changes.
+local function report_part(stage, part, which, words, report, more)
   report.finding {
     stage = stage.name,
     title = words.title,
     evidence = part.notes,
     try = words.try,
     changes = { which and ("remove(syncs(%q, %q))"):format(stage.name, which)
-      or ("remove(syncs %q)"):format(stage.name) },
+      or ("remove(syncs %q)"):format(stage.name), table.unpack(more or {}) },
     assumption = "without the wait the CPU launches ahead, as fast as it does now",
     confidence = "medium",
   }
@@ -124,13 +144,16 @@ local function examine_stage(results, stage, report)
   if stage.api.sync.calls < PER_STEP * stage.steps then
     return ("%s in %s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
       evidence.things(stage.steps, "step"))
+  elseif evidence.waiting_share(results, stage) < WORTH then
+    return ("the GPU waits for %s of %s"):format(
+      evidence.percent(evidence.waiting_share(results, stage)), stage.name)
   end
   local within, ending = split(results, stage)
   local inside, last = part_of(stage, within), part_of(stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
   if inside.calls > 0 then
     report_part(stage, inside, both and "inner", within_words(results, stage, inside, within),
-      report)
+      report, copies_within(stage, within))
   end
   if last.calls >= PER_STEP * stage.steps then
     report_part(stage, last, both and "last", { try = token_remedy(results),

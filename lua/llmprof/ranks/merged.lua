@@ -326,8 +326,8 @@ local function number_ranks(parts)
     for _, about in ipairs(part.about.ranks) do
       local rank = { file = part.about.file, part = i, own = about.rank,
         rank = numbered and number_in(part) or #list }
-      for _, key in ipairs { "pid", "device", "gpu", "process", "kernels", "tp", "pp", "dp",
-        "ep" } do
+      for _, key in ipairs { "pid", "device", "gpu", "process", "kernels", "mpi_ns",
+        "tp", "pp", "dp", "ep" } do
         rank[key] = about[key]
       end
       if #part.about.ranks == 1 then add_places(rank) end

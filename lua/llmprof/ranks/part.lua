@@ -224,11 +224,25 @@ local function devices_of(trace)
 end
 
 
-local function described(list, devices)
+-- Time of processes in ranges of MPI's calls, which end once other ranks are there: by pid, ns.
+local function mpi_times(trace)
+  local times = {}
+  for _, group in ipairs(errors.check(trace:frame "ranges"):group { by = { "pid", "tag" },
+    total = { "duration" } }) do
+    if group.pid and (group.tag or ""):find "^MPI_%u" then
+      times[group.pid] = (times[group.pid] or 0) + group.duration.total
+    end
+  end
+  return times
+end
+
+
+local function described(list, devices, mpi)
   local made = json.list {}
   for i, member in ipairs(list) do
     made[i] = { rank = member.rank, pid = member.pid, device = member.device,
       gpu = devices[member.device], process = member.process, kernels = member.kernels,
+      mpi_ns = mpi[member.pid],
       tp = member.tp, pp = member.pp, dp = member.dp, ep = member.ep }
   end
   return made
@@ -293,8 +307,8 @@ function part.of(trace, file, given, stays)
   local busy = pipeline.busy(kernels, found, list)
   if busy then add_said(trace, found) end
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
-    devices_of(trace)), source = known and known.source, engine = known and known.engine,
-    startup_steps = known and known.startup_steps,
+    devices_of(trace), mpi_times(trace)), source = known and known.source,
+    engine = known and known.engine, startup_steps = known and known.startup_steps,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads),
     unserved = unserved(trace) }
   about.communicators = communicators_of(trace, found)

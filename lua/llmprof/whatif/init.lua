@@ -343,8 +343,8 @@ end
 
 
 -- What a stage gets back, in ns over all of its units on that part: { gain, low, high, hidden
--- (what it would if the CPU took no time), idle (what a CPU that takes none gives back), units,
--- replayed (how many of them, where these stand for all), plain (whether these are times without
+-- (what it would if the CPU took no time), now (what they take), idle (what a CPU that takes none
+-- gives back), units, replayed (how many of them, where these stand for all), plain (whether these are times without
 -- the profiler), bound (why it is only known what it is at most; nil where it is replayed) }; nil
 -- and why not. alone: the gain alone.
 function What:gain(name, alone)
@@ -366,7 +366,7 @@ function What:gain(name, alone)
   local with_least, gpu_now, gpu_then = pick(self, stage.name, number, { least, gpu, hidden })
   local made = gain_of(now, differences(now, with_least), differences(now, with_most),
     off_of(self, now, with_most, gpu_then), math.abs(stage.error or 0))
-  local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times,
+  local all = { hidden = (sum(gpu_now) - sum(gpu_then)) * times, now = sum(now) * times,
     idle = (sum(now) - sum(gpu_now)) * times, units = units,
     replayed = #now < units and #now or nil, plain = stage.plain, bound = stage.refused }
   for _, key in ipairs { "gain", "low", "high" } do all[key] = made[key] * units end

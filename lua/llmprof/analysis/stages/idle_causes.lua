@@ -4,7 +4,7 @@
 -- were in at that moment:
 --   launch  an API call that launches kernels, graphs, copies or sets
 --   sync    a call that waits for the GPU
---   memory  a call that allocates or frees
+--   memory  a call that allocates, pins or frees
 --   other   any other CUDA call (module loading, attributes, cudaEventQuery and the like, which
 --           ask whether the GPU is done and return at once)
 --   host    no CUDA call at all: the framework, the interpreter
@@ -23,7 +23,8 @@ waiting.classes = { "launch", "sync", "memory", "other", "host" }
 local patterns = {
   { "sync", { "Synchronize" } },
   { "launch", { "Launch", "Memcpy", "Memset", "memcpy", "memset" } },
-  { "memory", { "Malloc", "Free", "MemAlloc", "HostAlloc", "MemPool" } },
+  { "memory", { "Malloc", "Free", "MemAlloc", "HostAlloc", "MemPool", "HostRegister",
+    "HostUnregister" } },
 }
 
 

@@ -312,6 +312,20 @@ local function step_of(ranges, tag, domain)
 end
 
 
+-- The ranges right inside a stage, or its steps, in which a small model drafts tokens, as a part of
+-- it.
+local function add_drafts(ranges, declared, stage)
+  for _, tag in ipairs(stage.step and { stage.step } or stage.tags or { stage.name }) do
+    for _, entry in ipairs(inside_tag(ranges, tag)) do
+      if entry.tag:lower():find "%f[%a]draft" and not is_engines(entry.tag) then
+        declared[#declared + 1] = { name = entry.tag, parent = stage.name }
+        return
+      end
+    end
+  end
+end
+
+
 -- Stages as a recipe would declare them, in the order in which they first begin;
 -- empty where there are no such ranges, or more texts than stages could have. True behind
 -- them where they are no more than the steps of torch.profiler's schedule.
@@ -334,6 +348,7 @@ function outermost.stages(trace)
     declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
       domain.name ~= "" and domain.name or nil) }
   end
+  for i = 1, #declared do add_drafts(ranges, declared, declared[i]) end
   return declared, only_steps
 end
 

@@ -10,8 +10,8 @@ describe("advice allocations", function()
 
   it("finds memory that is allocated in every step", function()
     assert.equal([[
-decode allocates GPU memory in every step (decode, confidence high)
-- 20 calls that allocate or free, 2 a step, 9.00 ms in them (timeline)
+decode allocates or pins memory in every step (decode, confidence high)
+- 20 calls that allocate, pin or free, 2 a step, 9.00 ms in them (timeline)
 - while the GPU was idle the CPU spent 1.00 ms in them (timeline)
 try: allocate once, before the first step: no torch.cuda.empty_cache() in the loop, and no cache that grows in it; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where sizes change
 change: remove(allocations "decode")

@@ -85,4 +85,15 @@ if no rank waits for it
     assert.equal("abstains: no steps and no second rank were found\n",
       said("rank_late", nil) .. "\n")
   end)
+
+  it("sees by MPI's calls for whom others wait, where its kernels take longer", function()
+    local function of(kernels, mpi)
+      return said("rank_late", engine { verdict = { kind = "unknown", text = "no collectives" },
+        ranks = { { rank = 0, gpu_time_ns = 50e6, mpi_ns = 130e6 },
+          { rank = 1, gpu_time_ns = kernels, mpi_ns = mpi } } })
+    end
+    assert.matches("^rank 0 waits for rank 1 %(no stage, confidence high%)", of(150e6, 34e6))
+    assert.equal("", of(50e6, 34e6))
+    assert.equal("", of(150e6, 128e6))
+  end)
 end)
