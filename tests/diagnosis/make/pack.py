@@ -51,7 +51,9 @@ def label_of(run: Run, file: str, timed: Dict[str, Any]) -> Dict[str, Any]:
              "place": run.place}
     if run.kind and run.timed:
         label["cost_stage"] = stage
-        label["cost_ms"] = round(timed["faulty_ms"][stage] - timed["healthy_ms"][stage], 3)
+        cost = timed["faulty_ms"][stage] - timed["healthy_ms"][stage]
+        # An engine's stages are its steps.
+        label["cost_ms"] = round(cost / (run.shape.steps if run.program == "engine" else 1), 3)
     return label
 
 
