@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/accounts.h"
@@ -23,9 +22,6 @@ typedef struct loop_state {
   size_t turn;   /* part that is taken next */
   size_t failed; /* the first part that failed; SIZE_MAX: none */
   llmprof_error error;
-  bool taking;    /* somebody is, where parts are done ahead; */
-  size_t waiting; /* for a slot; */
-  bool done[LLMPROF_PARALLEL_AHEAD]; /* and not taken yet, by slot */
 } loop_state;
 
 typedef struct worker {
@@ -35,7 +31,6 @@ typedef struct worker {
 } worker;
 
 static _Thread_local bool is_working;
-static atomic_size_t tasks; /* that have a thread */
 
 static size_t processors(void) {
   cpu_set_t set;
@@ -47,7 +42,7 @@ size_t llmprof_thread_pool_size(size_t parts) {
   if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
-  size_t others = llmprof_account_threads() + atomic_load(&tasks);
+  size_t others = llmprof_account_threads();
   size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
   return size < parts ? size : parts;
@@ -81,70 +76,18 @@ static void end_part(loop_state *s, size_t part, bool ok,
   pthread_mutex_unlock(&s->lock);
 }
 
-static bool is_more(const loop_state *s) {
-  return s->failed == SIZE_MAX && s->next < s->loop->parts;
-}
-
-/* Under the lock. */
-static void await_slot(loop_state *s) {
-  s->waiting++;
-  while (s->loop->ahead && is_more(s) && s->next - s->turn >= s->loop->ahead)
-    pthread_cond_wait(&s->turned, &s->lock);
-  s->waiting--;
-}
-
 static bool begin_part(loop_state *s, size_t *part) {
   pthread_mutex_lock(&s->lock);
-  await_slot(s);
-  bool more = is_more(s);
+  bool more = s->failed == SIZE_MAX && s->next < s->loop->parts;
   if (more) *part = s->next++;
   pthread_mutex_unlock(&s->lock);
   return more;
-}
-
-/* Under the lock, but for the taking. Those who wait for a slot are woken when
- * half of them are free, since waking takes longer than many a part. */
-static void take_done(loop_state *s, size_t number) {
-  const llmprof_parallel_loop *loop = s->loop;
-  bool *done;
-  s->taking = true;
-  while (s->turn < s->failed && *(done = &s->done[s->turn % loop->ahead])) {
-    llmprof_error err = {0};
-    size_t part = s->turn;
-    pthread_mutex_unlock(&s->lock);
-    bool ok = loop->take(loop->user, number, part, &err);
-    pthread_mutex_lock(&s->lock);
-    *done = false;
-    s->turn++;
-    if (!ok) fail(s, part, &err);
-    if (s->waiting && (!ok || s->next - s->turn <= loop->ahead / 2))
-      pthread_cond_broadcast(&s->turned);
-  }
-  s->taking = false;
-}
-
-/* Leaves what a part made in its slot. */
-static void leave_part(loop_state *s, size_t number, size_t part, bool ok,
-                       const llmprof_error *err) {
-  pthread_mutex_lock(&s->lock);
-  if (ok) {
-    s->done[part % s->loop->ahead] = true;
-  } else {
-    fail(s, part, err);
-    pthread_cond_broadcast(&s->turned);
-  }
-  if (!s->taking) take_done(s, number);
-  pthread_mutex_unlock(&s->lock);
 }
 
 static void do_part(loop_state *s, size_t number, size_t part) {
   const llmprof_parallel_loop *loop = s->loop;
   llmprof_error err = {0};
   bool ok = loop->work(loop->user, number, part, &err);
-  if (loop->ahead) {
-    leave_part(s, number, part, ok, &err);
-    return;
-  }
   if (loop->take) {
     if (!await_turn(s, part)) return;
     ok = ok && loop->take(loop->user, number, part, &err);
@@ -238,28 +181,4 @@ void llmprof_parallel_rows(size_t count, llmprof_parallel_rows_step step,
     (void)llmprof_parallel_for(&loop, size, NULL); /* no part fails */
   else if (count)
     step(user, 0, count);
-}
-
-/* ---- one task ---- */
-
-static void *start_task(void *user) {
-  llmprof_task *task = user;
-  is_working = true;
-  task->ok = task->work(task->user, &task->error);
-  return NULL;
-}
-
-void llmprof_task_begin(llmprof_task *task) {
-  task->is_begun = llmprof_thread_pool_size(2) > 1 &&
-                   start_thread(&task->thread, start_task, task);
-  if (task->is_begun) atomic_fetch_add(&tasks, 1);
-}
-
-bool llmprof_task_end(llmprof_task *task, llmprof_error *err) {
-  if (!task->is_begun) return task->work(task->user, err);
-  pthread_join(task->thread, NULL);
-  atomic_fetch_sub(&tasks, 1);
-  task->is_begun = false;
-  if (!task->ok && err) *err = task->error;
-  return task->ok;
 }

@@ -21,15 +21,7 @@ typedef struct llmprof_parallel_loop {
   llmprof_parallel_step work; /* several at once, begun in order */
   llmprof_parallel_step take; /* after it, one at a time, in order; or NULL */
   void *user;
-  size_t ahead; /* 0: the worker that did a part takes it, and waits for its
-                   turn; else at most this many parts (LLMPROF_PARALLEL_AHEAD
-                   at most) may be begun and not taken, and any worker takes
-                   them: what a part made lies in slot part % ahead */
 } llmprof_parallel_loop;
-
-enum {
-  LLMPROF_PARALLEL_AHEAD = 128
-};
 
 /* Workers for this many parts: as LLMPROF_BOUND_THREADS says, or as the machine
  * has processors, less those of processes that were forked; 1 within a loop. */
@@ -52,22 +44,5 @@ enum {
 };
 void llmprof_parallel_rows(size_t rows, llmprof_parallel_rows_step step,
                            void *user);
-
-/* Work that runs while the caller goes on. */
-typedef struct llmprof_task {
-  bool (*work)(void *user, llmprof_error *err);
-  void *user;
-  pthread_t thread; /* these are of the two below */
-  bool is_begun, ok;
-  llmprof_error error;
-} llmprof_task;
-
-/* On a thread of its own, of those that there may be; without one nothing is
- * done yet. The struct stays where it is until the end, and no process is
- * forked before that. */
-void llmprof_task_begin(llmprof_task *task);
-
-/* What it returned, once it is done. */
-bool llmprof_task_end(llmprof_task *task, llmprof_error *err);
 
 #endif

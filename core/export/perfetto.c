@@ -570,8 +570,7 @@ static bool write_parts(const export *x, llmprof_perfetto_counts *counts,
   writer *writers = llmprof_zalloc(wanted, sizeof *writers);
   bool ok = writers != NULL;
   while (ok && made < wanted && writer_init(&writers[made], x)) made++;
-  const llmprof_parallel_loop loop = {x->parts, make_part, write_part, writers,
-                                      0};
+  const llmprof_parallel_loop loop = {x->parts, make_part, write_part, writers};
   ok = made ? llmprof_parallel_for(&loop, made, err) : llmprof_fail_nomem(err);
   for (size_t i = 0; i < made; i++) add_counts(counts, &writers[i]);
   for (size_t i = 0; writers && i < wanted; i++) writer_free(&writers[i]);

@@ -5,8 +5,6 @@
  *     { name = "ns", type = "integer", values = { 5 } } })
  *   local all = pack.join { one, one }
  *   print(#all, pack.decode(pack.encode(all)):get(2, "ns"))  --> 2  5
- *   local packing <close> = pack.gzip_begin(pack.encode(all))
- *   print(packing:take():sub(1, 2) == "\31\139")           --> true
  */
 #include "ranks/pack.h"
 
@@ -17,8 +15,6 @@
 #include "lua_buffer.h"
 #include "os/gzip.h"
 #include "ranks/spread.h"
-
-#define PACKING "llmprof.packing"
 
 /* ---- joining ---- */
 
@@ -124,37 +120,6 @@ static int pack_gzip(lua_State *L) {
   return llmprof_lua_text(L, true, out, NULL);
 }
 
-/* pack.gzip_begin(bytes) -> packing, which goes on while the caller does;
- * before it is closed no process is forked */
-static int pack_gzip_begin(lua_State *L) {
-  size_t size;
-  const char *bytes = luaL_checklstring(L, 1, &size);
-  lua_settop(L, 1);
-  void **box = llmprof_lua_box(L, PACKING, 1);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  llmprof_error err;
-  *box = llmprof_gzip_begin(bytes, size);
-  return *box ? 1 : (llmprof_fail_nomem(&err), llmprof_lua_raise(L, &err));
-}
-
-static int p_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, PACKING);
-  llmprof_gzip_free(*box);
-  *box = NULL;
-  return 0;
-}
-
-/* packing:take() -> what pack.gzip makes of the bytes, once: it is closed */
-static int p_take(lua_State *L) {
-  llmprof_gzip_task *packing = llmprof_lua_unbox(L, 1, PACKING);
-  llmprof_buffer *out = llmprof_lua_buffer(L);
-  llmprof_error err;
-  bool ok = llmprof_gzip_take(packing, out, &err);
-  p_close(L);
-  return ok ? llmprof_lua_text(L, true, out, NULL) : llmprof_lua_raise(L, &err);
-}
-
 /* ---- spreads ---- */
 
 typedef struct request {
@@ -231,20 +196,9 @@ static int pack_spread(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"close", p_close},
-    {"take", p_take},
-    {NULL, NULL},
-};
-
 static const luaL_Reg functions[] = {
-    {"join", pack_join},
-    {"encode", pack_encode},
-    {"decode", pack_decode},
-    {"gzip", pack_gzip},
-    {"gzip_begin", pack_gzip_begin},
-    {"spread", pack_spread},
-    {NULL, NULL},
+    {"join", pack_join}, {"encode", pack_encode}, {"decode", pack_decode},
+    {"gzip", pack_gzip}, {"spread", pack_spread}, {NULL, NULL},
 };
 
 int luaopen_llmprof_frame(lua_State *L);
@@ -252,7 +206,6 @@ int luaopen_llmprof_pack(lua_State *L);
 int luaopen_llmprof_pack(lua_State *L) {
   /* the class of pools comes with it */
   luaL_requiref(L, "llmprof.frame", luaopen_llmprof_frame, 0);
-  llmprof_lua_class(L, PACKING, methods, p_close);
   luaL_newlib(L, functions);
   return 1;
 }

@@ -2,8 +2,6 @@
 
 #include <limits.h>
 
-#include "base/thread_pool.h"
-#include "llmprof/alloc.h"
 #include "os/packing.h"
 
 enum {
@@ -45,46 +43,4 @@ bool llmprof_gzip(llmprof_buffer *out, const void *bytes, size_t size,
   llmprof_pack(&z, out, bytes, size, Z_FINISH);
   deflateEnd(&z);
   return !out->failed || llmprof_fail_nomem(err);
-}
-
-/* ---- on another thread ---- */
-
-struct llmprof_gzip_task {
-  llmprof_task task;
-  const void *bytes;
-  size_t size;
-  llmprof_buffer packed;
-  bool is_taken;
-};
-
-static bool pack_task(void *user, llmprof_error *err) {
-  llmprof_gzip_task *made = user;
-  return llmprof_gzip(&made->packed, made->bytes, made->size, err);
-}
-
-llmprof_gzip_task *llmprof_gzip_begin(const void *bytes, size_t size) {
-  llmprof_gzip_task *made = llmprof_zalloc(1, sizeof *made);
-  if (!made) return NULL;
-  made->task.work = pack_task;
-  made->task.user = made;
-  made->bytes = bytes;
-  made->size = size;
-  llmprof_task_begin(&made->task);
-  return made;
-}
-
-bool llmprof_gzip_take(llmprof_gzip_task *task, llmprof_buffer *out,
-                       llmprof_error *err) {
-  task->is_taken = true;
-  if (!llmprof_task_end(&task->task, err)) return false;
-  llmprof_buffer_add(out, task->packed.bytes, task->packed.size);
-  return !out->failed || llmprof_fail_nomem(err);
-}
-
-void llmprof_gzip_free(llmprof_gzip_task *task) {
-  if (!task) return;
-  if (!task->is_taken && task->task.is_begun)
-    llmprof_task_end(&task->task, NULL);
-  llmprof_buffer_free(&task->packed);
-  llmprof_free(task);
 }

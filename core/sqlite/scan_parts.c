@@ -1,7 +1,7 @@
 /* A table decoded by several threads: each takes some leaves, and what it made
- * of them is handed on in their order, by one of them while others go on. Where
- * a row is not plain, the leaves that it is among are read again, one row after
- * the other, when it is their turn. */
+ * of them is handed on in their order. Where a row is not plain, the leaves
+ * that it is among are read again, one row after the other, when it is their
+ * turn. */
 #include "base/alloc.h"
 #include "base/thread_pool.h"
 #include "sqlite/scan_internal.h"
@@ -9,22 +9,16 @@
 enum {
   PART_SIZE = 128 * 1024, /* bytes of leaves: stays in the second-level cache */
   PARTS_EACH = 2,         /* fewer are not worth a thread */
-  SPARE = 6, /* slots besides one for each worker: those whose parts take long
-                seldom keep others waiting */
 };
 
-/* A worker's own. */
+/* A worker's own, with the rows of its part until they are taken. */
 typedef struct reader {
   uint8_t *pages;
   llmprof_scan_shapes *shapes;
-} reader;
-
-/* Rows of a part, until they are taken. */
-typedef struct slot {
   int64_t *values;
   size_t values_cap, rows;
   bool plain;
-} slot;
+} reader;
 
 typedef struct table {
   llmprof_scan_pages *scan;
@@ -35,13 +29,7 @@ typedef struct table {
   size_t part;    /* leaves of a part */
   size_t columns; /* values of a row */
   reader *readers;
-  slot *slots;
-  size_t slot_count;
 } table;
-
-static slot *slot_of(const table *t, size_t part) {
-  return &t->slots[part % t->slot_count];
-}
 
 /* Leaves first to the one before end. */
 static size_t bounds_of(const table *t, size_t part, size_t *end) {
@@ -64,14 +52,14 @@ static bool read_leaves(const table *t, const reader *to, size_t first,
   return true;
 }
 
-static bool decode_leaf(const table *t, const reader *of, slot *r,
-                        uint32_t number, const uint8_t *page) {
+static bool decode_leaf(const table *t, reader *r, uint32_t number,
+                        const uint8_t *page) {
   if (!llmprof_btree_is_leaf(t->tree, page)) return false;
   const llmprof_leaf leaf = {page, number, llmprof_get2(page + 3)};
   if (leaf.cells == 0) return true; /* there may be no buffer yet to point to */
   if (!llmprof_grow(&r->values, &r->values_cap,
                     (r->rows + leaf.cells) * t->columns, sizeof *r->values) ||
-      !llmprof_scan_pages_plain(t->scan, of->shapes, &leaf,
+      !llmprof_scan_pages_plain(t->scan, r->shapes, &leaf,
                                 r->values + r->rows * t->columns))
     return false;
   r->rows += leaf.cells;
@@ -83,16 +71,14 @@ static bool decode_leaf(const table *t, const reader *of, slot *r,
 static bool decode_part(void *user, size_t worker, size_t part,
                         llmprof_error *err) {
   const table *t = user;
-  const reader *of = &t->readers[worker];
-  slot *r = slot_of(t, part);
+  reader *r = &t->readers[worker];
   size_t end, first = bounds_of(t, part, &end);
   size_t size = llmprof_btree_page_size(t->tree);
   r->rows = 0;
   r->plain = true;
-  if (!read_leaves(t, of, first, end, err)) return false;
+  if (!read_leaves(t, r, first, end, err)) return false;
   for (size_t i = first; r->plain && i < end; i++)
-    r->plain =
-        decode_leaf(t, of, r, t->leaves[i], of->pages + (i - first) * size);
+    r->plain = decode_leaf(t, r, t->leaves[i], r->pages + (i - first) * size);
   return true;
 }
 
@@ -118,8 +104,7 @@ static bool take_leaf(const table *t, uint32_t number, llmprof_error *err) {
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   const table *t = user;
-  slot *r = slot_of(t, part);
-  (void)worker;
+  const reader *r = &t->readers[worker];
   if (r->plain) return hand_on(t, r->values, r->rows, err);
   size_t end, first = bounds_of(t, part, &end);
   bool ok = true;
@@ -133,6 +118,7 @@ static bool take_part(void *user, size_t worker, size_t part,
 static void reader_free(reader *r) {
   llmprof_free(r->pages);
   llmprof_free(r->shapes);
+  llmprof_free(r->values);
 }
 
 static bool reader_init(reader *r, size_t size) {
@@ -156,17 +142,11 @@ static size_t make_readers(table *t, size_t wanted) {
 static bool run(table *t, bool *begun, llmprof_error *err) {
   size_t parts = (t->count + t->part - 1) / t->part;
   size_t size = make_readers(t, llmprof_thread_pool_size(parts / PARTS_EACH));
-  t->slot_count = size > 1 ? size + SPARE : 1;
-  t->slots = llmprof_zalloc(t->slot_count, sizeof *t->slots);
-  const llmprof_parallel_loop loop = {parts, decode_part, take_part, t,
-                                      t->slot_count};
-  *begun = size > 0 && t->slots;
+  const llmprof_parallel_loop loop = {parts, decode_part, take_part, t};
+  *begun = size > 0;
   bool ok = *begun && llmprof_parallel_for(&loop, size, err);
   for (size_t i = 0; i < size; i++) reader_free(&t->readers[i]);
-  for (size_t i = 0; t->slots && i < t->slot_count; i++)
-    llmprof_free(t->slots[i].values);
   llmprof_free(t->readers);
-  llmprof_free(t->slots);
   return ok;
 }
 

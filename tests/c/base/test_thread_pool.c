@@ -18,22 +18,17 @@ enum {
 typedef struct parts {
   atomic_int busy[64]; /* by worker */
   atomic_size_t done;
-  size_t ahead;
-  size_t made[LLMPROF_PARALLEL_AHEAD]; /* last by a worker, or in a room */
+  size_t made[64]; /* last, by worker */
   atomic_int taking;
   size_t taken;
   size_t fail_work, fail_take; /* parts from which on it fails */
 } parts;
 
-static size_t room_of(const parts *p, size_t worker, size_t part) {
-  return p->ahead ? part % p->ahead : worker;
-}
-
 static bool work(void *user, size_t worker, size_t part, llmprof_error *err) {
   parts *p = user;
   assert_int_equal(atomic_fetch_add(&p->busy[worker], 1), 0);
   if (part % 7 == 0) sched_yield();
-  p->made[room_of(p, worker, part)] = part;
+  p->made[worker] = part;
   atomic_fetch_add(&p->done, 1);
   atomic_fetch_sub(&p->busy[worker], 1);
   if (part < p->fail_work) return true;
@@ -43,7 +38,7 @@ static bool work(void *user, size_t worker, size_t part, llmprof_error *err) {
 static bool take(void *user, size_t worker, size_t part, llmprof_error *err) {
   parts *p = user;
   assert_int_equal(atomic_fetch_add(&p->taking, 1), 0);
-  assert_int_equal(p->made[room_of(p, worker, part)], part);
+  assert_int_equal(p->made[worker], part);
   if (part % 11 == 0) sched_yield();
   atomic_fetch_sub(&p->taking, 1);
   if (p->taken++ != part) return llmprof_fail(err, LLMPROF_IO, "order");
@@ -51,40 +46,32 @@ static bool take(void *user, size_t worker, size_t part, llmprof_error *err) {
   return llmprof_fail(err, LLMPROF_IO, "take %zu", part);
 }
 
-static void assert_order(size_t size, size_t count, size_t ahead) {
-  parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX, .ahead = ahead};
-  const llmprof_parallel_loop loop = {count, work, take, &p, ahead};
+static void assert_order(size_t size, size_t count) {
+  parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX};
+  const llmprof_parallel_loop loop = {count, work, take, &p};
   assert_true(llmprof_parallel_for(&loop, size, NULL));
   assert_int_equal(p.done, count);
   assert_int_equal(p.taken, count);
-  p.ahead = 0; /* nothing is taken: no rooms */
-  const llmprof_parallel_loop alone = {count, work, NULL, &p, 0};
+  const llmprof_parallel_loop alone = {count, work, NULL, &p};
   assert_true(llmprof_parallel_for(&alone, size, NULL));
   assert_int_equal(p.done, 2 * count);
 }
 
-/* However many parts may lie before they are taken. */
 TEST(order) {
   for (size_t size = 1; size <= 8; size++) {
-    for (size_t count = 0; count <= PARTS; count += 125) {
-      assert_order(size, count, 0);
-      assert_order(size, count, 1);
-      assert_order(size, count, size + 6);
-      assert_order(size, count, LLMPROF_PARALLEL_AHEAD);
-    }
+    for (size_t count = 0; count <= PARTS; count += 125)
+      assert_order(size, count);
   }
 }
 
 static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
                          const char *message, size_t taken) {
-  for (size_t ahead = 0; ahead < 12; ahead += 3) {
-    parts p = {.fail_work = fail_work, .fail_take = fail_take, .ahead = ahead};
-    llmprof_error err = {0};
-    const llmprof_parallel_loop loop = {PARTS, work, take, &p, ahead};
-    assert_false(llmprof_parallel_for(&loop, size, &err));
-    assert_string_equal(err.message, message);
-    assert_int_equal(p.taken, taken);
-  }
+  parts p = {.fail_work = fail_work, .fail_take = fail_take};
+  llmprof_error err = {0};
+  const llmprof_parallel_loop loop = {PARTS, work, take, &p};
+  assert_false(llmprof_parallel_for(&loop, size, &err));
+  assert_string_equal(err.message, message);
+  assert_int_equal(p.taken, taken);
 }
 
 TEST(first_error) {
@@ -96,7 +83,7 @@ TEST(first_error) {
       assert_fails(size, 101, 100, "take 100", 101);
       parts p = {.fail_work = 30};
       llmprof_error err = {0};
-      const llmprof_parallel_loop loop = {PARTS, work, NULL, &p, 0};
+      const llmprof_parallel_loop loop = {PARTS, work, NULL, &p};
       assert_false(llmprof_parallel_for(&loop, size, &err));
       assert_string_equal(err.message, "work 30");
     }
@@ -124,7 +111,7 @@ static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
 
 TEST(nested) {
   size_t sizes[2];
-  const llmprof_parallel_loop loop = {2, nest, NULL, sizes, 0};
+  const llmprof_parallel_loop loop = {2, nest, NULL, sizes};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
   assert_true(llmprof_parallel_for(&loop, 2, NULL));
   assert_int_equal(sizes[0], 1);
@@ -149,7 +136,7 @@ static bool is_blocked(void *user, size_t worker, size_t part,
 
 TEST(signals) {
   caller = pthread_self();
-  const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL, 0};
+  const llmprof_parallel_loop loop = {200, is_blocked, NULL, NULL};
   assert_true(llmprof_parallel_for(&loop, 4, NULL));
 }
 
@@ -177,29 +164,6 @@ TEST(rows) {
       for (size_t row = 0; row < sizeof done; row++)
         assert_int_equal(done[row], row < counts[c]);
     }
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-}
-
-/* A task has one of the threads that there may be. */
-static bool count_threads(void *user, llmprof_error *err) {
-  *(size_t *)user = llmprof_thread_pool_size(100);
-  return llmprof_fail(err, LLMPROF_IO, "as it should");
-}
-
-TEST(task) {
-  for (size_t threads = 1; threads <= 3; threads++) {
-    size_t there = 0;
-    llmprof_error err;
-    llmprof_task task = {.work = count_threads, .user = &there};
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    llmprof_task_begin(&task);
-    assert_int_equal(llmprof_thread_pool_size(100),
-                     threads > 1 ? threads - 1 : 1);
-    assert_false(llmprof_task_end(&task, &err));
-    assert_string_equal(err.message, "as it should");
-    assert_int_equal(there, 1);
-    assert_int_equal(llmprof_thread_pool_size(100), threads);
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/bounds.h"
 #include "os/fs.h"
 #include "os/gzip.h"
 #include "os/packing.h"
@@ -90,36 +89,6 @@ static bool write_packed(void *arg, llmprof_error *err) {
 TEST(allocations) {
   llmprof_buffer text = {.bytes = (char[]){"abc"}, .size = 3};
   test_every_allocation(write_packed, &text);
-}
-
-static bool pack_task(void *arg, llmprof_error *err) {
-  llmprof_buffer packed = {0};
-  llmprof_gzip_task *task = llmprof_gzip_begin(arg, 3);
-  bool ok =
-      task ? llmprof_gzip_take(task, &packed, err) : llmprof_fail_nomem(err);
-  llmprof_gzip_free(task);
-  llmprof_buffer_free(&packed);
-  return ok;
-}
-
-TEST(task) {
-  llmprof_buffer text = text_of(800005);
-  for (unsigned threads = 1; threads <= 2; threads++) {
-    llmprof_buffer packed = {0};
-    llmprof_error err;
-    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
-    llmprof_gzip_task *task = llmprof_gzip_begin(text.bytes, text.size);
-    assert_true(llmprof_gzip_take(task, &packed, &err));
-    llmprof_gzip_free(task);
-    assert_unpacks(packed.bytes, packed.size, &text);
-    llmprof_buffer_free(&packed);
-    llmprof_gzip_free(llmprof_gzip_begin(text.bytes, text.size));
-    char three[] = "abc";
-    test_every_allocation(pack_task, three);
-  }
-  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
-  llmprof_gzip_free(NULL);
-  llmprof_buffer_free(&text);
 }
 
 static bool pack_in_memory(void *arg, llmprof_error *err) {

@@ -40,16 +40,6 @@ describe("llmprof.pack", function()
     assert.equal("\31\139", pack.gzip(""):sub(1, 2))
   end)
 
-  it("packs them aside", function()
-    local bytes = ("timeline "):rep(10000)
-    local packing <close> = pack.gzip_begin(bytes)
-    assert.equal(pack.gzip(bytes), packing:take())
-    assert.matches("closed", message(packing.take, packing))
-    local left <close> = pack.gzip_begin(bytes)
-    pack.gzip_begin(bytes) -- for the collector
-    assert.is_nil(left:close())
-  end)
-
   it("says what does not fit together", function()
     local numbers = frame.new(1, { { name = "name", type = "integer", values = { 1 } } })
     local ok, failure = pcall(pack.join, { made({ "a" }, { 1 }), numbers })

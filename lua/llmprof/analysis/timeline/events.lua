@@ -310,7 +310,7 @@ function events.encode(given)
 end
 
 
--- ---- beside the analysis ----
+-- ---- of results ----
 
 -- The collectives of the trace alone; nil without any.
 local function own_collectives(trace, found, ranks)
@@ -320,9 +320,9 @@ local function own_collectives(trace, found, ranks)
 end
 
 
--- The events of what results were made of: what pack.gzip_begin makes of the bytes, which are
--- packed meanwhile; nil where the GPU did nothing. fields: of llmprof.analysis.inputs.
-function events.begin(fields, results)
+-- The events of what results were made of, as gzip; nil where the GPU did nothing. fields: of
+-- llmprof.analysis.inputs.
+function events.packed(fields, results)
   local trace, found = fields.trace, fields.found
   if not trace then return nil end
   frames.tidy()
@@ -332,7 +332,7 @@ function events.begin(fields, results)
     operators = fields.operators,
     whole = found.whole and stages.WHOLE_RUN or nil, layers = layers.finder(trace, found),
     collectives = own or own_collectives(trace, found, results.ranks), ranks = views }
-  return bytes and pack.gzip_begin(bytes)
+  return bytes and pack.gzip(bytes)
 end
 
 

@@ -338,10 +338,10 @@ function step.run(ctx)
   note_interrupted(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
-  local packing <close> = events.begin(given, results) -- meanwhile
+  local packed = events.packed(given, results)
   results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
   ctx.state.results = results_file.write(ctx.run, results)
-  write_events(ctx, packing and packing:take())
+  write_events(ctx, packed)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end
