@@ -172,15 +172,17 @@ static const char *set_timeline(const char *value) {
 static const char *set_sources(const char *value) {
   static const char *const words[] = {[SOURCES_AUTO] = "auto",
                                       [SOURCES_PYTHON] = "python",
+                                      [SOURCES_NATIVE] = "native",
                                       [SOURCES_OFF] = "off"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (strcmp(value, words[i]) != 0) continue;
-    if (i == SOURCES_PYTHON && the_plan.begun && !plan_early())
-      return "sources = python from the start";
+    if ((i == SOURCES_PYTHON || i == SOURCES_NATIVE) && the_plan.begun &&
+        !plan_early())
+      return "sources = python or native from the start";
     the_plan.sources = (plan_sources)i;
     return NULL;
   }
-  return "auto, python or off: frames of C++ are not recorded";
+  return "auto, python, native or off";
 }
 
 static const char *set_yield(const char *value) {
@@ -481,7 +483,8 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
 
 bool plan_early(void) {
   return the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler ||
-         !the_plan.graph_nodes || the_plan.sources == SOURCES_PYTHON;
+         !the_plan.graph_nodes || the_plan.sources == SOURCES_PYTHON ||
+         the_plan.sources == SOURCES_NATIVE;
 }
 
 bool plan_ticks(void) {

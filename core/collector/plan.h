@@ -67,6 +67,7 @@ typedef struct plan_graph {
 typedef enum plan_sources {
   SOURCES_AUTO,   /* of Python, as far as no plain unit is slower for it */
   SOURCES_PYTHON, /* of graphs, too: CUPTI is there before they are captured */
+  SOURCES_NATIVE, /* functions of C and C++, likewise */
   SOURCES_OFF,
 } plan_sources;
 

@@ -6,6 +6,7 @@
 #include "collector/diagnose.h"
 #include "collector/memory.h"
 #include "collector/names.h"
+#include "collector/native.h"
 #include "collector/output.h"
 #include "collector/plan.h"
 #include "collector/python.h"
@@ -41,16 +42,22 @@ static void take_launches(void) {
     memory_give(fresh, LAUNCHES * sizeof *fresh);
 }
 
-bool sources_begin(void) {
+static bool begin(void) {
   if (the_plan.sources == SOURCES_OFF) return false;
+  if (the_plan.sources == SOURCES_NATIVE) return native_begin();
   python_state now = python_begin();
   if (now != PYTHON_NONE || the_plan.sources == SOURCES_PYTHON) tell(now);
-  if (now != PYTHON_BEGUN && now != PYTHON_ON) return false;
+  return now == PYTHON_BEGUN || now == PYTHON_ON;
+}
+
+bool sources_begin(void) {
+  if (!begin()) return false;
   take_launches();
   return atomic_load(&launches) != NULL;
 }
 
 uint32_t sources_stack(void) {
+  if (the_plan.sources == SOURCES_NATIVE) return native_walk();
   return the_plan.sources == SOURCES_OFF ? 0 : python_walk();
 }
 
@@ -138,7 +145,8 @@ void sources_drain_by(void (*drain)(void)) {
 
 uint32_t sources_of_node(uint64_t id) {
   uint32_t stack = stack_of_node(id);
-  if (stack || late || python_now() != PYTHON_ON) return stack;
+  bool is_on = the_plan.sources == SOURCES_NATIVE || python_now() == PYTHON_ON;
+  if (stack || late || !is_on) return stack;
   drain_log(); /* it may have been made this moment */
   stack = stack_of_node(id);
   late = !stack;
@@ -166,6 +174,10 @@ static bool write_frame(uint32_t number) {
   stacks_frame f = there ? *there : (stacks_frame){0};
   stacks_unlock();
   if (!there) return false;
+  char text[32];
+  if (native_is(&f) &&
+      !native_names(&f, text, sizeof text, &f.file, &f.function))
+    f.file = f.function = NULL;
   spool_source_frame record = {.frame = number,
                                .file = names_id(f.file),
                                .function = names_id(f.function),
@@ -237,6 +249,7 @@ void sources_reset(void) {
 
 void sources_forget(void) {
   python_forget();
+  native_forget();
   atomic_store(&launches, NULL);
   atomic_store(&told, false);
   nodes = NULL;

@@ -403,9 +403,14 @@ static bool take_source_frame(void *user, const spool_item *item,
       .file = spool_file_string(file_of(l), item->section, frame.file),
       .function = spool_file_string(file_of(l), item->section, frame.function),
       .line = frame.line ? frame.line : LLMPROF_NONE};
-  uint32_t id;
+  uint32_t id, base;
+  const char *function = llmprof_strings_get(
+      llmprof_builder_strings(l->base.builder), row.function, NULL);
+  bool is_mangled = function && strncmp(function, "_Z", 2) == 0;
   return row.file == LLMPROF_NO_STRING ||
-         (module_name(l, item->section, frame.module, &row.module) &&
+         ((!is_mangled ||
+           demangle(l->base.builder, row.function, &row.function, &base)) &&
+          module_name(l, item->section, frame.module, &row.module) &&
           llmprof_builder_add_source_frame(l->base.builder, &row, &id) &&
           set_number(&l->frames, key, id)) ||
          llmprof_fail_nomem(err);

@@ -132,6 +132,11 @@ static bool is_in(text path, const char *const *list, size_t count) {
   return false;
 }
 
+/* Libraries between a C++ program and the GPU, and around main. */
+static const char *const libraries[] = {
+    "ld-linux", "libc.so", "libc10",     "libcu",     "libgomp", "libllmprof",
+    "libnccl",  "libnv",   "libpthread", "libstdc++", "libtorch"};
+
 /* What is typed, not what a library makes while it runs. */
 static bool is_typed(text path, text function) {
   return begins(path, "<stdin>") || begins(path, "<ipython") ||
@@ -143,6 +148,8 @@ static bool is_framework(text path, text whole, text function) {
   if (!path.size) return true;
   if (*path.at == '<') return !is_typed(path, function);
   return is_in(path, frameworks, sizeof frameworks / sizeof *frameworks) ||
+         is_in(last_parts(path, 1), libraries,
+               sizeof libraries / sizeof *libraries) ||
          (path.at == whole.at &&
           is_in(path, library, sizeof library / sizeof *library));
 }

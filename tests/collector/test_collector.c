@@ -575,6 +575,16 @@ static void test_capture(void **state) {
   }
 }
 
+/* Functions of C by the unwinder, where they are asked for. */
+static void test_native(void **state) {
+  run_to_end((setting){.launches = "10", .plan = "sources = native\n"});
+  assert_true(spool_counts_has(t, "work"));
+  assert_true(spool_counts_has(t, VICTIM));
+  assert_in_range(t->kinds[SPOOL_SOURCE_STACK], 3, 200);
+  run_to_end((setting){.launches = "10"});
+  assert_int_equal(t->kinds[SPOOL_SOURCE_STACK], 0);
+}
+
 static void test_counters(void **state) {
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE
@@ -1424,6 +1434,7 @@ int main(void) {
       cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_capture),
+      cmocka_unit_test(test_native),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_passes),
       cmocka_unit_test(test_spread),

@@ -102,8 +102,8 @@ return {
     choices = { "node", "graph" } },
   ["collector.sources"] = { "Lines of Python that launch kernels: auto, of CUDA graphs too where "
     .. "they are captured after plain repeats; python, with CUPTI there from the start, which "
-    .. "makes graphs of plain repeats 3 to 10 % slower; off", "auto",
-    choices = { "auto", "python", "off" } },
+    .. "makes graphs of plain repeats 3 to 10 % slower; native, likewise, functions of C and C++; "
+    .. "off", "auto", choices = { "auto", "python", "native", "off" } },
   ["collector.units"] = { "What units of the workload are, as docs/collector.md has it; as the "
     .. "counters ask for unless set", type = "string" },
   ["collector.samples_hz"] = { "Hardware samples per second in the timeline; 0: none", 0,

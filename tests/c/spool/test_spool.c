@@ -255,6 +255,28 @@ static void test_sources(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* Functions of C++, the innermost in a library before the GPU. */
+static void test_native(void **state) {
+  spool_maker m = {0};
+  llmprof_error err;
+  spool_put_process(&m, &here);
+  spool_kernel kernel = {.start = 2000000, .end = 2000050, .stack = 2};
+  SPOOL_PUT(&m, SPOOL_KERNEL, kernel);
+  put_line(&m, 1, "/home/me/bin/engine", "_ZN5Model7forwardEi", 0, 0);
+  put_line(&m, 2, "/usr/lib/libcudart.so.12", "+0x1a", 0, 0);
+  put_stack(&m, 1, 0, 1);
+  put_stack(&m, 2, 1, 2);
+  llmprof_trace *trace = open_made(&m);
+  const llmprof_op_stacks *of = llmprof_trace_op_stacks(trace, &err);
+  assert_non_null(of);
+  const llmprof_stack_frame *line =
+      llmprof_trace_source_line(trace, llmprof_id_at(of->stack, 0));
+  assert_non_null(line);
+  assert_string_equal(text(trace, line->module), "bin/engine");
+  assert_string_equal(text(trace, line->function), "Model::forward(int)");
+  llmprof_trace_close(trace);
+}
+
 /* What model.py:7 was made of, as is told behind it, in blocks of no process;
  * nothing else counts in those, nor what says more than is there. */
 static void test_generated(void **state) {
@@ -941,6 +963,7 @@ int main(void) {
       cmocka_unit_test(test_other_records),
       cmocka_unit_test(test_sources),
       cmocka_unit_test(test_generated),
+      cmocka_unit_test(test_native),
       cmocka_unit_test(test_two_models),
       cmocka_unit_test(test_no_sources),
       cmocka_unit_test(test_ranges),
