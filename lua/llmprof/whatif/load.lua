@@ -1,5 +1,6 @@
 -- TTFT and TPOT of a server at a concurrency that was not measured: a queue model, fitted to the
--- requests of a load at others.
+-- requests of a load in which more and fewer were under way. They are let through the queue when
+-- they were sent; what a step takes is found by how long they then take.
 --
 -- A request waits for the front end, one after the other; then the engine runs steps, each of all
 -- that decode and of prompts as far as its budget of tokens goes. What a step takes is known by
@@ -18,15 +19,15 @@ local load = {}
 -- Tokens of a step, unless it is said otherwise: what vLLM and SGLang take of prompts.
 local BUDGET = 8192
 
--- Fewer requests are no level; levels are this part of an octave apart. Clients that wait for
--- answers make half of a level's requests meet as many others, but for this factor.
-local FEWEST, PARTS, MOST_APART = 8, 2, 1.15
+-- Fewer requests are no level; levels are this part of an octave apart.
+local FEWEST, PARTS = 8, 1
 
 -- Requests of a level for each that is under way, at least: fewer come from a beginning or an end.
 local TURNS = 3
 
--- What a prediction is sure to, at best; what the model may miss of what was measured.
-local LEAST_WIDTH, MOST_MISSED = 0.15, 0.25
+-- What a prediction is sure to, at best; what the model may miss of what was measured; how many
+-- times the prompts of a step that were measured it is believed.
+local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 1.25
 
 -- A load is predicted from this many requests of each client on.
 local ROUNDS, LEAST_REQUESTS = 6, 24
@@ -145,7 +146,8 @@ end
 
 
 -- Requests by how many there were at once: list of { at (in flight), decoding (of them), requests,
--- ttft, tpot (medians, ms) }, by `at`.
+-- ttft, tpot (medians, ms), quantiles (of TTFT) }, by `at`; with `least` and `most`, between which
+-- a concurrency was seen, and `all`, the requests.
 local function levels_of(list)
   local flying, decoding = counter(list, "sent", "stop"), counter(list, "first", "stop")
   local by_key, made = {}, {}
@@ -163,13 +165,17 @@ local function levels_of(list)
     if #own >= math.max(FEWEST, TURNS * level.at) then
       level.decoding = quantile(own, function(one) return one.decoding end, 50)
       level.ttft, level.tpot = quantile(own, ttft_of, 50), quantile(own, tpot_of, 50)
-      local at = quantiles(own, function(one) return one.at end)
-      level.is_closed = at[3] <= MOST_APART * at[1]
-      level.clients, level.quantiles = math.floor(level.at + 0.5), quantiles(own, ttft_of)
+      level.quantiles = quantiles(own, ttft_of)
       made[#made + 1] = level
     end
   end
   table.sort(made, function(a, b) return a.at < b.at end)
+  if #made > 0 then
+    made.least = math.floor(quantile(made[1].requests, function(one) return one.at end, 25) + 0.5)
+    made.most = math.floor(quantile(made[#made].requests, function(one) return one.at end, 95)
+      + 0.5)
+  end
+  made.all = list
   return made
 end
 
@@ -203,9 +209,10 @@ end
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
 -- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
 -- in the order of `sent`, to which `done` may add when one of them is; each gets `began` and
--- `ended`, when its first and last token reach the client.
+-- `ended`, when its first and last token reach the client. Returns the most tokens of prompts that
+-- a step took.
 local function pass(given, arrivals, done)
-  local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
+  local now, free, decoding, number, most = 0, 0, 0, 0, 0 -- number: of the last step
   local next_sent, next_in = 1, 1
   local waiting, leaving, held = {}, {}, nil
 
@@ -253,16 +260,18 @@ local function pass(given, arrivals, done)
       count = math.max(1, math.min(soonest(leaving) - number,
         math.ceil((next_arrival() - now) / ms)))
     end
-    number = number + count
-    now = now + (prompts > 0 and math.max(ms, given.prefill) + given.token * prompts
+    number, most = number + count, math.max(most, prompts)
+    now = now + (prompts > 0 and math.max(ms, given.prefill, given.token * prompts)
       or count * ms)
     out.last = leaving[number] or {}
     leaving[number], decoding = nil, decoding - #out.last
     for _, one in ipairs(out.first) do
-      local last = number + one.tokens - 1
-      leaving[last] = leaving[last] or {}
-      table.insert(leaving[last], one)
-      decoding = decoding + 1
+      local last, into = number + one.tokens - 1, out.last
+      if one.tokens > 1 then
+        into = leaving[last] or {}
+        leaving[last], decoding = into, decoding + 1
+      end
+      table.insert(into, one)
     end
   end
 
@@ -283,7 +292,7 @@ local function pass(given, arrivals, done)
       deliver(out)
     else
       now = math.max(now, next_arrival())
-      if now == math.huge then return end
+      if now == math.huge then return most end
     end
   end
 end
@@ -292,8 +301,9 @@ end
 -- ---- the fit ----
 
 -- What `count` clients see that send the next request when the last one is answered, or, in rounds,
--- when all are: requests with `began` and `ended`, without those of the beginning; and how many
--- came a second. Lengths are those of the requests of a list, one after the other.
+-- when all are: requests with `began` and `ended`, without those of the beginning; how many came
+-- a second; the most tokens of prompts in a step. Lengths are those of the requests of a list, one
+-- after the other.
 local function closed(given, list, count)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
   local function add(now)
@@ -303,7 +313,7 @@ local function closed(given, list, count)
   end
   local answered = 0
   for _ = 1, count do add(0) end
-  pass(given, arrivals, function(_, now)
+  local taken = pass(given, arrivals, function(_, now)
     answered = answered + 1
     local is_over = answered % count == 0
     for _ = 1, not given.in_rounds and 1 or is_over and count or 0 do
@@ -312,74 +322,90 @@ local function closed(given, list, count)
   end)
   local first, last = arrivals[most // 3 + 1].sent, arrivals[most - count + 1].sent
   return table.move(arrivals, most // 3 + 1, most, 1, {}),
-    1000 * (most - count - most // 3) / math.max(last - first, 1e-9)
+    1000 * (most - count - most // 3) / math.max(last - first, 1e-9), taken
 end
 
 
 -- How far the queue is from what was measured: a sum over levels of squares of logarithms of
--- ratios; and by level { ttft, tpot }, medians of the queue.
+-- ratios; and by level { ttft, tpot }, medians of the queue. Sets given.taken, the most tokens of
+-- prompts in a step.
 local function miss(given, levels)
   local sum, said = 0, {}
+  given.taken = pass(given, levels.all)
   for i, level in ipairs(levels) do
-    local passed = closed(given, level.requests, level.clients)
-    local ttft = quantiles(passed, modelled_ttft)
+    local ttft = quantiles(level.requests, modelled_ttft)
     for k, value in ipairs(ttft) do
       sum = sum + math.log(math.max(value, 1e-3) / level.quantiles[k]) ^ 2
     end
-    said[i] = { ttft = ttft[2], tpot = quantiles(passed, modelled_tpot)[2] }
+    said[i] = { ttft = ttft[2], tpot = quantiles(level.requests, modelled_tpot)[2] }
     sum = sum + math.log(said[i].tpot / level.tpot) ^ 2
   end
   return sum, said
 end
 
 
--- What is fitted: alone, and two of them, of which one takes what the other one leaves.
-local MOVES = { { "front" }, { "before" }, { "prefill" }, { "token" }, { "before", "prefill" },
-  { "front", "token" }, { "front", "before" }, { "prefill", "token" } }
+-- What is fitted; how far from a start others are looked at, as factors, one time after the other;
+-- how often.
+local FITTED, SPREADS, TRIES = { "front", "before", "prefill", "token" }, { 1.5, 0.6, 1.2 }, 50
 
--- Of what was missed this is left where it fits better.
-local ENOUGH = 0.998
-
-local function move(given, names, by)
-  given[names[1]] = given[names[1]] * by
-  if names[2] then given[names[2]] = given[names[2]] / by end
-end
-
-
--- Look around for what fits better, by factors from one that is large to the least.
-local function descend(given, levels, factor, least)
-  local best = miss(given, levels)
-  while factor > least do
-    local better = false
-    for _, names in ipairs(MOVES) do
-      for _, by in ipairs { factor, 1 / factor } do
-        move(given, names, by)
-        local found = miss(given, levels)
-        if found < ENOUGH * best then
-          best, better = found, true
-          break
-        end
-        move(given, names, 1 / by)
-      end
-    end
-    if not better then factor = math.sqrt(factor) end
+-- Look around for what fits better: the simplex of Nelder and Mead, over logarithms.
+local function descend(given, levels, spread, tries)
+  local function tried(point)
+    for i, name in ipairs(FITTED) do given[name] = math.exp(point[i]) end
+    return { at = point, sum = miss(given, levels) }
   end
-  return best
+  -- of a the share by, of b the rest
+  local function between(a, b, by)
+    local point = {}
+    for i in ipairs(FITTED) do point[i] = by * a[i] + (1 - by) * b[i] end
+    return tried(point)
+  end
+  local start, simplex = {}, {}
+  for i, name in ipairs(FITTED) do start[i] = math.log(given[name]) end
+  for i = 0, #FITTED do
+    local point = table.move(start, 1, #start, 1, {})
+    if i > 0 then point[i] = point[i] + math.log(spread) end
+    simplex[i + 1] = tried(point)
+  end
+  local function by_sum(a, b) return a.sum < b.sum end
+  for _ = 1, tries do
+    table.sort(simplex, by_sum)
+    local worst, middle = table.remove(simplex), {}
+    for i in ipairs(FITTED) do
+      middle[i] = 0
+      for _, one in ipairs(simplex) do middle[i] = middle[i] + one.at[i] / #simplex end
+    end
+    local new = between(middle, worst.at, 2)
+    if new.sum < simplex[1].sum then
+      local further = between(middle, worst.at, 3)
+      new = further.sum < new.sum and further or new
+    elseif new.sum >= simplex[#simplex].sum then
+      new = between(middle, new.sum < worst.sum and new.at or worst.at, 0.5)
+    end
+    simplex[#simplex + 1] = new
+    if new.sum >= worst.sum then
+      for i = 2, #simplex do simplex[i] = between(simplex[1].at, simplex[i].at, 0.5) end
+    end
+  end
+  table.sort(simplex, by_sum)
+  tried(simplex[1].at)
 end
 
 
 -- Steps take less than the time between tokens, in which prompts of others lie.
-local function correct(given, levels)
-  local _, said = miss(given, levels)
-  for i, level in ipairs(levels) do
-    given.steps[i].ms = given.steps[i].ms * level.tpot / said[i].tpot
+local function correct(given, levels, times)
+  for _ = 1, times or 1 do
+    local _, said = miss(given, levels)
+    for i, level in ipairs(levels) do
+      given.steps[i].ms = given.steps[i].ms * level.tpot / said[i].tpot
+    end
   end
 end
 
 
 -- Parts of the time to a first token, alone, that the front end, a step with prompts and their
 -- tokens may take, to begin with.
-local FRONT, PREFILL, TOKENS = { 0.01, 0.03, 0.08 }, { 0.15, 0.3, 0.45, 0.6 }, { 0.03, 0.07, 0.15 }
+local FRONT, PREFILL, TOKENS = { 0.01, 0.06 }, { 0.2, 0.4, 0.6 }, { 0.03, 0.07, 0.15 }
 
 local function start_of(levels, parts, in_rounds, ahead)
   local steps, low = {}, levels[1]
@@ -392,18 +418,24 @@ local function start_of(levels, parts, in_rounds, ahead)
 end
 
 
--- Of all beginnings the one that fits best.
+-- Of all beginnings the one that fits best, when the best of each cost of a token has been looked
+-- around for roughly.
 local function best_start(levels, ...)
   local best, least
-  for _, front in ipairs(FRONT) do
-    for _, prefill in ipairs(PREFILL) do
-      for _, token in ipairs(TOKENS) do
+  for _, token in ipairs(TOKENS) do
+    local start, sum
+    for _, front in ipairs(FRONT) do
+      for _, prefill in ipairs(PREFILL) do
         local one = start_of(levels, { front, prefill, token }, ...)
         correct(one, levels)
         local found = miss(one, levels)
-        if not least or found < least then best, least = one, found end
+        if not sum or found < sum then start, sum = one, found end
       end
     end
+    descend(start, levels, SPREADS[1], TRIES // 2)
+    correct(start, levels)
+    local found = miss(start, levels)
+    if not least or found < least then best, least = start, found end
   end
   return best
 end
@@ -413,9 +445,9 @@ end
 -- `sum` (of miss) and `missed` (the largest share by which medians are off).
 local function fitted(levels, ...)
   local given = best_start(levels, ...)
-  for _ = 1, 3 do
-    descend(given, levels, 1.3, 1.02)
-    correct(given, levels)
+  for _, spread in ipairs(SPREADS) do
+    descend(given, levels, spread, TRIES)
+    correct(given, levels, 3)
   end
   given.sum, given.said = miss(given, levels)
   given.levels, given.missed = levels, 0
@@ -424,23 +456,6 @@ local function fitted(levels, ...)
       math.abs(given.said[i].tpot / level.tpot - 1))
   end
   return given
-end
-
-
--- The levels of requests, all of clients that wait for answers.
-local function closed_levels(list)
-  local levels = levels_of(list)
-  for _, level in ipairs(levels) do
-    if not level.is_closed then
-      levels = {}
-      break
-    end
-  end
-  if #levels == 0 then
-    usage("load: the requests are not those of clients of which each waits for its answer",
-      "load.concurrency=1 and the largest one of interest, in a run each, say what is needed")
-  end
-  return levels
 end
 
 
@@ -463,8 +478,9 @@ end
 -- per_s }, and the queue that fits best. list: of load.requests; raises for a concurrency that lies
 -- outside of what was measured.
 function load.predict(list, wanted)
-  local levels, rows = closed_levels(list), {}
-  local low, high = levels[1].clients, levels[#levels].clients
+  local levels, rows = levels_of(list), {}
+  if #levels == 0 then usage "load: too few requests met as many others" end
+  local low, high = levels.least, levels.most
   for _, count in ipairs(wanted) do
     if count < low or count > high then
       usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
@@ -476,7 +492,11 @@ function load.predict(list, wanted)
   for i, count in ipairs(wanted) do
     local row = { concurrency = count }
     for k, given in ipairs(fits) do
-      local passed, per_s = closed(given, list, count)
+      local passed, per_s, taken = closed(given, list, count)
+      if taken > MOST_TAKEN * given.taken then
+        usage(("load(%d): %d tokens of prompts would meet in a step, %d at most did"):format(count,
+          taken, given.taken), "requests of clients that begin together show it")
+      end
       local width = math.max(LEAST_WIDTH, given.missed)
       for key, of in pairs { ttft = modelled_ttft, tpot = modelled_tpot } do
         local value = quantiles(passed, of)[2]

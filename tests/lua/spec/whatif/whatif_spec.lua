@@ -483,17 +483,18 @@ end)
 
 describe("a load that was not measured", function()
   -- A server, step by step: a front end that takes 0.8 ms a request and 12 ms besides, steps of
-  -- 2.5 ms and 0.03 for each request that decodes, of 10 ms and 3.5 us a token with prompts; tokens
+  -- 2.5 ms and 0.03 for each request that decodes, of 16 ms or 5 us a token with prompts; tokens
   -- come one step later. What `count` clients see, of whom each waits for its answer, as
-  -- metrics.json has it.
-  local function served(count, total, rounds)
+  -- metrics.json has it; more[n]: so many more come when n were answered; they begin `apart` ms one
+  -- after the other.
+  local function served(count, total, rounds, more, apart)
     local now, free, queue, running, done, sent = 0, 0, {}, {}, {}, 0
     local held = {}
     local function send(time)
       sent, free = sent + 1, math.max(free, time) + 0.8
       queue[#queue + 1] = { sent = time, at = free + 12, left = 64 }
     end
-    for _ = 1, count do send(0) end
+    for i = 1, count do send((apart or 0) * (i - 1)) end
     while #done < total do
       local first, prompts = {}, 0
       while queue[1] and queue[1].at <= now and prompts + 512 + #running <= 8192 do
@@ -502,7 +503,7 @@ describe("a load that was not measured", function()
       local out = {}
       if #first + #running > 0 then
         local ms = #running > 0 and 2.5 + 0.03 * #running or 0
-        now = now + (prompts > 0 and math.max(10, ms) + 0.0035 * prompts or ms)
+        now = now + (prompts > 0 and math.max(16, ms, 0.005 * prompts) or ms)
         for _, one in ipairs(first) do running[#running + 1] = one end
         local left = {}
         for _, one in ipairs(running) do
@@ -520,7 +521,7 @@ describe("a load that was not measured", function()
           one.first = now
         else
           one.stop, done[#done + 1] = now, one
-          if not rounds then send(now) end
+          for _ = 1, rounds and 0 or 1 + (more and more[#done] or 0) do send(now) end
         end
       end
       if rounds and #done == sent then for _ = 1, count do send(now) end end
@@ -564,6 +565,16 @@ describe("a load that was not measured", function()
     end)
   end
 
+  it("is what one load says in which clients were more and more", function()
+    local list = load.requests { served(1, 500, false, { [10] = 2, [40] = 3, [80] = 6,
+      [160] = 12 }) }
+    for _, one in ipairs(load.predict(list, { 2, 4, 8, 16 })) do
+      local ttft, tpot = seen(served(one.concurrency, 10 * one.concurrency))
+      within(0.1, ttft, one.ttft)
+      within(0.1, tpot, one.tpot)
+    end
+  end)
+
   it("is refused where nothing says it", function()
     local two = { served(2, 20), served(8, 80) }
     local function said(list, wanted)
@@ -572,12 +583,8 @@ describe("a load that was not measured", function()
     assert.equal("load(1) does not lie between 2 and 8", said(two, { 1 }))
     assert.equal("load(9) does not lie between 2 and 8", said(two, { 4, 9 }))
     assert.equal("load: there are no requests of a load to a server", said({ {} }, { 4 }))
-    local at_a_rate = served(1, 60)
-    for i, one in ipairs(at_a_rate.repeats[1].requests) do
-      one.sent_utc_ns = 1000000 * (i % 7 < 3 and 40 or 150) * i
-    end
-    assert.equal("load: the requests are not those of clients of which each waits for its answer",
-      said({ at_a_rate }, { 1 }))
+    assert.matches("^load%(8%): %d+ tokens of prompts would meet in a step, %d+ at most did$",
+      said({ served(8, 80, false, nil, 30) }, { 8 }))
     two[1].repeats[1].requests[1].sent_utc_ns = nil
     assert.equal("load: the requests do not say when they were sent", said(two, { 4 }))
     two[1].repeats[1].requests[1].sent_utc_ns = 1
