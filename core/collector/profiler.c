@@ -92,15 +92,32 @@ static void add_set(profiler *p, const uint8_t *available, char *const names[],
     p->set_count++;
 }
 
-/* The plan's metrics, unit by unit: in one pass but for the last unit. */
+/* Has the first set one of these names, which have "|" between them? */
+static bool is_taken(const profiler *p, const char *names) {
+  for (size_t i = 0; p->set_count > 0 && i < p->sets[0].count; i++) {
+    const char *name = p->sets[0].names[i];
+    size_t size = strlen(name);
+    for (const char *at = names; at; at = strchr(at, '|')) {
+      at += *at == '|';
+      if (strncmp(at, name, size) == 0 && (at[size] == '|' || !at[size]))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* The plan's metrics, unit by unit: in one pass but for the last unit, which
+ * takes what no pass had before. */
 static void add_passes(profiler *p, const uint8_t *available) {
   for (size_t i = 0; i < the_plan.pass_count; i++) {
-    size_t from = the_plan.passes[i];
-    size_t to = i + 1 < the_plan.pass_count ? the_plan.passes[i + 1]
-                                            : the_plan.metric_count;
-    if (from < to)
-      add_set(p, available, the_plan.metrics + from, to - from,
-              i + 1 < the_plan.pass_count);
+    bool last = i + 1 == the_plan.pass_count;
+    size_t to = last ? the_plan.metric_count : the_plan.passes[i + 1];
+    char *wanted[PLAN_METRICS];
+    size_t count = 0;
+    for (size_t k = the_plan.passes[i]; k < to; k++)
+      if (!is_taken(p, the_plan.metrics[k]))
+        wanted[count++] = the_plan.metrics[k];
+    if (count > 0) add_set(p, available, wanted, count, !last);
   }
 }
 
