@@ -8,11 +8,12 @@ from typing import Any, Callable
 
 def without_graph(answer: Any) -> Any:
     """A dispatcher's answer with another mode: (mode, batch) of vLLM's older runner, a dataclass
-    of the newer one. The batch stays padded, so that kernels have the same grids."""
+    of the newer one. Tokens stay padded, so that kernels have the same grids; requests must not
+    be, as for graphs without attention."""
     if isinstance(answer, tuple):
-        mode, *rest = answer
-        return (type(mode).NONE, *rest)
-    return dataclasses.replace(answer, cg_mode=type(answer.cg_mode).NONE)
+        mode, batch = answer
+        return type(mode).NONE, dataclasses.replace(batch, num_reqs=None)
+    return dataclasses.replace(answer, cg_mode=type(answer.cg_mode).NONE, num_reqs=None)
 
 
 def wrapped(dispatch: Callable[..., Any]) -> Callable[..., Any]:

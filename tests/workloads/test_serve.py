@@ -170,21 +170,22 @@ class Load(Serving):
         class Batch:
             cg_mode: Mode
             num_tokens: int
+            num_reqs: object = 16
 
         class Dispatcher:
             def __init__(self, answer):
                 self.dispatch = lambda count: answer(Mode.FULL, count)
 
-        older = Dispatcher(lambda mode, count: (mode, count))
+        older = Dispatcher(lambda mode, count: (mode, Batch(Mode.FULL, count)))
         newer, draft = Dispatcher(Batch), Dispatcher(Batch)
         runner = types.SimpleNamespace(cudagraph_dispatcher=older, cudagraph_manager=newer,
                                        speculator=types.SimpleNamespace(a_cudagraph_manager=draft))
         worker = workload_vllm.Eager()
         worker.model_runner = runner
         worker.llmprof_eager()
-        self.assertEqual(older.dispatch(16), (Mode.NONE, 16))
+        self.assertEqual(older.dispatch(16), (Mode.NONE, Batch(Mode.FULL, 16, None)))
         for one in (newer, draft):
-            self.assertEqual(one.dispatch(16), Batch(Mode.NONE, 16))
+            self.assertEqual(one.dispatch(16), Batch(Mode.NONE, 16, None))
         worker.model_runner = types.SimpleNamespace(cudagraph_manager=None)
         self.assertRaises(RuntimeError, worker.llmprof_eager)
 
