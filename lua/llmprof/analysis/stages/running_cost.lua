@@ -169,8 +169,9 @@ end
 -- Output tokens that an instance of each stage makes, by stage: those of decoding, and the first
 -- token of each sequence, which its prefill makes. What a small model proposes is no output.
 local function output_tokens(state)
-  local by_engine = state.found and state.found.by_engine
-  local first = by_engine and first_tokens(state.found) or {}
+  local found = state.found
+  local by_engine = found and not found.own and found.by_engine
+  local first = by_engine and first_tokens(found) or {}
   local batch = state.metrics and state.metrics.batch or state.workload and state.workload.batch
   local made, decoded = {}, 0
   for _, stage in ipairs(state.stages) do

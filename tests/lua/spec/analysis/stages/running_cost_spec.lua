@@ -69,6 +69,12 @@ describe("llmprof.analysis.stages.running_cost", function()
     assert.equal(2 + 3 + 2 + 5, made.tokens)
   end)
 
+  it("counts tokens of a server by its client, where no step was recorded", function()
+    local made = cost { metrics = { batch = 2 }, found = { own = true, by_engine = true,
+      instances = { { stage = "prefill", rep = 1, wall = 2 }, { stage = "decode", rep = 1 } } } }
+    assert.equal(2 + 50, made.tokens)
+  end)
+
   it("takes stages that do not say how many repeats they had", function()
     local own = stage("decode", 4, 14, { tokens = 50, steps = 50 })
     own.repeats = nil
