@@ -9,8 +9,8 @@ kernels of each name and stage there are, and their GPU time. NCU.csv is ncu's r
 of the first bundle: medians of launches of one kernel in one shape. OURS.csv is such a page of a
 spool, as page.lua prints it. It prints the table; the exit status is 1 where counts differ, of
 kernels or, one by one, of instructions and operations. --kernels holds every metric to what
-docs/collector.md says: counts equal, DRAM and L2 within 5 %, percents of kernels of 10 us and
-more within 3 points, shares of stalls within 5 points.
+docs/collector.md says: counts equal, DRAM and L2 within 5 %, and of kernels of 10 us and more
+percents within 3 points and shares of stalls within 5.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def by_kernel(path: str) -> Dict[Key, Dict[str, float]]:
 def agrees(metric: str, ours: float, theirs: float, ns: float) -> Optional[bool]:
     """None: nothing is held to anything."""
     if metric.startswith("share of "):
-        return abs(ours - theirs) <= 5
+        return abs(ours - theirs) <= 5 if ns >= LONG else None
     if ".pct" in metric:
         return abs(ours - theirs) <= 3 if ns >= LONG else None
     if is_count(metric) or "requests" in metric:
