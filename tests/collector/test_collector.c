@@ -681,20 +681,26 @@ static void test_spread_that_fails(void **state) {
   }
 }
 
-/* Units apart from each other, as windows are, are of one measurement. */
+/* Units apart from each other, as windows are, are of one measurement, also
+ * where the last of them do not come. */
 static void test_counted_windows(void **state) {
-  run_to_end((setting){.launches = "20",
-                       .plan = "unit.by = range\nunit.range = decode\n"
-                               "unit.within = decode\n"
-                               "units = timeline:1 counters:2\n"
-                               "pass = 1\nmetric = one\n"
-                               "pass = 2\nmetric = two\nmetric = three_pass1\n"
-                               "launch = _Z4gemmPf|4,1,1|*|*|*|2\n"
-                               "launch = _Z4gemmPf|8,1,1|*|*|*\n"});
-  assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2);
-  assert_int_equal(t->measured, 1);
-  assert_int_equal(t->failed, 0);
-  assert_int_equal(t->value_counts[0], 3);
+  static const char *const plans[] = {"units = timeline:1 counters:2\n",
+                                      "units = timeline:3 counters:2\n"};
+  for (int i = 0; i < 2; i++) {
+    char plan[512];
+    snprintf(plan, sizeof plan,
+             "unit.by = range\nunit.range = decode\nunit.within = decode\n"
+             "%spass = 1\nmetric = one\n"
+             "pass = 2\nmetric = two\nmetric = three_pass1\n"
+             "launch = _Z4gemmPf|4,1,1|*|*|*|2\n"
+             "launch = _Z4gemmPf|8,1,1|*|*|*\n",
+             plans[i]);
+    run_to_end((setting){.launches = "20", .plan = plan});
+    assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2 - i);
+    assert_int_equal(t->measured, 1);
+    assert_int_equal(t->failed, 0);
+    assert_int_equal(t->value_counts[0], i == 0 ? 3 : 1);
+  }
 }
 
 /* More passes than are spread are replayed. */

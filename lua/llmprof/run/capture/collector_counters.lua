@@ -227,6 +227,11 @@ local function reason(run, path, wanted)
   if problem then return problem end
   if wanted > 0 then return ("none of %d launches could be measured"):format(wanted) end
   local opened = errors.check(spool.open(path))
+  for _, text in ipairs(errors.check(opened:frame "diagnostics"):values "text") do
+    if text:find "^%d+ launches took" then
+      return "the process ended before what was measured of its launches was written"
+    end
+  end
   local counted = errors.check(opened:frame "units"):where { type = "counters" }
   return #counted > 0 and "none of the launches that were selected came again"
     or why_none_left(run)
