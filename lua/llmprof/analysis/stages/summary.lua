@@ -57,8 +57,8 @@ local function divide_cpu(stage)
 end
 
 
--- What takes most of a stage's time, and the numbers that say so. idle, waits: shares of it, without
--- the profiler where that is known: the GPU is idle, and that not within replays of graphs.
+-- What takes most of a stage's time, and the numbers that say so. idle, waits: shares of it,
+-- without the profiler where that is known: the GPU is idle, and that not within replays of graphs.
 function stage_summary.find_bound(stage, idle, waits)
   local within = idle - waits >= 0.005
     and (", %.0f %% of the time within replays of graphs"):format((idle - waits) * 100) or ""
@@ -106,7 +106,7 @@ end
 -- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
 -- the last of them. With that part, too, half of the time may pass without work: what
 -- takes more of it then bounds the stage. Where that cannot be told, or collectives move data for
--- half of the time, communication does. ranks: results.ranks; idle: the share of find_bound's waits.
+-- half of the time, communication does. ranks: results.ranks; idle: find_bound's waits.
 function stage_summary.refine_by_ranks(stage, ranks, idle)
   if not ranks or idle >= stage_summary.LAUNCH_BOUND then return end
   local group = stage_summary.steps_of(ranks, stage.name) or of_kernels(stage)

@@ -69,7 +69,7 @@ describe("llmprof.analysis", function()
       wall = { count = 2, mean_ns = 1000, std_ns = 0, min_ns = 1000, max_ns = 1000,
         total_ns = 2000 } }, prefill)
     like({ name = "vision", parent = "prefill", gpu_busy_ns = 210, gpu_idle_ns = 190,
-      share = 420 / 960, bound = "gpu", bound_reason = "the GPU is busy 52 % of the time" },
+      share = 420 / 960, bound = "both", bound_reason = "the GPU is idle 48 % of the time" },
       vision)
     like({ name = "decode", gpu_busy_ns = 180, gpu_idle_ns = 1950, host_ns = 2000,
       idle_share = 1950 / 2130, share = 360 / 960, tokens = 4, steps = 2, kernels_per_token = 1,
