@@ -86,7 +86,7 @@ local function examine_stage(stage, at, report)
     stage = stage.name,
     title = ("%s turns compute-bound at batch %d only"):format(stage.name, turn),
     evidence = {
-      evidence.note("model", "at batch %d its least time is %s of bytes and %s of products",
+      evidence.note("model", "at batch %d its least time is %s of bytes and %s of matmuls",
         at.batch, evidence.time(here.memory * 1e9), evidence.time(here.compute * 1e9)),
       evidence.note("model", "at batch %d it is %s for %.0f times as many tokens: %.0f times the "
         .. "tokens/s at most", turn, evidence.time(later * 1e9), turn / at.batch,

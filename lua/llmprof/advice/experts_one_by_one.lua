@@ -45,7 +45,7 @@ local function found(results, stage, experts, products)
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
+      evidence.note(evidence.TIMELINE, "%s matmuls per step and no grouped one",
         evidence.count(products.calls / stage.steps)),
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
         "%s experts run per step in %d layers, %s operations each",
@@ -53,7 +53,7 @@ local function found(results, stage, experts, products)
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
-    try = ("a grouped product over all experts (%sa fused MoE kernel), with the choice of experts "
+    try = ("a grouped matmul over all experts (%sa fused MoE kernel), with the choice of experts "
       .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
     changes = { ("grouped(experts %q)"):format(stage.name),
       #waits > 0 and ("remove(syncs(%q, \"inner\"))"):format(stage.name) or nil },
@@ -68,12 +68,12 @@ local function examine_stage(results, stage, experts, report)
   local products = evidence.kernels(results, stage, evidence.is_whole_product)
   local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
   if grouped.calls > 0 then
-    return ("experts are grouped: %s of %s products per step"):format(
+    return ("experts are grouped: %s of %s matmuls per step"):format(
       evidence.count(grouped.calls / stage.steps), evidence.count(products.calls / stage.steps))
   end
   local per_step = per_step_of(experts)
   if not experts.seen and (per_step <= 0 or products.calls < per_step * stage.steps) then
-    return ("%s products per step are fewer than %d, which a loop over experts would make"):format(
+    return ("%s matmuls per step are fewer than %d, which a loop over experts would make"):format(
       evidence.count(products.calls / stage.steps), per_step)
   end
   report.finding(found(results, stage, experts, products))

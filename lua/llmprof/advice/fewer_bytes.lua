@@ -61,7 +61,7 @@ local function examine_stage(results, stage, formats, report)
   if share < WORTH then
     return ("moving its bytes takes %s of the time"):format(evidence.percent(share))
   elseif stage.efficiency.floor_bound == "compute" then
-    return "its products, not its bytes, set the least time"
+    return "its matmuls, not its bytes, set the least time"
   end
   local best = savings(stage, formats)[1]
   if not best then return ("weights are stored in %s"):format(formats.weights) end

@@ -27,19 +27,19 @@ local function examine_stage(results, stage, decoder, report)
   local all, saved = expected(decoder, grouped.calls > 0)
   local per_step = (products.calls - grouped.calls) / stage.steps
   if per_step < all then
-    return ("%s products per step, %d without fused projections"):format(
+    return ("%s matmuls per step, %d without fused projections"):format(
       evidence.count(per_step), all)
   end
   report.finding {
     stage = stage.name,
-    title = ("%s computes query, key and value, and gate and up, as products of their own")
+    title = ("%s computes query, key and value, and gate and up, as matmuls of their own")
       :format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s products per step", evidence.count(per_step)),
+      evidence.note(evidence.TIMELINE, "%s matmuls per step", evidence.count(per_step)),
       evidence.note("model.architecture", "%d layers make %d without fused projections, %d with "
         .. "them", decoder.layers, all, all - saved),
     },
-    try = "join the weights when loading: one product for query, key and value, one for gate and "
+    try = "join the weights when loading: one matmul for query, key and value, one for gate and "
       .. "up",
     changes = evidence.change("fuse(%s)", stage, products.list),
     assumption = "matmuls that follow each other become one that takes as long as all",

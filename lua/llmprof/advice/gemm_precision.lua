@@ -105,7 +105,7 @@ function rule.examine_stage(results, stage, report)
       confidence = "medium",
     }
   end
-  return ("products named as fp32, tf32 or fp64 take %s of the GPU time"):format(
+  return ("matmuls named as fp32, tf32 or fp64 take %s of the GPU time"):format(
     evidence.percent(slow.share))
 end
 

@@ -27,7 +27,7 @@ local function finding(stage, products)
     stage = stage.name,
     title = ("%s multiplies matrices by single vectors (batch 1)"):format(stage.name),
     evidence = evidence.with_kernels({
-      evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s products per step, of "
+      evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s matmuls per step, of "
         .. "batch 1", evidence.percent(products.share),
         evidence.count(products.calls / stage.steps)),
     }, products, stage, measured),
@@ -48,7 +48,7 @@ function rule.examine(results, report)
   if rate.batch > 1 then return "the batch is " .. evidence.count(rate.batch) end
   local most = evidence.each_share(results, evidence.decodes(results), is_product, WORTH,
     function(stage, products) report.finding(finding(stage, products)) end)
-  return ("products take %s of the GPU time of decode"):format(evidence.percent(most))
+  return ("matmuls take %s of the GPU time of decode"):format(evidence.percent(most))
 end
 
 

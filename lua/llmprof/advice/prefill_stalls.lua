@@ -25,7 +25,7 @@ local function by_phase(record)
 end
 
 
--- Tokens of a step from which on its products take longer than reading the weights; nil where the
+-- Tokens of a step from which on its matmuls take longer than reading the weights; nil where the
 -- GPU's figures are not known.
 local function turning_point(results)
   local hardware = results.hardware or {}

@@ -55,8 +55,8 @@ local function instead_of(place)
   local work, gap = math.max(place.more_work_ns, 0), math.max(place.more_gap_ns, 0)
   if work + gap == 0 then return nil end
   if place.more_kernels and place.more_kernels >= 1 then
-    return ("it ran %s more kernels before it: %s more of computing, %s more of pauses"):format(
-      text.number(place.more_kernels, 0), ms(work), ms(gap))
+    return ("it ran %s more kernels before it: %s more computing, and %s longer without a kernel")
+      :format(text.number(place.more_kernels, 0), ms(work), ms(gap))
   elseif work >= gap then
     return ("it computed %s longer before it"):format(ms(work))
   end
@@ -193,7 +193,7 @@ end
 
 local function sentence(made, record)
   return words(made, record) .. (record.uncounted
-    and ("; without what figures leave out of %s"):format(record.uncounted) or "")
+    and ("; left out is what other figures leave out of %s"):format(record.uncounted) or "")
     .. (record.doubt and "; but " .. record.doubt or "")
 end
 

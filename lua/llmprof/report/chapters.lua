@@ -79,7 +79,7 @@ end
 
 local function page_note(engine)
   if not engine or not engine.complaint then return nil end
-  return ("Of the engine's page %s looks failed: %s."):format(text.count(engine.failed or 0),
+  return ("%s samples of the engine's page failed: %s."):format(text.count(engine.failed or 0),
     engine.complaint)
 end
 

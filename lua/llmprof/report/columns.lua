@@ -435,7 +435,7 @@ columns.collectives = {
 columns.late = {
   id("rank", "late rank"), word("phase", "stage"), id("layer", "layer"), count("count", "times"),
   ms("caused_ns", "others wait"), ms("late_ns", "late by"), ms("more_work_ns", "more computing"),
-  ms("more_gap_ns", "more pauses"), { key = "more_kernels", title = "more kernels", digits = 1 },
+  ms("more_gap_ns", "more idle"), { key = "more_kernels", title = "more kernels", digits = 1 },
 }
 
 columns.layers = {
@@ -483,7 +483,7 @@ columns.first_token = {
 }
 
 columns.kv_cache = {
-  id("number", "look"),
+  id("number", "sample"),
   { key = "at_ns", title = "at s", scale = 1e-9, digits = 1, optional = true },
   bar("use", "in use"), { key = "bytes", title = "in use GB", scale = 1e-9, digits = 2,
     optional = true },

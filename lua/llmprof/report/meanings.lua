@@ -76,8 +76,8 @@ return {
     { "p99 ms", "ms", "99 of 100 are below", "the same" },
     { "the engine says", "", "a figure of its own page: requests, shares, or a count since the "
       .. "first look", "`engine_metrics`" },
-    { "least", "", "of all looks", "`engine_metrics.*.min`" },
-    { "most", "", "of all looks", "`engine_metrics.*.max`" },
+    { "least", "", "of all samples", "`engine_metrics.*.min`" },
+    { "most", "", "of all samples", "`engine_metrics.*.max`" },
   },
   { title = "Where TTFT goes",
     tables = "first_token",
@@ -96,8 +96,8 @@ return {
     about = "By the engine's page, else by lines of its log. What a token takes follows from the "
       .. "model's layers, heads and number format; more requests fit as long as those that ran at "
       .. "the fullest look.",
-    { "look", "", "at the page, or a line of the log" },
-    { "at s", "s", "after the first look", "`kv_cache.looks`" },
+    { "sample", "", "of the page, or a line of the log" },
+    { "at s", "s", "after the first sample", "`kv_cache.looks`" },
     { "in use %", "%", "of the cache" },
     { "in use GB", "1e9 bytes", "where the log says how many tokens it holds" },
     { "running", "", "requests" },
@@ -141,7 +141,7 @@ return {
       .. "conf/hardware.",
     { "time ms", "ms, CPU", "one range of the stage; the plain runs' where there were any "
       .. "(`overhead`)", "`time_ns`" },
-    { "model GFLOP", "1e9 FLOP", "matrix products, convolutions and attention; a multiply-add "
+    { "model GFLOP", "1e9 FLOP", "matmuls, convolutions and attention; a multiply-add "
       .. "is 2 FLOP", "`flops`" },
     { "must move GB", "1e9 bytes", "what has to move at least: each weight once per pass, the "
       .. "KV cache read and written; activations can stay on the chip", "`bytes`" },
@@ -324,7 +324,7 @@ return {
       "ncu, SpeedOfLight, or rates over the GPU's peaks" },
     { "at %", "%", "how busy that unit is; with `latency`, the busiest one; nothing with `unknown`",
       "`counters.bound_percent`" },
-    { "tiles x", "", "a product that fills its tiles: its FLOP and AI are at least this many "
+    { "tiles x", "", "a matmul that fills its tiles: its FLOP and AI are at least this many "
       .. "times what its tokens need", "`counters.padding`" },
     { "second", "", "the unit that is busiest after that one, and its percent",
       "`counters.second`" },
@@ -600,7 +600,7 @@ return {
     { "times", "", "collectives that it came last to" },
     { "late by ms", "", "after the rank before it" },
     { "more computing ms", "", "before that, more than the others as their mean" },
-    { "more pauses ms", "", "before that, more time without any kernel" },
+    { "more idle ms", "", "before that, more time without any kernel" },
     { "more kernels", "", "before that, as the mean" },
     { "calls", "", "on all ranks" },
     { "mean µs", "", "of a call" },

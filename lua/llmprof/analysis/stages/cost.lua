@@ -21,7 +21,7 @@ local work = { where = { "trace" },
 local TOLERANCE = 0.005
 
 local FORMULA = {
-  flops = "2 per multiply-add of matrix products, convolutions and attention",
+  flops = "2 per multiply-add of matmuls, convolutions and attention",
   bytes = "weight_bytes + kv_read_bytes + kv_write_bytes",
 }
 

@@ -12,12 +12,12 @@ describe("advice batch_room", function()
       latency = { tokens_per_s = { batch = batch } } }
   end
 
-  it("finds the batch at which products take longer than bytes", function()
+  it("finds the batch at which matmuls take longer than bytes", function()
     -- 100 GFLOP are 1 ms, 64 GB are 64 ms; a sequence's cache is 0.36 ms: at 100
     -- sequences both take 100 ms
     assert.equal([[
 decode turns compute-bound at batch 100 only (decode, confidence medium)
-- at batch 1 its least time is 64.36 ms of bytes and 1.00 ms of products (model)
+- at batch 1 its least time is 64.36 ms of bytes and 1.00 ms of matmuls (model)
 - at batch 100 it is 100.00 ms for 100 times as many tokens: 64 times the tokens/s at most (model)
 try: serve more sequences at once: up to there a step takes little longer, as far as the cache of all of them fits into memory
 ]], support.said("batch_room", results_of({ flops = 100e9, weight_bytes = 64e9,

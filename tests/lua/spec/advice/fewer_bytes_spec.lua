@@ -35,7 +35,7 @@ if the bytes that are left out took as long as at the memory's full speed
       support.reasons("fewer_bytes", results_of { weight_bytes = 29e9 }))
     assert.same({ "weights are stored in fp8" }, support.reasons("fewer_bytes",
       results_of({ weight_bytes = 70e9 }, { weights = "fp8", kv = "fp8" })))
-    assert.same({ "its products, not its bytes, set the least time" },
+    assert.same({ "its matmuls, not its bytes, set the least time" },
       support.reasons("fewer_bytes", results_of({ weight_bytes = 70e9 }, nil, "compute")))
   end)
 

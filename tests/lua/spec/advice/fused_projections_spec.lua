@@ -12,10 +12,10 @@ describe("advice fused_projections", function()
 
   it("finds seven products in each layer", function()
     assert.equal([[
-decode computes query, key and value, and gate and up, as products of their own (decode, confidence medium)
-- 71 products per step (timeline)
+decode computes query, key and value, and gate and up, as matmuls of their own (decode, confidence medium)
+- 71 matmuls per step (timeline)
 - 10 layers make 71 without fused projections, 41 with them (model.architecture)
-try: join the weights when loading: one product for query, key and value, one for gate and up
+try: join the weights when loading: one matmul for query, key and value, one for gate and up
 change: fuse(kernels:where { stage = "decode", label = "nvjet" })
 if matmuls that follow each other become one that takes as long as all
 kernels: 4
@@ -31,15 +31,15 @@ kernels: 4
     local sparse = { num_hidden_layers = 10, n_routed_experts = 8, num_experts_per_tok = 2,
       n_shared_experts = 1, first_k_dense_replace = 1 }
     -- 40 of attention, 3 of the dense layer, 9 layers of 3 networks of 3, the output
-    assert.same({ "124 products per step, 125 without fused projections" },
+    assert.same({ "124 matmuls per step, 125 without fused projections" },
       support.reasons("fused_projections", results_of(support.decode, 124, sparse)))
     assert.equal(1, #support.examined("fused_projections",
       results_of(support.decode, 125, sparse)).findings)
     local none = { num_hidden_layers = 10, n_routed_experts = 0, num_experts_per_tok = 0,
       first_k_dense_replace = 0 }
-    assert.same({ "41 products per step, 71 without fused projections" },
+    assert.same({ "41 matmuls per step, 71 without fused projections" },
       support.reasons("fused_projections", results_of(support.decode, 41, none)))
-    assert.same({ "41 products per step, 71 without fused projections" },
+    assert.same({ "41 matmuls per step, 71 without fused projections" },
       support.reasons("fused_projections", results_of(support.decode, 41, dense,
         support.kernel { name = "splitKreduce_kernel", category = "gemm", calls = 1000 })))
   end)

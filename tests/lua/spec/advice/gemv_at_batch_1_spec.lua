@@ -12,7 +12,7 @@ describe("advice gemv_at_batch_1", function()
   it("finds products of single vectors", function()
     assert.equal([[
 decode multiplies matrices by single vectors (batch 1) (decode, confidence medium)
-- 25 % of the GPU time is in 20 products per step, of batch 1 (timeline)
+- 25 % of the GPU time is in 20 matmuls per step, of batch 1 (timeline)
 - kernel 5, nvjet: 200 calls, 20.00 ms, 61 % of the DRAM bandwidth, 4 % of the tensor pipe (timeline, counters)
 try: batch requests: a step costs about the same for several sequences. For one sequence, weights of 8 or 4 bits, or speculative decoding
 kernels: 5

@@ -20,7 +20,7 @@ describe("advice sync_per_token", function()
     assert.equal([[
 decode waits for the GPU 11 times in every step, once per layer with experts (decode, confidence medium)
 - 110 waiting calls, 11 a step, 5.00 ms in them: after a copy of 512 B, before gemm (timeline)
-try: leave the counts of each expert's tokens on the GPU: a grouped product reads them there (torch._grouped_mm, a fused MoE kernel), a loop over experts has to wait for them
+try: leave the counts of each expert's tokens on the GPU: a grouped matmul reads them there (torch._grouped_mm, a fused MoE kernel), a loop over experts has to wait for them
 change: remove(syncs("decode", "inner"))
 change: remove(transfers:where { stage = "decode", kind = "copy", direction = "device to host", bytes = { 512 } })
 if without the wait the CPU launches ahead, as fast as it does now

@@ -19,7 +19,7 @@ describe("the section about a load", function()
       true)
     assert.matches("| whole answer | 100 |", text, 1, true)
     assert.matches("| requests waiting ", text, 1, true)
-    assert.matches("Of the engine's page 1 looks failed: /metrics does not end.", text, 1, true)
+    assert.matches("1 samples of the engine's page failed: /metrics does not end.", text, 1, true)
   end)
 
   it("warns of a rate that was not held, of a queue, and of failures", function()
