@@ -100,12 +100,21 @@ function documents.stage_rows(results)
   local room = STAGES - top
   for _, row in ipairs(rows.stages(results)) do
     if row.parent then room = room - 1 end
-    if not row.parent or room >= 0 then
+    if row.time_ns and (not row.parent or room >= 0) then
       row.bar = all > 0 and tables.bar(whole_time(row) / all, BAR) or ""
       list[#list + 1] = row
     end
   end
   return table.move(list, 1, math.min(#list, STAGES), 1, {})
+end
+
+
+-- A number with `digits` significant digits: 13885.7 -> "13,900", 0.00463 -> "0.0046".
+local function rounded(value, digits)
+  if value == 0 then return "0" end
+  local places = digits - 1 - math.floor(math.log(math.abs(value), 10))
+  local unit = 10.0 ^ places
+  return text.number(math.floor(value * unit + 0.5) / unit, math.max(places, 0), ",")
 end
 
 
@@ -116,11 +125,11 @@ local function efficiency_line(results)
       local figures = {}
       for _, key in ipairs { "mfu", "mbu" } do
         if row[key] then
-          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), text.number(row[key] * 100, 3))
+          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), rounded(row[key] * 100, 2))
         end
       end
       if row.times_floor then
-        figures[#figures + 1] = text.number(row.times_floor, 1, ",") .. " times its floor"
+        figures[#figures + 1] = rounded(row.times_floor, 3) .. " times its floor"
       end
       said[#said + 1] = ("%s: %s"):format(row.label, table.concat(figures, ", "))
     end

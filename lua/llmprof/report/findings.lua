@@ -160,6 +160,19 @@ local function moves_of(results, list, most)
 end
 
 
+-- The same in short: what was said of one before is not said again.
+local function brief_moves(results, list, most)
+  local made, said = moves_of(results, list, most), {}
+  for i, one in ipairs(made) do
+    local try, why = said[one.try], not one.gain_ns and said[one.gain]
+    said[one.try], said[one.gain] = try or i, why or i
+    one.try = try and ("as for %d"):format(try) or one.try
+    one.gain = why and ("not known, as for %d"):format(why) or one.gain
+  end
+  return made
+end
+
+
 -- A reader must not add up gains that are one and the same time: the note, nil where none are.
 local function caution(results)
   return blocks.note(results.advice and results.advice.note)
@@ -168,7 +181,7 @@ end
 
 -- The first findings as a block of moves, `most` of them, each in short, and the note.
 function findings.moves(results, most)
-  return blocks.join(blocks.moves { list = moves_of(results, findings.first(results), most),
+  return blocks.join(blocks.moves { list = brief_moves(results, findings.first(results), most),
     brief = true },
     most > 0 and caution(results))
 end
@@ -180,7 +193,7 @@ function findings.in_short(results, most)
   if #list == 0 then
     return blocks.say(small > 0 and "No finding gives back 1 % of a stage." or findings.nothing)
   end
-  return blocks.join(blocks.moves { list = moves_of(results, list, most), brief = true },
+  return blocks.join(blocks.moves { list = brief_moves(results, list, most), brief = true },
     caution(results) and blocks.note "Gains of one stage share its time: they do not add up.")
 end
 
@@ -221,6 +234,14 @@ local function stage_time(results, stage)
 end
 
 
+-- A title as a sentence begins. Names of stages with more than letters stay as they are written.
+local function capital(title)
+  return (title:gsub("^%l+%f[%s]", function(word)
+    return word:sub(1, 1):upper() .. word:sub(2)
+  end))
+end
+
+
 local function stage_times(results)
   local said = {}
   for _, stage in ipairs(results.stages) do
@@ -233,7 +254,8 @@ local function stage_times(results)
   end
   if #said == 0 then return "No stage was measured." end
   local file = words.one_of(results)
-  return (file and ("In %s "):format(file) or "") .. table.concat(said, "; ") .. "."
+  said = table.concat(said, "; ")
+  return (file and ("In %s "):format(file) .. said or capital(said)) .. "."
 end
 
 
@@ -247,14 +269,6 @@ local function first_move(results, first)
   return ("look at %s%s."):format(rows.label(top),
     top.share and (", %s of the %s"):format(words.percent(top.share),
       words.measured_alone(results) and "time that ncu measured" or "time of kernels") or "")
-end
-
-
--- A title as a sentence. Names of stages with more than letters stay as they are written.
-local function sentence(title)
-  return title:gsub("^%l+%f[%s]", function(word)
-    return word:sub(1, 1):upper() .. word:sub(2)
-  end) .. "."
 end
 
 
@@ -283,7 +297,7 @@ function findings.verdict(results)
   local title = first and first.title or "No rule found anything to change"
     .. (small > 0 and " that gives back 1 % of a stage" or "")
   local lines = {
-    { head = sentence(title), text = stage_times(results) },
+    { head = capital(title) .. ".", text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
       results.integrity and trust_words(results.integrity) .. ". " or "",

@@ -14,7 +14,7 @@ local AHEAD = 0.5
 -- A duration in ms, as the tables give it; one too short for that in its own
 -- unit.
 function words.ms(ns)
-  if ns > 0 and ns < 1e4 then return text.duration(ns) end
+  if ns > 0 and ns < 1e4 or ns >= 1e9 then return text.duration(ns) end
   return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
 end
 
@@ -215,7 +215,7 @@ end
 
 local function size_of(model)
   local said = model.parameters
-  if not said or not said.total then return "parameters not known" end
+  if not said or not said.total then return nil end
   return ("%s parameters%s"):format(parameters(said.total),
     said.active and (" (%s active per token)"):format(parameters(said.active)) or "")
 end
@@ -224,10 +224,22 @@ end
 -- What the run says that it computes in, else its description.
 local function format_of(model)
   local formats = model.described and model.described.formats
-  if model.dtype or not formats then return model.dtype or "number format not known" end
+  if model.dtype or not formats then return model.dtype end
   local weights = formats.weights ~= formats.activations
     and (", weights in %s"):format(formats.weights) or ""
   return ("%s%s (by its description)"):format(formats.activations, weights)
+end
+
+
+-- Entries { name, value or nil } in a sentence, those without a value behind `lacking`.
+local function known_first(entries, lacking)
+  local known, others = {}, {}
+  for _, entry in ipairs(entries) do
+    local list = entry[2] and known or others
+    list[#list + 1] = entry[2] or entry[1]
+  end
+  return (#known > 0 and table.concat(known, ", ") .. "." or "")
+    .. (#others > 0 and (" %s: %s."):format(lacking, table.concat(others, ", ")) or "")
 end
 
 
@@ -237,9 +249,12 @@ function words.model(results)
   if words.ranks_alone(results) then
     return ("%s of %s; the model is not known."):format(ranks_and_files(results))
   end
-  return ("Model: %s, %s, %s, %s."):format(words.model_name(results), size_of(model),
-    format_of(model), model.weights == "random" and "random weights"
-      or model.weights and "weights: " .. model.weights or "weights not known")
+  local random, size, format = model.weights == "random", size_of(model), format_of(model)
+  if not (model.name or size or format or model.weights) then return "The model is not known." end
+  return "Model: " .. known_first({ { "name", words.model_name(results) }, { "parameters", size },
+    { "number format", format },
+    { "weights", random and "random weights" or model.weights and "weights: " .. model.weights } },
+    "Not known")
 end
 
 
@@ -417,9 +432,10 @@ function words.software(results)
   for i, entry in ipairs { { "cpu", "CPU" }, { "driver", "driver" }, { "cuda", "CUDA" },
     { "torch", "torch" }, { "transformers", "transformers" } } do
     local value = results.environment[entry[1]]
-    said[i] = ("%s %s"):format(entry[2], value and tostring(value) or "not recorded")
+    said[i] = { entry[2], value and ("%s %s"):format(entry[2], tostring(value)) }
   end
-  return table.concat(said, ", ") .. "."
+  local all = known_first(said, "Not recorded")
+  return all:find "^ " and all:sub(2) or "Machine: " .. all
 end
 
 
@@ -746,7 +762,7 @@ end
 function words.padding(results)
   for _, kernel in ipairs(results.kernels) do
     if kernel.counters and kernel.counters.padding then
-      return "\"tiles x\": FLOP and intensity of these products are those of whole tiles, at least "
+      return "\"tiles x\": FLOP and intensity of these matmuls are those of whole tiles, at least "
         .. "this many times what their tokens need."
     end
   end

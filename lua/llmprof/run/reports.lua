@@ -24,8 +24,10 @@ local reports = {}
 local ENDINGS = { "gz", "json", "trace", "pt", "sqlite", "spool", "nsys%-rep", "qdrep",
   "pb", "xplane" }
 
--- What a run of a trace is called: the file's or the folder's name without its endings.
+-- What a run of a trace is called: the file's or the folder's name without its endings; of
+-- ".../my_model/run.sqlite" the folder's, since that file is called so everywhere.
 local function name_of(path)
+  path = path:gsub("([^/.][^/]*)/run%.%l+$", "%1")
   local name = path:match "([^/]*)/*$"
   for _, ending in ipairs(ENDINGS) do name = name:gsub("%." .. ending .. "$", "") end
   name = name:gsub("[^%w_.-]", "_"):gsub("^[_.-]+", "")

@@ -101,7 +101,7 @@ end)
 describe("the verdict", function()
   it("comes from the first finding and the stages' times", function()
     assert.same({
-      "**Decode is launch-bound.** decode takes 100.0 ms (10.0 ms per token), of which the GPU "
+      "**Decode is launch-bound.** Decode takes 100.0 ms (10.0 ms per token), of which the GPU "
         .. "works 20.0 ms.",
       "**First move:** decode: run it as a CUDA graph. Gain: 80.00 ms (70.00 ms to 90.00 ms) of "
         .. "100.00 ms per decode, 8.00 ms per token, if shapes are static.",
@@ -111,7 +111,7 @@ describe("the verdict", function()
 
   it("points at the largest kernel when no rule found anything", function()
     assert.same({
-      "**No rule found anything to change.** decode takes 100.0 ms (10.0 ms per token), of which "
+      "**No rule found anything to change.** Decode takes 100.0 ms (10.0 ms per token), of which "
         .. "the GPU works 20.0 ms.",
       "**First move:** look at gemv, 25 % of the time of kernels.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",

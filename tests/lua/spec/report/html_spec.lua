@@ -150,7 +150,7 @@ describe("report.html", function()
     assert.is_nil(page:find("<details[^>]* open"))
     assert.is_truthy(page:find("<h1>Model|X 1B on NVIDIA H200</h1>\n<p class=\"note\">Model: ", 1,
       true))
-    assert.is_truthy(page:find("<p><b>No rule found anything to change.</b> prefill takes 5.0 ms",
+    assert.is_truthy(page:find("<p><b>No rule found anything to change.</b> Prefill takes 5.0 ms",
       1, true))
   end)
 
@@ -158,16 +158,18 @@ describe("report.html", function()
     local list = {}
     for i = 1, 4 do
       list[i] = finding { title = "find " .. i, gain_ns = 3e6, of_ns = 10e6, of = "timeline",
-        spends = "gpu", assumption = "it works", after = i == 2 and { 1 } or nil }
+        try = "do " .. (i == 3 and 1 or i), spends = "gpu", assumption = "it works",
+        after = i == 2 and { 1 } or nil }
     end
     local first = render(results.full { advice = { findings = list, abstained = json.list {} } })
       :match "<header>(.-)</header>"
     assert.is_truthy(first:find([[<li data-place="{&quot;kernels&quot;:[1,3],]]
       .. [[&quot;stage&quot;:&quot;decode&quot;}">]]
       .. [[<span class="rank">2</span><div><a href="#finding-2">find 2]]
-      .. "</a><p>batch<span class=\"if\">; gains if it works.</span></p></div>\n"
+      .. "</a><p>do 2<span class=\"if\">; gains if it works.</span></p></div>\n"
       .. [[<div class="gain"><span class="badge">3.00 ms</span><p>of 10.00 ms, after 1</p>]],
       1, true))
+    assert.is_truthy(first:find("<p>as for 1<span", 1, true))
     assert.is_truthy(first:find("find 3", 1, true))
     assert.is_nil(first:find("find 4", 1, true))
   end)

@@ -104,13 +104,13 @@ describe("llmprof.report", function()
       return render("kernels", results.empty { model = model }):match "Model: (.-)%.\n"
     end
     local formats = { weights = "bf16", activations = "bf16" }
-    assert.equal("M, parameters not known, fp16, weights not known",
+    assert.equal("M, fp16. Not known: parameters, weights",
       said { dtype = "fp16", described = { formats = formats } })
-    assert.equal("M, parameters not known, bf16 (by its description), weights not known",
+    assert.equal("M, bf16 (by its description). Not known: parameters, weights",
       said { described = { formats = formats } })
     formats.weights = "fp8"
-    assert.equal("M, parameters not known, bf16, weights in fp8 (by its description), "
-      .. "weights not known", said { described = { formats = formats } })
+    assert.equal("M, bf16, weights in fp8 (by its description). Not known: parameters, "
+      .. "weights", said { described = { formats = formats } })
   end)
 
   local function latency_of(given)

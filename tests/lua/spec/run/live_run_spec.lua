@@ -108,7 +108,7 @@ describe("a live run", function()
     assert.same(said, made:manifest().model)
     assert.same(said, made:json "env.json".model)
     assert.matches("# stand-in (random weights) on ", made:read "stakeholder_summary.md", 1, true)
-    assert.matches("\nModel: stand-in, parameters not known, fp32, random weights.\n",
+    assert.matches("\nModel: stand-in, fp32, random weights. Not known: parameters.\n",
       made:read "report.md", 1, true)
   end)
 

@@ -210,7 +210,7 @@ describe("operators.md", function()
     assert.equal([[
 # Operators: r on an unknown GPU
 
-Model: r, parameters not known, number format not known, weights not known.
+The model is not known.
 
 3 operators and runtime calls; source: torch.profiler, trace t.json.
 
@@ -247,9 +247,8 @@ No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs 
   it("says why there are none", function()
     local without = results(nil)
     without.missing = { { what = "operators", why = "operators=off", how = "operators=on" } }
-    assert.equal("# Operators: r on an unknown GPU\n\nModel: r, parameters not known, "
-      .. "number format not known, weights not known.\n\nNot measured: operators=off. To fill this: "
-      .. "operators=on.\n", report.render(without))
+    assert.equal("# Operators: r on an unknown GPU\n\nThe model is not known.\n\n"
+      .. "Not measured: operators=off. To fill this: operators=on.\n", report.render(without))
   end)
 end)
 
