@@ -447,7 +447,7 @@ RUNS = (
     Run("context", CONTEXT, always=copy_ids),
     Run("gil", FEW, "gil_contention", always=copy_ids, prepare=hold_the_gil),
     Run("pinning", MANY, "allocator_churn", before=pin),
-    Run("pinning_nsys", MANY, "allocator_churn", before=pin, tool="nsys"),
+    Run("pinning_nsys", MANY, "allocator_churn", before=pin, tool="nsys", timed=False),
     Run("log_logits", EXPERTS, "pageable_copies", after=log_logits, tool="nsys"),
     Run("event_wait", MANY, "sync_per_layer", "", layer=event_wait, place="layer", tool="torch"),
     Run("blocking", MANY, "blocking_launches", "", start=block_launches, timed=False),
