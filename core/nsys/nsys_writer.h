@@ -10,31 +10,13 @@ enum {
   NSYS_COLUMNS = 32, /* of a table, at most */
 };
 
-/* What its rows have in common: a column that is the same in all of them is
- * added when they are there, with a default, so that no row holds it. */
-typedef struct nsys_facts {
-  const char *table;
-  const char *const *columns;
-  size_t count, rows;
-  uint32_t differs; /* bit i: column i is no number, or not always the same */
-  uint32_t strings; /* bit i: it holds strings, by their ids */
-  int64_t first[NSYS_COLUMNS]; /* of the first row; ABSENT: NULL */
-} nsys_facts;
-
-/* Tables are written twice: first to know what they have in common, and how
- * often each string is referred to. */
 typedef struct nsys_writer {
   llmprof_edit *edit;
   llmprof_trace *trace;
   const char *product, *version;
   const llmprof_strings *strings;
-  bool looking;   /* the first time, in which nothing is written */
-  uint32_t *uses; /* by string: how often it is referred to */
-  uint32_t *ids;  /* by string: its id in StringIds, 0 where nothing refers to
-                   * it; those in most rows are smallest */
-  nsys_facts *facts; /* of tables, in their order */
-  size_t fact_count, fact_cap, table;
-  bool stacks; /* of operations are known */
+  bool *referred; /* by string: something refers to it, by its number + 1 */
+  bool stacks;    /* of operations are known */
   const char *op_columns[LLMPROF_OP_KINDS][NSYS_COLUMNS];
   llmprof_nsys_counts counts;
 } nsys_writer;
@@ -43,20 +25,16 @@ typedef struct nsys_writer {
  * columns; a failure is kept and told when the row ends. */
 typedef struct nsys_sheet {
   nsys_writer *writer;
-  sqlite3_stmt *insert; /* NULL while looking */
-  uint32_t common;      /* columns that no row holds */
-  size_t fact;
-  int at, bound, rc;
+  sqlite3_stmt *insert;
+  int at; /* columns of the row that are put */
+  int rc;
 } nsys_sheet;
 
-/* columns: "start INTEGER", ..., which live as long as the writer. */
+/* columns: "start INTEGER", ... */
 bool nsys_sheet_open(nsys_sheet *sheet, nsys_writer *writer, const char *table,
                      const char *const *columns, size_t count);
 bool nsys_sheet_end_row(nsys_sheet *sheet);
 void nsys_sheet_close(nsys_sheet *sheet); /* after a failed open, too */
-
-/* When all rows are there: the columns that they have in common. */
-bool nsys_add_common(nsys_writer *writer);
 
 /* Texts must live until the row ends. */
 void nsys_put_null(nsys_sheet *sheet);

@@ -138,10 +138,8 @@ static bool had_column(scrubber *s, const char *table, const char *column) {
 typedef struct table_copy {
   const char *name;
   scrubber *scrubber;
-  bool large;                             /* and all of its rows are kept */
   llmprof_buffer declared, names, values; /* lists of SQL */
   llmprof_buffer altered; /* condition of the rows that are not as they were */
-  llmprof_buffer common;  /* SQL that adds the columns that no row holds */
 } table_copy;
 
 static void add_comma(llmprof_buffer *list) {
@@ -210,100 +208,11 @@ static void add_blanked(table_copy *t, const char *column) {
   llmprof_buffer_puts(&t->altered, " <> '')");
 }
 
-/* ---- what all rows of a table have in common ---- */
-
-#define FEWEST "100" /* rows for which it is worth it */
-
-/* SQL in which $ is the column and @ the table. */
-static bool prepare(const table_copy *t, const char *format, const char *column,
-                    sqlite3_stmt **statement) {
-  llmprof_buffer sql = {0};
-  for (const char *at = format; *at; at++) {
-    if (*at == '$' || *at == '@')
-      llmprof_edit_quote(&sql, *at == '$' ? column : t->name);
-    else
-      llmprof_buffer_putc(&sql, *at);
-  }
-  llmprof_edit *edit = t->scrubber->edit;
-  int rc = sql.failed
-               ? SQLITE_NOMEM
-               : sqlite3_prepare_v2(edit->db, sql.bytes, -1, statement, NULL);
-  llmprof_buffer_free(&sql);
-  return rc == SQLITE_OK || llmprof_edit_fail(edit, rc);
-}
-
-/* Whether there is a row: 1 or 0; on failure -1. */
-static int step(const table_copy *t, sqlite3_stmt *statement) {
-  int rc = sqlite3_step(statement);
-  if (rc == SQLITE_ROW || rc == SQLITE_DONE) return rc == SQLITE_ROW;
-  llmprof_edit_fail(t->scrubber->edit, rc);
-  return -1;
-}
-
-static void put_common(table_copy *t, const char *column, const char *type,
-                       sqlite3_stmt *first) {
-  llmprof_buffer *sql = &t->common;
-  llmprof_buffer_puts(sql, "ALTER TABLE main.");
-  llmprof_edit_quote(sql, t->name);
-  llmprof_buffer_puts(sql, " ADD COLUMN ");
-  llmprof_edit_quote(sql, column);
-  llmprof_buffer_printf(sql, " %s", type);
-  if (sqlite3_column_type(first, 0) != SQLITE_NULL)
-    llmprof_buffer_printf(sql, " DEFAULT %s",
-                          (const char *)sqlite3_column_text(first, 0));
-  llmprof_buffer_puts(sql, "; ");
-}
-
-/* Of the first row's value: is it one that a default can stand for? */
-static bool is_simple(sqlite3_stmt *first, const char *type) {
-  int stored = sqlite3_column_type(first, 0);
-  return stored == SQLITE_NULL || (stored == SQLITE_INTEGER && *type == 'I');
-}
-
-/* A column that holds the same in all rows, NULL or a whole number, is not
- * copied but added with a default, so that no row holds it. Whether it is one:
- * 1 or 0; on failure -1. */
-static int add_common(table_copy *t, const char *column, const char *type) {
-  sqlite3_stmt *first = NULL, *other = NULL;
-  int is = prepare(t, "SELECT $ FROM more.@ LIMIT 1", column, &first)
-               ? step(t, first)
-               : -1;
-  if (is == 1) is = is_simple(first, type);
-  if (is == 1 && !prepare(t, "SELECT 1 FROM more.@ WHERE $ IS NOT ?1 LIMIT 1",
-                          column, &other))
-    is = -1;
-  if (is == 1) {
-    sqlite3_bind_value(other, 1, sqlite3_column_value(first, 0));
-    int differs = step(t, other);
-    is = differs < 0 ? -1 : !differs;
-  }
-  if (is == 1) put_common(t, column, type, first);
-  sqlite3_finalize(first);
-  sqlite3_finalize(other);
-  return is;
-}
-
-/* Is it worth it? Where rows are left out it is not. */
-static bool find_size(table_copy *t, const char *condition) {
-  sqlite3_stmt *row = NULL;
-  if (condition) return true;
-  if (!prepare(t, "SELECT 1 FROM more.@ LIMIT 1 OFFSET " FEWEST, "", &row))
-    return false;
-  int got = step(t, row);
-  sqlite3_finalize(row);
-  t->large = got == 1;
-  return got >= 0;
-}
-
 /* ---- columns ---- */
 
-static bool add_column(table_copy *t, const char *column, const char *declared,
+static void add_column(table_copy *t, const char *column, const char *declared,
                        bool is_key) {
   const char *change = change_of(t->name, column), *type = type_of(declared);
-  if (t->large && t->names.size && !is_key && !change) {
-    int is_common = add_common(t, column, type);
-    if (is_common) return is_common > 0;
-  }
   add_comma(&t->declared);
   llmprof_edit_quote(&t->declared, column);
   llmprof_buffer_printf(&t->declared, " %s%s", type,
@@ -317,7 +226,6 @@ static bool add_column(table_copy *t, const char *column, const char *declared,
     llmprof_edit_quote(&t->values, column);
   else
     add_blanked(t, column);
-  return true;
 }
 
 /* Columns that are computed are not stored: an export has none. */
@@ -332,19 +240,17 @@ static bool add_columns(table_copy *t) {
       -1, &list, NULL);
   if (rc == SQLITE_OK)
     rc = sqlite3_bind_text(list, 1, t->name, -1, SQLITE_STATIC);
-  bool ok = true;
-  while (ok && rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
+  while (rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
     const char *name = (const char *)sqlite3_column_text(list, 0);
     const char *type = (const char *)sqlite3_column_text(list, 1);
-    ok = !name ||
-         add_column(t, name, type ? type : "", sqlite3_column_int(list, 2));
+    if (name)
+      add_column(t, name, type ? type : "", sqlite3_column_int(list, 2));
     rc = SQLITE_OK;
   }
   sqlite3_finalize(list);
-  if (!ok) return false;
   if (rc != SQLITE_DONE) return llmprof_edit_fail(edit, rc);
   return !(t->declared.failed || t->names.failed || t->values.failed ||
-           t->altered.failed || t->common.failed) ||
+           t->altered.failed) ||
          llmprof_fail_nomem(edit->err);
 }
 
@@ -394,18 +300,16 @@ static bool count_rows(table_copy *t, const char *condition) {
 /* Copy a table's rows, those of the condition where there is one. */
 static bool copy_rows(scrubber *s, const char *name, const char *condition) {
   table_copy t = {.name = name, .scrubber = s};
-  bool ok = find_size(&t, condition) && add_columns(&t);
+  bool ok = add_columns(&t);
   if (ok && t.names.size) {
     bool whole = !condition && !t.altered.size;
     ok = make_table(&t) && fill_table(&t, condition) &&
-         (whole || count_rows(&t, condition)) &&
-         llmprof_edit_run_built(s->edit, &t.common);
+         (whole || count_rows(&t, condition));
   }
   llmprof_buffer_free(&t.declared);
   llmprof_buffer_free(&t.names);
   llmprof_buffer_free(&t.values);
   llmprof_buffer_free(&t.altered);
-  llmprof_buffer_free(&t.common);
   return ok;
 }
 

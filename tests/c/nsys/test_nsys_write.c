@@ -208,68 +208,6 @@ TEST(allocations_built) {
   check(output());
 }
 
-/* ---- what all rows have in common ---- */
-
-enum {
-  MANY = 300
-};
-
-/* Kernels of one process, GPU and stream, one of them elsewhere if asked. */
-static llmprof_trace *build_many(bool one_elsewhere) {
-  llmprof_error err;
-  llmprof_builder *b = llmprof_builder_new("built", &err);
-  uint32_t process, place[2];
-  assert_true(llmprof_builder_add_process(b, 7, 50, &process));
-  llmprof_builder_recorded(b, LLMPROF_TABLE_SETS);
-  for (uint32_t i = 0; i < 2; i++) {
-    const llmprof_place at = {process, i, 1, 7};
-    assert_true(llmprof_builder_add_place(b, &at, &place[i]));
-  }
-  for (uint32_t i = 0; i < MANY; i++) {
-    llmprof_op_row row = {.kind = LLMPROF_SET,
-                          .start = i,
-                          .end = i + 1,
-                          .correlation = i,
-                          .place = place[one_elsewhere && i == MANY - 1],
-                          .bytes = 64};
-    assert_true(llmprof_builder_op_name(b, LLMPROF_SET, 0, NULL, &row.name));
-    assert_true(llmprof_builder_add_op(b, &row, &err));
-  }
-  return llmprof_builder_finish(b, &err);
-}
-
-static size_t write_many(bool one_elsewhere) {
-  llmprof_error err = {0};
-  llmprof_trace *trace = build_many(one_elsewhere);
-  unlink(output());
-  if (!llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
-    fail_msg("%s", err.message);
-  llmprof_trace_close(trace);
-  trace = llmprof_trace_open(output(), &err);
-  size_t count;
-  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
-  const llmprof_place *places =
-      llmprof_trace_rows(trace, LLMPROF_PLACES, &count);
-  assert_int_equal(ops->count, MANY);
-  for (size_t i = 0; i < ops->count; i++) {
-    const llmprof_place *at = &places[llmprof_id_at(ops->place, i)];
-    assert_int_equal(llmprof_values_get(ops->start, i), i);
-    assert_int_equal(llmprof_values_get(ops->bytes, i), 64);
-    assert_int_equal(at->device, one_elsewhere && i == MANY - 1);
-    assert_int_equal(at->stream, 7);
-  }
-  llmprof_trace_close(trace);
-  struct stat file;
-  assert_int_equal(stat(output(), &file), 0);
-  return (size_t)file.st_size;
-}
-
-/* No row holds the number of a GPU that is always the same. */
-TEST(common) {
-  size_t small = write_many(false);
-  assert_true(small < write_many(true));
-}
-
 /* ---- hardware samples ---- */
 
 static void add_sample(llmprof_builder *b, uint32_t device, int64_t start,

@@ -248,62 +248,6 @@ TEST(events_stay) {
   llmprof_trace_close(trace);
 }
 
-/* ---- what all rows of a table have in common ---- */
-
-#define ROWS(count, values)                                                 \
-  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i " \
-  "< " count ") INSERT INTO OSRT_API SELECT " values " FROM n;"
-#define API                                                                   \
-  "CREATE TABLE OSRT_API (start INTEGER, globalTid INTEGER, nameId INTEGER, " \
-  "returnValue INTEGER, real REAL, extra TEXT, last INTEGER);"
-
-/* What a query gives; "" for NULL or no row. */
-static const char *ask(const char *path, const char *sql) {
-  static char answer[400];
-  llmprof_error err = {0};
-  llmprof_sqlite *db = llmprof_sqlite_open(path, &err);
-  llmprof_query *query = db ? llmprof_sqlite_query(db, sql, &err) : NULL;
-  if (!query || llmprof_query_step(query, &err) < 0)
-    fail_msg("%s", err.message);
-  size_t size;
-  const char *text = llmprof_query_text(query, 0, &size);
-  snprintf(answer, sizeof answer, "%s", text ? text : "");
-  llmprof_query_free(query);
-  llmprof_sqlite_close(db);
-  return answer;
-}
-
-#define COLUMNS                                                      \
-  "SELECT group_concat(name || ifnull('=' || dflt_value, '')) FROM " \
-  "pragma_table_info('OSRT_API')"
-#define SUMS                                                                 \
-  "SELECT count(*) || ' ' || sum(start) || ' ' || sum(globalTid) || ' ' || " \
-  "count(returnValue) || ' ' || sum(real) || ' ' || count(extra) || ' ' || " \
-  "sum(last) FROM OSRT_API"
-
-/* A value of all rows is kept once, whatever it is; one that differs in the
- * last row alone, in each. */
-TEST(common) {
-  const char *from = make(API ROWS(
-      "500", "i, 281474976710657, NULL, NULL, 2.5, NULL, 7 + i / 500"));
-  char sums[400];
-  snprintf(sums, sizeof sums, "%s", ask(from, SUMS));
-  scrub(from, NULL);
-  assert_string_equal(ask(output(), SUMS), sums);
-  assert_string_equal(ask(output(), COLUMNS),
-                      "start,real,last,globalTid=281474976710657,nameId,"
-                      "returnValue,extra");
-  scrub(make(API ROWS("100", "5, -1, 1, 0, 1, 'KEPT', NULL")), NULL);
-  assert_string_equal(ask(output(), COLUMNS),
-                      "start,globalTid,nameId,returnValue,real,extra,last");
-  scrub(make(API ROWS("101", "5, -1, 1, 0, 1, 'KEPT', NULL")), NULL);
-  assert_string_equal(ask(output(), COLUMNS),
-                      "start,real,extra,globalTid=-1,nameId=1,returnValue=0,"
-                      "last");
-  assert_string_equal(ask(output(), "SELECT max(globalTid) FROM OSRT_API"),
-                      "-1");
-}
-
 /* A second scrubbing has nothing to do. */
 TEST(again) {
   llmprof_scrub_report report;
