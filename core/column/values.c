@@ -14,7 +14,6 @@
 typedef enum encoding {
   CONSTANT,   /* all are the base; no codes */
   BASE_DELTA, /* the base and a code of 1, 2 or 4 bytes */
-  DICTIONARY, /* a code of one byte, the number of a value in front of them */
   PLAIN,      /* 8 bytes each, LLMPROF_ABSENT among them */
   ENCODINGS,
 } encoding;
@@ -24,16 +23,10 @@ typedef struct block {
   int64_t high;   /* the largest */
   uint64_t codes; /* where they begin */
   uint8_t encoding, width;
-  uint8_t nulls;  /* 1: some are absent, as the largest code of a width */
-  uint8_t values; /* of a dictionary */
+  uint8_t nulls; /* 1: some are absent, as the largest code of a width */
   uint8_t ascends;
-  uint8_t unused[3];
+  uint8_t unused[4];
 } block;
-
-enum {
-  MOST_VALUES = 64, /* of a dictionary: the code after these is absent */
-  SLOTS = 256       /* to look them up */
-};
 
 typedef struct stored {
   llmprof_values values;
@@ -82,17 +75,6 @@ READ_CODES(uint8_t)
 READ_CODES(uint16_t)
 READ_CODES(uint32_t)
 
-static inline int64_t word(const int64_t *values, uint8_t code, size_t count) {
-  return code < count ? values[code] : LLMPROF_ABSENT;
-}
-
-static void read_words(const block *b, const void *codes, size_t first,
-                       size_t count, int64_t *out) {
-  const int64_t *values = codes;
-  const uint8_t *code = (const uint8_t *)(values + b->values) + first;
-  for (size_t i = 0; i < count; i++) out[i] = word(values, code[i], b->values);
-}
-
 static void read_block(const block *b, const unsigned char *all, size_t first,
                        size_t count, int64_t *out) {
   const void *codes = codes_of(all, b);
@@ -100,8 +82,6 @@ static void read_block(const block *b, const unsigned char *all, size_t first,
     for (size_t i = 0; i < count; i++) out[i] = b->base;
   else if (b->encoding == PLAIN)
     memcpy(out, (const int64_t *)codes + first, count * sizeof *out);
-  else if (b->encoding == DICTIONARY)
-    read_words(b, codes, first, count, out);
   else if (b->width == 1)
     read_uint8_t(b, codes, first, count, out);
   else if (b->width == 2)
@@ -122,10 +102,7 @@ static inline int64_t get_from(const block *b, const void *codes, size_t at) {
       return from_code(b, ((const uint16_t *)codes)[at], UINT16_MAX);
     return from_code(b, ((const uint32_t *)codes)[at], UINT32_MAX);
   }
-  if (b->encoding == CONSTANT) return b->base;
-  const int64_t *values = codes;
-  if (b->encoding == PLAIN) return values[at];
-  return word(values, ((const uint8_t *)(values + b->values))[at], b->values);
+  return b->encoding == CONSTANT ? b->base : ((const int64_t *)codes)[at];
 }
 
 static inline int64_t get(const stored *s, size_t row) {
@@ -203,18 +180,16 @@ static bool bound_stored(const llmprof_values *values,
   return true;
 }
 
-static int64_t get_stored(const llmprof_values *values, size_t row) {
-  return get(to_stored(values), row);
-}
-
-static const llmprof_values_way by_block = {get_stored, read_stored,
-                                            pick_stored, bound_stored};
+static const llmprof_values_way by_block = {read_stored, pick_stored,
+                                            bound_stored};
 
 /* ---- reading, of any kind ---- */
 
 int64_t llmprof_values_get(const llmprof_values *values, size_t row) {
-  return values->way == &by_block ? get(to_stored(values), row)
-                                  : values->way->get(values, row);
+  int64_t value;
+  if (values->way == &by_block) return get(to_stored(values), row);
+  values->way->read(values, row, 1, &value);
+  return value;
 }
 
 void llmprof_values_read(const llmprof_values *values, size_t first,
@@ -303,39 +278,6 @@ static uint8_t width_of(const likeness *l) {
   return most < UINT32_MAX ? 4 : 8;
 }
 
-/* The different values of a block, where these are few. */
-typedef struct words {
-  int64_t values[MOST_VALUES];
-  size_t count;
-  uint8_t codes[LLMPROF_BLOCK];
-} words;
-
-static inline size_t slot_of(int64_t value) {
-  return (uint64_t)value * UINT64_C(0x9E3779B97F4A7C15) >> 56;
-}
-
-/* False when they are too many. */
-static bool find_words(words *w, const int64_t *values, size_t count) {
-  uint8_t slots[SLOTS] = {0}; /* numbers and 1 */
-  w->count = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (values[i] == LLMPROF_ABSENT) {
-      w->codes[i] = MOST_VALUES;
-      continue;
-    }
-    size_t at = slot_of(values[i]);
-    while (slots[at] && w->values[slots[at] - 1] != values[i])
-      at = (at + 1) % SLOTS;
-    if (!slots[at]) {
-      if (w->count == MOST_VALUES) return false;
-      w->values[w->count++] = values[i];
-      slots[at] = (uint8_t)w->count;
-    }
-    w->codes[i] = (uint8_t)(slots[at] - 1);
-  }
-  return true;
-}
-
 #define WRITE_CODES(type)                                                      \
   static void write_##type(const block *b, void *codes, const int64_t *values, \
                            size_t count) {                                     \
@@ -357,17 +299,14 @@ static size_t aligned(size_t size) {
 /* Bytes that a block's codes take. */
 static size_t codes_size(const block *b, size_t count) {
   if (b->encoding == CONSTANT) return 0;
-  return aligned(count * b->width + b->values * sizeof(int64_t));
+  return aligned(count * b->width);
 }
 
 static void write_codes(const block *b, void *codes, const int64_t *values,
-                        size_t count, const words *w) {
+                        size_t count) {
   if (b->encoding == CONSTANT) return;
   if (b->encoding == PLAIN) {
     memcpy(codes, values, count * sizeof *values);
-  } else if (b->encoding == DICTIONARY) {
-    memcpy(codes, w->values, w->count * sizeof *w->values);
-    memcpy((int64_t *)codes + w->count, w->codes, count);
   } else if (b->width == 1) {
     write_uint8_t(b, codes, values, count);
   } else if (b->width == 2) {
@@ -381,8 +320,8 @@ static bool is_constant(const likeness *l) {
   return l->low > l->high || (l->low == l->high && !l->nulls);
 }
 
-/* How a block is encoded; w: its words, where it is by these. */
-static block choose(const int64_t *values, size_t count, words *w) {
+/* How a block is encoded. */
+static block choose(const int64_t *values, size_t count) {
   likeness l = look(values, count);
   block b = {.base = l.low > l.high ? LLMPROF_ABSENT : l.low,
              .high = l.low > l.high ? LLMPROF_ABSENT : l.high,
@@ -391,12 +330,6 @@ static block choose(const int64_t *values, size_t count, words *w) {
   if (is_constant(&l)) return b;
   b.width = width_of(&l);
   b.encoding = b.width == 8 ? PLAIN : BASE_DELTA;
-  if (b.width < 4 || !find_words(w, values, count) ||
-      w->count * sizeof *w->values + count >= b.width * count)
-    return b;
-  b.encoding = DICTIONARY;
-  b.width = 1;
-  b.values = (uint8_t)w->count;
   return b;
 }
 
@@ -422,13 +355,12 @@ static bool begin(llmprof_values *values) {
 bool llmprof_values_seal(llmprof_values *values) {
   stored *s = as_stored(values);
   if (!values->open) return begin(values);
-  words w;
   size_t number = s->count / LLMPROF_BLOCK, count = values->opened;
-  block b = choose(values->open, count, &w);
+  block b = choose(values->open, count);
   size_t size = codes_size(&b, count);
   if (!make_room(s, number, size)) return false;
   b.codes = s->code_count;
-  if (size) write_codes(&b, s->codes + b.codes, values->open, count, &w);
+  if (size) write_codes(&b, s->codes + b.codes, values->open, count);
   s->blocks[number] = b;
   s->code_count += size;
   s->count += count;
@@ -505,13 +437,11 @@ llmprof_values_snapshot llmprof_values_put(const llmprof_values *values) {
 
 /* Can a block of `count` values be decoded from `size` bytes? */
 static bool is_sound(const block *b, size_t count, size_t size) {
-  static const uint8_t widths[ENCODINGS] = {[DICTIONARY] = 1, [PLAIN] = 8};
-  if (b->encoding >= ENCODINGS || (b->values && b->encoding != DICTIONARY))
-    return false;
+  if (b->encoding >= ENCODINGS) return false;
   if (b->encoding == CONSTANT) return true;
   bool is_width = b->encoding == BASE_DELTA
                       ? b->width == 1 || b->width == 2 || b->width == 4
-                      : b->width == widths[b->encoding];
+                      : b->width == 8;
   return is_width && b->codes % sizeof(int64_t) == 0 && b->codes <= size &&
          codes_size(b, count) <= size - b->codes;
 }

@@ -4,9 +4,8 @@
 
 #include "column/values.h"
 
-/* How values are read: one, some that follow each other, any. */
+/* How values are read: some that follow each other, any. */
 typedef struct llmprof_values_way {
-  int64_t (*get)(const llmprof_values *values, size_t row);
   void (*read)(const llmprof_values *values, size_t first, size_t count,
                int64_t *out);
   /* In place of row numbers, or LLMPROF_ABSENT, their values. */

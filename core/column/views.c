@@ -14,11 +14,6 @@ typedef struct slice {
   size_t first;
 } slice;
 
-static int64_t get_slice(const llmprof_values *values, size_t row) {
-  const slice *s = (const slice *)values;
-  return llmprof_values_get(s->of, s->first + row);
-}
-
 static void read_slice(const llmprof_values *values, size_t first, size_t count,
                        int64_t *out) {
   const slice *s = (const slice *)values;
@@ -38,7 +33,7 @@ static bool bound_slice(const llmprof_values *values,
   return llmprof_values_find_bounds(((const slice *)values)->of, bounds);
 }
 
-static const llmprof_values_way by_slice = {get_slice, read_slice, pick_slice,
+static const llmprof_values_way by_slice = {read_slice, pick_slice,
                                             bound_slice};
 
 llmprof_values *llmprof_values_from(const llmprof_values *of, size_t first) {
@@ -52,12 +47,6 @@ typedef struct lookup {
   llmprof_values values;
   const llmprof_values *key, *of;
 } lookup;
-
-static int64_t get_lookup(const llmprof_values *values, size_t row) {
-  const lookup *l = (const lookup *)values;
-  int64_t key = llmprof_values_get(l->key, row);
-  return key == LLMPROF_ABSENT ? key : llmprof_values_get(l->of, (size_t)key);
-}
 
 static void read_lookup(const llmprof_values *values, size_t first,
                         size_t count, int64_t *out) {
@@ -105,8 +94,8 @@ static bool bound_lookup(const llmprof_values *values,
   return true;
 }
 
-static const llmprof_values_way by_lookup = {get_lookup, read_lookup,
-                                             pick_lookup, bound_lookup};
+static const llmprof_values_way by_lookup = {read_lookup, pick_lookup,
+                                             bound_lookup};
 
 llmprof_values *llmprof_values_lookup(const llmprof_values *key,
                                       const llmprof_values *of) {
@@ -122,18 +111,6 @@ typedef struct computed {
   const llmprof_values *in[LLMPROF_VALUES_IN];
   size_t count;
 } computed;
-
-static int64_t get_computed(const llmprof_values *values, size_t row) {
-  const computed *c = (const computed *)values;
-  int64_t cells[LLMPROF_VALUES_IN], made_of;
-  const int64_t *in[LLMPROF_VALUES_IN] = {NULL};
-  for (size_t i = 0; i < c->count; i++) {
-    cells[i] = llmprof_values_get(c->in[i], row);
-    in[i] = &cells[i];
-  }
-  c->function(in, 1, &made_of);
-  return made_of;
-}
 
 static void read_computed(const llmprof_values *values, size_t first,
                           size_t count, int64_t *out) {
@@ -163,8 +140,8 @@ static void pick_computed(const llmprof_values *values, int64_t *rows,
     if (rows[k] != LLMPROF_ABSENT) rows[k] = made_of[k];
 }
 
-static const llmprof_values_way by_function = {get_computed, read_computed,
-                                               pick_computed, NULL};
+static const llmprof_values_way by_function = {read_computed, pick_computed,
+                                               NULL};
 
 llmprof_values *llmprof_values_computed(llmprof_values_function function,
                                         const llmprof_values *const *in,
@@ -196,9 +173,6 @@ static inline int64_t row_at(const void *of, size_t row) {
 }
 
 #define ARRAY(name)                                                            \
-  static int64_t get_##name(const llmprof_values *values, size_t row) {        \
-    return name##_at(((const array *)values)->of, row);                        \
-  }                                                                            \
   static void read_##name(const llmprof_values *values, size_t first,          \
                           size_t count, int64_t *out) {                        \
     const void *of = ((const array *)values)->of;                              \
@@ -210,8 +184,7 @@ static inline int64_t row_at(const void *of, size_t row) {
     for (size_t i = 0; i < count; i++)                                         \
       if (rows[i] != LLMPROF_ABSENT) rows[i] = name##_at(of, (size_t)rows[i]); \
   }                                                                            \
-  static const llmprof_values_way by_##name = {get_##name, read_##name,        \
-                                               pick_##name, NULL};
+  static const llmprof_values_way by_##name = {read_##name, pick_##name, NULL};
 ARRAY(id)
 ARRAY(number)
 ARRAY(row)
