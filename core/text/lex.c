@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "text/decimal.h"
 
 void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,
                        size_t *column) {
@@ -140,8 +139,7 @@ static void use_dot(char *text) {
   memmove(point + 1, point + size, strlen(point + size) + 1);
 }
 
-/* As llmprof_lex_put_double, for any number. */
-static void put_by_printf(llmprof_buffer *out, double number) {
+void llmprof_lex_put_double(llmprof_buffer *out, double number) {
   char text[64];
   double again = 0;
   for (int digits = 15; digits <= 17; digits++) {
@@ -153,14 +151,6 @@ static void put_by_printf(llmprof_buffer *out, double number) {
   llmprof_buffer_add(out, text, mantissa);
   if (!memchr(text, '.', mantissa)) llmprof_buffer_puts(out, ".0");
   llmprof_buffer_puts(out, text + mantissa);
-}
-
-void llmprof_lex_put_double(llmprof_buffer *out, double number) {
-  char text[LLMPROF_DECIMAL_SIZE], *end = llmprof_decimal_put(text, number);
-  if (end)
-    llmprof_buffer_add(out, text, (size_t)(end - text));
-  else
-    put_by_printf(out, number);
 }
 
 /* ---- limits and files ---- */
