@@ -170,6 +170,16 @@ static bool add_edge(llmprof_replay *r, int64_t time, uint32_t thread,
   return true;
 }
 
+/* Times lie in (-MOST_TIME / 2, MOST_TIME), 73 years, and offsets in the half
+ * of that, so that sums of two can be subtracted; all of them in MOST_EXTENT,
+ * 104 days, so that times of threads can be added up. */
+#define MOST_TIME   (INT64_C(1) << 61)
+#define MOST_EXTENT (INT64_C(1) << 53)
+
+static bool has_times(int64_t start, int64_t end) {
+  return start > -MOST_TIME / 2 && start <= end && end < MOST_TIME;
+}
+
 static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
                        replay_part *made, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid"};
@@ -186,8 +196,7 @@ static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
     replay_range *range = r->ranges + r->range_count++;
     *range = (replay_range){REPLAY_NONE, REPLAY_NONE};
     int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
-    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
-      continue;
+    if (!has_times(start, end)) continue;
     if (!thread_number(r, llmprof_cell(c[2], row), llmprof_cell(c[3], row),
                        &thread))
       return llmprof_fail_nomem(err);
@@ -209,9 +218,7 @@ static uint32_t *taken_calls(const llmprof_replay_part *part,
   uint32_t *taken = NULL;
   for (size_t row = *count = 0; row < rows; row++) {
     int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
-    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start ||
-        !is_taken(part, start))
-      continue;
+    if (!has_times(start, end) || !is_taken(part, start)) continue;
     if (!llmprof_grow(&taken, &room, *count + 1, sizeof *taken)) {
       llmprof_free(taken);
       return NULL;
@@ -382,8 +389,7 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
             end = llmprof_cell(c[END], row);
     int64_t op = llmprof_cell(c[OP], row), call = llmprof_cell(c[CALL], row);
     if (llmprof_interrupted_at(row)) ok = llmprof_fail_interrupted(err);
-    if (!ok || start == LLMPROF_ABSENT || end == LLMPROF_ABSENT || end < start)
-      continue;
+    if (!ok || !has_times(start, end)) continue;
     if (op < 0 || op >= UINT32_MAX ||
         (call != LLMPROF_ABSENT && (call < 0 || (size_t)call >= calls)))
       ok = llmprof_fail(err, LLMPROF_RANGE, "operation %zu: no such call", row);
@@ -462,6 +468,8 @@ static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
 
 bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
                         llmprof_error *err) {
+  if (part->offset < -MOST_TIME / 2 || part->offset > MOST_TIME / 2)
+    return llmprof_fail(err, LLMPROF_RANGE, "clocks are 36 years apart");
   if (!llmprof_grow(&r->parts, &r->part_room, r->part_count + 1,
                     sizeof *r->parts))
     return llmprof_fail_nomem(err);
@@ -477,9 +485,24 @@ bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
   return ok;
 }
 
+static bool check_extent(const llmprof_replay *r, llmprof_error *err) {
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  for (size_t i = 0; i < r->point_count; i++) {
+    if (r->points[i].start < first) first = r->points[i].start;
+    if (r->points[i].end > last) last = r->points[i].end;
+  }
+  for (size_t i = 0; i < r->operation_count; i++) {
+    if (r->operations[i].start < first) first = r->operations[i].start;
+    if (r->operations[i].end > last) last = r->operations[i].end;
+  }
+  return first >= last || last - first < MOST_EXTENT ||
+         llmprof_fail(err, LLMPROF_RANGE,
+                      "calls and operations lie more than 104 days apart");
+}
+
 bool llmprof_replay_link(llmprof_replay *r, llmprof_error *err) {
-  return replay_order(r, err) && replay_link_streams(r, err) &&
-         replay_link_waits(r, err) && replay_link_queues(r, err) &&
-         replay_link_collectives(r, err) && replay_link_threads(r, err) &&
-         replay_make_events(r, err);
+  return check_extent(r, err) && replay_order(r, err) &&
+         replay_link_streams(r, err) && replay_link_waits(r, err) &&
+         replay_link_queues(r, err) && replay_link_collectives(r, err) &&
+         replay_link_threads(r, err) && replay_make_events(r, err);
 }

@@ -10,7 +10,9 @@
  *
  * Times are ns. Frames are read when they are added and not kept. Functions
  * fail with NOMEM, INTERRUPTED, NOTFOUND (a column is missing), LIMIT (more
- * than 2^30 events) or what loading a column says. */
+ * than 2^30 events), RANGE (times lie more than 104 days apart) or what loading
+ * a column says. Rows whose end is before their start, or whose times are 2^61
+ * ns and more, are left out. */
 #ifndef LLMPROF_REPLAY_H
 #define LLMPROF_REPLAY_H
 

@@ -570,7 +570,16 @@ function whatif.replayer(open)
     if not first then
       local sources
       sources, refused = open()
-      if sources then first, refused = whatif.over(sources, true) end
+      if sources then
+        local ok, made, why = errors.call(whatif.over, sources, true)
+        if ok then
+          first, refused = made, why
+        elseif made.code == "range" then
+          refused = made.message
+        else
+          error(made, 0)
+        end
+      end
       if not first then return nil, refused end
     end
     local question = first
@@ -692,12 +701,25 @@ local function difference_of(before, after, name)
 end
 
 
+-- What a run's command starts: the name of its script, its module or its program; nil: not known.
+local function program_of(results)
+  local command, name = ((results.source or {}).timeline or {}).command, nil
+  for word in (command or ""):gmatch "%S+" do
+    if word:sub(1, 1) == "-" and word ~= "-m" then break end
+    if word ~= "-m" then name = word:match "[^/]*$" end
+  end
+  return name
+end
+
+
 -- The finding of a run whose change another one shows, as the largest gain that is found there no
--- more: its rank; nil without one, and where the runs are of two programs or GPUs. A rule that
--- could not look at the other run tells nothing of it.
+-- more: its rank; nil without one, and where the runs are of two programs, models or GPUs. A rule
+-- that could not look at the other run tells nothing of it.
 function whatif.fitting(before, after)
   local left, unknown = {}, {}
   if (before.run or {}).recipe ~= (after.run or {}).recipe
+    or program_of(before) ~= program_of(after)
+    or (before.model or {}).name ~= (after.model or {}).name
     or (before.hardware or {}).name ~= (after.hardware or {}).name then
     return nil
   end

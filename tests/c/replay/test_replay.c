@@ -425,6 +425,30 @@ static void test_missing_column(void **state) {
   drop(&p);
 }
 
+/* Of times that no clock shows one row is left out, or the trace is refused. */
+static void test_far_times(void **state) {
+  program p;
+  llmprof_error err;
+  make(&p);
+  p.op_start[KERNELS - 1] = p.op_end[KERNELS - 1] = INT64_MAX - 1;
+  llmprof_replay *r = replay_of(&p, &err);
+  assert_non_null(r);
+  assert_int_equal(llmprof_replay_basis_of(r).operations, KERNELS - 1);
+  llmprof_replay_free(r);
+  p.op_start[KERNELS - 1] = p.op_end[KERNELS - 1] = INT64_C(1) << 60;
+  assert_null(replay_of(&p, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+  r = llmprof_replay_new();
+  llmprof_replay_part part = {.operations = p.operations,
+                              .calls = p.calls,
+                              .ranges = p.steps,
+                              .offset = INT64_MAX};
+  assert_false(llmprof_replay_add(r, &part, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unchanged),
@@ -440,6 +464,7 @@ int main(void) {
       cmocka_unit_test(test_untraced),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_missing_column),
+      cmocka_unit_test(test_far_times),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

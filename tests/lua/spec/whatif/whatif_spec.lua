@@ -305,6 +305,12 @@ describe("a finding that is gone", function()
     local other, silent = results(), results()
     other.run, silent.advice.abstained = { recipe = "other" }, { { rule = "graph_missing" } }
     assert.is_nil(whatif.fitting(results(graphs), other))
+    local one, another = results(graphs), results()
+    one.source = { timeline = { command = "python3 /a/serve.py --port 1" } }
+    another.source = { timeline = { command = "python3 -m other --port 1" } }
+    assert.is_nil(whatif.fitting(one, another))
+    another.source.timeline.command = "/b/serve.py --port 2"
+    assert.are_equal(1, whatif.fitting(one, another))
     assert.is_nil(whatif.fitting(results(graphs), silent))
   end)
 end)
