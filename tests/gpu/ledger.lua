@@ -8,6 +8,7 @@
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local overhead = require "llmprof.analysis.latency.overhead"
 local session = require "llmprof.query.session"
 local statistics = require "llmprof.statistics"
 local whatif = require "llmprof.whatif"
@@ -73,7 +74,7 @@ local STAGE = "decode"
 
 
 -- Those before once; those after twice, with the second of those before in between.
-local function list_runs(what)
+local function list(what)
   local function one(run, again)
     if run then print(run[1] .. (again and ".2" or ""), table.unpack(run, 2)) end
   end
@@ -135,25 +136,37 @@ local function predict(folder)
 end
 
 
--- Nanoseconds of a step in the processes of a run, without the profiler where the prediction was.
-local function came(folder, name, plain)
-  local list = {}
-  for _, path in ipairs { folder .. "/" .. name, folder .. "/" .. name .. ".2" } do
-    local stage = fs.stat(path .. "/results.json") and whatif.open({ path }).model:stage(STAGE)
-    list[#list + 1] = stage and (plain and stage.plain_ns or not plain
-      and stage.recorded / stage.units or nil) or nil
+-- Nanoseconds of a step in a run, without the profiler where the prediction was; nil: not known.
+local function step_ns(path, plain)
+  if not plain then
+    local stage = whatif.open({ path }).model:stage(STAGE)
+    return stage and stage.recorded / stage.units
   end
-  return list
+  local results = errors.check(json.decode(errors.check(fs.read(path .. "/results.json"))))
+  for _, stage in ipairs(results.stages) do
+    local ns = stage.name == STAGE and overhead.plain_ns(results, stage)
+    if ns then return ns / stage.steps end
+  end
 end
 
 
-local function mean(list) return #list > 0 and statistics.sum(list) / #list or nil end
+-- The same of the processes of a run.
+local function came(folder, name, plain)
+  local times = {}
+  for _, path in ipairs { folder .. "/" .. name, folder .. "/" .. name .. ".2" } do
+    times[#times + 1] = fs.stat(path .. "/results.json") and step_ns(path, plain) or nil
+  end
+  return times
+end
+
+
+local function mean(times) return #times > 0 and statistics.sum(times) / #times or nil end
 
 local function ms(value) return value and ("%.2f"):format(value / 1e6) or "" end
 
-local function all_ms(list)
+local function all_ms(times)
   local words = {}
-  for i, value in ipairs(list) do words[i] = ms(value) end
+  for i, value in ipairs(times) do words[i] = ms(value) end
   return table.concat(words, ", ")
 end
 
@@ -182,24 +195,24 @@ end
 local function render(folder, path)
   local said = errors.check(json.decode(errors.check(fs.read(path))))
   for _, one in ipairs(said.predictions) do
-    local list, verdict, speed = {}, one.refused, ""
+    local times, verdict, speed = {}, one.refused, ""
     if not one.refused then
-      list = came(folder, one.after, one.plain)
-      local length = mean(list)
+      times = came(folder, one.after, one.plain)
+      local length = mean(times)
       verdict = not length and "not run"
         or one.low_ns <= length and length <= one.high_ns and "inside" or "outside"
       speed = length and at_speed(folder, one) or ""
     end
     print(("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |"):format(one.model, one.what,
       ms(one.now_ns), all_ms(came(folder, one.before, one.plain)), ms(one.predicted_ns),
-      one.low_ns and ms(one.low_ns) .. " to " .. ms(one.high_ns) or "", all_ms(list),
-      #list > 0 and ("%+.0f %%"):format((one.predicted_ns / mean(list) - 1) * 100) or "", verdict,
+      one.low_ns and ms(one.low_ns) .. " to " .. ms(one.high_ns) or "", all_ms(times),
+      #times > 0 and ("%+.0f %%"):format((one.predicted_ns / mean(times) - 1) * 100) or "", verdict,
       speed))
   end
 end
 
 
-if arg[1] == "runs" then list_runs(arg[2])
+if arg[1] == "runs" then list(arg[2])
 elseif arg[1] == "predict" then predict(arg[2])
 elseif arg[1] == "table" then render(arg[2], arg[3])
 else error("ledger.lua runs|predict|table", 0) end

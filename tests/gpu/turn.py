@@ -120,10 +120,10 @@ def main() -> int:
         serve()
         return 0
     if sys.argv[1:] == ["others"]:
-        print(",".join(map(str, in_order()[count_gpus() * CORES:])))
+        print(",".join(map(str, in_order()[count_gpus() * CORES:] or in_order())))
         return 0
     mine, _lock = turn()
-    cores = in_order()[mine * CORES:(mine + 1) * CORES]
+    cores = in_order()[mine * CORES:(mine + 1) * CORES] or in_order()
     os.environ["CUDA_VISIBLE_DEVICES"] = str(mine)
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(str(PLACE))

@@ -181,6 +181,9 @@ local function to_json(made)
   local model = made.model
   local object = { schema_version = 1, stages = made.changes and json.list {}, fit = json.list {},
     changes = made.changes and json.list {}, basis = model.basis, missing = model.missing,
+    waits = { recorded_ns = model.recorded_waits, replayed_ns = model.replayed_waits },
+    idle = { recorded_ns = model.recorded_window - model.recorded_busy,
+      replayed_ns = model.window - model.busy },
     blind = model:blind() }
   for i, row in ipairs(made.stages or {}) do
     object.stages[i] = object_of(row, STAGE_FIELDS, TIMES)

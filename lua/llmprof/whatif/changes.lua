@@ -356,7 +356,8 @@ function makers.grouped(chosen)
       for factor, ops in pairs(most and own.together or {}) do
         change:scale(part.number, ops, factor)
       end
-      return change:merge(part.number, own.groups, true, most and "gap" or "call")
+      -- with the loop over experts goes what the CPU does in it
+      return change:merge(part.number, own.groups, true, (most or is_choice) and "gap" or "call")
     end }
 end
 
