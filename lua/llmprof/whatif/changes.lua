@@ -373,16 +373,21 @@ function makers.even(stage)
 end
 
 
-function makers.waits(rank)
-  if math.type(rank) ~= "integer" then usage("waits: for which rank?", "waits(1)") end
-  return { kind = "waits", rank = rank, words = ("nobody waits for rank %d"):format(rank),
-    assumed = "the rank itself is not changed",
+-- none: no rank, or, as a second word, that a rank's waits go.
+function makers.waits(rank, none)
+  local all = rank == changes.choices.none
+  if not all and math.type(rank) ~= "integer" or none and none ~= changes.choices.none then
+    usage("waits: for which rank?", "waits(1), or waits(none): no rank waits for another")
+  end
+  return { kind = "waits", rank = not all and rank or nil,
+    words = all and "no rank waits for another" or ("nobody waits for rank %d"):format(rank),
+    assumed = all and "what a collective takes itself stays" or "the rank itself is not changed",
     apply = function(model, part, change)
       if part.found.by_engine then
         errors.raise("usage", "waits: the process that schedules these ranks is not in the trace",
           { hint = "it decides when a step begins, so that a faster rank cannot be predicted" })
       end
-      return change:ignore(part.number, model:collectives(part, rank))
+      return change:ignore(part.number, model:collectives(part, not all and rank or nil))
     end }
 end
 
@@ -795,7 +800,7 @@ end
 
 local choices = {}
 for _, kind in ipairs { "syncs", "gaps", "between", "allocations", "copies", "cpu", "experts",
-  "communication" } do
+  "communication", "none" } do
   choices[kind] = choice(kind)
 end
 

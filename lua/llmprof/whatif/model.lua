@@ -234,7 +234,7 @@ end
 
 
 -- The kernels of collectives of a part that has that rank: its number, or, of a part with several
--- processes, the place of its process. A frame, empty for other ranks.
+-- processes, the place of its process, or of all (nil). A frame, empty for other ranks.
 function Model:collectives(part, rank)
   local ops, processes, seen = {}, {}, {}
   for op, key in pairs(part.collectives) do ops[#ops + 1] = { op = op, pid = key.pid } end
@@ -250,7 +250,7 @@ function Model:collectives(part, rank)
     before = before + other.processes
   end
   for _, one in ipairs(ops) do
-    if one.pid == processes[rank - before + 1] then chosen[#chosen + 1] = one.op end
+    if not rank or one.pid == processes[rank - before + 1] then chosen[#chosen + 1] = one.op end
   end
   return frame.new(#chosen, { { name = "op", type = "integer", values = chosen } })
 end

@@ -27,7 +27,7 @@ says how well the replay fits. Changes, in the words of `llmprof -e`:
   grouped(experts "decode")                      experts of a layer in the launches of one
   grouped(kernels:where { category = "moe" })    one kernel a layer
   even("decode")                                 no step takes longer than half of them
-  waits(2)                                       nobody waits for rank 2
+  waits(2), waits(none)                          nobody waits for rank 2, no rank for another
   bandwidth(1.43), gpu "h100_sxm"                other memory, or a GPU of conf/hardware
   dtype "fp8", dtype "fp4"                       weights of matmuls in fewer bits
   tp(2), tp(2, { gb_per_s = 300, us = 8 })       matmuls over GPUs; what an all-reduce takes

@@ -71,6 +71,12 @@ describe("a replay", function()
     assert.is_true(one.low <= one.gain and one.gain <= one.high)
   end)
 
+  it("lets no rank wait for another", function()
+    local one = row(over(program()):change "waits(none)":run(), "decode")
+    -- the late one by 1 and 1.5 ms, and each by its own transfer alone
+    near((1000000 + 1500000) / 3, one.gain, 20000)
+  end)
+
   it("gains as much for the ranks that wait when the late rank's file comes first", function()
     local function gain(order, code)
       local sources = {}
