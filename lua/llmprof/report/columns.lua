@@ -301,6 +301,8 @@ columns.timeline_operators = {
   word("stage", "stage"), name("name", "operator", 48), count("launches", "launches"),
   ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
   ms("outside_ns", "GPU idle before, outside CUDA", 3),
+  { key = "line", title = "launched in", type = "text", max = 64, code = true, optional = true },
+  { key = "function", title = "function", type = "text", max = 32, optional = true },
 }
 
 columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "launches",

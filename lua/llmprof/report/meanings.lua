@@ -246,6 +246,8 @@ return {
     { "of the stage's %", "%", "of the GPU time of all launches of the stage", "`share`" },
     { "GPU idle before, outside CUDA ms", "ms", "in which the GPU waited for them and the CPU "
       .. "was in no CUDA call: in the framework or the interpreter", "`outside_ns`" },
+    { "launched in", "", "line that launched most of it, where stacks are known", "`line`" },
+    { "function", "", "that the line is in", "`function`" },
   },
   { title = "The longest gaps",
     tables = "gaps",

@@ -11,6 +11,7 @@ local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local stages = require "llmprof.analysis.stages.find"
+local tuple = require("llmprof.tables.keys").tuple
 local waiting = require "llmprof.analysis.stages.idle_causes"
 
 local joined = { reads = { "trace", "found", "operators" },
@@ -316,8 +317,23 @@ local function by_time(a, b)
 end
 
 
+-- By stage and operator the line of the program that launched most of its time, where the trace
+-- has stacks, as { line, function, ns }.
+local function lines_of(ops)
+  local of = {}
+  for _, group in ipairs(ops:group { by = { "stage", "operator", "line", "function" },
+    total = { "duration" } }) do
+    local key, ns = tuple(group.stage, group.operator), group.duration.total
+    if group.line and not (of[key] and of[key].ns >= ns) then
+      of[key] = { line = group.line, ["function"] = group["function"], ns = ns }
+    end
+  end
+  return of
+end
+
+
 local function operators_list(ops, totals)
-  local list = json.list {}
+  local list, line_of = json.list {}, lines_of(ops)
   for _, group in ipairs(sums_by(ops, { "stage", "operator" })) do
     if group.operator then
       local stage = group.stage or stages.WHOLE_RUN
@@ -325,6 +341,8 @@ local function operators_list(ops, totals)
       add(record, group)
       record.stage, record.name = stage, group.operator
       record.share = totals[stage] > 0 and record.gpu_time_ns / totals[stage] or nil
+      local from = line_of[tuple(group.stage, group.operator)] or {}
+      record.line, record["function"] = from.line, from["function"]
       list[#list + 1] = record
     end
   end

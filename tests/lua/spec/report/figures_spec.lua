@@ -133,7 +133,15 @@ for field, said in pairs { ["running_cost.energy_j_per_token"] = "made.energy_j_
   elsewhere[field] = { "tests/lua/spec/analysis/stages/running_cost_spec.lua", said }
 end
 
+-- No capture here has both the framework's profiler and stacks.
+for _, field in ipairs { "line", "function" } do
+  elsewhere["joined_operator." .. field] = {
+    "tests/lua/spec/analysis/kernels/operators_spec.lua", 'row.line .. " " .. row["function"]' }
+end
+
 local elsewhere_columns = {
+  ["timeline_operators.line"] = elsewhere["joined_operator.line"],
+  ["timeline_operators.function"] = elsewhere["joined_operator.function"],
   ["kv_cache.bytes"] = { "tests/lua/spec/analysis/serving/requests_spec.lua",
     'sections.find("kv_cache")' },
   ["running_cost.energy_j"] = elsewhere["stage_cost.energy_j"],

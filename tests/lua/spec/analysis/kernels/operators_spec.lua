@@ -5,6 +5,7 @@ local joined = require "llmprof.analysis.kernels.operators"
 local operators = require "llmprof.run.operators"
 local stages = require "llmprof.analysis.stages.find"
 local told_twice = require "tests.lua.support.told_twice"
+local trace_file = require "llmprof.trace.file"
 
 local DECLARED = { { name = "prefill" }, { name = "decode" } }
 
@@ -99,6 +100,21 @@ describe("llmprof.analysis.kernels.operators", function()
     assert.equal(made.outside_ns, outside)
     for _, instance in ipairs(found.instances) do idle = idle + instance.idle end
     assert.is_true(outside > 0 and outside <= idle)
+  end)
+
+  it("names the line that launched most of each", function()
+    local trace = trace_file.open "tests/fixtures/torch/lines.json"
+    local found, operators_of = stages.find(trace, DECLARED, "no"), {}
+    for i, name in ipairs { "gemm", "embed" } do
+      operators_of[i] = { name = "of " .. name, calls = 1, host_self_ns = 1, host_total_ns = 1,
+        kernels = { { name = name, calls = 1, device_ns = 1 } } }
+    end
+    local made = joined.summary(trace, found,
+      joined.find(trace, found, { operators = operators_of }))
+    local of = {}
+    for _, row in ipairs(made.operators) do of[row.name] = row.line .. " " .. row["function"] end
+    assert.same({ ["of gemm"] = "m/model.py:5 forward", ["of embed"] = "m/model.py:9 forward" },
+      of)
   end)
 
   it("takes no harm from numbers that name nothing", function()
