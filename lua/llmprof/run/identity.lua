@@ -39,8 +39,9 @@ function identity.full(given)
   if about and about.weights then said.weights = about.weights end
   local arch = given.arch
   if arch then
+    local decoder = arch.decoder or {}
     said.described = { source = arch.source, parameters = model.parameters(arch),
-      formats = arch.formats }
+      formats = arch.formats, layers = decoder.num_hidden_layers, width = decoder.hidden_size }
   end
   said.parameters = parameters(said.parameters, said.described and said.described.parameters)
   return said

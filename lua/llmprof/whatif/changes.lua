@@ -508,22 +508,34 @@ end
 local REDUCES, NUMBER_BYTES = 2, 2
 local LATENCY = { 4000, 15000 }
 
+-- Tokens of a pass of a stage in the mean, and passes in an instance: as an engine's labels say, or
+-- what the run did; nil: neither is there.
+local function tokens_of(part, stage)
+  local steps = part.source.steps
+  local labelled = steps and check(query.rows(steps):where { phase = stage.name })
+  if labelled and #labelled > 0 and labelled:get(1, "tokens") then
+    local all = check(labelled:group { by = { "phase" }, sum = { "tokens" } })[1]
+    return all.tokens.total / all.count, 1
+  end
+  local work = stage.cost and stage.cost.work or {}
+  return work.batch and work.batch * (work.tokens or 1), work.steps or 1
+end
+
+
 -- ns of all collectives of one pass of a stage of a run on n GPUs: least and most.
 local function collective_ns(part, stage, n, given)
   local results = part.source.results or {}
-  local shape = results.model and results.model.architecture
-  local work = stage.cost and stage.cost.work
-  local depth, width = shape and shape.num_hidden_layers, shape and shape.hidden_size
+  local shape = results.model and results.model.described or {}
+  local tokens, steps = tokens_of(part, stage)
+  local depth, width = shape.layers, shape.width
   local link = hardware.link(results.hardware and results.hardware.name)
   local rate = given.gb_per_s and given.gb_per_s * 1e9 or link and link.bytes_per_s
-  if not (depth and width and work and work.batch) then
+  if not (depth and width and tokens) then
     usage("tp: layers, width and batch of the model are not known: collectives have no size",
       "a run whose model is described (llmprof report --model) has them")
   elseif not rate then
     usage("tp: the link between such GPUs is not known", "tp(2, { gb_per_s = 300 }) states it")
   end
-  local steps = work.steps or 1
-  local tokens = work.batch * (work.tokens or 1)
   local bytes = tokens * width * NUMBER_BYTES * 2 * (n - 1) / n
   local count, sent = REDUCES * depth * steps, bytes / rate * 1e9
   local least, most = LATENCY[1], LATENCY[2]

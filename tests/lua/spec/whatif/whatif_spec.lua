@@ -413,7 +413,7 @@ describe("kernels by what holds them up", function()
     categories = { { category = "gemm", gpu_time_ns = 2400000 } }, cost = { flops = 1e9,
       weight_bytes = 3.35e12 * 2400000e-9 * 0.9, work = { batch = 4, steps = 24 } } } },
     hardware = { name = "NVIDIA H100 80GB HBM3", format = "bf16" }, kernels = {}, repeats = "no",
-    model = { architecture = { num_hidden_layers = 2, hidden_size = 4096 } } }
+    model = { described = { layers = 2, width = 4096 } } }
 
   it("take less with more bandwidth only where DRAM holds them up", function()
     local question = over_counted(COUNTED)
