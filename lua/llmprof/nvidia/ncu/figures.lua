@@ -229,54 +229,61 @@ local function tensor_share(plan)
 end
 
 
--- The busiest of a unit's parts, where every pass of them was taken: `of` each is one part
--- that all chips have. NVIDIA's own throughputs are made so.
-local function busiest(unit, of)
-  local parts = {}
+-- The busiest of a unit's parts, where `of` were measured, which all chips have, and all others that
+-- the file has (`names`); of L2 not the link between its halves, which takes a pass of its own.
+-- NVIDIA's own throughputs are made so.
+local function busiest(names, unit, of)
+  local parts, needed = {}, {}
   for _, row in ipairs(metrics.parts(unit)) do
-    for _, name in ipairs(row[1]) do parts[#parts + 1] = metric(name, "percent") end
+    for _, name in ipairs(row[1]) do
+      if names[name] then parts[#parts + 1] = metric(name, "percent") end
+    end
   end
+  if unit ~= "lts" then table.move(parts, 1, #parts, 1, needed) end
+  for _, name in ipairs(of) do needed[#needed + 1] = metric(name .. PCT, "percent") end
   local made = formula.largest(parts)
-  for _, name in ipairs(of) do made = formula.given(made, metric(name .. PCT, "percent")) end
+  for _, part in ipairs(needed) do made = formula.given(made, part) end
   return made
 end
 
 
-local SM = busiest("sm", { "sm__inst_executed", "sm__issue_active", "sm__pipe_fma_cycles_active",
+local SM = { "sm__inst_executed", "sm__issue_active", "sm__pipe_fma_cycles_active",
   "sm__inst_executed_pipe_lsu", "sm__mio_pq_read_cycles_active", "sm__mio_pq_write_cycles_active",
-  "sm__pipe_tensor_cycles_active" })
-local L2_PARTS = busiest("lts", { "lts__t_sectors", "lts__d_sectors" })
-local L1_PARTS = busiest("l1tex", { "l1tex__lsuin_requests", "l1tex__data_pipe_lsu_wavefronts",
-  "l1tex__data_bank_reads", "l1tex__m_l1tex2xbar_req_cycles_active" })
+  "sm__pipe_tensor_cycles_active" }
+local L2_PARTS = { "lts__t_sectors", "lts__d_sectors" }
+local L1_PARTS = { "l1tex__lsuin_requests", "l1tex__data_pipe_lsu_wavefronts",
+  "l1tex__data_bank_reads", "l1tex__m_l1tex2xbar_req_cycles_active" }
 
 
 -- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
 -- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
 -- memory, L1 among it.
-local function l1_percent()
+local function l1_percent(l1_parts)
   local active = metric("l1tex__throughput.avg.pct_of_peak_sustained_active", "percent")
   local memory = metric("gpu__compute_memory_throughput" .. PCT, "percent")
   return formula.first {
     formula.given(formula.given(formula.least(active, memory), active), memory),
     formula.mul(active, formula.div(metric "l1tex__cycles_active.avg",
-      metric "l1tex__cycles_elapsed.avg")), L1_PARTS,
+      metric "l1tex__cycles_elapsed.avg")), l1_parts,
     share(path "rate.l1", path "peak.l1") }
 end
 
 
 -- Percents as ncu measured them, else rates over what the GPU can do.
-local function add_units(put, plan)
+local function add_units(put, plan, names)
+  local sm, l1 = busiest(names, "sm", SM), busiest(names, "l1tex", L1_PARTS)
+  local l2 = busiest(names, "lts", L2_PARTS)
   put("throughput.sm", "%", formula.first { percents "sm__throughput", formula.largest {
-    SM, formula.given(percents "sm__pipe_tensor_cycles_active", SM) } })
+    sm, formula.given(percents "sm__pipe_tensor_cycles_active", sm) } })
   put("throughput.memory", "%", formula.first { percents "gpu__compute_memory_throughput",
-    formula.given(formula.given(formula.largest { L1_PARTS, L2_PARTS,
-      percents("gpu__dram_throughput", "dram__throughput") }, L1_PARTS), L2_PARTS) })
+    formula.given(formula.given(formula.largest { l1, l2,
+      percents("gpu__dram_throughput", "dram__throughput") }, l1), l2) })
   put("throughput.dram", "%", formula.first {
     percents("gpu__dram_throughput", "dram__throughput"),
     share(path "rate.dram", limit("dram", "dram")) })
-  put("throughput.l2", "%", formula.first { percents "lts__throughput", L2_PARTS,
+  put("throughput.l2", "%", formula.first { percents "lts__throughput", l2,
     share(metric(L2 .. ".per_second", "derived_rate"), path "peak.l2") })
-  put("throughput.l1", "%", l1_percent())
+  put("throughput.l1", "%", l1_percent(l1))
   put("throughput.tensor", "%", formula.first {
     percents("sm__pipe_tensor_cycles_active", "sm__pipe_tensor_subpipe_hmma_cycles_active"),
     tensor_share(plan) })
@@ -328,7 +335,7 @@ function figures.of(names)
   add_bytes(put)
   add_flop(put, plan)
   add_peaks(put, plan)
-  add_units(put, plan)
+  add_units(put, plan, names)
   add_accesses(put)
   add_stalls(put, names)
   add_intensity(put)
