@@ -23,8 +23,7 @@ enum {
   PATH_MOST = 128,  /* bytes kept of a path of ranges */
   BUCKETS = 1024,   /* of series */
   SPREAD_MOST = 64, /* passes, a bit each */
-  WINDOW_LEAST = 128,
-  GAP_MOST = 4096,
+  MISSES = 12, /* launches without a gain until it is another pass's turn */
   NOWHERE = PROFILER_RANGES,
 };
 
@@ -44,7 +43,6 @@ typedef struct series {
   uint32_t wanted, taken; /* units in which it is to be measured, and was */
   uint64_t spread;        /* passes that launches like it had, a bit each */
   size_t number;          /* of its range in the session, NOWHERE: none */
-  uint32_t seen;          /* the number of the last launch like it, from 1 */
   uint32_t passes, error;
   bool flushed;
   bool left; /* it lacks passes for counters.budget_s */
@@ -81,10 +79,8 @@ typedef struct site {
   bool refuses_spread;
   pthread_t caller;
   series *spread[PROFILER_RANGES];
-  size_t pass, turns; /* the one that is on, and since the last gain */
-  /* Launches like chosen ones: all, until the last turn, until the window; and
-   * the most until one came again, in the window and in that before. */
-  uint32_t seen, turned, window, gaps[2];
+  size_t pass, misses; /* the one that is on, and launches that had it already
+                        * but lack others, since it was of use */
 } site;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -415,8 +411,7 @@ static bool start_session(site *s, profiler_range range) {
   if (!profiler_start(&s->profiler, set, range, &s->flushed)) return false;
   s->count = 0;
   s->spreads = range == PROFILER_PUSHED;
-  s->pass = s->turns = 0;
-  s->turned = s->seen;
+  s->pass = s->misses = 0;
   s->open = true;
   atomic_fetch_add(&open_sessions, 1);
   return true;
@@ -585,54 +580,29 @@ static uint64_t all_passes(const site *s) {
   return UINT64_MAX >> (SPREAD_MOST - s->profiler.sets[current_set(s)].passes);
 }
 
-/* How many launches there were lately until one came again. */
-static uint32_t period(const site *s) {
-  return s->gaps[0] > s->gaps[1] ? s->gaps[0] : s->gaps[1];
+/* How many series of the session lack passes. */
+static size_t lacking(const site *s) {
+  uint64_t all = all_passes(s);
+  size_t count = 0;
+  for (size_t i = 0; i < s->count; i++)
+    count += s->spread[i] && s->spread[i]->spread != all;
+  return count;
 }
 
-static void watch_period(site *s, series *of) {
-  s->seen++;
-  uint32_t gap = of->seen ? s->seen - of->seen : 0;
-  if (gap > GAP_MOST) gap = GAP_MOST;
-  if (gap > s->gaps[0]) s->gaps[0] = gap;
-  of->seen = s->seen;
-  uint32_t window = s->seen - s->window;
-  if (window < WINDOW_LEAST || window < 2 * period(s)) return;
-  s->window = s->seen;
-  s->gaps[1] = s->gaps[0];
-  s->gaps[0] = 0;
-}
-
-/* The passes that series of the session lack, of those that came lately. *any:
- * does one lack any, whenever it came? */
-static uint64_t lacking(const site *s, bool *any) {
-  uint64_t all = all_passes(s), found = 0;
-  *any = false;
-  for (size_t i = 0; i < s->count; i++) {
-    const series *of = s->spread[i];
-    if (!of || of->spread == all) continue;
-    *any = true;
-    if (s->seen - of->seen <= 2 * period(s)) found |= all & ~of->spread;
-  }
-  return found;
-}
-
-/* With the lock: a launch comes that had this pass. Those that come again and
- * again have had it, too, once the pass has been on for a period of theirs, and
- * it is another one's turn; after rounds that nothing was gained by, later. */
-static void go_on(site *s) {
-  bool any, goes = true;
-  size_t passes = s->profiler.set->passes;
-  if (s->seen - s->turned < period(s) * (1 + s->turns / passes)) return;
-  uint64_t wanted = lacking(s, &any);
-  if (any && !wanted) return;
+/* With the lock: a launch comes that had this pass but lacks others. After so
+ * many, and after fewer where fewer series lack any, it is the turn of the next
+ * pass that this one lacks. A turn takes 11 ms, a launch that is measured 2. */
+static void miss(site *s, const series *of) {
+  size_t passes = s->profiler.set->passes, most = lacking(s);
+  if (++s->misses < (most < MISSES ? most : MISSES)) return;
+  bool goes = true;
   is_busy(s, true);
   do {
     s->pass = (s->pass + 1) % passes;
-    goes = any && profiler_turn(&s->profiler);
-  } while (goes && !(wanted >> s->pass & 1));
-  s->turns++;
-  s->turned = s->seen;
+    goes = profiler_turn(&s->profiler);
+  } while (goes && of->spread >> s->pass & 1);
+  s->misses = 0;
+  s->refuses_spread = !goes;
   if (!goes) (void)end_session(s);
   is_busy(s, false);
 }
@@ -656,15 +626,15 @@ static void take_spread(site *s, const launch *l, const choice *c) {
   series *of = series_like(s, l, c);
   bool flushed;
   if (!of || of->count == 0 || of->wanted < 2 || s->refuses_spread) return;
-  watch_period(s, of);
   if (over_budget()) {
     (void)end_session(s);
     phase_left += !of->left && of->spread != all_passes(s);
     of->left = true;
     return;
   }
-  if (s->open && of->spread >> s->pass & 1) go_on(s);
   if (of->spread == all_passes(s)) return;
+  if (s->open && of->spread >> s->pass & 1) miss(s, of);
+  if (s->refuses_spread) return;
   is_busy(s, true);
   if (has_range(s, of) && !(of->spread >> s->pass & 1)) {
     s->in_range = profiler_push(&s->profiler, of->number, &flushed);
@@ -676,7 +646,7 @@ static void take_spread(site *s, const launch *l, const choice *c) {
   of->spread |= UINT64_C(1) << s->pass;
   s->now = of;
   s->caller = pthread_self();
-  s->turns = 0;
+  s->misses = 0;
   phase_taken++;
 }
 
