@@ -72,11 +72,11 @@ QUESTIONS = [
                              ':median("interval")')],
              number, lambda of: of["serve"].interval("execute_context_0(0)_generation_8(8)"),
              0.02),  # one is of the GPU, the other of the CPU
-    Question("Is decode bound by the GPU or the host?", [("digest", {"run": "ocr"})],
+    Question("Is decode bound by the GPU or the CPU?", [("digest", {"run": "ocr"})],
              lambda said: [stage["bound"] for stage in json.loads(said[0])["stages"]
                            if stage["key"] == "decode"],
-             lambda of: ["host" if of["ocr"].busy_ns("decode") < of["ocr"].plain_ns("decode") / 2
-                         else "gpu"]),
+             lambda of: ["CPU" if of["ocr"].busy_ns("decode") < of["ocr"].plain_ns("decode") / 2
+                         else "GPU"]),
     Question("Which layer is the slowest?",  # no range marks one: as the kernels told it once
              [query("ocr", 'layers:group("layer"):agg("mean dur")'
                            ':top(1, "duration_mean")[1].layer')],

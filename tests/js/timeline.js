@@ -239,13 +239,15 @@ test("times, marks and names are written with what fits them", () => {
   assert.equal(format.tick(1.5e6, 5e5), "1,500 µs");
   assert.equal(format.tick(1.5e6, 2e6), "1.5 ms");
   assert.equal(format.cut("decode", 6), "decode");
+  assert.deepEqual(["rank 0, GPU 1, stream 17", "CUDA calls, thread 7", "stages"].map(format.shortLane),
+    ["r0 GPU1 s17", "CUDA 7", "stages"]);
   assert.equal(format.cut("decode", 5), "deco…");
   assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }),
   "Every event of the run is here.");
   assert.equal(format.extent({ window: { first: 0, last: 5e3, least: 70 },
     span: { first: 0, last: 9e3 }, samples_until: 4e3, hidden: 2 }), "Every event from 0 ns to "
-    + "5.00 µs is here, and of 0 ns to 9.00 µs those of 70 ns or more; grey bars are how busy a "
-    + "lane was. "
+    + "5.00 µs is here; of the rest, 0 ns to 9.00 µs, those that take 70 ns or more. Grey bars show "
+    + "how busy a lane was. "
     + "Samples of the hardware are here until 4.00 µs. 2 more lanes are not drawn.");
 });
 

@@ -58,8 +58,8 @@ end
 
 local times_about = "Times are those of the workload without the profiler (plain) where both "
   .. "sides have them, else those of the timeline (profiled). The interval of 95 % is by "
-  .. "processes: how much they differ is what a change is held against. Of one run on each side "
-  .. "nothing tells that: a change beyond what single runs are assumed to differ by is one."
+  .. "processes. With one run per side how much runs differ is not known: a change counts beyond "
+  .. "what single runs are assumed to differ by."
 
 local sections = {
   { "sides", "What is compared", rows = side_rows },
@@ -126,8 +126,17 @@ local function top_rows(rows)
 end
 
 
+-- Names of two sides: of paths the file's, with its folder where the files are called the same.
+local function short_names(before, after)
+  local function last(name) return name:match "([^/]*)/*$" end
+  local function two(name) return name:match "([^/]+)/[^/]+/*$" or name end
+  if before == after or last(before) ~= last(after) then return last(before), last(after) end
+  return two(before), two(after)
+end
+
+
 -- What became of the stages, those that changed most first.
-local function headline(made)
+local function headline(made, names)
   local list, said = {}, {}
   for i, row in ipairs(top_rows(made.times)) do
     if row.path:find "%.ms$" then list[#list + 1] = { row = row, place = i } end
@@ -139,7 +148,8 @@ local function headline(made)
   end)
   for i = 1, math.min(#list, SAID) do said[i] = change_words(list[i].row) end
   if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
-  return ("%s against %s: %s"):format(made.after.name, made.before.name,
+  names = names or { made.before.name, made.after.name }
+  return ("%s against %s: %s"):format(names[2], names[1],
     #said > 0 and table.concat(said, ", ") or "nothing was timed")
 end
 
@@ -346,20 +356,22 @@ end
 
 -- A comparison as one HTML file. events: the bytes of the timelines of both sides, or nil.
 function report.page(made, events)
+  local names = { short_names(made.before.name, made.after.name) }
+  local title = headline(made, names)
   local out, both = { "<header>\n", writer.render(blocks.join(
-    blocks.heading { level = 1, title = headline(made) },
+    blocks.heading { level = 1, title = title },
     blocks.say(#made.notes > 0 and table.concat(made.notes, " ") or nil, "warning"))),
     "</header>\n" }, document.d3() and events
   if both then
     out[#out + 1] = '<section id="timeline">\n' .. writer.render {
-      blocks.timeline { results = made.before.results, number = 1, title = made.before.name },
-      blocks.timeline { results = made.after.results, number = 2, title = made.after.name },
+      blocks.timeline { results = made.before.results, number = 1, title = names[1] },
+      blocks.timeline { results = made.after.results, number = 2, title = names[2] },
     } .. "</section>\n"
   end
   out[#out + 1] = "<main>\n"
   for _, section in ipairs(sections) do out[#out + 1] = page_section(section, made) end
   out[#out + 1] = "</main>\n"
-  return document.render { title = headline(made), generator = "llmprof " .. version.version,
+  return document.render { title = title, generator = "llmprof " .. version.version,
     body = table.concat(out), events = both or nil,
     data = { colours = charts.colours(made.before.results, made.after.results) } }
 end

@@ -36,7 +36,9 @@ local function is_one(caused, waiting, ranks)
 end
 
 
-local function ms(ns) return text.number(ns / 1e6, 2) .. " ms" end
+local function ms(ns)
+  return ns >= 1e9 and text.duration(ns) or text.number(ns / 1e6, 2) .. " ms"
+end
 local function percent(share) return text.number(share * 100, 0) .. " %" end
 
 
@@ -193,7 +195,7 @@ end
 
 local function sentence(made, record)
   return words(made, record) .. (record.uncounted
-    and ("; left out is what other figures leave out of %s"):format(record.uncounted) or "")
+    and ("; cold starts of %s are left out"):format(record.uncounted) or "")
     .. (record.doubt and "; but " .. record.doubt or "")
 end
 

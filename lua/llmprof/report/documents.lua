@@ -291,9 +291,8 @@ local function tiles(results)
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
-      list[#list + 1] = tile(whole.time_source
-        and ("%s, %s"):format(key:upper(), whole.time_source) or key:upper(),
-        text.number(value * 100, 2) .. " %", "all stages together")
+      list[#list + 1] = tile(whole.time_source == "plain runs" and key:upper()
+        or key:upper() .. ", profiled", text.number(value * 100, 2) .. " %", "all stages together")
     end
   end
   return #list > 0 and blocks.tiles { list = list } or nil
@@ -312,14 +311,15 @@ local function could_be(results)
   if least and least.value and least.value > 0 and least.value < time then
     said[#said + 1] = ("%s at the limit of the hardware"):format(words.ms(least.value))
   end
-  return #said > 0 and ("%s would take, instead of %s: %s."):format(stage.name, words.ms(time),
+  return #said > 0 and ("Instead of %s %s would take %s."):format(words.ms(time), stage.name,
     table.concat(said, ", ")) or nil
 end
 
 
 -- Without the line on the first move, which stands among the moves.
 local function verdict_lines(results)
-  local lines, trust = {}, nil
+  local plain, trust = findings.in_plain_words(results), nil
+  local lines = { plain and { head = plain, text = "" } }
   for _, line in ipairs(findings.verdict(results)) do
     if line.head == "Trust:" then
       trust = line

@@ -11,13 +11,14 @@ local charts = {}
 -- Categories that a chart shows; the rest are one, with the category that is called so.
 local CATEGORIES, REST = 8, "other"
 
--- The colour of each category in all that the page draws, of those of page.css. Categories of
--- a recipe's own have one of the last ones.
+-- The colour of each category in all that the page draws, of those of page.css.
 local OF_CATEGORY = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
   communication = "c4", norm = "c5", reduce = "c6", moe = "c7", ["kv-cache"] = "c8",
-  sampling = "c9", copy = "c10", ssm = "c11", set = "c10", sort = "c8", quantise = "c9",
-  graph = "c5", [REST] = "other", ["GPU idle"] = "none" }
-local OWN = { "c8", "c9", "c10", "c11" }
+  sampling = "c9", copy = "c10", ssm = "c11", set = "c12", sort = "c13", quantise = "c14",
+  graph = "c15", [REST] = "other", ["GPU idle"] = "none" }
+
+-- Of these other categories have the first that the page does not show.
+local OWN = { "c7", "c13", "c11", "c14", "c15", "c8", "c9", "c6" }
 
 -- Points of the roofline; the largest kernels come first.
 local POINTS = 300
@@ -27,14 +28,26 @@ local FEWEST_BINS, MOST_BINS = 5, 40
 
 -- OF_CATEGORY, with the categories of these results.
 function charts.colours(...)
-  local colours = {}
+  local colours, shown, others = {}, {}, {}
   for name, colour in pairs(OF_CATEGORY) do colours[name] = colour end
   for _, results in ipairs { ... } do
     for _, kernel in ipairs(results.kernels or {}) do
-      local name, sum = kernel.category, 0
-      for _, byte in ipairs { (name or ""):byte(1, -1) } do sum = sum + byte end
-      if name and not colours[name] then colours[name] = OWN[sum % #OWN + 1] end
+      local name = kernel.category
+      if OF_CATEGORY[name] then
+        shown[OF_CATEGORY[name]] = true
+      elseif name and not others[name] then
+        others[name], others[#others + 1] = true, name
+      end
     end
+  end
+  table.sort(others)
+  for i, name in ipairs(others) do
+    for _, colour in ipairs(OWN) do
+      if not colours[name] and not shown[colour] then
+        colours[name], shown[colour] = colour, true
+      end
+    end
+    colours[name] = colours[name] or OWN[(i - 1) % #OWN + 1]
   end
   return colours
 end

@@ -38,9 +38,9 @@ configuration  mode     A       B
 Times
 
 Times are those of the workload without the profiler (plain) where both sides have them,
-else those of the timeline (profiled). The interval of 95 % is by processes: how much they
-differ is what a change is held against. Of one run on each side nothing tells that: a
-change beyond what single runs are assumed to differ by is one.
+else those of the timeline (profiled). The interval of 95 % is by processes. With one run
+per side how much runs differ is not known: a change counts beyond what single runs are
+assumed to differ by.
 
 time of  before  after  unit  change  change %  from %   to %  verdict  of the change %  times
 ]] .. table.concat({

@@ -63,7 +63,7 @@ describe("a late rank", function()
     local made = late_in(record, "decode")
     assert.same({ 1, 24, "2000.0", "2000.0" }, { made.rank, made.steps, us(made.late_ns),
       us(made.gain_ns) })
-    assert.truthy(record.verdict.text:find("left out is what other figures leave out of decode", 1, true))
+    assert.truthy(record.verdict.text:find("cold starts of decode are left out", 1, true))
   end)
 
   it("is one of two only where it has most of the waiting", function()

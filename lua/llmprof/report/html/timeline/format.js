@@ -25,16 +25,21 @@ const count = (number) => number.toLocaleString("en");
 // A text of at most `room` letters.
 const cut = (text, room) => (text.length > room ? `${text.slice(0, room - 1)}…` : text);
 
+// The name of a lane where there is little room: "r0 GPU0 s17" for "rank 0, GPU 0, stream 17".
+const shortLane = (title) => title.replace(/rank (\d+), /, "r$1 ").replace(/GPU (\d+), /, "GPU$1 ")
+  .replace(/stream (\d+)/, "s$1").replace("CUDA calls, thread", "CUDA").replace("NVTX, thread", "NVTX")
+  .replace(", level ", ".").replace("memory ", "mem ").replace("collectives", "coll.");
+
 // What of the run the page has.
 const extent = ({ window, span, samples_until: until, hidden }) => {
   const isWhole = window.first <= span.first && window.last >= span.last;
   const said = [isWhole ? "Every event of the run is here."
     : `Every event from ${duration(window.first)} to ${duration(window.last)
-    } is here, and of ${duration(span.first)} to ${duration(span.last)} those of ${
-      duration(window.least)} or more; grey bars are how busy a lane was.`];
+    } is here; of the rest, ${duration(span.first)} to ${duration(span.last)}, those that take ${
+      duration(window.least)} or more. Grey bars show how busy a lane was.`];
   if (until) said.push(`Samples of the hardware are here until ${duration(until)}.`);
   if (hidden) said.push(`${hidden} more lanes are not drawn.`);
   return said.join(" ");
 };
 
-module.exports = { count, cut, duration, extent, percent, tick };
+module.exports = { count, cut, duration, extent, percent, shortLane, tick };

@@ -1,9 +1,11 @@
 // The names of lanes: a click collapses one, with shift all of its kind; dragging or Alt with an
 // arrow moves it; the button beside it, or P, pins it. Tab stops at one of them, arrows go on.
 "use strict";
+const { shortLane } = require("./format");
 const { laneAt, move, toggle } = require("./rows");
 
 const FEWEST = 6; // pixels of a drag that is meant as one
+const NARROW = 150; // pixels that do not hold the names of lanes in full
 
 const buttonOf = (className, text) => {
   const button = document.createElement("button");
@@ -77,6 +79,7 @@ const create = ({ box, rows, changed }) => {
     for (const { lane, entry, name, pin } of entries) {
       entry.style.top = `${lane.top}px`;
       entry.style.width = `${width}px`;
+      name.textContent = width < NARROW ? shortLane(lane.title) : lane.title;
       entry.classList.toggle("thin", rows.collapsed.has(lane));
       entry.classList.toggle("pinned", rows.pinned.has(lane));
       name.setAttribute("aria-expanded", String(!rows.collapsed.has(lane)));
