@@ -15,7 +15,7 @@ import re
 import sqlite3
 import sys
 import tempfile
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from score import HERE, unpacked
 
@@ -49,8 +49,8 @@ def said_by_nsys(file: pathlib.Path, capture: pathlib.Path) -> Optional[List[Tup
         rule = re.search(r"rules/(\w+)\.py", part)
         rows = [line.split() for line in re.split(r"^ *-[- ]+$", part, flags=re.M)[-1].splitlines()
                 if re.match(r" *\d", line)] if " ---" in part else []
-        processes = {row[2] for row in rows if len(row) > 2}
-        if not rule or not rows or rule[1] == "cuda_api_sync" and len(rows) <= 5 * len(processes) ** 2:
+        usual = 5 * len({row[2] for row in rows if len(row) > 2}) ** 2  # ranks meet, too
+        if not rule or not rows or rule[1] == "cuda_api_sync" and len(rows) <= usual:
             continue
         warns = True
         if rule[1] == "gpu_time_util":
@@ -64,9 +64,10 @@ def said_by_nsys(file: pathlib.Path, capture: pathlib.Path) -> Optional[List[Tup
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     mapping = json.loads((HERE / "mapping.json").read_text("utf-8"))
-    ours = {row[1]: row[2:] for row in re.finditer(
-        r"^\| (r\d+) \| (\w+) \| \S+ \| (\S+) \|.*\| (.*?) \|$",
-        (HERE / "score.md").read_text("utf-8"), re.M) for row in [[row[0], *row.groups()]]}
+    ours = dict(re.findall(r"^\| (r\d+) \| \w+ \| \S+ \| (\S+) \|.*$",
+                           (HERE / "score.md").read_text("utf-8"), re.M))
+    blamed = dict(re.findall(r"^\| (r\d+) \| healthy .* \| (.*?) \|$",
+                             (HERE / "score.md").read_text("utf-8"), re.M))
     counts: Dict[str, Dict[str, List[int]]] = {}
     for label in json.loads((HERE / "labels.json").read_text("utf-8")):
         name, kind = label["file"].split(".")[0], label["kind"]
@@ -79,8 +80,7 @@ def main() -> None:
             tools: Dict[str, Any] = {
                 "nsys-ai": said_by_nsys_ai(folder / (name + ".json")),
                 "nsys analyze": said_by_nsys(folder / (name + ".txt"), capture)}
-        known = ours[name]
-        row = {"llmprof": known[1] == "yes" if kind else known[2] == "-"}
+        row = {"llmprof": ours[name] == "yes" if kind else blamed[name] == "-"}
         for tool, said in tools.items():
             accepts = re.compile("|".join(mapping[tool].get(kind, ())) or "(?!)")
             row[tool] = said is not None and (any(accepts.search(text) for text, _ in said) if kind

@@ -43,8 +43,8 @@ end
 local function notes_of(group, copies, stage)
   local notes = {}
   if group.calls > 0 then
-    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins, gathers and permutations take %s, "
-      .. "%s of the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
+    notes[1] = evidence.note(evidence.TIMELINE, "%s copies, joins, gathers and permutations take "
+      .. "%s, %s of the stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
       evidence.percent(group.share))
   end
   if copies.calls > 0 then

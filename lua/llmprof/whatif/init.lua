@@ -344,9 +344,9 @@ end
 
 -- What a stage gets back, in ns over all of its units on that part: { gain, low, high, hidden
 -- (what it would if the CPU took no time), now (what they take), idle (what a CPU that takes none
--- gives back), units, replayed (how many of them, where these stand for all), plain (whether these are times without
--- the profiler), bound (why it is only known what it is at most; nil where it is replayed) }; nil
--- and why not. alone: the gain alone.
+-- gives back), units, replayed (how many of them, where these stand for all), plain (whether these
+-- are times without the profiler), bound (why it is only known what it is at most; nil where it is
+-- replayed) }; nil and why not. alone: the gain alone.
 function What:gain(name, alone)
   local stage = self.model:stage(name)
   if not stage then return nil, ("steps of %s are not known"):format(name) end
