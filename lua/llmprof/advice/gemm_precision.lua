@@ -23,7 +23,7 @@ local tf32 = evidence.named { "tf32", "s1688gemm", "tensorop_s1688" }
 
 
 -- Kernels for 16 bits that take dimensions and strides that are no multiples of 8.
-local odd = evidence.named { "gemmsn_.*bfloat16", "gemmsn_.*half", "f16.*align[ac]?[12]%f[%D]" }
+local odd = evidence.named { "gemmsn_n.*bfloat16", "gemmsn_n.*half", "f16.*align[ac]?[12]%f[%D]" }
 
 
 -- What bounds a kernel that computes without them.

@@ -7,7 +7,7 @@ local rule = { name = "small_elementwise", own_code = true, fewer_launches = tru
 
 -- From this share of the stage's kernels on, and this many, it is worth a finding; and from this
 -- share of its GPU time on, where the GPU does not wait for launches.
-local WORTH, FEWEST, OF_TIME = 0.2, 50, 0.1
+local WORTH, FEWEST, OF_TIME = 0.2, 50, 0.07
 
 local fusible = { elementwise = true, reduce = true }
 

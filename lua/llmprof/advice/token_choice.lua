@@ -10,15 +10,23 @@ local WORTH = 0.03
 -- Kernels that run more often than this in a step sort for its layers: the tokens of experts.
 local ONCE = 2
 
+-- Of the few largest no more than these are put in order.
+local is_few = evidence.named { "topk" }
+local is_sort = evidence.named { "sort" }
+
 
 local function examine_sorts(results, stage, report)
-  local sorts = evidence.kernels(results, stage, function(kernel)
-    return kernel.category == "sort" and kernel.calls <= ONCE * stage.steps * stage.wall.count
-  end)
-  if sorts.share < WORTH then
-    return ("sorts outside of layers take %s of the GPU time"):format(
-      evidence.percent(sorts.share))
+  local function of_step(kernel)
+    return kernel.category == "sort" and not is_few(kernel)
+      and kernel.calls <= ONCE * stage.steps * stage.wall.count
   end
+  local share = evidence.kernels(results, stage, function(kernel)
+    return of_step(kernel) and is_sort(kernel)
+  end).share
+  if share < WORTH then
+    return ("sorts outside of layers take %s of the GPU time"):format(evidence.percent(share))
+  end
+  local sorts = evidence.kernels(results, stage, of_step)
   report.finding {
     stage = stage.name,
     title = ("%s sorts the vocabulary for each token"):format(stage.name),

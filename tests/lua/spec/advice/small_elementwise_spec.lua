@@ -29,8 +29,8 @@ kernels: 3 7
     local function of(ns)
       return said(support.decode { gpu_time_ns = ns }, { short, sum })
     end
-    assert.matches("400 of 1,000 kernels", of(9e6), 1, true)
-    assert.equal("", of(9.1e6))
+    assert.matches("400 of 1,000 kernels", of(12.8e6), 1, true)
+    assert.equal("", of(12.9e6))
   end)
 
   it("leaves out what is fused already", function()

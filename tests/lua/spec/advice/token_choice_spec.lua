@@ -8,14 +8,15 @@ describe("advice token_choice", function()
       stages = stages or { support.decode() }, kernels = kernels })
   end
 
-  local function sort(calls)
-    return { name = "DeviceRadixSortOnesweep", category = "sort", calls = calls,
+  local function sort(calls, name)
+    return { name = name or "DeviceRadixSortOnesweep", category = "sort", calls = calls,
       mean_ns = 4e6 / calls }
   end
 
   it("finds sorts of the vocabulary, but none of experts' tokens in each layer", function()
     assert.matches("^decode sorts the vocabulary for each token", said { sort(10) })
     assert.equal("", said { sort(100) })
+    assert.equal("", said { sort(10, "gatherTopK") })
   end)
 
   -- A kernel of drafts, or of what follows them, on this many rows.
