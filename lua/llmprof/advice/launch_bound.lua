@@ -16,6 +16,17 @@ local function is_launch_bound(stage)
 end
 
 
+-- Calls that launch return when their kernel has ended where they last as long as the GPU works,
+-- this long or longer each, and hardly any kernel is queued.
+local BLOCKS_NS, QUEUED = 25e3, 0.02
+
+local function launches_block(stage)
+  local calls, delay = stage.api.launch, stage.launch_delay
+  return delay and delay.queued_share <= QUEUED and calls.ns >= BLOCKS_NS * calls.calls
+    and calls.ns >= stage.gpu_busy_ns
+end
+
+
 local function what_was_seen(results, stage)
   local time, source = evidence.stage_time(results, stage)
   local profiled = source ~= evidence.TIMELINE and "under the profiler, " or ""
@@ -48,7 +59,9 @@ end
 
 local function title_of(results, stage)
   local share = evidence.waiting_share(results, stage)
-  if evidence.replays_graphs(stage) then
+  if launches_block(stage) then
+    return ("calls that launch kernels of %s return when these have ended"):format(stage.name)
+  elseif evidence.replays_graphs(stage) then
     return ("%s leaves the GPU idle for %s of its time between its CUDA graphs")
       :format(stage.name, evidence.percent(share))
   elseif share >= evidence.LAUNCH_BOUND then
@@ -68,7 +81,9 @@ end
 
 
 local function remedy(results, stage)
-  if results.engine then
+  if launches_block(stage) then
+    return "no CUDA_LAUNCH_BLOCKING=1, and no debugger that sets it: launches return at once then"
+  elseif results.engine then
     return ("%s; more work per step, by more requests at once; a faster core for its process")
       :format(evidence.engine_settings(results, stage))
   elseif evidence.replays_graphs(stage) then

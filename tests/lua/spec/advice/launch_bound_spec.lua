@@ -32,6 +32,18 @@ if the CPU takes no time at all; the GPU's own work stays as it is
         inflation = 0.4286 } } } })
   end)
 
+  it("sees launches that return when their kernel has ended", function()
+    local function title(ns, queued)
+      local stage = support.slow_decode { launch_delay = { queued_share = queued } }
+      stage.api.launch.ns = ns
+      return said { stages = { stage } }:match "^[^(]*"
+    end
+    local expected = "calls that launch kernels of decode return when these have ended "
+    assert.equal(expected, title(25e6, 0))
+    assert.not_equal(expected, title(24e6, 0))
+    assert.not_equal(expected, title(25e6, 0.5))
+  end)
+
   it("says that an engine's scheduler is not in the trace", function()
     local text = said { stages = { support.slow_decode() },
       engine = { name = "vllm", title = "vLLM" },
