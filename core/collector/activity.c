@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "collector/buffers.h"
 #include "collector/calls.h"
@@ -132,6 +133,8 @@ void activity_start(void) {
 }
 
 void activity_stop(void) {
+  /* For what was launched, where the thread has no context to wait for. */
+  static const struct timespec to_end = {.tv_nsec = 100000000};
   pthread_mutex_lock(&lock);
   if (atomic_load(&running) && driver_alive()) {
     if (the_plan.calls) {
@@ -141,7 +144,7 @@ void activity_stop(void) {
     if (follows_sources) subscriber_use(USE_SOURCES, false);
     subscriber_settle();
     atomic_store(&last_call, calls_last());
-    places_sync();
+    if (!places_sync() && calls_last()) nanosleep(&to_end, NULL);
     (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
       (void)cupti.cuptiActivityDisable(kinds[i]);

@@ -13,7 +13,7 @@ void activity_prepare(void);
 void activity_release(void);
 
 /* Record operations and calls from now on, or no more. Any thread; a stop
- * waits for the GPU where the calling thread has a context. */
+ * waits for the GPU where the calling thread has a context, else 0.1 s. */
 void activity_start(void);
 void activity_stop(void);
 bool activity_running(void);

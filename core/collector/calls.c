@@ -131,7 +131,6 @@ void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
   bool enters = data->callbackSite == CUPTI_API_ENTER;
   if (!is_driver) outer = enters ? data->correlationId : 0;
   if (!subscriber_has(USE_CALLS, domain_of(is_driver), cbid)) return;
-  if (enters) keep_last(data->correlationId);
   if (enters || !guard_enter()) return;
   call_entry *e = log_reserve(LOG_CALL, sizeof *e);
   if (e) {
@@ -144,6 +143,7 @@ void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
     e->driver = is_driver;
     log_commit();
   }
+  keep_last(data->correlationId);
   guard_leave();
 }
 
