@@ -1,6 +1,6 @@
 /* llmprof.listen: lines from programs that connect to a Unix socket.
  *
- *   local name = "@example-" .. require("llmprof.sys").pid()
+ *   local name = "@example-" .. require("llmprof.sys").monotonic()
  *   local listener = assert(listen.open(name))
  *   for _, heard in ipairs(assert(listener:poll())) do
  *     if heard.line then assert(listener:send(heard.peer, "go\n")) end

@@ -2,7 +2,6 @@
  *
  *   local began = sys.monotonic()
  *   print(sys.monotonic() >= began, math.type(began))  --> true  integer
- *   print(sys.signal_name(2))                     --> SIGINT
  */
 #include "os/sys.h"
 
@@ -69,21 +68,6 @@ static int sys_output_lost(lua_State *L) {
   return 1;
 }
 
-/* sys.pid() -> number of this process */
-static int sys_pid(lua_State *L) {
-  lua_pushinteger(L, getpid());
-  return 1;
-}
-
-/* sys.hostname() -> name | nil, message, code */
-static int sys_hostname(lua_State *L) {
-  char name[LLMPROF_NAME_SIZE];
-  llmprof_error err;
-  if (!llmprof_sys_hostname(name, &err)) return llmprof_lua_fail(L, &err);
-  lua_pushstring(L, name);
-  return 1;
-}
-
 static void set_text(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
@@ -98,26 +82,6 @@ static int sys_uname(lua_State *L) {
   set_text(L, "release", name.release);
   set_text(L, "version", name.version);
   set_text(L, "machine", name.machine);
-  return 1;
-}
-
-/* sys.environ() -> { NAME = value }; the first of a doubled name counts, as
- * for os.getenv */
-static int sys_environ(lua_State *L) {
-  lua_newtable(L);
-  for (char **entry = environ; entry && *entry; entry++) {
-    const char *equals = strchr(*entry, '=');
-    if (!equals) continue;
-    lua_pushlstring(L, *entry, (size_t)(equals - *entry));
-    lua_pushvalue(L, -1);
-    if (lua_rawget(L, -3) != LUA_TNIL) {
-      lua_pop(L, 2);
-      continue;
-    }
-    lua_pop(L, 1);
-    lua_pushstring(L, equals + 1);
-    lua_rawset(L, -3);
-  }
   return 1;
 }
 
@@ -184,17 +148,6 @@ static int sys_read(lua_State *L) {
   return 1;
 }
 
-/* sys.signal_name(number) -> "SIGINT", nil for no signal */
-static int sys_signal_name(lua_State *L) {
-  lua_Integer number = luaL_checkinteger(L, 1);
-  char name[LLMPROF_SIGNAL_SIZE];
-  if (number > 0 && number < 1024 && llmprof_sys_signal_name((int)number, name))
-    lua_pushstring(L, name);
-  else
-    lua_pushnil(L);
-  return 1;
-}
-
 /* sys.kill(pid, "SIGTERM") -> true | nil, message, code: to one process, its
  * number above 1 */
 static int sys_kill(lua_State *L) {
@@ -209,20 +162,16 @@ static int sys_kill(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"columns", sys_columns},
     {"cpu", sys_cpu},
-    {"environ", sys_environ},
     {"executable", sys_executable},
-    {"hostname", sys_hostname},
     {"in_container", sys_in_container},
     {"isatty", sys_isatty},
     {"kill", sys_kill},
     {"lines", sys_lines},
     {"monotonic", sys_monotonic},
     {"output_lost", sys_output_lost},
-    {"pid", sys_pid},
     {"read", sys_read},
     {"readable", sys_readable},
     {"realtime", sys_realtime},
-    {"signal_name", sys_signal_name},
     {"uname", sys_uname},
     {NULL, NULL},
 };

@@ -50,12 +50,6 @@ bool llmprof_sys_lines(int *lines) {
   return size.ws_row > 0;
 }
 
-bool llmprof_sys_hostname(char name[LLMPROF_NAME_SIZE], llmprof_error *err) {
-  name[0] = name[LLMPROF_NAME_SIZE - 1] = '\0';
-  if (gethostname(name, LLMPROF_NAME_SIZE - 1) == 0) return true;
-  return llmprof_fail_errno(err, errno, "hostname");
-}
-
 /* ---- processor and memory ---- */
 
 /* The value of the first "key : value" line; "" when there is none. */

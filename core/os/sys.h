@@ -24,9 +24,6 @@ enum {
   LLMPROF_NAME_SIZE = 256
 };
 
-/* The host's name, cut to fit. */
-bool llmprof_sys_hostname(char name[LLMPROF_NAME_SIZE], llmprof_error *err);
-
 typedef struct llmprof_cpu {
   char model[LLMPROF_NAME_SIZE]; /* "" when the kernel names none */
   int cores;                     /* logical, online; 0 when not known */

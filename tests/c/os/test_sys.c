@@ -50,14 +50,6 @@ static void test_columns(void **state) {
   test_in_child(measure_terminal);
 }
 
-static void test_hostname(void **state) {
-  llmprof_error err;
-  char name[LLMPROF_NAME_SIZE], wanted[LLMPROF_NAME_SIZE];
-  assert_int_equal(gethostname(wanted, sizeof wanted), 0);
-  assert_true(llmprof_sys_hostname(name, &err));
-  assert_string_equal(name, wanted);
-}
-
 static void test_cpu(void **state) {
   llmprof_cpu cpu;
   llmprof_buffer info = {0};
@@ -175,10 +167,10 @@ int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "deleted") == 0)
     return executable_is_gone(argv[0]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_clocks),       cmocka_unit_test(test_columns),
-      cmocka_unit_test(test_hostname),     cmocka_unit_test(test_cpu),
-      cmocka_unit_test(test_in_container), cmocka_unit_test(test_executable),
-      cmocka_unit_test(test_signals),      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_clocks),      cmocka_unit_test(test_columns),
+      cmocka_unit_test(test_cpu),         cmocka_unit_test(test_in_container),
+      cmocka_unit_test(test_executable),  cmocka_unit_test(test_signals),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,6 @@ local text = [==[
 ]}
 ]==]
 
-local function events(source)
-  local list = {}
-  for event in assert(chrome_trace.parse(source)):events() do list[#list + 1] = event end
-  return list
-end
-
-
 describe("llmprof.chrome_trace", function()
   local path
 
@@ -31,43 +24,6 @@ describe("llmprof.chrome_trace", function()
     assert(fs.write(file, contents))
     return file
   end
-
-  it("reads events with what each has", function()
-    assert.same({
-      { phase = "X", category = "cpu_op", name = "aten::mm", pid = 10, tid = 11,
-        start = 1742000000000000123, duration = 2500, external_id = 5, shapes = "[[1,2],[]]",
-        line = 3, column = 3 },
-      { phase = "X", category = "kernel", name = "k", pid = 0, tid = 7, start = 4000,
-        duration = 1000, external_id = 5, correlation = 9, device = 0, stream = 7, line = 6,
-        column = 3 },
-      { phase = "M", name = "process_name", line = 8, column = 3 },
-    }, events(text))
-  end)
-
-  it("reads files", function()
-    local reader = assert(chrome_trace.open(write("t.json", "[{}]")))
-    assert.equal(1, reader:events()(reader).line)
-  end)
-
-  it("says where a file is broken", function()
-    local reader = assert(chrome_trace.parse "[{},\n{]")
-    local ok, message = pcall(function() for _ in reader:events() do end end)
-    assert.is_false(ok)
-    assert.equal("trace:2:2: bracket closes another kind", message)
-    local _, missing, code = chrome_trace.open "/proc/none.json"
-    assert.equal("/proc/none.json: No such file or directory", missing)
-    assert.equal("notfound", code)
-  end)
-
-  it("refuses a closed reader and wrong arguments", function()
-    local reader = assert(chrome_trace.parse "[]")
-    reader:close()
-    reader:close()
-    assert.has_error(function() reader:events() end,
-      "calling 'events' on bad self (llmprof.chrome_trace.reader is closed)")
-    assert.has_error(function() chrome_trace.open "a\0b" end,
-      "bad argument #1 to 'open' (string with a NUL byte)")
-  end)
 
   it("keeps what operators need as frames", function()
     local recorded = assert(chrome_trace.operators(write("t.json", text)))

@@ -11,12 +11,8 @@ describe("llmprof.sys", function()
   end)
 
   it("knows this process", function()
-    local status = io.open "/proc/self/status"
-    assert.equal(sys.pid(), tonumber(status:read("a"):match "\nPid:%s*(%d+)"))
-    status:close()
     assert.matches("/llmprof$", sys.executable())
     assert.equal("boolean", type(sys.isatty(0)))
-    assert.equal(os.getenv "PATH", sys.environ().PATH)
   end)
 
   it("knows the machine", function()
@@ -27,7 +23,6 @@ describe("llmprof.sys", function()
     assert.equal("Linux", name.sysname)
     assert.equal("string", type(name.version))
     assert.equal("string", type(name.machine))
-    assert.matches("^[%w.-]+$", sys.hostname())
     local cpu = sys.cpu()
     assert.is_true(cpu.cores >= 1)
     assert.equal("integer", math.type(cpu.memory))
@@ -35,14 +30,6 @@ describe("llmprof.sys", function()
     assert.is_true(columns == nil or columns > 0)
     local inside, evidence = sys.in_container()
     assert.equal(inside, type(evidence) == "string")
-  end)
-
-  it("names signals", function()
-    assert.equal("SIGINT", sys.signal_name(2))
-    assert.equal("SIGKILL", sys.signal_name(9))
-    for _, number in ipairs { 0, -1, 1000, math.maxinteger } do
-      assert.is_nil(sys.signal_name(number))
-    end
   end)
 
   it("raises on misuse", function()
