@@ -136,8 +136,6 @@ static bool make_key(int64_t **key, llmprof_frame *frame,
   return true;
 }
 
-/* ---- all rows ---- */
-
 /* By the last key first: each sort keeps the order of those before. */
 static uint32_t *sort_all(llmprof_frame *frame, const llmprof_order *by,
                           size_t count, llmprof_error *err) {
@@ -160,95 +158,11 @@ static uint32_t *sort_all(llmprof_frame *frame, const llmprof_order *by,
   return NULL;
 }
 
-/* ---- the first few ---- */
-
-typedef struct sorting {
-  int64_t **keys; /* by key */
-  size_t key_count;
-  size_t rows;
-} sorting;
-
-static void sorting_free(sorting *s) {
-  for (size_t k = 0; s->keys && k < s->key_count; k++) llmprof_free(s->keys[k]);
-  llmprof_free(s->keys);
-}
-
-static bool sorting_init(sorting *s, llmprof_frame *frame,
-                         const llmprof_order *by, size_t count,
-                         llmprof_error *err) {
-  *s = (sorting){.key_count = count, .rows = llmprof_frame_rows(frame)};
-  s->keys = llmprof_zalloc(count, sizeof *s->keys);
-  if (!s->keys) return llmprof_fail_nomem(err);
-  for (size_t k = 0; k < count; k++) {
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!make_key(&s->keys[k], frame, &by[k], err)) return false;
-  }
-  return true;
-}
-
-static bool before(const sorting *s, uint32_t a, uint32_t b) {
-  for (size_t k = 0; k < s->key_count; k++) {
-    const int64_t *key = s->keys[k];
-    if (key && key[a] != key[b]) return key[a] < key[b];
-  }
-  return a < b;
-}
-
-/* Put the row at `at` where it belongs in a heap with the last row on top. */
-static void sink(const sorting *s, uint32_t *heap, size_t count, size_t at) {
-  uint32_t row = heap[at];
-  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count && before(s, heap[child], heap[child + 1])) child++;
-    if (!before(s, row, heap[child])) break;
-    heap[at] = heap[child];
-    at = child;
-  }
-  heap[at] = row;
-}
-
-static void sort_heap(const sorting *s, uint32_t *heap, size_t count) {
-  while (count > 1) {
-    uint32_t last = heap[0];
-    heap[0] = heap[--count];
-    sink(s, heap, count, 0);
-    heap[count] = last;
-  }
-}
-
-/* limit is less than the number of rows. */
-static uint32_t *first_of(const sorting *s, size_t limit, llmprof_error *err) {
-  uint32_t *heap = llmprof_alloc(limit, sizeof *heap);
-  if (!heap) return llmprof_fail_nomem(err), NULL;
-  for (size_t i = 0; i < limit; i++) heap[i] = (uint32_t)i;
-  for (size_t at = limit / 2; at-- > 0;) sink(s, heap, limit, at);
-  for (size_t row = limit; limit && row < s->rows; row++) {
-    if (llmprof_interrupted_at(row)) {
-      llmprof_free(heap);
-      return llmprof_fail_interrupted(err), NULL;
-    }
-    if (!before(s, (uint32_t)row, heap[0])) continue;
-    heap[0] = (uint32_t)row;
-    sink(s, heap, limit, 0);
-  }
-  sort_heap(s, heap, limit);
-  return heap;
-}
-
-static uint32_t *sort_first(llmprof_frame *frame, const llmprof_order *by,
-                            size_t count, size_t limit, llmprof_error *err) {
-  sorting s;
-  uint32_t *rows = NULL;
-  if (sorting_init(&s, frame, by, count, err)) rows = first_of(&s, limit, err);
-  sorting_free(&s);
-  return rows;
-}
-
 llmprof_frame *llmprof_frame_sort(llmprof_frame *frame, const llmprof_order *by,
                                   size_t count, size_t limit,
                                   llmprof_error *err) {
   size_t all = llmprof_frame_rows(frame);
-  if (limit > all) limit = all;
-  uint32_t *rows = limit < all ? sort_first(frame, by, count, limit, err)
-                               : sort_all(frame, by, count, err);
-  return rows ? llmprof_frame_take(frame, rows, limit, err) : NULL;
+  uint32_t *rows = sort_all(frame, by, count, err);
+  return rows ? llmprof_frame_take(frame, rows, limit < all ? limit : all, err)
+              : NULL;
 }

@@ -428,24 +428,6 @@ static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
   return true;
 }
 
-/* Nothing to add up, nothing to select. */
-static void single_value(const task *t, size_t first,
-                         llmprof_summary *summary) {
-  const by_group *b = &t->values;
-  numbers v = {.near = b->near ? b->near + first : NULL,
-               .low = b->low,
-               .cells = b->near ? NULL : b->cells + first,
-               .count = 1,
-               .real = b->column->type == LLMPROF_F64};
-  double value = value_at(&v, 0);
-  *summary = (llmprof_summary){.count = 1, .mean = value, .median = value};
-  if (v.real)
-    summary->real_total = summary->real_min = summary->real_max = value;
-  else
-    summary->total = summary->min = summary->max = cell_at(&v, 0);
-  percentiles(&v, t, summary);
-}
-
 static bool fail_range(const llmprof_column *column, llmprof_error *err) {
   return llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
                       column->name);
@@ -455,10 +437,6 @@ static bool summarize_group(const task *t, size_t group, void *scratch,
                             llmprof_summary *summary, llmprof_error *err) {
   size_t first = t->values.start[group];
   size_t count = size_of(&t->values, group);
-  if (count == 1) {
-    single_value(t, first, summary);
-    return true;
-  }
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
   bool ok = t->values.near ? near_group(t, first, count, scratch, summary)
@@ -564,68 +542,6 @@ static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
   return fits;
 }
 
-enum {
-  FEW_TOTALS = 1 << 12 /* groups that each part may sum up on its own */
-};
-
-typedef struct totalling {
-  const llmprof_column *column;
-  const llmprof_groups *groups;
-  size_t rows, parts;
-  llmprof_summary *summaries; /* by part and group */
-} totalling;
-
-static bool total_part(void *user, size_t worker, size_t part,
-                       llmprof_error *err) {
-  (void)worker;
-  const totalling *t = user;
-  llmprof_summary *summaries = t->summaries + part * t->groups->count;
-  size_t end = llmprof_part_begin(t->rows, t->parts, part + 1);
-  for (size_t row = llmprof_part_begin(t->rows, t->parts, part); row < end;
-       row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, end);
-    llmprof_cells(t->column, row, count, cells);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!add_totals(summaries, cells, count, t->groups->of_row + row))
-      return fail_range(t->column, err);
-  }
-  return true;
-}
-
-static void add_total(llmprof_summary *to, const llmprof_summary *more) {
-  if (!more->count) return;
-  if (!to->count || more->min < to->min) to->min = more->min;
-  if (!to->count || more->max > to->max) to->max = more->max;
-  to->count += more->count;
-  to->total += more->total;
-}
-
-/* The first part's become those of all. */
-static void join_totals(const totalling *t, llmprof_summary *summaries) {
-  size_t groups = t->groups->count;
-  for (size_t g = 0; g < groups; g++) {
-    summaries[g] = t->summaries[g];
-    for (size_t part = 1; part < t->parts; part++)
-      add_total(&summaries[g], &t->summaries[part * groups + g]);
-  }
-}
-
-/* In parts where no sum can leave 64 bits, whatever the order. */
-static bool totals_fit(llmprof_frame *frame, size_t number, size_t rows,
-                       bool *fit, llmprof_error *err) {
-  llmprof_cell_span s;
-  if (!llmprof_frame_bounds(frame, number, &s, err)) return false;
-  int64_t most = rows ? INT64_MAX / (int64_t)rows : 0;
-  *fit = s.low > s.high || (s.low >= -most && s.high <= most);
-  return true;
-}
-
-static size_t parts_of_totals(size_t rows, size_t groups, bool fit) {
-  return fit && groups <= FEW_TOTALS ? llmprof_thread_pool_size(rows / PART)
-                                     : 1;
-}
-
 bool llmprof_totals(llmprof_frame *frame, size_t number,
                     const llmprof_groups *groups, llmprof_summary *summaries,
                     llmprof_error *err) {
@@ -633,19 +549,18 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
   if (!column) return false;
   if (column->type == LLMPROF_F64)
     return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
-  totalling t = {
-      .column = column, .groups = groups, .rows = llmprof_frame_rows(frame)};
-  bool fit = false;
-  if (!totals_fit(frame, number, t.rows, &fit, err)) return false;
-  t.parts = parts_of_totals(t.rows, groups->count, fit);
-  t.summaries = llmprof_zalloc(t.parts * groups->count, sizeof *t.summaries);
-  if (!t.summaries) return llmprof_fail_nomem(err);
-  llmprof_parallel_loop loop = {
-      .parts = t.parts, .work = total_part, .user = &t};
-  bool ok = llmprof_parallel_for(&loop, t.parts, err);
-  if (ok) join_totals(&t, summaries);
-  llmprof_free(t.summaries);
-  return ok;
+  size_t rows = llmprof_frame_rows(frame);
+  for (size_t g = 0; g < groups->count; g++)
+    summaries[g] = (llmprof_summary){0};
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!add_totals(summaries, cells, count, groups->of_row + row))
+      return fail_range(column, err);
+  }
+  return true;
 }
 
 /* ---- distinct values ---- */
