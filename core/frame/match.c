@@ -1,6 +1,5 @@
 /* Rows of another frame by equal keys: that frame's are interned, which gives
- * each a number, and this one's are looked up. Integers near each other need no
- * interning. */
+ * each a number, and this one's are looked up. */
 #include "base/interrupt.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
@@ -90,11 +89,6 @@ static bool read_record(matching *m, bool there, size_t row) {
 
 /* ---- rows ---- */
 
-static bool fail_several(llmprof_error *err) {
-  return llmprof_fail(err, LLMPROF_RANGE,
-                      "several rows of the other frame have the same key");
-}
-
 static bool index_rows(matching *m, size_t rows, llmprof_error *err) {
   for (size_t row = 0; row < rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
@@ -103,7 +97,9 @@ static bool index_rows(matching *m, size_t rows, llmprof_error *err) {
     uint32_t id;
     if (!llmprof_intern_add(&m->table, m->record, &id))
       return llmprof_fail_nomem(err);
-    if (id < before) return fail_several(err);
+    if (id < before)
+      return llmprof_fail(err, LLMPROF_RANGE,
+                          "several rows of the other frame have the same key");
     m->rows[id] = (uint32_t)row;
   }
   return true;
@@ -131,79 +127,10 @@ static bool matching_init(matching *m, llmprof_frame *frame,
          llmprof_fail_nomem(err);
 }
 
-/* ---- one key of integers that are near each other ---- */
-
-/* By value from the lowest on: the row there, plus 1. */
-typedef struct near_rows {
-  const llmprof_column *here, *there;
-  int64_t low;
-  size_t width; /* 0: too wide, or no such key */
-  uint32_t *rows;
-} near_rows;
-
-/* False on failure only. */
-static bool near_init(near_rows *n, llmprof_frame *frame, size_t here,
-                      llmprof_frame *other, size_t there, llmprof_error *err) {
-  enum {
-    SPREAD = 4 /* values for each row that pay */
-  };
-  llmprof_cell_span span;
-  *n = (near_rows){.here = llmprof_frame_column(frame, here, err)};
-  n->there = n->here ? llmprof_frame_column(other, there, err) : NULL;
-  if (!n->there) return false;
-  if (n->here->type > LLMPROF_U32 || n->there->type > LLMPROF_U32) return true;
-  if (!llmprof_frame_span(other, there, &span, err)) return false;
-  if (span.low > span.high) return true;
-  uint64_t width = (uint64_t)span.high - (uint64_t)span.low;
-  if (width / SPREAD >= llmprof_frame_rows(other)) return true;
-  n->low = span.low;
-  n->width = (size_t)width + 1;
-  n->rows = llmprof_zalloc(n->width, sizeof *n->rows);
-  return n->rows || llmprof_fail_nomem(err);
-}
-
-static bool near_index(near_rows *n, size_t rows, llmprof_error *err) {
-  for (size_t row = 0; row < rows; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    int64_t cell = llmprof_cell(n->there, row);
-    if (cell == LLMPROF_ABSENT) continue;
-    uint32_t *slot = &n->rows[cell - n->low];
-    if (*slot) return fail_several(err);
-    *slot = (uint32_t)row + 1;
-  }
-  return true;
-}
-
-static bool near_find(const near_rows *n, size_t rows, uint32_t *found,
-                      llmprof_error *err) {
-  for (size_t row = 0; row < rows; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    int64_t cell = llmprof_cell(n->here, row);
-    uint64_t place = (uint64_t)cell - (uint64_t)n->low;
-    bool is_there = cell != LLMPROF_ABSENT && place < n->width;
-    uint32_t slot = is_there ? n->rows[place] : 0;
-    found[row] = slot ? slot - 1 : UINT32_MAX;
-  }
-  return true;
-}
-
-static bool match_near(near_rows *n, llmprof_frame *frame, llmprof_frame *other,
-                       const char *name, llmprof_error *err) {
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *found = llmprof_alloc(rows, sizeof *found);
-  if (!found) return llmprof_fail_nomem(err);
-  if (near_index(n, llmprof_frame_rows(other), err) &&
-      near_find(n, rows, found, err))
-    return llmprof_frame_give(frame, name, NULL, LLMPROF_U32, found, err);
-  llmprof_free(found);
-  return false;
-}
-
-/* ---- any keys ---- */
-
-static bool match_any(llmprof_frame *frame, const size_t *keys,
-                      llmprof_frame *other, const size_t *other_keys,
-                      size_t key_count, const char *name, llmprof_error *err) {
+bool llmprof_frame_match(llmprof_frame *frame, const size_t *keys,
+                         llmprof_frame *other, const size_t *other_keys,
+                         size_t key_count, const char *name,
+                         llmprof_error *err) {
   matching m = {.count = key_count};
   bool ok = matching_init(&m, frame, other, err);
   for (size_t k = 0; ok && k < key_count; k++)
@@ -215,19 +142,4 @@ static bool match_any(llmprof_frame *frame, const size_t *keys,
     return llmprof_frame_give(frame, name, NULL, LLMPROF_U32, m.found, err);
   llmprof_free(m.found);
   return false;
-}
-
-bool llmprof_frame_match(llmprof_frame *frame, const size_t *keys,
-                         llmprof_frame *other, const size_t *other_keys,
-                         size_t key_count, const char *name,
-                         llmprof_error *err) {
-  near_rows near = {0};
-  if (key_count == 1 &&
-      !near_init(&near, frame, keys[0], other, other_keys[0], err))
-    return false;
-  bool ok = near.width ? match_near(&near, frame, other, name, err)
-                       : match_any(frame, keys, other, other_keys, key_count,
-                                   name, err);
-  llmprof_free(near.rows);
-  return ok;
 }
