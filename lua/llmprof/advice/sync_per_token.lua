@@ -9,9 +9,6 @@ local rule = { name = "sync_per_token", own_code = true }
 -- Waiting calls per step from which on every step waits.
 local PER_STEP = 0.9
 
--- From this share of the stage's time on that the GPU waits for the CPU: less is not worth it.
-local WORTH = 0.02
-
 -- Copies of this many bytes at most are of numbers that the CPU reads.
 local NUMBERS = 4096
 
@@ -110,18 +107,25 @@ local function sent_pageable(results, stage)
 end
 
 
--- Waits inside a step and those at its end, each a list of groups.
+-- Waits that mostly return while what was launched last goes on: for a step before, say. The GPU
+-- has work then.
+local function is_ahead(group) return (group.ahead or 0) > group.calls / 2 end
+
+
+-- Waits inside a step and those at its end, each a list of groups; and the calls of others.
 local function split(results, stage)
-  local within, ending, sent = {}, {}, sent_pageable(results, stage)
+  local within, ending, sent, ahead = {}, {}, sent_pageable(results, stage), 0
   for _, group in ipairs(stage.waits or {}) do
     local of_copies = group.before == "copy" and group.calls <= sent
-    if of_copies then
+    if is_ahead(group) then
+      ahead = ahead + group.calls
+    elseif of_copies then
       sent = sent - group.calls
     else
       table.insert(group.calls >= WITHIN * stage.steps and within or ending, group)
     end
   end
-  return within, ending
+  return within, ending, ahead
 end
 
 
@@ -141,14 +145,12 @@ end
 
 
 local function examine_stage(results, stage, report)
-  if stage.api.sync.calls < PER_STEP * stage.steps then
-    return ("%s in %s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
-      evidence.things(stage.steps, "step"))
-  elseif evidence.waiting_share(results, stage) < WORTH then
-    return ("the GPU waits for %s of %s"):format(
-      evidence.percent(evidence.waiting_share(results, stage)), stage.name)
+  local within, ending, ahead = split(results, stage)
+  if stage.api.sync.calls - ahead < PER_STEP * stage.steps then
+    return ("%s in %s%s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
+      evidence.things(stage.steps, "step"), ahead > 0
+        and (", %s of them while the GPU has more to do"):format(evidence.count(ahead)) or "")
   end
-  local within, ending = split(results, stage)
   local inside, last = part_of(stage, within), part_of(stage, ending)
   local both = inside.calls > 0 and last.calls >= PER_STEP * stage.steps
   if inside.calls > 0 then

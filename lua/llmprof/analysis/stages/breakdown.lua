@@ -52,13 +52,16 @@ end
 local TOLD = { "kind", "bytes", "name" }
 
 -- Add what a thread had started last before each of these calls of it, and what it
--- starts next: before_kind, ..., after_kind, ...
+-- starts next: before_kind, ..., after_kind, ...; and `ahead`, how long what it had started last
+-- goes on when the call returns: it has waited for something earlier.
 local function add_neighbours(calls, ops)
   for side, column in pairs { before = "start", after = "end" } do
     calls:beside { column = column, other = ops, there = "api_start", before = side == "before",
       name = side }
     for _, name in ipairs(TOLD) do spans.look_up(calls, side, ops, name, side .. "_" .. name) end
   end
+  spans.look_up(calls, "before", ops, "end", "before_end")
+  check(calls:compute { name = "ahead", steps = { { "before_end" }, -1, { "end" }, "*", "+" } })
   return calls
 end
 
@@ -75,17 +78,26 @@ end
 
 local BY = { "before_kind", "before_bytes", "before_name", "after_kind", "after_name" }
 
+local function key_of(row, of_name)
+  local before, bytes = describe(row, "before", of_name)
+  local after = describe(row, "after", of_name)
+  return ("%s/%s/%s"):format(before or "", bytes or "", after or ""), before, bytes, after
+end
+
+
 -- Add the calls of one thread to the groups.
 local function add_calls(groups, calls, of_name)
   for _, row in ipairs(calls:group { by = BY, total = { "duration" } }) do
-    local before, bytes = describe(row, "before", of_name)
-    local after = describe(row, "after", of_name)
-    local key = ("%s/%s/%s"):format(before or "", bytes or "", after or "")
+    local key, before, bytes, after = key_of(row, of_name)
     if not groups[key] then
       groups[key] = { before = before, bytes = bytes, after = after, calls = 0, ns = 0 }
     end
     local group = groups[key]
     group.calls, group.ns = group.calls + row.count, group.ns + row.duration.total
+  end
+  for _, row in ipairs(check(calls:where { { "ahead", ">", 0 } }):group { by = BY }) do
+    local group = groups[key_of(row, of_name)]
+    group.ahead = (group.ahead or 0) + row.count
   end
 end
 
@@ -101,6 +113,7 @@ local function listed(groups, instances)
   local list = json.list {}
   for _, group in pairs(groups) do
     group.calls, group.ns = group.calls / instances, group.ns / instances
+    group.ahead = group.ahead and group.ahead / instances
     list[#list + 1] = group
   end
   table.sort(list, by_calls)
@@ -120,8 +133,8 @@ end
 -- A function from the instances of a stage (start, stop in ns) to the groups of
 -- waiting calls in them, most calls first: list of { before (what the thread had
 -- started last: a kernel's category, "copy", "set", "graph"), bytes (of that
--- copy), after (what it starts next), calls, ns (means per instance) }. kernels: of
--- analysis.kernels.table.
+-- copy), after (what it starts next), calls, ns, ahead (calls that return while what was started
+-- last goes on; means per instance) }. kernels: of analysis.kernels.table.
 function breakdown.waits_grouper(trace, ops, kernels)
   local api = check(trace:frame "api")
   local waiting_calls = check(api:where { name = waiting_names(api) })

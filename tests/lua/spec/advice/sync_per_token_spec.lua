@@ -94,4 +94,13 @@ if without the wait the CPU launches ahead, as fast as it does now
     assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
       support.said("sync_per_token", support.results { stages = { stage } }))
   end)
+
+  it("is silent about waits that return while the GPU has more to do", function()
+    local function said(ahead)
+      return support.said("sync_per_token", results_of(support.slow_decode, 10, { { before = "copy",
+        bytes = 8, after = "copy", calls = 10, ns = 6e6, ahead = ahead } }))
+    end
+    assert.equal("", said(6))
+    assert.matches("^decode waits for the GPU at every token", said(5))
+  end)
 end)

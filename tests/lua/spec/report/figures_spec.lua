@@ -39,6 +39,7 @@ local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/gra
 
 -- What no capture here can have: the test that makes it, and what that says.
 local elsewhere = {
+  ["wait.ahead"] = { "tests/lua/spec/advice/sync_per_token_spec.lua", "ahead = ahead" },
   ["rank.mpi_ns"] = { "tests/diagnosis/labels.json", "mpi_load_imbalance" },
   ["counters.by_correlation"] = { "tests/lua/spec/run/builtin_spec.lua",
     "counters.by_correlation" },
