@@ -20,18 +20,12 @@ typedef struct test {
   size_t number;
   const llmprof_column *column;
   test_kind kind;
-  int64_t low, high;    /* bounds; of a set, its lowest and highest value */
-  int64_t *values;      /* owned: of a set, ascending */
-  size_t count;         /* of them */
-  unsigned char *there; /* owned: bit v - low says whether v is in the set;
-                           NULL when that is too far to reach */
+  int64_t low, high; /* bounds; of a set, its lowest and highest value */
+  int64_t *values;   /* owned: of a set, ascending */
+  size_t count;      /* of them */
 } test;
 
 /* ---- making tests ---- */
-
-enum {
-  BITS = 1 << 20 /* a set that spans no more has a bit for each value */
-};
 
 /* low > high: no cell. */
 static void bound(test *t, int64_t low, int64_t high) {
@@ -54,18 +48,6 @@ static void bound_by(test *t, llmprof_compare compare, int64_t to) {
     bound(t, compare == LLMPROF_GT ? to + 1 : to > least ? to : least, most);
 }
 
-static bool fill_bits(test *t) {
-  uint64_t width = (uint64_t)t->high - (uint64_t)t->low;
-  if (width >= BITS) return true;
-  t->there = llmprof_zalloc((size_t)width / 8 + 1, 1);
-  if (!t->there) return false;
-  for (size_t i = 0; i < t->count; i++) {
-    size_t bit = (size_t)(t->values[i] - t->low);
-    t->there[bit / 8] |= (unsigned char)(1 << bit % 8);
-  }
-  return true;
-}
-
 /* Any of the values, or none of them. */
 static bool fill_set(test *t, const llmprof_condition *condition) {
   size_t count = condition->count;
@@ -79,7 +61,6 @@ static bool fill_set(test *t, const llmprof_condition *condition) {
     t->low = t->values[0];
     t->high = t->values[count - 1];
     t->kind = condition->compare == LLMPROF_EQ ? ONE_OF : NONE_OF;
-    ok = fill_bits(t);
   }
   llmprof_free(scratch);
   return ok;
@@ -106,17 +87,15 @@ static bool test_init(test *t, const llmprof_column *column,
 }
 
 static void tests_free(test *tests, size_t count) {
-  for (size_t i = 0; tests && i < count; i++) {
-    llmprof_free(tests[i].values);
-    llmprof_free(tests[i].there);
-  }
+  for (size_t i = 0; tests && i < count; i++) llmprof_free(tests[i].values);
   llmprof_free(tests);
 }
 
 /* ---- testing a cell ---- */
 
-static bool searched(const test *t, int64_t value) {
+static bool in_set(const test *t, int64_t value) {
   size_t low = 0, high = t->count;
+  if (value < t->low || value > t->high) return false;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (t->values[middle] < value)
@@ -125,13 +104,6 @@ static bool searched(const test *t, int64_t value) {
       high = middle;
   }
   return low < t->count && t->values[low] == value;
-}
-
-static inline bool in_set(const test *t, int64_t value) {
-  if (value < t->low || value > t->high) return false;
-  if (!t->there) return searched(t, value);
-  size_t bit = (size_t)(value - t->low);
-  return t->there[bit / 8] >> bit % 8 & 1;
 }
 
 static inline bool passes(const test *t, int64_t value) {
