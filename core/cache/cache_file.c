@@ -19,7 +19,7 @@
 #define MAGIC "llmprof\n"
 
 enum {
-  FORMAT = 3,
+  FORMAT = 4,
   ALIGN = 64,
   BUILD_SIZE = 40,
 };

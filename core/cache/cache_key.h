@@ -8,14 +8,10 @@
 
 /* No padding. A write that keeps size and mtime still sets ctime, which no
  * program can choose. The exception is a write through a mapping, which may set
- * no time until it is flushed: then a change of any name is noticed, a change
- * of an event only on one of the sampled pages. */
+ * no time until it is flushed. */
 typedef struct llmprof_cache_key {
   uint64_t device, inode, size;
   int64_t changed, status_changed; /* ns since 1970 */
-  uint64_t head;                   /* checksum of the first page */
-  uint64_t sample;                 /* of pages from all over the file */
-  uint64_t names; /* of a database: of its schema and of all StringIds */
 } llmprof_cache_key;
 
 enum {

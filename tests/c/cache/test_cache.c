@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -307,29 +306,6 @@ TEST(a_trace_that_changed) {
   read_and_save(path);
   read_and_save(path);
   assert_true(check_same(path));
-}
-
-/* Whether that sets the file's times depends on its file system. */
-TEST(names_changed_in_place) {
-  const char *path = cached_export();
-  llmprof_cache_key before, after;
-  assert_true(llmprof_cache_key_of(path, &before));
-  struct stat info;
-  assert_int_equal(stat(path, &info), 0);
-  int fd = open(path, O_RDWR);
-  char *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
-                     MAP_SHARED, fd, 0);
-  assert_true(bytes != MAP_FAILED);
-  char *name = memmem(bytes, (size_t)info.st_size, "_Z4gemmPfi", 10);
-  assert_non_null(name);
-  *name = 'X';
-  assert_int_equal(msync(bytes, (size_t)info.st_size, MS_SYNC), 0);
-  settle();
-  assert_true(llmprof_cache_key_of(path, &after));
-  assert_true(before.names != after.names);
-  *name = '_';
-  assert_int_equal(munmap(bytes, (size_t)info.st_size), 0);
-  close(fd);
 }
 
 TEST(a_journal_beside_it) {
