@@ -4,11 +4,9 @@
  * A block is what is read, encoded and decoded at once, so that nothing larger
  * has to be at hand while values are added, and a few long ones widen their own
  * block alone. Codes of all blocks lie behind each other. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/thread_pool.h"
 #include "column/values_internal.h"
 
 typedef enum encoding {
@@ -464,72 +462,4 @@ llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
   memcpy(&s->blocks, &snapshot->blocks, sizeof s->blocks);
   memcpy(&s->codes, &snapshot->codes, sizeof s->codes);
   return &s->values;
-}
-
-/* The same of codes, which order as their values do; the largest is absent
- * where some are. */
-#define LOOK_AT(type)                                                        \
-  static likeness look_at_##type(const block *b, const type *code,           \
-                                 size_t count) {                             \
-    type low = (type)-1, above = 0; /* one more, absent becoming 0 */        \
-    type falls = 0, high = 0;                                                \
-    for (size_t i = 0; i < count; i++) {                                     \
-      type after = (type)(code[i] + 1);                                      \
-      low = code[i] < low ? code[i] : low;                                   \
-      high = code[i] > high ? code[i] : high;                                \
-      above = after > above ? after : above;                                 \
-    }                                                                        \
-    for (size_t i = 1; i < count; i++) falls |= code[i] < code[i - 1];       \
-    bool nulls = b->nulls && high == (type)-1;                               \
-    return (likeness){sum(b->base, low),                                     \
-                      sum(b->base, nulls ? (type)(above - 1) : high), nulls, \
-                      !falls && !nulls};                                     \
-  }
-LOOK_AT(uint8_t)
-LOOK_AT(uint16_t)
-LOOK_AT(uint32_t)
-
-static likeness look_at_codes(const block *b, const void *codes, size_t count) {
-  if (b->width == 1) return look_at_uint8_t(b, codes, count);
-  if (b->width == 2) return look_at_uint16_t(b, codes, count);
-  return look_at_uint32_t(b, codes, count);
-}
-
-static likeness look_at_cells(const block *b, const unsigned char *codes,
-                              size_t count) {
-  int64_t cells[LLMPROF_BLOCK];
-  read_block(b, codes, 0, count, cells);
-  return look(cells, count);
-}
-
-/* Sums do not wrap where the base is there and the least of them. */
-static bool is_as_it_says(const stored *s, size_t row) {
-  const block *b = &s->blocks[row / LLMPROF_BLOCK];
-  size_t count = llmprof_block(row, s->count);
-  bool is_delta = b->encoding == BASE_DELTA;
-  if (is_delta && (b->base == LLMPROF_ABSENT || b->high < b->base))
-    return false;
-  likeness l = is_delta ? look_at_codes(b, s->codes + b->codes, count)
-                        : look_at_cells(b, s->codes, count);
-  return l.nulls == b->nulls && l.ascends == b->ascends &&
-         (l.low > l.high ? b->base == LLMPROF_ABSENT
-                         : l.low == b->base && l.high == b->high);
-}
-
-/* Blocks, on all threads. */
-typedef struct checking {
-  const stored *values;
-  atomic_bool failed;
-} checking;
-
-static void check_rows(void *user, size_t first, size_t end) {
-  checking *c = user;
-  for (size_t row = first; row < end && !c->failed; row += LLMPROF_BLOCK)
-    if (!is_as_it_says(c->values, row)) c->failed = true;
-}
-
-bool llmprof_values_check(const llmprof_values *values) {
-  checking c = {.values = to_stored(values)};
-  llmprof_parallel_rows(c.values->count, check_rows, &c);
-  return !c.failed;
 }

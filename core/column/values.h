@@ -132,11 +132,10 @@ typedef struct llmprof_values_snapshot {
 llmprof_values_snapshot llmprof_values_put(const llmprof_values *values);
 
 /* Values that a snapshot holds, which has to outlive them. NULL: it does not
- * hold `count` values, or memory is out. Bounds are those of the snapshot and
- * may be wrong until llmprof_values_check has looked at the values. */
+ * hold `count` values, or memory is out. What the blocks say of their values,
+ * bounds among them, is believed. */
 llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                                     size_t count);
-bool llmprof_values_check(const llmprof_values *values);
 
 /* ---- views, which store nothing ----
  *

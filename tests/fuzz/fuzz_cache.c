@@ -1,8 +1,7 @@
-/* A sound cache of an export, changed: after an odd first byte the file as it
- * lies there, which is seen; else its arrays, under checksums that are right.
- * Each four bytes of the input are an array, a place in it or in the file, low
- * byte first, and what to put there. The rest of the first byte says how much
- * of the trace is then read. */
+/* A sound cache of an export, changed, which is seen. Of each four bytes of the
+ * input the second and third are a place in the file, low byte first, and the
+ * fourth what to put there. The first byte says how much of the trace is then
+ * read. */
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +24,6 @@ enum {
 static char folder[FUZZ_PATH], export[FUZZ_PATH + 16], columns[FUZZ_PATH + 64];
 static uint8_t sound[MAX_SIZE], changed[MAX_SIZE];
 static size_t sound_size;
-static llmprof_cache_key key;
 
 static void remove_folder(void) {
   llmprof_fs_remove_tree(folder, NULL);
@@ -66,7 +64,6 @@ static void read_sound(void) {
   FUZZ_CHECK(file);
   sound_size = fread(sound, 1, sizeof sound, file);
   FUZZ_CHECK(feof(file) && fclose(file) == 0);
-  FUZZ_CHECK(llmprof_cache_key_of(export, &key));
 }
 
 static void start(void) {
@@ -92,36 +89,9 @@ static void write_file(const uint8_t *data, size_t size) {
              chmod(columns, 0600) == 0);
 }
 
-/* The entries lie at the end of the file, and the data of each before. */
-static void write_arrays(const uint8_t *data, size_t size) {
-  uint32_t count;
-  llmprof_cache_entry entry;
-  llmprof_error err = {0};
-  memcpy(changed, sound, sound_size);
-  memcpy(&count, sound + 12, sizeof count);
-  const uint8_t *entries = sound + sound_size - count * sizeof entry;
-  for (; size >= 4; data += 4, size -= 4) {
-    memcpy(&entry, entries + data[0] % count * sizeof entry, sizeof entry);
-    if (entry.size) changed[entry.offset + place(data) % entry.size] = data[3];
-  }
-  llmprof_cache_writer writer;
-  FUZZ_CHECK(llmprof_cache_writer_open(&writer, columns, 1 << 30, &err));
-  for (uint32_t i = 0; i < count; i++) {
-    memcpy(&entry, entries + i * sizeof entry, sizeof entry);
-    FUZZ_CHECK(llmprof_cache_writer_put(
-        &writer, entry.name, changed + entry.offset, (size_t)entry.size));
-  }
-  FUZZ_CHECK(llmprof_cache_writer_finish(&writer, &key));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!*folder) start();
-  bool as_file = size && data[0] % 2;
-  if (as_file)
-    write_file(data + 1, size - 1);
-  else
-    write_arrays(data + (size > 0), size - (size > 0));
-  bool ok = open_and_read(size ? fuzz_part(data[0] / 2) : FUZZ_ALL, false);
-  FUZZ_CHECK(ok || !as_file);
+  write_file(data + (size > 0), size - (size > 0));
+  FUZZ_CHECK(open_and_read(size ? fuzz_part(data[0] / 2) : FUZZ_ALL, false));
   return 0;
 }

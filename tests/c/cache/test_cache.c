@@ -358,50 +358,6 @@ TEST(small_traces) {
   assert_false(llmprof_fs_stat(folder, &(llmprof_fs_info){0}, NULL));
 }
 
-/* ---- values that no trace has, under checksums that are right ---- */
-
-typedef struct copying {
-  llmprof_cache_writer writer;
-  const char *name; /* the array that is changed */
-  unsigned char with;
-} copying;
-
-static void copy_changed(copying *c, const llmprof_cache_file *from) {
-  for (size_t i = 0; i < from->count; i++) {
-    const llmprof_cache_entry *entry = &from->entries[i];
-    unsigned char *data = malloc(entry->size + 1);
-    assert_non_null(data);
-    memcpy(data, from->bytes + entry->offset, entry->size);
-    if (strcmp(entry->name, c->name) == 0) memset(data, c->with, entry->size);
-    assert_true(
-        llmprof_cache_writer_put(&c->writer, entry->name, data, entry->size));
-    free(data);
-  }
-}
-
-TEST(values_of_no_trace) {
-  const char *trace = cached_export();
-  char path[8192], sound[8300];
-  llmprof_cache_key key;
-  llmprof_cache_file from;
-  llmprof_error err = {0};
-  snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
-  snprintf(sound, sizeof sound, "%s-sound", path);
-  assert_int_equal(rename(path, sound), 0);
-  assert_true(llmprof_cache_key_of(trace, &key));
-  assert_true(llmprof_cache_file_open(&from, sound, &key));
-  for (size_t i = 0; i < from.count; i++) {
-    copying c = {.name = from.entries[i].name, .with = 0x7f};
-    assert_true(llmprof_cache_writer_open(&c.writer, path, 1 << 30, &err));
-    copy_changed(&c, &from);
-    assert_true(llmprof_cache_writer_finish(&c.writer, &key));
-    llmprof_trace *opened = open_cached(trace);
-    read_trace(opened, &err); /* what it says is nonsense; it ends */
-    llmprof_trace_close(opened);
-  }
-  llmprof_cache_file_close(&from);
-}
-
 /* ---- several processes, little room ---- */
 
 TEST(one_writes_at_a_time) {

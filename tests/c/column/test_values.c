@@ -129,7 +129,6 @@ TEST(snapshots) {
     llmprof_values_snapshot snapshot = llmprof_values_put(values);
     llmprof_values *same = llmprof_values_take(&snapshot, ROWS);
     assert_non_null(same);
-    assert_true(llmprof_values_check(same));
     check(same, shape);
     llmprof_values_free(same);
     assert_null(llmprof_values_take(&snapshot, ROWS + LLMPROF_BLOCK));
@@ -154,7 +153,8 @@ TEST(broken_snapshots) {
         llmprof_values_snapshot broken = {blocks, codes, snapshot.blocks_size,
                                           snapshot.codes_size};
         llmprof_values *taken = llmprof_values_take(&broken, ROWS);
-        if (taken) (void)llmprof_values_check(taken);
+        for (size_t row = 0; taken && row < ROWS; row++)
+          (void)llmprof_values_get(taken, row);
         llmprof_values_free(taken);
         blocks[i] ^= (unsigned char)(1 << bit);
       }
