@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/thread_pool.h"
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
@@ -22,7 +21,7 @@ enum {
 };
 
 enum {
-  PART = 2048,      /* items of a piece of the file */
+  PIECE = 1 << 20,  /* bytes that are written at once */
   ROOM = 24,        /* bytes of a number */
   LONG_NAME = 8192, /* bytes: each slice has its name, no viewer shows more */
 };
@@ -46,14 +45,13 @@ typedef struct export {
   const llmprof_op_stacks *stacks;
   const llmprof_strings *strings;
   llmprof_sink *sink;
-  size_t parts;
 }
 export;
 
-/* One of those who write pieces of it. */
+/* What is being written. */
 typedef struct writer {
   const export *of;
-  llmprof_sink_piece piece;
+  llmprof_buffer bytes; /* that are to be written */
   llmprof_buffer label; /* of the track that is being named */
   text_cache names, calls, lanes, shapes;
   llmprof_perfetto_counts counts;
@@ -63,7 +61,7 @@ typedef struct writer {
 
 /* Most are few: only what finds no room goes the long way. */
 static inline void put(writer *w, const char *bytes, size_t size) {
-  llmprof_buffer *out = &w->piece.bytes;
+  llmprof_buffer *out = &w->bytes;
   if (size + ROOM >= out->cap - out->size) {
     llmprof_buffer_add(out, bytes, size);
     return;
@@ -80,7 +78,7 @@ static inline void put_text(writer *w, const char *text) {
 
 /* A number, from ROOM bytes that may be read. */
 static inline void put_short(writer *w, const char *bytes, size_t size) {
-  llmprof_buffer *out = &w->piece.bytes;
+  llmprof_buffer *out = &w->bytes;
   if (2 * ROOM >= out->cap - out->size) {
     llmprof_buffer_add(out, bytes, size);
     return;
@@ -127,12 +125,12 @@ static void put_cached(writer *w, text_cache *c, uint32_t number,
     put(w, c->bytes.bytes + text->at, text->size);
     return;
   }
-  size_t before = w->piece.bytes.size;
+  size_t before = w->bytes.size;
   make(w, number);
-  if (w->piece.bytes.failed) return;
-  text_at made = {c->bytes.size, w->piece.bytes.size - before};
-  llmprof_buffer_add(&c->bytes, w->piece.bytes.bytes + before, made.size);
-  w->piece.bytes.failed |= c->bytes.failed;
+  if (w->bytes.failed) return;
+  text_at made = {c->bytes.size, w->bytes.size - before};
+  llmprof_buffer_add(&c->bytes, w->bytes.bytes + before, made.size);
+  w->bytes.failed |= c->bytes.failed;
   if (!c->bytes.failed) *text = made;
 }
 
@@ -140,7 +138,7 @@ static void put_cached(writer *w, text_cache *c, uint32_t number,
 
 /* A name in quotes; of a long one its beginning, up to a whole character. */
 static void put_quoted(writer *w, const char *bytes, size_t size) {
-  llmprof_buffer *out = &w->piece.bytes;
+  llmprof_buffer *out = &w->bytes;
   size_t kept = size < LONG_NAME ? size : LONG_NAME;
   while (kept && kept < size && (bytes[kept] & 0xc0) == 0x80) kept--;
   llmprof_json_put_any(out, bytes, kept);
@@ -157,7 +155,7 @@ static void put_string(writer *w, uint32_t id) {
 
 static void put_id(writer *w, uint32_t id, const char *otherwise) {
   if (id == LLMPROF_NO_STRING)
-    llmprof_json_put_any(&w->piece.bytes, otherwise, strlen(otherwise));
+    llmprof_json_put_any(&w->bytes, otherwise, strlen(otherwise));
   else
     put_cached(w, &w->names, id, put_string);
 }
@@ -187,7 +185,7 @@ static void put_us(writer *w, int64_t ns) {
  * item. */
 static void begin_event(writer *w, char phase) {
   char text[2 * ROOM] = ",\n{\"ph\":\"?\"";
-  const llmprof_buffer *out = &w->piece.bytes;
+  const llmprof_buffer *out = &w->bytes;
   bool first = out->size && out->bytes[out->size - 1] == '[';
   text[9] = phase;
   put_short(w, text + first, 11u - first);
@@ -234,13 +232,13 @@ static uint32_t tid_of(const writer *w, uint32_t lane) {
 /* An event that names a process (tid NULL) or a lane by w->label. */
 static void write_name(writer *w, uint32_t pid, const uint32_t *tid) {
   begin_event(w, 'M');
-  llmprof_buffer_printf(&w->piece.bytes, ",\"name\":\"%s\",\"pid\":%" PRIu32,
+  llmprof_buffer_printf(&w->bytes, ",\"name\":\"%s\",\"pid\":%" PRIu32,
                         tid ? "thread_name" : "process_name", pid);
-  if (tid) llmprof_buffer_printf(&w->piece.bytes, ",\"tid\":%" PRIu32, *tid);
+  if (tid) llmprof_buffer_printf(&w->bytes, ",\"tid\":%" PRIu32, *tid);
   PUT(w, ",\"args\":{\"name\":");
   put_quoted(w, w->label.bytes, w->label.size);
   PUT(w, "}}");
-  w->piece.bytes.failed |= w->label.failed;
+  w->bytes.failed |= w->label.failed;
   llmprof_buffer_clear(&w->label);
 }
 
@@ -362,7 +360,7 @@ static void begin_slice(writer *w, size_t item, const char *category) {
 
 /* The name of a member of "args", which is open. */
 static void put_name(writer *w, const char *name) {
-  const llmprof_buffer *out = &w->piece.bytes;
+  const llmprof_buffer *out = &w->bytes;
   if (out->size && out->bytes[out->size - 1] != '{') PUT(w, ",");
   PUT(w, "\"");
   put_text(w, name);
@@ -466,7 +464,7 @@ static void put_call(writer *w, uint32_t id) {
 
 static void put_call_name(writer *w, uint32_t id) {
   if (id == LLMPROF_NO_STRING)
-    llmprof_json_put_any(&w->piece.bytes, "unknown", strlen("unknown"));
+    llmprof_json_put_any(&w->bytes, "unknown", strlen("unknown"));
   else
     put_cached(w, &w->calls, id, put_call);
 }
@@ -513,29 +511,18 @@ static void write_item(writer *w, size_t item) {
 
 /* ---- the file ---- */
 
-/* Part 0 is what comes before the items. */
-static bool make_part(void *user, size_t worker, size_t part,
-                      llmprof_error *err) {
-  writer *w = (writer *)user + worker;
+static bool write_items(writer *w, llmprof_error *err) {
   const perfetto_layout *l = &w->of->layout;
-  size_t first = part ? (part - 1) * PART : 0, end = part * PART;
-  if (!part) {
-    PUT(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    name_tracks(w);
-  }
-  if (end > l->count) end = l->count;
-  for (size_t i = first; i < end; i++) {
+  PUT(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+  name_tracks(w);
+  for (size_t i = 0; i < l->count; i++) {
     if (l->lane[i] != LLMPROF_NONE) write_item(w, i);
+    if (w->bytes.size >= PIECE &&
+        !llmprof_sink_write(w->of->sink, &w->bytes, err))
+      return false;
   }
-  if (part + 1 == w->of->parts) PUT(w, "\n]}\n");
-  return llmprof_sink_pack(w->of->sink, &w->piece, err);
-}
-
-static bool write_part(void *user, size_t worker, size_t part,
-                       llmprof_error *err) {
-  writer *w = (writer *)user + worker;
-  (void)part;
-  return llmprof_sink_write(w->of->sink, &w->piece, err);
+  PUT(w, "\n]}\n");
+  return llmprof_sink_write(w->of->sink, &w->bytes, err);
 }
 
 static bool writer_init(writer *w, const export *of) {
@@ -552,30 +539,8 @@ static void writer_free(writer *w) {
   cache_free(&w->calls);
   cache_free(&w->lanes);
   cache_free(&w->shapes);
-  llmprof_sink_piece_free(&w->piece);
+  llmprof_buffer_free(&w->bytes);
   llmprof_buffer_free(&w->label);
-}
-
-static void add_counts(llmprof_perfetto_counts *sum, const writer *w) {
-  sum->operations += w->counts.operations;
-  sum->ranges += w->counts.ranges;
-  sum->calls += w->counts.calls;
-  sum->flows += w->counts.flows;
-}
-
-/* As many writers as there is memory for. */
-static bool write_parts(const export *x, llmprof_perfetto_counts *counts,
-                        llmprof_error *err) {
-  size_t wanted = llmprof_thread_pool_size(x->parts), made = 0;
-  writer *writers = llmprof_zalloc(wanted, sizeof *writers);
-  bool ok = writers != NULL;
-  while (ok && made < wanted && writer_init(&writers[made], x)) made++;
-  const llmprof_parallel_loop loop = {x->parts, make_part, write_part, writers};
-  ok = made ? llmprof_parallel_for(&loop, made, err) : llmprof_fail_nomem(err);
-  for (size_t i = 0; i < made; i++) add_counts(counts, &writers[i]);
-  for (size_t i = 0; writers && i < wanted; i++) writer_free(&writers[i]);
-  llmprof_free(writers);
-  return ok;
 }
 
 static size_t count_long(const llmprof_strings *strings) {
@@ -589,10 +554,13 @@ static size_t count_long(const llmprof_strings *strings) {
 
 static bool write_file(export *x, const char *path, bool packed,
                        llmprof_perfetto_counts *counts, llmprof_error *err) {
-  x->parts = 1 + (x->layout.count + PART - 1) / PART;
-  x->sink = llmprof_sink_open(path, packed, err);
-  if (!x->sink) return false;
-  if (write_parts(x, counts, err)) return llmprof_sink_commit(x->sink, err);
+  writer w;
+  bool ok = (writer_init(&w, x) || llmprof_fail_nomem(err)) &&
+            (x->sink = llmprof_sink_open(path, packed, err)) &&
+            write_items(&w, err);
+  *counts = w.counts;
+  writer_free(&w);
+  if (ok) return llmprof_sink_commit(x->sink, err);
   llmprof_sink_discard(x->sink);
   return false;
 }

@@ -23,16 +23,14 @@ typedef struct writer {
   uint32_t *name;       /* by frame of the stacks */
   uint32_t *path;       /* the stack at hand, the innermost first */
   llmprof_sink *sink;
-  llmprof_sink_piece piece;
+  llmprof_buffer bytes;
   bool begun; /* a list: a comma is put */
   llmprof_stacks_counts written;
 } writer;
 
 static bool flush(writer *w, size_t most, llmprof_error *err) {
-  if (w->piece.bytes.failed) return llmprof_fail_nomem(err);
-  return w->piece.bytes.size < most ||
-         (llmprof_sink_pack(w->sink, &w->piece, err) &&
-          llmprof_sink_write(w->sink, &w->piece, err));
+  if (w->bytes.failed) return llmprof_fail_nomem(err);
+  return w->bytes.size < most || llmprof_sink_write(w->sink, &w->bytes, err);
 }
 
 /* The frames of a stack, the innermost first: how many. */
@@ -64,7 +62,7 @@ static void put_text(writer *w, uint32_t string) {
   const char *text = llmprof_strings_get(w->strings, string, &size);
   for (size_t i = 0; text && i < size; i++) {
     char c = text[i] == ';' ? ':' : text[i];
-    llmprof_buffer_putc(&w->piece.bytes, (unsigned char)c < ' ' ? ' ' : c);
+    llmprof_buffer_putc(&w->bytes, (unsigned char)c < ' ' ? ' ' : c);
   }
 }
 
@@ -73,13 +71,13 @@ static void put_line(writer *w, uint32_t row) {
     const llmprof_stack_frame *frame = &w->stacks.frames[w->path[depth]];
     put_text(w, frame->function);
     if (frame->module != LLMPROF_NO_STRING) {
-      llmprof_buffer_puts(&w->piece.bytes, " (");
+      llmprof_buffer_puts(&w->bytes, " (");
       put_text(w, frame->module);
-      llmprof_buffer_putc(&w->piece.bytes, ')');
+      llmprof_buffer_putc(&w->bytes, ')');
     }
-    if (depth) llmprof_buffer_putc(&w->piece.bytes, ';');
+    if (depth) llmprof_buffer_putc(&w->bytes, ';');
   }
-  llmprof_buffer_printf(&w->piece.bytes, " %" PRId64 "\n", w->stacks.self[row]);
+  llmprof_buffer_printf(&w->bytes, " %" PRId64 "\n", w->stacks.self[row]);
 }
 
 /* ---- speedscope ---- */
@@ -98,7 +96,7 @@ static bool name_frames(writer *w) {
 }
 
 static void put_quoted(writer *w, const char *text, size_t size) {
-  llmprof_json_put_any(&w->piece.bytes, text ? text : "", text ? size : 0);
+  llmprof_json_put_any(&w->bytes, text ? text : "", text ? size : 0);
 }
 
 /* "model.py:97" is a file and a line; anything else is a file. */
@@ -109,11 +107,11 @@ static void put_place(writer *w, uint32_t module) {
   size_t digits = size;
   while (digits && text[digits - 1] >= '0' && text[digits - 1] <= '9') digits--;
   bool has_line = digits && digits < size && text[digits - 1] == ':';
-  llmprof_buffer_puts(&w->piece.bytes, ",\"file\":");
+  llmprof_buffer_puts(&w->bytes, ",\"file\":");
   put_quoted(w, text, has_line ? digits - 1 : size);
   if (has_line)
-    llmprof_buffer_printf(&w->piece.bytes, ",\"line\":%.*s",
-                          (int)(size - digits), text + digits);
+    llmprof_buffer_printf(&w->bytes, ",\"line\":%.*s", (int)(size - digits),
+                          text + digits);
 }
 
 static void put_frame(writer *w, uint32_t number) {
@@ -121,24 +119,24 @@ static void put_frame(writer *w, uint32_t number) {
   size_t size = 0;
   memcpy(name, llmprof_intern_get(&w->names, number), sizeof name);
   const char *text = llmprof_strings_get(w->strings, name[0], &size);
-  llmprof_buffer_puts(&w->piece.bytes, number ? ",{\"name\":" : "{\"name\":");
+  llmprof_buffer_puts(&w->bytes, number ? ",{\"name\":" : "{\"name\":");
   put_quoted(w, text, size);
   put_place(w, name[1]);
-  llmprof_buffer_putc(&w->piece.bytes, '}');
+  llmprof_buffer_putc(&w->bytes, '}');
 }
 
 static void put_stack(writer *w, uint32_t row) {
   size_t depth = list_path(w, row);
-  llmprof_buffer_puts(&w->piece.bytes, w->begun ? ",[" : "[");
+  llmprof_buffer_puts(&w->bytes, w->begun ? ",[" : "[");
   while (depth-- > 0)
-    llmprof_buffer_printf(&w->piece.bytes, depth ? "%" PRIu32 "," : "%" PRIu32,
+    llmprof_buffer_printf(&w->bytes, depth ? "%" PRIu32 "," : "%" PRIu32,
                           w->name[w->path[depth]]);
-  llmprof_buffer_putc(&w->piece.bytes, ']');
+  llmprof_buffer_putc(&w->bytes, ']');
   w->begun = true;
 }
 
 static void put_weight(writer *w, uint32_t row) {
-  llmprof_buffer_printf(&w->piece.bytes, w->begun ? ",%" PRId64 : "%" PRId64,
+  llmprof_buffer_printf(&w->bytes, w->begun ? ",%" PRId64 : "%" PRId64,
                         w->stacks.self[row]);
   w->begun = true;
 }
@@ -146,12 +144,12 @@ static void put_weight(writer *w, uint32_t row) {
 static bool put_samples(writer *w, llmprof_error *err) {
   if (!put_each(w, put_stack, err)) return false;
   w->begun = false;
-  llmprof_buffer_puts(&w->piece.bytes, "],\"weights\":[");
+  llmprof_buffer_puts(&w->bytes, "],\"weights\":[");
   return put_each(w, put_weight, err);
 }
 
 static bool put_speedscope(writer *w, bool of_gpu, llmprof_error *err) {
-  llmprof_buffer *out = &w->piece.bytes;
+  llmprof_buffer *out = &w->bytes;
   bool ok = name_frames(w) || llmprof_fail_nomem(err);
   llmprof_buffer_puts(
       out,
@@ -210,7 +208,7 @@ bool llmprof_stacks_write(llmprof_trace *trace, llmprof_frame *rows,
   bool ok = weigh(&w, trace, rows, err) &&
             write_file(&w, path, format, packed, of_gpu, err);
   if (ok && written) *written = w.written;
-  llmprof_sink_piece_free(&w.piece);
+  llmprof_buffer_free(&w.bytes);
   llmprof_weighed_free(&w.stacks);
   llmprof_intern_free(&w.names);
   llmprof_free(w.name);

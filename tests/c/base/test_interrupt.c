@@ -110,17 +110,16 @@ static bool sort_rows(size_t *units, llmprof_error *err) {
 static bool write_file(size_t *units, bool packed, llmprof_error *err) {
   static char bytes[1 << 16];
   char path[512];
-  llmprof_sink_piece piece = {0};
+  llmprof_buffer piece = {0};
   snprintf(path, sizeof path, "%s/written", test_folder());
   llmprof_sink *sink = llmprof_sink_open(path, packed, err);
   if (!sink) return false;
   bool ok = true;
   for (*units = 0; ok && *units < 1 << 22; *units += sizeof bytes) {
-    llmprof_buffer_add(&piece.bytes, bytes, sizeof bytes);
-    ok = llmprof_sink_pack(sink, &piece, err) &&
-         llmprof_sink_write(sink, &piece, err);
+    llmprof_buffer_add(&piece, bytes, sizeof bytes);
+    ok = llmprof_sink_write(sink, &piece, err);
   }
-  llmprof_sink_piece_free(&piece);
+  llmprof_buffer_free(&piece);
   if (ok) return llmprof_sink_commit(sink, err);
   llmprof_sink_discard(sink);
   return false;

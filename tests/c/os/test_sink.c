@@ -45,17 +45,15 @@ static void assert_unpacks(const void *packed, size_t size,
 
 static bool write_text(const llmprof_buffer *text, bool packed, size_t step,
                        llmprof_error *err) {
-  llmprof_sink_piece piece = {0};
+  llmprof_buffer piece = {0};
   llmprof_sink *sink = llmprof_sink_open(path(), packed, err);
   bool ok = sink != NULL;
   for (size_t at = 0; ok && at < text->size; at += step) {
     size_t left = text->size - at;
-    llmprof_buffer_add(&piece.bytes, text->bytes + at,
-                       left < step ? left : step);
-    ok = llmprof_sink_pack(sink, &piece, err) &&
-         llmprof_sink_write(sink, &piece, err);
+    llmprof_buffer_add(&piece, text->bytes + at, left < step ? left : step);
+    ok = llmprof_sink_write(sink, &piece, err);
   }
-  llmprof_sink_piece_free(&piece);
+  llmprof_buffer_free(&piece);
   if (ok) return llmprof_sink_commit(sink, err);
   llmprof_sink_discard(sink);
   return false;
