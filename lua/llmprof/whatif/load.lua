@@ -29,6 +29,9 @@ local TURNS = 3
 -- times the prompts of a step that were measured it is believed.
 local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 1.25
 
+-- Clients send two requests as far apart as this percentile of the intervals between any.
+local APART = 5
+
 -- A load is predicted from this many requests of each client on.
 local ROUNDS, LEAST_REQUESTS = 6, 24
 
@@ -78,7 +81,9 @@ function load.requests(list)
       or ("load: %d requests are too few"):format(#made))
   end
   table.sort(made, function(a, b) return a.sent < b.sent end)
-  local zero = made[1].sent
+  local zero, apart = made[1].sent, {}
+  for i = 2, #made do apart[i - 1] = made[i].sent - made[i - 1].sent end
+  made.apart = statistics.percentile(apart, APART)
   for _, one in ipairs(made) do
     one.sent, one.first, one.stop = one.sent - zero, one.first - zero, one.stop - zero
   end
@@ -307,9 +312,11 @@ end
 local function closed(given, list, count)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
   local function add(now)
+    local before = arrivals[made]
     made = made + 1
     local like = list[(made - 1) % #list + 1]
-    arrivals[made] = { sent = now, prompt = like.prompt, tokens = like.tokens }
+    arrivals[made] = { sent = before and math.max(now, before.sent + list.apart) or now,
+      prompt = like.prompt, tokens = like.tokens }
   end
   local answered = 0
   for _ = 1, count do add(0) end
