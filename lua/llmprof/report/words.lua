@@ -415,7 +415,8 @@ end
 -- What is called otherwise where the GPUs are AMD's, the longer first.
 local AMD = { { ", CUDA not recorded", "" }, { "CUDA graph", "graph" }, { "NVTX range", "range" },
   { "%f[%w_]CUDA%f[^%w_]", "ROCm" }, { "%f[%w]SMs%f[%W]", "CUs" }, { "%f[%w]SM %%", "CU %%" },
-  { " %(counters by ncu[^)]*%)", "" },
+  { " %(counters by ncu[^)]*%)", "" }, { "Tensor core", "Matrix core" },
+  { "tensor core", "matrix core" },
   { "NVLink", "Infinity Fabric" }, { "nvidia%-smi topo %-m", "rocm-smi --showtopo" } }
 
 -- A text in the words of those who made the GPUs.
