@@ -75,7 +75,9 @@ class Page(unittest.TestCase):
 
     def unfold(self, name):
         """Open a section, as a click on its title does."""
-        self.find(f"#{name} > summary").click()
+        summary = self.find(f"#{name} > summary")
+        self.browser.execute_script("arguments[0].scrollIntoView({ block: 'center' })", summary)
+        summary.click()
 
     def tearDown(self):
         self.assertEqual([], self.browser.get_log("browser"))

@@ -318,14 +318,18 @@ end
 
 -- Without the line on the first move, which stands among the moves.
 local function verdict_lines(results)
-  local plain, trust = findings.in_plain_words(results), nil
-  local lines = { plain and { head = plain, text = "" } }
+  local plain, lines, trust = findings.in_plain_words(results), {}, nil
   for _, line in ipairs(findings.verdict(results)) do
     if line.head == "Trust:" then
       trust = line
     elseif line.head ~= "First move:" then
       lines[#lines + 1] = line
     end
+  end
+  if plain and lines[1].head ~= "Ranks:" then
+    lines[1] = { head = plain .. " " .. lines[1].head, text = lines[1].text }
+  elseif plain then
+    table.insert(lines, 1, { head = plain, text = "" })
   end
   return lines, trust
 end

@@ -2,7 +2,8 @@
 "use strict";
 
 const NAMES = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13",
-  "c14", "c15", "s0", "s1", "ink", "soft", "line", "paper", "panel", "idle", "mark", "accent", "other", "wait"];
+  "c14", "c15", "s0", "s1", "ink", "soft", "line", "paper", "panel", "idle", "mark", "accent", "other",
+  "wait"];
 
 const WAITS = /Synchronize/;
 
