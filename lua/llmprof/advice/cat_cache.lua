@@ -27,7 +27,7 @@ local function found(results, stage, joins, attention)
   local changes, assumption = change_of(stage, joins, attention)
   return {
     stage = stage.name,
-    title = ("%s joins its KV cache anew in every step"):format(stage.name),
+    title = ("%s re-concatenates the KV cache in every step"):format(stage.name),
     evidence = evidence.with_kernels({
       evidence.note(evidence.TIMELINE, "%s joins of tensors for %s attention kernels per step, %s "
         .. "of a step", evidence.count(joins.calls / stage.steps),

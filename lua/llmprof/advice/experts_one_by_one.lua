@@ -45,7 +45,7 @@ local function found(results, stage, experts, products)
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s matmuls per step and no grouped one",
+      evidence.note(evidence.TIMELINE, "%s matmuls per step, none grouped",
         evidence.count(products.calls / stage.steps)),
       evidence.note(experts.seen and evidence.TIMELINE or "timeline, model.architecture",
         "%s experts run per step in %d layers, %s operations each",

@@ -66,6 +66,21 @@ function blocks.join(...)
 end
 
 
+-- The columns of a table in which some row has a value: a report shows no empty ones.
+function blocks.filled(block)
+  local list = {}
+  for _, column in ipairs(block.columns) do
+    local is_filled = #block.rows == 0
+    for _, row in ipairs(block.rows) do
+      local value = row[column.key]
+      if value ~= nil and value ~= "" then is_filled = true break end
+    end
+    list[#list + 1] = is_filled and column or nil
+  end
+  return list
+end
+
+
 -- A writer out of a function for each kind: all blocks of a list as one text, what each
 -- makes between `between`, those that make "" left out. A function gets the block and a
 -- table that all blocks of one document share.

@@ -274,8 +274,8 @@ function kinds.table(block)
     or sections.known(block.name) and sections.find(block.name).title or block.name
   return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
     .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
-    or "", escape(block.name), escape(title), escape(title), tables.render("html", block.columns,
-    shown, { row = row_attributes(block.name),
+    or "", escape(block.name), escape(title), escape(title), tables.render("html",
+    blocks.filled(block), shown, { row = row_attributes(block.name),
       meaning = meaning_of(block.name) }), count_of(#shown, #block.rows))
 end
 

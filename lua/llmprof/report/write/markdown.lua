@@ -95,7 +95,7 @@ end
 -- Footnotes are numbered through the document: two of one number would be one.
 function kinds.table(block, document)
   document.notes = document.notes or { count = 0 }
-  return tables.render("md", block.columns, block.rows, { notes = document.notes })
+  return tables.render("md", blocks.filled(block), block.rows, { notes = document.notes })
 end
 
 

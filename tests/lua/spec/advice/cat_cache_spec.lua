@@ -13,7 +13,7 @@ describe("advice cat_cache", function()
 
   it("finds two joins for each attention", function()
     assert.equal([[
-decode joins its KV cache anew in every step (decode, confidence medium)
+decode re-concatenates the KV cache in every step (decode, confidence medium)
 - 30 joins of tensors for 12 attention kernels per step, 300.00 µs of a step (timeline)
 - the cache is 2.00 MB on average, which each step reads and writes once more (model)
 - kernel 3, CatArrayBatchedCopy: 300 calls, 3.00 ms (timeline)

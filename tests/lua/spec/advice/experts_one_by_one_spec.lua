@@ -17,7 +17,7 @@ describe("advice experts_one_by_one", function()
   it("finds as many products as there are active experts", function()
     assert.equal([[
 decode computes its experts one by one (decode, confidence medium)
-- 200 matmuls per step and no grouped one (timeline)
+- 200 matmuls per step, none grouped (timeline)
 - 60 experts run per step in 10 layers, 3 operations each (timeline, model.architecture)
 try: a grouped matmul over all experts (torch._grouped_mm, a fused MoE kernel), with the choice of experts left on the GPU
 change: grouped(experts "decode")
@@ -45,7 +45,7 @@ kernels: 5
     local kernels = { kernel("CatArrayBatchedCopy", "copy/cast"),
       kernel("cublasGemvTensorStridedBatched", "gemm"),
       support.kernel { name = "nvjet", category = "gemm", calls = 1800 } }
-    assert.matches("190 matmuls per step and no grouped one",
+    assert.matches("190 matmuls per step, none grouped",
       support.said("experts_one_by_one", support.results { stages = { stage }, kernels = kernels,
         model = { architecture = shape } }), 1, true)
     kernels[2].name = "fused_moe_kernel"
