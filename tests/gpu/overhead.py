@@ -18,7 +18,7 @@ better than that.
 
 With --programs it measures those of programs.py and nothing else: --turns processes of each tool
 load together, --at-once of them, and then do a round each, one after the other, in random order, in
-S seconds for each program. The table has quartiles of the medians of processes.
+S seconds for each program. The table has quartiles of the rounds of all.
 
 The last table is of runs without windows: from the program's end (it writes when that is) until
 the tool is done, and until four reports are written.
@@ -389,36 +389,58 @@ for _, said in pairs(rounds) do print(said) end
 """
 
 
-def beside_nsys(centres: Dict[str, List[float]], tool: str) -> str:
-    """What the tool adds, of what nsys does, and the range of nine in ten draws."""
-    if tool in ("no tool", "nsys") or "nsys" not in centres:
+Pooled = Dict[str, List[float]]  # of each tool, rounds of all its processes, which differ no more
+                                # from each other than those of one
+
+
+def pool(found: Figures) -> Pooled:
+    pooled = {tool: sum(processes, []) for tool, processes in found.items()}
+    return {tool: rounds for tool, rounds in pooled.items() if len(rounds) > 1}
+
+
+def of_nsys(programs_of: List[Pooled], tool: str) -> str:
+    """What the tool adds to all of these, of what nsys does, and the range of nine in ten draws."""
+    if tool in ("no tool", "nsys") or not all("nsys" in one for one in programs_of):
         return ""
 
     def above(best: Callable[[List[float]], float]) -> Tuple[float, float]:
-        plain = best(centres["no tool"])
-        return best(centres[tool]) - plain, best(centres["nsys"]) - plain
+        plain = sum(best(one["no tool"]) for one in programs_of)
+        return (sum(best(one[tool]) for one in programs_of) - plain,
+                sum(best(one["nsys"]) for one in programs_of) - plain)
 
     return share(above)
 
 
-def show_programs(name: str, found: Figures, launches: Dict[str, Tuple[int, int]]) -> None:
-    centres = {tool: [statistics.median(rounds) for rounds in processes]
-               for tool, processes in found.items() if processes}
-    if "no tool" not in centres:
-        raise Failed(f"{name}: no rounds without a tool")
-    single, graphs = launches.get(name, (0, 0))
-    said = f", {single} launches and {graphs} of graphs a round" if single else ""
-    print(f"\n{name}{said}\n\n| | processes | ms: quartiles | fastest | added | of nsys | "
-          "µs a launch |\n|---|---|---|---|---|---|---|")
-    plain = statistics.median(centres["no tool"])
-    for tool, values in centres.items():
-        cuts = (statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1
-                else 3 * values)
-        added = cuts[1] - plain
-        fastest = min(min(rounds) for rounds in found[tool])
-        each = f"{1e3 * added / single:.2f}" if single and not graphs else ""
-        print(f"| {tool} | {len(values)} | {cuts[0]:.1f}, {cuts[1]:.1f}, {cuts[2]:.1f} | "
-              f"{fastest:.1f} | {added:.1f} | {beside_nsys(centres, tool)} | {each} |", flush=True)
+def show_program(name: str, pooled: Pooled, found: Figures, launches: int) -> None:
+    print(f"\n{name}" + (f", {launches} launches a round" if launches else ""))
+    print("\n| | processes, rounds | ms: quartiles | added | of nsys | µs a launch |\n"
+          "|---|---|---|---|---|---|")
+    plain = statistics.median(pooled["no tool"])
+    for tool, rounds in pooled.items():
+        low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
+        added = middle - plain
+        each = f"{1e3 * added / launches:.2f}" if launches else ""
+        print(f"| {tool} | {len(found[tool])}, {len(rounds)} | {low:.1f}, {middle:.1f}, {high:.1f}"
+              f" | {added:.1f} | {of_nsys([pooled], tool)} | {each} |", flush=True)
+
+
+def show_programs(kept: Dict[str, Figures], launches: Dict[str, Tuple[int, int]]) -> None:
+    pooled = {name: pool(found) for name, found in kept.items()}
+    pooled = {name: one for name, one in pooled.items() if "no tool" in one}
+    eager = []
+    for name, one in pooled.items():
+        single, graphs = launches.get(name, (0, 0))
+        show_program(name, one, kept[name], 0 if graphs else single)
+        eager += [name] if single and not graphs else []
+    if len(eager) < 2:
+        return
+    print(f"\n{', '.join(eager)} together\n\n| | µs a launch | of nsys |\n|---|---|---|")
+    together = [pooled[name] for name in eager]
+    count = sum(launches[name][0] for name in eager)
+    for tool in [tool for tool in together[0] if all(tool in one for one in together)]:
+        added = sum(statistics.median(one[tool]) - statistics.median(one["no tool"])
+                    for one in together)
+        print(f"| {tool} | {1e3 * added / count:.2f} | {of_nsys(together, tool)} |", flush=True)
 
 
 def launches_in(args: argparse.Namespace, guest: Guest) -> Dict[str, Tuple[int, int]]:
@@ -462,8 +484,7 @@ def programs(args: argparse.Namespace) -> None:
                 for guest in guests:
                     guest.end()
                     shutil.rmtree(guest.folder, ignore_errors=True)
-    for name in names:
-        show_programs(name, kept[name], launches)
+    show_programs(kept, launches)
 
 
 # ---- main ----
