@@ -22,9 +22,9 @@ local CALLING, ANSWERING = 2, 30
 -- Kernels whose counters are measured, those with the most time, and launches of each.
 local KERNELS, LAUNCHES = 10, 5
 
--- Of libcupti 13.0 and 13.5, on H100s; tokens of vLLM 0.24 on an H200.
-local COST = "a launch takes 2 to 4 us longer in the window, a kernel of a graph 0.3; until the "
-  .. "program ends launches of graphs stay 4 to 8 % slower (a token of vLLM took 9 to 13 % longer)"
+-- Of libcupti 13.0 and 13.5, on H100s; tokens of vLLM 0.24 on H200s.
+local COST = "a launch takes 2 to 4 us longer in the window, a kernel of a graph 0.3 (a token of "
+  .. "vLLM 21 to 46 %); until the program ends launches of graphs stay 4 to 8 % slower (0 to 16 %)"
 
 local command = {
   name = "attach",
