@@ -3,20 +3,15 @@
  * only few such pairs, each has a slot (perfect hash), else they are hashed; an
  * ascending first key of many values needs neither. Groups are numbered by
  * first appearance. Once each row is a group of
- * its own, no further key matters.
- *
- * With a perfect hash, parts of many rows are numbered on several threads, each
- * by first appearance within it; taken in order they make the groups of all. */
+ * its own, no further key matters. */
 #include "frame/group_by.h"
 #include "base/interrupt.h"
-#include "base/thread_pool.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/alloc.h"
 
 enum {
-  FEW = 1 << 16, /* slots that are always worth their memory */
-  PART = 1 << 18 /* rows that are worth a thread; whole blocks */
+  FEW = 1 << 16 /* slots that are always worth their memory */
 };
 
 void llmprof_groups_free(llmprof_groups *groups) {
@@ -28,17 +23,6 @@ void llmprof_groups_free(llmprof_groups *groups) {
 
 /* ---- perfect hash ---- */
 
-/* A slot for each pair of a group so far and a value of the key, or none. */
-typedef struct perfect_hash {
-  const llmprof_column *key;
-  int64_t low; /* the key's lowest value */
-  size_t rows, slots, width, parts;
-  uint32_t *of_row; /* by row, its group: so far, within its part, of all */
-  uint32_t *next;   /* by part and slot, the group + 1, or 0 */
-  uint32_t *made;   /* by part, groups in it */
-  uint32_t *of_all; /* by part and group in it, that of all */
-} perfect_hash;
-
 /* How many slots that takes, 0 when they are not few. */
 static size_t count_slots(size_t groups, llmprof_cell_span s, size_t rows,
                           size_t *width) {
@@ -49,103 +33,31 @@ static size_t count_slots(size_t groups, llmprof_cell_span s, size_t rows,
   return groups * *width;
 }
 
-static uint32_t number_block(const perfect_hash *h, const int64_t *cells,
-                             size_t count, uint32_t *of_row, uint32_t *next,
-                             uint32_t made) {
-  for (size_t i = 0; i < count; i++) {
-    size_t value =
-        cells[i] == LLMPROF_ABSENT ? 0 : (size_t)(cells[i] - h->low) + 1;
-    uint32_t *slot = &next[of_row[i] * h->width + value];
-    if (!*slot) *slot = ++made;
-    of_row[i] = *slot - 1;
-  }
-  return made;
-}
-
-static bool number_part(void *user, size_t worker, size_t part,
-                        llmprof_error *err) {
-  (void)worker;
-  const perfect_hash *h = user;
-  size_t end = llmprof_part_begin(h->rows, h->parts, part + 1);
-  uint32_t made = 0, *next = h->next + part * h->slots;
-  for (size_t row = llmprof_part_begin(h->rows, h->parts, part); row < end;
-       row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, end);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    llmprof_cells(h->key, row, count, cells);
-    made = number_block(h, cells, count, h->of_row + row, next, made);
-  }
-  h->made[part] = made;
-  return true;
-}
-
-/* What the groups of a part are among all, of which there were `made`; returns
- * how many there are now. Those of the first are the first of all. */
-static uint32_t join_part(const perfect_hash *h, size_t part, uint32_t made) {
-  uint32_t *all = h->next, *own = h->next + part * h->slots;
-  uint32_t *of_all = h->of_all + part * h->slots;
-  for (size_t slot = 0; slot < h->slots; slot++)
-    if (own[slot]) of_all[own[slot] - 1] = (uint32_t)slot;
-  for (uint32_t group = 0; group < h->made[part]; group++) {
-    uint32_t *slot = &all[of_all[group]];
-    if (!*slot) *slot = ++made;
-    of_all[group] = *slot - 1;
-  }
-  return made;
-}
-
-/* The parts behind the first, each in as many pieces as there are parts. */
-static bool renumber_piece(void *user, size_t worker, size_t piece,
-                           llmprof_error *err) {
-  (void)worker;
-  (void)err;
-  const perfect_hash *h = user;
-  size_t part = 1 + piece / h->parts, at = piece % h->parts;
-  const uint32_t *of_all = h->of_all + part * h->slots;
-  size_t begin = llmprof_part_begin(h->rows, h->parts, part);
-  size_t rows = llmprof_part_begin(h->rows, h->parts, part + 1) - begin;
-  size_t end = begin + rows * (at + 1) / h->parts;
-  for (size_t row = begin + rows * at / h->parts; row < end; row++)
-    h->of_row[row] = of_all[h->of_row[row]];
-  return true;
-}
-
-static bool number_parts(perfect_hash *h, size_t *groups, llmprof_error *err) {
-  llmprof_parallel_loop number = {
-      .parts = h->parts, .work = number_part, .user = h};
-  llmprof_parallel_loop renumber = {
-      .parts = (h->parts - 1) * h->parts, .work = renumber_piece, .user = h};
-  if (!llmprof_parallel_for(&number, h->parts, err)) return false;
-  uint32_t made = h->made[0];
-  for (size_t part = 1; part < h->parts; part++)
-    made = join_part(h, part, made);
-  *groups = made;
-  return llmprof_parallel_for(&renumber, h->parts, err);
-}
-
+/* A slot for each pair of a group so far and a value of the key, or none: the
+ * group + 1, or 0. */
 static bool group_by_perfect_hash(llmprof_groups *groups,
                                   const llmprof_column *key, size_t rows,
                                   int64_t low, size_t slots, size_t width,
                                   llmprof_error *err) {
-  size_t parts = slots <= FEW ? llmprof_thread_pool_size(rows / PART) : 1;
-  perfect_hash h = {.key = key,
-                    .low = low,
-                    .rows = rows,
-                    .slots = slots,
-                    .width = width,
-                    .parts = parts,
-                    .of_row = groups->of_row};
-  h.next = llmprof_zalloc(parts * slots, sizeof *h.next);
-  h.made = llmprof_zalloc(parts, sizeof *h.made);
-  if (parts > 1) h.of_all = llmprof_alloc(parts * slots, sizeof *h.of_all);
-  bool there = h.next && h.made && (h.of_all || parts == 1);
-  bool ok =
-      there ? number_parts(&h, &groups->count, err) : llmprof_fail_nomem(err);
-  llmprof_free(h.next);
-  llmprof_free(h.made);
-  llmprof_free(h.of_all);
-  return ok;
+  uint32_t *next = llmprof_zalloc(slots, sizeof *next), made = 0;
+  if (!next) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    uint32_t *of_row = groups->of_row + row;
+    if (llmprof_interrupted()) break;
+    llmprof_cells(key, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      bool absent = cells[i] == LLMPROF_ABSENT;
+      size_t value = absent ? 0 : (size_t)(cells[i] - low) + 1;
+      uint32_t *slot = &next[of_row[i] * width + value];
+      if (!*slot) *slot = ++made;
+      of_row[i] = *slot - 1;
+    }
+  }
+  groups->count = made;
+  llmprof_free(next);
+  return !llmprof_interrupted() || llmprof_fail_interrupted(err);
 }
 
 /* ---- hash ---- */
