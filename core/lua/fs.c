@@ -74,18 +74,6 @@ static int fs_copy_soon(lua_State *L) {
   return apply_pair(L, llmprof_fs_copy_soon);
 }
 
-/* fs.same(one, other) -> do both hold the same bytes | nil, message, code */
-static int fs_same(lua_State *L) {
-  const char *one = llmprof_lua_check_path(L, 1);
-  const char *other = llmprof_lua_check_path(L, 2);
-  bool same = false;
-  llmprof_error err;
-  if (!llmprof_fs_same(one, other, &same, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_pushboolean(L, same);
-  return 1;
-}
-
 /* fs.rename(from, to): takes the place of a file that is there */
 static int fs_rename(lua_State *L) {
   return apply_pair(L, llmprof_fs_rename);
@@ -338,7 +326,6 @@ static const luaL_Reg functions[] = {
     {"remove", fs_remove},
     {"remove_tree", fs_remove_tree},
     {"rename", fs_rename},
-    {"same", fs_same},
     {"settle", fs_settle},
     {"stat", fs_stat},
     {"sweep", fs_sweep},

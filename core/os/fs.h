@@ -145,10 +145,6 @@ bool llmprof_fs_copy_soon(const char *from, const char *to, llmprof_error *err);
 /* Wait until everything on the file system of the folder is on its disk. */
 bool llmprof_fs_settle(const char *folder, llmprof_error *err);
 
-/* Do two regular files hold the same bytes? (core/os/fs_same.c) */
-bool llmprof_fs_same(const char *one, const char *other, bool *same,
-                     llmprof_error *err);
-
 /* Give a file or folder these permission bits; a link at path is not followed
  * (LLMPROF_IO). */
 bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err);

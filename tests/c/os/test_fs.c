@@ -572,42 +572,6 @@ TEST(copy_of_holes) {
   }
 }
 
-static void assert_holds_same(const char *one, const char *other, bool wanted) {
-  llmprof_error err = {0};
-  bool same = !wanted;
-  if (!llmprof_fs_same(one, other, &same, &err)) fail_msg("%s", err.message);
-  assert_int_equal(same, wanted);
-}
-
-TEST(same) {
-  static char bytes[600000]; /* some pieces and a bit */
-  llmprof_error err = {0};
-  bool same;
-  memset(bytes, 'x', sizeof bytes);
-  const char *one = test_file("one", bytes, sizeof bytes);
-  const char *two = test_file("two", bytes, sizeof bytes);
-  const char *less = test_file("less", bytes, sizeof bytes - 1);
-  const char *none = test_file("none", "", 0), *no = test_file("no", "", 0);
-  bytes[sizeof bytes - 1] = 'y';
-  const char *last = test_file("last", bytes, sizeof bytes);
-  assert_holds_same(one, one, true);
-  assert_holds_same(one, two, true);
-  assert_holds_same(one, last, false);
-  assert_holds_same(one, less, false);
-  assert_holds_same(none, no, true);
-  assert_holds_same(none, one, false);
-  assert_false(llmprof_fs_same(one, "/proc/none/file", &same, &err));
-  test_error_of(&err, LLMPROF_NOTFOUND, "/proc/none/file",
-                ": No such file or directory");
-  assert_false(llmprof_fs_same("/dev/null", one, &same, &err));
-  test_error_of(&err, LLMPROF_SYNTAX, "/dev/null", ": not a regular file");
-  llmprof_interrupt(true);
-  bool compared = llmprof_fs_same(one, two, &same, &err);
-  llmprof_interrupt(false);
-  assert_false(compared);
-  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
-}
-
 TEST(write_fd) {
   llmprof_error err;
   int fd = open("/dev/full", O_WRONLY);
@@ -717,13 +681,10 @@ TEST(remove_tree_stays_on_its_file_system) {
 static bool do_everything(void *arg, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_fs_names names = {0};
-  bool same;
   bool ok = llmprof_fs_mkdirs(in_folder("mem/a/b"), err) &&
             llmprof_fs_write(in_folder("mem/file"), "text", 4, err) &&
             llmprof_fs_read(in_folder("mem/file"), 0, &text, err) &&
             llmprof_fs_copy("/proc/version", in_folder("mem/copy"), err) &&
-            llmprof_fs_same(in_folder("mem/file"), in_folder("mem/copy"), &same,
-                            err) &&
             llmprof_fs_realpath(in_folder("mem"), &text, err) &&
             llmprof_fs_readlink("/proc/self/exe", &text, err) &&
             llmprof_fs_cwd(&text, err) &&

@@ -45,16 +45,6 @@ describe("llmprof.fs", function()
       table.pack(fs.access(top .. "/file", "x")))
   end)
 
-  it("tells files that hold the same", function()
-    fs.write(top .. "/a", "text")
-    fs.write(top .. "/b", "text")
-    fs.write(top .. "/c", "test")
-    assert.is_true(fs.same(top .. "/a", top .. "/b"))
-    assert.is_false(fs.same(top .. "/a", top .. "/c"))
-    assert.same(failure(top .. "/d", ": No such file or directory", "notfound"),
-      table.pack(fs.same(top .. "/a", top .. "/d")))
-  end)
-
   it("copies, renames and removes", function()
     fs.write(top .. "/a", "text")
     assert.is_true(fs.copy(top .. "/a", top .. "/b"))
