@@ -40,25 +40,23 @@ export here folder llmprof
 
 gpus=$(nvidia-smi -L | wc -l)
 taskset -pc "$("$here/turn.py" others)" $$
+pair() { # NAME LATE-BY
+  PYTHON=python3 run "$1" pairs.lua pairs.program="$here/pairs.py" launch.ranks=2 \
+    "pairs.args=[--late-step,0,--late-by,$2]"
+}
+if [ "$gpus" -gt 1 ] && [ "$phase" = before ]; then
+  pair late 40
+elif [ "$gpus" -gt 1 ]; then
+  pair even 0
+  pair late.2 40
+  pair even.2 0
+fi
 "$here/turn.py" serve >serve.log 2>&1 &
 server=$!
 until grep -q ready serve.log || ! kill -0 $server; do sleep 0.1; done
 "$llmprof" exec "$here/ledger.lua" runs "$phase" |
   timeout -k 3 "${S:-600}" xargs -P $((gpus + 1)) -L 1 bash -c 'run "$@"' _
 kill $server
-pair() { # NAME LATE-BY
-  PYTHON=python3 run "$1" pairs.lua pairs.program="$here/pairs.py" launch.ranks=2 \
-    "pairs.args=[--late-step,0,--late-by,$2]"
-}
-if [ "$gpus" -gt 1 ]; then
-  if [ "$phase" = before ]; then
-    pair late 40
-  else
-    pair even 0
-    pair late.2 40
-    pair even.2 0
-  fi
-fi
 if [ "$phase" = before ]; then
   "$llmprof" exec "$here/ledger.lua" predict "$folder" >predictions.json
 else

@@ -115,12 +115,20 @@ end
 -- Kinds of changes that docs/ledger.md holds against runs.
 local HELD = { graphs = true, remove = true, grouped = true }
 
-local function record_lines(made)
+local function record_lines(format, made)
   local plain, all = 0, #made.model.stages
   for _, stage in ipairs(made.model.stages) do plain = plain + (stage.plain and 1 or 0) end
   local lines = { ("Times are those %s the profiler, if the host stays as fast."):format(
     plain == 0 and "under" or plain == all and "without"
       or "under, and where they were timed without") }
+  for _, row in ipairs(made.stages) do
+    if row.gain and row.gain ~= 0 and not row.rank then
+      local line = ("In another process %s then takes %s to %s ms, where others use the host, too, "
+        .. "%s to %s."):format(row.stage, ms(row.after_low), ms(row.after_high),
+        ms(row.shared_low), ms(row.shared_high))
+      lines[#lines + 1] = format.escape(line)
+    end
+  end
   local said = {}
   for _, change in ipairs(made.changes) do
     local line = HELD[change.kind] and "How such predictions turned out: llmprof help ledger."
@@ -141,7 +149,7 @@ local function to_text(format, made)
     for _, line in ipairs(change_lines(made)) do add(format.escape(line)) end
     add("")
     add(tables.render(format.name, GAINS, shown(made.stages), options))
-    for _, line in ipairs(record_lines(made)) do add(line) end
+    for _, line in ipairs(record_lines(format, made)) do add(line) end
     add("")
   end
   add(heading .. "How Well the Replay Fits\n")
@@ -156,8 +164,9 @@ local function to_text(format, made)
 end
 
 
-local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "gain", "low", "high", "share",
-  "limit", "gpu_free", "cpu_free", "refused" }
+local STAGE_FIELDS = { "stage", "rank", "units", "now", "after", "after_low", "after_high",
+  "shared_low", "shared_high", "gain", "low", "high", "share", "limit", "gpu_free", "cpu_free",
+  "refused" }
 
 
 local function object_of(row, fields, suffix)
@@ -170,7 +179,8 @@ local function object_of(row, fields, suffix)
 end
 
 
-local TIMES = { now = true, after = true, gain = true, low = true, high = true, gpu_free = true,
+local TIMES = { now = true, after = true, after_low = true, after_high = true, shared_low = true,
+  shared_high = true, gain = true, low = true, high = true, gpu_free = true,
   cpu_free = true, recorded = true, replayed = true, waits = true, unexplained = true }
 
 local FIT_FIELDS = { "name", "units", "recorded", "replayed", "error", "waits", "unexplained",

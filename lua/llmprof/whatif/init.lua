@@ -30,9 +30,9 @@ local LEAST_WIDTH = 0.05
 -- Times that the bootstrap draws.
 local DRAWS = 400
 
--- Of the time that the CPU adds to the GPU's, another run differs by no more than this part 9 times
--- of 10: as much as the halves of runs do.
-local CPU_NOISE = 0.127
+-- Of the time that the CPU adds to the GPU's, the halves of runs differ by no more than this part 9
+-- times of 10; processes on a host that others use, too, by the second (docs/ledger.md).
+local CPU_NOISE, HOST_NOISE = 0.127, 0.45
 
 -- A replay without a change that is off by more makes the interval wider.
 local MISFIT = 0.005
@@ -234,8 +234,11 @@ local function row_of(self, stage, number, runs)
   row.stage, row.rank, row.units, row.now = stage.name, number and number - 1, #now, mean(now)
   row.after = row.now - row.gain
   row.gpu_free, row.cpu_free = mean(gpu_free), mean(cpu_free)
-  row.after_low, row.after_high = after_of(stage, row, mean(most), mean(least),
-    noise_of(self, stage, now), off)
+  local noise = noise_of(self, stage, now)
+  row.after_low, row.after_high = after_of(stage, row, mean(most), mean(least), noise, off)
+  row.shared_low, row.shared_high = after_of(stage, row, mean(most), mean(least),
+    math.max(noise, HOST_NOISE), off)
+  row.shared_low = math.min(row.after_low, math.max(row.shared_low, row.cpu_free))
   row.limit = limit_of(row.after, row.gpu_free, row.cpu_free)
   return row
 end
@@ -288,8 +291,9 @@ function What.__tostring(asked) return tostring(asked:run()) end
 
 
 -- The answer: { changes (list of { words, assumed, rests (on what), count, kind }), stages (list of
--- { stage, rank, units, now, after, after_low, after_high, gain, low, high (ns a unit), share,
--- limit, gpu_free, cpu_free (ns), refused }), model }. Raises for a change that finds nothing.
+-- { stage, rank, units, now, after, after_low, after_high, shared_low, shared_high (on a host that
+-- others use), gain, low, high (ns a unit), share, limit, gpu_free, cpu_free (ns), refused }),
+-- model }. Raises for a change that finds nothing.
 function What:run()
   if #self.changes == 0 then
     errors.raise("usage", "which change?", { hint = 'graphs("decode")' })
