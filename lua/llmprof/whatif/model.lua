@@ -17,7 +17,7 @@ local model = {}
 
 -- A stage is predicted when the replay without a change is this near to the record, and no more
 -- of its time than this is in waits that nothing explains.
-model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.02, 0.01
+model.MOST_ERROR, model.MOST_UNEXPLAINED = 0.015, 0.01
 
 -- Calls and operations, of all parts together, that are replayed for findings: of a longer trace
 -- steps from the first one that counts on, until there are about as many.
