@@ -152,18 +152,23 @@ local function kernel_links(move)
 end
 
 
--- What is replayed, with a tick for several at once where the page has a script; a change without
--- a gain is one that cannot be replayed here.
-local function changes_of(number, move)
+-- What is replayed; a change without a gain is one that cannot be replayed here.
+local function changes_of(move)
   local said = {}
   for i, change in ipairs(move.changes or {}) do
     said[i] = ("<code>%s</code>"):format(escape(change))
   end
   if #said == 0 or not move.gain_ns then return "" end
-  return ('<p class="note"><label><input type="checkbox" class="tick" hidden value="%d" '
-    .. 'data-gain="%s"> %s</label></p>\n'):format(number,
-    move.is_bound and "" or escape(text.duration(move.gain_ns)),
-    table.concat(said, " "))
+  return ('<p class="note">%s</p>\n'):format(table.concat(said, " "))
+end
+
+
+-- A tick for several at once, where the page has a script.
+local function tick_of(number, move)
+  if #(move.changes or {}) == 0 or not move.gain_ns then return '<span class="pick"></span>' end
+  return ('<span class="pick"><input type="checkbox" class="tick" hidden value="%d" data-gain="%s" '
+    .. 'aria-label="gain of %d with others" title="what ticked findings gain together"></span>')
+    :format(number, move.is_bound and "" or escape(text.duration(move.gain_ns)), number)
 end
 
 
@@ -182,11 +187,11 @@ end
 local function in_full(number, move)
   return table.concat {
     ('<details class="finding" id="finding-%d">\n<summary>%s<span class="title">%s</span>'
-      .. '<span class="confidence note">%s</span>%s</summary>\n'):format(number, rank(number),
-      escape(move.title), escape(move.confidence), badge(move)),
+      .. '<span class="confidence note">%s</span>%s%s</summary>\n'):format(number, rank(number),
+      escape(move.title), escape(move.confidence), badge(move), tick_of(number, move)),
     ('<div class="sides"%s>\n<div><p><b>Try</b>%s %s.</p>\n'):format(place_of_move(move),
       move.order and (" (%s)"):format(move.order) or "", escape(move.try)),
-    ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)), changes_of(number, move),
+    ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)), changes_of(move),
     ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
       escape(move.confidence), escape(move.rule)),
     evidence(move), kernel_links(move), "</div>\n</div>\n</details>\n",
