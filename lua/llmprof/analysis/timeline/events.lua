@@ -104,11 +104,12 @@ local function label_of(timeline, row, kernel)
 end
 
 
--- By process its rank, where there are several.
+-- By process its rank, where there are several; not where a process has several.
 local function ranks_of(found)
   local ranks = {}
   for _, instance in ipairs(found.instances) do
-    if instance.pid and instance.rank then ranks[instance.pid] = instance.rank end
+    local pid, rank = instance.pid, instance.rank
+    if pid and rank then ranks[pid] = (ranks[pid] == nil or ranks[pid] == rank) and rank end
   end
   return ranks
 end

@@ -7,6 +7,7 @@ local json = require "llmprof.json"
 local report = require "tests.lua.support.reports"
 local results = require "tests.lua.support.results"
 local timeline = require "llmprof.report.html.timeline"
+local words = require "llmprof.report.words"
 
 local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
 
@@ -118,6 +119,9 @@ describe("the page's timeline", function()
     assert.is_truthy(page:find('id="events-data">' .. digest.base64 "some bytes" .. "</script>", 1,
       true))
     assert.is_truthy(page:find('<figure class="events" id="events" hidden>', 1, true))
+    -- in the words of another maker, too
+    local devices = { { name = "AMD Instinct MI300X" } }
+    page = words.of_vendor({ environment = { devices = devices } }, page)
     for _, script in ipairs(elements(page, "script")) do
       if script.attributes == "" then
         assert.is_truthy(policy(page):find(document.source_of(script.content), 1, true))
