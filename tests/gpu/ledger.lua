@@ -23,7 +23,7 @@ local before = {
   { "llama4", LLAMA, "infer.batch=4" },
   { "qwen16s", QWEN, "infer.batch=16", STATIC }, { "moe1s", MOE, "infer.experts=gather", STATIC },
   { "ocr1s", "deepseek_ocr infer.experts=gather", STATIC }, { "moe16", MOE, "infer.batch=16" },
-  { "short1s", "alt_llm model.config=short/config.json", STATIC },
+  { "short1s", "alt_llm model.config=short/config.json", STATIC }, { "products", "fp8.lua" },
   { "qwen16e", QWEN, "infer.batch=16 infer.attention=eager", GRAPH }, { "qwen1s", QWEN, STATIC },
   { "llama64", LLAMA, "infer.batch=64", once = true },
   { "qwen16", QWEN, "infer.batch=16", once = true },
@@ -39,6 +39,7 @@ local after = {
   { "short1c", "alt_llm model.config=short/config.json infer.compile=reduce-overhead" },
   { "qwen1n", QWEN, "infer.sync_per_token=off" }, { "qwen1k", QWEN, STATIC },
   { "llama16", LLAMA, "infer.batch=16" }, { "qwen4", QWEN, "infer.batch=4" },
+  { "products8", "fp8.lua fp8.on=on" },
 }
 
 local GRAPHS = 'graphs("decode")'
@@ -66,6 +67,8 @@ local pairs_of = {
   { "Qwen3-MoE", "the same, batch 16", "moe16", GROUPED, "moe16r" },
   { "Qwen3-MoE", "eager to graph", "moe1s", GRAPHS, "moe1g" },
   { "Qwen3, 6 layers", "eager to compiled, with graphs", "short1s", FUSED, "short1c" },
+  { "products", "bf16 to fp8, graph", "products",
+    'scale(kernels:where { stage = "decode", category = "gemm" }, 0.5)', "products8" },
   { "two ranks", "one of them without 40 products in a layer", "late",
     'remove(kernels:where { line = { "~", "pairs.py:55" } })', "even" },
 }

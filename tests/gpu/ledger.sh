@@ -12,7 +12,7 @@ phase=$1 folder=$(realpath -m "$2")
 mkdir -p "$folder/moe" "$folder/short"
 cd "$folder" || exit 1
 llmprof=${LLMPROF:-llmprof}
-cp "$here"/pairs.lua .
+cp "$here"/fp8.lua "$here"/pairs.lua .
 model() { # FILE TYPE HIDDEN LAYERS KEY-VALUE...
   printf '{"model_type": "%s", "vocab_size": 151936, "hidden_size": %s, "num_hidden_layers": %s,
 "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "rope_theta": 1000000,
@@ -27,6 +27,7 @@ run() { # NAME RECIPE OPTION...
   local name=$1 recipe=$2 since=$SECONDS
   shift 2
   case $recipe in
+  fp8.lua) set -- "$@" fp8.program="$here/fp8.py" ;;
   pairs.lua) ;;
   *) set -- "$@" infer.max_new_tokens=25 infer.repeats=2 ;;
   esac
