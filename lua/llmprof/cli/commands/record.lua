@@ -262,7 +262,6 @@ end
 
 -- The same of what a word names.
 local function record_word(word, root, folder)
-  local above = errors.check(fs.realpath(folder:match "^(.*)/[^/]+/*$" or "."))
   local function record_run(run)
     local source = check_run(run)
     check_empty(folder)
@@ -271,7 +270,9 @@ local function record_word(word, root, folder)
   if not argument.names_traces(word, root) then
     return record_run(artifacts.open(word, root))
   end
-  local made <close> = private.folder(above)
+  local above = folder:match "^(.*/)[^/]+/*$" or "."
+  check(fs.mkdirs(above))
+  local made <close> = private.folder(check(fs.realpath(above)))
   return record_run((reports.make { paths = { word }, settings = {},
     out = made.path .. "/run", quiet = true }))
 end

@@ -9,7 +9,7 @@ local yaml = require "llmprof.yaml"
 local function record(settings, env)
   local made = live.run(settings, env)
   assert.equal(0, made.code, made.output)
-  local folder = live.folder() .. "/capture"
+  local folder = live.folder() .. "/made/too/capture"
   local recorded = live.llmprof { "record", made.out, folder }
   assert.equal(0, recorded.code, recorded.output)
   return folder
