@@ -239,8 +239,8 @@ test("times, marks and names are written with what fits them", () => {
   assert.equal(format.tick(1.5e6, 5e5), "1,500 µs");
   assert.equal(format.tick(1.5e6, 2e6), "1.5 ms");
   assert.equal(format.cut("decode", 6), "decode");
-  assert.deepEqual(["rank 0, GPU 1, stream 17", "CUDA calls, thread 7", "stages"].map(format.shortLane),
-    ["r0 GPU1 s17", "CUDA 7", "stages"]);
+  assert.deepEqual(["rank 0, GPU 1, stream 17", "CUDA calls, thread 7", "GPU 0, memory read %"]
+    .map(format.shortLane), ["r0 GPU1 s17", "CUDA 7", "G0 mem rd %"]);
   assert.equal(format.cut("decode", 5), "deco…");
   assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }),
   "Every event of the run is here.");

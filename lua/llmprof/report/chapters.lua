@@ -215,7 +215,7 @@ function summaries.mfu(results)
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
-      said[#said + 1] = ("%s %s %%"):format(key:upper(), text.number(value * 100, 2))
+      said[#said + 1] = ("%s %s %%"):format(key:upper(), words.rounded(value * 100, 2))
     end
   end
   return #said > 0 and table.concat(said, ", ") or "not measured"

@@ -109,15 +109,6 @@ function documents.stage_rows(results)
 end
 
 
--- A number with `digits` significant digits: 13885.7 -> "13,900", 0.00463 -> "0.0046".
-local function rounded(value, digits)
-  if value == 0 then return "0" end
-  local places = digits - 1 - math.floor(math.log(math.abs(value), 10))
-  local unit = 10.0 ^ places
-  return text.number(math.floor(value * unit + 0.5) / unit, math.max(places, 0), ",")
-end
-
-
 local function efficiency_line(results)
   local said = {}
   for _, row in ipairs(rows.efficiency(results)) do
@@ -125,11 +116,11 @@ local function efficiency_line(results)
       local figures = {}
       for _, key in ipairs { "mfu", "mbu" } do
         if row[key] then
-          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), rounded(row[key] * 100, 2))
+          figures[#figures + 1] = ("%s %s %%"):format(key:upper(), words.rounded(row[key] * 100, 2))
         end
       end
       if row.times_floor then
-        figures[#figures + 1] = rounded(row.times_floor, 3) .. " times its floor"
+        figures[#figures + 1] = words.rounded(row.times_floor, 3) .. " times its floor"
       end
       said[#said + 1] = ("%s: %s"):format(row.label, table.concat(figures, ", "))
     end
@@ -292,7 +283,8 @@ local function tiles(results)
     local value = whole[key] and whole[key].value
     if value then
       list[#list + 1] = tile(whole.time_source == "plain runs" and key:upper()
-        or key:upper() .. ", profiled", text.number(value * 100, 2) .. " %", "all stages together")
+        or key:upper() .. ", profiled", words.rounded(value * 100, 2) .. " %",
+        "all stages together")
     end
   end
   return #list > 0 and blocks.tiles { list = list } or nil

@@ -19,6 +19,15 @@ function words.ms(ns)
 end
 
 
+-- A number with `digits` significant digits: 13885.7 -> "13,900", 0.00463 -> "0.0046".
+function words.rounded(value, digits)
+  if value == 0 then return "0" end
+  local places = digits - 1 - math.floor(math.log(math.abs(value), 10))
+  local unit = 10.0 ^ places
+  return text.number(math.floor(value * unit + 0.5) / unit, math.max(places, 0), ",")
+end
+
+
 -- Sequences side by side: a count, or a mean of several.
 function words.batch(batch)
   return math.tointeger(batch) and text.count(math.tointeger(batch)) or text.number(batch, 1)

@@ -384,7 +384,7 @@ function makers.waits(rank, none)
     assumed = all and "what a collective takes itself stays" or "the rank itself is not changed",
     apply = function(model, part, change)
       if part.found.by_engine then
-        errors.raise("usage", "waits: the process that schedules these ranks is not in the trace",
+        errors.raise("usage", "the process that schedules these ranks is not in the trace",
           { hint = "it decides when a step begins, so that a faster rank cannot be predicted" })
       end
       return change:ignore(part.number, model:collectives(part, not all and rank or nil))

@@ -26,9 +26,11 @@ const count = (number) => number.toLocaleString("en");
 const cut = (text, room) => (text.length > room ? `${text.slice(0, room - 1)}…` : text);
 
 // The name of a lane where there is little room: "r0 GPU0 s17" for "rank 0, GPU 0, stream 17".
-const shortLane = (title) => title.replace(/rank (\d+), /, "r$1 ").replace(/GPU (\d+), /, "GPU$1 ")
-  .replace(/stream (\d+)/, "s$1").replace("CUDA calls, thread", "CUDA").replace("NVTX, thread", "NVTX")
-  .replace(", level ", ".").replace("memory ", "mem ").replace("collectives", "coll.");
+const SHORT = [[/rank (\d+), /, "r$1 "], [/GPU (\d+), stream (\d+)/, "GPU$1 s$2"], [/GPU (\d+), /, "G$1 "],
+  ["memory read", "mem rd"], ["memory written", "mem wr"], [" pipes", ""], [" end", ""],
+  ["CUDA calls, thread", "CUDA"], ["NVTX, thread", "NVTX"], [", level ", "."], ["collectives", "coll."],
+  ["parts of stages", "parts"]];
+const shortLane = (title) => SHORT.reduce((name, [from, to]) => name.replace(from, to), title);
 
 // What of the run the page has.
 const extent = ({ window, span, samples_until: until, hidden }) => {
