@@ -242,6 +242,8 @@ def main() -> int:
         answers = answer_all(program, Path(folder))
     wrong = 0
     for question, one in zip(QUESTIONS, answers):
+        calls = "; ".join(f"{tool} {json.dumps(arguments)}" for tool, arguments in question.calls)
+        print(f"{question.words}\n  {calls}\n  {str(one.said)[:200]}")
         if not one.right:
             wrong += 1
             print(f"wrong: {question.words} {one.said!r}, in truth {one.truth!r}")
