@@ -1,12 +1,10 @@
 #include "trace/trace_tables.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/thread_pool.h"
 #include "frame/strings_laid.h"
 #include "trace/trace_columns.h"
 
@@ -547,39 +545,19 @@ static llmprof_values *column_of(const llmprof_trace *trace,
   return NULL;
 }
 
-/* Columns of a piece, looked at on several threads. */
-typedef struct taking {
-  llmprof_trace *trace;
-  int piece;
-  const llmprof_arrays *from;
-  llmprof_values *columns[COLUMNS];
-  atomic_bool failed;
-} taking;
-
-static bool take_column(void *user, size_t worker, size_t number,
-                        llmprof_error *err) {
-  taking *t = user;
-  (void)worker, (void)err;
-  if (columns[number].piece != t->piece || t->failed) return true;
-  t->columns[number] = column_of(t->trace, &columns[number], t->from);
-  if (!t->columns[number]) t->failed = true;
-  return true;
-}
-
 /* All of them, or those that are there stay. */
 static bool take_columns(llmprof_trace *trace, int piece,
                          const llmprof_arrays *from) {
-  taking t = {.trace = trace, .piece = piece, .from = from};
-  const llmprof_parallel_loop loop = {
-      .parts = COLUMNS, .work = take_column, .user = &t};
-  bool ok =
-      llmprof_parallel_for(&loop, llmprof_thread_pool_size(COLUMNS), NULL) &&
-      !t.failed;
+  llmprof_values *taken[COLUMNS] = {NULL};
+  bool ok = true;
+  for (size_t i = 0; ok && i < COLUMNS; i++)
+    ok = columns[i].piece != piece ||
+         (taken[i] = column_of(trace, &columns[i], from));
   for (size_t i = 0; i < COLUMNS; i++) {
     if (columns[i].piece != piece) continue;
     llmprof_values **to = column_at(trace, columns[i].at), *old = *to;
-    if (ok) *to = t.columns[i];
-    llmprof_values_free(ok ? old : t.columns[i]);
+    if (ok) *to = taken[i];
+    llmprof_values_free(ok ? old : taken[i]);
   }
   return ok;
 }
