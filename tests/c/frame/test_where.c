@@ -40,7 +40,7 @@ static uint32_t dice(void) {
   return next >> 8;
 }
 
-static void fill_columns(void) {
+__attribute__((constructor)) static void fill_columns(void) {
   for (uint32_t i = 0; i < ROWS; i++) {
     ascending[i] = (int64_t)(i / 3) * 10 - 4000;
     descending[i] = -ascending[i];
@@ -153,7 +153,7 @@ static void throw_condition(llmprof_condition *c, int64_t *values) {
   for (size_t i = 0; i < c->count; i++) values[i] = operand(c->column);
 }
 
-static void test_where_by_dice(void **state) {
+TEST(where_by_dice) {
   llmprof_frame *frame = make();
   assert_non_null(frame);
   for (int i = 0; i < 300; i++) {
@@ -170,7 +170,7 @@ static void test_where_by_dice(void **state) {
 
 /* Every comparison with what no cell of a column can be told from: its ends,
  * those of integers, and absence. */
-static void test_where_at_ends(void **state) {
+TEST(where_at_ends) {
   llmprof_frame *frame = make();
   for (size_t column = 0; column < COLUMNS; column++) {
     llmprof_cell_span span;
@@ -190,7 +190,7 @@ static void test_where_at_ends(void **state) {
 }
 
 /* Far apart, so that there is no bit for each. */
-static void test_wide_sets(void **state) {
+TEST(wide_sets) {
   llmprof_frame *frame = make();
   const int64_t far[] = {INT64_MAX - 1, -4000, 12000, INT64_MIN + 5};
   for (llmprof_compare c = LLMPROF_EQ; c <= LLMPROF_NE; c++) {
@@ -201,7 +201,7 @@ static void test_wide_sets(void **state) {
 }
 
 /* Views of consecutive rows, also of views that are none. */
-static void test_slices(void **state) {
+TEST(slices) {
   llmprof_error err = {0};
   llmprof_frame *frame = make();
   const int64_t from = 0, odd = 1;
@@ -223,7 +223,7 @@ static void test_slices(void **state) {
   llmprof_frame_free(frame);
 }
 
-static void test_order_is_known(void **state) {
+TEST(order_is_known) {
   llmprof_frame *frame = make();
   assert_true(llmprof_frame_ascends(frame, ASCENDING));
   assert_true(llmprof_frame_ascends(frame, ASCENDING));
@@ -318,7 +318,7 @@ static void check_within(bool in_order, bool keyed) {
   llmprof_frame_free(frame);
 }
 
-static void test_within(void **state) {
+TEST(within) {
   for (int i = 0; i < 20; i++) check_within(i & 1, i & 2);
   llmprof_error err = {0};
   llmprof_frame *frame = make_events(true);
@@ -345,7 +345,7 @@ static bool join_and_select(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(join_and_select, NULL);
 }
 
@@ -383,7 +383,7 @@ static uint32_t shaped(int shape, uint32_t i) {
   }
 }
 
-static void test_select(void **state) {
+TEST(select) {
   static uint32_t values[9000];
   static const size_t sizes[] = {1, 2, 3, 31, 33, 200, 4095, 9000};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -432,7 +432,7 @@ static void check_summary(const int64_t *values, size_t count) {
   llmprof_frame_free(frame);
 }
 
-static void test_exact_summaries(void **state) {
+TEST(exact_summaries) {
   static int64_t values[70000];
   static const int64_t bases[] = {0, -5000000000, 4000000000000000};
   static const uint32_t widths[] = {10, 1 << 20, UINT32_MAX - 1};
@@ -445,24 +445,4 @@ static void test_exact_summaries(void **state) {
       check_summary(values, 1);
     }
   }
-}
-
-static int set_up(void **state) {
-  fill_columns();
-  return 0;
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_where_by_dice),
-      cmocka_unit_test(test_where_at_ends),
-      cmocka_unit_test(test_wide_sets),
-      cmocka_unit_test(test_slices),
-      cmocka_unit_test(test_order_is_known),
-      cmocka_unit_test(test_within),
-      cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_select),
-      cmocka_unit_test(test_exact_summaries),
-  };
-  return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -68,8 +68,12 @@ static int check_file(const char *path, const struct stat *info, int type) {
   return 0;
 }
 
+__attribute__((constructor)) static void add_reader(void) {
+  llmprof_reader_add(&timeline_reader, NULL);
+}
+
 /* Whole, and cut: then by one at most. */
-static void test_every_fixture_is_claimed_once(void **state) {
+TEST(every_fixture_is_claimed_once) {
   assert_int_equal(ftw(FIXTURES, check_file, 8), 0);
   assert_true(files > 100);
   const llmprof_reader *reader;
@@ -90,7 +94,7 @@ static void assert_refused(const char *path, llmprof_code code,
   llmprof_buffer_free(&hint);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   static const char list[] = "Nsight Systems; recording of ";
   static const unsigned char packed[] = {0x1F, 0x8B, 8, 0, 'x', 'y'};
 #define FILE_OF(name, bytes) test_file(name, bytes, sizeof bytes - 1)
@@ -113,7 +117,7 @@ static void test_refusals(void **state) {
                  "nsys export");
 }
 
-static void test_opening(void **state) {
+TEST(opening) {
   llmprof_error err = {0};
   llmprof_trace *trace =
       llmprof_trace_open(FIXTURES "/timelines/broken.txt", &err);
@@ -127,7 +131,7 @@ static void test_opening(void **state) {
 }
 
 /* Last: the table is full after it. */
-static void test_a_full_table(void **state) {
+TEST(a_full_table) {
   static llmprof_reader more[READERS];
   llmprof_error err = {0};
   assert_true(llmprof_reader_add(&timeline_reader, &err)); /* it is there */
@@ -139,15 +143,4 @@ static void test_a_full_table(void **state) {
   assert_int_equal(err.code, LLMPROF_LIMIT);
   assert_ptr_equal(llmprof_reader_at(count + added - 1), &more[added - 1]);
   assert_null(llmprof_reader_at(count + added));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_fixture_is_claimed_once),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_opening),
-      cmocka_unit_test(test_a_full_table),
-  };
-  llmprof_reader_add(&timeline_reader, NULL);
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }
