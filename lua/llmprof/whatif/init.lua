@@ -32,7 +32,7 @@ local DRAWS = 400
 
 -- Of the time that the CPU adds to the GPU's, the halves of runs differ by no more than this part 9
 -- times of 10; processes on a host that others use, too, by the second (docs/ledger.md).
-local CPU_NOISE, HOST_NOISE = 0.127, 0.45
+local CPU_NOISE, HOST_NOISE = 0.127, 0.42
 
 -- A replay without a change that is off by more makes the interval wider.
 local MISFIT = 0.005
@@ -810,7 +810,7 @@ local HOST = "The host: launches that both runs make take %.2f times the CPU tim
 
 local function host_line(host)
   if not host then
-    return "The host: the runs launch nothing alike, which would tell whether it stayed as fast."
+    return "The host: no launches of both runs tell whether it stayed as fast."
   end
   return HOST:format(host.factor, host.from, host.to, text.count(host.kinds),
     host.predicted / 1e6, host.low / 1e6, host.high / 1e6, host.came / 1e6,

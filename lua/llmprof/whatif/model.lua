@@ -30,6 +30,9 @@ local TRIES, NEAR = 12, 0.02
 local FASTEST = 0.3
 
 
+-- A kernel that begins later than this after its launch, in ns, was behind others.
+local MOST_QUEUED = 100000
+
 -- What launching a graph takes at most without the profiler, in ns, and by how much longer the GPU
 -- takes for each of its operations that are traced.
 local PLAIN_LAUNCH, NODE_TRACED = 15000, 160
@@ -354,9 +357,12 @@ function Model:launch_times()
       "name" }):gaps { by = { "pid", "tid" }, before = "before", previous = "previous" })
     local launched, kernels = {}, check(part.trace:frame "kernels")
     local call, kernel = kernels:values "call", kernels:values "name"
+    local begun, returned = kernels:values "start", kernels:values "api_end"
     for i = 1, #kernels do
       local row = (call[i] or -1) + 1
-      launched[row] = launched[row] == nil and kernel[i] or false -- of one kernel, not of a graph
+      local is_waiting = returned[i] and begun[i] - returned[i] > MOST_QUEUED
+      -- of one kernel, not of a graph, nor behind so many others that the launch may have blocked
+      launched[row] = launched[row] == nil and not is_waiting and kernel[i]
     end
     local name, previous = calls:values "name", calls:values "previous"
     local start, stop, before = calls:values "start", calls:values "end", calls:values "before"
