@@ -201,12 +201,15 @@ collector.NOT_LOADED = "CUDA and NVTX load it when they are first used; the prog
 
 -- What a program is told, as a table of variables: to load the library, where to put its
 -- spools, where its plan is, which socket to call, and the key of whom to tell that it cannot
--- write one (these three are optional). lines: torch tells of what it compiles.
+-- write one (these three are optional). sources: what the plan says of them; where lines of
+-- Python are wanted torch tells of what it compiles.
 function collector.environment(path, given)
   local env = { CUDA_INJECTION64_PATH = path, NVTX_INJECTION64_PATH = path,
     LLMPROF_COLLECTOR_DIR = given.folder, LLMPROF_COLLECTOR_PLAN = given.plan,
     LLMPROF_COLLECTOR_SOCKET = given.socket, LLMPROF_COLLECTOR_REFUSALS = given.refusals }
-  if given.lines then compiled.ask(given.folder, env) end
+  if given.sources == "auto" or given.sources == "python" then
+    compiled.ask(given.folder, env)
+  end
   return env
 end
 

@@ -219,7 +219,8 @@ function command.run(given, words)
   local refused <close> = collector.refusals()
   local plan = given.plan and collector.plan_of_words(given.plan)
   local env = collector.environment(path, { folder = folder.path, refusals = refused.key,
-    plan = plan and folder.path .. "/plan", lines = not (plan or ""):find "sources = off" })
+    plan = plan and folder.path .. "/plan",
+    sources = plan and collector.plan_value(plan, "sources") or "auto" })
   if plan then errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, plan)) end
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)

@@ -197,7 +197,7 @@ local function environment(ctx, folder)
   local named = ctx.run:absolute(files.plan)
   local made = collector.environment(live.tool(ctx, collector.vendor).path, {
     folder = folder.path, plan = named, socket = folder.socket, refusals = folder.refusals,
-    lines = ctx.cfg.collector.sources ~= "off" })
+    sources = ctx.cfg.collector.sources })
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
