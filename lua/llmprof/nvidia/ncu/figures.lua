@@ -229,8 +229,8 @@ local function tensor_share(plan)
 end
 
 
--- The busiest of a unit's parts, where `of` were measured, which all chips have, and all others that
--- the file has (`names`); of L2 not the link between its halves, which takes a pass of its own.
+-- The busiest of a unit's parts, where `of` were measured, which all chips have, and all others
+-- that the file has (`names`); of L2 not the link between its halves, which takes its own pass.
 -- NVIDIA's own throughputs are made so.
 local function busiest(names, unit, of)
   local parts, needed = {}, {}
