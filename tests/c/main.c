@@ -2,7 +2,7 @@
 
 #include "support.h"
 
-static struct CMUnitTest tests[64];
+static struct CMUnitTest tests[128];
 static size_t count;
 
 void test_add_test(const struct CMUnitTest *test) {

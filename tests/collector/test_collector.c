@@ -207,7 +207,7 @@ enum {
   KERNELS = 4 * (1 + 100 + 7)
 };
 
-static void test_timeline(void **state) {
+TEST(timeline) {
   run_to_end((setting){.launches = "100", .threads = "3"});
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->torn, 0);
@@ -227,7 +227,7 @@ static void test_timeline(void **state) {
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
 }
 
-static void test_kernels_alone(void **state) {
+TEST(kernels_alone) {
   run_to_end((setting){
       .launches = "100", .threads = "3", .plan = "timeline = kernels\n"});
   assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
@@ -237,7 +237,7 @@ static void test_kernels_alone(void **state) {
 
 /* Which rank a process is stands behind its program's name, where it is told.
  */
-static void test_rank(void **state) {
+TEST(rank) {
   static const struct {
     const char *rank, *name;
   } told[] = {{"12", " rank 12"}, {"", ""}, {"1x", ""}, {"1234567890", ""}};
@@ -252,7 +252,7 @@ static void test_rank(void **state) {
 }
 
 /* No CUDA at all: what NVTX says is there. */
-static void test_nvtx(void **state) {
+TEST(nvtx) {
   run_to_end((setting){.how = "nvtx", .launches = "0", .threads = "8"});
   assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 8 * 4 * 2);
   assert_int_equal(t->events[SPOOL_NVTX_POP], t->events[SPOOL_NVTX_PUSH]);
@@ -274,7 +274,7 @@ static void test_nvtx(void **state) {
 }
 
 /* Each domain has a number of its own, and one record. */
-static void test_domains(void **state) {
+TEST(domains) {
   run_to_end((setting){.how = "nvtx",
                        .launches = "0",
                        .variable = "VICTIM_DOMAINS",
@@ -287,7 +287,7 @@ static void test_domains(void **state) {
 }
 
 /* It stays, whoever closes it. */
-static void test_closed(void **state) {
+TEST(closed) {
   run_to_end((setting){.how = "nvtx",
                        .launches = "0",
                        .threads = "2",
@@ -299,7 +299,7 @@ static void test_closed(void **state) {
 
 /* Too little memory: what is lost is counted, and the program does not notice.
  */
-static void test_memory(void **state) {
+TEST(memory) {
   run_to_end((setting){.launches = "20000",
                        .threads = "2",
                        .plan = "memory = 2M\nflush_s = 100\n"});
@@ -312,7 +312,7 @@ static void test_memory(void **state) {
 
 /* ---- how programs end ---- */
 
-static void test_signal(void **state) {
+TEST(signal) {
   run((setting){.how = "term", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGTERM);
@@ -320,7 +320,7 @@ static void test_signal(void **state) {
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
 }
 
-static void test_quick_exit(void **state) {
+TEST(quick_exit) {
   run((setting){.how = "quick", .launches = "10", .plan = "flush_s = 0.01\n"});
   expect_exit(3);
   assert_string_equal(t->end, "");
@@ -329,14 +329,14 @@ static void test_quick_exit(void **state) {
 }
 
 /* A thread is in a call that never returns: its window ends without it. */
-static void test_exit_in_call(void **state) {
+TEST(exit_in_call) {
   run_to_end((setting){.how = "waiting", .launches = "10"});
   assert_string_equal(t->end, "exit");
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
 }
 
-static void test_abort(void **state) {
+TEST(abort) {
   run((setting){.how = "abort", .launches = "10"});
   assert_true(WIFSIGNALED(out.status));
   assert_int_equal(WTERMSIG(out.status), SIGABRT);
@@ -346,7 +346,7 @@ static void test_abort(void **state) {
 /* The first thread leaves: the library does not keep the process alive. */
 /* Not where ThreadSanitizer has a thread of its own, which never ends: the
  * collector keeps a program for whatever threads are left. */
-static void test_last_thread(void **state) {
+TEST(last_thread) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -360,7 +360,7 @@ static void test_last_thread(void **state) {
   }
 }
 
-static void test_fork(void **state) {
+TEST(fork) {
   run((setting){.how = "fork", .launches = "10", .threads = "2"});
   assert_true(WIFEXITED(out.status));
   assert_int_equal(WEXITSTATUS(out.status), 4);
@@ -372,7 +372,7 @@ static void test_fork(void **state) {
 }
 
 /* A parent that has used up its memory leaves the child its own. */
-static void test_fork_memory(void **state) {
+TEST(fork_memory) {
   run((setting){.how = "fork",
                 .launches = "10",
                 .threads = "2",
@@ -385,13 +385,13 @@ static void test_fork_memory(void **state) {
   assert_int_equal(child->events[SPOOL_NVTX_POP], 1);
 }
 
-static void test_exec(void **state) {
+TEST(exec) {
   run((setting){.how = "exec", .launches = "10"});
   expect_exit(0);
 }
 
 /* Killed at any moment: all blocks but the last are good. */
-static void test_kill(void **state) {
+TEST(kill) {
   unsigned after = 1;
   for (int i = 0; i < 12; i++) {
     after = after * 1103515245u + 12345u;
@@ -431,7 +431,7 @@ static bool hear_refusal(void *user, uint32_t peer, const char *bytes,
 
 /* The folder is not there for it: it says so once, and runs as it does without
  * us. */
-static void test_refused(void **state) {
+TEST(refused) {
   llmprof_error err = {0};
   refusals heard = {0};
   llmprof_listener *l =
@@ -460,7 +460,7 @@ static void test_refused(void **state) {
 #define BY_RANGE \
   "unit.by = range\nunit.range = prefill\nunit.within = measured\n"
 
-static void test_units(void **state) {
+TEST(units) {
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
   assert_int_equal(t->units[SPOOL_UNIT_PLAIN][0], 2);
@@ -472,7 +472,7 @@ static void test_units(void **state) {
 
 /* Nothing of CUPTI is there in plain units; the first unit that records comes
  * long after the first context, and has all the same. */
-static void test_late(void **state) {
+TEST(late) {
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE
                        "units = plain:2 timeline:1 counters:1\n"
@@ -488,7 +488,7 @@ static void test_late(void **state) {
 }
 
 /* Another client comes while we record, and gets CUPTI. */
-static void test_yield(void **state) {
+TEST(yield) {
   run_to_end((setting){.launches = "10",
                        .plan = "yield = on\n",
                        .variable = "VICTIM_CLIENT",
@@ -497,7 +497,7 @@ static void test_yield(void **state) {
   assert_true(t->kinds[SPOOL_KERNEL] > 0);
 }
 
-static void test_profiler(void **state) {
+TEST(profiler) {
   run_to_end((setting){.launches = "10", .plan = "unit.by = profiler\n"});
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
@@ -505,7 +505,7 @@ static void test_profiler(void **state) {
 
 /* The process is killed some time after the window: its spool says that
  * nothing is missing. */
-static void test_killed_after_the_window(void **state) {
+TEST(killed_after_the_window) {
   run((setting){.how = "wait",
                 .launches = "10",
                 .plan = "unit.by = profiler\n",
@@ -517,7 +517,7 @@ static void test_killed_after_the_window(void **state) {
 
 /* Ranges of any such name, in the profiler's window alone, which ends the
  * last one. */
-static void test_steps(void **state) {
+TEST(steps) {
   run_to_end((setting){
       .launches = "10",
       .plan = "unit.by = range\nunit.range = *e*od*\nunit.profiler = on\n"
@@ -530,7 +530,7 @@ static void test_steps(void **state) {
 }
 
 /* "measured" is open before the window is. */
-static void test_before_the_window(void **state) {
+TEST(before_the_window) {
   run_to_end((setting){
       .launches = "10",
       .plan = "unit.by = range\nunit.range = meas*\nunit.profiler = on\n"});
@@ -539,7 +539,7 @@ static void test_before_the_window(void **state) {
 
 /* A unit that the order of the plan knows nothing of; what comes after it is in
  * none. */
-static void test_operators(void **state) {
+TEST(operators) {
   run_to_end((setting){.launches = "10",
                        .variable = "VICTIM_OPERATORS",
                        .value = "1",
@@ -553,7 +553,7 @@ static void test_operators(void **state) {
 }
 
 /* CUPTI is there for a capture after plain units, where lines are wanted. */
-static void test_capture(void **state) {
+TEST(capture) {
   static const struct {
     const char *plan;
     unsigned nodes;
@@ -576,7 +576,7 @@ static void test_capture(void **state) {
 }
 
 /* Functions of C by the unwinder, where they are asked for. */
-static void test_native(void **state) {
+TEST(native) {
   run_to_end((setting){.launches = "10", .plan = "sources = native\n"});
   assert_true(spool_counts_has(t, "work"));
   assert_true(spool_counts_has(t, VICTIM));
@@ -585,7 +585,7 @@ static void test_native(void **state) {
   assert_int_equal(t->kinds[SPOOL_SOURCE_STACK], 0);
 }
 
-static void test_counters(void **state) {
+TEST(counters) {
   run_to_end((setting){.launches = "100",
                        .plan = BY_RANGE
                        "units = timeline:2 counters:1 plain:1\n"
@@ -611,7 +611,7 @@ static void test_counters(void **state) {
 /* Each set is taken in a unit of its own, the second without what the first
  * has; a launch that is measured in both is one. What was not measured is not
  * there. */
-static void test_passes(void **state) {
+TEST(passes) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:1 counters:2 plain:1\n"
@@ -639,7 +639,7 @@ static void test_passes(void **state) {
 /* Passes of the second set are spread over the launches that are like one of
  * the first unit. What is of a range's length is put to the kernel's; of a
  * launch that comes once there is what its pass measures. */
-static void test_spread(void **state) {
+TEST(spread) {
   run_to_end(
       (setting){.launches = "20",
                 .plan = BY_RANGE
@@ -662,7 +662,7 @@ static void test_spread(void **state) {
 }
 
 /* What fails once is said once, and not tried again. */
-static void test_spread_that_fails(void **state) {
+TEST(spread_that_fails) {
   static const char *const fail[] = {"cuptiRangeProfilerPushRange=999",
                                      "cuptiRangeProfilerPopRange=7"};
   for (int i = 0; i < 2; i++) {
@@ -683,7 +683,7 @@ static void test_spread_that_fails(void **state) {
 
 /* Units apart from each other, as windows are, are of one measurement, also
  * where the last of them do not come. */
-static void test_counted_windows(void **state) {
+TEST(counted_windows) {
   static const char *const plans[] = {"units = timeline:1 counters:2\n",
                                       "units = timeline:3 counters:2\n"};
   for (int i = 0; i < 2; i++) {
@@ -704,7 +704,7 @@ static void test_counted_windows(void **state) {
 }
 
 /* More passes than are spread are replayed. */
-static void test_many_passes(void **state) {
+TEST(many_passes) {
   run_to_end((setting){.launches = "5",
                        .plan =
                            BY_RANGE "units = timeline:1 counters:2 plain:1\n"
@@ -716,7 +716,7 @@ static void test_many_passes(void **state) {
 }
 
 /* What the budget leaves out is told: of a launch all, or its later passes. */
-static void test_budget(void **state) {
+TEST(budget) {
   static const char *const launches[] = {"2-4", "2"};
   for (int i = 0; i < 2; i++) {
     char plan[512];
@@ -737,7 +737,7 @@ static void test_budget(void **state) {
 
 /* A unit whose pass fails leaves what the others give; where none gives
  * anything, the launch says so. */
-static void test_passes_that_fail(void **state) {
+TEST(passes_that_fail) {
   for (int both = 0; both < 2; both++) {
     run_to_end((setting){
         .launches = "20",
@@ -757,7 +757,7 @@ static void test_passes_that_fail(void **state) {
   }
 }
 
-static void test_passes_of_graphs(void **state) {
+TEST(passes_of_graphs) {
   run_to_end((setting){.launches = "20",
                        .plan =
                            BY_RANGE "units = timeline:1 counters:2 plain:1\n"
@@ -773,7 +773,7 @@ static void test_passes_of_graphs(void **state) {
 
 /* In a repeat without graphs launches are counted on: what was measured before
  * is not measured again. */
-static void test_eager(void **state) {
+TEST(eager) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:3 counters:1\nmetric = one\n"
@@ -792,7 +792,7 @@ static void test_eager(void **state) {
 }
 
 /* The second time the work begins in it, passes are spread. */
-static void test_eager_passes(void **state) {
+TEST(eager_passes) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE
                        "units = timeline:2 counters:2\n"
@@ -810,7 +810,7 @@ static void test_eager_passes(void **state) {
   assert_true(spool_counts_has(t, "eager/decode"));
 }
 
-static void test_empty_cache(void **state) {
+TEST(empty_cache) {
   setting s = {.launches = "20",
                .plan = BY_RANGE "units = timeline:1 counters:1\nmetric = one\n"
                                 "counters.flush = on\n"
@@ -827,7 +827,7 @@ static void test_empty_cache(void **state) {
 
 /* What takes longer than it may is told; a session that is open for launches
  * that do not come is none of that. */
-static void test_stalled(void **state) {
+TEST(stalled) {
   setting s = {.how = "quick",
                .launches = "1",
                .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
@@ -850,7 +850,7 @@ static void test_stalled(void **state) {
   "graph = *|decode|1-2\ngraph = *|prefill\n"
 
 /* Launches of a graph are measured as one, those that wait for others never. */
-static void test_graphs(void **state) {
+TEST(graphs) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE COUNT_GRAPHS,
                        .variable = "VICTIM_GRAPHS",
@@ -864,7 +864,7 @@ static void test_graphs(void **state) {
 }
 
 /* Kernels and graphs take turns, in more units than one. */
-static void test_graphs_and_kernels(void **state) {
+TEST(graphs_and_kernels) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE "units = timeline:1 counters:3\n"
                                         "metric = one\n"
@@ -880,7 +880,7 @@ static void test_graphs_and_kernels(void **state) {
 
 /* Graph 6 has a collective, 7 comes in a process with some and was never seen.
  */
-static void test_graphs_that_wait(void **state) {
+TEST(graphs_that_wait) {
   run_to_end((setting){.launches = "20",
                        .plan = BY_RANGE "units = timeline:3 counters:1\n"
                                         "metric = one\ngraph = *|decode|0\n",
@@ -893,7 +893,7 @@ static void test_graphs_that_wait(void **state) {
 
 /* What refuses ranges around graphs does so once, and kernels are measured as
  * ever. */
-static void test_graphs_refused(void **state) {
+TEST(graphs_refused) {
   static const struct {
     const char *variable, *value;
     unsigned graphs;
@@ -918,7 +918,7 @@ static void test_graphs_refused(void **state) {
 }
 
 /* Two threads with a GPU each: both are measured, by their own profilers. */
-static void test_contexts(void **state) {
+TEST(contexts) {
   run_to_end((setting){.launches = "40",
                        .threads = "2",
                        .plan = "units = counters\nmetric = one\n"
@@ -932,7 +932,7 @@ static void test_contexts(void **state) {
 
 /* Whatever of CUPTI fails: a diagnostic, a whole spool, and the program goes
  * its way. */
-static void test_failures(void **state) {
+TEST(failures) {
   static const char *const functions[] = {
       "cuptiSubscribe_v2=39",
       "cuptiActivityRegisterCallbacks=1",
@@ -978,7 +978,7 @@ static void test_failures(void **state) {
 }
 
 /* Who or what shuts the counters is named; the timeline stands. */
-static void test_no_counters(void **state) {
+TEST(no_counters) {
   static const struct {
     const char *fails, *word, *said;
   } cases[] = {
@@ -1008,7 +1008,7 @@ static void test_no_counters(void **state) {
   }
 }
 
-static void test_other_client(void **state) {
+TEST(other_client) {
   run_to_end((setting){.launches = "10",
                        .variable = "STANDIN_FAIL",
                        .value = "cuptiSubscribe_v2=39"});
@@ -1019,7 +1019,7 @@ static void test_other_client(void **state) {
   assert_true(t->events[SPOOL_NVTX_PUSH] > 0);
 }
 
-static void test_samples(void **state) {
+TEST(samples) {
   run((setting){.launches = "10",
                 .plan = BY_RANGE "samples.hz = 1000\nsamples.metric = dram\n"});
   expect_exit(4);
@@ -1029,7 +1029,7 @@ static void test_samples(void **state) {
 }
 
 /* A unit that begins before there is a context is sampled from that on. */
-static void test_samples_of_a_process(void **state) {
+TEST(samples_of_a_process) {
   run_to_end((setting){.launches = "10",
                        .plan = "samples.hz = 1000\n"
                                "samples.metric = dram\n"});
@@ -1038,7 +1038,7 @@ static void test_samples_of_a_process(void **state) {
 }
 
 /* Each GPU that has a context is sampled. */
-static void test_samples_of_two_gpus(void **state) {
+TEST(samples_of_two_gpus) {
   run_to_end((setting){.launches = "10",
                        .threads = "2",
                        .plan = "samples.hz = 1000\nsamples.metric = dram\n"
@@ -1061,7 +1061,7 @@ static void run_closer(const char *how, const char *number) {
 /* Whatever a program does with its descriptors: no file of its gets a byte of
  * ours, no number is taken, and the recording is whole. Not under
  * ThreadSanitizer, for which a process has one table of descriptors. */
-static void test_descriptors(void **state) {
+TEST(descriptors) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -1087,7 +1087,7 @@ static void test_descriptors(void **state) {
 }
 
 /* A limit for files ends no program, and what is lost is said beside it. */
-static void test_file_limits(void **state) {
+TEST(file_limits) {
   static const char *const limits[] = {"0", "1", "65536"};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     run_closer("limit", limits[i]);
@@ -1245,7 +1245,7 @@ static void attach_thrice(const char *name, const char *until) {
  * until somebody attaches; each recording is a file of its own, and whole. It
  * is in a call most of the time, whose end CUPTI must see: the stand-in aborts
  * where it does not. Nothing is there of what it launches after the end. */
-static void test_on_demand(void **state) {
+TEST(on_demand) {
   char name[64], until[108];
   int status = -1, output;
   snprintf(name, sizeof name, "@llmprof-test-%d", (int)getpid());
@@ -1292,7 +1292,7 @@ static void test_on_demand(void **state) {
 
 /* Whole graphs in a process with older ones: the stand-in aborts as the real
  * library does, so they are not asked for. */
-static void test_older_graphs(void **state) {
+TEST(older_graphs) {
   setenv("VICTIM_GRAPHS", "1", 1);
   run_windows(open_window, "graphs = graph\n");
   unsetenv("VICTIM_GRAPHS");
@@ -1301,14 +1301,14 @@ static void test_older_graphs(void **state) {
 }
 
 /* Between windows CUPTI is free for a profiler of the program's own. */
-static void test_client_between(void **state) {
+TEST(client_between) {
   setenv("VICTIM_CLIENT", CUPTI, 1);
   run_windows(open_window, "");
   unsetenv("VICTIM_CLIENT");
   assert_true(t->kinds[SPOOL_KERNEL] > 0);
 }
 
-static void test_windows(void **state) {
+TEST(windows) {
   char path[100], until[108];
   int status = -1;
   snprintf(path, sizeof path, "/tmp/llmprof-window-%d", (int)getpid());
@@ -1348,7 +1348,7 @@ static void hear_out(const char *path) {
 
 /* The program closes its descriptors, and opens sockets of its own: ours is
  * there to the end, and theirs get nothing (which the program looks at). */
-static void test_socket_of_ours(void **state) {
+TEST(socket_of_ours) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
@@ -1372,7 +1372,7 @@ static void test_socket_of_ours(void **state) {
 }
 
 /* Others wait already, and nobody accepts them: the program does not. */
-static void test_busy_socket(void **state) {
+TEST(busy_socket) {
   char path[108];
   snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
   unlink(path);
@@ -1391,7 +1391,7 @@ static void test_busy_socket(void **state) {
   assert_true(spool_counts_has(t, "socket"));
 }
 
-static void test_socket(void **state) {
+TEST(socket) {
   char path[108];
   snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
   unlink(path);
@@ -1410,70 +1410,4 @@ static void test_socket(void **state) {
   assert_int_equal(status, 0);
   assert_int_equal(t->measured, 1);
   assert_int_equal(t->ordinals[0], 7);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_timeline),
-      cmocka_unit_test(test_kernels_alone),
-      cmocka_unit_test(test_rank),
-      cmocka_unit_test(test_nvtx),
-      cmocka_unit_test(test_domains),
-      cmocka_unit_test(test_closed),
-      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_signal),
-      cmocka_unit_test(test_quick_exit),
-      cmocka_unit_test(test_exit_in_call),
-      cmocka_unit_test(test_abort),
-      cmocka_unit_test(test_last_thread),
-      cmocka_unit_test(test_fork),
-      cmocka_unit_test(test_fork_memory),
-      cmocka_unit_test(test_exec),
-      cmocka_unit_test(test_kill),
-      cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_units),
-      cmocka_unit_test(test_late),
-      cmocka_unit_test(test_yield),
-      cmocka_unit_test(test_profiler),
-      cmocka_unit_test(test_killed_after_the_window),
-      cmocka_unit_test(test_steps),
-      cmocka_unit_test(test_before_the_window),
-      cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_capture),
-      cmocka_unit_test(test_native),
-      cmocka_unit_test(test_counters),
-      cmocka_unit_test(test_passes),
-      cmocka_unit_test(test_spread),
-      cmocka_unit_test(test_spread_that_fails),
-      cmocka_unit_test(test_counted_windows),
-      cmocka_unit_test(test_many_passes),
-      cmocka_unit_test(test_budget),
-      cmocka_unit_test(test_passes_that_fail),
-      cmocka_unit_test(test_passes_of_graphs),
-      cmocka_unit_test(test_eager),
-      cmocka_unit_test(test_eager_passes),
-      cmocka_unit_test(test_empty_cache),
-      cmocka_unit_test(test_stalled),
-      cmocka_unit_test(test_graphs),
-      cmocka_unit_test(test_graphs_that_wait),
-      cmocka_unit_test(test_graphs_and_kernels),
-      cmocka_unit_test(test_graphs_refused),
-      cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_failures),
-      cmocka_unit_test(test_no_counters),
-      cmocka_unit_test(test_other_client),
-      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_samples_of_a_process),
-      cmocka_unit_test(test_samples_of_two_gpus),
-      cmocka_unit_test(test_descriptors),
-      cmocka_unit_test(test_file_limits),
-      cmocka_unit_test(test_busy_socket),
-      cmocka_unit_test(test_socket),
-      cmocka_unit_test(test_socket_of_ours),
-      cmocka_unit_test(test_windows),
-      cmocka_unit_test(test_on_demand),
-      cmocka_unit_test(test_older_graphs),
-      cmocka_unit_test(test_client_between),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

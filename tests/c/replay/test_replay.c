@@ -158,7 +158,7 @@ static llmprof_frame *rows_named(const program *p, uint32_t name) {
   return llmprof_frame_where(p->operations, &is, 1, NULL);
 }
 
-static void test_unchanged(void **state) {
+TEST(unchanged) {
   program p;
   llmprof_error err;
   make(&p);
@@ -183,7 +183,7 @@ static void test_unchanged(void **state) {
 }
 
 /* The wait becomes shorter by what the kernel does. */
-static void test_scale(void **state) {
+TEST(scale) {
   program p;
   llmprof_error err;
   size_t count;
@@ -202,7 +202,7 @@ static void test_scale(void **state) {
 
 /* With the call goes its CPU time, as far as nothing else is waited for: the
  * second kernel's launch lies in the shadow of the first. */
-static void test_remove(void **state) {
+TEST(remove) {
   program p;
   llmprof_error err;
   size_t count;
@@ -225,7 +225,7 @@ static void test_remove(void **state) {
 }
 
 /* With a copy goes the wait for it, so that the CPU runs ahead. */
-static void test_remove_copies(void **state) {
+TEST(remove_copies) {
   program p;
   llmprof_error err;
   size_t count;
@@ -245,7 +245,7 @@ static void test_remove_copies(void **state) {
 
 /* The two kernels of a step follow each other; one that is gone already is
  * neither merged nor takes the other along. */
-static void test_merge(void **state) {
+TEST(merge) {
   program p;
   llmprof_error err;
   size_t count;
@@ -276,7 +276,7 @@ static void test_merge(void **state) {
 }
 
 /* Without waits the CPU goes ahead: a step is its launches and its work. */
-static void test_no_waits(void **state) {
+TEST(no_waits) {
   program p;
   llmprof_error err;
   size_t count;
@@ -292,7 +292,7 @@ static void test_no_waits(void **state) {
   drop(&p);
 }
 
-static void test_bounds(void **state) {
+TEST(bounds) {
   program p;
   llmprof_error err;
   make(&p);
@@ -314,7 +314,7 @@ static void test_bounds(void **state) {
 }
 
 /* Steps that are all alike are predicted from each other without an error. */
-static void test_blind(void **state) {
+TEST(blind) {
   program p;
   llmprof_error err;
   bool blind[STEPS];
@@ -331,7 +331,7 @@ static void test_blind(void **state) {
 }
 
 /* A copy that blocks starts once what is before it has ended. */
-static void test_blocking_copy(void **state) {
+TEST(blocking_copy) {
   program p;
   llmprof_error err;
   size_t count;
@@ -348,7 +348,7 @@ static void test_blocking_copy(void **state) {
 }
 
 /* A kernel that begins in the one before it does so in a graph, too. */
-static void test_overlap_in_graph(void **state) {
+TEST(overlap_in_graph) {
   program p;
   llmprof_error err;
   size_t count;
@@ -364,7 +364,7 @@ static void test_overlap_in_graph(void **state) {
 }
 
 /* Launches of graphs take less, and so does what lies between kernels. */
-static void test_untraced(void **state) {
+TEST(untraced) {
   program p;
   llmprof_error err;
   size_t count;
@@ -404,14 +404,14 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_out_of_memory(void **state) {
+TEST(out_of_memory) {
   program p;
   make(&p);
   test_every_allocation(all_of_it, &p);
   drop(&p);
 }
 
-static void test_missing_column(void **state) {
+TEST(missing_column) {
   program p;
   llmprof_error err;
   make(&p);
@@ -426,7 +426,7 @@ static void test_missing_column(void **state) {
 }
 
 /* Of times that no clock shows one row is left out, or the trace is refused. */
-static void test_far_times(void **state) {
+TEST(far_times) {
   program p;
   llmprof_error err;
   make(&p);
@@ -447,24 +447,4 @@ static void test_far_times(void **state) {
   assert_int_equal(err.code, LLMPROF_RANGE);
   llmprof_replay_free(r);
   drop(&p);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_unchanged),
-      cmocka_unit_test(test_scale),
-      cmocka_unit_test(test_remove),
-      cmocka_unit_test(test_remove_copies),
-      cmocka_unit_test(test_merge),
-      cmocka_unit_test(test_no_waits),
-      cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_blind),
-      cmocka_unit_test(test_blocking_copy),
-      cmocka_unit_test(test_overlap_in_graph),
-      cmocka_unit_test(test_untraced),
-      cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_missing_column),
-      cmocka_unit_test(test_far_times),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

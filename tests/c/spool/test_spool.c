@@ -40,7 +40,7 @@ static const char *text(const llmprof_trace *trace, uint32_t string) {
 
 /* ---- a whole spool ---- */
 
-static void test_model(void **state) {
+TEST(model) {
   spool_maker m = {0};
   const spool_model model = {here, 2, 3};
   spool_put_model(&m, &model);
@@ -134,7 +134,7 @@ static void assert_said(llmprof_trace *trace, const char *const *wanted,
   assert_int_equal(count, wanted_count);
 }
 
-static void test_other_records(void **state) {
+TEST(other_records) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_others(&m);
@@ -233,7 +233,7 @@ static void assert_line(llmprof_trace *trace, uint32_t stack, const char *file,
   assert_string_equal(text(trace, frame->module), module);
 }
 
-static void test_sources(void **state) {
+TEST(sources) {
   spool_maker m = {0};
   llmprof_error err;
   size_t count;
@@ -256,7 +256,7 @@ static void test_sources(void **state) {
 }
 
 /* Functions of C++, the innermost in a library before the GPU. */
-static void test_native(void **state) {
+TEST(native) {
   spool_maker m = {0};
   llmprof_error err;
   spool_put_process(&m, &here);
@@ -279,7 +279,7 @@ static void test_native(void **state) {
 
 /* What model.py:7 was made of, as is told behind it, in blocks of no process;
  * nothing else counts in those, nor what says more than is there. */
-static void test_generated(void **state) {
+TEST(generated) {
   spool_maker m = {0};
   llmprof_error err;
   spool_put_process(&m, &here);
@@ -306,7 +306,7 @@ static void test_generated(void **state) {
 }
 
 /* Two models may have modules of the same names. */
-static void test_two_models(void **state) {
+TEST(two_models) {
   spool_maker m = {0};
   llmprof_error err;
   spool_put_process(&m, &here);
@@ -320,7 +320,7 @@ static void test_two_models(void **state) {
 }
 
 /* No stacks: each operation is without one. */
-static void test_no_sources(void **state) {
+TEST(no_sources) {
   spool_maker m = {0};
   llmprof_error err;
   size_t count;
@@ -371,7 +371,7 @@ static void put_nccl(spool_maker *m) {
 
 /* Pushes of two domains do not nest; an end before its start in the file; one
  * that stays open; a pop of nothing. */
-static void test_ranges(void **state) {
+TEST(ranges) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   uint32_t outer = spool_put_string(&m, "outer");
@@ -414,7 +414,7 @@ static void put_payload(spool_maker *m, uint8_t type, uint64_t bits,
   SPOOL_PUT(m, SPOOL_NVTX_EVENT, event);
 }
 
-static void test_payloads(void **state) {
+TEST(payloads) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_payload(&m, SPOOL_PAYLOAD_U64, 7, 1000001);
@@ -449,7 +449,7 @@ static void put_around(spool_maker *m, uint32_t name, bool ends) {
 /* Ranges are shown in units for the timeline, not before, between, after and
  * around them; an operation that ends late is shown, a call
  * that begins late is not. */
-static void test_units(void **state) {
+TEST(units) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "prefill");
@@ -491,7 +491,7 @@ static void test_units(void **state) {
 
 /* The thread that ends a unit is another than the one that began it, and what
  * it says lies before that in the file. */
-static void test_units_of_two_threads(void **state) {
+TEST(units_of_two_threads) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "work");
@@ -520,7 +520,7 @@ static void put_call(spool_maker *m, uint32_t name, uint32_t tid,
 
 /* Calls of the driver are left out where the same process has the runtime's
  * around them: whatever comes between the two, and in either order. */
-static void test_calls(void **state) {
+TEST(calls) {
   static const spool_who other = {PID + 1, "python3", "boot-1",
                                   1000000, 5000000,   2000000};
   spool_maker m = {0};
@@ -553,7 +553,7 @@ static void test_calls(void **state) {
 }
 
 /* Killed between units nothing is missing; in one the rest is. */
-static void test_ends(void **state) {
+TEST(ends) {
   static const char *const wanted[] = {
       "process 4711 did not end in order: its spool stops"};
   for (size_t killed_in_unit = 0; killed_in_unit < 2; killed_in_unit++) {
@@ -575,7 +575,7 @@ static void test_ends(void **state) {
 }
 
 /* A unit of operators is a trace of its own, which others do not see. */
-static void test_operators(void **state) {
+TEST(operators) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   const uint32_t name = spool_put_string(&m, "prefill");
@@ -633,7 +633,7 @@ static void put_gpu(spool_maker *m, uint32_t device, uint32_t bus) {
 
 /* The same number twice, as after exec; the other began later on a clock of
  * its own, and its GPU 0 is another one. A third is on another host. */
-static void test_processes(void **state) {
+TEST(processes) {
   spool_maker m = {0};
   const spool_who again = {PID, "worker", "boot-1", 700, 9000000, 2000250};
   const spool_who away = {50, "far", "boot-2", 1500000, 5000700, 77};
@@ -698,7 +698,7 @@ static size_t operations_of(const void *bytes, size_t size) {
 }
 
 /* A file that ends anywhere has what its whole blocks have. */
-static void test_cut(void **state) {
+TEST(cut) {
   spool_maker m = small();
   size_t most = 0;
   for (size_t size = SPOOL_MAGIC_SIZE; size <= m.size; size += 24) {
@@ -714,7 +714,7 @@ static void test_cut(void **state) {
 
 /* A byte that changes costs its block and what follows of that process; the
  * other process stays. */
-static void test_changed(void **state) {
+TEST(changed) {
   spool_maker m = small();
   size_t found[13] = {0};
   for (size_t i = offsetof(spool_block, sequence); i < m.size; i += 37) {
@@ -731,7 +731,7 @@ static void test_changed(void **state) {
 
 /* Files can be joined, also with what one of them has already, and with what
  * the other copy lacks. */
-static void test_again(void **state) {
+TEST(again) {
   static const char *const wanted[] = {
       "2 recordings are in the file more than once, and count once"};
   spool_maker m = small();
@@ -754,7 +754,7 @@ static void test_again(void **state) {
   spool_free(&m);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   llmprof_error err = {0};
   spool_maker m = small();
   ((spool_block *)(void *)m.file)->version = 9;
@@ -770,7 +770,7 @@ static void test_refusals(void **state) {
 }
 
 /* Records that lie about their sizes, in a block that is sound. */
-static void test_lies(void **state) {
+TEST(lies) {
   static const spool_record lies[] = {
       {0, SPOOL_KERNEL, 8},
       {8, SPOOL_KERNEL, 8},
@@ -845,7 +845,7 @@ static void assert_cell_text(llmprof_frame *frame, const char *column,
       wanted);
 }
 
-static void test_frames(void **state) {
+TEST(frames) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_counted(&m);
@@ -893,7 +893,7 @@ static void test_frames(void **state) {
 
 /* As a trace has them: what began before the first unit, or ended outside of
  * those for the timeline, is left out. */
-static void test_samples(void **state) {
+TEST(samples) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   spool_metric metric = {
@@ -944,7 +944,7 @@ static bool read_once(void *path, llmprof_error *err) {
   return read_export(path, err) && frames_once(path, err);
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   spool_maker m = {0};
   spool_put_process(&m, &here);
   put_nccl(&m);
@@ -955,33 +955,4 @@ static void test_allocations(void **state) {
   spool_free(&m);
   test_every_allocation(read_once, path);
   free(path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_model),
-      cmocka_unit_test(test_other_records),
-      cmocka_unit_test(test_sources),
-      cmocka_unit_test(test_generated),
-      cmocka_unit_test(test_native),
-      cmocka_unit_test(test_two_models),
-      cmocka_unit_test(test_no_sources),
-      cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_payloads),
-      cmocka_unit_test(test_units_of_two_threads),
-      cmocka_unit_test(test_units),
-      cmocka_unit_test(test_ends),
-      cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_changed),
-      cmocka_unit_test(test_again),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_lies),
-      cmocka_unit_test(test_frames),
-      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static const char sample[] =
     "  \"traceName\": \"a\"\n"
     "}\n";
 
-static void test_events(void **state) {
+TEST(events) {
   llmprof_error err;
   llmprof_chrome_event e;
   llmprof_chrome *reader = open_text(sample, &err);
@@ -77,7 +77,7 @@ static void test_events(void **state) {
   llmprof_chrome_close(reader);
 }
 
-static void test_forms(void **state) {
+TEST(forms) {
   static const struct {
     const char *text;
     int events;
@@ -96,7 +96,7 @@ static void test_forms(void **state) {
   }
 }
 
-static void test_times(void **state) {
+TEST(times) {
   static const struct {
     const char *us;
     int64_t ns;
@@ -150,7 +150,7 @@ static void assert_broken(const char *text, llmprof_code code,
   assert_int_equal(err.code, code);
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
   assert_broken("", LLMPROF_SYNTAX,
                 "t.json:1:1: expected a trace: '{' or '[', found the end (cut "
                 "short?)");
@@ -178,7 +178,7 @@ static void test_broken(void **state) {
                 "t.json:1:9: expected ':', found \"1\"");
 }
 
-static void test_after_a_failure(void **state) {
+TEST(after_a_failure) {
   llmprof_error err;
   llmprof_chrome_event event;
   llmprof_chrome *reader = open_text("[x]", &err);
@@ -188,7 +188,7 @@ static void test_after_a_failure(void **state) {
   llmprof_chrome_close(reader);
 }
 
-static void test_limits(void **state) {
+TEST(limits) {
   llmprof_buffer text = {0};
   llmprof_error err;
   llmprof_buffer_puts(&text, "[{\"a\":");
@@ -218,7 +218,7 @@ static void test_limits(void **state) {
 }
 
 /* An event over a limit is passed over, wherever it is. */
-static void test_over_limits(void **state) {
+TEST(over_limits) {
   llmprof_buffer text = {0};
   llmprof_buffer_puts(&text, "[{\"name\":\"");
   llmprof_buffer_fill(&text, 'x', 17 << 20);
@@ -245,7 +245,7 @@ static void test_over_limits(void **state) {
 }
 
 /* Names longer than a piece of the file, at every place of its boundary. */
-static void test_long_names(void **state) {
+TEST(long_names) {
   llmprof_buffer text = {0};
   llmprof_buffer_puts(&text, "[");
   for (size_t i = 0; i < 40; i++) {
@@ -271,7 +271,7 @@ static void test_long_names(void **state) {
   llmprof_buffer_free(&text);
 }
 
-static void test_not_utf8(void **state) {
+TEST(not_utf8) {
   llmprof_error err;
   llmprof_chrome_event event;
   llmprof_chrome *reader = open_text("[{\"name\":\"a\xC3\"}]", &err);
@@ -303,7 +303,7 @@ static llmprof_buffer packed_sample(void) {
   return packed;
 }
 
-static void test_gzip(void **state) {
+TEST(gzip) {
   llmprof_buffer packed = packed_sample();
   llmprof_error err;
   assert_int_equal(count_events(packed.bytes, packed.size, &err), 3);
@@ -319,7 +319,7 @@ static void test_gzip(void **state) {
   llmprof_buffer_free(&packed);
 }
 
-static void test_files(void **state) {
+TEST(files) {
   llmprof_error err;
   assert_null(llmprof_chrome_open("/proc/none/t.json", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
@@ -397,13 +397,13 @@ static int read_both(const char *text) {
   return size != 0;
 }
 
-static void test_plain(void **state) {
+TEST(plain) {
   assert_int_equal(read_both(plain), 1);
   assert_int_equal(read_both("{\"pid\": \"Traces\", \"args\": {}}"), 1);
   assert_int_equal(read_both("{\"name\": \"ts\", \"dur\": \"2.5\"}"), 1);
 }
 
-static void test_left_to_the_tree(void **state) {
+TEST(left_to_the_tree) {
   static const char *const odd[] = {
       "{\"name\": \"a\\u0041\"}",
       "{\"name\": \"\xC3\xA9\"}",
@@ -424,7 +424,7 @@ static void test_left_to_the_tree(void **state) {
 }
 
 /* Whatever byte stands where: what one pass reads, the tree reads alike. */
-static void test_mutated(void **state) {
+TEST(mutated) {
   static const char bytes[] = "\"\\{}[],:-.0e1 xn\n\x01\x80";
   int read = 0;
   for (size_t at = 1; at < sizeof plain - 1; at++) {
@@ -438,7 +438,7 @@ static void test_mutated(void **state) {
   assert_true(read > 1000);
 }
 
-static void test_prefixes(void **state) {
+TEST(prefixes) {
   llmprof_buffer packed = packed_sample();
   test_every_prefix(sample, sizeof sample - 1, read_prefix);
   test_every_prefix(packed.bytes, packed.size, read_prefix);
@@ -454,33 +454,11 @@ static bool read_file(void *arg, llmprof_error *err) {
   return got == 0;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   llmprof_buffer packed = packed_sample();
   char path[256];
   snprintf(path, sizeof path, "%s",
            test_file("sample.json.gz", packed.bytes, packed.size));
   llmprof_buffer_free(&packed);
   test_every_allocation(read_file, path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_events),
-      cmocka_unit_test(test_forms),
-      cmocka_unit_test(test_times),
-      cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_after_a_failure),
-      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_over_limits),
-      cmocka_unit_test(test_long_names),
-      cmocka_unit_test(test_not_utf8),
-      cmocka_unit_test(test_gzip),
-      cmocka_unit_test(test_files),
-      cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_left_to_the_tree),
-      cmocka_unit_test(test_mutated),
-      cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void assert_column(llmprof_operators *o, const char *frame_name,
 
 /* a calls b, which calls a again; b and d overlap inside a; another thread at
  * the same time does not matter. Children come first in the file. */
-static void test_nesting(void **state) {
+TEST(nesting) {
   static const row rows[] = {
       {op, "a", 1, "22", "5", NULL},  {op, "b", 1, "20.0", "10.5", NULL},
       {op, "a", 1, "10", "50", NULL}, {op, "d", 1, "30", "10", NULL},
@@ -95,7 +95,7 @@ static void test_nesting(void **state) {
 }
 
 /* p calls itself and nothing else, twice in a row; q calls itself and r. */
-static void test_calls(void **state) {
+TEST(calls) {
   static const row rows[] = {
       {op, "p", 1, "10", "50", NULL},  {op, "p", 1, "11", "40", NULL},
       {op, "p", 1, "12", "30", NULL},  {op, "s", 1, "13", "1", NULL},
@@ -108,7 +108,7 @@ static void test_calls(void **state) {
 }
 
 /* Whole microseconds are cut off: a child may seem to end 1 us too late. */
-static void test_whole_microseconds(void **state) {
+TEST(whole_microseconds) {
   static const row whole[] = {
       {op, "a", 1, "10", "5", NULL},
       {op, "b", 1, "11", "5", NULL},
@@ -129,7 +129,7 @@ static void test_whole_microseconds(void **state) {
   llmprof_operators_free(o);
 }
 
-static void test_attribution(void **state) {
+TEST(attribution) {
   static const row rows[] = {
       {op, "outer", 1, "10.5", "50", "\"External id\":1"},
       {op, "inner", 1, "20", "10", "\"External id\":2"},
@@ -159,7 +159,7 @@ static void test_attribution(void **state) {
 /* The launch counts, not the work: it is inside b, which is inside a; another
  * thread has marks of its own, and one kernel lies between two marks. */
 /* Two processes of a merged file, numbered and as text: ids are the same. */
-static void test_processes(void **state) {
+TEST(processes) {
   static const char *const pids[][2] = {{"1", "2"}, {"\"[0] 9\"", "\"[1] 9\""}};
   for (int form = 0; form < 2; form++) {
     llmprof_buffer text = {0};
@@ -185,7 +185,7 @@ static void test_processes(void **state) {
   }
 }
 
-static void test_marks(void **state) {
+TEST(marks) {
   static const char mark[] = "user_annotation";
   static const row rows[] = {
       {mark, "b", 1, "20", "10", NULL},
@@ -211,7 +211,7 @@ static void test_marks(void **state) {
   llmprof_operators_free(o);
 }
 
-static void test_left_out(void **state) {
+TEST(left_out) {
   static const row rows[] = {
       {op, "negative", 1, "1", "-5", NULL},
       {op, "huge", 1, "1", "1e18", NULL},
@@ -234,7 +234,7 @@ static void test_left_out(void **state) {
   llmprof_operators_free(o);
 }
 
-static void test_events_without_everything(void **state) {
+TEST(events_without_everything) {
   llmprof_operators *o =
       load_text("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"ts\":1,\"dur\":2},"
                 "{\"ph\":\"B\",\"cat\":\"cpu_op\",\"ts\":1},{}]");
@@ -243,7 +243,7 @@ static void test_events_without_everything(void **state) {
   llmprof_operators_free(o);
 }
 
-static void test_sums_that_do_not_fit(void **state) {
+TEST(sums_that_do_not_fit) {
   static const row rows[] = {
       {op, "a", 1, "0", "1", "\"External id\":1"},
       {kernel, "k", 7, "1", "2e15", "\"External id\":1"},
@@ -272,7 +272,7 @@ static bool load_and_free(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   static const row rows[] = {
       {op, "a", 1, "1", "9", "\"External id\":1"},
       {op, "b", 1, "2", "1", NULL},
@@ -285,20 +285,4 @@ static void test_allocations(void **state) {
   const char *path = test_file("t.json", text.bytes, text.size);
   llmprof_buffer_free(&text);
   test_every_allocation(load_and_free, (void *)path);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nesting),
-      cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_whole_microseconds),
-      cmocka_unit_test(test_attribution),
-      cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_marks),
-      cmocka_unit_test(test_left_out),
-      cmocka_unit_test(test_events_without_everything),
-      cmocka_unit_test(test_sums_that_do_not_fit),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

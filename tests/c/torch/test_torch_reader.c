@@ -36,7 +36,7 @@ static const char *text_of(const llmprof_trace *trace, uint32_t string) {
 }
 
 /* Times are counted from the first event, which the base puts on the clock. */
-static void test_operations(void **state) {
+TEST(operations) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -68,7 +68,7 @@ static void test_operations(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_details(void **state) {
+TEST(details) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -94,7 +94,7 @@ static void test_details(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_host(void **state) {
+TEST(host) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -139,7 +139,7 @@ static void test_host(void **state) {
 #define KERNEL(name, gpu, ts, id) EVENT("kernel", name, gpu, ts, id)
 
 /* Files of two processes put together, with the same correlation ids. */
-static void test_processes(void **state) {
+TEST(processes) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_text(
       "[" CALL("\"[TP0] 100\"", 10, 5) KERNEL("a", "\"[TP0] 0\"", 20, 5)
@@ -167,7 +167,7 @@ static void test_processes(void **state) {
 }
 
 /* The second is longer than all that follow it on its stream. */
-static void test_doubtful(void **state) {
+TEST(doubtful) {
   llmprof_error err = {0};
   llmprof_trace *trace =
       open_text("[" KERNEL(
@@ -185,7 +185,7 @@ static void test_doubtful(void **state) {
 }
 
 /* A broken event costs itself, a cut file what is behind the cut. */
-static void test_damage(void **state) {
+TEST(damage) {
 #define AT(start)                                              \
   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0," \
   "\"tid\":7,\"ts\":" start ",\"dur\":1}"
@@ -221,7 +221,7 @@ static void test_damage(void **state) {
 
 /* What is launched in "nccl:..." is of the group that the operator around it
  * names; of a gather the bytes are those of one rank. */
-static void test_collectives(void **state) {
+TEST(collectives) {
   llmprof_error err = {0};
 #define GATHER(ranks)                                                          \
   "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"record_param_comms\","          \
@@ -257,7 +257,7 @@ static void test_collectives(void **state) {
 
 /* Calls of other runtimes launch what has their correlation id, and are said.
  */
-static void test_foreign_calls(void **state) {
+TEST(foreign_calls) {
   llmprof_error err = {0};
   size_t count;
   llmprof_trace *trace = open_text(
@@ -272,7 +272,7 @@ static void test_foreign_calls(void **state) {
 }
 
 /* Steps of the schedule have one text, and their number as payload. */
-static void test_steps(void **state) {
+TEST(steps) {
 #define STEP(name)                                                          \
   "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" name \
   "\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50}"
@@ -288,7 +288,7 @@ static void test_steps(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_short_names(void **state) {
+TEST(short_names) {
   static const char *const names[][2] = {
       {"void at::native::f<4, std::array<char*, 2ul> >(int, g()::{lambda()#1})",
        "f"},
@@ -326,7 +326,7 @@ static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
 /* Two layers of one module each have one of their own and one that both call.
  * Launches have the line of the program, the function, and the module that ran
  * them; a shared module is in the layer that called it. */
-static void test_stacks(void **state) {
+TEST(stacks) {
   static const struct {
     const char *line, *function, *module;
   } wanted[] = {
@@ -362,7 +362,7 @@ static void test_stacks(void **state) {
 }
 
 /* The path of a module names those around it as far as a model goes. */
-static void test_deep_modules(void **state) {
+TEST(deep_modules) {
   enum {
     DEEP = 20000,
     NAMED = 64
@@ -409,12 +409,12 @@ static bool load_stacks(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_stack_allocations(void **state) {
+TEST(stack_allocations) {
   test_every_allocation(load_stacks, (void *)STACKS);
 }
 
 /* PyTorch names AMD's GPUs "" in some versions. */
-static void test_nameless_device(void **state) {
+TEST(nameless_device) {
   llmprof_trace *trace = open_text(
       "{\"deviceProperties\":[{\"id\":0,\"name\":\"\",\"warpSize\":64,"
       "\"numSms\":304,\"totalGlobalMem\":206141652992},{\"id\":1,\"name\":"
@@ -429,7 +429,7 @@ static void test_nameless_device(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
   static const char *const texts[] = {"[]", "{\"traceEvents\": [{}]}"};
   for (size_t i = 0; i < 2; i++) {
     llmprof_error err = {0};
@@ -455,28 +455,6 @@ static bool load_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(load_all, (void *)RUN);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),
-      cmocka_unit_test(test_details),
-      cmocka_unit_test(test_host),
-      cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_doubtful),
-      cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_collectives),
-      cmocka_unit_test(test_steps),
-      cmocka_unit_test(test_foreign_calls),
-      cmocka_unit_test(test_short_names),
-      cmocka_unit_test(test_stacks),
-      cmocka_unit_test(test_deep_modules),
-      cmocka_unit_test(test_stack_allocations),
-      cmocka_unit_test(test_nameless_device),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int next_of(const void *bytes, size_t size, protobuf_field *field) {
   return protobuf_next(&message, field);
 }
 
-static void test_wire(void **state) {
+TEST(wire) {
   protobuf_field field;
   assert_int_equal(next_of("", 0, &field), 0);
   assert_int_equal(next_of("\x08\x96\x01", 3, &field), 1);
@@ -64,7 +64,7 @@ static void test_wire(void **state) {
 }
 
 /* Lines that are derived from streams are not read. */
-static void test_operations(void **state) {
+TEST(operations) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -91,7 +91,7 @@ static void test_operations(void **state) {
   llmprof_trace_close(trace);
 }
 
-static void test_details(void **state) {
+TEST(details) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   size_t count;
@@ -119,7 +119,7 @@ static void test_details(void **state) {
 }
 
 /* Calls of a thread that is there twice are those of the first. */
-static void test_host(void **state) {
+TEST(host) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
@@ -152,7 +152,7 @@ static const char *diagnostic_of(llmprof_trace *trace, const char *word) {
   return NULL;
 }
 
-static void test_what_is_said(void **state) {
+TEST(what_is_said) {
   llmprof_trace *trace = open_run();
   assert_string_equal(diagnostic_of(trace, "planes"),
                       "1 planes of devices that are no GPU were left out, the "
@@ -184,7 +184,7 @@ static void open_prefix(const char *bytes, size_t size) {
   llmprof_trace_close(trace);
 }
 
-static void test_damage(void **state) {
+TEST(damage) {
   llmprof_buffer bytes = {0};
   llmprof_error err = {0};
   assert_true(llmprof_fs_read(RUN, SIZE_MAX, &bytes, &err));
@@ -215,7 +215,7 @@ static const char *cell(llmprof_frame *frame, const char *name, size_t row) {
 }
 
 /* The program's metadata tells the line and the scope of an instruction. */
-static void test_lines(void **state) {
+TEST(lines) {
   llmprof_error err = {0};
   llmprof_trace *trace = open_run();
   llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
@@ -238,16 +238,6 @@ static bool load_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
-static void test_allocations(void **state) {
+TEST(allocations) {
   test_every_allocation(load_all, (void *)RUN);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_wire),         cmocka_unit_test(test_operations),
-      cmocka_unit_test(test_details),      cmocka_unit_test(test_host),
-      cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_lines),        cmocka_unit_test(test_allocations),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }
