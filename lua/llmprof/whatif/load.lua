@@ -27,7 +27,7 @@ local TURNS = 3
 
 -- What a prediction is sure to, at best; what the model may miss of what was measured; how many
 -- times the prompts of a step that were measured it is believed.
-local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 1.25
+local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 2
 
 -- Clients send two requests as far apart as this percentile of the intervals between any.
 local APART = 5
@@ -214,10 +214,11 @@ end
 -- in it), before (ms besides), prefill (ms of a step that takes prompts, at least), token (ms of
 -- a token of a prompt), ahead (0 or 1: steps that the engine schedules ahead), budget. arrivals:
 -- in the order of `sent`, to which `done` may add when one of them is; each gets `began` and
--- `ended`, when its first and last token reach the client. Returns the most tokens of prompts that
--- a step took.
+-- `ended`, when its first and last token reach the client. Returns how many tokens of prompts
+-- are in the step of one of them, in the mean.
 local function pass(given, arrivals, done)
-  local now, free, decoding, number, most = 0, 0, 0, 0, 0 -- number: of the last step
+  local now, free, decoding, number = 0, 0, 0, 0 -- number: of the last step
+  local met, all = 0, 0
   local next_sent, next_in = 1, 1
   local waiting, leaving, held = {}, {}, nil
 
@@ -265,7 +266,7 @@ local function pass(given, arrivals, done)
       count = math.max(1, math.min(soonest(leaving) - number,
         math.ceil((next_arrival() - now) / ms)))
     end
-    number, most = number + count, math.max(most, prompts)
+    number, met, all = number + count, met + prompts * prompts, all + prompts
     now = now + (prompts > 0 and math.max(ms, given.prefill, given.token * prompts)
       or count * ms)
     out.last = leaving[number] or {}
@@ -297,7 +298,7 @@ local function pass(given, arrivals, done)
       deliver(out)
     else
       now = math.max(now, next_arrival())
-      if now == math.huge then return most end
+      if now == math.huge then return met / math.max(all, 1) end
     end
   end
 end
@@ -307,8 +308,8 @@ end
 
 -- What `count` clients see that send the next request when the last one is answered, or, in rounds,
 -- when all are: requests with `began` and `ended`, without those of the beginning; how many came
--- a second; the most tokens of prompts in a step. Lengths are those of the requests of a list, one
--- after the other.
+-- a second; how many tokens of prompts met in a step. Lengths are those of the requests of a list,
+-- one after the other.
 local function closed(given, list, count)
   local arrivals, made, most = {}, 0, count * math.max(ROUNDS, LEAST_REQUESTS // count)
   local function add(now)
@@ -334,8 +335,8 @@ end
 
 
 -- How far the queue is from what was measured: a sum over levels of squares of logarithms of
--- ratios; and by level { ttft, tpot }, medians of the queue. Sets given.taken, the most tokens of
--- prompts in a step.
+-- ratios; and by level { ttft, tpot }, medians of the queue. Sets given.taken, how many tokens of
+-- prompts met in a step.
 local function miss(given, levels)
   local sum, said = 0, {}
   given.taken = pass(given, levels.all)
@@ -501,7 +502,7 @@ function load.predict(list, wanted)
     for k, given in ipairs(fits) do
       local passed, per_s, taken = closed(given, list, count)
       if taken > MOST_TAKEN * given.taken then
-        usage(("load(%d): %d tokens of prompts would meet in a step, %d at most did"):format(count,
+        usage(("load(%d): %.0f tokens of prompts would meet in a step, %.0f did"):format(count,
           taken, given.taken), "requests of clients that begin together show it")
       end
       local width = math.max(LEAST_WIDTH, given.missed)

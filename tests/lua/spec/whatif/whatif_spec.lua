@@ -596,7 +596,7 @@ describe("a load that was not measured", function()
     assert.equal("load(1) does not lie between 2 and 8", said(two, { 1 }))
     assert.equal("load(9) does not lie between 2 and 8", said(two, { 4, 9 }))
     assert.equal("load: there are no requests of a load to a server", said({ {} }, { 4 }))
-    assert.matches("^load%(8%): %d+ tokens of prompts would meet in a step, %d+ at most did$",
+    assert.matches("^load%(8%): %d+ tokens of prompts would meet in a step, %d+ did$",
       said({ served(7, 80, false, { [3] = 1 }, 30) }, { 8 }))
     two[1].repeats[1].requests[1].sent_utc_ns = nil
     assert.equal("load: the requests do not say when they were sent", said(two, { 4 }))
