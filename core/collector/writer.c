@@ -45,7 +45,7 @@ static int64_t started;
 static bool on_demand; /* files come and go */
 static bool recording; /* is there one now? */
 static bool ending;
-static uint32_t texts_told[64]; /* of diagnostics: ids of names */
+static uint32_t texts_told[64]; /* of diagnostics in the spool: ids of names */
 static size_t text_count;
 
 const char *writer_path(void) {
@@ -120,7 +120,7 @@ static void write_diagnostic(const log_entry *entry) {
                              .code = names_id(code),
                              .text = names_id(text)};
   for (size_t i = 0; i < text_count; i++)
-    if (texts_told[i] == record.text) return; /* once says it */
+    if (texts_told[i] == record.text) return;
   if (text_count < sizeof texts_told / sizeof *texts_told)
     texts_told[text_count++] = record.text;
   output_record(SPOOL_DIAGNOSTIC, &record, sizeof record, NULL, 0);
@@ -379,4 +379,5 @@ void writer_forget(void) {
   on_demand = recording = ending = false;
   cupti_told = 0;
   rest_told = 0;
+  text_count = 0;
 }
