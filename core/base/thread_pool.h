@@ -1,10 +1,9 @@
 /* Loops whose parts run on several threads, with the same result for any number
  * of them: the results of parts are taken in order. Threads live as long as a
- * loop or a task; what they use belongs to the caller. Private to the core. */
+ * loop; what they use belongs to the caller. Private to the core. */
 #ifndef LLMPROF_THREAD_POOL_H
 #define LLMPROF_THREAD_POOL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 

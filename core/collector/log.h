@@ -26,7 +26,6 @@ typedef enum log_type {
   LOG_SAMPLE,
   LOG_DIAGNOSTIC,
   LOG_CONTEXT,
-  LOG_STREAM,
   LOG_GRAPH_NODE,
   LOG_LINE, /* for the socket */
   LOG_WAIT,

@@ -10,10 +10,6 @@ void memory_limit(size_t bytes) {
   atomic_store(&limit, bytes);
 }
 
-size_t memory_taken(void) {
-  return atomic_load(&taken);
-}
-
 void *memory_take(size_t size) {
   if (atomic_fetch_add(&taken, size) + size > atomic_load(&limit)) {
     atomic_fetch_sub(&taken, size);

@@ -13,8 +13,6 @@ void memory_limit(size_t bytes);
 void *memory_take(size_t size);
 void memory_give(void *memory, size_t size); /* NULL is fine */
 
-size_t memory_taken(void);
-
 /* In the child of a fork: what the parent took does not count. */
 void memory_forget(void);
 

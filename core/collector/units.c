@@ -34,10 +34,6 @@ static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static atomic_uint rests;     /* odd while nothing is recorded after a unit */
 static int64_t opened_at;
 
-bool units_counting(void) {
-  return recording == STEP_COUNTERS;
-}
-
 static const char *word_of(plan_step step) {
   static const char *const words[] = {"end",  "plain", "timeline", "counters",
                                       "skip", "pause", "operators"};

@@ -37,9 +37,6 @@ void units_stop(void);
  * False: a unit is just beginning or ending; try again. */
 bool units_reset(void);
 
-/* Is the current unit one of counters? */
-bool units_counting(void);
-
 /* Which of the times between units this is: 0 before the first and in one.
  * What the units before it recorded has been handed over. */
 unsigned units_rest(void);
