@@ -23,7 +23,7 @@ enum {
   PATH_MOST = 128,  /* bytes kept of a path of ranges */
   BUCKETS = 1024,   /* of series */
   SPREAD_MOST = 64, /* passes, a bit each */
-  MISSES = 12, /* launches without a gain until it is another pass's turn */
+  MISSES = 12,      /* launches without a gain before another pass is on */
   NOWHERE = PROFILER_RANGES,
 };
 
@@ -589,9 +589,10 @@ static size_t lacking(const site *s) {
   return count;
 }
 
-/* With the lock: a launch comes that had this pass but lacks others. After so
- * many, and after fewer where fewer series lack any, it is the turn of the next
- * pass that this one lacks. A turn takes 11 ms, a launch that is measured 2. */
+/* With the lock: a launch comes that had this pass but lacks others. After
+ * MISSES of them, or as many as there are series that lack passes, the next
+ * pass that this one lacks is on. A turn takes 11 ms, a launch that is measured
+ * 2 ms. */
 static void miss(site *s, const series *of) {
   size_t passes = s->profiler.set->passes, most = lacking(s);
   if (++s->misses < (most < MISSES ? most : MISSES)) return;
@@ -809,7 +810,7 @@ static void forget_site(site *s) {
   if (s->state == READY) s->state = NEW;
 }
 
-/* Nothing is taken any more; what was is done with. Is the driver there? */
+/* Measures no more, and ends or forgets each site. Is the driver there? */
 static bool turn_off(void (*each)(site *s)) {
   bool alive = driver_alive();
   if (alive && atomic_exchange(&active, false)) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum {
-  DEPTH = 64, /* frames that are told, the innermost */
+  DEPTH = 64, /* frames that are recorded, the innermost */
   SLOTS = 1 << 14,
   STACK_BITS = 18, /* of a number of a stack */
 };
@@ -37,7 +37,7 @@ static uint64_t hash_of(void *const *at, int count) {
   return hash;
 }
 
-/* Addresses are behind the calls: the byte before is in them. */
+/* Return addresses lie behind the calls: the byte before one is in the call. */
 static uint32_t number_of(void *const *at, int count) {
   uint32_t stack = 0;
   stacks_lock();

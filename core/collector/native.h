@@ -1,5 +1,5 @@
 /* The functions of C and C++ that the calling thread is in, by the C library's
- * unwinder (.eh_frame): what is asked for by `sources = native`. */
+ * unwinder (.eh_frame), for `sources = native`. */
 #ifndef LLMPROF_COLLECTOR_NATIVE_H
 #define LLMPROF_COLLECTOR_NATIVE_H
 
@@ -24,9 +24,9 @@ void native_forget(void);
 /* Is it a frame of native_walk, which has an address in place of texts? */
 bool native_is(const stacks_frame *frame);
 
-/* The file, and the function as the linker calls it or "+0x123", from where the
- * file lies in memory. False: its file has been unloaded. `text` has what is
- * not the system's; both are good until that changes. */
+/* The file, and the function by its symbol; without one as "+0x123", bytes from
+ * where the file is mapped, written to `text`. False: the file has been
+ * unloaded. Names are borrowed: from the loaded file and from `text`. */
 bool native_names(const stacks_frame *frame, char *text, size_t size,
                   const char **file, const char **function);
 

@@ -364,7 +364,6 @@ static void add_view_column(llmprof_frame *view, llmprof_frame *frame,
                                               .load = load_view_column,
                                               .user = frame,
                                               .mark = there->mark,
-
                                               .below = frame,
                                               .there = column};
 }

@@ -2,8 +2,8 @@
  * group so far and the next key's cell make the next group. Where there can be
  * only few such pairs, each has a slot (perfect hash), else they are hashed; an
  * ascending first key of many values needs neither. Groups are numbered by
- * first appearance. Once each row is a group of
- * its own, no further key matters. */
+ * first appearance. Once each row is a group of its own, no further key
+ * matters. */
 #include "frame/group_by.h"
 #include "base/interrupt.h"
 #include "frame/cells.h"
