@@ -469,7 +469,8 @@ static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
 bool llmprof_replay_add(llmprof_replay *r, const llmprof_replay_part *part,
                         llmprof_error *err) {
   if (part->offset < -MOST_TIME / 2 || part->offset > MOST_TIME / 2)
-    return llmprof_fail(err, LLMPROF_RANGE, "clocks are 36 years apart");
+    return llmprof_fail(err, LLMPROF_RANGE,
+                        "clocks are more than 36 years apart");
   if (!llmprof_grow(&r->parts, &r->part_room, r->part_count + 1,
                     sizeof *r->parts))
     return llmprof_fail_nomem(err);

@@ -136,11 +136,12 @@ bool llmprof_builder_add_source_stack(llmprof_builder *b,
                                       const llmprof_source_stack *stack,
                                       uint32_t *row) {
   llmprof_intern *rows = b->trace->rows;
+  if (!b->generated.count || stack->frame >= rows[LLMPROF_SOURCE_FRAMES].count)
+    return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
   const llmprof_source_frame *frame =
       llmprof_intern_get(&rows[LLMPROF_SOURCE_FRAMES], stack->frame);
   const generated key = {.file = frame->file, .line = frame->line};
-  uint32_t id = b->generated.count ? llmprof_intern_find(&b->generated, &key)
-                                   : UINT32_MAX;
+  uint32_t id = llmprof_intern_find(&b->generated, &key);
   if (id == UINT32_MAX)
     return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
   const generated *it = llmprof_intern_get(&b->generated, id);

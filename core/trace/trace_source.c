@@ -134,8 +134,10 @@ static bool is_in(text path, const char *const *list, size_t count) {
 
 /* Libraries between a C++ program and the GPU, and around main. */
 static const char *const libraries[] = {
-    "ld-linux", "libc.so", "libc10",     "libcu",     "libgomp", "libllmprof",
-    "libnccl",  "libnv",   "libpthread", "libstdc++", "libtorch"};
+    "ld-linux",    "libc.so",    "libc10",     "libcublas",
+    "libcuda",     "libcudnn",   "libcupti",   "libcusolver",
+    "libcusparse", "libgomp",    "libllmprof", "libnccl",
+    "libnv",       "libpthread", "libstdc++",  "libtorch"};
 
 /* What is typed, not what a library makes while it runs. */
 static bool is_typed(text path, text function) {
