@@ -709,8 +709,9 @@ end
 local function program_of(results)
   local command, name = ((results.source or {}).timeline or {}).command, nil
   for word in (command or ""):gmatch "%S+" do
-    if word:sub(1, 1) == "-" and word ~= "-m" then break end
-    if word ~= "-m" then name = word:match "[^/]*$" end
+    local is_option = word:sub(1, 1) == "-"
+    if not is_option then name = word:match "[^/]*$" end
+    if is_option and word ~= "-m" or not is_option and not name:find "^python" then break end
   end
   return name
 end
@@ -752,7 +753,8 @@ local function held(row, came)
 end
 
 
--- Sources of the runs before and after, and a change, or the rank of a finding of the run before.
+-- Sources of the runs before and after, and changes with " + " between them, or the rank of a
+-- finding of the run before.
 -- Rows: { stage, now, predicted, low, high, came (ns a unit), inside, off (of what came), cpu, gpu
 -- (each alone, as predicted), cpu_came, gpu_came, host (of host_of, with the same at its speed,
 -- under the profiler; nil: not known), why (nil: not known) } of stages that both have
@@ -762,7 +764,10 @@ function whatif.outcome(before, after, code)
   if tonumber(code) then
     question = question:finding(tonumber(code))
   else
-    for one in (code .. " + "):gmatch "(.-%)) %+ " do question = question:change(one) end
+    local from, outside = 1, code:gsub("%b()", function(part) return ("."):rep(#part) end)
+    for stop, after_it in (outside .. " + "):gmatch "() %+ ()" do
+      question, from = question:change(code:sub(from, stop - 1)), after_it
+    end
   end
   local made, rows = question:run(), {}
   local later = whatif.over(sources_of(after))

@@ -276,6 +276,14 @@ describe("what came of a change", function()
     assert.is_false(of_decode(2000000).inside)
   end)
 
+  it("is that of several changes, each of which is read", function()
+    local function outcome(code)
+      return whatif.outcome(sources(1000000), sources(500000), code)[2]
+    end
+    near(0.5e6, outcome('remove(syncs "decode") + scale(cpu "decode", 0.5)').cpu, 20000)
+    assert.is_false(pcall(outcome, 'scale(cpu "decode", 0.5) + gpu "none"'))
+  end)
+
   it("is judged at the speed of the host that it ran on, too", function()
     local code = 'remove(syncs "decode")'
     local one = whatif.outcome(sources(1000000), sources(1600000), code)[2]
@@ -316,7 +324,7 @@ describe("a finding that is gone", function()
     one.source = { timeline = { command = "python3 /a/serve.py --port 1" } }
     another.source = { timeline = { command = "python3 -m other --port 1" } }
     assert.is_nil(whatif.fitting(one, another))
-    another.source.timeline.command = "/b/serve.py --port 2"
+    another.source.timeline.command = "/b/serve.py 2"
     assert.are_equal(1, whatif.fitting(one, another))
     assert.is_nil(whatif.fitting(results(graphs), silent))
   end)
