@@ -44,9 +44,10 @@ end
 local LOG_BYTES = 1 << 28
 
 -- What a server's log says of its load, line by line, a list of what an engine's `log` gives; nil
--- where the file cannot be read or no engine knows a line of it.
-function engines.read_log(path)
-  local info, list = fs.stat(path), {}
+-- where the file cannot be read or no engine knows a line of it. `place`: "beside" for a log that
+-- nobody named and that lies next to the trace; it stands in the list.
+function engines.read_log(path, place)
+  local info, list = fs.stat(path), { place = place }
   local said = info and info.size <= LOG_BYTES and fs.read(path)
   for line in (said or ""):gmatch "[^\n]+" do
     for _, engine in ipairs(engines.all()) do

@@ -75,7 +75,7 @@ function Handed:add_text(path)
   local kind, why
   if self.document_of then kind, why = self.document_of(path) end
   if kind == "log" then
-    self:take(layout.workload.server_log, path)
+    self:take(self.named[path] and layout.workload.server_log or layout.workload.log_beside, path)
   elseif kind == "load" then
     self.loads[#self.loads + 1] = path
   end
@@ -254,15 +254,17 @@ end
 
 -- What words, paths of files and folders, stand for: { traces (paths, sorted, all of one
 -- format), format ("nsys", "spool", "torch" or "xplane"), files (path by its place in a bundle:
--- counters, documents), load (path of what a load generator wrote; nil without), stacks (paths of
--- collapsed stacks), left_out (a line for each file that is not used, and why) }. export(path)
--- gives the export of a report of nsys, nil: none is made; document_of(path) tells what a text is
--- (llmprof.analysis.serving.load), nil: none is taken. Raises where there is no trace.
+-- counters, documents, a server's log, named or found next to the trace), load (path of what a
+-- load generator wrote; nil without), stacks (paths of collapsed stacks), left_out (a line for
+-- each file that is not used, and why) }. export(path) gives the export of a report of nsys, nil:
+-- none is made; document_of(path) tells what a text is (llmprof.analysis.serving.load), nil: none
+-- is taken. Raises where there is no trace.
 function handed.look(words, export, document_of)
   local self = setmetatable({ by_format = {}, files = {}, stacks = {}, left_out = {}, seen = {},
-    loads = {}, traces = {}, export = export, document_of = document_of }, Handed)
+    loads = {}, traces = {}, named = {}, export = export, document_of = document_of }, Handed)
   local wrong, hint, kind
   for _, word in ipairs(words) do
+    self.named[word] = true
     if type_of(word) == "directory" then
       self:add_folder(word)
     else

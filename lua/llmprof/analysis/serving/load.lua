@@ -179,8 +179,8 @@ end
 
 -- The lines of the engine's log; nil where it lies next to the trace of a program that is none.
 function served.log_of(state)
-  if state.trace and not state.engine then return nil end
-  return state.engine_log
+  local log = state.engine_log
+  return (state.engine or not (log and log.place == "beside")) and log or nil
 end
 
 

@@ -1,5 +1,6 @@
 -- Code as people type it: expressions need no return, results are printed.
 local errors = require "llmprof.process.errors"
+local failure = require "llmprof.error"
 local interrupt = require "llmprof.interrupt"
 
 local evaluate = {}
@@ -283,6 +284,7 @@ end
 -- which would be that of the program around the code.
 local function plain_error(value)
   if errors.is(value) then return value end
+  if value == "not enough memory" then return failure.nomem() end
   local ok, message = pcall(evaluate.value_text, value) -- __tostring may fail, too
   if not ok then message = "an error that cannot be shown: " .. type(value) end
   local said, hint = say_runtime(message)

@@ -127,6 +127,15 @@ end
 
 
 -- Every file that is used, with its size.
+-- The path of a server's log and its place in the bundle: the one that was named goes before the
+-- one that lies next to the trace; nil without.
+local function log_of(used)
+  for _, target in ipairs { layout.workload.server_log, layout.workload.log_beside } do
+    if used.files[target] then return used.files[target], target end
+  end
+end
+
+
 function files.inputs(ctx)
   local made, used = yaml.list {}, given(ctx)
   local function add(path) made[#made + 1] = { file = path, bytes = fs.stat(path).size } end
@@ -135,7 +144,7 @@ function files.inputs(ctx)
     if used.files[file.target] then add(used.files[file.target]) end
   end
   for _, list in ipairs { used.stacks, used.captures,
-    { used.files[layout.workload.server_log] }, { used.load } } do
+    { (log_of(used)) }, { used.load } } do
     for _, path in ipairs(list) do add(path) end
   end
   return { source = "files", files = made }
@@ -150,7 +159,7 @@ function files.note(ctx)
     beside[#beside + 1] = path and path:match "[^/]*$"
   end
   for _, list in ipairs { used.stacks, used.captures,
-    { used.files[layout.workload.server_log] }, { used.load } } do
+    { (log_of(used)) }, { used.load } } do
     for _, path in ipairs(list) do beside[#beside + 1] = path:match "[^/]*$" end
   end
   return handed.TITLES[used.format] .. (#used.traces > 1 and ", %d files" or ""):format(
@@ -225,8 +234,8 @@ function files.timeline(ctx)
     local from = used.files[file.target]
     if file.step == "timeline" and from then ctx.run:take(from, file.target) end
   end
-  local log = used.files[layout.workload.server_log]
-  if log then ctx.run:take(log, layout.workload.server_log) end
+  local log, target = log_of(used)
+  if log then ctx.run:take(log, target) end
   if used.load then
     local metrics = errors.check(generators.read(used.load))
     ctx.run:write_document(layout.workload.metrics, "metrics", metrics)

@@ -107,7 +107,7 @@ describe("results with", function()
     local pages = render_all(given)
     says(pages["report.html"], "No range of a stage was found.")
     says(pages["report.html"], "Figures are from one repeat.")
-    says(pages["stakeholder_summary.md"], "prefill takes 0.00 ms")
+    says(pages["stakeholder_summary.md"], "Prefill takes 0.00 ms")
     assert.is_nil(pages["stakeholder_summary.md"]:find("mermaid", 1, true))
   end)
 
