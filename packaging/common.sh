@@ -179,10 +179,10 @@ tools() {
   chmod +x -- "$bin"/*
 }
 
-# What is made and runs here while building: a compiler for this machine, Lua's, sqlite3.c.
+# What runs here while building: a compiler for this machine, and Lua's.
 build_here() {
   local here=$work/here
-  [[ ! -f $here/sqlite/sqlite3.c ]] || return 0
+  [[ ! -x $here/llmprof_pack_capture ]] || return 0
   mkdir -p -- "$here"
   local word
   printf -v word '%q ' "${zig[@]}"
@@ -198,6 +198,12 @@ build_here() {
   (cd -- "$here/sqlite" && step "configuring sqlite3" "$sources/sqlite3/configure" \
     CC="$here/cc" --disable-tcl --disable-readline &&
     step "making sqlite3.c" make sqlite3.c sqlite3.h)
+  local -a zlib
+  mapfile -t zlib < <(find "$sources/zlib" -maxdepth 1 -name '*.c')
+  step "building what packs captures" "$here/cc" -O1 -D_GNU_SOURCE -DHAVE_UNISTD_H \
+    -DSQLITE_OMIT_LOAD_EXTENSION -I "$here/sqlite" -I "$sources/zlib" \
+    "$root/core/lua/pack_capture.c" "$here/sqlite/sqlite3.c" "${zlib[@]}" -lm \
+    -o "$here/llmprof_pack_capture"
 }
 
 # autotools ARCHITECTURE NAME OPTION...: configure it, out of its tree

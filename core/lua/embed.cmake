@@ -4,18 +4,25 @@
 # unless LLMPROF_BUILD_TOOLS has an llmprof_compile of the same Lua for a machine
 # with the same sizes of integers.
 set(LLMPROF_BUILD_TOOLS "" CACHE PATH
-  "Folder of an llmprof_compile that runs here, when cross-compiling")
+  "Folder of llmprof_compile and llmprof_pack_capture that run here, when cross-compiling")
+
+# llmprof_build_tool(<name> <source> <target>...): what runs while building, of a C file and
+# libraries; no target where there is none that runs here.
+function(llmprof_build_tool name source)
+  if(LLMPROF_BUILD_TOOLS)
+    add_executable(${name} IMPORTED)
+    set_target_properties(${name} PROPERTIES
+      IMPORTED_LOCATION ${LLMPROF_BUILD_TOOLS}/${name})
+  elseif(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    add_executable(${name} ${source})
+    target_include_directories(${name} SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
+    target_link_libraries(${name} PRIVATE ${ARGN} llmprof_flags)
+  endif()
+endfunction()
 
 function(llmprof_compile_lua variable)
-  if(LLMPROF_BUILD_TOOLS)
-    add_executable(llmprof_compile IMPORTED)
-    set_target_properties(llmprof_compile PROPERTIES
-      IMPORTED_LOCATION ${LLMPROF_BUILD_TOOLS}/llmprof_compile)
-  elseif(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
-    add_executable(llmprof_compile compile.c)
-    target_include_directories(llmprof_compile SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
-    target_link_libraries(llmprof_compile PRIVATE ${LUA_LIBRARIES} llmprof_flags)
-  else()
+  llmprof_build_tool(llmprof_compile compile.c ${LUA_LIBRARIES})
+  if(NOT TARGET llmprof_compile)
     set(${variable} ${ARGN} PARENT_SCOPE)
     return()
   endif()
@@ -39,20 +46,25 @@ function(llmprof_compile_lua variable)
   set(${variable} ${words} PARENT_SCOPE)
 endfunction()
 
-# llmprof_pack_captures(<variable> <folder>): have the files of the recorded captures in a folder
-# packed, each as <path>.gz, and set the variable to the words for llmprof_embed.
+# llmprof_pack_captures(<variable> <folder>): have the recorded captures in a folder packed,
+# and set the variable to the words for llmprof_embed.
 function(llmprof_pack_captures variable folder)
+  llmprof_build_tool(llmprof_pack_capture pack_capture.c SQLite::SQLite3 ZLIB::ZLIB)
   set(words "")
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${folder}/*)
-  foreach(file IN LISTS files)
-    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
-    string(REPLACE "/" "." name ${path})
-    set(packed ${CMAKE_CURRENT_BINARY_DIR}/compiled/${name}.gz)
+  file(GLOB captures CONFIGURE_DEPENDS ${folder}/*)
+  if(NOT TARGET llmprof_pack_capture)
+    set(captures "")
+  endif()
+  foreach(capture IN LISTS captures)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${capture}/*)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${capture})
+    cmake_path(GET capture FILENAME name)
+    set(packed ${CMAKE_CURRENT_BINARY_DIR}/compiled/${name}.packed)
     add_custom_command(OUTPUT ${packed}
-      COMMAND gzip -9nc ${file} > ${packed}
-      DEPENDS ${file}
+      COMMAND llmprof_pack_capture ${capture} ${packed}
+      DEPENDS llmprof_pack_capture ${files}
       COMMENT "Packing ${path}")
-    list(APPEND words AS ${path}.gz ${packed})
+    list(APPEND words AS ${path}.packed ${packed})
   endforeach()
   set(${variable} ${words} PARENT_SCOPE)
 endfunction()

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lua_buffer.h"
-#include "os/source.h"
+#include "llmprof_lua.h"
+#include "sqlite/packed.h"
 
 static int compare_path(const void *path, const void *resource) {
   return strcmp(path, ((const llmprof_resource *)resource)->path);
@@ -42,23 +42,20 @@ static int resources_list(lua_State *L) {
   return 1;
 }
 
-/* resources.unpack(path) -> contents of a file that is packed as gzip | nil,
- * message, code */
+/* resources.unpack(path, folder) -> true | nil, message, code: the files of a
+ * packed capture, into a folder that is there */
 static int resources_unpack(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1), *piece;
+  const char *path = luaL_checkstring(L, 1);
+  const char *folder = llmprof_lua_check_path(L, 2);
   const llmprof_resource *found = llmprof_resource_find(path);
   luaL_argcheck(L, found, 1, "not built in");
-  llmprof_buffer *out = llmprof_lua_buffer(L);
   llmprof_error err;
-  llmprof_source *source = llmprof_source_bytes(
-      path, found->begin, (size_t)(found->end - found->begin), &err);
-  size_t size = 0;
-  bool ok = source != NULL;
-  while (ok && (ok = llmprof_source_next(source, &piece, &size, &err)) && size)
-    llmprof_buffer_add(out, piece, size);
-  llmprof_source_close(source);
-  if (ok && out->failed) ok = llmprof_fail_nomem(&err);
-  return ok ? llmprof_lua_text(L, true, out, NULL) : llmprof_lua_fail(L, &err);
+  if (!llmprof_unpack_capture(path, found->begin,
+                              (size_t)(found->end - found->begin), folder,
+                              &err))
+    return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 static const luaL_Reg functions[] = {

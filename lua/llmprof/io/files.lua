@@ -184,17 +184,14 @@ local function unpacked_folder()
 end
 
 
--- Write the packed files of a folder that is built in, at once or not at all.
-local function unpack(name, packed, parent, folder)
+-- Write a folder that is built in, at once or not at all.
+local function unpack(name, parent, folder)
   local making, lock = fs.private_dir(parent)
   if not making then errors.raise("failed", lock) end
   local fresh = making .. "/capture"
-  for _, path in ipairs(packed) do
-    local file = fresh .. path:sub(#name + 1, -#".gz" - 1)
-    errors.check(fs.mkdirs(file:match "^(.*)/"))
-    errors.check(fs.write(file, errors.check(resources.unpack(path))))
-  end
-  local made, message = fs.rename(fresh, folder)
+  errors.check(fs.mkdirs(fresh))
+  local made, message = resources.unpack(name, fresh)
+  if made then made, message = fs.rename(fresh, folder) end
   fs.remove_tree(making)
   lock:close()
   if not made and not exists(folder, "directory") then errors.raise("failed", message) end
@@ -204,15 +201,14 @@ end
 -- The path of a folder that is built in: in the cache, where those of other versions of the
 -- program go; nil when there is none.
 local function unpacked(name)
-  local packed, bytes = resources.list(name .. "/"), {}
-  if not (packed[1] or ""):find "%.gz$" then return nil end
-  for i, path in ipairs(packed) do bytes[i] = resources.get(path) end
+  local packed = resources.get(name .. ".packed")
+  if not packed then return nil end
   local parent, own = unpacked_folder(), name:match "[^/]*$" .. "-"
   if not parent then
     errors.raise("usage", name .. ": no folder to unpack it into",
       { hint = "set HOME, or XDG_CACHE_HOME to the absolute path of a folder" })
   end
-  local version = digest.sha256(table.concat(bytes)):sub(1, 6)
+  local version = digest.sha256(packed):sub(1, 6)
   local folder = ("%s/%s%012x"):format(parent, own, (">I6"):unpack(version))
   if exists(folder, "directory") then return folder end
   errors.check(fs.mkdirs(parent))
@@ -220,7 +216,7 @@ local function unpacked(name)
   for _, other in ipairs(files.list(parent)) do
     if other:sub(1, #own) == own then fs.remove_tree(parent .. "/" .. other) end
   end
-  unpack(name, packed, parent, folder)
+  unpack(name .. ".packed", parent, folder)
   return folder
 end
 
