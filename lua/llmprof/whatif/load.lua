@@ -11,6 +11,7 @@ local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local source = require "llmprof.query.session.source"
 local statistics = require "llmprof.statistics"
 local tables = require "llmprof.tables"
 
@@ -33,7 +34,7 @@ local LEAST_WIDTH, MOST_MISSED, MOST_TAKEN = 0.15, 0.25, 2
 local APART = 5
 
 -- A load is predicted from this many requests of each client on.
-local ROUNDS, LEAST_REQUESTS = 6, 24
+local ROUNDS, LEAST_REQUESTS = 6, 240
 
 
 local function usage(message, hint) errors.raise("usage", message, { hint = hint }) end
@@ -41,14 +42,15 @@ local function usage(message, hint) errors.raise("usage", message, { hint = hint
 
 -- ---- requests ----
 
-local function metrics_of(path)
-  local info = fs.stat(path)
-  local inside = info and info.type == "directory"
-  for _, name in ipairs(inside and { layout.workload.metrics, "metrics.json" } or { "" }) do
-    local file = inside and path .. "/" .. name or path
+local function metrics_of(word)
+  local path = source.locate(word) or word
+  if path:find "%.json$" then return errors.check(document.read(path, "metrics")) end
+  for _, name in ipairs { layout.workload.metrics, "metrics.json" } do
+    local file = path .. "/" .. name
     if fs.stat(file) then return errors.check(document.read(file, "metrics")) end
   end
-  usage(("%s: there is no metrics.json with the requests of a load"):format(path))
+  usage(("%s: there is no metrics.json with the requests of a load"):format(word),
+    "load takes runs whose clients were measured, or their metrics.json")
 end
 
 
@@ -121,9 +123,10 @@ local function tpot_of(one) return (one.stop - one.first) / (one.tokens - 1) end
 local function ttft_of(one) return one.first - one.sent end
 
 
+-- Without those of which `of` knows none.
 local function values(list, of)
   local made = {}
-  for i, one in ipairs(list) do made[i] = of(one) end
+  for _, one in ipairs(list) do made[#made + 1] = of(one) end
   return made
 end
 
@@ -137,7 +140,9 @@ local QUANTILES = { 25, 50, 75 }
 
 local function modelled_ttft(one) return one.began - one.sent end
 
-local function modelled_tpot(one) return (one.ended - one.began) / (one.tokens - 1) end
+local function modelled_tpot(one)
+  return one.tokens > 1 and (one.ended - one.began) / (one.tokens - 1) or nil
+end
 
 
 local function quantiles(list, of)
@@ -487,13 +492,20 @@ end
 -- outside of what was measured.
 function load.predict(list, wanted)
   local levels, rows = levels_of(list), {}
-  if #levels == 0 then usage "load: too few requests met as many others" end
+  if #levels == 0 then
+    usage(("load: no concurrency has %d requests of more than one token"):format(FEWEST))
+  end
+  for _, level in ipairs(levels) do
+    if level.ttft <= 0 or level.tpot <= 0 then
+      usage("load: the last token came with the first",
+        "a client that streams its answers sees both times")
+    end
+  end
   local low, high = levels.least, levels.most
   for _, count in ipairs(wanted) do
     if count < low or count > high then
       usage(("load(%d) does not lie between %d and %d"):format(count, low, high),
-        "of a concurrency outside of those whose requests are there nothing is known; several "
-          .. "runs may be given")
+        "those at which requests were measured; name more runs for others")
     end
   end
   local fits = fits_of(levels, list.in_rounds)

@@ -596,6 +596,15 @@ describe("a load that was not measured", function()
     end
   end)
 
+  it("leaves answers of one token out of the time between tokens", function()
+    local metrics = served(1, 200, false, { [20] = 1, [80] = 2 })
+    for i, one in ipairs(metrics.repeats[1].requests) do
+      if i % 3 == 0 then one.tokens, one.ms = 1, one.ttft_ms end
+    end
+    local row = load.predict(load.requests { metrics }, { 2 })[1]
+    assert.is_true(row.tpot > 2 and row.tpot < 6)
+  end)
+
   it("is refused where nothing says it", function()
     local two = { served(2, 20), served(8, 80) }
     local function said(list, wanted)
@@ -606,6 +615,13 @@ describe("a load that was not measured", function()
     assert.equal("load: there are no requests of a load to a server", said({ {} }, { 4 }))
     assert.matches("^load%(8%): %d+ tokens of prompts would meet in a step, %d+ did$",
       said({ served(7, 80, false, { [3] = 1 }, 30) }, { 8 }))
+    local whole, short = served(2, 20), served(2, 20)
+    for i, one in ipairs(whole.repeats[1].requests) do
+      one.ttft_ms, short.repeats[1].requests[i].tokens = one.ms, 1
+    end
+    assert.equal("load: the last token came with the first", said({ whole }, { 2 }))
+    assert.equal("load: no concurrency has 8 requests of more than one token",
+      said({ short }, { 2 }))
     two[1].repeats[1].requests[1].sent_utc_ns = nil
     assert.equal("load: the requests do not say when they were sent", said(two, { 4 }))
     two[1].repeats[1].requests[1].sent_utc_ns = 1
