@@ -382,6 +382,7 @@ function makers.waits(rank, none)
   return { kind = "waits", rank = not all and rank or nil,
     words = all and "no rank waits for another" or ("nobody waits for rank %d"):format(rank),
     assumed = all and "what a collective takes itself stays" or "the rank itself is not changed",
+    hint = "`llmprof ranks TRACE...` says which ranks wait, and for whom",
     apply = function(model, part, change)
       if part.found.by_engine then
         errors.raise("usage", "the process that schedules these ranks is not in the trace",
@@ -432,7 +433,7 @@ end
 
 
 function makers.bandwidth(times)
-  if type(times) ~= "number" or not (times > 0 and times < 1e6) then
+  if type(times) ~= "number" or not (times > 1e-6 and times < 1e6) then
     usage("bandwidth: how many times as much?", "bandwidth(1.43)")
   end
   return by_bounds { kind = "bandwidth", words = ("%g times the bandwidth of memory"):format(times),
@@ -545,21 +546,27 @@ local function collective_ns(part, stage, n, given)
 end
 
 
-local function is_positive(value)
-  return value == nil or type(value) == "number" and value > 0 and value < math.huge
+-- Has a link no figures but these, in bounds that no link leaves?
+local function is_link(given)
+  if type(given) ~= "table" then return false end
+  for key, value in pairs(given) do
+    if key ~= "gb_per_s" and key ~= "us" or type(value) ~= "number"
+      or not (value >= 1e-3 and value <= 1e5) then
+      return false
+    end
+  end
+  return true
 end
 
 
 function makers.tp(n, given)
-  if math.type(n) ~= "integer" or n < 1 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
+  if math.type(n) ~= "integer" or n < 2 or n > 64 then usage("tp: over how many GPUs?", "tp(2)") end
   given = given or {}
-  if type(given) ~= "table" or not (is_positive(given.gb_per_s) and is_positive(given.us)) then
-    usage("tp: of which link?", "tp(2, { gb_per_s = 300, us = 8 })")
-  end
+  if not is_link(given) then usage("tp: of which link?", "tp(2, { gb_per_s = 300, us = 8 })") end
   local by_stage = {}
   -- what collectives add to a matmul of a stage, as a share of it
   local function added(part, kernel, list, most)
-    local own = n > 1 and kernel.stage or false
+    local own = kernel.stage
     if not own then return 0 end
     if not by_stage[own] then
       local ns, stage = 0, nil

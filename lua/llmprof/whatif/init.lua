@@ -260,21 +260,22 @@ local function rows_of(self, runs)
 end
 
 
--- The first change that finds nothing: its words; nil where all find something.
+-- The first change that finds nothing; nil where all find something.
 local function idle_change(self, counts)
   for i, one in ipairs(self.changes) do
-    if counts[i] == 0 then return select(2, next(one)).words end
+    if counts[i] == 0 then return select(2, next(one)) end
   end
 end
 
 
 -- A change whose operations another one removes would be without effect.
 local function check_found(self, counts)
-  local words = idle_change(self, counts)
-  if not words then return end
-  errors.raise("usage", ("%s: nothing matches%s"):format(words,
+  local change = idle_change(self, counts)
+  if not change then return end
+  errors.raise("usage", ("%s: nothing matches%s"):format(change.words,
     #self.changes > 1 and ", or another change has removed it" or ""),
-    { hint = "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
+    { hint = change.hint
+      or "llmprof -e 'kernels:group(\"stage\", \"category\"):count()' says what there is" })
 end
 
 

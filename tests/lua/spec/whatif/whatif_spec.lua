@@ -431,7 +431,7 @@ describe("kernels by what holds them up", function()
     near(100000 * (1 - 1 / ratio), decode_of(question, ("bandwidth(%.9f)"):format(ratio)).gain)
     -- tensor cores of the matmul are at 20 % and have no time to get lower than that
     near(80000, decode_of(question, "bandwidth(100)").gain)
-    for _, code in ipairs { "bandwidth(1)", 'gpu "h100_sxm"', "tp(1)" } do
+    for _, code in ipairs { "bandwidth(1)", 'gpu "h100_sxm"' } do
       local one = decode_of(question, code)
       assert.same({ 0, 0, 0 }, { one.gain, one.low, one.high }, code)
     end
@@ -478,6 +478,8 @@ describe("kernels by what holds them up", function()
     for code, message in pairs {
       ["tp(2, 3)"] = "tp: of which link?",
       ["tp(2, { gb_per_s = 0 })"] = "tp: of which link?",
+      ["tp(2, { gbps = 300 })"] = "tp: of which link?",
+      ["tp(2, { us = 1e9 })"] = "tp: of which link?",
       ["tokens(30, 5)"] = "no stage is called '5'",
       ["overlap(communication(3))"] = "no stage is called '3'",
       ["bandwidth(2)(3)"] = "bandwidth(2)(3): attempt to call a table value",
@@ -487,7 +489,7 @@ describe("kernels by what holds them up", function()
       ["bandwidth(0)"] = "bandwidth: how many times as much?",
       ["tp(2)"] = "tp: layers, width and batch of the model are not known: collectives have no "
         .. "size",
-      ["tp(0)"] = "tp: over how many GPUs?",
+      ["tp(1)"] = "tp: over how many GPUs?",
       ["overlap(communication)"] = "communication hidden by what computes: nothing matches",
       ["overlap(kernels)"] = "overlap: of what?",
       ["tokens(1000)"] = "tokens(1000): answers of 25 were recorded, and a prediction reaches to 4 "
@@ -601,8 +603,8 @@ describe("a load that was not measured", function()
     for i, one in ipairs(metrics.repeats[1].requests) do
       if i % 3 == 0 then one.tokens, one.ms = 1, one.ttft_ms end
     end
-    local row = load.predict(load.requests { metrics }, { 2 })[1]
-    assert.is_true(row.tpot > 2 and row.tpot < 6)
+    local found = load.predict(load.requests { metrics }, { 2 })[1]
+    assert.is_true(found.tpot > 2 and found.tpot < 6)
   end)
 
   it("is refused where nothing says it", function()
