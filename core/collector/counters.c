@@ -754,7 +754,7 @@ static void end_all(void) {
 
 static void end_phase(void) {
   if (phase_taken > 0 || phase_left > 0)
-    diagnose(SPOOL_INFO, phase_left > 0 ? "budget" : "counters",
+    diagnose(SPOOL_INFO, phase_left > 0 ? "budget" : "measured",
              "%u launches took %.2f s, %u were left out for "
              "counters.budget_s = %g",
              (unsigned)phase_taken, phase_s, (unsigned)phase_left,

@@ -212,7 +212,7 @@ local function why_none_left(run)
 end
 
 
--- What went wrong by the collector; nil where nothing did.
+-- The first problem that the collector recorded; nil without one.
 local function problem_of(trace)
   for _, said in ipairs(errors.check(trace:diagnostics())) do
     if said.severity == "problem" then return said.text end
@@ -227,10 +227,9 @@ local function reason(run, path, wanted)
   if problem then return problem end
   if wanted > 0 then return ("none of %d launches could be measured"):format(wanted) end
   local opened = errors.check(spool.open(path))
-  for _, text in ipairs(errors.check(opened:frame "diagnostics"):values "text") do
-    if text:find "^%d+ launches took" then
-      return "the process ended before what was measured of its launches was written"
-    end
+  local took = errors.check(opened:frame "diagnostics"):where { code = { "budget", "measured" } }
+  if #took > 0 then
+    return "the process ended before what was measured of its launches was written"
   end
   local counted = errors.check(opened:frame "units"):where { type = "counters" }
   return #counted > 0 and "none of the launches that were selected came again"
