@@ -511,7 +511,7 @@ columns.kv_transfers = {
 }
 
 columns.engine_looks = {
-  ms("at_ns", "look at"), { key = "running", title = "running", digits = 0 },
+  ms("at_ns", "sampled at"), { key = "running", title = "running", digits = 0 },
   { key = "waiting", title = "waiting", digits = 0 },
   { key = "kv_percent", title = "KV cache %", digits = 1 },
   { key = "preemptions", title = "preemptions", digits = 0 }, count("steps", "steps since"),

@@ -75,7 +75,7 @@ return {
     { "p90 ms", "ms", "nine of ten are below", "the same" },
     { "p99 ms", "ms", "99 of 100 are below", "the same" },
     { "the engine says", "", "a figure of its own page: requests, shares, or a count since the "
-      .. "first look", "`engine_metrics`" },
+      .. "first sample", "`engine_metrics`" },
     { "least", "", "of all samples", "`engine_metrics.*.min`" },
     { "most", "", "of all samples", "`engine_metrics.*.max`" },
   },
@@ -95,7 +95,7 @@ return {
     tables = "kv_cache",
     about = "By the engine's page, else by lines of its log. What a token takes follows from the "
       .. "model's layers, heads and number format; more requests fit as long as those that ran at "
-      .. "the fullest look.",
+      .. "the fullest sample.",
     { "sample", "", "of the page, or a line of the log" },
     { "at s", "s", "after the first sample", "`kv_cache.looks`" },
     { "in use %", "%", "of the cache" },
@@ -628,12 +628,12 @@ return {
       .. "something" },
     { "prefill step", "", "the only one that can have prefilled it" },
     { "stalls ms", "", "steps that prefilled others while it was in decode, beyond a decode step" },
-    { "look at ms", "", "the engine's page, since the first session began" },
+    { "sampled at ms", "", "the engine's page, since the first session began" },
     { "running", "", "requests, as the engine says" },
     { "waiting", "", "the same of those that wait" },
     { "KV cache %", "", "in use, as the engine says" },
-    { "preemptions", "", "since the look before, as the engine says" },
-    { "steps since", "", "that began since the look before, of the first rank that ran something" },
+    { "preemptions", "", "since the sample before, as the engine says" },
+    { "steps since", "", "that began since the sample before, of the first rank that ran any" },
     { "mean batch", "", "of these steps, where labels give it" },
     { "mean step ms", "", "length of these steps" },
     { "left out", "", "what, and why" },

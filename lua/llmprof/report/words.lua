@@ -11,8 +11,8 @@ local words = {}
 local AHEAD = 0.5
 
 
--- A duration in ms, as the tables give it; one too short for that in its own
--- unit.
+-- A duration in ms, as the tables give it; one too short or too long for that
+-- in its own unit.
 function words.ms(ns)
   if ns > 0 and ns < 1e4 or ns >= 1e9 then return text.duration(ns) end
   return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"

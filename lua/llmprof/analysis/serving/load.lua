@@ -177,7 +177,7 @@ local function looks_of(log)
 end
 
 
--- The lines of the engine's log; nil where it lies next to the trace of a program that is none.
+-- The lines of the engine's log; nil where the trace next to it is of a program that is no engine.
 function served.log_of(state)
   local log = state.engine_log
   return (state.engine or not (log and log.place == "beside")) and log or nil
