@@ -1,10 +1,10 @@
--- Matrix products that do not use the tensor cores, or use them in tf32, and those of 16 bits whose
--- dimensions no kernel for these takes: by their names, and by counters, whatever they are called.
+-- Matmuls that do not use the tensor cores, or use them in tf32: by kernel names, and by counters
+-- whatever the name is. 16-bit matmuls by kernels for odd dimensions.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "gemm_precision", own_code = true }
 
--- From these shares of the stage's GPU time on; of those with odd dimensions.
+-- From these shares of the stage's GPU time on: slow formats, odd dimensions.
 local WORTH, WORTH_ODD = 0.01, 0.03
 
 -- On every GPU since Ampere dense tf32 has at least twice the peak of fp32 without tensor cores and
@@ -73,7 +73,7 @@ local function report_odd(results, stage, report)
     evidence = evidence.with_kernels({ evidence.note(evidence.TIMELINE,
       "%s of the stage's GPU time", evidence.percent(group.share)) }, group, stage),
     try = "dimensions and strides that are multiples of 8 take the tensor cores: pad the "
-      .. "vocabulary, or what else is odd",
+      .. "vocabulary, or whichever is odd",
     kernels = group.ids,
     confidence = "medium",
   }

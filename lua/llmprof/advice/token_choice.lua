@@ -1,5 +1,5 @@
--- What choosing tokens takes that need not be: a vocabulary that is sorted for each, and drafts
--- that no step verifies.
+-- Avoidable work in choosing tokens: a vocabulary that is sorted for each, and drafts that no step
+-- verifies.
 local evidence = require "llmprof.advice.evidence"
 
 local rule = { name = "token_choice" }
@@ -37,7 +37,7 @@ local function examine_sorts(results, stage, report)
       .. "(FlashInfer), or the most likely few hundred first" .. evidence.remedy(results,
         " (torch.topk)", ""),
     changes = evidence.change("remove(%s)", stage, sorts.list),
-    assumption = "sampling takes next to nothing beside the layers",
+    assumption = "sampling takes next to no time",
     kernels = sorts.ids,
     confidence = "medium",
   }
