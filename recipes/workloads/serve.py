@@ -435,7 +435,7 @@ class Sender:
             self.complaints.append(f"CUDA graphs were not left out: {first_line(error)}")
 
     def in_window(self, first: int, sent: int) -> Optional[str]:
-        """One of them, after so many rounds of others; what went wrong."""
+        """One such window, after `sent` rounds in others; returns what went wrong."""
         wrong: Optional[str] = None
         try:
             self.window.switch(self.args.start_path, self.args.start_body)

@@ -88,7 +88,7 @@ local function dispatch(argv)
     out.write(commands.load("help").general())
     return 0
   elseif first == "--version" or first == "-V" then
-    if argv[2] then errors.raise("usage", first .. " stands alone") end
+    if argv[2] then errors.raise("usage", first .. " takes no arguments") end
     out.write("llmprof ", require("llmprof.version").version, "\n")
     return 0
   elseif first == "-e" then

@@ -137,11 +137,11 @@ end
 function compiled.block(folder)
   local list, why, logs = {}, {}, folder .. "/" .. FOLDER
   local function try(what, ...)
-    local ok, err = errors.call(...)
-    if ok then return err end
-    if err.bug or err.kind == "interrupted" then error(err, 0) end
-    why[#why + 1] = ("lines that torch.compile generated stay: %s: %s"):format(what,
-      text.clean(err.message))
+    local ok, made = errors.call(...)
+    if ok then return made end
+    if made.bug or made.kind == "interrupted" then error(made, 0) end
+    why[#why + 1] = ("lines that torch.compile generated are kept as they are: %s: %s"):format(what,
+      text.clean(made.message))
   end
   local info = fs.lstat(logs)
   for _, name in ipairs(info and info.type == "directory" and files.list(logs) or {}) do

@@ -73,9 +73,9 @@ local function append(out, path)
 end
 
 
--- Write the spools of a folder into one file, whole or not at all, with what torch.compile
--- told of the lines in them. Returns how many of them hold something; with none there is no
--- file. And why lines of what it generated stay in it, a sentence each.
+-- Write the spools of a folder into one file, whole or not at all, with what lines that
+-- torch.compile generated were made of. Returns how many spools hold something (with none there
+-- is no file), and why generated lines are kept as they are, a sentence each.
 function collector.gather(folder, target)
   local names = collector.list(folder)
   if #names == 0 then return 0, {} end

@@ -153,7 +153,8 @@ describe("lines of torch.compile", function()
   it("stay where the log is cut, which is said", function()
     local list, _, why = lines_with(log():sub(1, -20))
     assert.equal("torch.compile/cab.py:6 call", list[1])
-    assert.matches("lines that torch.compile generated stay: torch's log: ", why[1], 1, true)
+    assert.matches("lines that torch.compile generated are kept as they are: torch's log: ",
+      why[1], 1, true)
     assert.equal(1, #why)
   end)
 
