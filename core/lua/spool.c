@@ -1,5 +1,6 @@
 /* llmprof.spool: units, counters, samples and diagnostics of the collector's
- * spools, as frames; llmprof.trace has their timeline.
+ * spools, as frames; llmprof.trace has their timeline. And the block that says
+ * what generated lines were made of.
  *
  *   local recorded, why = spool.open "run.spool"
  *   if not recorded then return print(why) end

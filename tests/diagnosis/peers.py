@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scores what other tools found in the recordings of nsys's schema, beside llmprof (score.md).
+"""Scores what other tools found in the recordings of nsys's schema, and llmprof (score.md).
 
     tests/diagnosis/peers.py FOLDER
 

@@ -82,7 +82,7 @@ end
 
 local function remedy(results, stage)
   if launches_block(stage) then
-    return "no CUDA_LAUNCH_BLOCKING=1, and no debugger that sets it: launches return at once then"
+    return "unset CUDA_LAUNCH_BLOCKING, which a debugger may set: launches then return at once"
   elseif results.engine then
     return ("%s; more work per step, by more requests at once; a faster core for its process")
       :format(evidence.engine_settings(results, stage))

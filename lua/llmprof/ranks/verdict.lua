@@ -36,7 +36,7 @@ local function is_one(caused, waiting, ranks)
 end
 
 
-local function ms(ns)
+local function time(ns)
   return ns >= 1e9 and text.duration(ns) or text.number(ns / 1e6, 2) .. " ms"
 end
 local function percent(share) return text.number(share * 100, 0) .. " %" end
@@ -58,12 +58,12 @@ local function instead_of(place)
   if work + gap == 0 then return nil end
   if place.more_kernels and place.more_kernels >= 1 then
     return ("it ran %s more kernels before it: %s more computing, and %s longer without a kernel")
-      :format(text.number(place.more_kernels, 0), ms(work), ms(gap))
+      :format(text.number(place.more_kernels, 0), time(work), time(gap))
   elseif work >= gap then
-    return ("it computed %s longer before it"):format(ms(work))
+    return ("it computed %s longer before it"):format(time(work))
   end
   return ("its GPU had nothing to do for %s longer before it: the CPU launched later"):format(
-    ms(gap))
+    time(gap))
 end
 
 
@@ -170,16 +170,16 @@ end
 
 local function words(made, record)
   local totals = record.totals
-  local of = ("%s of %s in collectives are waiting"):format(ms(totals.waiting_ns),
-    ms(totals.collective_ns))
+  local of = ("%s of %s in collectives are waiting"):format(time(totals.waiting_ns),
+    time(totals.collective_ns))
   if made.kind == "transfer" then
     return ("transfer-bound: collectives take %s of the GPU time, and %s of their %s are no "
-      .. "waiting"):format(percent(made.gpu_share), ms(totals.collective_ns - totals.waiting_ns),
-      ms(totals.collective_ns))
+      .. "waiting"):format(percent(made.gpu_share), time(totals.collective_ns - totals.waiting_ns),
+      time(totals.collective_ns))
   elseif made.kind == "balanced" then
     return ((record.pipeline and "balanced within each stage" or "balanced")
       .. ": collectives take %s of the GPU time, %s of it waiting"):format(
-      percent(made.gpu_share), ms(totals.waiting_ns))
+      percent(made.gpu_share), time(totals.waiting_ns))
   elseif not made.rank then
     return ("waiting, for no one rank alone: %s"):format(of)
   end
