@@ -9,7 +9,7 @@ build=$1 cc=$2 cxx=$3 prefix=$scratch/prefix trace=tests/fixtures/graphs/node.sq
 cmake --install "$build" --prefix "$scratch/first" --component dev >/dev/null
 mv -- "$scratch/first" "$prefix" # the files do not say where they were put
 
-# Headers of ours alone: what the rooms of core/ keep to themselves stays there.
+# Public headers alone: private ones of the modules of core/ are not installed.
 same headers "$(ls include/llmprof)" "$(ls "$prefix/include/llmprof")"
 same 'folders of headers' llmprof "$(ls "$prefix/include")"
 
