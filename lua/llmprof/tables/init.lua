@@ -27,6 +27,7 @@ local tables = {}
 
 local function number_text(column, value, separator)
   value = value * (column.scale or 1)
+  if value - value ~= 0 then return ("%g"):format(value) end -- as a query may give
   if column.exact then return ("%%.%df"):format(column.digits):format(value) end
   return text.number(value, column.digits or 0, separator)
 end

@@ -130,6 +130,8 @@ a_very_…name       1      0.01  not measured
     end
     assert.equal("a,b\n0.3,0.2\n", both(0.25))
     assert.equal("a,b\n-1.3,-1.2\n", both(-1.25))
+    assert.equal("a,b\ninf,-inf\n", tables.render("csv", { { key = "a", title = "a" },
+      { key = "b", title = "b" } }, { { a = math.huge, b = -math.huge } }, { keys = "title" }))
   end)
 
   it("keeps numbers whole in CSV", function()
