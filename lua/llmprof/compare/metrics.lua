@@ -40,7 +40,7 @@ local definitions = {
     cpu = true },
   tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s",
     stage = DECODE, cpu = true },
-  cost = { unit = "for 1M tokens", better = "lower", cost_field = "per_million_tokens",
+  cost = { unit = "for 1M tokens", better = "amount", cost_field = "per_million_tokens",
     cpu = true },
   energy = { unit = "J/token", better = "amount", cost_field = "energy_j_per_token" },
 }
