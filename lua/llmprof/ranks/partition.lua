@@ -43,8 +43,8 @@ local SUMS = { { "count", "count" }, { "start", "min", "start" },
 local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
 
 local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
-  "message", "members", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap",
-  "more_kernels", "uncounted" }
+  "number", "message", "members", "start", "transfer", "skew", "late", "caused", "more_work",
+  "more_gap", "more_kernels", "uncounted" }
 
 -- What is read of collectives, and of it what not all have.
 local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",

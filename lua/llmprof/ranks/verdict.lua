@@ -4,6 +4,7 @@ local collectives = require "llmprof.ranks.collectives"
 local text = require "llmprof.text"
 local json = require "llmprof.json"
 local step_groups = require "llmprof.ranks.step_groups"
+local tuple = require("llmprof.tables.keys").tuple
 
 local verdict = {}
 
@@ -340,8 +341,22 @@ local function rank_records(group)
 end
 
 
+-- Is it the rank that others wait for most also without the step of each in which they wait for it
+-- longest? A first step, to which processes come as they were started, says nothing of others.
+local function is_often(caused, rank)
+  local own, most = 0, 0
+  for _, entry in ipairs(caused) do
+    local rest = entry.caused_ns - entry.longest_ns
+    most = math.max(most, rest)
+    if entry.rank == rank then own = rest end
+  end
+  return own > 0 and own == most
+end
+
+
 -- A phase in which one rank keeps the others waiting; nil where none does. needs: of all its
--- ranks; caused: list of { rank, caused_ns, late_ns }; lacks: the next slowest may not be there.
+-- ranks; caused: list of { rank, caused_ns, late_ns, longest_ns (of a step) }; lacks: the next
+-- slowest may not be there.
 local function phase_of(phase, needs, caused, leader_of, lacks)
   local worst = verdict.worst(caused)
   if not worst then return nil end
@@ -354,7 +369,7 @@ local function phase_of(phase, needs, caused, leader_of, lacks)
   for _, own in ipairs(group) do
     if own.rank == worst.rank then steps = own.steps end
   end
-  if steps == 0 then return nil end
+  if steps == 0 or steps > 1 and not is_often(caused, worst.rank) then return nil end
   local made = { phase = phase, rank = worst.rank, steps = steps,
     share = math.min(worst.caused_ns / waiting, 1), late_ns = worst.late_ns / steps,
     ranks = rank_records(group) }
@@ -391,10 +406,19 @@ end
 function verdict.phases(made, last, ranks, given)
   local list, caused, leader_of = json.list {}, {}, {}
   for _, rank in ipairs(ranks) do leader_of[rank.rank] = rank.leader end
-  for _, group in ipairs(last:group { by = { "phase", "world" }, sum = { "caused", "late" } }) do
-    caused[group.phase or false] = caused[group.phase or false] or {}
-    table.insert(caused[group.phase or false], { rank = group.world,
-      caused_ns = group.caused.total, late_ns = group.late.total })
+  local entries = {}
+  for _, group in ipairs(last:group { by = { "phase", "world", "number" },
+    sum = { "caused", "late" } }) do
+    local own, phase = group.caused.total, group.phase or false
+    local key = tuple(phase, group.world)
+    local entry = entries[key]
+    if not entry then
+      entry = { rank = group.world, caused_ns = 0, late_ns = 0, longest_ns = 0 }
+      caused[phase], entries[key] = caused[phase] or {}, entry
+      table.insert(caused[phase], entry)
+    end
+    entry.caused_ns, entry.late_ns = entry.caused_ns + own, entry.late_ns + group.late.total
+    entry.longest_ns = math.max(entry.longest_ns, own)
   end
   local by_phase, order = steps_by_phase(made.steps)
   for _, phase in ipairs(order) do

@@ -66,6 +66,14 @@ describe("a late rank", function()
     assert.truthy(record.verdict.text:find("cold starts of decode are left out", 1, true))
   end)
 
+  it("is none that came late to one step alone", function()
+    local record = known { ranks = 3, repeats = 3, steps = 8, decode = true,
+      cpu = function(rank, number, phase)
+        return phase == "prefill" and number == 2 and rank == 0 and 60000000 or 1000000
+      end }
+    assert.is_nil(late_in(record, "prefill"))
+  end)
+
   it("is one of two only where it has most of the waiting", function()
     local turns = 0
     local record = known { ranks = 2, repeats = 3, steps = 9, decode = true,
