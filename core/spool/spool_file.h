@@ -14,7 +14,8 @@
 typedef struct spool_chunk {
   int64_t offset; /* of its records */
   uint32_t length;
-  uint32_t section; /* of what is of all: a number of its own from the end */
+  uint32_t section; /* of a block for all processes: its own, from UINT32_MAX
+                     * down */
   uint64_t kinds;   /* bit k: it has records of kind k */
 } spool_chunk;
 

@@ -357,8 +357,8 @@ local function miss(given, levels)
 end
 
 
--- What is fitted; how far from a start others are looked at, as factors, one time after the other;
--- how often.
+-- Parameters that are fitted; factors by which the simplex of each descent spreads around its
+-- start; iterations of a descent.
 local FITTED, SPREADS, TRIES = { "front", "before", "prefill", "token" }, { 1.5, 0.6, 1.2 }, 50
 
 -- Look around for what fits better: the simplex of Nelder and Mead, over logarithms.
