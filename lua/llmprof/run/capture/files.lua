@@ -126,7 +126,6 @@ function files.about(ctx)
 end
 
 
--- Every file that is used, with its size.
 -- The path of a server's log and its place in the bundle: the one that was named goes before the
 -- one that lies next to the trace; nil without.
 local function log_of(used)
@@ -136,6 +135,7 @@ local function log_of(used)
 end
 
 
+-- Every file that is used, with its size.
 function files.inputs(ctx)
   local made, used = yaml.list {}, given(ctx)
   local function add(path) made[#made + 1] = { file = path, bytes = fs.stat(path).size } end
