@@ -192,12 +192,14 @@ static void start_operation(pass *at, uint32_t i) {
   for (uint32_t k = 0; k < o->wait_count; k++)
     start = later(start, end_of(at, r->waits.items[o->waits + k]) + 1000);
   if (start <= NOT_YET) start = (double)o->start;
-  bool there =
-      is_there(at->change, i) &&
-      !(o->call != REPLAY_NONE && flags_of(at->change, o->call) & REPLAY_GONE);
-  if (!there) {
-    double before = o->before == REPLAY_NONE ? start : end_of(at, o->before);
-    r->new_op_start[i] = r->new_op_end[i] = before;
+  bool called =
+      o->call != REPLAY_NONE && !(flags_of(at->change, o->call) & REPLAY_GONE);
+  if (!is_there(at->change, i) || (o->call != REPLAY_NONE && !called)) {
+    /* what else a graph has follows its first operation, not its launch */
+    bool leads =
+        called && !o->in_graph && r->points[o->call].operation_count > 1;
+    r->new_op_start[i] = r->new_op_end[i] =
+        leads || o->before == REPLAY_NONE ? start : end_of(at, o->before);
     return;
   }
   r->new_op_start[i] = start;

@@ -224,6 +224,25 @@ TEST(remove) {
   drop(&p);
 }
 
+/* What is left of a graph still waits for its launch. */
+TEST(remove_first_of_graph) {
+  program p;
+  llmprof_error err;
+  size_t count;
+  make_as(&p, true, false, BETWEEN);
+  llmprof_replay *r = replay_of(&p, &err);
+  llmprof_frame *rows = rows_named(&p, p.first);
+  llmprof_change *change = llmprof_change_new(r);
+  assert_true(
+      llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_GAP, &count, &err));
+  assert_int_equal(count, STEPS);
+  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST);
+  llmprof_change_free(change);
+  llmprof_frame_free(rows);
+  llmprof_replay_free(r);
+  drop(&p);
+}
+
 /* With a copy goes the wait for it, so that the CPU runs ahead. */
 TEST(remove_copies) {
   program p;
