@@ -99,9 +99,10 @@ void activity_release(void) {
 /* Not SYNCHRONIZATION, which makes every launch of PyTorch 3 us longer until
  * the process ends: callbacks of the calls that wait tell the same. */
 static const CUpti_ActivityKind kinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_OVERHEAD,
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
 };
 
 static bool follows_sources; /* since the last start */
@@ -289,30 +290,6 @@ static void write_graph(const CUpti_Activity *activity) {
   output_record(SPOOL_GRAPH, &record, sizeof record, NULL, 0);
 }
 
-static void write_overhead(const CUpti_Activity *activity) {
-  static const struct {
-    CUpti_ActivityOverheadKind kind;
-    const char *name;
-  } names[] = {
-      {CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, "Driver compiler"},
-      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, "CUPTI Buffer flush"},
-      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION, "CUPTI Instrumentation"},
-      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, "CUPTI Resource Management"},
-  };
-  const CUpti_ActivityOverhead3 *o = (const void *)activity;
-  const char *name = "other";
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (names[i].kind == o->overheadKind) name = names[i].name;
-  bool of_thread = o->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
-  spool_overhead record = {
-      .start = (int64_t)o->start,
-      .end = (int64_t)o->end,
-      .tid = of_thread ? o->objectId.pt.threadId : 0,
-      .name = names_id(name),
-  };
-  output_record(SPOOL_OVERHEAD, &record, sizeof record, NULL, 0);
-}
-
 /* ---- buffers again ---- */
 
 static void write_call(const CUpti_Activity *activity) {
@@ -332,7 +309,6 @@ static void write_record(const CUpti_Activity *activity) {
       {CUPTI_ACTIVITY_KIND_MEMCPY2, write_peer_copy},
       {CUPTI_ACTIVITY_KIND_MEMSET, write_memset},
       {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, write_graph},
-      {CUPTI_ACTIVITY_KIND_OVERHEAD, write_overhead},
   };
   for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
     if (writers[i].kind == activity->kind) {

@@ -96,7 +96,7 @@ typedef enum spool_kind {
   SPOOL_SYNC = 13,
   SPOOL_GRAPH = 14,
   SPOOL_CALL = 15,
-  SPOOL_OVERHEAD = 16,
+  /* 16 was time that CUPTI took for itself */
   SPOOL_GRAPH_NODE = 17,
   SPOOL_SOURCE_STACK = 18,
   SPOOL_GENERATED = 19,
@@ -331,14 +331,6 @@ typedef struct spool_call {
   uint32_t cbid;   /* CUPTI's number of the function */
   uint32_t driver; /* 0 runtime, 1 driver */
 } spool_call;
-
-/* Time that CUPTI took for itself. */
-typedef struct spool_overhead {
-  spool_record record;
-  int64_t start, end;
-  uint32_t tid;  /* 0: not of one thread */
-  uint32_t name; /* string */
-} spool_overhead;
 
 /* A node of a graph was made (stream capture) or cloned (instantiation). */
 typedef struct spool_graph_node {
@@ -576,7 +568,6 @@ _Static_assert(sizeof(spool_memset) == 72, "layout");
 _Static_assert(sizeof(spool_sync) == 48, "layout");
 _Static_assert(sizeof(spool_graph) == 56, "layout");
 _Static_assert(sizeof(spool_call) == 48, "layout");
-_Static_assert(sizeof(spool_overhead) == 32, "layout");
 _Static_assert(sizeof(spool_graph_node) == 40, "layout");
 _Static_assert(sizeof(spool_nvtx_domain) == 16, "layout");
 _Static_assert(sizeof(spool_nvtx_category) == 24, "layout");
