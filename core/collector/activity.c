@@ -187,7 +187,7 @@ static uint32_t stack_of(uint64_t graph_node, uint32_t correlation) {
 static void write_kernel(const CUpti_Activity *activity) {
   const CUpti_ActivityKernel10 *k = (const void *)activity;
   if (!counts(k->correlationId, k->start, k->end)) return;
-  places_seen(k->deviceId, k->contextId, k->streamId);
+  places_seen(k->deviceId);
   if (k->name) graphs_saw(k->graphId, k->name);
   spool_kernel record = {
       .start = (int64_t)k->start,
@@ -235,7 +235,7 @@ static void write_kernel(const CUpti_Activity *activity) {
 static void write_memcpy(const CUpti_Activity *activity) {
   const CUpti_ActivityMemcpy6 *m = (const void *)activity;
   if (!counts(m->correlationId, m->start, m->end)) return;
-  places_seen(m->deviceId, m->contextId, m->streamId);
+  places_seen(m->deviceId);
   spool_memcpy record = COPIED(m);
   output_record(SPOOL_MEMCPY, &record, sizeof record, NULL, 0);
 }
@@ -243,7 +243,7 @@ static void write_memcpy(const CUpti_Activity *activity) {
 static void write_peer_copy(const CUpti_Activity *activity) {
   const CUpti_ActivityMemcpyPtoP4 *m = (const void *)activity;
   if (!counts(m->correlationId, m->start, m->end)) return;
-  places_seen(m->deviceId, m->contextId, m->streamId);
+  places_seen(m->deviceId);
   spool_memcpy record = COPIED(m);
   record.src_device = m->srcDeviceId;
   record.src_context = m->srcContextId;
@@ -255,7 +255,7 @@ static void write_peer_copy(const CUpti_Activity *activity) {
 static void write_memset(const CUpti_Activity *activity) {
   const CUpti_ActivityMemset4 *m = (const void *)activity;
   if (!counts(m->correlationId, m->start, m->end)) return;
-  places_seen(m->deviceId, m->contextId, m->streamId);
+  places_seen(m->deviceId);
   spool_memset record = {
       .start = (int64_t)m->start,
       .end = (int64_t)m->end,
@@ -276,7 +276,7 @@ static void write_memset(const CUpti_Activity *activity) {
 static void write_graph(const CUpti_Activity *activity) {
   const CUpti_ActivityGraphTrace2 *g = (const void *)activity;
   if (!counts(g->correlationId, g->start, g->end)) return;
-  places_seen(g->deviceId, g->contextId, g->streamId);
+  places_seen(g->deviceId);
   spool_graph record = {
       .start = (int64_t)g->start,
       .end = (int64_t)g->end,

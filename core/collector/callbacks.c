@@ -205,12 +205,6 @@ static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data,
 
 /* ---- resources ---- */
 
-/* value: the context. */
-typedef struct context_entry {
-  log_entry entry;
-  uint32_t device, null_stream;
-} context_entry;
-
 /* SPOOL_NO_ID: not known. */
 static uint32_t device_of(CUcontext context) {
   uint32_t device = SPOOL_NO_ID;
@@ -220,19 +214,13 @@ static uint32_t device_of(CUcontext context) {
   return device;
 }
 
+/* Its device. */
 static void log_context(CUcontext context) {
-  uint32_t id = 0, device = device_of(context), null_stream = SPOOL_NO_ID;
-  if (device == SPOOL_NO_ID || !cupti.cuptiGetContextId ||
-      cupti.cuptiGetContextId(context, &id) != CUPTI_SUCCESS)
-    return;
-  if (!cupti.cuptiGetStreamIdEx ||
-      cupti.cuptiGetStreamIdEx(context, NULL, 0, &null_stream) != CUPTI_SUCCESS)
-    null_stream = SPOOL_NO_ID;
-  context_entry *e = log_reserve(LOG_CONTEXT, sizeof *e);
+  uint32_t device = device_of(context);
+  log_entry *e =
+      device == SPOOL_NO_ID ? NULL : log_reserve(LOG_CONTEXT, sizeof *e);
   if (!e) return;
-  e->entry.value = id;
-  e->device = device;
-  e->null_stream = null_stream;
+  e->value = device;
   log_commit();
 }
 
@@ -410,9 +398,8 @@ bool callbacks_keep(const log_entry *entry) {
 
 bool callbacks_write(const log_entry *entry) {
   if (entry->type == LOG_CONTEXT) {
-    const context_entry *e = (const void *)entry;
-    places_context(entry->value, e->device, e->null_stream);
-    samples_device(e->device);
+    places_seen(entry->value);
+    samples_device(entry->value);
     return true;
   }
   if (entry->type == LOG_WAIT) {

@@ -34,7 +34,6 @@
   X(cuptiActivityRegisterTimestampCallback)       \
   X(cuptiGetTimestamp)                            \
   X(cuptiActivitySetAttribute)                    \
-  X(cuptiGetContextId)                            \
   X(cuptiGetDeviceId)                             \
   X(cuptiGetStreamIdEx)                           \
   X(cuptiGetGraphNodeId)                          \

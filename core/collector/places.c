@@ -8,14 +8,10 @@
 #include "collector/output.h"
 
 enum {
-  DEVICES = 64,
-  CONTEXTS = 64,
-  STREAMS = 256,
+  DEVICES = 64
 };
 
-static uint64_t devices_seen;            /* a bit each */
-static uint32_t contexts_seen[CONTEXTS]; /* id + 1 */
-static uint64_t streams_seen[STREAMS];   /* context and stream, + 1 */
+static uint64_t devices_seen; /* a bit each */
 
 bool places_sync(void) {
   CUcontext context = NULL;
@@ -83,7 +79,7 @@ static void write_device(uint32_t ordinal) {
   output_record(SPOOL_DEVICE, &record, sizeof record, NULL, 0);
 }
 
-static void see_device(uint32_t device) {
+void places_seen(uint32_t device) {
   if (device >= DEVICES || devices_seen >> device & 1) return;
   devices_seen |= UINT64_C(1) << device;
   bool entered = guard_enter();
@@ -91,43 +87,6 @@ static void see_device(uint32_t device) {
   if (entered) guard_leave();
 }
 
-/* Is it new? Tables that are full forget, so that a place may be described
- * twice, which does no harm. */
-static bool is_new_context(uint32_t context) {
-  uint32_t *at = &contexts_seen[context % CONTEXTS];
-  if (*at == context + 1) return false;
-  *at = context + 1;
-  return true;
-}
-
-static bool is_new_stream(uint32_t context, uint32_t stream) {
-  uint64_t key = (uint64_t)context << 32 | stream;
-  uint64_t *at = &streams_seen[(stream ^ context * 37) % STREAMS];
-  if (*at == key + 1) return false;
-  *at = key + 1;
-  return true;
-}
-
-void places_context(uint32_t context, uint32_t device, uint32_t null_stream) {
-  see_device(device);
-  (void)is_new_context(context);
-  spool_context record = {.context = context,
-                          .device = device,
-                          .null_stream = null_stream,
-                          .parent = SPOOL_NO_ID};
-  output_record(SPOOL_CONTEXT, &record, sizeof record, NULL, 0);
-}
-
-void places_seen(uint32_t device, uint32_t context, uint32_t stream) {
-  see_device(device);
-  if (is_new_context(context)) places_context(context, device, SPOOL_NO_ID);
-  if (!is_new_stream(context, stream)) return;
-  spool_stream record = {.context = context, .stream = stream};
-  output_record(SPOOL_STREAM, &record, sizeof record, NULL, 0);
-}
-
 void places_forget(void) {
   devices_seen = 0;
-  memset(contexts_seen, 0, sizeof contexts_seen);
-  memset(streams_seen, 0, sizeof streams_seen);
 }

@@ -1,4 +1,4 @@
-/* Devices, contexts and streams: each is described when it is first seen. */
+/* Devices: each is described when it is first seen. */
 #ifndef LLMPROF_COLLECTOR_PLACES_H
 #define LLMPROF_COLLECTOR_PLACES_H
 
@@ -11,11 +11,8 @@ bool places_sync(void);
 
 /* ---- for the writer ---- */
 
-/* An operation ran there. */
-void places_seen(uint32_t device, uint32_t context, uint32_t stream);
-
-/* A context as its creation tells it. */
-void places_context(uint32_t context, uint32_t device, uint32_t null_stream);
+/* A context was made there, or an operation ran. */
+void places_seen(uint32_t device);
 
 void places_forget(void);
 

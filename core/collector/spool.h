@@ -86,8 +86,7 @@ typedef enum spool_kind {
   SPOOL_PROCESS = 3,
   SPOOL_THREAD = 4,
   SPOOL_DEVICE = 5,
-  SPOOL_CONTEXT = 6,
-  SPOOL_STREAM = 7,
+  /* 6 and 7 were contexts and streams, which operations name */
   SPOOL_MODULE = 8,
   SPOOL_SOURCE_FRAME = 9,
   SPOOL_KERNEL = 10,
@@ -174,22 +173,6 @@ typedef struct spool_device {
   uint32_t chip;             /* string: "GH100" */
   uint32_t reserved;
 } spool_device;
-
-typedef struct spool_context {
-  spool_record record;
-  uint32_t context;
-  uint32_t device;
-  uint32_t null_stream; /* or SPOOL_NO_ID */
-  uint32_t parent;      /* of a green context, or SPOOL_NO_ID */
-} spool_context;
-
-typedef struct spool_stream {
-  spool_record record;
-  uint32_t context;
-  uint32_t stream;
-  int32_t priority;
-  uint32_t flags; /* 1 default, 2 non-blocking, 3 null; 0 not known */
-} spool_stream;
 
 /* ---- where in the source ---- */
 
@@ -555,8 +538,6 @@ _Static_assert(sizeof(spool_clock) == 32, "layout");
 _Static_assert(sizeof(spool_process) == 48, "layout");
 _Static_assert(sizeof(spool_thread) == 16, "layout");
 _Static_assert(sizeof(spool_device) == 96, "layout");
-_Static_assert(sizeof(spool_context) == 24, "layout");
-_Static_assert(sizeof(spool_stream) == 24, "layout");
 _Static_assert(sizeof(spool_module) == 24, "layout");
 _Static_assert(sizeof(spool_source_frame) == 32, "layout");
 _Static_assert(sizeof(spool_source_stack) == 24, "layout");

@@ -336,11 +336,6 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id,
   return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id) {
-  *id = standin_device(context) + 1;
-  return CUPTI_SUCCESS;
-}
-
 CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *id) {
   *id = standin_device(context);
   return CUPTI_SUCCESS;
