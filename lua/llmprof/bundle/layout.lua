@@ -39,7 +39,7 @@ layout.collector = { folder = "collector", command = "collector/cmd.txt",
 -- profiler, and in the operators pass.
 layout.workload = { folder = "workload", metrics = "workload/metrics.json",
   operators = "workload/operators.json", server_log = "workload/server.log",
-  log_beside = "workload/beside.log",
+  log_found = "workload/found.log",
   before = "workload/before", after = "workload/after", operators_pass = "workload/operators" }
 
 -- Ranks: what was found out of them, and what is kept of each one's file.

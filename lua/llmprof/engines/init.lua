@@ -44,7 +44,7 @@ end
 local LOG_BYTES = 1 << 28
 
 -- What a server's log says of its load, line by line, a list of what an engine's `log` gives; nil
--- where the file cannot be read or no engine knows a line of it. `place`: "beside" for a log that
+-- where the file cannot be read or no engine knows a line of it. `place`: "found" for a log that
 -- nobody named and that lies next to the trace; it stands in the list.
 function engines.read_log(path, place)
   local info, list = fs.stat(path), { place = place }

@@ -110,7 +110,7 @@ local function key_of(paths)
     if found.files[file.target] then add(found.files[file.target]) end
   end
   for _, path in ipairs(found.stacks) do add(path) end
-  local log = found.files[layout.workload.server_log] or found.files[layout.workload.log_beside]
+  local log = found.files[layout.workload.server_log] or found.files[layout.workload.log_found]
   if log then add(log) end
   if found.load then add(found.load) end
   return digest.base64(digest.sha256(table.concat(said, "\n"))):gsub("[^%w]", "_")

@@ -75,7 +75,7 @@ function Handed:add_text(path)
   local kind, why
   if self.document_of then kind, why = self.document_of(path) end
   if kind == "log" then
-    self:take(self.named[path] and layout.workload.server_log or layout.workload.log_beside, path)
+    self:take(self.named[path] and layout.workload.server_log or layout.workload.log_found, path)
   elseif kind == "load" then
     self.loads[#self.loads + 1] = path
   end

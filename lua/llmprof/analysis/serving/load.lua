@@ -180,7 +180,7 @@ end
 -- The lines of the engine's log; nil where the trace next to it is of a program that is no engine.
 function served.log_of(state)
   local log = state.engine_log
-  return (state.engine or not (log and log.place == "beside")) and log or nil
+  return (state.engine or not (log and log.place == "found")) and log or nil
 end
 
 

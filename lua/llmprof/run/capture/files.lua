@@ -129,7 +129,7 @@ end
 -- The path of a server's log and its place in the bundle: the one that was named goes before the
 -- one that lies next to the trace; nil without.
 local function log_of(used)
-  for _, target in ipairs { layout.workload.server_log, layout.workload.log_beside } do
+  for _, target in ipairs { layout.workload.server_log, layout.workload.log_found } do
     if used.files[target] then return used.files[target], target end
   end
 end

@@ -75,7 +75,7 @@ function step.restore(ctx)
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
   read_metrics(ctx)
   ctx.state.engine_log = engines.read_log(ctx.run:path(layout.workload.server_log))
-    or engines.read_log(ctx.run:path(layout.workload.log_beside), "beside")
+    or engines.read_log(ctx.run:path(layout.workload.log_found), "found")
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
     own_times.requests_overlap(ctx.state.metrics))
   ctx.state.taken = ctx.state.capture.recall(ctx)

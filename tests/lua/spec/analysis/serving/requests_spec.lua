@@ -92,7 +92,7 @@ describe("the KV cache", function()
   it("is as full as lines of a log say, which also tell what it holds", function()
     local log = { { kv_tokens = 5000 }, { running = 4, kv_use = 1 } }
     local made = of { engine_log = log }.kv_cache
-    log.place = "beside"
+    log.place = "found"
     assert.same(made, of({ engine_log = log, engine = {} }).kv_cache)
     assert.is_nil(of({ engine_log = log }).kv_cache)
     assert.same({ 5000, 0, 1 }, { made.tokens, made.more_requests, #made.looks })
