@@ -80,7 +80,7 @@ function rule.examine_stage(results, stage, report)
     evidence = {
       evidence.note(evidence.TIMELINE, "%s, %s together", things(long), evidence.time(long.ns)),
     },
-    try = ("let one kernel do what they do around: a fused attention that takes the bias (or "
+    try = ("fuse them into the kernel before or after: attention that takes the bias (or "
       .. "computes it inside%s), an epilogue of the matmul%s"):format(
       evidence.remedy(results, ": FlexAttention", ""),
       evidence.remedy(results, ", torch.compile", "")),

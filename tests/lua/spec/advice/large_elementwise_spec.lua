@@ -16,7 +16,7 @@ describe("advice large_elementwise", function()
     assert.equal([[
 25 % of the GPU time of decode goes into large additions and copies (decode, confidence medium)
 - 4 elementwise kernels and 6 copies or casts, 20.00 ms together (timeline)
-try: let one kernel do what they do around: a fused attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the matmul, torch.compile
+try: fuse them into the kernel before or after: attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the matmul, torch.compile
 change: remove(kernels:where { stage = "decode", label = { "elementwise", "copy/cast" }, duration = { ">=", 400000 } })
 if all of them become part of the kernels before or behind them
 kernels: 3 4
