@@ -74,7 +74,7 @@ local LONGEST = 4096
 -- argument holds.
 local function whole_of(name)
   local whole = name:sub(1, LONGEST):gsub("<unnamed>::", ""):gsub("%(anonymous namespace%)::", "")
-    :gsub("^void ", "")
+    :gsub("^void ", ""):gsub("^[%w_: ]-enable_if<.->::type ", "") -- may hold a '>' that compares
   local at = whole:gsub("%b<>", function(arguments)
     return (" "):rep(#arguments)
   end):find "[<(]"
