@@ -132,6 +132,7 @@ describe("ncu's output", function()
   it("tells that nothing was measured", function()
     assert.same({ profiled = 0, none = true },
       ncu.read_output { "==WARNING== No kernels were profiled." })
+    assert.is_true(ncu.read_output({ "==WARNING== No ranges were profiled." }).none)
     assert.same({ profiled = 0 }, ncu.read_output { "No kernels were profiled." })
   end)
 
@@ -149,6 +150,7 @@ describe("ncu's output", function()
       ["Failed to find metric y"] = "metric", ["unrecognised option '--z'"] = "option" } do
       assert.equal(kind, ncu.read_output { "==ERROR== " .. line }.failure.kind)
     end
+    assert.is_nil(ncu.read_output { "the workload: out of memory" }.failure)
   end)
 end)
 

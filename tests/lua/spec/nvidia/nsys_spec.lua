@@ -78,7 +78,8 @@ describe("nsys's output", function()
     assert.same({ "/a/run.nsys-rep", "/a b/run.2.nsys-rep", "/c.qdstrm" }, nsys.read_output({
       "Collecting data...", "Generated:", "    /a/run.nsys-rep", "    /a b/run.2.nsys-rep",
       "done", "    /not/listed.nsys-rep", "Generated: /c.qdstrm", "Generated:", "\t/notes.txt",
-      "Generated:", "\t/no\0path.nsys-rep",
+      "Generated:", "\t/no\0path.nsys-rep", "Generated: 64 tokens", "Generated:",
+      "  /r/not.nsys-rep is no path", "text", "  /r/elsewhere.nsys-rep",
     }).generated)
   end)
 
@@ -93,6 +94,17 @@ describe("nsys's output", function()
       { message = "nsys does not know a value of --trace", hint = "see nsys profile --help" },
       { message = "the disk is full", hint = "free space, or point TMPDIR elsewhere" },
     }, said.complaints)
+    for line, message in pairs {
+      ["Executable not found in current directory or standard search paths"] =
+        "nsys did not find the workload's program",
+      ["Unable to lock file /tmp/x. Is Daemon already running?"] =
+        "another nsys session is running",
+      ["Reached the size limit on recording trace events for this process."] =
+        "nsys stopped recording: its buffer is full",
+      ["Couldn't allocate CUPTI bufer 3 times. Some CUPTI events may be missing."] =
+        "CUPTI dropped events" } do
+      assert.equal(message, nsys.read_output { line }.complaints[1].message)
+    end
     assert.same({ generated = {}, complaints = {} }, nsys.read_output {})
   end)
 
