@@ -185,6 +185,8 @@ end
 function families.engines(read)
   local label, details = nccl(read)
   if label then return label, details end
+  local wrapped = read.base == "kentry" and read.all:match ", ck_tile::([%w_]+)"
+  if wrapped then return "ck_tile " .. (wrapped:gsub("Kernel$", "")), {} end
   return attention(read)
 end
 

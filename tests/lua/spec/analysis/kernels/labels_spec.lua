@@ -44,6 +44,8 @@ local read = {
     .. "(int)128, (int)64, (int)4>>(flash::Flash_fwd_params)",
   ["rms_norm (triton, fused with add)"] = "triton_red_fused_fused_add_rms_norm_0",
   ["nccl all-reduce sum bf16 ring ll"] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(Args)",
+  ["ck_tile FmhaBatchPrefillWithPagedKVCache"] = "void ck_tile::kentry<(int)2, "
+    .. "ck_tile::FmhaBatchPrefillWithPagedKVCacheKernel<ck_tile::Pipeline<(int)1>>>(Args)",
   ["vllm all-reduce 1-stage<bf16>"] = "void vllm::cross_device_reduce_1stage<__nv_bfloat16, "
     .. "(int)2>(vllm::RankData *, int)",
   ["reshape_and_cache_flash<fp16>"] = "void vllm::reshape_and_cache_flash_kernel<__half, __half>"
