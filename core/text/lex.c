@@ -136,7 +136,7 @@ static void use_dot(char *text) {
   size_t size = strcspn(point, "0123456789");
   if (!size) return;
   *point = '.';
-  memmove(point + 1, point + size, strlen(point + size) + 1);
+  if (size > 1) memmove(point + 1, point + size, strlen(point + size) + 1);
 }
 
 void llmprof_lex_put_double(llmprof_buffer *out, double number) {
