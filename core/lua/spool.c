@@ -58,7 +58,8 @@ static llmprof_spool_line line_of(lua_State *L) {
   lua_getfield(L, at, "name");
   line.function = luaL_optstring(L, -1, NULL);
   lua_getfield(L, at, "line");
-  line.line = (uint32_t)luaL_checkinteger(L, -1);
+  lua_Integer number = luaL_checkinteger(L, -1);
+  if (number > 0 && number <= UINT32_MAX) line.line = (uint32_t)number;
   return line;
 }
 

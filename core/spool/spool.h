@@ -36,7 +36,7 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err);
 
-/* A line of source; a generated one needs no function. */
+/* A line of source, 0: not known; a generated one needs no function. */
 typedef struct llmprof_spool_line {
   const char *file, *function;
   uint32_t line;

@@ -416,12 +416,6 @@ static bool take_source_frame(void *user, const spool_item *item,
          llmprof_fail_nomem(err);
 }
 
-/* No more of a stack than Python has by itself: one that is deeper is not what
- * it was made of. */
-enum {
-  MOST_LINES = 1000
-};
-
 static bool take_generated(void *user, const spool_item *item,
                            llmprof_error *err) {
   const stacks_loader *l = user;
@@ -432,8 +426,8 @@ static bool take_generated(void *user, const spool_item *item,
   const llmprof_source_frame line = {
       .file = spool_file_string(file_of(l), item->section, generated.file),
       .line = generated.line};
-  llmprof_source_frame made_of[MOST_LINES];
-  if (line.file == LLMPROF_NO_STRING || generated.lines > MOST_LINES ||
+  llmprof_source_frame made_of[SPOOL_MADE_OF_MOST];
+  if (line.file == LLMPROF_NO_STRING || generated.lines > SPOOL_MADE_OF_MOST ||
       generated.lines > size / sizeof(spool_line))
     return true;
   for (uint32_t i = 0; i < generated.lines; i++) {

@@ -209,7 +209,8 @@ static bool begin_section(opening *o, const spool_block *head) {
   return true;
 }
 
-/* Wherever it is: of what it holds only that counts which is of no process. */
+/* A block of no process may lie anywhere; of its records only those of
+ * generated lines are read. */
 static bool take_of_all(opening *o, const spool_block *head,
                         llmprof_error *err) {
   spool_file *f = o->file;
@@ -310,8 +311,8 @@ static bool each_of_chunk(spool_file *f, const spool_chunk *chunk,
 bool spool_file_each(spool_file *f, uint64_t kinds, spool_take take, void *user,
                      llmprof_error *err) {
   for (size_t i = 0; i < f->chunk_count; i++) {
-    if ((f->chunks[i].kinds & kinds) &&
-        !each_of_chunk(f, &f->chunks[i], kinds, take, user, err))
+    uint64_t there = f->chunks[i].kinds & kinds;
+    if (there && !each_of_chunk(f, &f->chunks[i], there, take, user, err))
       return false;
   }
   return true;

@@ -16,7 +16,7 @@ typedef struct spool_chunk {
   uint32_t length;
   uint32_t section; /* of a block for all processes: its own, from UINT32_MAX
                      * down */
-  uint64_t kinds;   /* bit k: it has records of kind k */
+  uint64_t kinds;   /* bit k: it has records of kind k that are read */
 } spool_chunk;
 
 /* Keeps a string; its number in *string. False when out of memory. */

@@ -14,9 +14,14 @@ typedef struct spool_trace {
   size_t kernel_name_cap;
 } spool_trace;
 
+/* Lines that a generated one may be made of: as many as Python's stack holds by
+ * itself. What has more is left out and told as a diagnostic. */
+enum {
+  SPOOL_MADE_OF_MOST = 1000
+};
+
 /* Of an operation or call that is to be shown: when it was, as the trace has
- * it. False: it has no time, or is of
- * units that are not wanted. */
+ * it. False: it has no time, or is of units that are not wanted. */
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end);
 
 /* The names of a kernel, full and without arguments, of what the linker calls

@@ -159,11 +159,12 @@ static bool describe(opening *o, llmprof_error *err) {
 
 /* ---- diagnostics ---- */
 
-/* What was lost, by spool_lost; and operations that are not shown. */
+/* What was lost, by spool_lost; operations that are not shown, and generated
+ * lines whose stacks are too deep. */
 typedef struct losses {
   const opening *from;
   uint64_t lost[SPOOL_LOST_UNKNOWN + 1];
-  uint64_t replayed, timeless;
+  uint64_t replayed, timeless, deep;
 } losses;
 
 static bool take_said(losses *l, const spool_item *item) {
@@ -202,12 +203,20 @@ static void take_op(losses *l, const spool_item *item) {
     l->timeless++;
 }
 
+static void take_generated(losses *l, const spool_item *item) {
+  spool_generated generated;
+  spool_item_get(item, &generated, sizeof generated);
+  l->deep += generated.lines > SPOOL_MADE_OF_MOST;
+}
+
 static bool take_loss(void *user, const spool_item *item, llmprof_error *err) {
   losses *l = user;
   if (item->kind == SPOOL_DIAGNOSTIC)
     return take_said(l, item) || llmprof_fail_nomem(err);
   if (item->kind == SPOOL_DROPS)
     take_drops(l, item);
+  else if (item->kind == SPOOL_GENERATED)
+    take_generated(l, item);
   else
     take_op(l, item);
   return true;
@@ -238,7 +247,9 @@ static bool say_losses(const losses *l) {
              "launches were replayed for counters and are not in the "
              "timeline") &&
          say(builder, LLMPROF_PROBLEM, l->timeless,
-             "GPU operations have no time and were left out");
+             "GPU operations have no time and were left out") &&
+         say(builder, LLMPROF_WARNING, l->deep,
+             "generated lines stay as they are: made of more than 1,000 lines");
 }
 
 static bool say_ends(const losses *l) {
@@ -262,7 +273,8 @@ static bool load_diagnostics(spool_trace *trace, llmprof_builder *builder,
   static const uint64_t kinds =
       SPOOL_BIT(SPOOL_DIAGNOSTIC) | SPOOL_BIT(SPOOL_DROPS) |
       SPOOL_BIT(SPOOL_KERNEL) | SPOOL_BIT(SPOOL_MEMCPY) |
-      SPOOL_BIT(SPOOL_MEMSET) | SPOOL_BIT(SPOOL_GRAPH);
+      SPOOL_BIT(SPOOL_MEMSET) | SPOOL_BIT(SPOOL_GRAPH) |
+      SPOOL_BIT(SPOOL_GENERATED);
   const opening o = {trace, builder};
   losses l = {.from = &o};
   return spool_file_each(&trace->sections.file, kinds, take_loss, &l, err) &&

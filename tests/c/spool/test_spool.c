@@ -277,8 +277,9 @@ TEST(native) {
   llmprof_trace_close(trace);
 }
 
-/* What model.py:7 was made of, as is told behind it, in blocks of no process;
- * nothing else counts in those, nor what says more than is there. */
+/* What model.py:7 was made of, from a block of no process behind the spool. Of
+ * such a block nothing else is read; records that claim more lines than they
+ * hold are left out, and those with more than there may be, which is told. */
 TEST(generated) {
   spool_maker m = {0};
   llmprof_error err;
@@ -295,6 +296,10 @@ TEST(generated) {
   spool_generated more = made;
   more.lines = 3;
   spool_put(&m, SPOOL_GENERATED, &more, sizeof more, lines, sizeof lines);
+  static spool_line deep[1001];
+  for (size_t i = 0; i < 1001; i++) deep[i] = lines[0];
+  more.lines = 1001;
+  spool_put(&m, SPOOL_GENERATED, &more, sizeof more, deep, sizeof deep);
   spool_put(&m, SPOOL_GENERATED, &made, sizeof made, lines, sizeof lines);
   put_sources(&m);
   llmprof_trace *trace = open_made(&m);
@@ -302,6 +307,12 @@ TEST(generated) {
   assert_non_null(of);
   assert_int_equal(of->count, 4);
   assert_line(trace, llmprof_id_at(of->stack, 0), "norm.py", 5, "layers.0.mlp");
+  static const char *const wanted[] = {
+      "1 launches were replayed for counters and are not in the timeline",
+      "1 generated lines stay as they are: made of more than 1,000 lines",
+      "process 4711 did not end in order: its spool stops",
+  };
+  assert_said(trace, wanted, 3);
   llmprof_trace_close(trace);
 }
 
