@@ -115,36 +115,46 @@ static const char *last_name(const llmprof_builder *b, uint32_t function) {
   return dot ? dot + 1 : name ? name : "";
 }
 
-/* Is its function on the stack? */
+/* NULL: there is none of that number. */
+static const llmprof_source_frame *frame_at(const llmprof_builder *b,
+                                            uint32_t number) {
+  const llmprof_intern *frames = &b->trace->rows[LLMPROF_SOURCE_FRAMES];
+  return number < frames->count ? llmprof_intern_get(frames, number) : NULL;
+}
+
+/* Is its function on the stack? Parents have lower numbers. */
 static bool is_on(const llmprof_builder *b, uint32_t stack,
                   const llmprof_source_frame *line) {
-  const llmprof_intern *rows = b->trace->rows;
-  while (stack != LLMPROF_NONE) {
-    const llmprof_source_stack *at =
-        llmprof_intern_get(&rows[LLMPROF_SOURCE_STACKS], stack);
-    const llmprof_source_frame *frame =
-        llmprof_intern_get(&rows[LLMPROF_SOURCE_FRAMES], at->frame);
-    if (frame->file == line->file && strcmp(last_name(b, frame->function),
-                                            last_name(b, line->function)) == 0)
+  const llmprof_intern *stacks = &b->trace->rows[LLMPROF_SOURCE_STACKS];
+  for (size_t above = stacks->count; stack < above;) {
+    const llmprof_source_stack *at = llmprof_intern_get(stacks, stack);
+    const llmprof_source_frame *frame = frame_at(b, at->frame);
+    if (frame && frame->file == line->file &&
+        strcmp(last_name(b, frame->function), last_name(b, line->function)) ==
+            0)
       return true;
+    above = stack;
     stack = at->parent;
   }
   return false;
+}
+
+/* NULL: it is no line of a generated file. */
+static const generated *generated_of(const llmprof_builder *b,
+                                     const llmprof_source_frame *frame) {
+  if (!frame || !b->generated.count) return NULL;
+  const generated key = {.file = frame->file, .line = frame->line};
+  uint32_t id = llmprof_intern_find(&b->generated, &key);
+  return id == UINT32_MAX ? NULL : llmprof_intern_get(&b->generated, id);
 }
 
 bool llmprof_builder_add_source_stack(llmprof_builder *b,
                                       const llmprof_source_stack *stack,
                                       uint32_t *row) {
   llmprof_intern *rows = b->trace->rows;
-  if (!b->generated.count || stack->frame >= rows[LLMPROF_SOURCE_FRAMES].count)
-    return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
-  const llmprof_source_frame *frame =
-      llmprof_intern_get(&rows[LLMPROF_SOURCE_FRAMES], stack->frame);
-  const generated key = {.file = frame->file, .line = frame->line};
-  uint32_t id = llmprof_intern_find(&b->generated, &key);
-  if (id == UINT32_MAX)
-    return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
-  const generated *it = llmprof_intern_get(&b->generated, id);
+  const llmprof_source_frame *frame = frame_at(b, stack->frame);
+  const generated *it = generated_of(b, frame);
+  if (!it) return llmprof_intern_add(&rows[LLMPROF_SOURCE_STACKS], stack, row);
   uint32_t module = frame->module, at = stack->parent;
   bool ok = true, skips = it->count > 1 && is_on(b, at, b->made_of + it->first);
   for (uint32_t i = skips; ok && i < it->count; i++) {
