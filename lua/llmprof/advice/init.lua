@@ -159,10 +159,10 @@ local function at_most(results, stage, made)
 end
 
 
--- The limit of a replayed gain, in ns of an instance: a replayed step includes the time since the
--- step before, which is not all of the stage. A change of kernels and copies alone gives back their
--- time, in which a GPU works, and the stage's waiting at most. Another change that is taken from
--- waiting gives back that, and the time of collectives, at most; others have no limit here.
+-- The limit of a replayed gain, in ns of an instance, without the time between steps. A change of
+-- kernels and copies alone gives back their time, in which a GPU works, and the stage's waiting at
+-- most. Another change that is taken from waiting gives back that, and the time of collectives, at
+-- most; others have no limit here.
 local function most_of(results, stage, finding, is_plain)
   local waiting, ns = evidence.waiting(results, stage, not is_plain), 0
   for _, change in ipairs(finding.changes) do
@@ -177,6 +177,14 @@ local function most_of(results, stage, finding, is_plain)
   for _, id in ipairs(finding.kernels or {}) do ns = ns + results.kernels[id].total_ns end
   return waiting + ns / stage.wall.count
     * math.min(stage.gpu_busy_ns / math.max(stage.gpu_time_ns, 1), 1)
+end
+
+
+-- What a replayed step of an engine takes beyond its range, in ns: it lasts from when the one before
+-- was done until it is, and waits for the CPU in all of that.
+local function between_steps(results, ns, made)
+  local is_engine = results.ranks and results.ranks.source == "labels"
+  return is_engine and made.now and math.max(made.now / made.units - ns, 0) or 0
 end
 
 
@@ -216,17 +224,16 @@ local function replay_changes(results, finding, replay, of_others)
     finding.spends, finding.behind = source_of(results, stage, made)
     if finding.behind then gain, high = made.hidden, math.max(made.hidden, high) end
   end
+  finding.of_ns, finding.of = stage.wall.mean_ns, evidence.TIMELINE
+  if made.plain then finding.of_ns, finding.of = evidence.stage_time(results, stage) end
+  local between = between_steps(results, finding.of_ns, made)
+  finding.of_ns = finding.of_ns + between
   local count = stage.wall.count * part_of(results, of_others)
-  local most = most_of(results, stage, finding, made.plain) * count
+  local most = (most_of(results, stage, finding, made.plain) + between) * count
   gain, high = math.min(gain, most), math.min(high, most)
   finding.gain_ns = math.max(gain / count, 0)
   finding.low_ns, finding.high_ns = math.max(math.min(low, gain) / count, 0),
     math.max(high / count, finding.gain_ns)
-  finding.of_ns, finding.of = stage.wall.mean_ns, evidence.TIMELINE
-  if made.plain then finding.of_ns, finding.of = evidence.stage_time(results, stage) end
-  if results.ranks and results.ranks.source == "labels" then -- of an engine: from step to step
-    finding.of_ns = math.max(finding.of_ns, (made.now or 0) / count)
-  end
   for _, key in ipairs { "gain_ns", "low_ns", "high_ns" } do
     finding[key] = math.min(finding[key], finding.of_ns)
   end
@@ -472,8 +479,12 @@ local function overlaps_of(results, list, replay, by_name)
       local made = pairs_of(results, list, group, replay, by_name)
       table.move(made, 1, #made, #all + 1, all)
       said[#said + 1] = overlap_of(made, group.stage)
+      local time = evidence.stage_time(results, group.stage)
+      for _, rank in ipairs(group.ranks) do
+        if list[rank].stage == group.stage.name then time = math.max(time, list[rank].of_ns) end
+      end
       shared[#shared + 1] = ("%s (%s, %s)"):format(joined(group.ranks), group.stage.name,
-        text.duration((evidence.stage_time(results, group.stage))))
+        text.duration(time))
     end
   end
   if #shared == 0 then return nil, nil end

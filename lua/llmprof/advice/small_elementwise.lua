@@ -9,6 +9,10 @@ local rule = { name = "small_elementwise", own_code = true, fewer_launches = tru
 -- share of its GPU time on, where the GPU does not wait for launches.
 local WORTH, FEWEST, OF_TIME = 0.2, 50, 0.07
 
+-- Between the other kernels of a model's layers a handful follow each other, of an eager program
+-- too. As many as this in a row, on average, are a loop over one operation and no chain of several.
+local IN_A_ROW = 32
+
 local fusible = { elementwise = true, reduce = true }
 
 -- Kernels that hold a chain: silu_and_mul, triton_poi_fused_add_0.
@@ -27,6 +31,11 @@ function rule.examine_stage(results, stage, report)
     return ("%s of %s kernels are short, elementwise or reduce, and not fused: %s of the GPU time")
       :format(evidence.count(small.calls), evidence.count(stage.kernels),
         evidence.percent(small.share))
+  end
+  local in_a_row = small.calls / (stage.kernels - small.calls + 1)
+  if in_a_row >= IN_A_ROW then
+    return ("%s short kernels in a row, with no other between them, are no chain of a layer")
+      :format(evidence.count(in_a_row))
   end
   report.finding {
     stage = stage.name,

@@ -82,7 +82,7 @@ function rule.examine(results, report)
       or ("settings of %s that prepare a step while the GPU runs one"):format(record.engine))
       .. "; more requests to a step; fewer processes on its cores",
     changes = { 'remove(between "decode")' },
-    assumption = "each step is prepared while the GPU works on the one before",
+    assumption = "the CPU does what lies between two steps while the GPU works on the first",
     confidence = "high",
   }
 end

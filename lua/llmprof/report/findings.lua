@@ -50,10 +50,13 @@ function findings.gain(results, finding)
   local stage = stage_of(results, finding.stage)
   local timed = stage and stage.ns_per_token and (stage.wall or stage.own)
   local between = rows.between(finding, text.duration)
-  return ("%s%s of %s per %s%s%s, if %s%s"):format(
+  local is_longer = stage and stage.wall and finding.of_ns > (finding.of == "plain runs"
+    and overhead.plain_ns(results, stage) or stage.wall.mean_ns)
+  return ("%s%s of %s per %s%s%s%s, if %s%s"):format(
     (finding.no_gain and "at most " or "") .. text.duration(finding.gain_ns),
     finding.no_gain and why or between and (" (%s)"):format(between) or "",
-    text.duration(finding.of_ns), finding.stage,
+    text.duration(finding.of_ns), finding.stage, is_longer and (stage.wall.count > 1
+      and " from step to step" or " until its GPU work ends") or "",
     finding.of == "plain runs" and " as it runs without the profiler" or "",
     timed and timed.mean_ns > 0 and (", %s per %s"):format(
       text.duration(finding.gain_ns * stage.ns_per_token / timed.mean_ns),
