@@ -180,8 +180,8 @@ local function most_of(results, stage, finding, is_plain)
 end
 
 
--- What a replayed step of an engine takes beyond its range, in ns: it lasts from when the one before
--- was done until it is, and waits for the CPU in all of that.
+-- What a replayed step of an engine takes beyond its range, in ns: it lasts from the end of the one
+-- before to its own end, and waits for the CPU in all of that.
 local function between_steps(results, ns, made)
   local is_engine = results.ranks and results.ranks.source == "labels"
   return is_engine and made.now and math.max(made.now / made.units - ns, 0) or 0
