@@ -56,28 +56,28 @@ def start():
     return webdriver.Chrome(options=options, service=Service(DRIVER))
 
 
-class Page(unittest.TestCase):
+def llmprof(*words):
+    subprocess.run([os.environ["LLMPROF"], *map(str, words)], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+class Shown(unittest.TestCase):
+    """A page, which make(folder) writes, in a browser; it may complain and load nothing."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
-        file = Path(cls.folder.name) / "report.html"
-        subprocess.run([os.environ["LLMPROF"], "exec", str(HERE / "page.lua"), str(file)],
-                       check=True)
-        cls.url = file.as_uri()
+        cls.page = cls.make(Path(cls.folder.name))
         cls.browser = start()
         cls.addClassCleanup(cls.browser.quit)
 
     def setUp(self):
-        self.browser.get("about:blank")
-        self.browser.get(self.url)
-        self.unfold("kernels")
+        self.open(self.page)
 
-    def unfold(self, name):
-        """Open a section, as a click on its title does."""
-        summary = self.find(f"#{name} > summary")
-        self.browser.execute_script("arguments[0].scrollIntoView({ block: 'center' })", summary)
-        summary.click()
+    def open(self, page):
+        self.browser.get("about:blank")
+        self.browser.get(page.as_uri())
 
     def tearDown(self):
         self.assertEqual([], self.browser.get_log("browser"))
@@ -86,6 +86,23 @@ class Page(unittest.TestCase):
 
     def find(self, selector):
         return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+
+class Page(Shown):
+    @classmethod
+    def make(cls, folder):
+        llmprof("exec", HERE / "page.lua", folder / "report.html")
+        return folder / "report.html"
+
+    def setUp(self):
+        super().setUp()
+        self.unfold("kernels")
+
+    def unfold(self, name):
+        """Open a section, as a click on its title does."""
+        summary = self.find(f"#{name} > summary")
+        self.browser.execute_script("arguments[0].scrollIntoView({ block: 'center' })", summary)
+        summary.click()
 
     def column(self, title):
         """The cells of a column of the kernels that are shown, from top to bottom."""
@@ -269,25 +286,19 @@ class Page(unittest.TestCase):
         self.assert_place("run (work)", 0, 0.6)
 
 
-class Drawn:
+class Drawn(Shown):
     """What tests of a page with a timeline share."""
 
-    def setUp(self):
-        self.open(self.page)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
 
     def open(self, page):
-        self.browser.get("about:blank")
-        self.browser.get(page.as_uri())
+        super().open(page)
         WebDriverWait(self.browser, 60).until(
             lambda browser: browser.find_element(By.ID, "events").is_displayed())
-
-    def tearDown(self):
-        self.assertEqual([], self.browser.get_log("browser"))
-        self.assertEqual([], self.browser.execute_script(
-            "return performance.getEntriesByType('resource').map((entry) => entry.name)"))
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
 
     def canvas(self):
         return self.find("#events canvas")
@@ -312,20 +323,13 @@ class Drawn:
         self.find("#events input").send_keys(word, Keys.ENTER)
 
 
-class Timeline(Drawn, unittest.TestCase):
+class Timeline(Drawn):
     """The timeline of a recorded run."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
-                        f"run.root={cls.folder.name}"], check=True, stdout=subprocess.DEVNULL)
-        cls.page = Path(cls.folder.name) / "latest" / "report.html"
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+    def make(cls, folder):
+        llmprof("recipes/alt_llm.lua", "capture=recorded", f"run.root={folder}")
+        return folder / "latest" / "report.html"
 
     def kernel(self):
         """The name of the largest kernel, as its row has it, up to what is shortened."""
@@ -578,24 +582,15 @@ class Timeline(Drawn, unittest.TestCase):
         self.assertIn("cannot be drawn", self.find("#events .status").text)
 
 
-class Compared(Drawn, unittest.TestCase):
+class Compared(Drawn):
     """Two timelines that are aligned by step."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        run = Path(cls.folder.name) / "run"
-        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
-                        f"out={run}"], check=True, stdout=subprocess.DEVNULL)
-        cls.page = Path(cls.folder.name) / "compared.html"
-        subprocess.run([os.environ["LLMPROF"], "compare", str(run),
-                        "tests/fixtures/torch/lines.json", "-o", str(cls.page)], check=True,
-                       stdout=subprocess.DEVNULL)
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+    def make(cls, folder):
+        page = folder / "compared.html"
+        llmprof("recipes/alt_llm.lua", "capture=recorded", f"out={folder / 'run'}")
+        llmprof("compare", folder / "run", "tests/fixtures/torch/lines.json", "-o", page)
+        return page
 
     def test_one_follows_the_other(self):
         other = self.find("#events2 canvas")
@@ -615,20 +610,13 @@ class Compared(Drawn, unittest.TestCase):
         self.assertTrue(self.find("#table-compare_times").is_displayed())
 
 
-class Large(Drawn, unittest.TestCase):
+class Large(Drawn):
     """A timeline of 200,000 events."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.page = Path(cls.folder.name) / "report.html"
-        subprocess.run([os.environ["LLMPROF"], "exec", str(HERE / "page.lua"), str(cls.page),
-                        "200000"], check=True)
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+    def make(cls, folder):
+        llmprof("exec", HERE / "page.lua", folder / "report.html", "200000")
+        return folder / "report.html"
 
     def test_each_step_of_panning_is_a_frame(self):
         """A frame of all events draws no more than the screen has pixels for."""
@@ -658,20 +646,13 @@ class Large(Drawn, unittest.TestCase):
         self.assertLess(rectangles, 3 * self.canvas().rect["width"])
 
 
-class Ranks(Drawn, unittest.TestCase):
+class Ranks(Drawn):
     """The page of `llmprof ranks`: steps and collectives of four ranks."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.page = Path(cls.folder.name) / "ranks" / "report.html"
-        subprocess.run([os.environ["LLMPROF"], "ranks", "tests/fixtures/ranks4", "--out",
-                        str(cls.page.parent)], check=True, stdout=subprocess.DEVNULL)
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+    def make(cls, folder):
+        llmprof("ranks", "tests/fixtures/ranks4", "--out", folder / "ranks")
+        return folder / "ranks" / "report.html"
 
     def test_a_collective_is_waiting_and_transfer(self):
         self.assertTrue(self.browser.execute_script(HAS_INK, self.canvas()))
@@ -688,21 +669,14 @@ class Ranks(Drawn, unittest.TestCase):
         self.assertGreater(self.length(), first)
 
 
-class RanksOfARun(Drawn, unittest.TestCase):
+class RanksOfARun(Drawn):
     """The page of a run of four ranks' files: all ranks above the lanes of the first."""
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.page = Path(cls.folder.name) / "run" / "report.html"
-        subprocess.run([os.environ["LLMPROF"], "recipes/vllm_serve.lua", "capture=recorded",
-                        "recorded=tests/fixtures/ranks4", f"out={cls.page.parent}"], check=True,
-                       stdout=subprocess.DEVNULL)
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+    def make(cls, folder):
+        llmprof("recipes/vllm_serve.lua", "capture=recorded", "recorded=tests/fixtures/ranks4",
+                f"out={folder / 'run'}")
+        return folder / "run" / "report.html"
 
     def test_ranks_and_the_trace_of_the_first_are_side_by_side(self):
         self.assertTrue(self.browser.execute_script(HAS_INK, self.canvas()))

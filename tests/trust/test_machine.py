@@ -31,7 +31,8 @@ PRINTING = (["stats", TRACE], ["stats", "-f", "csv", TRACE],
             ["ls", BUNDLE], ["check", RECIPE],
             ["clean", "--dry-run", "--root", BUNDLE.parent], ["clean", "--cache", "--dry-run"],
             ["ranks", "-f", "json", FIXTURES / "two_gpus/run.sqlite"],
-            ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["new", "--help"])
+            ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["new", "--help"],
+            ["-e", "io.write 'x'", TRACE], ["complete", "--", "st"])
 
 # What an agent and a user at the prompt ask: an answer to each.
 ASKED = ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
@@ -160,6 +161,9 @@ class Machine(support.Case):
             yield command, {}
         yield ["new", self.top / "recipe"], {}
         yield ["export", TRACE, "-o", self.top / "timeline.json"], {}
+        yield ["scrub", TRACE, "-o", self.top / "scrubbed.sqlite"], {}
+        yield ["baseline", "save", "--root", self.top, BUNDLE, "b"], {}
+        yield ["baseline", "list", "--root", self.top], {}
         for command, said in (["mcp"], ASKED), (["repl", TRACE], "kernels"):
             asked = self.top / "asked"
             asked.write_text(said, encoding="ascii")
@@ -184,8 +188,28 @@ class Machine(support.Case):
                     result = self.llmprof(*command, stdout=pipe, **more)
                 self.assertEqual((141, b""), (result.status, result.err))
 
+    def test_no_reason_for_a_run_to_stop(self):
+        """A bundle that is whole is no error, unless the line about it could not be written."""
+        for shell, status in (('exec 3> >(exit 0); wait $!; exec "$@" >&3', 0),
+                              ('exec "$@" >/dev/full', 1)):
+            out = self.top / f"out{status}"
+            done = subprocess.run(
+                ["bash", "-c", shell, "bash", support.program, RECIPE, "capture=recorded",
+                 f"recorded={TRACE.parent}", f"out={out}"], cwd=ROOT, env=self.env(),
+                stderr=subprocess.PIPE, check=False, timeout=support.PATIENCE)
+            self.assertEqual((status, status == 0), (done.returncode, done.stderr == b""))
+            self.assertIn('"status": "done"', (out / "manifest.json").read_text())
+
+    def test_an_error_of_another_kind_keeps_its_status(self):
+        for words in (["stats"], ["stats", "/proc/none"]):
+            self.assertEqual(2, self.under(lambda: os.close(1), words, None).status)
+        for shell in ('exec "$@" 2>/dev/full', 'exec "$@" 2>&-'):
+            done = subprocess.run(["sh", "-c", shell, "sh", support.program, "stats", TRACE],
+                                  cwd=ROOT, env=self.env(), stdout=subprocess.DEVNULL, check=False)
+            self.assertEqual(0, done.returncode)
+
     def test_closed_streams(self):
-        for command in PRINTING[:6]:
+        for command in PRINTING:
             with self.subTest(command):
                 result = self.under(lambda: os.close(1), command, None)
                 self.assertEqual(1, result.status)

@@ -4,8 +4,6 @@ local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local spawn = require "llmprof.spawn"
-local sys = require "llmprof.sys"
 
 describe("llmprof", function()
   local top = bundle.scratch(before_each, after_each)
@@ -96,12 +94,5 @@ describe("llmprof", function()
     assert.equal(2, code)
     assert.matches("^llmprof: no command 'stat' %(did you mean 'stats'%?%)\n", err)
     assert.equal(2, (llmprof("help", "qqqq")))
-  end)
-
-  it("says when its output cannot be written", function()
-    local result = assert(spawn.run({ sys.executable(), "--help" },
-      { stdout = "/dev/full", stderr = top() .. "/err" }))
-    assert.equal(1, result.code)
-    assert.equal("llmprof: standard output: No space left on device\n", fs.read(top() .. "/err"))
   end)
 end)
