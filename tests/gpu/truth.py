@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
-"""truth.py BY_COLLECTOR BY_NSYS [NCU.csv]: one workload, taken both ways, side by side.
-truth.py --launches OURS.csv NCU.csv: the same launches in the same order, one by one.
+"""truth.py BY_COLLECTOR BY_NSYS: one workload, taken both ways, side by side.
 truth.py --kernels OURS.csv NCU.csv: the same kernels in the same shapes, whatever their order.
 
 The first two are bundles of runs of one recipe with capture=builtin and capture=nsys: how many
-kernels of each name and stage there are, and their GPU time. NCU.csv is ncu's raw page
-(--csv --page raw) of launches of that workload under --cache-control all, against the counters
-of the first bundle: medians of launches of one kernel in one shape. OURS.csv is such a page of a
-spool, as page.lua prints it. It prints the table; the exit status is 1 where counts differ, of
-kernels or, one by one, of instructions and operations. --kernels holds every metric to what
-docs/collector.md says: counts equal, DRAM and L2 within 5 %, and of kernels of 10 us and more
-percents within 3 points and shares of stalls within 5.
+kernels of each name and stage there are, and their GPU time; the exit status is 1 where counts
+differ. NCU.csv is ncu's raw page (--csv --page raw) and OURS.csv such a page of a spool, as
+page.lua prints it: medians of launches of one kernel in one shape. --kernels holds every metric
+to what docs/collector.md says: counts equal, DRAM and L2 within 5 %, and of kernels of 10 us and
+more percents within 3 points and shares of stalls within 5.
 """
 
 from __future__ import annotations
@@ -24,13 +21,9 @@ import sys
 from typing import Dict, List, Optional, Tuple
 
 Key = Tuple[str, ...]
-COUNTERS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
-            "sm__cycles_elapsed.avg", "sm__inst_executed_pipe_tensor.sum",
-            "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed")
 SCALES = {"nsecond": 1, "ns": 1, "usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "s": 1e9,
           "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
-# Less than so much of what a metric counts says nothing of a ratio.
-LEAST = {"dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 1e6}
+LEAST = 1e6  # bytes; fewer say nothing of a ratio
 
 
 # ---- the timeline ----
@@ -71,24 +64,6 @@ def number(text: str) -> float:
         return float("nan")
 
 
-def launches(path: str) -> Dict[Key, Dict[str, List[float]]]:
-    """Values of each counter by kernel, grid and block."""
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        rows = [row for row in csv.reader(file) if len(row) > 10]
-    head, units = rows[0], rows[1]
-    where = {name: head.index(name) for name in COUNTERS if name in head}
-    found: Dict[Key, Dict[str, List[float]]] = {}
-    place = [head.index(name) for name in ("Kernel Name", "Grid Size", "Block Size")]
-    for row in rows[2:]:
-        name, grid, block = (row[at] for at in place)
-        values = found.setdefault((plain(name), grid, block), {})
-        for counter, at in where.items():
-            value = number(row[at]) * SCALES.get(units[at], 1)
-            if value == value:
-                values.setdefault(counter, []).append(value)
-    return found
-
-
 def rows_of(path: str) -> List[Dict[str, float]]:
     """Of each launch, in order, what was counted."""
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
@@ -101,27 +76,6 @@ def rows_of(path: str) -> List[Dict[str, float]]:
 def is_count(counter: str) -> bool:
     """Does it depend on the code alone?"""
     return "inst_executed" in counter or "_ops_path_" in counter or "op_f" in counter
-
-
-def one_by_one(ours: str, theirs: str) -> bool:
-    mine, other = rows_of(ours), rows_of(theirs)
-    print(f"launches: {len(mine)} and {len(other)}")
-    same = len(mine) == len(other)
-    for counter in (other[0] if other else {}):
-        pairs = [(a[counter], b[counter]) for a, b in zip(mine, other)
-                 if counter in a and b.get(counter)]
-        if not pairs:
-            continue
-        ratios = [a / b for a, b in pairs]
-        close = sum(abs(ratio - 1) <= 0.05 for ratio in ratios)
-        told = [a / b for a, b in pairs if b > LEAST.get(counter, 0)]
-        print(f"  {counter}: median {statistics.median(ratios):.4f}, {min(ratios):.3f} to "
-              f"{max(ratios):.3f}; of {len(ratios)} equal {sum(a == b for a, b in pairs)}, "
-              f"within 5 % {close}" + (f"; of {len(told)} above {LEAST[counter]:g} within 5 % "
-              f"{sum(abs(ratio - 1) <= 0.05 for ratio in told)}" if counter in LEAST else ""))
-        if is_count(counter):
-            same = same and all(abs(ratio - 1) <= 0.005 for ratio in ratios)
-    return same
 
 
 # What is held to what: a part of a metric's name, and whether a kernel's two values agree. Units
@@ -174,11 +128,11 @@ def agrees(metric: str, ours: float, theirs: float, ns: float) -> Optional[bool]
     if is_count(metric) or "requests" in metric:
         return abs(ours - theirs) <= 0.005 * abs(theirs)
     if metric.startswith(("dram__bytes", "lts__t_bytes")):
-        return abs(ours / theirs - 1) <= 0.05 if theirs > LEAST["dram__bytes_read.sum"] else None
+        return abs(ours / theirs - 1) <= 0.05 if theirs > LEAST else None
     return None
 
 
-def kernels(ours: str, theirs: str, show: bool) -> bool:
+def kernels(ours: str, theirs: str) -> bool:
     mine, other = by_kernel(ours), by_kernel(theirs)
     keys = sorted(mine.keys() & other.keys())
     print(f"kernels in their shapes: {len(keys)} in both ({len(mine)} and {len(other)})")
@@ -193,7 +147,7 @@ def kernels(ours: str, theirs: str, show: bool) -> bool:
         ratios = [a / b for _, a, b in pairs if b]
         print(f"  {metric}: {len(held) - len(bad)} of {len(held)} as wanted, {len(pairs)} in all"
               + (f", median ratio {statistics.median(ratios):.4f}" if ratios else ""))
-        for key, a, b, _ in bad if show else []:
+        for key, a, b, _ in bad:
             print(f"    {a:.6g} and {b:.6g}: {key[0][:60]} {key[1]} {key[2]}")
         right = right and not bad
     return right
@@ -206,39 +160,13 @@ def plain(name: str) -> str:
     return name.replace(" ", "")
 
 
-def counters(ours: str, theirs: str) -> None:
-    mine, other = launches(ours), launches(theirs)
-    keys = sorted(mine.keys() & other.keys())
-    print(f"counters: {len(keys)} kernels in their shapes measured by both "
-          f"({len(mine)} and {len(other)})")
-    for counter in COUNTERS:
-        ratios = []
-        for key in keys:
-            a, b = (statistics.median(values[key].get(counter, [0])) for values in (mine, other))
-            if a == b == 0 or b <= LEAST.get(counter, 0):
-                continue
-            ratios.append(a / b)
-        if not ratios:
-            print(f"  {counter}: none to compare")
-            continue
-        equal = sum(abs(ratio - 1) < 1e-9 for ratio in ratios)
-        close = sum(abs(ratio - 1) <= 0.05 for ratio in ratios)
-        print(f"  {counter}: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to "
-              f"{max(ratios):.3f}; of {len(ratios)} equal {equal}, within 5 % {close}")
-
-
 def main(words: List[str]) -> int:
-    if len(words) == 3 and words[0] == "--launches":
-        return 0 if one_by_one(words[1], words[2]) else 1
     if len(words) == 3 and words[0] == "--kernels":
-        return 0 if kernels(words[1], words[2], True) else 1
-    if len(words) not in (2, 3):
+        return 0 if kernels(words[1], words[2]) else 1
+    if len(words) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    equal = timeline(words[0], words[1])
-    if len(words) == 3:
-        counters(str(pathlib.Path(words[0], "ncu/raw.csv")), words[2])
-    return 0 if equal else 1
+    return 0 if timeline(words[0], words[1]) else 1
 
 
 if __name__ == "__main__":
