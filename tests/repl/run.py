@@ -60,7 +60,7 @@ class Sessions(unittest.TestCase):
         self.type(session, "#kernels", "35694")
         self.complete(session)
         self.several_lines(session)
-        self.mistakes(session)
+        self.type(session, "kernel:head()", "did you mean 'kernels'?")
         self.interrupts(session)
         self.pages(session)
         session.send(CTRL_D)
@@ -93,16 +93,6 @@ class Sessions(unittest.TestCase):
         session.send(CTRL_C)
         session.wait(PROMPT)
         self.type(session, "a", "nothing is called 'a' here")
-
-    def mistakes(self, session):
-        self.type(session, 'stages:where { sage = "decode" }', "did you mean 'stage'?", "columns:")
-        self.type(session, "1 +* 2", "not understood at '*'")
-        self.type(session, "kernel:head()", "did you mean 'kernels'?")
-        self.type(session, "kernels[1].end", "a word of the language")
-        self.type(session, "kernels:head", "called with ()")
-        self.type(session, 'kernels:sum("dur)', "a text is not closed")
-        self.type(session, "error 'on purpose'", "on purpose")
-        self.type(session, "results", "no file was given that has it")
 
     def interrupts(self, session):
         for code in ("while true do end", "while true do pcall(string.rep, 'x', 10) end",

@@ -1,7 +1,5 @@
 -- The manual as text, and what completion offers beyond its transcript.
-local bundle = require "tests.lua.support.bundle"
 local completion = require "llmprof.cli.commands.complete"
-local fs = require "llmprof.fs"
 local reference = require "llmprof.query.reference"
 local plain = require "llmprof.report.plain"
 
@@ -58,8 +56,6 @@ end)
 
 
 describe("completion", function()
-  local top = bundle.scratch(before_each, after_each)
-
   local function texts(...)
     local list = {}
     for i, candidate in ipairs(completion.candidates { ... }) do list[i] = candidate[1] end
@@ -70,21 +66,6 @@ describe("completion", function()
     assert.same({ "top_n.kernels=" }, texts("run", "--config", "x.yaml", "recipes/toy_llm.lua",
       "top_n.k"))
     assert.same({ "--resume" }, texts("recipes/toy_llm.lua", "--res"))
-  end)
-
-  it("runs nothing on disk", function()
-    assert(fs.mkdirs(top() .. "/recipes"))
-    for _, name in ipairs { "toy_llm", "mine" } do
-      assert(fs.write(("%s/recipes/%s.lua"):format(top(), name), ([[
-        io.open(%q, "w"):close()
-        return require("llmprof.recipe").recipe { name = "r", options = { ["toy.mine"] = { "", 1 } },
-          workload = function() end }]]):format(top() .. "/ran")))
-      local path = ("%s/recipes/%s.lua"):format(top(), name)
-      assert.same(name == "toy_llm" and { "toy.domain=" } or {}, texts(path, "toy.do"))
-      assert.same({}, texts(path, "toy.mi"))
-      assert.same({ "top_n.kernels=" }, texts(path, "top_n.k"))
-    end
-    assert.is_nil(fs.stat(top() .. "/ran"))
   end)
 
   it("says what a candidate is about", function()

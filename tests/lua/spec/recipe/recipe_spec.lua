@@ -1,5 +1,4 @@
 local bundle = require "tests.lua.support.bundle"
-local child = require "tests.lua.support.child"
 local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
@@ -141,47 +140,11 @@ describe("llmprof.recipe.load", function()
     assert.same({ "toy_llm", nil }, { recipe.load("toy_llm").called, recipe.load("toy_llm").path })
   end)
 
-  it("takes a name for one that ships, whatever lies in the working directory", function()
-    assert(fs.mkdirs(top() .. "/recipes/workloads"))
-    for _, name in ipairs { "deepseek_ocr.lua", "mine.lua" } do
-      assert(fs.write(top() .. "/recipes/" .. name, "error 'PWNED'"))
-    end
-    assert(fs.write(top() .. "/recipes/workloads/deepseek_ocr.py", ""))
-    local run = child.caller(top, function() return { cwd = top() } end)
-    local status, said = run("deepseek_ocr", "--dry-run", "capture=none")
-    assert.equal(0, status)
-    assert.matches("built-in:recipes/workloads/deepseek_ocr.py", said, 1, true)
-    assert.same({ 2, "", "llmprof: no recipe 'mine'\n  llmprof recipes/mine.lua runs the file\n" },
-      { run("run", "mine") })
-    assert.matches("PWNED", select(3, run "recipes/mine.lua"))
-  end)
-
   it("knows names by heart", function()
     assert.same({ "usage", "no recipe 'toy_lm' (did you mean 'toy_llm'?)" },
       { table.unpack(failure(recipe.load, "toy_lm"), 1, 2) })
     assert.same({ "usage", "toy_lm.lua: no such file, nor is it built in (did you mean "
       .. "'toy_llm.lua'?)" }, { table.unpack(failure(recipe.load, "toy_lm.lua"), 1, 2) })
-  end)
-
-  it("says which recipes there are", function()
-    local kind, message, hint = table.unpack(failure(recipe.load, "recipes/deepsek_ocr.lua"))
-    assert.equal("usage", kind)
-    assert.equal("recipes/deepsek_ocr.lua: no such file, nor is it built in "
-      .. "(did you mean 'recipes/deepseek_ocr.lua'?)", message)
-    assert.matches("^recipes: .*recipes/deepseek_ocr.lua", hint)
-  end)
-
-  it("reports syntax errors with their line", function()
-    assert.same({ "usage", "r.lua:2: unexpected symbol near '}'" }, (load_error "\nreturn }"))
-  end)
-
-  it("reports run-time errors with line and traceback", function()
-    assert.same({ "usage", "recipe: r.lua:3: attempt to index a nil value (local 'x')",
-      "stack traceback:" }, (load_error "\nlocal x\nreturn x.y\n"))
-    assert.same({ "usage", "recipe: r.lua:1: assignment to global 'x' (use local)",
-      "stack traceback:" }, (load_error "x = 1"))
-    local said = load_error "error { code = 1 }"
-    assert.matches("^recipe: table: ", said[2])
   end)
 
   it("reports what is declared wrong with its line", function()
@@ -213,15 +176,6 @@ return require "llmprof.recipe".recipe { name = "x", workload = function() end, 
     ["x"] = 5 } }]]))
     assert.same({ "usage", "r.lua: a recipe needs the field 'name'" },
       (load_error "return require 'llmprof.recipe'.recipe { workload = print }"))
-  end)
-
-  it("wants a recipe back", function()
-    for source, what in pairs { [""] = "nothing", ["return {}"] = "a table",
-      ["return 5"] = "a number" } do
-      local said, err = load_error(source)
-      assert.same({ "usage", ("r.lua: returns %s, not a recipe"):format(what) }, said)
-      assert.equal('end it with: return require("llmprof.recipe").recipe { ... }', err.hint)
-    end
   end)
 end)
 

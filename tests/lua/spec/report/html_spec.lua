@@ -211,22 +211,6 @@ describe("report.html", function()
     assert.is_truthy(page:find("model.arch is not set", 1, true))
   end)
 
-  it("lets nothing of others become markup", function()
-    local given = with_finding { title = HOSTILE, try = HOSTILE, assumption = HOSTILE,
-      gain_ns = 1, of_ns = 2, of = "timeline", spends = "gpu", rule = HOSTILE }
-    given.model.name, given.environment.cpu = HOSTILE, HOSTILE
-    given.run.id, given.stages[1].name = HOSTILE, HOSTILE
-    given.stages[1].categories = { { category = HOSTILE, gpu_time_ns = 1, calls = 1 } }
-    for _, kernel in ipairs(given.kernels) do
-      kernel.name, kernel.short_name, kernel.stage = HOSTILE, HOSTILE, HOSTILE
-    end
-    local page = render(given)
-    assert.is_nil(page:find("<script>alert", 1, true))
-    assert.is_nil(page:gsub("^<!DOCTYPE", ""):find "<!")
-    local expected = document.chart_js() and 5 or 3
-    assert.equal(expected, #elements(page, "script"))
-  end)
-
   it("shows the largest kernels and counts the rest", function()
     local given = results.full()
     for i = 4, 600 do

@@ -225,15 +225,4 @@ What profiling cost, against 2 plain runs:
 | prefill |    10.00 |     9.00 |   11.00 |       12.50 |        25.0 | cannot tell: one plain run                    |
 ]], (section("How Far to Trust It", given)))
   end)
-
-  it("lets no text of others become markup", function()
-    local given = results.full { model = { name = "<script>", variant = "[x](y)" } }
-    given.stages[1].name = "a|b\n# c"
-    for _, name in ipairs { "full", "stakeholder" } do
-      local page = render(name, given)
-      assert.is_nil(page:find("<script>", 1, true))
-      assert.is_nil(page:find("\n# c", 1, true))
-      assert.is_truthy(page:find("a\\|b", 1, true))
-    end
-  end)
 end)

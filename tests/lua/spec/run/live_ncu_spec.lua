@@ -94,21 +94,6 @@ describe("ncu", function()
       made:ncu_profiles())
   end)
 
-  it("has one option for each key that is set", function()
-    local made = run { "ncu.target_processes=application-only", "ncu.nvtx_include=app@decode/",
-      "ncu.kernel_name_base=mangled", "ncu.set=basic", "ncu.sections=['regex:Memory.*']",
-      "ncu.metrics=[a__b.sum,c__d.avg]", "ncu.replay_mode=application", "ncu.clock_control=base",
-      "ncu.cache_control=none", "ncu.force_overwrite=false", "ncu.extra_args=['--kill', 'yes']",
-      "top_n.launches_per_kernel=5" }
-    assert.same({ joined({ "ncu", "--config-file", "off", "--target-processes", "application-only",
-      "--nvtx", "--nvtx-include", "app@decode/" }, kernel_filters "5", { "--set", "basic",
-      "--section", "regex:Memory.*", "--metrics", "a__b.sum,c__d.avg", "--replay-mode",
-      "application", "--clock-control", "base", "--cache-control", "none", "--rename-kernels", "no",
-      "--import-sass", "no", "--export", made:path "ncu/run", "--kill", "yes" }, WORKLOAD) },
-      made:ncu_profiles())
-    assert.is_true(made:has "ncu/raw.csv")
-  end)
-
   it("skips the repeat that the figures leave out", function()
     local made = run { "repeats.skip_first=yes" }
     assert.equal("::3|4", live.value(made:ncu_profiles()[1], "range-filter"))

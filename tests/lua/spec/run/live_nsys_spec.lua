@@ -70,20 +70,6 @@ describe("nsys profile", function()
       "--cuda-memory-usage=true" }, profile_options "nsys=deep")
   end)
 
-  it("has one option for each key that is set", function()
-    assert.same({ "--trace=cuda", "--sample=none", "--cpuctxsw=none", "--capture-range=nvtx",
-      "--nvtx-capture=prefill@app", "--capture-range-end=repeat:2", "--nvtx-domain-include=a,b",
-      "--cuda-graph-trace=graph", "--cuda-memory-usage=false", "--wait=all", "--kill=none",
-      "--trace-fork-before-exec=true", "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
-      "--stats=true", "--osrt-threshold=5000" },
-      profile_options("nsys.trace=[cuda]", "nsys.capture_range=nvtx",
-        "nsys.nvtx_capture=prefill@app", "nsys.capture_range_end=repeat:2",
-        "nsys.nvtx_domain_include=[a,b]", "nsys.cuda_graph_trace=graph",
-        "nsys.cuda_memory_usage=false", "nsys.wait=all", "nsys.kill=none",
-        "nsys.trace_fork_before_exec=true",
-        "nsys.extra_args=['--stats=true', '--osrt-threshold=5000']"))
-  end)
-
   it("ends a capture range as the preset says, and only where there is one", function()
     assert.same({ "--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none",
       "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--cuda-graph-trace=node" },
@@ -122,16 +108,6 @@ describe("a range to capture", function()
   it("must be asked for", function()
     refused("nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       "nsys.nvtx_capture=decode")
-  end)
-
-  it("has an end that nsys knows", function()
-    refused("nsys.capture_range_end: 'repeat:x' is not known", "nsys.capture_range=cudaProfilerApi",
-      "nsys.capture_range_end=repeat:x")
-  end)
-
-  it("has domains to take or to leave, not both", function()
-    refused("nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other",
-      "nsys.nvtx_domain_include=[a]", "nsys.nvtx_domain_exclude=[b]")
   end)
 end)
 

@@ -244,28 +244,6 @@ describe("a workload", function()
     assert.same({}, fs.list(folder))
   end)
 
-  it("may leave workers behind, which are ended", function()
-    local made = live.run(QUICK, { STANDIN_WORKLOAD = "fork" })
-    assert.equal(0, made.code, made.output)
-    assert.is_false(made:left_alive())
-  end)
-
-  it("may leave daemons behind, which are ended and named", function()
-    local made = live.run(QUICK, { STANDIN_WORKLOAD = "daemon" })
-    assert.equal(0, made.code, made.output)
-    assert.is_false(made:left_alive())
-    local pid = assert(fs.read(made.log .. "/pid")):match "%d+"
-    assert.matches("the workload left processes running, which were ended: ",
-      made:step "timeline".notes[1], 1, true)
-    assert.matches(("bash (%s)"):format(pid), made:step "timeline".notes[1], 1, true)
-  end)
-
-  it("may leave a daemon behind when it is interrupted, which is ended", function()
-    local made = live.end_with("SIGINT", QUICK, { STANDIN_WORKLOAD = "daemon_hang" })
-    assert.equal(130, made.code, made.output)
-    assert.is_false(made:left_alive())
-  end)
-
   it("may print more than fits into memory", function()
     local settings = table.move(QUICK, 1, #QUICK, 2, { "limits.bytes=16000000" })
     local made = live.run(settings, { STANDIN_WORKLOAD = "spam", STANDIN_ONLY = "nsys" })
