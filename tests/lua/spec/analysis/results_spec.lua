@@ -1,6 +1,5 @@
 -- results.json as a whole, on the small capture.
 local bundle = require "tests.lua.support.bundle"
-local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 
 local STAGES = 'stages = { { "prefill", children = { "vision" } }, '
@@ -21,20 +20,6 @@ describe("llmprof.analysis", function()
     local picked = {}
     for key in pairs(expected) do picked[key] = object[key] end
     assert.same(expected, picked)
-  end
-
-  -- A setting that names a capture with nothing but a timeline.
-  local function timeline_only()
-    assert(fs.mkdirs(top() .. "/capture"))
-    assert(fs.copy("tests/fixtures/small/run.sqlite", top() .. "/capture/run.sqlite"))
-    return "recorded=" .. top() .. "/capture"
-  end
-
-  -- Why each thing was not measured, by what it is.
-  local function reasons(made)
-    local why = {}
-    for _, entry in ipairs(made.missing) do why[entry.what] = entry.why end
-    return why
   end
 
   it("says what ran, on what, and from where", function()
@@ -97,25 +82,5 @@ describe("llmprof.analysis", function()
     like({ policy = { kernels = 1, coverage = 0.95, per_stage = true, launches_per_kernel = 2 },
       kernels = { 2, 1 }, filter = "regex:^(gemm)$", coverage = 620 / 820 }, made.selection)
     assert.same({ 2, 1 }, { made.selection.dropped[1].kernel, made.selection.dropped[2].kernel })
-  end)
-
-  it("lists what was not measured, and what would fill it", function()
-    local made = results('stages = { "prefill", "verify" },', { timeline_only() })
-    like({ counters = "the recorded capture has no ncu/raw.csv",
-      operators = "the recorded capture has no operators.json",
-      ["the workload's own numbers"] = "it wrote no metrics.json",
-      ["stage 'verify'"] = "the trace has no NVTX range of that name" }, reasons(made))
-    like({ name = "prefill" }, made.stages[1])
-    assert.is_nil(made.stages[1].tokens)
-    assert.is_nil(made.counters)
-    assert.is_nil(made.source.counters)
-    assert.is_nil(made.latency.tpot)
-  end)
-
-  it("leaves a broken metrics.json out, and says why", function()
-    local setting = timeline_only()
-    assert(fs.write(top() .. "/capture/metrics.json", '{"repeats":[{}]}'))
-    assert.matches("workload/metrics.json: %$.repeats%[1%]: no 'index'$",
-      reasons(results(STAGES, { setting }))["the workload's own numbers"])
   end)
 end)

@@ -105,26 +105,6 @@ describe("llmprof ranks", function()
       .. "for it looks like transfer", record.verdict.text)
   end)
 
-  it("leaves out a file that is there twice", function()
-    local path = folder { 0, 1, 2, 3 }
-    assert(fs.copy(path .. "/rank1.sqlite", path .. "/rank4.sqlite"))
-    local err, status, strict = trouble(path)
-    assert.equal("llmprof: rank4.sqlite: left out: the same as rank1.sqlite\n", err)
-    assert.same({ 0, 1 }, { status, strict })
-  end)
-
-  it("leaves out a file that is cut, and one that is none", function()
-    local path = folder { 0, 1, 2 }
-    local whole = assert(fs.read(FOUR .. "/rank3.sqlite"))
-    assert(fs.write(path .. "/rank3.sqlite", whole:sub(1, 300000)))
-    assert(fs.write(path .. "/rank4.sqlite", "hello"))
-    local err, status = trouble(path)
-    assert.equal(0, status)
-    assert.truthy(err:find "rank3.sqlite: left out: ")
-    assert.truthy(err:find "rank4.sqlite: left out: ")
-    assert.equal(2, select(2, err:gsub("\n", "\n")))
-  end)
-
   it("is said of runs, too, and --strict has them end with 1", function()
     local path = folder { 0, 1, 3 }
     assert(fs.write(path .. "/capture.json", "{}"))

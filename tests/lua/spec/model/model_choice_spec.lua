@@ -159,21 +159,6 @@ describe("a report on the recorded capture", function()
     return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.fields.results
   end
 
-  it("shows MFU and MBU of each stage", function()
-    local shown = section "MFU/MBU"
-    local rows = shown:gsub(" +", " "):match "%-: |\n(.-\n)\n"
-    assert.equal([[
-| prefill | 60.75 | 1,337.9 | 6.358 | 210.4 | 2.226 | 2.180 | 2.275 | | 26.7 |
-| · sam | 12.09 | 942.4 | 0.191 | 4,930.5 | 7.877 | 0.329 | 0.953 | compute | 12.7 |
-| · clip | 5.56 | 161.7 | 0.605 | 267.2 | 2.942 | 2.270 | 0.163 | compute | 34.0 |
-| · projector | 0.11 | 1.3 | 0.005 | 255.9 | 1.200 | 0.967 | 0.001 | compute | 83.3 |
-| decode | 131.11 | 9.3 | 9.326 | 1.0 | 0.007 | 1.482 | 1.943 | memory | 67.5 |
-| together | 191.86 | 1,347.2 | 15.684 | 85.9 | 0.710 | 1.703 | 4.218 | | 45.5 |
-]], rows)
-    assert.matches("Peak in bf16: 989.4 TFLOP/s (conf/hardware/h200.yaml), stated for 1830 MHz",
-      shown, 1, true)
-  end)
-
   it("says what would make a cost known", function()
     local capture = top() .. "/capture"
     assert(fs.mkdirs(capture))

@@ -2,10 +2,8 @@
 local bundle = require "tests.lua.support.bundle"
 local evaluate = require "llmprof.cli.repl.evaluate"
 local failure = require "tests.lua.support.failure"
-local fs = require "llmprof.fs"
 local terminal = require "llmprof.cli.repl.terminal"
 local session = require "llmprof.query.session"
-local trace = require "llmprof.trace"
 
 local FOLDER = "tests/fixtures/deepseek_ocr"
 local TRACE = FOLDER .. "/run.sqlite"
@@ -137,34 +135,6 @@ describe("several files", function()
     assert.equal(110, #s.files[1].kernels)
     assert.equal(35694, #s.files[2].kernels)
     assert.equal(COUNTERS .. " (counters)", tostring(s.files[1]))
-  end)
-end)
-
-
-describe("a path", function()
-  local top = bundle.scratch(before_each, after_each)
-
-  local function refused(path)
-    return failure(function() return session.open({ path }).kernels end)
-  end
-
-  it("must be there", function()
-    assert.same({ "usage", "nowhere.sqlite: No such file or directory",
-      "give a run (llmprof ls lists them) or its folder, a trace or a raw page of "
-        .. "ncu" },
-      refused "nowhere.sqlite")
-  end)
-
-  it("must hold a trace", function()
-    assert.same({ "usage", top() .. ": no trace in it", "llmprof reads exports of nsys, recordings "
-      .. "of llmprof collect, traces of torch.profiler and profiles of XLA (.xplane.pb)" },
-      refused(top()))
-  end)
-
-  it("must be a trace", function()
-    assert(fs.write(top() .. "/x.sqlite", "text"))
-    assert.same({ "usage", top() .. "/x.sqlite: no trace: text",
-      trace.hint(top() .. "/x.sqlite") }, refused(top() .. "/x.sqlite"))
   end)
 end)
 

@@ -357,21 +357,6 @@ describe("without counters", function()
     assert.equal(1, #made:ncu_profiles())
   end)
 
-  it("explains counters that are held, and tries once", function()
-    local made = lost("another profiler holds the GPU's counters; stop it; DCGM lets go with "
-      .. "`dcgmi profile --pause`", { STANDIN_NCU = "busy" })
-    assert.equal(1, #made:ncu_profiles())
-  end)
-
-  it("names an option that ncu does not know", function()
-    lost("ncu does not know a section that was asked for (Option '--section Nope' did not match "
-      .. "any section.); ncu --list-sections lists them; a pattern is written regex:...",
-      { STANDIN_NCU = "section" })
-    lost("ncu does not know an option that was given (unrecognised option '--config-file'. Use "
-      .. "--help for further details.); take it out of ncu.extra_args, or use a newer ncu",
-      { STANDIN_NCU = "option" })
-  end)
-
   it("has the last line of an ncu that says nothing else", function()
     lost("ncu: it ended with exit status 127: ncu: line 3: /opt/gone/ncu: No such file or "
       .. "directory", { STANDIN_NCU = "broken" })

@@ -200,36 +200,10 @@ describe("llmprof.run.operators", function()
 end)
 
 
--- luacheck: push no max line length
 describe("operators.md", function()
   local function results(given)
     return { run = { recipe = "r" }, environment = {}, operators = given, missing = {} }
   end
-
-  it("shows all that is known of each", function()
-    assert.equal([[
-# Operators: r on an unknown GPU
-
-The model is not known.
-
-3 operators and runtime calls; source: torch.profiler, trace t.json.
-
-| operator           | calls | host total ms | host self ms | device total ms | device self ms | device share % | most frequent input shapes |
-| :----------------- | ----: | ------------: | -----------: | --------------: | -------------: | -------------: | :------------------------- |
-| `aten::mm`         |     3 |         0.021 |        0.017 |           0.007 |          0.007 |           75.0 | `[1, 8] [8, 4]`            |
-| `aten::linear`     |     2 |         0.041 |        0.019 |           0.007 |          0.000 |            0.0 | `[1, 8] [8, 4]`            |
-| `cudaLaunchKernel` |     1 |         0.004 |        0.004 |                 |                |                |                            |
-
-No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs do not say which.
-
-## What They Launched
-
-| operator   | kernel                      | calls | total ms | of the operator % | full name                   |
-| :--------- | :-------------------------- | ----: | -------: | ----------------: | :-------------------------- |
-| `aten::mm` | `gemm`                      |     2 |    0.006 |              80.0 | `gemm<64>`                  |
-| `aten::mm` | <code>splitK\|reduce</code> |     1 |    0.002 |              20.0 | <code>splitK\|reduce</code> |
-]], report.render(results(found)))
-  end)
 
   it("stops where nobody reads on, and says so", function()
     local many = { operators = {} }
@@ -277,4 +251,3 @@ describe("the step of the operators", function()
     assert.same({ false, {} }, { made, lacks })
   end)
 end)
--- luacheck: pop

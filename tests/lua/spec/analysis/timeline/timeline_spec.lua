@@ -2,7 +2,6 @@
 local breakdown = require "llmprof.analysis.stages.breakdown"
 local integrity = require "llmprof.analysis.timeline.integrity"
 local kernels = require "llmprof.analysis.kernels.table"
-local latency = require "llmprof.analysis.latency.latency"
 local overhead = require "llmprof.analysis.latency.overhead"
 local stages = require "llmprof.analysis.stages.find"
 local timeline = require "tests.lua.support.timeline"
@@ -88,50 +87,6 @@ describe("llmprof.analysis.stages.breakdown", function()
       { category = "memory", gpu_time_ns = 140, calls = 4, share = 140 / 1960 } },
       whole.categories)
     assert.is_nil(whole.launch_delay)
-  end)
-end)
-
-
-describe("llmprof.analysis.latency.latency", function()
-  local function measure(given, ...)
-    local _, found = traces.open("small", ...)
-    return latency.measure(found, given or {})
-  end
-
-  it("takes steps from their ranges", function()
-    local result = measure { steps = 2, batch = 4 }
-    assert.same({ count = 2, mean_ns = 1000, std_ns = 0, min_ns = 1000, max_ns = 1000,
-      p50_ns = 1000, values_ns = { 1000, 1000 } }, result.ttft)
-    assert.same({ count = 4, mean_ns = 375, std_ns = math.sqrt(122500 / 3), min_ns = 200,
-      max_ns = 550, p50_ns = 375, source = "ranges", values_ns = { 200, 550, 200, 550 } },
-      result.tpot)
-    -- 4 sequences in 375 ns
-    assert.same({ count = 2, mean = 4e9 / 375, std = 0, batch = 4 }, result.tokens_per_s)
-  end)
-
-  local plain = { { name = "prefill" }, { name = "decode" } }
-
-  it("else from the workload", function()
-    local function rep(...) return { stages = { decode = { steps_ms = { ... } } } } end
-    local metrics = { repeats = { rep(9, 9, 9), rep(1, 2, 3), rep(2, 4, 6) } }
-    local tpot = measure({ metrics = metrics, steps = 3 }, plain).tpot
-    assert.same({ 6, 3e6, "metrics" }, { tpot.count, tpot.mean_ns, tpot.source })
-    assert.same({ 1e6, 2e6, 3e6, 2e6, 4e6, 6e6 }, tpot.values_ns)
-  end)
-
-  it("else from the stage and its steps", function()
-    -- decode's copy is done behind its end
-    assert.same({ count = 2, mean_ns = 532.5, std_ns = 0, min_ns = 532.5, max_ns = 532.5,
-      p50_ns = 532.5, values_ns = { 532.5, 532.5 }, source = "stage" },
-      measure({ steps = 4 }, plain).tpot)
-  end)
-
-  it("is absent where nothing tells", function()
-    local result = measure({}, plain)
-    assert.same({ nil, nil }, { result.tpot, result.tokens_per_s })
-    assert.is_nil(measure({}, { { name = "decode" } }).ttft)
-    assert.is_nil(measure({ steps = 2 }, {}))
-    assert.is_nil(measure({ steps = 0 }, plain).tpot)
   end)
 end)
 
