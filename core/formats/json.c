@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/bounds.h"
 #include "base/interrupt.h"
-#include "formats/cjson_hooks.h"
 #include "os/fs.h"
 #include "text/lex.h"
 
@@ -285,11 +284,6 @@ static void set_hooks(void) {
   cJSON_InitHooks(&(cJSON_Hooks){hook_malloc, llmprof_free});
 }
 
-void llmprof_cjson_hooks(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_hooks);
-}
-
 /* Move to the next string or number of a text that passed the check. */
 static void seek(reader *r) {
   while (r->at < r->size && r->bytes[r->at] != '"' && r->bytes[r->at] != '-' &&
@@ -319,7 +313,8 @@ static char *without_long_numbers(reader r) {
 /* NULL when out of memory: nothing else can go wrong after the check. cJSON
  * knows the mark only before texts that are long enough. */
 static cJSON *build(const reader *r) {
-  llmprof_cjson_hooks();
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_hooks);
   size_t skip = mark_size(r);
   char *copy = NULL;
   if (r->long_numbers && !(copy = without_long_numbers(*r))) return NULL;

@@ -5,14 +5,10 @@
 #include "base/buffer.h"
 #include "torch/chrome_trace.h"
 
-/* The text of one event, and what is made of it. */
-typedef struct chrome_text {
-  llmprof_buffer bytes;
-  size_t line, column; /* where it begins */
-  const char *file;    /* in messages; borrowed */
-  struct cJSON *tree;
-  char *shapes;
-} chrome_text;
+enum {
+  CHROME_MAX_DEPTH =
+      200 /* brackets that are open, the event's own among them */
+};
 
 /* What an event is of, by its category. */
 typedef enum chrome_kind {
@@ -59,18 +55,13 @@ int64_t llmprof_chrome_ns(const char *text, size_t size);
 /* The same of what stood in quotes: absent unless it is a plain number. */
 int64_t llmprof_chrome_quoted_ns(const char *text, size_t size);
 
-/* Fill in the event that begins at its bracket, if it is a plain one that ends
- * before `end`: how long it is. Else 0, and the event is not filled in. Its
- * strings live in the text until that is used again. */
-size_t llmprof_chrome_scan(const char *at, const char *end, chrome_text *text,
-                           llmprof_chrome_event *event);
-
-/* Fill in the event, whose strings live until release. The bytes are one
- * balanced object, and are changed. */
-bool llmprof_chrome_parse(chrome_text *text, llmprof_chrome_event *event,
-                          llmprof_error *err);
-
-/* Free tree and shapes; the bytes stay. */
-void llmprof_chrome_release(chrome_text *text);
+/* Fill in the event that begins at `at`, its bracket: where it ends. NULL: it
+ * is no JSON, does not end before `end`, nests too deep, or memory ran out,
+ * which `strings` tells; *stuck is how far it was read. Its strings live in
+ * `strings` until that is used again. */
+const char *llmprof_chrome_scan(const char *at, const char *end,
+                                llmprof_buffer *strings,
+                                llmprof_chrome_event *event,
+                                const char **stuck);
 
 #endif

@@ -1,16 +1,17 @@
-/* One event in one pass, straight from the piece of the file that it lies in.
- * Only the plain form that writers use is read here: ASCII without escapes,
- * numbers of JSON, each key once. All else is left to chrome_event.c, which
- * knows every case; both give the same event. */
+/* One event in one pass over its text: what is wanted of it is kept, the rest
+ * is skipped. Strings are mostly plain, ASCII without escapes, and copied as
+ * they are; the others are read by the reader of JSON. */
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
+#include "formats/json.h"
+#include "text/lex.h"
+#include "text/text.h"
 #include "torch/chrome_internal.h"
 
 enum {
-  DEEPEST = 60,
   LONGEST_INTEGER = 15, /* digits that a double holds exactly */
-  LONGEST_SHAPE = 9,    /* digits that cJSON prints as they are */
-  LONGEST_NUMBER = 63,  /* of cJSON */
 };
 
 /* The fields of an event that are wanted; args: inside "args". */
@@ -51,20 +52,23 @@ typedef enum field {
 
 typedef struct scanner {
   const char *at, *end;
-  chrome_text *text;
+  llmprof_buffer *strings;
   llmprof_chrome_event *event;
-  size_t strings[FIELDS]; /* 1 + where in the text's bytes, 0: not there */
-  unsigned seen;          /* a bit for each field */
+  size_t places[FIELDS]; /* 1 + where in the strings, 0: not there */
+  unsigned seen;         /* a bit for each field */
+  unsigned depth;        /* brackets that are open */
 } scanner;
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+static bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 static bool skip_space(scanner *s) {
-  while (s->at < s->end &&
-         (*s->at == ' ' || *s->at == '\n' || *s->at == '\r' || *s->at == '\t'))
-    s->at++;
+  while (s->at < s->end && is_space(*s->at)) s->at++;
   return s->at < s->end;
 }
 
@@ -82,26 +86,60 @@ static bool ends_plain(char c) {
   return (signed char)c < 0x20 || c == '"' || c == '\\';
 }
 
-/* The bytes between the quotes. */
-static bool take_string(scanner *s, const char **begin, size_t *size) {
+/* What stands between the quotes. */
+typedef struct span {
+  const char *bytes;
+  size_t size;
+  bool is_plain;
+} span;
+
+static bool take_string(scanner *s, span *string) {
   const char *at = s->at + 1;
   while (at < s->end && !ends_plain(*at)) at++;
-  if (at == s->end || *at != '"') return false;
-  *begin = s->at + 1;
-  *size = (size_t)(at - *begin);
+  string->is_plain = at < s->end && *at == '"';
+  while (at < s->end && *at != '"') at += *at == '\\' ? 2 : 1;
+  if (at >= s->end) return false;
+  string->bytes = s->at + 1;
+  string->size = (size_t)(at - string->bytes);
   s->at = at + 1;
   return true;
 }
 
+/* What writers get wrong is let pass: a control character is a space, and names
+ * that are cut in the middle of a character still come out as UTF-8. */
+static bool add_decoded(llmprof_buffer *out, const span *string) {
+  llmprof_buffer text = {0};
+  llmprof_error why = {0};
+  llmprof_buffer_putc(&text, '"');
+  llmprof_text_repair(&text, string->bytes, string->size);
+  llmprof_buffer_putc(&text, '"');
+  for (size_t i = 0; i < text.size; i++)
+    if ((unsigned char)text.bytes[i] < 0x20) text.bytes[i] = ' ';
+  llmprof_value *value =
+      text.failed ? NULL
+                  : llmprof_json_parse(text.bytes, text.size, "", NULL, &why);
+  if (value)
+    llmprof_buffer_puts(out, llmprof_value_string(value, NULL));
+  else
+    out->failed |= text.failed || why.code == LLMPROF_NOMEM;
+  llmprof_value_free(value);
+  llmprof_buffer_free(&text);
+  return value;
+}
+
 static bool keep_string(scanner *s, field what) {
-  const char *begin;
-  size_t size;
-  if (*s->at != '"' || !take_string(s, &begin, &size)) return false;
-  llmprof_buffer *bytes = &s->text->bytes;
-  s->strings[what] = bytes->size + 1;
-  llmprof_buffer_add(bytes, begin, size);
-  llmprof_buffer_putc(bytes, '\0');
-  return !bytes->failed;
+  const char *begin = s->at;
+  span string;
+  if (!take_string(s, &string)) return false;
+  s->places[what] = s->strings->size + 1;
+  if (string.is_plain) {
+    llmprof_buffer_add(s->strings, string.bytes, string.size);
+  } else if (!add_decoded(s->strings, &string)) {
+    s->at = begin;
+    return false;
+  }
+  llmprof_buffer_putc(s->strings, '\0');
+  return !s->strings->failed;
 }
 
 /* ---- numbers ---- */
@@ -129,150 +167,142 @@ static bool skip_exponent(scanner *s) {
   return skip_some_digits(s);
 }
 
-/* As JSON has it, and whole: something follows. */
-static bool skip_number(scanner *s) {
-  const char *begin = s->at;
-  if (*s->at == '-') s->at++;
-  const char *digits = s->at;
-  if (!skip_some_digits(s) || (*digits == '0' && s->at - digits > 1))
-    return false;
-  return skip_fraction(s) && skip_exponent(s) && s->at < s->end &&
-         s->at - begin <= LONGEST_NUMBER;
+static bool is_number(const scanner *s) {
+  return is_digit(*s->at) ||
+         (*s->at == '-' && s->at + 1 < s->end && is_digit(s->at[1]));
 }
 
-static bool take_time(scanner *s, int64_t *ns) {
-  const char *begin = s->at;
-  if (*begin == '"') {
-    size_t size;
-    if (!take_string(s, &begin, &size)) return false;
-    *ns = llmprof_chrome_quoted_ns(begin, size);
-    return true;
-  }
-  if ((*begin != '-' && !is_digit(*begin)) || !skip_number(s)) return false;
-  *ns = llmprof_chrome_ns(begin, (size_t)(s->at - begin));
-  return true;
+/* As JSON has it, and whole: something follows. */
+static bool skip_number(scanner *s) {
+  s->at++;
+  skip_digits(s);
+  return skip_fraction(s) && skip_exponent(s) && s->at < s->end;
+}
+
+/* Absent unless it is a whole number that a double holds exactly. */
+static int64_t whole_number(const char *text, size_t size) {
+  double number;
+  if (llmprof_lex_double(text, size, &number) != LLMPROF_OK ||
+      fabs(number) > 9007199254740992.0 || number != floor(number))
+    return LLMPROF_ABSENT;
+  return (int64_t)number;
 }
 
 static bool take_integer(scanner *s, int64_t *value) {
   const char *begin = s->at;
-  bool negative = *begin == '-';
+  bool negative = *begin == '-', plain = true;
   if (!skip_number(s)) return false;
-  const char *digits = begin + negative;
-  if (s->at - digits > LONGEST_INTEGER) return false;
   *value = 0;
-  for (const char *at = digits; at < s->at; at++) {
-    if (!is_digit(*at)) return false; /* may be whole all the same */
+  for (const char *at = begin + negative; plain && at < s->at; at++) {
+    plain = is_digit(*at) && at - begin < LONGEST_INTEGER;
     *value = *value * 10 + (*at - '0');
   }
-  if (negative) *value = -*value;
+  if (!plain)
+    *value = whole_number(begin, (size_t)(s->at - begin));
+  else if (negative)
+    *value = -*value;
   return true;
-}
-
-/* [1, 2, 3]; any other list is left to the tree. */
-static bool take_triple(scanner *s, int64_t *three) {
-  s->at++;
-  for (int i = 0; i < 3; i++) {
-    if ((i && !take(s, ',')) || !skip_space(s) ||
-        (*s->at != '-' && !is_digit(*s->at)) || !take_integer(s, &three[i]))
-      return false;
-  }
-  return take(s, ']');
 }
 
 /* ---- values that nobody wants ---- */
 
+/* JSON's, and what printf and Python write for a number that is none. */
 static bool skip_word(scanner *s) {
-  static const char *const words[] = {"true", "false", "null"};
+  static const char *const words[] = {"true", "false",    "null",
+                                      "nan",  "infinity", "inf"};
+  const char *begin = s->at + (*s->at == '-');
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t size = strlen(words[i]);
-    if ((size_t)(s->end - s->at) > size && memcmp(s->at, words[i], size) == 0) {
-      s->at += size;
+    if ((size_t)(s->end - begin) > size &&
+        strncasecmp(begin, words[i], size) == 0) {
+      s->at = begin + size;
       return true;
     }
   }
   return false;
 }
 
-static bool skip_scalar(scanner *s) {
-  const char *begin;
-  size_t size;
-  if (*s->at == '"') return take_string(s, &begin, &size);
-  if (*s->at == '-' || is_digit(*s->at)) return skip_number(s);
-  return skip_word(s);
-}
-
-static bool skip_value(scanner *s, unsigned depth);
+static bool skip_value(scanner *s);
 
 static bool skip_key(scanner *s) {
-  const char *begin;
-  size_t size;
-  return skip_space(s) && *s->at == '"' && take_string(s, &begin, &size) &&
-         take(s, ':');
+  span key;
+  return skip_space(s) && *s->at == '"' && take_string(s, &key) && take(s, ':');
 }
 
-/* A list, or with keys a map, from its bracket on. */
-static bool skip_group(scanner *s, char closer, unsigned depth) {
+static bool enter(scanner *s) {
   s->at++;
-  if (take(s, closer)) return true;
-  do {
-    if (closer == '}' && !skip_key(s)) return false;
-    if (!skip_space(s) || !skip_value(s, depth + 1)) return false;
-  } while (take(s, ','));
+  return ++s->depth <= CHROME_MAX_DEPTH;
+}
+
+static bool leave(scanner *s, char closer) {
+  s->depth--;
   return take(s, closer);
 }
 
-static bool skip_value(scanner *s, unsigned depth) {
-  if (depth > DEEPEST) return false;
-  if (*s->at == '[') return skip_group(s, ']', depth);
-  if (*s->at == '{') return skip_group(s, '}', depth);
-  return skip_scalar(s);
+/* A list, or with keys a map, from its bracket on. */
+static bool skip_group(scanner *s, char closer) {
+  if (!enter(s)) return false;
+  if (take(s, closer)) return s->depth--, true;
+  do {
+    if (closer == '}' && !skip_key(s)) return false;
+    if (!skip_space(s) || !skip_value(s)) return false;
+  } while (take(s, ','));
+  return leave(s, closer);
 }
 
-/* ---- shapes ---- */
-
-/* A number as cJSON would print it: itself. */
-static bool is_shape_number(const char *begin, const char *end) {
-  if (end - begin > LONGEST_SHAPE) return false;
-  for (const char *at = begin; at < end; at++) {
-    if (!is_digit(*at)) return false;
-  }
-  return true;
+static bool skip_value(scanner *s) {
+  span string;
+  if (*s->at == '[') return skip_group(s, ']');
+  if (*s->at == '{') return skip_group(s, '}');
+  if (*s->at == '"') return take_string(s, &string);
+  return is_number(s) ? skip_number(s) : skip_word(s);
 }
 
-static bool copy_number(scanner *s) {
+/* ---- values of fields ---- */
+
+static bool take_time(scanner *s, int64_t *ns) {
   const char *begin = s->at;
-  if (!is_digit(*begin) || !skip_number(s) || !is_shape_number(begin, s->at))
-    return false;
-  llmprof_buffer_add(&s->text->bytes, begin, (size_t)(s->at - begin));
-  return true;
-}
-
-/* Lists of whole numbers in lists, without the spaces. */
-static bool copy_shapes(scanner *s, unsigned depth) {
-  if (*s->at != '[') return copy_number(s);
-  llmprof_buffer *bytes = &s->text->bytes;
-  const char *comma = "";
-  s->at++;
-  llmprof_buffer_putc(bytes, '[');
-  if (!take(s, ']')) {
-    do {
-      llmprof_buffer_puts(bytes, comma);
-      comma = ",";
-      if (depth > DEEPEST || !skip_space(s) || !copy_shapes(s, depth + 1))
-        return false;
-    } while (take(s, ','));
-    if (!take(s, ']')) return false;
+  span string;
+  if (*begin == '"') {
+    if (!take_string(s, &string)) return false;
+    *ns = llmprof_chrome_quoted_ns(string.bytes, string.size);
+    return true;
   }
-  llmprof_buffer_putc(bytes, ']');
+  if (!is_number(s)) return skip_value(s);
+  if (!skip_number(s)) return false;
+  *ns = llmprof_chrome_ns(begin, (size_t)(s->at - begin));
   return true;
 }
 
+static bool take_whole(scanner *s, int64_t *value) {
+  return is_number(s) ? take_integer(s, value) : skip_value(s);
+}
+
+/* [1, 2, 3]; of a list of any other length all are absent. */
+static bool take_triple(scanner *s, int64_t *three) {
+  int64_t items[4] = {LLMPROF_ABSENT, LLMPROF_ABSENT, LLMPROF_ABSENT};
+  size_t count = 0;
+  if (!enter(s)) return false;
+  if (take(s, ']')) return s->depth--, true;
+  do {
+    if (!skip_space(s) || !take_whole(s, &items[count < 3 ? count : 3]))
+      return false;
+    count++;
+  } while (take(s, ','));
+  if (count == 3) memcpy(three, items, 3 * sizeof *three);
+  return leave(s, ']');
+}
+
+/* Lists in lists, without the spaces. */
 static bool keep_shapes(scanner *s) {
-  if (*s->at != '[') return skip_value(s, 1);
-  s->strings[SHAPES] = s->text->bytes.size + 1;
-  if (!copy_shapes(s, 0)) return false;
-  llmprof_buffer_putc(&s->text->bytes, '\0');
-  return !s->text->bytes.failed;
+  const char *at = s->at;
+  if (*at != '[') return skip_value(s);
+  if (!skip_value(s)) return false;
+  s->places[SHAPES] = s->strings->size + 1;
+  for (; at < s->at; at++)
+    if (!is_space(*at)) llmprof_buffer_putc(s->strings, *at);
+  llmprof_buffer_putc(s->strings, '\0');
+  return !s->strings->failed;
 }
 
 /* ---- fields ---- */
@@ -315,10 +345,10 @@ static const key argument_keys[] = {
     {NULL, UNWANTED},
 };
 
-static field find_key(const key *keys, const char *name, size_t size) {
-  for (; keys->name; keys++) {
-    if (*name == *keys->name && strlen(keys->name) == size &&
-        memcmp(name, keys->name, size) == 0)
+static field find_key(const key *keys, span name) {
+  for (; name.size && keys->name; keys++) {
+    if (*name.bytes == *keys->name && strlen(keys->name) == name.size &&
+        memcmp(name.bytes, keys->name, name.size) == 0)
       return keys->what;
   }
   return UNWANTED;
@@ -347,40 +377,39 @@ static bool take_field(scanner *s, field what) {
       [ELEMENTS_OUT] = &event->elements_out,
   };
   switch (what) {
-  case PHASE:
-  case CATEGORY:
-  case NAME:
-    return keep_string(s, what);
   case START:
     return take_time(s, &event->start);
   case DURATION:
     return take_time(s, &event->duration);
   case SHAPES:
     return keep_shapes(s);
+  case PHASE:
+  case CATEGORY:
+  case NAME:
   case LABEL:
   case GROUP:
   case GROUP_RANKS:
   case DTYPE:
-    return *s->at == '"' ? keep_string(s, what) : skip_value(s, 1);
+    return *s->at == '"' ? keep_string(s, what) : skip_value(s);
   case GRID:
   case BLOCK:
     return *s->at == '['
                ? take_triple(s, what == GRID ? event->grid : event->block)
-               : skip_value(s, 1);
+               : skip_value(s);
   case PID:
     if (*s->at == '"') return keep_string(s, PROCESS);
     break;
   case ARGS:
-    return *s->at == '{' && scan_map(s, argument_keys);
+    return *s->at == '{' ? scan_map(s, argument_keys) : skip_value(s);
+  case UNWANTED:
+    return skip_value(s);
   default:
     break;
   }
-  bool is_number = *s->at == '-' || is_digit(*s->at);
-  return what != UNWANTED && is_number ? take_integer(s, integers[what])
-                                       : skip_value(s, 1);
+  return take_whole(s, integers[what]);
 }
 
-/* The second of its key counts in one way here and in another there. */
+/* The first of its key counts. */
 static bool is_first(scanner *s, field what) {
   if (what == UNWANTED) return true;
   bool first = !(s->seen & 1u << what);
@@ -389,34 +418,37 @@ static bool is_first(scanner *s, field what) {
 }
 
 static bool scan_pair(scanner *s, const key *keys) {
-  const char *name;
-  size_t size;
-  if (!skip_space(s) || *s->at != '"' || !take_string(s, &name, &size) ||
+  span name;
+  if (!skip_space(s) || *s->at != '"' || !take_string(s, &name) ||
       !take(s, ':') || !skip_space(s))
     return false;
-  field what = size ? find_key(keys, name, size) : UNWANTED;
-  return is_first(s, what) && take_field(s, what);
+  field what = find_key(keys, name);
+  return is_first(s, what) ? take_field(s, what) : skip_value(s);
 }
 
 static bool scan_map(scanner *s, const key *keys) {
-  s->at++;
-  if (take(s, '}')) return true;
+  if (!enter(s)) return false;
+  if (take(s, '}')) return s->depth--, true;
   do {
     if (!scan_pair(s, keys)) return false;
   } while (take(s, ','));
-  return take(s, '}');
+  return leave(s, '}');
 }
 
 static const char *string_of(const scanner *s, field what) {
-  return s->strings[what] ? s->text->bytes.bytes + s->strings[what] - 1 : NULL;
+  return s->places[what] ? s->strings->bytes + s->places[what] - 1 : NULL;
 }
 
-size_t llmprof_chrome_scan(const char *at, const char *end, chrome_text *text,
-                           llmprof_chrome_event *event) {
+const char *llmprof_chrome_scan(const char *at, const char *end,
+                                llmprof_buffer *strings,
+                                llmprof_chrome_event *event,
+                                const char **stuck) {
   *event = llmprof_chrome_nothing;
-  scanner s = {.at = at, .end = end, .text = text, .event = event};
-  llmprof_buffer_clear(&text->bytes);
-  if (!scan_map(&s, event_keys)) return 0;
+  scanner s = {.at = at, .end = end, .strings = strings, .event = event};
+  llmprof_buffer_clear(strings);
+  bool ok = scan_map(&s, event_keys);
+  *stuck = s.at < end ? s.at : end;
+  if (!ok) return NULL;
   event->phase = string_of(&s, PHASE);
   event->category = string_of(&s, CATEGORY);
   event->name = string_of(&s, NAME);
@@ -426,5 +458,5 @@ size_t llmprof_chrome_scan(const char *at, const char *end, chrome_text *text,
   event->group_ranks = string_of(&s, GROUP_RANKS);
   event->dtype = string_of(&s, DTYPE);
   event->process = string_of(&s, PROCESS);
-  return (size_t)(s.at - at);
+  return s.at;
 }

@@ -1,6 +1,6 @@
-/* An event is read where it lies (chrome_scan.c). One that is not plain, or is
- * cut by the end of a piece, is followed byte by byte as far as strings and
- * brackets go, gathered, and read by chrome_event.c. */
+/* An event is read where it lies (chrome_scan.c). One that is cut by the end of
+ * a piece, or is damaged, is followed byte by byte as far as strings and
+ * brackets go, gathered, and read again. */
 #include "torch/chrome_trace.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum {
   MAX_EVENT = 16 * 1024 * 1024,
-  MAX_DEPTH = 200,
+  SHOWN = 20, /* bytes of what is no JSON, in a message */
 };
 
 typedef enum position {
@@ -29,13 +29,15 @@ struct llmprof_chrome {
   const char *at, *end; /* what is left of the piece at hand */
   size_t line, column;  /* of at, from 1 */
   position position;
-  bool in_object;   /* the list is an object's "traceEvents" */
-  bool seen_events; /* that key was there */
-  bool seen_event;  /* one was read */
-  bool is_whole;    /* what failed is one event, which lies behind */
-  bool in_event;    /* what is followed is one */
-  const char *over; /* which limit the event is over, NULL: none */
-  chrome_text text; /* the event, or a key */
+  bool in_object;      /* the list is an object's "traceEvents" */
+  bool seen_events;    /* that key was there */
+  bool seen_event;     /* one was read */
+  bool is_whole;       /* what failed is one event, which lies behind */
+  bool in_event;       /* what is followed is one */
+  const char *over;    /* which limit the event is over, NULL: none */
+  llmprof_buffer text; /* an event that is gathered, or a key */
+  size_t text_line, text_column; /* where it begins */
+  llmprof_buffer strings;        /* of the event */
   llmprof_buffer headers[CHROME_HEADERS];
   llmprof_error *err;
 };
@@ -98,7 +100,7 @@ static bool expected(llmprof_chrome *r, const char *wanted) {
 
 /* Follows one value from its first byte to its last. */
 typedef struct follower {
-  char closers[MAX_DEPTH];
+  char closers[CHROME_MAX_DEPTH];
   size_t depth, beyond; /* brackets that are open, and more of them */
   bool string, escaped;
 } follower;
@@ -131,7 +133,7 @@ static step follow(follower *f, char c) {
     return GO_ON;
   case '{':
   case '[':
-    if (f->depth == MAX_DEPTH) {
+    if (f->depth == CHROME_MAX_DEPTH) {
       f->beyond++;
       return TOO_DEEP;
     }
@@ -165,17 +167,17 @@ static bool pass_over(llmprof_chrome *r, const char *limit, size_t line,
     return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, line, column, "%s",
                            limit);
   if (!r->over) r->over = limit;
-  llmprof_buffer_clear(&r->text.bytes);
+  llmprof_buffer_clear(&r->text);
   return true;
 }
 
 /* Keep bytes of a value, unless it is only passed over. */
 static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
   if (wanted && !r->over) {
-    llmprof_buffer_add(&r->text.bytes, r->at, size);
-    if (r->text.bytes.failed) return llmprof_fail_nomem(r->err);
-    if (r->text.bytes.size > MAX_EVENT &&
-        !pass_over(r, "longer than 16 MiB", r->text.line, r->text.column))
+    llmprof_buffer_add(&r->text, r->at, size);
+    if (r->text.failed) return llmprof_fail_nomem(r->err);
+    if (r->text.size > MAX_EVENT &&
+        !pass_over(r, "longer than 16 MiB", r->text_line, r->text_column))
       return false;
   }
   consume(r, size);
@@ -185,9 +187,9 @@ static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
 /* The value that begins here, into the text if wanted. */
 static bool take_value(llmprof_chrome *r, bool wanted) {
   follower f = {.depth = 0};
-  llmprof_buffer_clear(&r->text.bytes);
-  r->text.line = r->line;
-  r->text.column = r->column;
+  llmprof_buffer_clear(&r->text);
+  r->text_line = r->line;
+  r->text_column = r->column;
   bool ok;
   while (more(r, &ok)) {
     const char *at = r->at;
@@ -202,8 +204,8 @@ static bool take_value(llmprof_chrome *r, bool wanted) {
         !pass_over(r, "nested deeper than 200 levels", r->line, r->column))
       return false;
   }
-  return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text.line,
-                               r->text.column, "never ends (cut short?)");
+  return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text_line,
+                               r->text_column, "never ends (cut short?)");
 }
 
 /* ---- around the list of events ---- */
@@ -242,7 +244,7 @@ static bool take_key(llmprof_chrome *r, int *number) {
   if (!peek(r, &c)) return false;
   if (c != '"') return expected(r, "a key");
   if (!take_value(r, true)) return false;
-  *number = key_number(&r->text.bytes);
+  *number = key_number(&r->text);
   return take_char(r, ':', "':'") && peek(r, &c) &&
          (c || expected(r, "a value"));
 }
@@ -262,7 +264,7 @@ static bool take_header(llmprof_chrome *r, llmprof_buffer *header) {
   bool wanted = !header->size;
   if (!take_value(r, wanted)) return false;
   if (wanted) {
-    llmprof_buffer_add(header, r->text.bytes.bytes, r->text.bytes.size);
+    llmprof_buffer_add(header, r->text.bytes, r->text.size);
     llmprof_buffer_putc(header, '\0');
   }
   return !header->failed || llmprof_fail_nomem(r->err);
@@ -338,16 +340,36 @@ static bool seek_event(llmprof_chrome *r) {
 
 /* ---- together ---- */
 
-/* The event at hand, when it is plain and lies in one piece. */
+/* The event at hand, when it is sound and lies in one piece. */
 static bool scan_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   size_t left = (size_t)(r->end - r->at);
-  const char *end = left > MAX_EVENT ? r->at + MAX_EVENT : r->end;
-  size_t size = llmprof_chrome_scan(r->at, end, &r->text, event);
-  if (!size) return false;
+  const char *limit = left > MAX_EVENT ? r->at + MAX_EVENT : r->end, *stuck;
+  const char *end =
+      llmprof_chrome_scan(r->at, limit, &r->strings, event, &stuck);
+  if (!end) return false;
   event->line = r->line;
   event->column = r->column;
-  consume(r, size);
+  consume(r, (size_t)(end - r->at));
   return true;
+}
+
+/* The text that was gathered. */
+static bool read_text(llmprof_chrome *r, llmprof_chrome_event *event) {
+  const char *begin = r->text.bytes, *end = begin + r->text.size, *stuck;
+  size_t line, column, shown;
+  char quoted[LLMPROF_LEX_QUOTED];
+  if (llmprof_chrome_scan(begin, end, &r->strings, event, &stuck)) {
+    event->line = r->text_line;
+    event->column = r->text_column;
+    return true;
+  }
+  if (r->strings.failed) return llmprof_fail_nomem(r->err);
+  llmprof_lex_place(begin, (size_t)(stuck - begin), &line, &column);
+  shown = end - stuck < SHOWN ? (size_t)(end - stuck) : SHOWN;
+  return llmprof_fail_at(
+      r->err, LLMPROF_SYNTAX, r->name, r->text_line + line - 1,
+      line > 1 ? column : r->text_column + column - 1, "no JSON: %s",
+      llmprof_lex_quote(quoted, stuck, shown));
 }
 
 static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
@@ -361,9 +383,9 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!taken) return -1;
   r->is_whole = true;
   if (r->over)
-    llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text.line,
-                    r->text.column, "%s", r->over);
-  else if (llmprof_chrome_parse(&r->text, event, r->err))
+    llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text_line,
+                    r->text_column, "%s", r->over);
+  else if (read_text(r, event))
     return r->is_whole = false, 1;
   return -1;
 }
@@ -371,7 +393,6 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
 int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
                         llmprof_error *err) {
   r->err = err;
-  llmprof_chrome_release(&r->text);
   if (r->position == BROKEN) {
     llmprof_fail(err, LLMPROF_SYNTAX, "%s: read on after a failure", r->name);
     return -1;
@@ -424,7 +445,6 @@ static llmprof_chrome *reader_new(const char *name, llmprof_source *source,
   if (r) {
     *r = (llmprof_chrome){.source = source, .line = 1, .column = 1};
     r->name = llmprof_strdup(name);
-    r->text.file = r->name;
     if (r->name) return r;
   }
   llmprof_source_close(source);
@@ -443,8 +463,8 @@ llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
 
 void llmprof_chrome_close(llmprof_chrome *r) {
   if (!r) return;
-  llmprof_chrome_release(&r->text);
-  llmprof_buffer_free(&r->text.bytes);
+  llmprof_buffer_free(&r->text);
+  llmprof_buffer_free(&r->strings);
   for (int i = 0; i < CHROME_HEADERS; i++) llmprof_buffer_free(&r->headers[i]);
   llmprof_source_close(r->source);
   llmprof_free(r->name);

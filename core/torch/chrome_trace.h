@@ -3,8 +3,7 @@
  *
  * Both forms are read: a list of events, and an object whose "traceEvents" is
  * that list; what else the object holds is passed over, only balanced, not
- * checked. The text is cut into events as it streams through; each is parsed
- * by cJSON. What writers get wrong is let pass: NaN and Infinity (read as "no
+ * checked. What writers get wrong is let pass: NaN and Infinity (read as "no
  * value"), a comma after the last event, and what is not UTF-8 (malformed
  * sequences become U+FFFD). An event is at most 16 MiB long and 200 levels
  * deep. */

@@ -3,10 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "base/alloc.h"
-#include "formats/cjson_hooks.h"
 #include "torch/torch_internal.h"
 
 /* ---- one collective ---- */
@@ -130,21 +127,4 @@ bool torch_spread_groups(torch_trace *t, llmprof_error *err) {
   }
   llmprof_free(list);
   return true;
-}
-
-/* ---- the rank ---- */
-
-static int64_t number_in(const cJSON *info, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(info, key);
-  double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
-  return value >= 0 && value < 1e9 ? (int64_t)value : LLMPROF_ABSENT;
-}
-
-int64_t torch_rank(const char *json, int64_t *world) {
-  llmprof_cjson_hooks();
-  cJSON *info = cJSON_Parse(json);
-  int64_t rank = number_in(info, "rank");
-  *world = number_in(info, "world_size");
-  cJSON_Delete(info);
-  return rank;
 }

@@ -8,7 +8,7 @@
 
 /* A GPU operation. */
 typedef struct torch_op {
-  int64_t start, end;  /* ns, as in the file until all are read */
+  int64_t start, end;  /* ns, as in the file */
   int64_t correlation; /* or LLMPROF_ABSENT */
   int64_t bytes, graph_node;
   size_t event;  /* its number in the file */
@@ -57,6 +57,7 @@ typedef struct torch_trace {
   torch_name *names; /* by string */
   size_t name_count, name_cap;
   size_t events;
+  int64_t first; /* ns: the earliest start of an operation, a call or a range */
   uint64_t left_out, timeless, ambiguous, foreign, begun;
   bool is_ascend; /* an NPU's, by the name of a process */
   llmprof_chrome_damage damage;
@@ -80,8 +81,9 @@ void torch_read_group(const llmprof_chrome_event *event,
  * kernels are launched, what is known of it. */
 bool torch_spread_groups(torch_trace *t, llmprof_error *err);
 
-/* The rank that "distributedInfo" tells, and of how many; absent without. */
-int64_t torch_rank(const char *json, int64_t *world);
+/* The rank that "distributedInfo" tells, and of how many; absent without. False
+ * when out of memory. */
+bool torch_rank(const char *json, int64_t *rank, int64_t *world);
 
 /* What a copy's name tells: "Memcpy HtoD (Pinned -> Device)". */
 void torch_read_copy(const char *name, torch_op *op);

@@ -1,9 +1,7 @@
 /* What names and properties tell. */
-#include <cjson/cJSON.h>
-#include <math.h>
 #include <string.h>
 
-#include "formats/cjson_hooks.h"
+#include "formats/json.h"
 #include "torch/torch_internal.h"
 #include "trace/trace_events.h"
 
@@ -45,16 +43,17 @@ void torch_read_copy(const char *name, torch_op *op) {
   op->host_memory = (uint8_t)memory_of(to_host ? to + 3 : from + 1);
 }
 
-/* ---- devices ---- */
+/* ---- devices and ranks ---- */
 
-static int64_t figure(const cJSON *map, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
-  double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
-  return value >= 0 && value < 9e15 && value == floor(value) ? (int64_t)value
-                                                             : LLMPROF_ABSENT;
+static int64_t figure(const llmprof_value *map, const char *key) {
+  const llmprof_value *item = llmprof_value_get(map, key, strlen(key));
+  int64_t value = item && llmprof_value_type(item) == LLMPROF_INT
+                      ? llmprof_value_int(item)
+                      : LLMPROF_ABSENT;
+  return value >= 0 ? value : LLMPROF_ABSENT;
 }
 
-static bool add_device(llmprof_builder *builder, const cJSON *from) {
+static bool add_device(llmprof_builder *builder, const llmprof_value *from) {
   llmprof_device device = {
       .id = figure(from, "id"),
       .name = LLMPROF_NO_STRING,
@@ -69,8 +68,10 @@ static bool add_device(llmprof_builder *builder, const cJSON *from) {
       .compute_major = figure(from, "computeMajor"),
       .compute_minor = figure(from, "computeMinor"),
   };
-  const char *name =
-      cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, "name"));
+  const llmprof_value *text = llmprof_value_get(from, "name", 4);
+  const char *name = text && llmprof_value_type(text) == LLMPROF_STRING
+                         ? llmprof_value_string(text, NULL)
+                         : NULL;
   if (device.id == LLMPROF_ABSENT) return true;
   /* Of AMD's GPUs PyTorch may write no name; waves of 64 are theirs alone. */
   if (name && !*name && figure(from, "warpSize") == 64)
@@ -80,12 +81,34 @@ static bool add_device(llmprof_builder *builder, const cJSON *from) {
          llmprof_builder_add_device(builder, &device);
 }
 
+/* NULL: it is none of JSON, or memory ran out: *ok tells. */
+static llmprof_value *parse(const char *json, bool *ok) {
+  llmprof_error why = {0};
+  llmprof_value *value =
+      llmprof_json_parse(json, strlen(json), "header", NULL, &why);
+  *ok = value || why.code != LLMPROF_NOMEM;
+  return value;
+}
+
 bool torch_add_devices(llmprof_builder *builder, const char *json) {
-  llmprof_cjson_hooks();
-  cJSON *list = cJSON_Parse(json);
-  const cJSON *device;
-  bool ok = true;
-  cJSON_ArrayForEach(device, list) ok = ok && add_device(builder, device);
-  cJSON_Delete(list);
+  bool ok;
+  llmprof_value *list = parse(json, &ok);
+  bool is_list = list && llmprof_value_type(list) == LLMPROF_LIST;
+  for (size_t i = 0; ok && is_list && i < llmprof_value_count(list); i++) {
+    const llmprof_value *device = llmprof_value_at(list, i);
+    if (llmprof_value_type(device) == LLMPROF_MAP)
+      ok = add_device(builder, device);
+  }
+  llmprof_value_free(list);
+  return ok;
+}
+
+bool torch_rank(const char *json, int64_t *rank, int64_t *world) {
+  bool ok;
+  llmprof_value *info = parse(json, &ok);
+  bool is_map = info && llmprof_value_type(info) == LLMPROF_MAP;
+  *rank = is_map ? figure(info, "rank") : LLMPROF_ABSENT;
+  *world = is_map ? figure(info, "world_size") : LLMPROF_ABSENT;
+  llmprof_value_free(info);
   return ok;
 }

@@ -125,10 +125,16 @@ static bool text_of(const torch_trace *t, const char *text, uint32_t *string) {
                               string);
 }
 
+/* Times of the trace are counted from the earliest. */
+static void note_start(torch_trace *t, int64_t start) {
+  if (start < t->first) t->first = start;
+}
+
 static bool keep_op(torch_trace *t, const llmprof_chrome_event *event,
                     chrome_kind kind) {
   if (!llmprof_grow(&t->ops, &t->op_cap, t->op_count + 1, sizeof *t->ops))
     return false;
+  note_start(t, event->start);
   torch_op *op = &t->ops[t->op_count++];
   *op = (torch_op){
       .start = event->start,
@@ -161,6 +167,7 @@ static bool keep_call(torch_trace *t, const llmprof_chrome_event *event) {
   if (!llmprof_grow(&t->calls, &t->call_cap, t->call_count + 1,
                     sizeof *t->calls))
     return false;
+  note_start(t, event->start);
   torch_call *call = &t->calls[t->call_count++];
   *call = (torch_call){
       .row = {.start = event->start,
@@ -212,6 +219,7 @@ static bool keep_range(torch_trace *t, const llmprof_chrome_event *event,
       !text_of(t, event->category, &range.category) ||
       (kind == CHROME_OPERATOR && !text_of(t, "PyTorch", &range.domain)))
     return false;
+  note_start(t, event->start);
   t->ranges[t->range_count++] = range;
   return true;
 }
@@ -264,49 +272,17 @@ static bool keep(torch_trace *t, const llmprof_chrome_event *event) {
 
 /* ---- the whole file ---- */
 
-/* The earliest time; there is an event. */
-static int64_t first_time(const torch_trace *t) {
-  int64_t first = INT64_MAX;
-  for (size_t i = 0; i < t->op_count; i++)
-    if (t->ops[i].start < first) first = t->ops[i].start;
-  for (size_t i = 0; i < t->call_count; i++)
-    if (t->calls[i].row.start < first) first = t->calls[i].row.start;
-  for (size_t i = 0; i < t->range_count; i++)
-    if (t->ranges[i].start < first) first = t->ranges[i].start;
-  return first;
-}
-
-static void count_from(torch_trace *t, int64_t first) {
-  for (size_t i = 0; i < t->op_count; i++) {
-    t->ops[i].start -= first;
-    t->ops[i].end -= first;
-  }
-  for (size_t i = 0; i < t->call_count; i++) {
-    t->calls[i].row.start -= first;
-    t->calls[i].row.end -= first;
-  }
-  for (size_t i = 0; i < t->range_count; i++) {
-    t->ranges[i].start -= first;
-    t->ranges[i].end -= first;
-  }
-  for (size_t i = 0; i < t->function_count; i++) {
-    t->functions[i].start -= first;
-    t->functions[i].end -= first;
-  }
-}
-
 /* Times are counted from a base that the file names; before it did, from 1970,
  * which times after 2001 tell. */
-static void set_epoch(const torch_trace *t, const llmprof_chrome *reader,
-                      int64_t first) {
+static void set_epoch(const torch_trace *t, const llmprof_chrome *reader) {
   const int64_t in_2001 = INT64_C(1000000000000000000);
   const char *text = llmprof_chrome_header(reader, CHROME_BASE);
   size_t digits = text ? strspn(text, "0123456789") : 0;
   int64_t base = 0, epoch;
   bool known =
       text ? digits && !text[digits] && llmprof_lex_int(text, digits, 10, &base)
-           : first > in_2001;
-  if (known && !__builtin_add_overflow(base, first, &epoch))
+           : t->first > in_2001;
+  if (known && !__builtin_add_overflow(base, t->first, &epoch))
     llmprof_builder_epoch(t->builder, epoch);
 }
 
@@ -334,8 +310,8 @@ static void announce(const torch_trace *t) {
 /* The rank of a file of one process stands in the process's name, as llmprof's
  * own collector has it, with how many there are. */
 static bool name_rank(torch_trace *t, const char *info) {
-  int64_t world = LLMPROF_ABSENT;
-  int64_t rank = info ? torch_rank(info, &world) : LLMPROF_ABSENT;
+  int64_t rank = LLMPROF_ABSENT, world = LLMPROF_ABSENT;
+  if (info && !torch_rank(info, &rank, &world)) return false;
   size_t size = 0;
   char text[256], of[32] = "";
   uint32_t name;
@@ -366,9 +342,7 @@ static bool describe(torch_trace *t, const llmprof_chrome *reader,
       !name_rank(t, llmprof_chrome_header(reader, CHROME_RANKS)) ||
       !llmprof_builder_versions(t->builder, schema, NULL))
     return llmprof_fail_nomem(err);
-  int64_t first = first_time(t);
-  set_epoch(t, reader, first);
-  count_from(t, first);
+  set_epoch(t, reader);
   announce(t);
   return torch_match_calls(t, err) && torch_spread_groups(t, err);
 }
@@ -450,8 +424,8 @@ static bool add_op(torch_trace *t, const torch_op *op, llmprof_error *err) {
     return llmprof_fail_nomem(err);
   llmprof_op_row row = {
       .kind = (llmprof_op_kind)op->kind,
-      .start = op->start,
-      .end = op->end,
+      .start = op->start - t->first,
+      .end = op->end - t->first,
       .correlation = llmprof_u32(op->correlation),
       .name = name.full,
       .bytes = op->bytes,
@@ -473,15 +447,23 @@ static bool load_ops(torch_trace *t, llmprof_error *err) {
 
 static bool load_calls(torch_trace *t, llmprof_error *err) {
   bool ok = true;
-  for (size_t i = 0; ok && i < t->call_count; i++)
-    ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
+  for (size_t i = 0; ok && i < t->call_count; i++) {
+    llmprof_call_row row = t->calls[i].row;
+    row.start -= t->first;
+    row.end -= t->first;
+    ok = llmprof_builder_add_call(t->builder, &row, err);
+  }
   return ok;
 }
 
 static bool load_ranges(torch_trace *t, llmprof_error *err) {
   bool ok = true;
-  for (size_t i = 0; ok && i < t->range_count; i++)
-    ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
+  for (size_t i = 0; ok && i < t->range_count; i++) {
+    llmprof_range_row row = t->ranges[i];
+    row.start -= t->first;
+    row.end -= t->first;
+    ok = llmprof_builder_add_range(t->builder, &row, err);
+  }
   return ok;
 }
 
@@ -594,6 +576,7 @@ static torch_trace *trace_new(const char *name, llmprof_builder *builder) {
   if (!t) return NULL;
   t->path = name;
   t->builder = builder;
+  t->first = INT64_MAX;
   t->main_name = LLMPROF_NO_STRING;
   llmprof_intern_init(&t->processes, sizeof(int64_t));
   llmprof_intern_init(&t->pids, sizeof(uint32_t));

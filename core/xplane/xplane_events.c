@@ -304,11 +304,17 @@ static bool name_op(const xplane_trace *t, const xplane_event *event,
   return intern(t, name, &op->row.name);
 }
 
+/* Times of the trace are counted from the earliest. */
+static void note_start(xplane_trace *t, int64_t start) {
+  if (start < t->first) t->first = start;
+}
+
 static llmprof_code keep_op(xplane_trace *t, const xplane_line *line,
                             const xplane_event *event) {
   const xplane_stats *stats = &event->stats;
   if (!llmprof_grow(&t->ops, &t->op_cap, t->op_count + 1, sizeof *t->ops))
     return LLMPROF_NOMEM;
+  note_start(t, event->start);
   xplane_op *op = &t->ops[t->op_count++];
   *op = (xplane_op){
       .row = {.kind = LLMPROF_KERNEL,
@@ -344,6 +350,7 @@ static llmprof_code keep_call(xplane_trace *t, const xplane_line *line,
   if (!llmprof_grow(&t->calls, &t->call_cap, t->call_count + 1,
                     sizeof *t->calls))
     return LLMPROF_NOMEM;
+  note_start(t, event->start);
   xplane_call *call = &t->calls[t->call_count++];
   *call = (xplane_call){
       .row = {.start = event->start,
@@ -365,6 +372,7 @@ static llmprof_code keep_range(xplane_trace *t, const xplane_line *line,
   if (!llmprof_grow(&t->ranges, &t->range_cap, t->range_count + 1,
                     sizeof *t->ranges))
     return LLMPROF_NOMEM;
+  note_start(t, event->start);
   int64_t number = event->stats.numbers[STAT_STEP];
   llmprof_range_row *range = &t->ranges[t->range_count++];
   *range = (llmprof_range_row){

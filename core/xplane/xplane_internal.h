@@ -88,6 +88,7 @@ typedef struct xplane_trace {
   uint32_t domain; /* string: "TSL" */
   uint32_t process, threads;
   int64_t started;    /* wall clock of the profile's zero, or absent */
+  int64_t first;      /* ns: the earliest start of what is kept */
   uint64_t left_out;  /* events without a usable time */
   uint64_t functions; /* of Python */
   uint64_t instants;  /* events without a duration */

@@ -68,39 +68,14 @@ static bool read_planes(xplane_trace *t, const llmprof_buffer *bytes,
 
 /* ---- times ---- */
 
-static int64_t first_time(const xplane_trace *t) {
-  int64_t first = INT64_MAX;
-  for (size_t i = 0; i < t->op_count; i++)
-    if (t->ops[i].row.start < first) first = t->ops[i].row.start;
-  for (size_t i = 0; i < t->call_count; i++)
-    if (t->calls[i].row.start < first) first = t->calls[i].row.start;
-  for (size_t i = 0; i < t->range_count; i++)
-    if (t->ranges[i].start < first) first = t->ranges[i].start;
-  return first;
-}
-
-static void count_from(xplane_trace *t, int64_t first) {
-  for (size_t i = 0; i < t->op_count; i++) {
-    t->ops[i].row.start -= first;
-    t->ops[i].row.end -= first;
-  }
-  for (size_t i = 0; i < t->call_count; i++) {
-    t->calls[i].row.start -= first;
-    t->calls[i].row.end -= first;
-  }
-  for (size_t i = 0; i < t->range_count; i++) {
-    t->ranges[i].start -= first;
-    t->ranges[i].end -= first;
-  }
-}
-
 /* Times are counted from the profile's start, or from 1970, which times after
  * 2001 tell. */
-static void set_epoch(const xplane_trace *t, int64_t first) {
+static void set_epoch(const xplane_trace *t) {
   const int64_t in_2001 = INT64_C(1000000000000000000);
-  int64_t epoch = first;
-  if (first < in_2001 && (t->started < in_2001 ||
-                          __builtin_add_overflow(t->started, first, &epoch)))
+  int64_t epoch = t->first;
+  if (t->first < in_2001 &&
+      (t->started < in_2001 ||
+       __builtin_add_overflow(t->started, t->first, &epoch)))
     return;
   llmprof_builder_epoch(t->builder, epoch);
 }
@@ -130,9 +105,7 @@ static bool describe(xplane_trace *t, llmprof_error *err) {
                         "%s: no event of a GPU or a host in its planes",
                         t->path);
   if (!xplane_name_launches(t)) return llmprof_fail_nomem(err);
-  int64_t first = first_time(t);
-  set_epoch(t, first);
-  count_from(t, first);
+  set_epoch(t);
   announce(t);
   return true;
 }
@@ -157,10 +130,13 @@ static bool read_all(xplane_trace *t, llmprof_source *source,
 /* ---- parts ---- */
 
 static bool add_op(const xplane_trace *t, xplane_op *op, llmprof_error *err) {
+  llmprof_op_row row = op->row;
+  row.start -= t->first;
+  row.end -= t->first;
   op->place.process = t->process;
-  if (!llmprof_builder_add_place(t->builder, &op->place, &op->row.place))
+  if (!llmprof_builder_add_place(t->builder, &op->place, &row.place))
     return llmprof_fail_nomem(err);
-  return llmprof_builder_add_op(t->builder, &op->row, err);
+  return llmprof_builder_add_op(t->builder, &row, err);
 }
 
 static bool load_ops(xplane_trace *t, llmprof_error *err) {
@@ -197,15 +173,23 @@ static bool load_details(xplane_trace *t, llmprof_error *err) {
 
 static bool load_calls(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  for (size_t i = 0; ok && i < t->call_count; i++)
-    ok = llmprof_builder_add_call(t->builder, &t->calls[i].row, err);
+  for (size_t i = 0; ok && i < t->call_count; i++) {
+    llmprof_call_row row = t->calls[i].row;
+    row.start -= t->first;
+    row.end -= t->first;
+    ok = llmprof_builder_add_call(t->builder, &row, err);
+  }
   return ok;
 }
 
 static bool load_ranges(xplane_trace *t, llmprof_error *err) {
   bool ok = true;
-  for (size_t i = 0; ok && i < t->range_count; i++)
-    ok = llmprof_builder_add_range(t->builder, &t->ranges[i], err);
+  for (size_t i = 0; ok && i < t->range_count; i++) {
+    llmprof_range_row row = t->ranges[i];
+    row.start -= t->first;
+    row.end -= t->first;
+    ok = llmprof_builder_add_range(t->builder, &row, err);
+  }
   return ok;
 }
 
@@ -290,6 +274,7 @@ static xplane_trace *trace_new(const char *name, llmprof_builder *builder) {
   t->path = name;
   t->builder = builder;
   t->started = LLMPROF_ABSENT;
+  t->first = INT64_MAX;
   llmprof_intern_init(&t->devices, sizeof(int64_t));
   llmprof_intern_init(&t->source_ids, 2 * sizeof(int64_t));
   return t;
