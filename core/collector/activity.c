@@ -120,10 +120,7 @@ void activity_start(void) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
       enable_kind(kinds[i]);
     if (!the_plan.graph_nodes) enable_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-    if (the_plan.calls) {
-      calls_enable(true);
-      subscriber_use(USE_WAITS, true);
-    }
+    if (the_plan.calls) calls_enable(true);
     follows_sources = sources_begin();
     if (follows_sources) subscriber_use(USE_SOURCES, true);
     exits_register();
@@ -138,10 +135,7 @@ void activity_stop(void) {
   static const struct timespec to_end = {.tv_nsec = 100000000};
   pthread_mutex_lock(&lock);
   if (atomic_load(&running) && driver_alive()) {
-    if (the_plan.calls) {
-      subscriber_use(USE_WAITS, false);
-      calls_enable(false);
-    }
+    if (the_plan.calls) calls_enable(false);
     if (follows_sources) subscriber_use(USE_SOURCES, false);
     subscriber_settle();
     atomic_store(&last_call, calls_last());

@@ -17,7 +17,6 @@
 #include "collector/subscriber.h"
 
 #define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
-#define WAITS(type)   CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_##type
 #define UNKNOWN_GRAPH UINT32_MAX /* of an older CUPTI */
 
 /* ---- launches ---- */
@@ -86,71 +85,6 @@ void callbacks_profiler(void (*told)(bool started)) {
   profiler_told = told;
 }
 
-/* ---- waits ---- */
-
-/* value: what it waits for; time: its end. */
-typedef struct wait_entry {
-  log_entry entry;
-  int64_t start;
-  uint32_t context, stream, event, correlation;
-} wait_entry;
-
-static uint32_t stream_of(CUcontext context, CUstream stream, bool per_thread) {
-  uint32_t id = SPOOL_NO_ID;
-  if (!cupti.cuptiGetStreamIdEx ||
-      cupti.cuptiGetStreamIdEx(context, stream, per_thread, &id) !=
-          CUPTI_SUCCESS)
-    return SPOOL_NO_ID;
-  return id;
-}
-
-/* CUPTI does not say its number of an event: the handle, cut, tells which. */
-static uint32_t event_number(CUevent handle) {
-  return (uint32_t)((uintptr_t)handle >> 4);
-}
-
-static void fill_wait(wait_entry *e, CUpti_CallbackId id, call_kind kind,
-                      const CUpti_CallbackData *data) {
-  bool per_thread = id == DRIVER(cuStreamSynchronize_ptsz) ||
-                    id == DRIVER(cuStreamWaitEvent_ptsz);
-  e->stream = e->event = SPOOL_NO_ID;
-  if (kind == CALL_EVENT_WAIT) {
-    const cuEventSynchronize_params *p = data->functionParams;
-    e->event = event_number(p->hEvent);
-  } else if (kind == CALL_STREAM_WAIT) {
-    const cuStreamSynchronize_params *p = data->functionParams;
-    e->stream = stream_of(data->context, p->hStream, per_thread);
-  } else if (kind == CALL_WAIT_EVENT) {
-    const cuStreamWaitEvent_params *p = data->functionParams;
-    e->stream = stream_of(data->context, p->hStream, per_thread);
-    e->event = event_number(p->hEvent);
-  }
-}
-
-static uint32_t type_of(call_kind kind) {
-  return kind == CALL_EVENT_WAIT    ? WAITS(EVENT_SYNCHRONIZE)
-         : kind == CALL_STREAM_WAIT ? WAITS(STREAM_SYNCHRONIZE)
-         : kind == CALL_WAIT_EVENT  ? WAITS(STREAM_WAIT_EVENT)
-                                    : WAITS(CONTEXT_SYNCHRONIZE);
-}
-
-static void on_wait(CUpti_CallbackId id, call_kind kind,
-                    const CUpti_CallbackData *data) {
-  if (data->callbackSite == CUPTI_API_ENTER || !guard_enter()) return;
-  wait_entry e = {.start = (int64_t)*data->correlationData,
-                  .context = data->contextUid,
-                  .correlation = data->correlationId};
-  fill_wait(&e, id, kind, data);
-  wait_entry *logged = log_reserve(LOG_WAIT, sizeof e);
-  if (logged) {
-    e.entry = logged->entry;
-    e.entry.value = type_of(kind);
-    *logged = e;
-    log_commit();
-  }
-  guard_leave();
-}
-
 /* ---- calls of the driver ---- */
 
 static void tell_source(const CUpti_CallbackData *data) {
@@ -159,11 +93,9 @@ static void tell_source(const CUpti_CallbackData *data) {
 }
 
 /* A capture counts from before its begin until after its end. */
-static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data,
-                    bool seen) {
+static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   bool enters = data->callbackSite == CUPTI_API_ENTER;
-  call_kind kind = subscriber_kind(id);
-  switch (kind) {
+  switch (subscriber_kind(id)) {
   case CALL_OTHER:
     return;
   case CALL_COPY:
@@ -180,12 +112,6 @@ static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data,
   case CALL_GRAPH:
     tell_source(data);
     on_graph_launch(data);
-    return;
-  case CALL_CONTEXT_WAIT:
-  case CALL_STREAM_WAIT:
-  case CALL_EVENT_WAIT:
-  case CALL_WAIT_EVENT:
-    if (seen) on_wait(id, kind, data);
     return;
   case CALL_CAPTURE_BEGINS:
     if (enters) guard_capture(1);
@@ -225,7 +151,7 @@ static void log_context(CUcontext context) {
 }
 
 typedef struct graph_node_entry {
-  log_entry entry; /* value: the graph */
+  log_entry entry;
   uint64_t node, original;
   uint32_t stack;
   uint32_t reserved;
@@ -233,15 +159,12 @@ typedef struct graph_node_entry {
 
 static void log_graph_node(const CUpti_GraphData *g, bool cloned) {
   uint64_t node = 0, original = 0;
-  uint32_t graph = 0;
   if (!cupti.cuptiGetGraphNodeId ||
       cupti.cuptiGetGraphNodeId(g->node, &node) != CUPTI_SUCCESS)
     return;
   if (cloned) (void)cupti.cuptiGetGraphNodeId(g->originalNode, &original);
-  if (cupti.cuptiGetGraphId) (void)cupti.cuptiGetGraphId(g->graph, &graph);
   graph_node_entry *e = log_reserve(LOG_GRAPH_NODE, sizeof *e);
   if (!e) return;
-  e->entry.value = graph;
   e->node = node;
   e->original = original;
   e->stack = cloned ? 0 : sources_stack();
@@ -282,7 +205,7 @@ static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain,
   if (guard_inside()) return;
   bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
   bool seen = subscriber_sees(domain, id, data);
-  if (is_driver) on_call(id, data, seen);
+  if (is_driver) on_call(id, data);
   if (seen) calls_callback(is_driver, id, data);
 }
 
@@ -402,25 +325,5 @@ bool callbacks_write(const log_entry *entry) {
     samples_device(entry->value);
     return true;
   }
-  if (entry->type == LOG_WAIT) {
-    const wait_entry *e = (const void *)entry;
-    spool_sync record = {.start = e->start,
-                         .end = entry->time,
-                         .type = entry->value,
-                         .context = e->context,
-                         .stream = e->stream,
-                         .event = e->event,
-                         .correlation = e->correlation};
-    output_record(SPOOL_SYNC, &record, sizeof record, NULL, 0);
-    return true;
-  }
-  if (!callbacks_keep(entry)) return false;
-  const graph_node_entry *e = (const void *)entry;
-  spool_graph_node record = {.time = entry->time,
-                             .node = e->node,
-                             .original = e->original,
-                             .graph = entry->value,
-                             .tid = entry->tid};
-  output_record(SPOOL_GRAPH_NODE, &record, sizeof record, NULL, 0);
-  return true;
+  return callbacks_keep(entry);
 }

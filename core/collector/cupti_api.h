@@ -35,9 +35,7 @@
   X(cuptiGetTimestamp)                            \
   X(cuptiActivitySetAttribute)                    \
   X(cuptiGetDeviceId)                             \
-  X(cuptiGetStreamIdEx)                           \
   X(cuptiGetGraphNodeId)                          \
-  X(cuptiGetGraphId)                              \
   X(cuptiGetGraphExecId)                          \
   X(cuptiDeviceGetChipName)                       \
   X(cuptiProfilerInitialize)                      \

@@ -28,7 +28,6 @@ typedef enum log_type {
   LOG_CONTEXT,
   LOG_GRAPH_NODE,
   LOG_LINE, /* for the socket */
-  LOG_WAIT,
   LOG_CALL,
 } log_type;
 

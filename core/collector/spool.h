@@ -92,11 +92,10 @@ typedef enum spool_kind {
   SPOOL_KERNEL = 10,
   SPOOL_MEMCPY = 11,
   SPOOL_MEMSET = 12,
-  SPOOL_SYNC = 13,
+  /* 13 was the host's waiting, which calls tell */
   SPOOL_GRAPH = 14,
   SPOOL_CALL = 15,
-  /* 16 was time that CUPTI took for itself */
-  SPOOL_GRAPH_NODE = 17,
+  /* 16 was time that CUPTI took for itself, 17 a node of a graph */
   SPOOL_SOURCE_STACK = 18,
   SPOOL_GENERATED = 19,
   SPOOL_NVTX_DOMAIN = 20,
@@ -280,16 +279,6 @@ typedef struct spool_memset {
   uint32_t stack;
 } spool_memset;
 
-/* Of the host's waiting. */
-typedef struct spool_sync {
-  spool_record record;
-  int64_t start, end;
-  uint32_t type; /* 1 event, 2 stream waits for event, 3 stream, 4 context */
-  uint32_t context, stream, event; /* or SPOOL_NO_ID */
-  uint32_t correlation;
-  uint32_t reserved;
-} spool_sync;
-
 /* A whole launch of a graph, where graphs are recorded as one. */
 typedef struct spool_graph {
   spool_record record;
@@ -314,16 +303,6 @@ typedef struct spool_call {
   uint32_t cbid;   /* CUPTI's number of the function */
   uint32_t driver; /* 0 runtime, 1 driver */
 } spool_call;
-
-/* A node of a graph was made (stream capture) or cloned (instantiation). */
-typedef struct spool_graph_node {
-  spool_record record;
-  int64_t time;
-  uint64_t node;
-  uint64_t original; /* of a clone: the node it is of; else 0 */
-  uint32_t graph;
-  uint32_t tid;
-} spool_graph_node;
 
 /* ---- NVTX ---- */
 
@@ -546,10 +525,8 @@ _Static_assert(sizeof(spool_generated) == 24, "layout");
 _Static_assert(sizeof(spool_kernel) == 144, "layout");
 _Static_assert(sizeof(spool_memcpy) == 88, "layout");
 _Static_assert(sizeof(spool_memset) == 72, "layout");
-_Static_assert(sizeof(spool_sync) == 48, "layout");
 _Static_assert(sizeof(spool_graph) == 56, "layout");
 _Static_assert(sizeof(spool_call) == 48, "layout");
-_Static_assert(sizeof(spool_graph_node) == 40, "layout");
 _Static_assert(sizeof(spool_nvtx_domain) == 16, "layout");
 _Static_assert(sizeof(spool_nvtx_category) == 24, "layout");
 _Static_assert(sizeof(spool_nvtx_event) == 64, "layout");

@@ -24,10 +24,6 @@ typedef enum call_kind {
   CALL_COOPERATIVE, /* a launch that must not be measured */
   CALL_GRAPH,
   CALL_COPY, /* or a set */
-  CALL_CONTEXT_WAIT,
-  CALL_STREAM_WAIT,
-  CALL_EVENT_WAIT,
-  CALL_WAIT_EVENT, /* a stream waits for an event */
   CALL_CAPTURE_BEGINS,
   CALL_CAPTURE_ENDS,
   CALL_PROFILER_STARTS,
@@ -41,8 +37,7 @@ typedef enum call_use {
   USE_ALWAYS = 1, /* captures and the profiler's window, which are rare */
   USE_COUNTERS = 2,
   USE_SOURCES = 4,
-  USE_WAITS = 8,
-  USE_CALLS = 16,
+  USE_CALLS = 8,
 } call_use;
 
 /* Take a callback for a use, or give it back, until subscriber_settle. Both are

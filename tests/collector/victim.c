@@ -105,9 +105,8 @@ static void mark_operator(const char *text, unsigned grid) {
 
 /* A repeat in which each operator is a range. */
 static void mark_operators(void) {
-  static CUgraphNode node; /* as a capture makes one */
   nvtxRangePushA("operators");
-  (void)cuGraphAddKernelNode(&node, NULL, NULL, 0, NULL);
+  expect_unloaded(getenv("VICTIM_OPERATORS"));
   nvtxRangePushA("prefill");
   nvtxRangePushA("aten::linear, op_id = 1");
   mark_operator("aten::mm, op_id = 2, sizes = [[8, 4], [4, 2]]", 8);
