@@ -132,14 +132,19 @@ const char *test_folder(void) {
   return folder;
 }
 
-const char *test_file(const char *name, const void *bytes, size_t size) {
+const char *test_in_folder(const char *name) {
   enum {
     KEPT = 64
   };
-  static char paths[KEPT][256];
+  static char paths[KEPT][1024];
   static size_t used;
   char *path = paths[used++ % KEPT];
   snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+  return path;
+}
+
+const char *test_file(const char *name, const void *bytes, size_t size) {
+  const char *path = test_in_folder(name);
   FILE *file = fopen(path, "wb");
   assert_non_null(file);
   assert_int_equal(fwrite(bytes, 1, size, file), size);

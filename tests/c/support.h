@@ -79,10 +79,13 @@ size_t test_live_blocks(void);
  * string lives until exit. */
 const char *test_folder(void);
 
+/* The path of `name` in that folder, valid for the next 64 calls. */
+const char *test_in_folder(const char *name);
+
 /* Put other bytes into a file that is there. */
 void test_write_over(const char *path, const void *bytes, size_t size);
 
-/* Write a file into test_folder() and return its path, valid until exit. */
+/* Write a file into test_folder() and return test_in_folder(name). */
 const char *test_file(const char *name, const void *bytes, size_t size);
 
 #endif

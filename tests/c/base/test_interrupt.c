@@ -109,9 +109,8 @@ static bool sort_rows(size_t *units, llmprof_error *err) {
 
 static bool write_file(size_t *units, bool packed, llmprof_error *err) {
   static char bytes[1 << 16];
-  char path[512];
   llmprof_buffer piece = {0};
-  snprintf(path, sizeof path, "%s/written", test_folder());
+  const char *path = test_in_folder("written");
   llmprof_sink *sink = llmprof_sink_open(path, packed, err);
   if (!sink) return false;
   bool ok = true;
@@ -127,11 +126,10 @@ static bool write_file(size_t *units, bool packed, llmprof_error *err) {
 
 /* All at once, as a large column is. */
 static bool write_whole(size_t *units, llmprof_error *err) {
-  char path[512];
   *units = 1 << 22;
   char *bytes = calloc(*units, 1);
   assert_non_null(bytes);
-  snprintf(path, sizeof path, "%s/whole", test_folder());
+  const char *path = test_in_folder("whole");
   bool ok = llmprof_fs_write_soon(path, bytes, *units, err);
   free(bytes);
   return ok;
@@ -139,8 +137,7 @@ static bool write_whole(size_t *units, llmprof_error *err) {
 
 /* 64 MiB, in pieces of 8. */
 static bool settle(size_t *units, llmprof_error *err) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/long", test_folder());
+  const char *path = test_in_folder("long");
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   assert_int_equal(ftruncate(fileno(file), 64 << 20), 0);
@@ -158,9 +155,8 @@ static bool write_packed(size_t *units, llmprof_error *err) {
 }
 
 static bool unpack(size_t *units, llmprof_error *err) {
-  char path[512];
   const char *bytes;
-  snprintf(path, sizeof path, "%s/written", test_folder());
+  const char *path = test_in_folder("written");
   llmprof_source *source = llmprof_source_open(path, err);
   size_t size = 1;
   bool ok = source != NULL;

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,14 +72,6 @@ bool test_collect(void *user, const llmprof_line *line) {
     llmprof_buffer_puts(text, *c == '\n' ? "\\n" : "\\r");
   llmprof_buffer_puts(text, line->terminator ? "|" : "...|");
   return true;
-}
-
-const char *test_path(const char *name) {
-  static char path[4][PATH_MAX];
-  static size_t used;
-  char *at = path[used++ % 4];
-  snprintf(at, sizeof path[0], "%s/%s", test_folder(), name);
-  return at;
 }
 
 bool test_is_alive(pid_t pid) {

@@ -27,9 +27,6 @@ llmprof_spawn_result test_run(const char *const *argv,
  * "out a\\n|err b\\r|piece...|". */
 bool test_collect(void *user, const llmprof_line *line);
 
-/* The path of `name` below test_folder(), valid for the next few calls. */
-const char *test_path(const char *name);
-
 /* Neither gone nor a zombie. */
 bool test_is_alive(pid_t pid);
 

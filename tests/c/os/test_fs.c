@@ -17,14 +17,6 @@
 #include "base/interrupt.h"
 #include "support.h"
 
-static const char *in_folder(const char *name) {
-  static char path[8][PATH_MAX];
-  static size_t used;
-  char *at = path[used++ % 8];
-  snprintf(at, sizeof path[0], "%s/%s", test_folder(), name);
-  return at;
-}
-
 /* Leave the child's body with the line where the check failed. */
 #define CHECK(condition)                                              \
   do {                                                                \
@@ -36,11 +28,8 @@ static const char *in_folder(const char *name) {
 
 static void assert_fails(bool ok, const llmprof_error *err, llmprof_code code,
                          const char *path, const char *rest) {
-  char message[PATH_MAX * 2];
-  snprintf(message, sizeof message, "%s%s", path, rest);
   assert_false(ok);
-  assert_string_equal(err->message, message);
-  assert_int_equal(err->code, code);
+  test_error_of(err, code, path, rest);
 }
 
 static size_t entries(const char *path) {
@@ -75,7 +64,7 @@ TEST(stat) {
   assert_int_equal(info.mtime_ns, INT64_C(1700000000123456789));
   assert_int_equal(info.mode, 0640);
 
-  const char *link = in_folder("stat-link");
+  const char *link = test_in_folder("stat-link");
   assert_true(llmprof_fs_symlink(path, link, &err));
   assert_true(llmprof_fs_stat(link, &info, &err));
   assert_int_equal(info.type, LLMPROF_FS_FILE);
@@ -115,7 +104,7 @@ TEST(free_space) {
 TEST(names_of_places) {
   llmprof_error err;
   llmprof_buffer text = {0};
-  const char *link = in_folder("place");
+  const char *link = test_in_folder("place");
   assert_true(llmprof_fs_symlink("some/where", link, &err));
   assert_true(llmprof_fs_readlink(link, &text, &err));
   assert_string_equal(text.bytes, "some/where");
@@ -139,8 +128,9 @@ TEST(names_of_places) {
 static int lose_cwd(void) {
   llmprof_error err;
   llmprof_buffer text = {0};
-  CHECK(mkdir(in_folder("lost"), 0777) == 0);
-  CHECK(chdir(in_folder("lost")) == 0 && rmdir(in_folder("lost")) == 0);
+  CHECK(mkdir(test_in_folder("lost"), 0777) == 0);
+  CHECK(chdir(test_in_folder("lost")) == 0 &&
+        rmdir(test_in_folder("lost")) == 0);
   CHECK(!llmprof_fs_cwd(&text, &err));
   CHECK(strcmp(err.message, "working directory: No such file or directory") ==
         0);
@@ -154,18 +144,18 @@ TEST(cwd_may_be_gone) {
 TEST(list) {
   llmprof_error err;
   llmprof_fs_names names;
-  assert_true(llmprof_fs_mkdirs(in_folder("list/b"), &err));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("list/b"), &err));
   test_file("list/a", "", 0);
   test_file("list/.hidden", "", 0);
   test_file("list/B\n\xff", "", 0);
-  assert_true(llmprof_fs_list(in_folder("list"), &names, &err));
+  assert_true(llmprof_fs_list(test_in_folder("list"), &names, &err));
   assert_int_equal(names.count, 4);
   assert_string_equal(names.items[0], ".hidden");
   assert_string_equal(names.items[1], "B\n\xff");
   assert_string_equal(names.items[2], "a");
   assert_string_equal(names.items[3], "b");
   llmprof_fs_names_free(&names);
-  assert_true(llmprof_fs_list(in_folder("list/b"), &names, &err));
+  assert_true(llmprof_fs_list(test_in_folder("list/b"), &names, &err));
   assert_int_equal(names.count, 0);
   llmprof_fs_names_free(&names);
   assert_fails(llmprof_fs_list("/dev/null", &names, &err), &err,
@@ -178,13 +168,13 @@ TEST(list) {
 TEST(mkdir) {
   llmprof_error err;
   llmprof_fs_info info;
-  const char *path = in_folder("made");
+  const char *path = test_in_folder("made");
   assert_true(llmprof_fs_mkdir(path, &err));
   assert_fails(llmprof_fs_mkdir(path, &err), &err, LLMPROF_IO, path,
                ": File exists");
   assert_true(llmprof_fs_mkdirs(path, &err));
-  assert_true(llmprof_fs_mkdirs(in_folder("made//a/./b/../c//"), &err));
-  assert_true(llmprof_fs_stat(in_folder("made/a/c"), &info, &err));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("made//a/./b/../c//"), &err));
+  assert_true(llmprof_fs_stat(test_in_folder("made/a/c"), &info, &err));
   assert_int_equal(info.type, LLMPROF_FS_DIRECTORY);
   assert_true(llmprof_fs_mkdirs("/", &err));
   assert_true(llmprof_fs_mkdirs(".", &err));
@@ -197,7 +187,7 @@ TEST(mkdir) {
                ": Not a directory");
   char rest[PATH_MAX + 32];
   snprintf(rest, sizeof rest, ": %s: Not a directory", file);
-  const char *below = in_folder("made/file/x/y");
+  const char *below = test_in_folder("made/file/x/y");
   assert_fails(llmprof_fs_mkdirs(below, &err), &err, LLMPROF_NOTFOUND, below,
                rest);
 }
@@ -217,12 +207,12 @@ TEST(rename_and_remove) {
   assert_fails(llmprof_fs_remove(to, &err), &err, LLMPROF_NOTFOUND, to,
                ": No such file or directory");
 
-  const char *folder = in_folder("folder");
+  const char *folder = test_in_folder("folder");
   assert_true(llmprof_fs_mkdir(folder, &err));
   test_file("folder/file", "", 0);
   assert_fails(llmprof_fs_remove(folder, &err), &err, LLMPROF_IO, folder,
                ": Directory not empty");
-  assert_true(llmprof_fs_remove(in_folder("folder/file"), &err));
+  assert_true(llmprof_fs_remove(test_in_folder("folder/file"), &err));
   assert_true(llmprof_fs_remove(folder, &err));
 }
 
@@ -234,7 +224,8 @@ TEST(temp_dir) {
   assert_true(llmprof_fs_temp_dir("run-", &a, &err));
   assert_true(llmprof_fs_temp_dir("run-", &b, &err));
   assert_string_not_equal(a.bytes, b.bytes);
-  assert_memory_equal(a.bytes, in_folder("run-"), strlen(in_folder("run-")));
+  assert_memory_equal(a.bytes, test_in_folder("run-"),
+                      strlen(test_in_folder("run-")));
   assert_true(llmprof_fs_stat(a.bytes, &info, &err));
   assert_int_equal(info.type, LLMPROF_FS_DIRECTORY);
   assert_int_equal(info.mode, 0700);
@@ -258,56 +249,59 @@ TEST(temp_dir) {
 TEST(remove_tree) {
   llmprof_error err;
   llmprof_fs_info info;
-  const char *top = in_folder("tree");
-  assert_true(llmprof_fs_mkdirs(in_folder("tree/a/b/c"), &err));
-  assert_true(llmprof_fs_mkdirs(in_folder("tree/a/d"), &err));
-  assert_true(llmprof_fs_mkdirs(in_folder("outside"), &err));
+  const char *top = test_in_folder("tree");
+  assert_true(llmprof_fs_mkdirs(test_in_folder("tree/a/b/c"), &err));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("tree/a/d"), &err));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("outside"), &err));
   test_file("outside/kept", "", 0);
   test_file("tree/a/b/file", "", 0);
-  assert_true(llmprof_fs_symlink("../../outside", in_folder("tree/a/l"), &err));
-  assert_true(llmprof_fs_symlink("/", in_folder("tree/root"), &err));
-  assert_true(llmprof_fs_symlink("nowhere", in_folder("tree/dangling"), &err));
+  assert_true(
+      llmprof_fs_symlink("../../outside", test_in_folder("tree/a/l"), &err));
+  assert_true(llmprof_fs_symlink("/", test_in_folder("tree/root"), &err));
+  assert_true(
+      llmprof_fs_symlink("nowhere", test_in_folder("tree/dangling"), &err));
   assert_true(llmprof_fs_remove_tree(top, &err));
   assert_false(llmprof_fs_lstat(top, &info, NULL));
-  assert_int_equal(entries(in_folder("outside")), 1);
+  assert_int_equal(entries(test_in_folder("outside")), 1);
   assert_fails(llmprof_fs_remove_tree(top, &err), &err, LLMPROF_NOTFOUND, top,
                ": No such file or directory");
 
-  const char *link = in_folder("link-to-outside");
+  const char *link = test_in_folder("link-to-outside");
   assert_true(llmprof_fs_symlink("outside", link, &err));
-  assert_true(llmprof_fs_remove_tree(in_folder("link-to-outside/"), &err));
-  assert_int_equal(entries(in_folder("outside")), 1);
-  assert_true(llmprof_fs_remove_tree(in_folder("outside/kept"), &err));
-  assert_true(llmprof_fs_remove_tree(in_folder("outside///"), &err));
+  assert_true(llmprof_fs_remove_tree(test_in_folder("link-to-outside/"), &err));
+  assert_int_equal(entries(test_in_folder("outside")), 1);
+  assert_true(llmprof_fs_remove_tree(test_in_folder("outside/kept"), &err));
+  assert_true(llmprof_fs_remove_tree(test_in_folder("outside///"), &err));
 }
 
 TEST(remove_tree_wide) {
   llmprof_error err;
   char name[64];
-  assert_true(llmprof_fs_mkdir(in_folder("wide"), &err));
+  assert_true(llmprof_fs_mkdir(test_in_folder("wide"), &err));
   for (int i = 0; i < 3000; i++) {
     snprintf(name, sizeof name, "wide/%d", i);
     if (i % 3)
       test_file(name, "", 0);
     else
-      assert_true(llmprof_fs_mkdir(in_folder(name), &err));
+      assert_true(llmprof_fs_mkdir(test_in_folder(name), &err));
   }
-  assert_true(llmprof_fs_remove_tree(in_folder("wide"), &err));
+  assert_true(llmprof_fs_remove_tree(test_in_folder("wide"), &err));
 }
 
 /* Much longer than a path may be, with few descriptors. */
 static int remove_deep(void) {
   struct rlimit few;
   llmprof_error err;
-  CHECK(mkdir(in_folder("deep"), 0777) == 0 && chdir(in_folder("deep")) == 0);
+  CHECK(mkdir(test_in_folder("deep"), 0777) == 0 &&
+        chdir(test_in_folder("deep")) == 0);
   for (int i = 0; i < 3000; i++)
     CHECK(mkdir("a-name-of-some-length", 0777) == 0 &&
           chdir("a-name-of-some-length") == 0);
   CHECK(chdir("/") == 0 && getrlimit(RLIMIT_NOFILE, &few) == 0);
   few.rlim_cur = 16;
   CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-  CHECK(llmprof_fs_remove_tree(in_folder("deep"), &err));
-  CHECK(access(in_folder("deep"), F_OK) != 0);
+  CHECK(llmprof_fs_remove_tree(test_in_folder("deep"), &err));
+  CHECK(access(test_in_folder("deep"), F_OK) != 0);
   return 0;
 }
 
@@ -320,7 +314,8 @@ static int refuse_to_remove(void) {
   static const char *const upward[] = {"..", "../x", "a/..", "a/../b", "/a/.."};
   llmprof_error err;
   char message[64];
-  CHECK(mkdir(in_folder("here"), 0777) == 0 && chdir(in_folder("here")) == 0);
+  CHECK(mkdir(test_in_folder("here"), 0777) == 0 &&
+        chdir(test_in_folder("here")) == 0);
   CHECK(mkdir("a", 0777) == 0 && mkdir("b", 0777) == 0);
   for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
     CHECK(!llmprof_fs_remove_tree(nothing[i], &err));
@@ -369,11 +364,11 @@ TEST(read) {
   assert_int_equal(bytes.size, 0);
   assert_true(llmprof_fs_read("/proc/self/status", 0, &bytes, &err));
   assert_non_null(strstr(bytes.bytes, "VmHWM"));
-  const char *pipe_path = in_folder("unread");
+  const char *pipe_path = test_in_folder("unread");
   assert_int_equal(mkfifo(pipe_path, 0600), 0);
   assert_fails(llmprof_fs_read(pipe_path, 0, &bytes, &err), &err,
                LLMPROF_SYNTAX, pipe_path, ": not a regular file");
-  const char *socket_path = in_folder("socket");
+  const char *socket_path = test_in_folder("socket");
   assert_int_equal(mknod(socket_path, S_IFSOCK | 0600, 0), 0);
   assert_fails(llmprof_fs_read(socket_path, 0, &bytes, &err), &err,
                LLMPROF_SYNTAX, socket_path, ": not a regular file");
@@ -408,7 +403,8 @@ TEST(read_and_write_much) {
   char *much = malloc(size);
   assert_non_null(much);
   for (size_t i = 0; i < size; i++) much[i] = (char)(i * 31 >> 3);
-  const char *path = in_folder("much"), *copy = in_folder("much-copy");
+  const char *path = test_in_folder("much"),
+             *copy = test_in_folder("much-copy");
   assert_true(llmprof_fs_write(path, much, size, &err));
   assert_true(llmprof_fs_copy(path, copy, &err));
   assert_true(llmprof_fs_read(copy, size, &bytes, &err));
@@ -422,8 +418,8 @@ TEST(write) {
   llmprof_error err;
   llmprof_fs_info info;
   umask(022);
-  assert_true(llmprof_fs_mkdir(in_folder("write"), &err));
-  const char *path = in_folder("write/file");
+  assert_true(llmprof_fs_mkdir(test_in_folder("write"), &err));
+  const char *path = test_in_folder("write/file");
   assert_true(llmprof_fs_write(path, "one", 3, &err));
   assert_true(llmprof_fs_stat(path, &info, &err));
   assert_int_equal(info.mode, 0644);
@@ -433,19 +429,20 @@ TEST(write) {
   assert_true(llmprof_fs_stat(path, &info, &err));
   assert_int_equal(info.mode, 0600);
 
-  const char *link = in_folder("write/link");
+  const char *link = test_in_folder("write/link");
   assert_true(llmprof_fs_symlink("file", link, &err));
   assert_true(llmprof_fs_write(link, "", 0, &err));
   assert_true(llmprof_fs_lstat(link, &info, &err));
   assert_int_equal(info.type, LLMPROF_FS_FILE);
   assert_true(has_contents(path, "two"));
-  assert_int_equal(entries(in_folder("write")), 2);
+  assert_int_equal(entries(test_in_folder("write")), 2);
 }
 
 TEST(write_soon) {
   llmprof_error err;
-  assert_true(llmprof_fs_mkdir(in_folder("soon"), &err));
-  const char *path = in_folder("soon/file"), *copy = in_folder("soon/copy");
+  assert_true(llmprof_fs_mkdir(test_in_folder("soon"), &err));
+  const char *path = test_in_folder("soon/file"),
+             *copy = test_in_folder("soon/copy");
   assert_true(llmprof_fs_write_soon(path, "one", 3, &err));
   assert_true(llmprof_fs_write_soon(path, "two", 3, &err));
   assert_true(has_contents(path, "two"));
@@ -455,8 +452,8 @@ TEST(write_soon) {
   llmprof_fs_info info;
   assert_true(llmprof_fs_stat(copy, &info, &err));
   assert_int_equal(info.mode, 0600);
-  assert_int_equal(entries(in_folder("soon")), 2);
-  assert_true(llmprof_fs_settle(in_folder("soon"), &err));
+  assert_int_equal(entries(test_in_folder("soon")), 2);
+  assert_true(llmprof_fs_settle(test_in_folder("soon"), &err));
 
   assert_fails(llmprof_fs_write_soon("/dev/null", "x", 1, &err), &err,
                LLMPROF_DENIED, "/dev/null",
@@ -469,21 +466,21 @@ TEST(write_soon) {
 
 TEST(write_refuses) {
   llmprof_error err;
-  const char *folder = in_folder("write-folder");
+  const char *folder = test_in_folder("write-folder");
   assert_true(llmprof_fs_mkdir(folder, &err));
   assert_fails(llmprof_fs_write(folder, "x", 1, &err), &err, LLMPROF_DENIED,
                folder, ": not replaced: it is no regular file");
   assert_fails(llmprof_fs_write("/dev/null", "x", 1, &err), &err,
                LLMPROF_DENIED, "/dev/null",
                ": not replaced: it is no regular file");
-  const char *slash = in_folder("write-folder/new/");
+  const char *slash = test_in_folder("write-folder/new/");
   assert_fails(llmprof_fs_write(slash, "x", 1, &err), &err, LLMPROF_IO, slash,
                ": Is a directory");
-  const char *missing = in_folder("nowhere/file");
+  const char *missing = test_in_folder("nowhere/file");
   assert_fails(llmprof_fs_write(missing, "x", 1, &err), &err, LLMPROF_NOTFOUND,
                missing, ": No such file or directory");
   test_file("a-file", "", 0);
-  const char *below = in_folder("a-file/below");
+  const char *below = test_in_folder("a-file/below");
   assert_fails(llmprof_fs_write(below, "x", 1, &err), &err, LLMPROF_NOTFOUND,
                below, ": Not a directory");
   assert_fails(llmprof_fs_write("", "x", 1, &err), &err, LLMPROF_NOTFOUND, "",
@@ -515,7 +512,7 @@ TEST(copy) {
   assert_true(has_contents(to, version.bytes));
   llmprof_buffer_free(&version);
 
-  const char *pipe_path = in_folder("pipe");
+  const char *pipe_path = test_in_folder("pipe");
   assert_int_equal(mkfifo(pipe_path, 0600), 0);
   assert_fails(llmprof_fs_copy(pipe_path, to, &err), &err, LLMPROF_SYNTAX,
                pipe_path, ": not a regular file");
@@ -530,7 +527,7 @@ TEST(copy) {
 /* A file of `size` bytes: "abc" at each of the places, holes between. */
 static const char *with_holes(const char *name, off_t size, const off_t *places,
                               size_t count) {
-  const char *path = in_folder(name);
+  const char *path = test_in_folder(name);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   assert_int_equal(ftruncate(fileno(file), size), 0);
@@ -563,7 +560,7 @@ TEST(copy_of_holes) {
     struct stat from, to;
     const char *path =
         with_holes("holes", files[i].size, places, files[i].count);
-    const char *copy = in_folder("holes-copy");
+    const char *copy = test_in_folder("holes-copy");
     assert_true(llmprof_fs_copy(path, copy, &err));
     assert_same(path, copy);
     assert_int_equal(stat(path, &from), 0);
@@ -590,8 +587,8 @@ static int exceed_file_size(void) {
   struct rlimit limit = {4096, 4096};
   llmprof_error err;
   char bytes[10000] = {0};
-  CHECK(mkdir(in_folder("limited"), 0777) == 0);
-  const char *path = in_folder("limited/file");
+  CHECK(mkdir(test_in_folder("limited"), 0777) == 0);
+  const char *path = test_in_folder("limited/file");
   const char *source = test_file("limited-source", bytes, sizeof bytes);
   CHECK(llmprof_fs_write(path, "old", 3, &err));
   signal(SIGXFSZ, SIG_IGN);
@@ -600,7 +597,7 @@ static int exceed_file_size(void) {
   CHECK(err.sys == EFBIG && strstr(err.message, path) == err.message);
   CHECK(!llmprof_fs_copy(source, path, &err));
   CHECK(err.sys == EFBIG && strstr(err.message, path) == err.message);
-  CHECK(has_contents(path, "old") && entries(in_folder("limited")) == 1);
+  CHECK(has_contents(path, "old") && entries(test_in_folder("limited")) == 1);
   return 0;
 }
 
@@ -616,7 +613,8 @@ static bool mount_tmpfs(const char *path, const char *size) {
 
 static int fill_disk(void) {
   llmprof_error err;
-  const char *disk = in_folder("disk"), *path = in_folder("disk/file");
+  const char *disk = test_in_folder("disk"),
+             *path = test_in_folder("disk/file");
   static char bytes[1 << 20];
   if (!mount_tmpfs(disk, "size=64k")) return TEST_CANNOT;
   const char *source = test_file("disk-source", bytes, sizeof bytes);
@@ -634,19 +632,19 @@ TEST(full_disk) {
 
 static int write_read_only(void) {
   llmprof_error err;
-  const char *disk = in_folder("ro"), *path = in_folder("ro/file");
+  const char *disk = test_in_folder("ro"), *path = test_in_folder("ro/file");
   char message[PATH_MAX + 64];
   if (!mount_tmpfs(disk, "")) return TEST_CANNOT;
   CHECK(llmprof_fs_write(path, "old", 3, &err));
-  CHECK(llmprof_fs_mkdirs(in_folder("ro/sub/folder"), &err));
+  CHECK(llmprof_fs_mkdirs(test_in_folder("ro/sub/folder"), &err));
   if (mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
     return TEST_CANNOT;
   CHECK(!llmprof_fs_write(path, "new", 3, &err));
   snprintf(message, sizeof message, "%s: Read-only file system", path);
   CHECK(strcmp(err.message, message) == 0 && err.code == LLMPROF_DENIED);
-  CHECK(!llmprof_fs_mkdir(in_folder("ro/new"), &err) && err.sys == EROFS);
-  CHECK(llmprof_fs_mkdirs(in_folder("ro/sub/folder"), &err));
-  CHECK(!llmprof_fs_remove_tree(in_folder("ro/sub"), &err));
+  CHECK(!llmprof_fs_mkdir(test_in_folder("ro/new"), &err) && err.sys == EROFS);
+  CHECK(llmprof_fs_mkdirs(test_in_folder("ro/sub/folder"), &err));
+  CHECK(!llmprof_fs_remove_tree(test_in_folder("ro/sub"), &err));
   CHECK(err.sys == EROFS);
   CHECK(!llmprof_fs_access(path, "w", &err) && err.code == LLMPROF_DENIED);
   CHECK(has_contents(path, "old"));
@@ -660,15 +658,15 @@ TEST(read_only) {
 static int meet_a_mount(void) {
   llmprof_error err;
   char message[PATH_MAX + 64];
-  CHECK(mkdir(in_folder("crossing"), 0777) == 0);
-  const char *disk = in_folder("crossing/disk");
+  CHECK(mkdir(test_in_folder("crossing"), 0777) == 0);
+  const char *disk = test_in_folder("crossing/disk");
   if (!mount_tmpfs(disk, "")) return TEST_CANNOT;
-  CHECK(llmprof_fs_write(in_folder("crossing/disk/kept"), "x", 1, &err));
-  CHECK(!llmprof_fs_remove_tree(in_folder("crossing"), &err));
+  CHECK(llmprof_fs_write(test_in_folder("crossing/disk/kept"), "x", 1, &err));
+  CHECK(!llmprof_fs_remove_tree(test_in_folder("crossing"), &err));
   snprintf(message, sizeof message,
            "%s: not removed: on another file system, or moved meanwhile", disk);
   CHECK(strcmp(err.message, message) == 0);
-  CHECK(has_contents(in_folder("crossing/disk/kept"), "x"));
+  CHECK(has_contents(test_in_folder("crossing/disk/kept"), "x"));
   return 0;
 }
 
@@ -681,15 +679,16 @@ TEST(remove_tree_stays_on_its_file_system) {
 static bool do_everything(void *arg, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_fs_names names = {0};
-  bool ok = llmprof_fs_mkdirs(in_folder("mem/a/b"), err) &&
-            llmprof_fs_write(in_folder("mem/file"), "text", 4, err) &&
-            llmprof_fs_read(in_folder("mem/file"), 0, &text, err) &&
-            llmprof_fs_copy("/proc/version", in_folder("mem/copy"), err) &&
-            llmprof_fs_realpath(in_folder("mem"), &text, err) &&
+  bool ok = llmprof_fs_mkdirs(test_in_folder("mem/a/b"), err) &&
+            llmprof_fs_write(test_in_folder("mem/file"), "text", 4, err) &&
+            llmprof_fs_read(test_in_folder("mem/file"), 0, &text, err) &&
+            llmprof_fs_copy("/proc/version", test_in_folder("mem/copy"), err) &&
+            llmprof_fs_realpath(test_in_folder("mem"), &text, err) &&
             llmprof_fs_readlink("/proc/self/exe", &text, err) &&
             llmprof_fs_cwd(&text, err) &&
-            llmprof_fs_list(in_folder("mem"), &names, err) &&
-            names.count == 3 && llmprof_fs_remove_tree(in_folder("mem"), err);
+            llmprof_fs_list(test_in_folder("mem"), &names, err) &&
+            names.count == 3 &&
+            llmprof_fs_remove_tree(test_in_folder("mem"), err);
   llmprof_buffer_free(&text);
   llmprof_fs_names_free(&names);
   return ok;

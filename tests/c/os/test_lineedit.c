@@ -139,8 +139,7 @@ static void test_completion(void **state) {
 
 static void test_history(void **state) {
   llmprof_error err = {0};
-  char path[256];
-  snprintf(path, sizeof path, "%s/history", test_folder());
+  const char *path = test_in_folder("history");
   assert_true(llmprof_lineedit_load(*state, path, &err)); /* none yet */
   assert_true(llmprof_lineedit_remember(*state, "one"));
   assert_true(llmprof_lineedit_remember(*state, "two"));
@@ -165,8 +164,7 @@ static size_t lines_of(const char *path) {
 /* What another editor has saved meanwhile stays. */
 static void test_history_is_merged(void **state) {
   llmprof_error err = {0};
-  char path[256];
-  snprintf(path, sizeof path, "%s/merged", test_folder());
+  const char *path = test_in_folder("merged");
   assert_true(llmprof_lineedit_remember(*state, "mine"));
   assert_true(llmprof_lineedit_save(*state, path, &err));
   assert_int_equal(lines_of(path), 1);

@@ -12,12 +12,6 @@
 
 #include "support.h"
 
-static const char *path(void) {
-  static char text[300];
-  snprintf(text, sizeof text, "%s/socket", test_folder());
-  return text;
-}
-
 static int connect_to(const char *to) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", to);
@@ -57,12 +51,13 @@ static void assert_heard(llmprof_listener *l, int most, const char *wanted) {
 TEST(lines) {
   llmprof_error err = {0};
   struct stat info;
-  llmprof_listener *l = llmprof_listener_open(path(), &err);
+  llmprof_listener *l = llmprof_listener_open(test_in_folder("socket"), &err);
   assert_non_null(l);
-  assert_int_equal(stat(path(), &info), 0);
+  assert_int_equal(stat(test_in_folder("socket"), &info), 0);
   assert_int_equal(info.st_mode & 0777, 0700 & info.st_mode);
   assert_heard(l, 0, "");
-  int one = connect_to(path()), two = connect_to(path());
+  int one = connect_to(test_in_folder("socket")),
+      two = connect_to(test_in_folder("socket"));
   say(one, "hello\nhal");
   say(two, "\n\n");
   assert_heard(l, 0, "1:hello 2: 2: ");
@@ -79,7 +74,7 @@ TEST(lines) {
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   close(two);
   llmprof_listener_close(l);
-  assert_int_equal(access(path(), F_OK), -1);
+  assert_int_equal(access(test_in_folder("socket"), F_OK), -1);
 }
 
 /* Of no folder, by its very name, and gone with its owner. */
@@ -107,8 +102,8 @@ TEST(abstract) {
 
 TEST(a_flood) {
   llmprof_error err = {0};
-  llmprof_listener *l = llmprof_listener_open(path(), &err);
-  int fd = connect_to(path());
+  llmprof_listener *l = llmprof_listener_open(test_in_folder("socket"), &err);
+  int fd = connect_to(test_in_folder("socket"));
   static char bytes[64 * 1024];
   memset(bytes, 'x', sizeof bytes);
   heard h = {.most = 0};
@@ -136,9 +131,9 @@ TEST(refusals) {
 
 static bool listen_once(void *arg, llmprof_error *err) {
   heard h = {.most = 0};
-  llmprof_listener *l = llmprof_listener_open(path(), err);
+  llmprof_listener *l = llmprof_listener_open(test_in_folder("socket"), err);
   if (!l) return false;
-  int fd = connect_to(path());
+  int fd = connect_to(test_in_folder("socket"));
   say(fd, "a line\n");
   bool ok = llmprof_listener_poll(l, hear, &h, err);
   if (ok && strcmp(h.text, "1:a line ") != 0) { /* the buffer had no memory */

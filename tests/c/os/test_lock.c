@@ -14,14 +14,6 @@
 
 #define LEFT ".llmprof-0123456789abcdef0123456789abcdef"
 
-static const char *in_folder(const char *name) {
-  static char path[8][PATH_MAX];
-  static size_t used;
-  char *at = path[used++ % 8];
-  snprintf(at, sizeof path[0], "%s/%s", test_folder(), name);
-  return at;
-}
-
 static void assert_fails(bool ok, const llmprof_error *err, llmprof_code code,
                          const char *path, const char *rest) {
   assert_false(ok);
@@ -32,7 +24,7 @@ static void assert_fails(bool ok, const llmprof_error *err, llmprof_code code,
 
 TEST(one_at_a_time) {
   llmprof_error err;
-  const char *path = in_folder("lock");
+  const char *path = test_in_folder("lock");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
   assert_non_null(lock);
   llmprof_fs_info info;
@@ -58,13 +50,13 @@ TEST(a_folder) {
 
 TEST(refusals) {
   llmprof_error err;
-  const char *path = in_folder("nowhere/lock");
+  const char *path = test_in_folder("nowhere/lock");
   assert_fails(llmprof_lock_take(path, false, &err), &err, LLMPROF_NOTFOUND,
                path, ": No such file or directory");
-  path = in_folder("lock-link");
+  path = test_in_folder("lock-link");
   assert_int_equal(symlink("lock-target", path), 0);
   assert_null(llmprof_lock_take(path, false, &err));
-  assert_int_equal(access(in_folder("lock-target"), F_OK), -1);
+  assert_int_equal(access(test_in_folder("lock-target"), F_OK), -1);
 }
 
 /* A child that holds the lock until it is killed; returns when it has it. */
@@ -91,7 +83,7 @@ static void end_child(pid_t child) {
 
 TEST(ends_with_the_process) {
   llmprof_error err;
-  const char *path = in_folder("of-child");
+  const char *path = test_in_folder("of-child");
   pid_t child = hold_in_child(path);
   assert_null(llmprof_lock_take(path, false, &err));
   assert_int_equal(err.code, LLMPROF_BUSY);
@@ -107,7 +99,7 @@ static void on_alarm(int number) {
 
 TEST(waiting_is_interrupted) {
   llmprof_error err;
-  const char *path = in_folder("wait");
+  const char *path = test_in_folder("wait");
   llmprof_lock *lock = llmprof_lock_take(path, false, &err);
   struct sigaction action = {.sa_handler = on_alarm}, before;
   sigaction(SIGALRM, &action, &before);
@@ -134,47 +126,48 @@ static void touch(const char *path) {
 
 TEST(sweeps_what_is_abandoned) {
   llmprof_error err;
-  const char *folder = in_folder("sweep");
-  assert_true(llmprof_fs_mkdirs(in_folder("sweep/" LEFT "/deep/er"), &err));
-  touch(in_folder("sweep/" LEFT "/deep/er/file"));
-  touch(in_folder("sweep/.llmprof-00000000000000000000000000000000"));
-  touch(in_folder("sweep/.llmprof-short"));
-  touch(in_folder("sweep/.llmprof-0000000000000000000000000000000g"));
-  touch(in_folder("sweep/kept"));
+  const char *folder = test_in_folder("sweep");
+  assert_true(
+      llmprof_fs_mkdirs(test_in_folder("sweep/" LEFT "/deep/er"), &err));
+  touch(test_in_folder("sweep/" LEFT "/deep/er/file"));
+  touch(test_in_folder("sweep/.llmprof-00000000000000000000000000000000"));
+  touch(test_in_folder("sweep/.llmprof-short"));
+  touch(test_in_folder("sweep/.llmprof-0000000000000000000000000000000g"));
+  touch(test_in_folder("sweep/kept"));
   assert_int_equal(swept(folder), 2);
   llmprof_fs_names names;
   assert_true(llmprof_fs_list(folder, &names, &err));
   assert_int_equal(names.count, 3);
   llmprof_fs_names_free(&names);
   assert_int_equal(swept(folder), 0);
-  assert_int_equal(swept(in_folder("no-such-folder")), 0);
+  assert_int_equal(swept(test_in_folder("no-such-folder")), 0);
 }
 
 TEST(leaves_what_is_held) {
   llmprof_error err;
-  assert_true(llmprof_fs_mkdirs(in_folder("held/" LEFT), &err));
-  pid_t child = hold_in_child(in_folder("held/" LEFT));
-  assert_int_equal(swept(in_folder("held")), 0);
+  assert_true(llmprof_fs_mkdirs(test_in_folder("held/" LEFT), &err));
+  pid_t child = hold_in_child(test_in_folder("held/" LEFT));
+  assert_int_equal(swept(test_in_folder("held")), 0);
   end_child(child);
-  assert_int_equal(swept(in_folder("held")), 1);
+  assert_int_equal(swept(test_in_folder("held")), 1);
 }
 
 /* What a link names is not touched. */
 TEST(follows_no_link) {
   llmprof_error err;
-  assert_true(llmprof_fs_mkdirs(in_folder("links"), &err));
-  assert_true(llmprof_fs_mkdirs(in_folder("beyond"), &err));
-  touch(in_folder("beyond/file"));
-  assert_int_equal(symlink("../beyond", in_folder("links/" LEFT)), 0);
-  assert_int_equal(swept(in_folder("links")), 0);
-  assert_int_equal(access(in_folder("beyond/file"), F_OK), 0);
+  assert_true(llmprof_fs_mkdirs(test_in_folder("links"), &err));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("beyond"), &err));
+  touch(test_in_folder("beyond/file"));
+  assert_int_equal(symlink("../beyond", test_in_folder("links/" LEFT)), 0);
+  assert_int_equal(swept(test_in_folder("links")), 0);
+  assert_int_equal(access(test_in_folder("beyond/file"), F_OK), 0);
 }
 
 TEST(private_dir) {
   llmprof_error err;
   llmprof_buffer path = {0};
   llmprof_lock *lock;
-  const char *parent = in_folder("private");
+  const char *parent = test_in_folder("private");
   assert_true(llmprof_fs_mkdirs(parent, &err));
   assert_true(llmprof_fs_private_dir(parent, &path, &lock, &err));
   llmprof_fs_info info;
@@ -183,7 +176,7 @@ TEST(private_dir) {
   assert_int_equal(swept(parent), 0);
   llmprof_lock_free(lock);
   assert_int_equal(swept(parent), 1);
-  parent = in_folder("private/none");
+  parent = test_in_folder("private/none");
   assert_fails(llmprof_fs_private_dir(parent, &path, &lock, &err), &err,
                LLMPROF_NOTFOUND, parent, ": No such file or directory");
   assert_null(lock);
@@ -194,7 +187,7 @@ TEST(private_dir) {
  * what the next sweep removes. */
 TEST(killed_writer) {
   llmprof_error err;
-  const char *folder = in_folder("killed");
+  const char *folder = test_in_folder("killed");
   assert_true(llmprof_fs_mkdirs(folder, &err));
   int ready[2];
   assert_int_equal(pipe(ready), 0);
@@ -202,7 +195,8 @@ TEST(killed_writer) {
   if (child == 0) {
     static char bytes[1 << 16];
     for (;;) {
-      llmprof_fs_write(in_folder("killed/file"), bytes, sizeof bytes, NULL);
+      llmprof_fs_write(test_in_folder("killed/file"), bytes, sizeof bytes,
+                       NULL);
       if (write(ready[1], bytes, 1) != 1) _exit(1);
     }
   }
@@ -218,7 +212,7 @@ TEST(killed_writer) {
   assert_string_equal(names.items[0], "file");
   llmprof_fs_names_free(&names);
   llmprof_fs_info info;
-  assert_true(llmprof_fs_stat(in_folder("killed/file"), &info, &err));
+  assert_true(llmprof_fs_stat(test_in_folder("killed/file"), &info, &err));
   assert_int_equal(info.size, 1 << 16);
 }
 
@@ -246,18 +240,18 @@ static void assert_not_beneath(const char *folder, const char *name,
 
 TEST(beneath) {
   llmprof_error err;
-  const char *folder = in_folder("beneath");
-  assert_true(llmprof_fs_mkdirs(in_folder("beneath/a/b"), &err));
-  touch(in_folder("beneath/a/file"));
-  assert_int_equal(symlink("../out", in_folder("beneath/a/link")), 0);
-  assert_int_equal(symlink("a", in_folder("beneath/inside")), 0);
-  assert_int_equal(symlink("beneath", in_folder("to-beneath")), 0);
+  const char *folder = test_in_folder("beneath");
+  assert_true(llmprof_fs_mkdirs(test_in_folder("beneath/a/b"), &err));
+  touch(test_in_folder("beneath/a/file"));
+  assert_int_equal(symlink("../out", test_in_folder("beneath/a/link")), 0);
+  assert_int_equal(symlink("a", test_in_folder("beneath/inside")), 0);
+  assert_int_equal(symlink("beneath", test_in_folder("to-beneath")), 0);
   assert_beneath(folder, "a/file");
   assert_beneath(folder, "a//b/./new");
   assert_beneath(folder, "a/new/newer");
   assert_beneath(folder, "a/file/below");
-  assert_beneath(in_folder("to-beneath"), "a/b");
-  assert_beneath(in_folder("nowhere"), "a");
+  assert_beneath(test_in_folder("to-beneath"), "a/b");
+  assert_beneath(test_in_folder("nowhere"), "a");
   static const char link[] = ": a symbolic link, which is not followed";
   char rest[128];
   snprintf(rest, sizeof rest, "/a/link%s", link);
@@ -273,16 +267,16 @@ static bool use_all(void *arg, llmprof_error *err) {
   llmprof_buffer path = {0};
   llmprof_lock *lock = NULL;
   size_t count;
-  bool ok = llmprof_fs_private_dir(in_folder("memory"), &path, &lock, err);
+  bool ok = llmprof_fs_private_dir(test_in_folder("memory"), &path, &lock, err);
   llmprof_lock_free(lock);
-  ok = ok && llmprof_fs_sweep(in_folder("memory"), &count, err) &&
-       llmprof_fs_beneath(in_folder("memory"), "a/b", &path, err);
+  ok = ok && llmprof_fs_sweep(test_in_folder("memory"), &count, err) &&
+       llmprof_fs_beneath(test_in_folder("memory"), "a/b", &path, err);
   llmprof_buffer_free(&path);
   return ok;
 }
 
 TEST(allocations) {
-  assert_true(llmprof_fs_mkdirs(in_folder("memory"), NULL));
+  assert_true(llmprof_fs_mkdirs(test_in_folder("memory"), NULL));
   test_every_allocation(use_all, NULL);
-  assert_int_equal(swept(in_folder("memory")), 0);
+  assert_int_equal(swept(test_in_folder("memory")), 0);
 }

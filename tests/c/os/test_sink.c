@@ -20,12 +20,6 @@ static llmprof_buffer text_of(size_t size) {
   return text;
 }
 
-static const char *path(void) {
-  static char path[300];
-  snprintf(path, sizeof path, "%s/written", test_folder());
-  return path;
-}
-
 /* One member, and nothing behind it. */
 static void assert_unpacks(const void *packed, size_t size,
                            const llmprof_buffer *text) {
@@ -46,7 +40,8 @@ static void assert_unpacks(const void *packed, size_t size,
 static bool write_text(const llmprof_buffer *text, bool packed, size_t step,
                        llmprof_error *err) {
   llmprof_buffer piece = {0};
-  llmprof_sink *sink = llmprof_sink_open(path(), packed, err);
+  llmprof_sink *sink =
+      llmprof_sink_open(test_in_folder("written"), packed, err);
   bool ok = sink != NULL;
   for (size_t at = 0; ok && at < text->size; at += step) {
     size_t left = text->size - at;
@@ -67,11 +62,13 @@ TEST(pieces) {
       llmprof_error err = {0};
       llmprof_buffer file = {0};
       assert_true(write_text(&text, true, step, &err));
-      assert_true(llmprof_fs_read(path(), SIZE_MAX, &file, &err));
+      assert_true(
+          llmprof_fs_read(test_in_folder("written"), SIZE_MAX, &file, &err));
       assert_unpacks(file.bytes, file.size, &text);
       llmprof_buffer_clear(&file);
       assert_true(write_text(&text, false, step, &err));
-      assert_true(llmprof_fs_read(path(), SIZE_MAX, &file, &err));
+      assert_true(
+          llmprof_fs_read(test_in_folder("written"), SIZE_MAX, &file, &err));
       assert_int_equal(file.size, text.size);
       if (file.size) assert_memory_equal(file.bytes, text.bytes, file.size);
       llmprof_buffer_free(&file);

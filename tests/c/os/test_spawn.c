@@ -92,7 +92,7 @@ CHILD_TEST(files_get_exact_bytes) {
   char all[256];
   for (int c = 0; c < 256; c++) all[c] = (char)c;
   const char *out = test_file("out", "old and longer than that", 24);
-  const char *err_path = test_path("err");
+  const char *err_path = test_in_folder("err");
   llmprof_spawn_options options = {
       .output = {{.path = out}, {.path = err_path}}};
   umask(022);
@@ -114,7 +114,7 @@ CHILD_TEST(files_get_exact_bytes) {
 }
 
 CHILD_TEST(both_streams_may_share_a_file) {
-  const char *path = test_path("both");
+  const char *path = test_in_folder("both");
   llmprof_spawn_options options = {.output = {{.path = path}, {.path = path}}};
   test_run(ARGV("sh", "-c", "echo a; echo b >&2; echo c"), &options);
   assert_file(path, "a\nb\nc\n", 6);
@@ -122,8 +122,8 @@ CHILD_TEST(both_streams_may_share_a_file) {
 
 /* In a process of its own: what happens with our 0, 1 and 2 closed. */
 CHILD_TEST(our_stdio_may_be_closed) {
-  const char *out = test_path("closed-out"),
-             *err_path = test_path("closed-err");
+  const char *out = test_in_folder("closed-out"),
+             *err_path = test_in_folder("closed-err");
   pid_t pid = fork();
   if (pid == 0) {
     for (int fd = 0; fd < 3; fd++) close(fd);
@@ -254,7 +254,7 @@ static bool refuse(void *user, const llmprof_line *line) {
 
 CHILD_TEST(callback_stops_the_child) {
   int calls = 0;
-  const char *log = test_path("stopped");
+  const char *log = test_in_folder("stopped");
   llmprof_spawn_options options = {
       .output = {{.path = log}}, .on_line = refuse, .user = &calls};
   llmprof_spawn_result result = test_run(
@@ -292,9 +292,10 @@ static void make_script(const char *path, const char *text, mode_t mode) {
 
 CHILD_TEST(lookup_is_the_childs) {
   llmprof_error err;
-  assert_true(llmprof_fs_mkdirs(test_path("tools/bin"), &err));
-  make_script(test_path("tools/bin/hello"), "#!/bin/sh\necho hello\n", 0755);
-  llmprof_spawn_options options = {.cwd = test_path("tools")};
+  assert_true(llmprof_fs_mkdirs(test_in_folder("tools/bin"), &err));
+  make_script(test_in_folder("tools/bin/hello"), "#!/bin/sh\necho hello\n",
+              0755);
+  llmprof_spawn_options options = {.cwd = test_in_folder("tools")};
   assert_lines(ARGV("./bin/hello"), options, "out hello\\n|");
   assert_lines(ARGV("bin/hello"), options, "out hello\\n|");
   char pwd[PATH_MAX + 8];
@@ -307,7 +308,7 @@ CHILD_TEST(lookup_is_the_childs) {
   assert_lines(ARGV("hello"), options, "out hello\\n|");
 
   path.value = "/proc/none:"; /* an empty folder is the current one */
-  options.cwd = test_path("tools/bin");
+  options.cwd = test_in_folder("tools/bin");
   assert_lines(ARGV("hello"), options, "out hello\\n|");
 
   path.value = NULL; /* the system's default */
@@ -326,8 +327,8 @@ static void assert_refused(const char *const *argv,
 CHILD_TEST(programs_that_cannot_be_run) {
   char message[PATH_MAX * 3];
   llmprof_spawn_options options = {
-      .output = {{.path = test_path("untouched")}}};
-  const char *plain = test_path("plain"), *odd = test_path("odd");
+      .output = {{.path = test_in_folder("untouched")}}};
+  const char *plain = test_in_folder("plain"), *odd = test_in_folder("odd");
   make_script(plain, "text", 0644);
   make_script(odd, "#!/proc/none/interpreter\n", 0755);
 
@@ -402,7 +403,7 @@ CHILD_TEST(broken_options) {
       (llmprof_spawn_options){.output = {{0}, {.path = "/proc/none/log"}}};
   assert_refused(ARGV("sh"), &options, LLMPROF_NOTFOUND,
                  "/proc/none/log: No such file or directory");
-  const char *pipe_path = test_path("unread");
+  const char *pipe_path = test_in_folder("unread");
   assert_int_equal(mkfifo(pipe_path, 0600), 0);
   options = (llmprof_spawn_options){.output = {{.path = pipe_path}}};
   snprintf(message, sizeof message, "%s: No such device or address", pipe_path);
@@ -422,10 +423,10 @@ CHILD_TEST(which) {
   llmprof_buffer path = {0};
   char *old = strdup(getenv("PATH")), cwd[PATH_MAX], wanted[PATH_MAX * 2];
   assert_non_null(getcwd(cwd, sizeof cwd));
-  make_script(test_path("tool"), "#!/bin/sh\n", 0755);
+  make_script(test_in_folder("tool"), "#!/bin/sh\n", 0755);
   setenv("PATH", test_folder(), 1);
   assert_true(llmprof_spawn_which("tool", &path, &err));
-  assert_string_equal(path.bytes, test_path("tool"));
+  assert_string_equal(path.bytes, test_in_folder("tool"));
   assert_int_equal(chdir(test_folder()), 0);
   setenv("PATH", ".", 1);
   assert_true(llmprof_spawn_which("tool", &path, &err));

@@ -28,7 +28,7 @@ static llmprof_spawn_result time_out(const char *manner, int64_t grace_ns,
   llmprof_error err;
   llmprof_spawn_result result;
   llmprof_buffer text = {0};
-  const char *log = test_path("family");
+  const char *log = test_in_folder("family");
   llmprof_spawn_options options = {
       .output = {{.path = log}}, .timeout_ns = 1, .grace_ns = grace_ns};
   llmprof_spawn *p =
@@ -284,7 +284,7 @@ CHILD_TEST(cgroups_inside_of_it_are_removed_too) {
 CHILD_TEST(what_is_never_the_same_process_is_ended) {
   char folder[512], first[512];
   child_cgroup(folder);
-  const char *path = test_path("hop");
+  const char *path = test_in_folder("hop");
   llmprof_spawn_options options = {.on_line = read_line,
                                    .user = first,
                                    .kill_orphans = true,
@@ -493,13 +493,14 @@ CHILD_TEST(status_taken_by_somebody_else) {
 static bool run_with_everything(void *arg, llmprof_error *err) {
   llmprof_buffer *text = arg; /* not the core's: it may not fail */
   llmprof_variable variable = {"SPAWN_X", "y"};
-  llmprof_spawn_options options = {.output = {{.path = test_path("mem-out")}},
-                                   .on_line = test_collect,
-                                   .user = text,
-                                   .variables = &variable,
-                                   .variable_count = 1,
-                                   .kill_orphans = true,
-                                   .cwd = test_folder()};
+  llmprof_spawn_options options = {
+      .output = {{.path = test_in_folder("mem-out")}},
+      .on_line = test_collect,
+      .user = text,
+      .variables = &variable,
+      .variable_count = 1,
+      .kill_orphans = true,
+      .cwd = test_folder()};
   text->size = 0;
   llmprof_spawn *p = llmprof_spawn_start(
       ARGV("sh", "-c", "printf 'a\\rb'; echo c >&2"), &options, err);

@@ -112,8 +112,7 @@ static void test_executable(void **state) {
   assert_true(llmprof_sys_executable(&path, &err));
   assert_string_equal(path.bytes, wanted);
 
-  char copy[PATH_MAX];
-  snprintf(copy, sizeof copy, "%s/copy", test_folder());
+  const char *copy = test_in_folder("copy");
   assert_true(llmprof_fs_copy(wanted, copy, &err));
   pid_t pid = fork();
   if (pid == 0) {
