@@ -30,11 +30,6 @@ describe("llmprof.csv", function()
     assert.same({ "", "us" }, reader:units())
   end)
 
-  it("unpacks gzip", function()
-    assert.same({ { a = "1", b = "2", line = 2 } }, rows("\x1f\x8b\x08\0\0\0\0\0\x02\x03\x4b\xd4"
-      .. "\x49\xe2\x32\xd4\x31\xe2\x02\0\x7b\x07\x97\x0a\x08\0\0\0"))
-  end)
-
   it("names file and line of a broken row", function()
     local reader = assert(csv.parse "a,b\n1\n")
     local _, err = pcall(function()
@@ -43,13 +38,6 @@ describe("llmprof.csv", function()
     assert.same({ "csv:2: 1 fields where the header has 2: 1", "syntax" },
       { err.message, err.code })
     assert.same({ nil, "csv: empty, no CSV header", "empty" }, { csv.parse "" })
-  end)
-
-  it("says what is wrong with a file", function()
-    local reader, message, code = csv.open "/proc/none.csv"
-    assert.is_nil(reader)
-    assert.equal("/proc/none.csv: No such file or directory", message)
-    assert.equal("notfound", code)
   end)
 
   it("refuses a closed reader and wrong arguments", function()

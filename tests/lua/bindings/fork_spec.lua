@@ -54,14 +54,6 @@ describe("llmprof.fork", function()
     assert.has_error(function() other:take() end)
   end)
 
-  it("begins no further one there", function()
-    local other <close> = assert(fork.start(1, function()
-      local _, _, code = fork.start(1, print)
-      return code
-    end))
-    assert.equal("unsupported", other:take())
-  end)
-
   it("has one bound on memory for both", function()
     local had, size = bounds.get "limits.bytes", 40 << 20 -- of a string, which is made twice
     collectgarbage()

@@ -63,12 +63,6 @@ describe("llmprof.frame", function()
     assert.equal(1, count { name = GEMV, { "op", "<", 5 }, { "op", ">", 3 } })
   end)
 
-  it("selects from what was selected", function()
-    local view = kernels:where { name = GEMV }:where { { "duration", "<", 32000 } }
-    assert.equal(view:where {}:get(1, "name"), GEMV)
-    assert.same({ 31904 }, { math.min(table.unpack(view:values "duration")) })
-  end)
-
   it("groups and sums up", function()
     local groups = kernels:group { by = { "short_name" }, sum = { "duration" },
       distinct = { "grid_x", "graph_node" }, percentiles = { 50, 99.9 }, union = true }
@@ -113,11 +107,6 @@ describe("llmprof.frame", function()
     assert.equal(2, kernels:count_groups { by = { "name" } })
     assert.equal(0, kernels:where({ name = "none" }):count_groups { by = { "name" } })
     raises("no column 'colour' here", "count_groups", { by = { "colour" } })
-  end)
-
-  it("gives no statistics of what is absent", function()
-    local groups = kernels:group { sum = { "graph_node" } }
-    assert.same({ { count = 20010, graph_node = { count = 0 } } }, groups)
   end)
 
   it("refuses rows and columns that are not there", function()

@@ -53,13 +53,6 @@ describe("llmprof.sqlite", function()
     assert.is_nil(iterator(query))
   end)
 
-  it("ends once and stays at the end", function()
-    local iterator, query = db:query "SELECT 1 AS a"
-    assert.same({ a = 1 }, iterator(query))
-    assert.is_nil(iterator(query))
-    assert.is_nil(iterator(query))
-  end)
-
   it("lets a loop go on after the database is closed", function()
     local got = {}
     for row in db:query "SELECT 1 AS a UNION SELECT 2 UNION SELECT 3" do
@@ -75,15 +68,6 @@ describe("llmprof.sqlite", function()
     assert.is_true(db:has("StringIds", "value"))
     assert.is_false(db:has("StringIds", "nothing"))
     assert.is_false(db:has("Nothing", "value"))
-  end)
-
-  it("says what is wrong with a file", function()
-    local folder = TINY:match "^(.*)/"
-    assert.same({ nil, "/proc/none: No such file or directory", "notfound" },
-      { sqlite.open "/proc/none" })
-    assert.same({ nil, folder .. ": not a regular file", "syntax" }, { sqlite.open(folder) })
-    assert.same({ nil, folder .. "/README.md: not an SQLite database", "syntax" },
-      { sqlite.open(folder .. "/README.md") })
   end)
 
   it("raises out of a loop over a file that breaks off", function()

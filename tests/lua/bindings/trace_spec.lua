@@ -182,13 +182,6 @@ describe("llmprof.trace", function()
     nodes:close()
   end)
 
-  it("says what is wrong with a file", function()
-    assert.same({ nil, "/proc/none: No such file or directory", "notfound" },
-      { trace.open "/proc/none" })
-    local text = FIXTURES .. "tiny_h200/README.md"
-    assert.same({ nil, text .. ": no trace: text", "syntax" }, { trace.open(text) })
-  end)
-
   it("refuses labels where they do not belong", function()
     local kernels, other = assert(t:frame "kernels"), assert(trace.open(TINY))
     local function refusal(...)
@@ -237,15 +230,5 @@ describe("llmprof.trace", function()
     collectgarbage()
     collectgarbage()
     assert.equal("gemv(const float *, const float *, float *, int)", view:get(1, "name"))
-  end)
-
-  it("closes at the end of a block", function()
-    local kept
-    do
-      local inner <close> = assert(trace.open(TINY))
-      kept = inner
-      assert.equal(TINY, inner:info().path)
-    end
-    assert.error_matches(function() kept:info() end, "llmprof.trace is closed")
   end)
 end)
