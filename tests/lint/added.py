@@ -102,8 +102,8 @@ ROWS = {
                'columns.kernels[#columns.kernels + 1] = count("planted", "launches")'),
         [(insert("lua/llmprof/report/rows.lua", "row.shapes, row.counted", "row.planted = 1"),
           "lua.report.figures"),
-         (insert("lua/llmprof/report/meanings.lua", '{ "total ms", "ms", "sum of their durations"',
-                 '{ "launches", "", "planted", "`planted`" },'), "lint.columns")]),
+         (insert("lua/llmprof/report/columns.lua", "return columns",
+                 'columns.kernels[#columns.kernels].meaning = "planted"'), "lint.columns")]),
     "an advice rule": (
         write("lua/llmprof/advice/planted.lua", RULE),
         [(write("tests/lua/spec/advice/planted_spec.lua", "-- planted\n"), "lua.advice.advice"),

@@ -37,8 +37,8 @@ for name, declared in pairs(columns) do
   local list = parts[name]
   if not list then faults[#faults + 1] = ("table %s: no heading explains it"):format(name) end
   for _, column in ipairs(list and declared or {}) do
-    if not column.data and not is_explained(column.title, list) then
-      faults[#faults + 1] = ("report/meanings.lua: no row for '%s' (table %s)"):format(column.title,
+    if not column.data and not column.meaning and not is_explained(column.title, list) then
+      faults[#faults + 1] = ("report/columns.lua: no meaning of '%s' (table %s)"):format(column.title,
         name)
     end
   end

@@ -167,13 +167,14 @@ end
 -- The Markdown page of what each column of the reports' tables means.
 function reference.columns()
   local lines = { "# Columns of tables", "",
-    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured." }
+    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured. The field\n"
+      .. "is what JSON and CSV call the column, or where results.json has it." }
   for _, part in ipairs(require "llmprof.report.meanings") do
     lines[#lines + 1] = ("\n## %s\n"):format(part.title)
     if part.about then lines[#lines + 1] = part.about .. "\n" end
     lines[#lines + 1] = "| column | unit | meaning | field |\n|---|---|---|---|"
     for _, row in ipairs(part) do
-      lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(row[1], row[2], row[3], row[4] or "")
+      lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(table.unpack(row))
     end
   end
   return table.concat(lines, "\n") .. "\n"

@@ -1,68 +1,114 @@
 -- Every table that a report shows, declared once: used for Markdown, HTML, CSV,
 -- JSON and the terminal alike. Rows are made in llmprof.report.rows.
+--
+-- A column has its key, its title and what it means, but where another of this title under the
+-- same heading of `llmprof help columns` (llmprof.report.meanings) says so; and more that
+-- llmprof.tables knows. unit and field are for that page, where title and key do not tell the unit
+-- and where it stands in results.json.
 local columns = {}
 
 local ABSENT = "not measured"
 
-local function ms(key, title, digits)
-  return { key = key, title = title .. " ms", scale = 1e-6, digits = digits or 2 }
+local function column(made, meaning, more)
+  if type(meaning) == "table" then meaning, more = nil, meaning end
+  made.meaning = meaning
+  for key, value in pairs(more or {}) do made[key] = value end
+  return made
 end
-local function percent(key, title)
-  return { key = key, title = title .. " %", scale = 100, digits = 1 }
+
+local function number(key, title, digits, ...)
+  return column({ key = key, title = title, digits = digits }, ...)
 end
-local function id(key, title) return { key = key, title = title, type = "id" } end
-local function count(key, title) return { key = key, title = title, digits = 0 } end
-local function name(key, title, max)
-  return { key = key, title = title, type = "text", max = max, code = true }
+local function count(key, title, ...) return number(key, title, 0, ...) end
+local function ms(key, title, digits, ...)
+  return column({ key = key, title = title .. " ms", scale = 1e-6, digits = digits }, ...)
+end
+local function us(key, title, ...)
+  return column({ key = key, title = title .. " µs", scale = 1e-3, digits = 1 }, ...)
+end
+local function percent(key, title, ...)
+  return column({ key = key, title = title .. " %", scale = 100, digits = 1 }, ...)
+end
+-- A share that a page also draws.
+local function bar(...)
+  local made = percent(...)
+  made.bar = true
+  return made
+end
+local function id(key, title, ...) return column({ key = key, title = title, type = "id" }, ...) end
+local function word(key, title, ...)
+  return column({ key = key, title = title, type = "text" }, ...)
+end
+local function name(key, title, max, ...)
+  return column({ key = key, title = title, type = "text", max = max, code = true }, ...)
 end
 -- For programs only.
 local function data(key) return { key = key, title = key, type = "text", data = true } end
--- A share that a page also draws.
-local function bar(key, title)
-  local column = percent(key, title)
-  column.bar = true
-  return column
-end
-local function word(key, title) return { key = key, title = title, type = "text" } end
--- Of a terminal that is too narrow left out first.
-local function lesser(column)
-  column.lesser = true
-  return column
-end
-
--- Optional columns.
-local note = { key = "note", title = "", type = "text", optional = true }
 
 
 -- Columns of a table, by their keys, in another order.
 local function pick(declared, ...)
   local by_key, picked = {}, {}
-  for _, column in ipairs(declared) do by_key[column.key] = column end
+  for _, one in ipairs(declared) do by_key[one.key] = one end
   for i, key in ipairs { ... } do picked[i] = assert(by_key[key]) end
   return picked
 end
 
 
 local kernel = {
-  id("id", "#"), name("label", "kernel", 72), word("device_name", "device"),
-  word("where", "stage"), word("category", "category"), ms("total_ns", "total", 3),
-  count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "of kernels"),
-  percent("cumulative", "cumulative"), word("counted", "counters"),
-  word("bound", "bound"), { key = "bound_percent", title = "at %", digits = 0 },
-  { key = "sm_percent", title = "SM %", digits = 1 },
-  { key = "dram_percent", title = "DRAM %", digits = 1 },
-  { key = "occupancy_percent", title = "occupancy %", digits = 1 },
-  { key = "second", title = "second", type = "text", optional = true },
-  { key = "stalls", title = "warps wait for", type = "text", optional = true },
-  { key = "theoretical_percent", title = "theoretical %", digits = 0, optional = true },
-  { key = "limiter", title = "limited by", type = "text", optional = true },
-  { key = "waves", title = "waves", digits = 2, optional = true },
-  { key = "tail_share", title = "tail %", scale = 100, digits = 0, optional = true },
-  { key = "intensity", title = "AI FLOP/B", digits = 2 },
-  { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
-  { key = "padding", title = "tiles x", digits = 0, optional = true },
-  { key = "line", title = "line", type = "text", max = 64, code = true, optional = true },
-  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
+  id("id", "#", "number of the kernel in the bundle"),
+  name("label", "kernel", 72, "what it does, its types or tile, where it is from; one per full "
+    .. "name"),
+  word("device_name", "device", "GPU, and its number", { field = "`device`" }),
+  word("where", "stage"), word("category", "category"),
+  ms("total_ns", "total", 3, "sum of their durations"),
+  count("calls", "calls", "launches"),
+  ms("mean_ns", "mean", 4, "mean of them"),
+  bar("share", "of kernels", "of the time of all kernels of all stages, or of the stage where the "
+    .. "table is of one: copies and graphs that were traced as wholes are none",
+    { field = "`share`, `stage_share`" }),
+  word("counted", "counters", "what they are of: `own` launches in this stage, those `of` another "
+    .. "stage, `other shapes`, or `none`", { field = "`counters.match`" }),
+  word("bound", "bound", "the unit that is busiest, from 60 % of its peak on: `DRAM`, `L2`, `L1`, "
+    .. "`tensor`, `fp32`, `fp64`, `ALU`, `issue`; below that `latency`, where every unit is known; "
+    .. "`unknown` with what was not measured; `waiting` for other ranks. `some SM unit` and `L2 or "
+    .. "L1` are sums over units, where the unit was not measured",
+    { field = "ncu, SpeedOfLight, or rates over the GPU's peaks" }),
+  count("bound_percent", "at %", "how busy that unit is; with `latency`, the busiest one; nothing "
+    .. "with `unknown`", { field = "`counters.bound_percent`" }),
+  number("sm_percent", "SM %", 1, "compute throughput, of the peak",
+    { field = "ncu, SpeedOfLight" }),
+  number("dram_percent", "DRAM %", 1, "memory throughput of DRAM, of the peak",
+    { field = "ncu, SpeedOfLight; else bytes over time and bandwidth" }),
+  number("occupancy_percent", "occupancy %", 1, "warps that an SM held, of those it could",
+    { field = "ncu, Occupancy" }),
+  word("second", "second", "the unit that is busiest after that one, and its percent",
+    { optional = true, field = "`counters.second`" }),
+  word("stalls", "warps wait for", "the two largest reasons, of the cycles of all warps, by "
+    .. "NVIDIA's names and in words; with `counters.set=full`, or ncu's WarpStateStats",
+    { optional = true, field = "`counters.stalls`" }),
+  count("theoretical_percent", "theoretical %", "warps that the blocks of the shape with the most "
+    .. "time fill at most: from its registers, shared memory and threads, and the chip's limits; "
+    .. "no counter", { optional = true, field = "`launch.occupancy_percent`" }),
+  word("limiter", "limited by", "what keeps more of its warps from an SM: registers, shared "
+    .. "memory, the block's size, blocks per SM; with less than one wave the grid's size",
+    { optional = true, field = "`launch.limiter`" }),
+  number("waves", "waves", 2, "its grid over the blocks that all SMs hold at once",
+    { optional = true, field = "`launch.waves`" }),
+  number("tail_share", "tail %", 0, "places for blocks that stay empty in the last wave, of those "
+    .. "of all waves: the most that whole waves would save, where blocks take the same time",
+    { scale = 100, optional = true, field = "`launch.tail_share`" }),
+  number("intensity", "AI FLOP/B", 2, "arithmetic intensity: FLOP of all precisions, tensor cores "
+    .. "included, by bytes moved to and from DRAM", { field = "ncu" }),
+  number("l2_intensity", "AI L2 FLOP/B", 2, "the same by bytes moved through L2, of kernels "
+    .. "measured in these very shapes; with the bandwidths in the line of roofs it says which "
+    .. "memory binds", { field = "`roofline.kernels[].l2_intensity`" }),
+  count("padding", "tiles x", "a matmul that fills its tiles: its FLOP and AI are at least this "
+    .. "many times what its tokens need", { optional = true, field = "`counters.padding`" }),
+  name("line", "line", 64, "that launched most of its time, where stacks are known",
+    { optional = true, field = "`lines[0].line`" }),
+  name("name", "full name", 64, "demangled, shortened in the middle; the whole in a footnote",
+    { lesser = true }),
 }
 
 -- Of all stages together.
@@ -79,24 +125,29 @@ columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls",
   "dram_percent", "occupancy_percent", "theoretical_percent", "limiter", "waves", "tail_share",
   "intensity", "padding", "line", "name")
 
-local function gflop(key, kind)
-  return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
-end
-
 columns.ranges = {
-  word("range", "range"), word("stage", "stage"), count("occurrence", "occurrence"),
-  ms("duration_ns", "measured", 3),
-  { key = "dram_bytes", title = "DRAM MB", scale = 1e-6, digits = 3 }, gflop("fp64", "FP64"),
-  gflop("fp32", "FP32"), gflop("fp16", "FP16"), gflop("tensor", "tensor"),
+  word("range", "range", "NVTX range, innermost, or `CUDA graph N`",
+    { field = "`counters.ranges[].range`" }),
+  word("stage", "stage"),
+  count("occurrence", "occurrence", "which of those measured of the range, from 1"),
+  ms("duration_ns", "measured", 3, "from its begin to its end, while it was measured"),
+  number("dram_bytes", "DRAM MB", 3, "read and written", { scale = 1e-6 }),
+  number("fp64", "FP64 GFLOP", 3, "of the vector units", { scale = 1e-9, field = "`flop.fp64`" }),
+  number("fp32", "FP32 GFLOP", 3, "of the vector units", { scale = 1e-9, field = "`flop.fp32`" }),
+  number("fp16", "FP16 GFLOP", 3, "of the vector units, an upper bound",
+    { scale = 1e-9, field = "`flop.fp16`" }),
+  number("tensor", "tensor GFLOP", 3, "of the tensor cores, padding of tiles included",
+    { scale = 1e-9, field = "`flop.tensor`" }),
+  number("sm_percent", "SM %", 1), number("dram_percent", "DRAM %", 1),
+  number("intensity", "AI FLOP/B", 2),
+  number("tensor_percent", "tensor %", 1, "of its time in which tensor pipes were active"),
 }
-for _, column in ipairs(pick(kernel, "sm_percent", "dram_percent", "intensity")) do
-  table.insert(columns.ranges, column)
-end
-table.insert(columns.ranges, { key = "tensor_percent", title = "tensor %", digits = 1 })
 
 local of_stage = {
-  word("part", "part"), percent("stage_share", "of kernels"),
-  percent("stage_cumulative", "cumulative"),
+  word("part", "part", "the part of the stage that launched it"),
+  percent("stage_share", "of kernels"),
+  percent("stage_cumulative", "cumulative", "that, with the rows above",
+    { field = "`cumulative`, `stage_cumulative`" }),
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
@@ -110,199 +161,330 @@ columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "me
 
 columns.top_kernels = {
   name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
-  ms("total_ns", "total"), percent("share", "of kernels"), word("bound", "bound"),
+  ms("total_ns", "total", 2), percent("share", "of kernels"), word("bound", "bound"),
 }
 
--- The profiled time, beside one without the profiler.
-local profiled = ms("profiled_ns", "profiled")
-profiled.optional = true
-
--- The range on the CPU, where it is not the stage's time.
-local on_cpu = ms("cpu_ns", "CPU")
-on_cpu.optional = true
-
 columns.stages = {
-  word("label", "stage"), count("count", "count"), ms("time_ns", "time"), profiled,
-  on_cpu, ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"),
-  ms("gpu_busy_ns", "GPU busy"),
-  ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
-  count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
-  word("bound", "bound by"), data "parent",
+  word("label", "stage", "NVTX range of the recipe; `·` marks a part of the stage above",
+    { field = "`name`, `parent`" }),
+  count("count", "count", "ranges that were used; `n` in the aggregates",
+    { field = "`wall.count`" }),
+  ms("time_ns", "time", 2, "mean time, from when the GPU could begin to its last operation or the "
+    .. "end of the range; without the profiler where plain runs were timed",
+    { field = "`wall.mean_ns`, `overhead.stages`" }),
+  ms("profiled_ns", "profiled", 2, "the same under the profiler; only where there is a plain one",
+    { optional = true, field = "`wall.mean_ns`" }),
+  ms("cpu_ns", "CPU", 2, "mean length of the ranges, where it differs by more than 5 %",
+    { optional = true, unit = "ms, CPU", field = "`host_ns`" }),
+  ms("std_ns", "std", 2, "of the profiled ranges: sample standard deviation",
+    { unit = "ms, CPU", field = "`wall.std_ns`" }),
+  ms("min_ns", "min", 2, "the shortest", { unit = "ms, CPU", field = "`wall.min_ns`" }),
+  ms("max_ns", "max", 2, "the longest", { unit = "ms, CPU", field = "`wall.max_ns`" }),
+  ms("gpu_busy_ns", "GPU busy", 2, "time in which at least one operation that the stage launched "
+    .. "ran, mean of its ranges"),
+  ms("gpu_idle_ns", "GPU idle", 2, "part of the time in which nothing at all ran on the GPUs; of a "
+    .. "time without the profiler, what it is longer than GPU busy",
+    { field = "`gpu_idle_ns`, `overhead.stages`" }),
+  bar("idle_share", "idle", "that, of the time", { field = "`idle_share`, `overhead.stages`" }),
+  count("launches", "launches", "API calls that launched something, mean"),
+  count("kernels_per_token", "kernels/token", "kernels for each token; the tokens are the "
+    .. "workload's"),
+  percent("share", "GPU time", "share of the GPU time of all stages"),
+  word("bound", "bound by", "what takes half of the time or more: `launch`, `CPU`: the GPU is "
+    .. "idle; `ranks`: so with the time in which collectives wait; `GPU`; `both`: GPU and CPU in "
+    .. "similar parts ([metrics](metrics.md))"),
+  data "parent",
 }
 
 columns.summary_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share",
   "bound")
-table.insert(columns.summary_stages, 3, word("bar", "of all"))
+table.insert(columns.summary_stages, 3, word("bar", "of all", "of the time of all stages without a "
+  .. "parent, as a bar"))
 
 -- Of the first screen what no stage has is left out.
-columns.digest_stages = { word("label", "stage"), ms("time_ns", "time") }
-for _, column in ipairs { ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"),
-  percent("mfu", "MFU"), percent("mbu", "MBU"), word("bound", "bound") } do
-  column.optional = true
-  table.insert(columns.digest_stages, column)
-end
+columns.digest_stages = {
+  word("label", "stage"), ms("time_ns", "time", 2),
+  ms("gpu_busy_ns", "GPU busy", 2, { optional = true }),
+  percent("idle_share", "idle", { optional = true }), percent("mfu", "MFU", { optional = true }),
+  percent("mbu", "MBU", { optional = true }), word("bound", "bound", { optional = true }),
+}
 
 columns.cpu = {
-  word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
-  count("sync_calls", "sync calls"), ms("sync_call_ns", "in them"),
-  ms("launch_ns", "GPU idle in launches"), ms("sync_ns", "in syncs"),
-  ms("memory_ns", "in allocations"), ms("other_ns", "in other calls"),
-  ms("host_ns", "outside CUDA"),
-  { key = "graph_ns", title = "in replays of graphs ms", scale = 1e-6, digits = 2,
-    optional = true },
-  { key = "median_ns", title = "launch delay p50 µs", scale = 1e-3, digits = 1 },
-  { key = "p90_ns", title = "p90 µs", scale = 1e-3, digits = 1 },
+  word("label", "stage"),
+  count("launch_calls", "launch calls", "API calls that launch, mean of the ranges",
+    { field = "`api.launch`" }),
+  ms("launch_call_ns", "in them", 2, "time in those calls",
+    { unit = "ms, CPU", field = "`api.*`" }),
+  count("sync_calls", "sync calls", "API calls that wait for the GPU", { field = "`api.sync`" }),
+  ms("sync_call_ns", "in them", 2),
+  ms("launch_ns", "GPU idle in launches", 2, "idle time while the CPU was in launching calls",
+    { field = "`waiting.launch_ns`" }),
+  ms("sync_ns", "in syncs", 2, "in waiting calls", { field = "`waiting.sync_ns`" }),
+  ms("memory_ns", "in allocations", 2, "in calls that allocate or free",
+    { field = "`waiting.memory_ns`" }),
+  ms("other_ns", "in other calls", 2, "in other CUDA calls", { field = "`waiting.other_ns`" }),
+  ms("host_ns", "outside CUDA", 2, "in none: the program itself", { field = "`waiting.host_ns`" }),
+  ms("graph_ns", "in replays of graphs", 2, "within replays of CUDA graphs, and before those that "
+    .. "are launched; only where there are some",
+    { optional = true, field = "`waiting.graph_ns`" }),
+  us("median_ns", "launch delay p50", "from the end of the launching call to the start of the "
+    .. "kernel, median", { field = "`launch_delay`" }),
+  us("p90_ns", "p90", "the same, nine of ten are below", { field = "`launch_delay`" }),
 }
 
 columns.categories = {
-  word("stage", "stage"), word("category", "category"), count("calls", "kernels"),
-  ms("gpu_time_ns", "GPU time"), bar("share", "share"),
+  word("stage", "stage"),
+  word("category", "category", "kind of kernel, by its name: `conf/categories.yaml`",
+    { field = "`categories[].category`" }),
+  count("calls", "kernels"),
+  ms("gpu_time_ns", "GPU time", 2, "of the kernels of that kind",
+    { field = "`categories[].gpu_time_ns`" }),
+  bar("share", "share"),
 }
 
 columns.aggregates = {
-  word("label", ""), ms("time_ns", "time"), profiled, ms("std_ns", "std"), count("count", "n"),
+  word("label", ""), ms("time_ns", "time", 2),
+  ms("profiled_ns", "profiled", 2, { optional = true }),
+  ms("std_ns", "std", 2, { absent = ABSENT }),
+  count("count", "n", "the same", { field = "`wall.count`" }),
 }
-columns.aggregates[4].absent = ABSENT
 
 columns.latency = {
-  word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
-  { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
-  { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
-  { key = "max", title = "max", digits = 2 }, count("count", "n"), word("unit", "unit"), note,
+  word("label", "latency", "which: TTFT, TPOT or throughput"),
+  number("mean", "mean", 2, "of the repeats that are used, or of the steps where they are marked",
+    { unit = "as `unit` says" }),
+  number("std", "std", 2, "sample standard deviation"),
+  number("p50", "p50", 2, "median"),
+  number("p90", "p90", 2, "nine of ten are below; of 10 values or more"),
+  number("p99", "p99", 2, "99 of 100 are below; of 100 values or more"),
+  number("max", "max", 2, "the largest"),
+  count("count", "n"),
+  word("unit", "unit", "ms, or tokens/s"),
+  word("note", "", { optional = true }),
 }
 
 columns.repeats = {
-  count("rep", "repeat"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"),
-  { key = "tokens_per_s", title = "tokens/s", digits = 2 }, note,
+  count("rep", "repeat", "number of the repeat"),
+  ms("ttft_ns", "TTFT", 2, "time to the first token: prefill"),
+  ms("tpot_ns", "TPOT", 2, "time from one token to the next: decode"),
+  number("tokens_per_s", "tokens/s", 2, "tokens of all samples side by side"),
+  word("note", "", { optional = true }),
 }
 
 columns.findings = {
-  count("rank", "#"), word("title", "finding"), word("stage", "stage"),
-  ms("gain_ns", "gain"), word("between", "between ms"), ms("of_ns", "of"),
+  count("rank", "#"),
+  word("title", "finding", "what is wrong", { field = "`advice.findings[].title`" }),
+  word("stage", "stage"),
+  ms("gain_ns", "gain", 2, "what a replay with the change gives back of one range of the stage"),
+  word("between", "between ms", "its interval; or it is known what it is at most",
+    { field = "`low_ns`, `high_ns`" }),
+  ms("of_ns", "of", 2, "the time it is part of"),
   bar("gain_share", "share"),
-  word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
-  data "try", data "changes", data "no_gain", data "assumption",
-  data "after", data "unlocks", data "evidence", data "kernels",
+  word("spends", "taken from", "`waiting`, or `GPU work`"),
+  word("confidence", "confidence", "that the finding is right"),
+  word("rule", "rule", "the rule that found it, or could not look"),
+  data "try", data "changes", data "no_gain", data "assumption", data "after", data "unlocks",
+  data "evidence", data "kernels",
 }
 
 columns.gaps = {
-  count("number", "#"), ms("ns", "long", 3), ms("start_ns", "at", 3),
-  { key = "rank", title = "rank", type = "id", optional = true }, id("rep", "repeat"),
-  word("stage", "stage"), id("step", "step"), id("layer", "layer"), word("cpu", "the CPU was in"),
-  name("before", "after", 48), name("ended_by", "ended by", 48),
-  { key = "line", title = "launched in", type = "text", max = 64, code = true, optional = true },
-  { key = "module", title = "module", type = "text", max = 48, optional = true },
+  count("number", "#"),
+  ms("ns", "long", 3, "how long"),
+  ms("start_ns", "at", 3, "when it began, since the trace did"),
+  id("rank", "rank", "whose GPU, where there are several", { optional = true }),
+  id("rep", "repeat"), word("stage", "stage"),
+  id("step", "step", "of that stage, from 1"),
+  id("layer", "layer"),
+  word("cpu", "the CPU was in", "the call that took most of it, where one took half; else what "
+    .. "kind of call, or none, and its part, with the function that launched what ended it or, "
+    .. "without stacks of launches, the one that most samples of the CPU in it were in",
+    { field = "`call`, `call_ns`, `launch_ns`, ..., `function`, `sampled`" }),
+  name("before", "after", 48, "what ended when it began"),
+  name("ended_by", "ended by", 48, "what began when it ended; stage, step and layer are its own"),
+  name("line", "launched in", 64, "line that launched it, where stacks are known",
+    { optional = true }),
+  word("module", "module", "torch module of that line", { max = 48, optional = true }),
 }
 
--- Columns that only ranges or only stacks tell.
-local function of_some(column)
-  column.optional = true
-  return column
-end
-
 columns.modules = {
-  word("stage", "stage"), name("label", "module", 60), of_some(count("calls", "calls")),
-  ms("gpu_ns", "GPU time", 3), ms("gpu_self_ns", "itself", 3), bar("share", "share"),
-  of_some(ms("idle_ns", "idle before", 3)), of_some(count("kernels", "kernels")),
-  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3), data "name",
+  word("stage", "stage"),
+  name("label", "module", 60, "a path whose numbers are `*`; of stacks what follows that of the "
+    .. "module above, a `·` for each around it", { field = "`name`" }),
+  count("calls", "calls", { optional = true }),
+  ms("gpu_ns", "GPU time", 3, "of what was launched in it; of a module, with the modules in it",
+    { field = "`gpu_ns`, `gpu_self_ns`" }),
+  ms("gpu_self_ns", "itself", 3, "of what no module in it launched"),
+  bar("share", "share"),
+  ms("idle_ns", "idle before", 3, "of stacks: the GPU had nothing to do before its operations",
+    { optional = true }),
+  count("kernels", "kernels", "of stacks: operations", { optional = true }),
+  ms("host_ns", "CPU", 3, "length of its ranges; of stacks as of lines"),
+  ms("host_self_ns", "CPU itself", 3, "without ranges inside, of any name"),
+  data "name",
 }
 
 columns.lines = {
-  word("stage", "stage"), name("line", "line", 96), name("function", "function", 32),
-  ms("gpu_ns", "GPU time", 3), bar("share", "share"), ms("idle_ns", "idle before", 3),
-  count("kernels", "kernels"), ms("host_ns", "CPU", 3), name("module", "module", 72),
-  lesser(name("launched", "launched", 72)),
+  word("stage", "stage"),
+  name("line", "line", 96, "file and line; `torch.compile/` is a file that it generated"),
+  name("function", "function", 32, "that the line is in"),
+  ms("gpu_ns", "GPU time", 3, "of what it launched; of CUDA graphs what it put into them, of "
+    .. "torch.profiler what it replayed"),
+  bar("share", "share", "of the stage's GPU time"),
+  ms("idle_ns", "idle before", 3, "the GPU had nothing to do before these operations"),
+  count("kernels", "kernels", "operations"),
+  ms("host_ns", "CPU", 3, "from the return of the call before each launch, of its thread, to its "
+    .. "own; of graphs none"),
+  name("module", "module", 72, "torch module of most of it, numbers as `*`"),
+  name("launched", "launched", 72, "what took most of it", { lesser = true, field = "`names`" }),
 }
 
 columns.top_lines = pick(columns.lines, "stage", "line", "function", "gpu_ns", "share", "idle_ns",
   "kernels")
 
 columns.marked_layers = {
-  word("stage", "stage"), name("name", "layer", 60), of_some(count("calls", "calls")),
-  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
-  of_some(ms("idle_ns", "idle before", 3)), of_some(count("kernels", "kernels")),
-  ms("host_ns", "CPU", 3),
+  word("stage", "stage"),
+  name("name", "layer", 60, "the path of one, its number too"),
+  count("calls", "calls", { optional = true }), ms("gpu_self_ns", "GPU time", 3),
+  bar("share", "share"), ms("idle_ns", "idle before", 3, { optional = true }),
+  count("kernels", "kernels", { optional = true }), ms("host_ns", "CPU", 3),
 }
 
 columns.marked_operators = {
-  word("stage", "stage"), name("name", "operator", 60), count("calls", "calls"),
-  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"), ms("host_ns", "CPU", 3),
-  ms("host_self_ns", "CPU itself", 3),
+  word("stage", "stage"),
+  name("name", "operator", 60, "of the framework"),
+  count("calls", "calls"), ms("gpu_self_ns", "GPU time", 3), bar("share", "share"),
+  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3),
 }
 
--- Samples of a stack or function, and their share of those of the stage.
-local samples = { word("stage", "stage"),
-  { key = "file", title = "file", type = "text", optional = true } }
-local of_samples = { count("self", "in itself"), bar("self_share", "share"),
-  count("total", "with what it called"), percent("total_share", "share") }
-
-columns.cpu_samples = { samples[1], samples[2], name("name", "function", 72),
-  word("module", "of"), table.unpack(of_samples) }
+columns.cpu_samples = {
+  word("stage", "stage"),
+  word("file", "file", "that the stacks are from, if not the timeline",
+    { optional = true, field = "`cpu_samples.stages[].file`" }),
+  name("name", "function", 72, "what has no name is its library in brackets",
+    { field = "`functions[].name`, `tree[].name`" }),
+  word("module", "of", "its library or script"),
+  count("self", "in itself", "samples with it innermost"),
+  bar("self_share", "share", "of the samples of the stage"),
+  count("total", "with what it called", "samples with it on the stack"),
+  percent("total_share", "share"),
+}
 
 -- Of one stage.
-columns.stage_functions = { name("name", "function", 72), word("module", "of"),
-  table.unpack(of_samples) }
-
-columns.cpu_stacks = { samples[1], samples[2], count("depth", "depth"),
-  name("name", "function", 72), word("module", "of"), table.unpack(of_samples) }
-
-columns.step_layers = {
-  count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
-  ms("std_ns", "spread", 3), count("count", "steps"),
-  of_some(name("module", "module", 60)),
+columns.stage_functions = {
+  name("name", "function", 72), word("module", "of"), count("self", "in itself"),
+  bar("self_share", "share"), count("total", "with what it called"),
+  percent("total_share", "share"),
 }
 
-columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }
+columns.cpu_stacks = {
+  word("stage", "stage"), word("file", "file", { optional = true }),
+  count("depth", "depth", "in the tree: 0 the outermost, 1 what it called",
+    { field = "`tree[].depth`" }),
+  name("name", "function", 72), word("module", "of"), count("self", "in itself"),
+  bar("self_share", "share"), count("total", "with what it called"),
+  percent("total_share", "share"),
+}
 
-columns.abstained = { word("rule", "rule"), word("why", "what is missing") }
+columns.step_layers = {
+  count("index", "layer", "from 0; the last one has no end of its own and no row, or the first one "
+    .. "no beginning", { field = "`layers.rows[].index`" }),
+  count("kernels", "kernels", "from its kernel to that of the next"),
+  ms("mean_ns", "time", 3, "mean over the steps"),
+  ms("std_ns", "spread", 3, "standard deviation over the steps"),
+  count("count", "steps", "how many steps"),
+  name("module", "module", 60, "where stacks name it",
+    { optional = true, field = "`layers.module`" }),
+}
+
+columns.silent = {
+  word("rule", "rule"), word("stage", "stage"),
+  word("why", "what it saw", "why it found nothing", { field = "`advice.silent[].why`" }),
+}
+
+columns.abstained = {
+  word("rule", "rule"),
+  word("why", "what is missing", "why it could not look", { field = "`advice.abstained[].why`" }),
+}
 
 columns.efficiency = {
-  word("label", "stage"), ms("time_ns", "time"),
-  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
-  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
-  { key = "intensity", title = "FLOP/B", digits = 1 },
-  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
-  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
-  { key = "hfu", title = "HFU %", scale = 100, digits = 3 },
-  ms("floor_ns", "floor", 3), word("floor_bound", "floor by"),
-  { key = "times_floor", title = "time / floor", digits = 1 },
+  word("label", "stage"),
+  ms("time_ns", "time", 2, "one range of the stage; the plain runs' where there were any "
+    .. "(`overhead`)", { unit = "ms, CPU" }),
+  number("flops", "model GFLOP", 1, "matmuls, convolutions and attention; a multiply-add is 2 "
+    .. "FLOP", { scale = 1e-9 }),
+  number("bytes", "must move GB", 3, "what has to move at least: each weight once per pass, the KV "
+    .. "cache read and written; activations can stay on the chip", { scale = 1e-9 }),
+  number("intensity", "FLOP/B", 1, "the two, divided"),
+  number("mfu", "MFU %", 3, "model FLOP by time by the GPU's peak", { scale = 100 }),
+  number("mbu", "MBU %", 3, "bytes by time by the GPU's memory bandwidth", { scale = 100 }),
+  number("hfu", "HFU %", 3, "FLOP that ncu counted, padding included, by time by the peak",
+    { scale = 100 }),
+  ms("floor_ns", "floor", 3, "the shortest time possible: the longer of FLOP by peak and bytes by "
+    .. "bandwidth"),
+  word("floor_bound", "floor by", "which of the two: `compute` or `memory`"),
+  number("times_floor", "time / floor", 1, "how many times longer than that it took",
+    { field = "`floor_share`" }),
 }
 
 columns.sampled = {
-  word("label", "stage"), percent("gpu", "GPU active"), percent("sm", "SMs active"),
-  percent("tensor", "tensor active"),
-  { key = "dram_read_bytes", title = "read GB", scale = 1e-9, digits = 3 },
-  { key = "dram_write_bytes", title = "written GB", scale = 1e-9, digits = 3 },
-  { key = "mbu", title = "MBU sampled %", scale = 100, digits = 3 },
-  { key = "hfu", title = "HFU sampled %", scale = 100, digits = 3 },
-  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
-  { key = "times_bytes", title = "sampled / must move", digits = 2 },
-  { key = "counted_bytes", title = "counted GB", scale = 1e-9, digits = 3 },
-  percent("counted_share", "counted of time"), percent("covered", "sampled of time"),
+  word("label", "stage"),
+  percent("gpu", "GPU active", "of the stage's time in which the GPU's front end was active"),
+  percent("sm", "SMs active", "mean share of the SMs that had a warp"),
+  percent("tensor", "tensor active", "mean share of the tensor pipes that worked"),
+  number("dram_read_bytes", "read GB", 3, "what was read from memory in one instance: the share of "
+    .. "its bus by theoretical bandwidth and time", { scale = 1e-9 }),
+  number("dram_write_bytes", "written GB", 3, "what was written, likewise", { scale = 1e-9 }),
+  number("mbu", "MBU sampled %", 3, "both by time, plain where that is known, by the GPU's memory "
+    .. "bandwidth: to compare with MBU % of the table above", { scale = 100 }),
+  number("hfu", "HFU sampled %", 3, "time of the tensor pipes by that time, as HFU %",
+    { scale = 100 }),
+  number("bytes", "must move GB", 3, "as above", { scale = 1e-9, field = "`cost.bytes`" }),
+  number("times_bytes", "sampled / must move", 2, "how many times as much as the model must was "
+    .. "moved"),
+  number("counted_bytes", "counted GB", 3, "what counters say that the measured kernels moved",
+    { scale = 1e-9 }),
+  percent("counted_share", "counted of time", "of the time of the stage's kernels that these are"),
+  percent("covered", "sampled of time", "of the stage's time that samples cover; below 90 % "
+    .. "nothing is said"),
 }
 
 columns.headroom = {
   name("label", "kernel", 72), word("where", "stage"),
-  ms("per_instance_ns", "of the stage", 3),
-  { key = "per_token_ns", title = "per token µs", scale = 1e-3, digits = 1 },
-  bar("stage_share", "GPU time"), word("kind", "how sure"),
+  ms("per_instance_ns", "of the stage", 3, "a kernel's time above its floor, in one range of the "
+    .. "stage", { field = "`headroom_ns`" }),
+  us("per_token_ns", "per token", "the same, for each token", { field = "`headroom_ns`" }),
+  bar("stage_share", "GPU time"),
+  word("kind", "how sure", "`measured`, or an upper bound where counters are missing"),
 }
 
 columns.top_operators = {
-  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total", 3),
-  ms("host_self_ns", "host self", 3), ms("device_total_ns", "device total", 3),
-  ms("device_self_ns", "device self", 3), bar("share", "device share"),
+  name("name", "operator", 48, "its name", { field = "`operators[].name`" }),
+  count("calls", "calls", "how often, in that pass"),
+  ms("host_total_ns", "host total", 3, "with what it called; time in an operator of the same name "
+    .. "counts once, where key_averages counts it twice (aten::sum calls aten::sum)",
+    { unit = "ms, CPU" }),
+  ms("host_self_ns", "host self", 3, "without", { unit = "ms, CPU" }),
+  ms("device_total_ns", "device total", 3, "GPU time of what was launched in it"),
+  ms("device_self_ns", "device self", 3, "of what it launched by itself"),
+  bar("share", "device share", "device self, of all GPU time of that pass"),
 }
 
 columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
-table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+table.insert(columns.operators, name("shapes", "most frequent input shapes", 60, "of most of its "
+  .. "calls; a list per argument, empty for what is no tensor", { field = "`input_shapes`" }))
 
 columns.timeline_operators = {
-  word("stage", "stage"), name("name", "operator", 48), count("launches", "launches"),
-  ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
-  ms("outside_ns", "GPU idle before, outside CUDA", 3),
-  { key = "line", title = "launched in", type = "text", max = 64, code = true, optional = true },
-  { key = "function", title = "function", type = "text", max = 32, optional = true },
+  word("stage", "stage"),
+  name("name", "operator", 48, "what launched it in the operators pass",
+    { field = "`operators.joined.operators[].name`" }),
+  count("launches", "launches", "how many joined"),
+  ms("gpu_time_ns", "GPU time", 3, "theirs, on the timeline"),
+  bar("share", "of the stage's", "of the GPU time of all launches of the stage"),
+  ms("outside_ns", "GPU idle before, outside CUDA", 3, "in which the GPU waited for them and the "
+    .. "CPU was in no CUDA call: in the framework or the interpreter"),
+  name("line", "launched in", 64, "line that launched most of it, where stacks are known",
+    { optional = true }),
+  word("function", "function", "that the line is in", { max = 32, optional = true }),
 }
 
 columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "launches",
@@ -310,259 +492,414 @@ columns.summary_operators = pick(columns.timeline_operators, "name", "stage", "l
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
-  ms("host_self_ns", "host self", 3), bar("host_share", "of the stage's"),
-  ms("device_self_ns", "device self", 3),
+  ms("host_self_ns", "host self", 3, "CPU time without the operators that it called, under "
+    .. "torch.profiler", { field = "`operators.operators[].stages[].host_self_ns`" }),
+  bar("host_share", "of the stage's", "of that of all operators in the stage"),
+  ms("device_self_ns", "device self", 3, "GPU time of what it launched itself"),
 }
 
 columns.operator_kernels = {
-  name("operator", "operator", 48), name("label", "kernel", 64), count("calls", "calls"),
-  ms("device_ns", "total", 3), percent("share", "of the operator"),
-  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
+  name("operator", "operator", 48),
+  name("label", "kernel", 64, "its name", { field = "`kernels[].name`" }),
+  count("calls", "calls"),
+  ms("device_ns", "total", 3, "its GPU time"),
+  percent("share", "of the operator", "of what the operator launched itself",
+    { field = "`device_ns`, `device_self_ns`" }),
+  name("name", "full name", 64, { lesser = true }),
 }
 
 columns.transfers = {
-  word("stage", "stage"), word("direction", "direction"), word("memory", "host memory"),
-  count("calls", "calls"), { key = "bytes", title = "moved MB", scale = 1e-6, digits = 3 },
-  ms("gpu_time_ns", "GPU time", 3), { key = "bytes_per_s", title = "GB/s", scale = 1e-9,
-    digits = 1 },
+  word("stage", "stage"),
+  word("direction", "direction", "from where to where", { field = "`transfers[].direction`" }),
+  word("memory", "host memory", "`pageable` or `pinned`; empty where no host memory is part of it",
+    { field = "`pageable`" }),
+  count("calls", "calls"),
+  number("bytes", "moved MB", 3, "sum over the copies", { scale = 1e-6 }),
+  ms("gpu_time_ns", "GPU time", 3),
+  number("bytes_per_s", "GB/s", 1, "that, by their GPU time", { scale = 1e-9 }),
 }
 
 columns.selection = {
-  word("name", "stage"), count("selected", "kernels"), count("of", "of"),
-  percent("coverage", "counters cover"),
+  word("name", "stage"),
+  count("selected", "kernels", "kernels chosen for measuring"),
+  count("of", "of", "kernels of the stage"),
+  percent("coverage", "counters cover", "share of the time of the stage's kernels whose launches "
+    .. "were measured in it, with their shapes"),
 }
 
-columns.integrity = { word("name", "check"), word("level", ""), word("text", "seen"),
-  word("fix", "capture again with") }
+columns.integrity = {
+  word("name", "check", "what was looked at: lost records, open ranges, coverage, clocks"),
+  word("level", ""),
+  word("text", "seen", "what was found"),
+  word("fix", "capture again with", "what would mend it"),
+}
 
 columns.overhead = {
-  word("name", "stage"), { key = "plain_ms", title = "plain ms", digits = 2 },
-  { key = "plain_min_ms", title = "least ms", digits = 2 },
-  { key = "plain_max_ms", title = "most ms", digits = 2 },
-  { key = "profiled_ms", title = "profiled ms", digits = 2 }, percent("inflation", "inflation"),
-  word("verdict", "profiled is"),
+  word("name", "stage"),
+  number("plain_ms", "plain ms", 2, "the stage without a profiler", { unit = "ms, CPU" }),
+  number("plain_min_ms", "least ms", 2, "the fastest plain run", { unit = "ms, CPU" }),
+  number("plain_max_ms", "most ms", 2, "the slowest plain run", { unit = "ms, CPU" }),
+  number("profiled_ms", "profiled ms", 2, "the stage with nsys", { unit = "ms, CPU" }),
+  percent("inflation", "inflation", "what profiling adds"),
+  word("verdict", "profiled is", "slower, or can't tell: the plain runs differ as much among "
+    .. "themselves"),
 }
 
 columns.running_cost = {
-  word("stage", "stage"), ms("time_ns", "time"), { key = "tokens", title = "tokens", digits = 1 },
-  { key = "per_million_tokens", title = "cost of 1M tokens", digits = 2 },
-  { key = "energy_j", title = "energy J", digits = 2, optional = true },
-  { key = "energy_j_per_token", title = "J/token", digits = 3, optional = true },
-  { key = "idle_share", title = "of it idle %", scale = 100, digits = 1, optional = true },
+  word("stage", "stage", "without a parent"),
+  ms("time_ns", "time", 2, "without the profiler where that was timed"),
+  number("tokens", "tokens", 1, "of prefill those it takes, of decode those it makes, all "
+    .. "sequences"),
+  number("per_million_tokens", "cost of 1M tokens", 2, "of all GPUs that ran it, for its tokens",
+    { unit = "price.currency" }),
+  number("energy_j", "energy J", 2, "under the profiler; absent where samples do not tell it "
+    .. "apart", { optional = true }),
+  number("energy_j_per_token", "J/token", 3, "that, by its tokens", { optional = true }),
+  percent("idle_share", "of it idle", "what the GPUs draw while no kernel runs",
+    { optional = true }),
 }
 
-columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
+columns.missing = {
+  word("what", "not measured", "what is missing"),
+  word("why", "why", "the reason"),
+  word("how", "what would", "what would fill it"),
+}
 
 columns.devices = {
-  id("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
-    scale = 1e-9, digits = 1 },
-  { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
-  { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },
-  count("sm_count", "SMs"), word("compute_capability", "compute capability"),
+  id("id", "device"),
+  word("name", "GPU", "its name"),
+  number("memory_bytes", "memory GB", 1, "memory of the device", { scale = 1e-9 }),
+  number("bandwidth_bytes_per_s", "bandwidth TB/s", 2, "peak of its memory", { scale = 1e-12 }),
+  number("max_clock_hz", "maximal clock MHz", 0, "of the SMs", { scale = 1e-6 }),
+  count("sm_count", "SMs", "how many"),
+  word("compute_capability", "compute capability", "of the device"),
 }
 
 -- ---- ranks ----
 
-local function us(key, title)
-  return { key = key, title = title .. " µs", scale = 1e-3, digits = 1 }
-end
-
+-- What only several ranks or their collectives have is left out without any.
 columns.ranks = {
-  id("rank", "rank"), word("gpu", "GPU"), id("device", "device"), id("tp", "TP"),
-  id("pp", "PP"), ms("gpu_time_ns", "kernels"), ms("collective_ns", "collectives"),
-  ms("waiting_ns", "waiting"), ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"),
-  count("last", "last to come"), ms("caused_ns", "others wait for it"), ms("expert_ns", "experts"),
+  id("rank", "rank", "place among all ranks; `all`: the mean over them"),
+  word("gpu", "GPU", "its name"),
+  id("device", "device", "its CUDA number in the rank's process"),
+  id("tp", "TP", "place in tensor parallel", { optional = true }),
+  id("pp", "PP", "stage of the pipeline; place in pipeline parallel", { optional = true }),
+  ms("gpu_time_ns", "kernels", 2, "sum of all kernels"),
+  ms("collective_ns", "collectives", 2, "sum of the kernels of collectives", { optional = true }),
+  ms("waiting_ns", "waiting", 2, "in them, until the last rank came", { optional = true }),
+  ms("exposed_ns", "exposed", 2, "in them, while the rank did not compute", { optional = true }),
+  ms("hidden_ns", "hidden", 2, "in them, while it did", { optional = true }),
+  count("last", "last to come", "how often it was the last", { optional = true }),
+  ms("caused_ns", "others wait for it", 2, "the waiting of the others then", { optional = true }),
+  ms("expert_ns", "experts", 2, "kernels of experts", { optional = true }),
 }
-
--- What only several ranks or their collectives have: without any the column is left out.
-local of_several = { tp = true, pp = true, collective_ns = true, waiting_ns = true,
-  transfer_ns = true, exposed_ns = true, hidden_ns = true, last = true, caused_ns = true,
-  expert_ns = true, spread_ns = true, cpu_ns = true }
-
-local function mark_several(list)
-  for _, column in ipairs(list) do column.optional = column.optional or of_several[column.key] end
-end
-
-mark_several(columns.ranks)
 
 columns.pipeline = {
-  id("stage", "PP"), id("dp", "DP"), word("who", "ranks"), ms("busy_ns", "works"),
-  ms("bubble_ns", "bubbles"), percent("share", "bubbles"), ms("in_p2p_ns", "of them in receives"),
+  id("stage", "PP"),
+  id("dp", "DP", "place in data parallel", { optional = true }),
+  word("who", "ranks", "of the stage"),
+  ms("busy_ns", "works", 2, "the GPU ran more than sends and receives; mean over the stage's "
+    .. "ranks"),
+  ms("bubble_ns", "bubbles", 2, "it did not, and another stage did"),
+  percent("share", "bubbles", "the same of the time in which any stage did"),
+  ms("in_p2p_ns", "of them in receives", 2, "a send or a receive was under way"),
 }
-columns.pipeline[2].optional = true
 
 columns.rank_stages = {
-  word("phase", "stage"), word("who", "rank"), count("count", "steps"), ms("mean_ns", "mean", 3),
-  ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("cpu_ns", "CPU", 3),
-  ms("busy_ns", "busy", 3), ms("idle_ns", "idle before", 3), ms("exposed_ns", "exposed", 3),
-  ms("hidden_ns", "hidden", 3), ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
-  ms("spread_ns", "spread", 3),
+  word("phase", "stage", "phase of the step"),
+  word("who", "rank"),
+  count("count", "steps", "how many; over ranks those of the rank with the most, or all where one "
+    .. "has less than half of that"),
+  ms("mean_ns", "mean", 3, "length of a step; p50, p90 and max, too"),
+  ms("p50_ns", "p50", 3, "median"),
+  ms("p90_ns", "p90", 3, "nine of ten are below"),
+  ms("max_ns", "max", 3, "the longest"),
+  ms("cpu_ns", "CPU", 3, "the step's range less the calls of its thread that wait for the GPU",
+    { optional = true }),
+  ms("busy_ns", "busy", 3, "any operation of the step ran"),
+  ms("idle_ns", "idle before", 3, "nothing ran on the GPU before its first operation"),
+  ms("exposed_ns", "exposed", 3, { optional = true }),
+  ms("hidden_ns", "hidden", 3, { optional = true }),
+  ms("waiting_ns", "waiting", 3, { optional = true }),
+  ms("transfer_ns", "transfer", 3, "after the last rank had come", { optional = true }),
+  ms("spread_ns", "spread", 3, "the slowest rank over the fastest", { optional = true }),
 }
 
 columns.steps = {
-  word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
-  count("count", "steps"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3),
-  ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("interval_ns", "interval", 3),
-  ms("idle_ns", "idle before", 3), count("kernels", "kernels"), word("how", "launched"),
-  ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
-  { key = "tokens_per_s", title = "tokens/s", digits = 0 },
-  { key = "mfu", title = "MFU %", scale = 100, digits = 1, optional = true },
-  { key = "mbu", title = "MBU %", scale = 100, digits = 1, optional = true },
+  word("phase", "stage"),
+  count("batch", "batch", "requests in the step"),
+  count("tokens", "tokens", "tokens that it worked on"),
+  count("count", "steps"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3),
+  ms("max_ns", "max", 3),
+  ms("interval_ns", "interval", 3, "from the end of a step to that of the next"),
+  ms("idle_ns", "idle before", 3),
+  count("kernels", "kernels", "in a step"),
+  word("how", "launched", "by CUDA graphs (`graph`), one by one (`eager`), or both"),
+  ms("waiting_ns", "waiting", 3, { optional = true }),
+  ms("transfer_ns", "transfer", 3, { optional = true }),
+  count("tokens_per_s", "tokens/s", "of a decode step's requests"),
+  percent("mfu", "MFU", "of all its GPUs", { optional = true }),
+  percent("mbu", "MBU", "of all its GPUs", { optional = true }),
 }
-
-mark_several(columns.rank_stages)
-mark_several(columns.steps)
 
 columns.step_rows = {
   id("rank", "rank"), word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
-  id("turn", "turn"), ms("begin_ns", "begin", 3), ms("length_ns", "length", 3),
+  id("turn", "turn", "number of the step since the last one of another stage"),
+  ms("begin_ns", "begin", 3, "when the GPU could begin it, since the first session began"),
+  ms("length_ns", "length", 3, "of the step"),
   ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3), ms("cpu_ns", "CPU", 3),
-  ms("busy_ns", "busy", 3), count("kernels", "kernels"), count("graphed", "graphed"),
+  ms("busy_ns", "busy", 3), count("kernels", "kernels"),
+  count("graphed", "graphed", "kernels that CUDA graphs ran"),
   ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
 }
 
 columns.collectives = {
-  name("name", "kernel", 48), word("op", "operation"), word("library", "by"),
-  count("count", "a rank"), count("matched", "matched"),
-  ms("total_ns", "all ranks"), ms("waiting_ns", "waiting"),
-  ms("transfer_ns", "transfer"), us("transfer_p50_ns", "transfer p50"),
-  us("skew_p50_ns", "skew p50"),
-  { key = "bytes", title = "message KB", scale = 1e-3, digits = 1, optional = true },
-  { key = "algbw", title = "alg GB/s", scale = 1e-9, digits = 1, optional = true },
-  { key = "busbw", title = "bus GB/s", scale = 1e-9, digits = 1, optional = true },
-  { key = "link", title = "link", type = "text", optional = true },
-  { key = "link_share", title = "link %", scale = 100, digits = 1, optional = true },
+  name("name", "kernel", 48, "function; algorithm and protocol of NCCL are not told by it: "
+    .. "`..._RING_LL` runs all but trees"),
+  word("op", "operation", "what the collective does"),
+  word("library", "by", "library"),
+  count("count", "a rank", "kernels on each rank"),
+  count("matched", "matched", "collectives that met on several ranks"),
+  ms("total_ns", "all ranks", 2, "sum over the ranks"),
+  ms("waiting_ns", "waiting", 2), ms("transfer_ns", "transfer", 2),
+  us("transfer_p50_ns", "transfer p50", "median of one collective"),
+  us("skew_p50_ns", "skew p50", "from the first arrival to the last, median"),
+  number("bytes", "message KB", 1, "bytes of one, median, where NCCL's payloads are in the file",
+    { scale = 1e-3, optional = true }),
+  number("algbw", "alg GB/s", 1, "size of the result over transfer time",
+    { scale = 1e-9, optional = true }),
+  number("busbw", "bus GB/s", 1, "bandwidth that a link must have given, as nccl-tests counts it",
+    { scale = 1e-9, optional = true }),
+  word("link", "link", "between the GPUs, where all such GPUs have it", { optional = true }),
+  percent("link_share", "link", "bus GB/s of what that carries in one direction (`conf/hardware`, "
+    .. "from NVIDIA's data sheets)", { optional = true }),
 }
 
 columns.late = {
-  id("rank", "late rank"), word("phase", "stage"), id("layer", "layer"), count("count", "times"),
-  ms("caused_ns", "others wait"), ms("late_ns", "late by"), ms("more_work_ns", "more computing"),
-  ms("more_gap_ns", "more idle"), { key = "more_kernels", title = "more kernels", digits = 1 },
+  id("rank", "late rank", "the rank that came last"),
+  word("phase", "stage"),
+  id("layer", "layer", "from 0; empty: outside of the layers"),
+  count("count", "times", "collectives that it came last to"),
+  ms("caused_ns", "others wait", 2, "the same, at this place"),
+  ms("late_ns", "late by", 2, "after the rank before it"),
+  ms("more_work_ns", "more computing", 2, "before that, more than the others as their mean"),
+  ms("more_gap_ns", "more idle", 2, "before that, more time without any kernel"),
+  number("more_kernels", "more kernels", 1, "before that, as the mean"),
 }
 
 columns.layers = {
-  word("phase", "stage"), id("layer", "layer"), count("collectives", "collectives"),
-  ms("collective_ns", "all ranks"), ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"),
-  ms("waiting_ns", "waiting"), ms("transfer_ns", "transfer"),
+  word("phase", "stage"), id("layer", "layer"),
+  count("collectives", "collectives", "such kernels"),
+  ms("collective_ns", "all ranks", 2), ms("exposed_ns", "exposed", 2), ms("hidden_ns", "hidden", 2),
+  ms("waiting_ns", "waiting", 2), ms("transfer_ns", "transfer", 2),
 }
 
 columns.rank_kernels = {
-  name("name", "kernel", 48), count("calls", "calls"), ms("total_ns", "all ranks"),
-  us("mean_ns", "mean"), us("median_ns", "p50"), id("slowest_rank", "slowest rank"),
-  us("slowest_ns", "mean there"), us("fastest_ns", "fastest rank"),
+  name("name", "kernel", 48),
+  count("calls", "calls", "on all ranks"),
+  ms("total_ns", "all ranks", 2),
+  us("mean_ns", "mean", "of a call"),
+  us("median_ns", "p50", "of a call, median"),
+  id("slowest_rank", "slowest rank", "where the mean is longest"),
+  us("slowest_ns", "mean there", "that"),
+  us("fastest_ns", "fastest rank", "mean where it is shortest"),
 }
 
 columns.rank_files = {
-  word("file", "file"), count("ranks", "ranks"), word("clock", "clock by"),
-  ms("offset_ns", "offset", 6), { key = "drift", title = "drift ppm", scale = 1e6, digits = 2 },
-  count("pairs", "pairs"), us("apart_ns", "apart"), us("residual_ns", "residual"),
+  word("file", "file", "that was read"),
+  count("ranks", "ranks"),
+  word("clock", "clock by", "`own` for a single file, `UTC`, `collectives`, or `none`"),
+  ms("offset_ns", "offset", 6, "taken away beyond UTC"),
+  number("drift", "drift ppm", 2, "taken away", { scale = 1e6 }),
+  count("pairs", "pairs", "ends of collectives that say so"),
+  us("apart_ns", "apart", "their median distance on UTC"),
+  us("residual_ns", "residual", "their median distance in the end"),
 }
 
 columns.requests = {
-  word("label", "clients saw"), count("count", "n"), ms("mean_ns", "mean"), ms("p50_ns", "p50"),
-  ms("p90_ns", "p90"), ms("p99_ns", "p99"), ms("max_ns", "max"),
+  word("label", "clients saw", "TTFT, TPOT, the time between tokens, or the whole answer"),
+  count("count", "n", "requests, or tokens"),
+  ms("mean_ns", "mean", 2), ms("p50_ns", "p50", 2, "median"),
+  ms("p90_ns", "p90", 2, "nine of ten are below"), ms("p99_ns", "p99", 2, "99 of 100 are below"),
+  ms("max_ns", "max", 2),
 }
 
 columns.load = {
-  word("label", "load"), count("requests", "requests"), count("completed", "answered"),
-  count("failed", "failed"), { key = "held_per_s", title = "sent/s", digits = 2 },
-  { key = "completed_per_s", title = "answered/s", digits = 2 },
-  { key = "tokens_per_s", title = "tokens/s", digits = 1 },
-  { key = "prompt_tokens_per_s", title = "prompt tokens/s", digits = 1 },
-  percent("good_share", "good"), { key = "good_per_s", title = "good/s", digits = 2 },
+  word("label", "load", "arrivals and rate as they were asked for, or `load.command`",
+    { field = "`load.kind`, `load.rate_per_s`" }),
+  count("requests", "requests", "asked for", { field = "`load.requests`" }),
+  count("completed", "answered", "to their end", { field = "`load.completed`" }),
+  count("failed", "failed", "sent, and not answered so", { field = "`load.failed`" }),
+  number("held_per_s", "sent/s", 2, "from the first that was sent to the last",
+    { field = "`load.held_per_s`" }),
+  number("completed_per_s", "answered/s", 2, "from the first that was sent to the last answer",
+    { field = "`load.completed_per_s`" }),
+  number("tokens_per_s", "tokens/s", 1),
+  number("prompt_tokens_per_s", "prompt tokens/s", 1, "of prompts, over the same time",
+    { field = "`load.prompt_tokens_per_s`" }),
+  percent("good_share", "good", "requests within `load.slo`, of all",
+    { field = "`load.slo.share`" }),
+  number("good_per_s", "good/s", 2, "goodput: such requests per second",
+    { field = "`load.slo.per_s`" }),
 }
 
 columns.load_times = columns.requests
 
 columns.engine_metrics = {
-  word("label", "the engine says"), { key = "mean", title = "mean", digits = 2 },
-  { key = "min", title = "least", digits = 2 }, { key = "max", title = "most", digits = 2 },
+  word("label", "the engine says", "a figure of its own page: requests, shares, or a count since "
+    .. "the first sample", { field = "`engine_metrics`" }),
+  number("mean", "mean", 2),
+  number("min", "least", 2, "of all samples", { field = "`engine_metrics.*.min`" }),
+  number("max", "most", 2, "of all samples", { field = "`engine_metrics.*.max`" }),
 }
 
 columns.first_token = {
-  word("label", "part of TTFT"), ms("ns", "mean"), bar("share", "share"),
-  count("count", "requests"), word("source", "as told by"), data "part",
+  word("label", "part of TTFT", "what no source explains has rows of its own"),
+  ms("ns", "mean", 2, "below 0 where means are of different requests",
+    { field = "`first_token.parts`" }),
+  bar("share", "share", "of the mean TTFT"),
+  count("count", "requests", "that it is the mean of"),
+  word("source", "as told by", "the engine's page, steps on the timeline, or the clients"),
+  data "part",
 }
 
 columns.kv_cache = {
-  id("number", "sample"),
-  { key = "at_ns", title = "at s", scale = 1e-9, digits = 1, optional = true },
-  bar("use", "in use"), { key = "bytes", title = "in use GB", scale = 1e-9, digits = 2,
-    optional = true },
-  { key = "running", title = "running", digits = 0 },
-  { key = "waiting", title = "waiting", digits = 0 },
+  id("number", "sample", "of the page, or a line of the log"),
+  number("at_ns", "at s", 1, "after the first sample",
+    { scale = 1e-9, optional = true, field = "`kv_cache.looks`" }),
+  bar("use", "in use", "of the cache"),
+  number("bytes", "in use GB", 2, "where the log says how many tokens it holds",
+    { scale = 1e-9, optional = true }),
+  count("running", "running", "requests"),
+  count("waiting", "waiting", "requests in the queue"),
 }
 
 columns.idle_threads = {
-  word("phase", "stage"), id("rank", "rank"), ms("idle_ns", "idle"), id("tid", "thread"),
-  word("thread", "its name"), ms("calls_ns", "in CUDA calls"), word("call", "mostly in"),
-  ms("waiting_ns", "waiting for the GPU"), ms("ranges_ns", "in ranges"),
-  word("range", "the longest"),
+  word("phase", "stage"), id("rank", "rank"),
+  ms("idle_ns", "idle", 2, "nothing ran on the GPU before the first operation of such steps, all "
+    .. "together"),
+  id("tid", "thread", "its number"),
+  word("thread", "its name", "as the program set it"),
+  ms("calls_ns", "in CUDA calls", 2, "that do not wait for the GPU, while it was idle before such "
+    .. "steps"),
+  word("call", "mostly in", "the call with most of that"),
+  ms("waiting_ns", "waiting for the GPU", 2, "in calls that do"),
+  ms("ranges_ns", "in ranges", 2, "of NVTX"),
+  word("range", "the longest", "range of that time"),
 }
 
 columns.request_rows = {
-  ms("sent_ns", "sent"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"), ms("length_ns", "answered"),
-  count("tokens", "tokens"), id("first_step", "first step"), count("steps", "steps"),
-  id("prefill_step", "prefill step"), ms("stall_ns", "stalls"),
+  ms("sent_ns", "sent", 2, "by the client, since the first session began"),
+  ms("ttft_ns", "TTFT", 2, "until its first token"),
+  ms("tpot_ns", "TPOT", 2, "per token after it"),
+  ms("length_ns", "answered", 2, "until its last"),
+  count("tokens", "tokens"),
+  id("first_step", "first step", "that overlaps it, from 0, of the steps of the first rank that "
+    .. "ran something"),
+  count("steps", "steps"),
+  id("prefill_step", "prefill step", "the only one that can have prefilled it"),
+  ms("stall_ns", "stalls", 2, "steps that prefilled others while it was in decode, beyond a decode "
+    .. "step"),
 }
 
 columns.kv_transfers = {
-  ms("start_ns", "prefilled at"), ms("end_ns", "taken up at"), ms("length_ns", "KV transfer", 3),
+  ms("start_ns", "prefilled at", 2, "end of the request's prefill"),
+  ms("end_ns", "taken up at", 2, "beginning of its first step on the rank that decodes"),
+  ms("length_ns", "KV transfer", 3, "between the two"),
 }
 
 columns.engine_looks = {
-  ms("at_ns", "sampled at"), { key = "running", title = "running", digits = 0 },
-  { key = "waiting", title = "waiting", digits = 0 },
-  { key = "kv_percent", title = "KV cache %", digits = 1 },
-  { key = "preemptions", title = "preemptions", digits = 0 }, count("steps", "steps since"),
-  { key = "batch", title = "mean batch", digits = 1 }, ms("step_ns", "mean step"),
+  ms("at_ns", "sampled at", 2, "the engine's page, since the first session began"),
+  count("running", "running", "requests, as the engine says"),
+  count("waiting", "waiting", "the same of those that wait"),
+  number("kv_percent", "KV cache %", 1, "in use, as the engine says"),
+  count("preemptions", "preemptions", "since the sample before, as the engine says"),
+  count("steps", "steps since", "that began since the sample before, of the first rank that ran "
+    .. "any"),
+  number("batch", "mean batch", 1, "of these steps, where labels give it"),
+  ms("step_ns", "mean step", 2, "length of these steps"),
 }
 
-columns.left_out = { word("text", "left out") }
+columns.left_out = {
+  word("text", "left out", "what, and why"),
+}
 
 -- ---- llmprof compare ----
 
--- Values in the row's own unit.
-local function value(key, title) return { key = key, title = title, digits = 2 } end
-
 columns.compare_sides = {
-  word("role", ""), word("name", "run"), word("kind", "kind"), word("model", "model"),
-  word("gpu", "GPU"), word("recipe", "recipe"), count("runs", "runs"),
-  count("repeats", "repeats"), count("plain_runs", "plain runs"),
+  word("role", ""),
+  word("name", "run", "the side, as it was named"),
+  word("kind", "kind", "`run`, `runs`, `baseline` or `trace`"),
+  word("model", "model", "its name"),
+  word("gpu", "GPU", "of the capture"),
+  word("recipe", "recipe", "of the run"),
+  count("runs", "runs", "of the side"),
+  count("repeats", "repeats", "that count, in the first of them"),
+  count("plain_runs", "plain runs", "of the workload, without the profiler"),
 }
 
 columns.compare_differences = {
-  word("group", "of"), word("name", "differs"), word("before", "before"), word("after", "after"),
+  word("group", "of", "what differs belongs to: model, machine, clocks, capture, work, workload, "
+    .. "configuration"),
+  word("name", "differs", "its name"),
+  word("before", "before", "of the first side"),
+  word("after", "after", "of the other"),
 }
 
 columns.compare_times = {
-  word("label", "time of"), value("before", "before"), value("after", "after"),
-  word("unit", "unit"), value("difference", "change"), percent("share", "change"),
-  lesser(percent("low", "from")), lesser(percent("high", "to")), word("verdict", "verdict"),
-  lesser(percent("of_change", "of the change")), lesser(word("basis", "times")),
-  lesser(word("why", "because")),
+  word("label", "time of", "stage, or latency as in [bundle.md](bundle.md); · marks stages inside "
+    .. "the one above"),
+  number("before", "before", 2), number("after", "after", 2),
+  word("unit", "unit", "of before, after and change"),
+  number("difference", "change", 2, "after less before"),
+  percent("share", "change", "of before"),
+  percent("low", "from", "lower end of the interval, of before", { lesser = true }),
+  percent("high", "to", "upper end", { lesser = true }),
+  word("verdict", "verdict", "see above"),
+  percent("of_change", "of the change", "share of the changes: of all stages without a parent, of "
+    .. "the stage's pieces, of all kernels", { lesser = true }),
+  word("basis", "times", "plain or profiled", { lesser = true }),
+  word("why", "because", "what the verdict rests on", { lesser = true }),
 }
 
 columns.compare_work = {
-  word("label", "stage"), count("kernels_before", "kernels before"),
-  count("kernels_after", "after"), lesser(count("launches_before", "launches before")),
-  lesser(count("launches_after", "after")), lesser(count("copies_before", "copies before")),
-  lesser(count("copies_after", "after")), ms("gpu_busy_ns_before", "GPU busy before"),
-  ms("gpu_busy_ns_after", "after"), percent("busy_share", "change"),
-  word("busy_verdict", "busy is"), ms("gpu_idle_ns_before", "GPU idle before"),
-  ms("gpu_idle_ns_after", "after"),
+  word("label", "stage"),
+  count("kernels_before", "kernels before", "mean of the instances"),
+  count("kernels_after", "after"),
+  count("launches_before", "launches before", "calls that started GPU work", { lesser = true }),
+  count("launches_after", "after", { lesser = true }),
+  count("copies_before", "copies before", "copies and sets", { lesser = true }),
+  count("copies_after", "after", { lesser = true }),
+  ms("gpu_busy_ns_before", "GPU busy before", 2, "something that the stage launched ran"),
+  ms("gpu_busy_ns_after", "after", 2, "of the other side"),
+  percent("busy_share", "change"),
+  word("busy_verdict", "busy is", "the verdict on it"),
+  ms("gpu_idle_ns_before", "GPU idle before", 2, "nothing ran"),
+  ms("gpu_idle_ns_after", "after", 2),
 }
 
 columns.compare_where = {
-  word("stage", "stage"), word("what", "GPU time or idle time"), ms("before_ns", "before"),
-  ms("after_ns", "after"), ms("difference_ns", "change"), percent("share", "of the change"),
+  word("stage", "stage"),
+  word("what", "GPU time or idle time", "a category of kernels; idle time by what the CPU did "
+    .. "meanwhile"),
+  ms("before_ns", "before", 2, "per instance of the stage"),
+  ms("after_ns", "after", 2),
+  ms("difference_ns", "change", 2, "after less before"),
+  percent("share", "of the change"),
 }
 
 columns.compare_lines = {
-  name("line", "line", 72), name("function", "function", 32), word("stage", "stage"),
-  ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
-  ms("idle_ns", "change of idle before", 3), lesser(percent("share", "of the change")),
-  lesser(name("module", "module", 72)), lesser(name("was", "was", 48)),
+  name("line", "line", 72, "of the program, as in Lines; its `function`, and the `module` of most "
+    .. "of it"),
+  name("function", "function", 32, "of the line"),
+  word("stage", "stage"), ms("before_ns", "before", 3), ms("after_ns", "after", 3),
+  ms("difference_ns", "change", 3),
+  ms("idle_ns", "change of idle before", 3, "time in which the GPU had nothing to do before what "
+    .. "the line launched"),
+  percent("share", "of the change", { lesser = true }),
+  name("module", "module", 72, "of most of what the line launched", { lesser = true }),
+  name("was", "was", 48, "the old name of a renamed kernel; the old place of a line",
+    { lesser = true }),
 }
 
 columns.compare_modules = {
@@ -571,51 +908,75 @@ columns.compare_modules = {
 }
 
 columns.compare_kernels = {
-  name("label", "kernel", 72), word("where", "stage"), word("status", ""),
-  lesser(count("calls_before", "calls before")), lesser(count("calls_after", "after")),
-  ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
-  lesser(percent("share", "of the change")), word("verdict", "verdict"),
-  lesser(word("category", "category")),
+  name("label", "kernel", 72, "its function's name; JSON has the full one as `name`"),
+  word("where", "stage"), word("status", ""),
+  count("calls_before", "calls before", "per instance of the stage", { lesser = true }),
+  count("calls_after", "after", { lesser = true }), ms("before_ns", "before", 3),
+  ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
+  percent("share", "of the change", { lesser = true }), word("verdict", "verdict"),
+  word("category", "category", "of kernels", { lesser = true }),
   name("was", "was", 48),
 }
 
 columns.compare_limits = {
-  word("limit", "limit"), value("before", "before"), value("after", "after"),
-  word("unit", "unit"), percent("share", "change"), lesser(percent("low", "from")),
-  lesser(percent("high", "to")), word("verdict", "verdict"), word("outcome", "limit is"),
-  lesser(word("basis", "times")), lesser(word("why", "because")),
+  word("limit", "limit", "as it was given"),
+  number("before", "before", 2), number("after", "after", 2), word("unit", "unit"),
+  percent("share", "change"), percent("low", "from", { lesser = true }),
+  percent("high", "to", { lesser = true }), word("verdict", "verdict"),
+  word("outcome", "limit is", "`kept`, `broken` or `can't tell`"),
+  word("basis", "times", { lesser = true }), word("why", "because", { lesser = true }),
 }
 
 columns.baselines = {
-  word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
-  word("saved", "saved (UTC)"), word("state", ""), count("runs", "runs"),
+  word("name", "baseline", "its name"),
+  word("run", "run", "the id of the run it was made from"),
+  word("recipe", "recipe", "of the run"),
+  word("saved", "saved (UTC)", "when"),
+  word("state", ""),
+  count("runs", "runs", "how many it has"),
 }
 
 -- ---- llmprof sweep ----
 
 columns.sweep_runs = {
-  word("label", "settings"), word("status", "status"), value("ttft", "TTFT ms"),
-  value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
-  { key = "cost", title = "cost of 1M tokens", digits = 2, optional = true },
-  { key = "energy", title = "J/token", digits = 3, optional = true },
-  { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
-  word("run", "run"), word("message", "because"),
+  word("label", "settings", "those that vary"),
+  word("status", "status", "`done`, `kept` from before, or `failed`"),
+  number("ttft", "TTFT ms", 2, "as in [metrics.md](metrics.md)"),
+  number("tpot", "TPOT ms", 2, "likewise"),
+  number("tokens_per_s", "tokens/s", 2, "of all sequences"),
+  number("cost", "cost of 1M tokens", 2, "output tokens",
+    { optional = true, unit = "price.currency" }),
+  number("energy", "J/token", 3, "of an output token, under the profiler", { optional = true }),
+  number("mfu", "MFU %", 3, "of the whole run, or of the stage", { scale = 100 }),
+  word("basis", "times", "plain or profiled"),
+  word("run", "run", "its folder, of a run that was made"),
+  word("message", "because", "why it failed"),
 }
 
 columns.sweep_loads = {
-  word("label", "settings"), { key = "offered_per_s", title = "sent/s", digits = 2 },
-  { key = "completed_per_s", title = "answered/s", digits = 2 },
-  { key = "tokens_per_s", title = "tokens/s", digits = 1 }, ms("ttft_p50_ns", "TTFT p50"),
-  ms("ttft_p99_ns", "TTFT p99"), ms("tpot_p50_ns", "TPOT p50"), ms("tpot_p99_ns", "TPOT p99"),
-  { key = "good_per_s", title = "good/s", digits = 2 }, percent("kv_max", "KV cache"),
-  count("failed", "failed"), word("mark", ""),
+  word("label", "settings"),
+  number("offered_per_s", "sent/s", 2, "requests, as they were sent"),
+  number("completed_per_s", "answered/s", 2, "requests answered over the time from the first sent "
+    .. "to the last answer"),
+  number("tokens_per_s", "tokens/s", 1),
+  ms("ttft_p50_ns", "TTFT p50", 2, "as clients saw it"),
+  ms("ttft_p99_ns", "TTFT p99", 2, "likewise"),
+  ms("tpot_p50_ns", "TPOT p50", 2, "as clients saw it"),
+  ms("tpot_p99_ns", "TPOT p99", 2, "likewise"),
+  number("good_per_s", "good/s", 2, "requests within `load.slo`, per second"),
+  percent("kv_max", "KV cache", "most of it that was in use, as the engine says"),
+  count("failed", "failed", "requests"),
+  word("mark", ""),
 }
 
 columns.sweep_stages = {
-  word("label", "settings"), word("stage", "stage"), value("ms", "mean ms"),
-  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("kernels", "kernels"),
-  count("launches", "launches"), { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
-  word("basis", "times"),
+  word("label", "settings"), word("stage", "stage"),
+  number("ms", "mean ms", 2, "time of the stage"),
+  ms("gpu_busy_ns", "GPU busy", 2, "something that it launched ran"),
+  percent("idle_share", "idle", "of its wall time in which nothing ran"),
+  count("kernels", "kernels", "mean of the instances"),
+  count("launches", "launches", "calls that started GPU work"),
+  number("mfu", "MFU %", 3, { scale = 100 }), word("basis", "times"),
 }
 
 return columns

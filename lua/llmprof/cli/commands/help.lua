@@ -154,10 +154,9 @@ local function columns_with(word)
   local list, seen = {}, {}
   for _, part in ipairs(require "llmprof.report.meanings") do
     for _, row in ipairs(part) do
-      if holds(word, row[1], row[3], row[4] or "") and not seen[row[1] .. row[3]] then
+      if holds(word, row[1], row[3], row[4]) and not seen[row[1] .. row[3]] then
         seen[row[1] .. row[3]] = true
-        list[#list + 1] = { row[1], (row[3] ~= "" and row[3] .. " " or "")
-          .. ("(%s)"):format(part.title) }
+        list[#list + 1] = { row[1], ("%s (%s)"):format(row[3], part.title) }
       end
     end
   end

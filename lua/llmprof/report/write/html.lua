@@ -264,12 +264,13 @@ local function meaning_of(name)
   local known = {}
   for _, part in ipairs(meanings) do
     if (" " .. part.tables .. " "):find(" " .. name .. " ", 1, true) then
-      for _, row in ipairs(part) do
-        known[row[1]] = known[row[1]] or row[3]:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
-      end
+      for _, row in ipairs(part) do known[row[1]] = known[row[1]] or row[3] end
     end
   end
-  return function(column) return known[column.title] ~= "" and known[column.title] or nil end
+  return function(column)
+    local said = column.meaning or known[column.title]
+    return said and said:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
+  end
 end
 
 
