@@ -1,4 +1,4 @@
--- Is every column of the reports' tables explained below a heading of its table? Run by
+-- Is every column of the reports' tables explained, itself or below a heading of its table? Run by
 -- llmprof exec, in the source tree.
 local columns = require "llmprof.report.columns"
 local meanings = require "llmprof.report.meanings"
@@ -12,33 +12,18 @@ for _, title in ipairs { "", "#", "stage", "layer", "repeat", "category", "kerne
 end
 
 
-local faults, parts, everywhere = {}, {}, {}
-for _, part in ipairs(meanings) do
-  local titles = {}
-  for _, row in ipairs(part) do
-    titles[row[1]], everywhere[row[1]] = true, true
-  end
-  for name in part.tables:gmatch "%S+" do
-    parts[name] = parts[name] or {}
-    table.insert(parts[name], titles)
-  end
+local faults, everywhere = {}, {}
+for _, part in ipairs(meanings.parts()) do
+  for _, row in ipairs(part) do everywhere[row[1]] = true end
 end
-
-
-local function is_explained(title, list)
-  for _, titles in ipairs(list) do
-    if titles[title] then return true end
-  end
-  return COMMON[title] and (title == "" or everywhere[title])
-end
-
 
 for name, declared in pairs(columns) do
-  local list = parts[name]
-  if not list then faults[#faults + 1] = ("table %s: no heading explains it"):format(name) end
-  for _, column in ipairs(list and declared or {}) do
-    if not column.data and not column.meaning and not is_explained(column.title, list) then
-      faults[#faults + 1] = ("report/columns.lua: no meaning of '%s' (table %s)"):format(column.title,
+  local meaning = meanings.of(name)
+  for _, column in ipairs(declared) do
+    local title = column.title
+    if not column.data and not meaning(column)
+      and not (COMMON[title] and (title == "" or everywhere[title])) then
+      faults[#faults + 1] = ("report/columns.lua: no meaning of '%s' (table %s)"):format(title,
         name)
     end
   end

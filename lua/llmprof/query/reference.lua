@@ -169,7 +169,7 @@ function reference.columns()
   local lines = { "# Columns of tables", "",
     "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured. The field\n"
       .. "is what JSON and CSV call the column, or where results.json has it." }
-  for _, part in ipairs(require "llmprof.report.meanings") do
+  for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     lines[#lines + 1] = ("\n## %s\n"):format(part.title)
     if part.about then lines[#lines + 1] = part.about .. "\n" end
     lines[#lines + 1] = "| column | unit | meaning | field |\n|---|---|---|---|"

@@ -1,9 +1,10 @@
--- What the columns of the reports' tables mean, below headings: a list of { title, about, tables
--- (of llmprof.report.columns), and rows of title, unit, meaning and field }. `llmprof help columns`
--- prints it.
+-- What the columns of the reports' tables mean, below the headings of `llmprof help columns`.
 local columns = require "llmprof.report.columns"
 
-local parts = {
+local meanings = {}
+
+-- tables: those of llmprof.report.columns whose columns stand below it.
+local headings = {
   { title = "Stages", tables = "stages summary_stages aggregates digest_stages",
     about = "Of report.md, the summary and the terminal, over the repeats that count." },
   { title = "The CPU", tables = "cpu categories",
@@ -105,20 +106,50 @@ local function unit_of(column)
 end
 
 
--- A column that several headings show is explained below the first, a title once below each.
-local listed = {}
-for _, part in ipairs(parts) do
+-- Calls visit(column) for those below a heading that say what they mean, of a title the first.
+local function each_column(heading, visit)
   local seen = {}
-  for name in part.tables:gmatch "%S+" do
+  for name in heading.tables:gmatch "%S+" do
     for _, column in ipairs(columns[name]) do
-      if column.meaning and not listed[column] and not seen[column.title] then
-        listed[column], seen[column.title] = true, true
-        part[#part + 1] = { column.title, unit_of(column), column.meaning,
-          column.field or ("`%s`"):format(column.key) }
+      if column.meaning and not seen[column.title] then
+        seen[column.title] = true
+        visit(column)
       end
     end
   end
 end
 
 
-return parts
+-- The headings, each { title, about, tables, and rows of title, unit, meaning and field }. A column
+-- that several show stands below the first.
+function meanings.parts()
+  local parts, listed = {}, {}
+  for i, heading in ipairs(headings) do
+    local part = { title = heading.title, about = heading.about, tables = heading.tables }
+    each_column(heading, function(column)
+      if listed[column] then return end
+      listed[column] = true
+      part[#part + 1] = { column.title, unit_of(column), column.meaning,
+        column.field or ("`%s`"):format(column.key) }
+    end)
+    parts[i] = part
+  end
+  return parts
+end
+
+
+-- What columns of a table mean, a function of the column; nil where no heading of it says so.
+function meanings.of(name)
+  local known = {}
+  for _, heading in ipairs(headings) do
+    if (" " .. heading.tables .. " "):find(" " .. name .. " ", 1, true) then
+      each_column(heading, function(column)
+        known[column.title] = known[column.title] or column.meaning
+      end)
+    end
+  end
+  return function(column) return column.meaning or known[column.title] end
+end
+
+
+return meanings

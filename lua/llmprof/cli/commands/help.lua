@@ -152,7 +152,7 @@ end
 
 local function columns_with(word)
   local list, seen = {}, {}
-  for _, part in ipairs(require "llmprof.report.meanings") do
+  for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     for _, row in ipairs(part) do
       if holds(word, row[1], row[3], row[4]) and not seen[row[1] .. row[3]] then
         seen[row[1] .. row[3]] = true

@@ -259,16 +259,11 @@ local function count_of(shown, all)
 end
 
 
--- What a column of a table means, as `llmprof help columns` has it, without its Markdown.
+-- What a column of a table means, without its Markdown.
 local function meaning_of(name)
-  local known = {}
-  for _, part in ipairs(meanings) do
-    if (" " .. part.tables .. " "):find(" " .. name .. " ", 1, true) then
-      for _, row in ipairs(part) do known[row[1]] = known[row[1]] or row[3] end
-    end
-  end
+  local meaning = meanings.of(name)
   return function(column)
-    local said = column.meaning or known[column.title]
+    local said = meaning(column)
     return said and said:gsub("%[(.-)%]%(.-%)", "%1"):gsub("`", "")
   end
 end
