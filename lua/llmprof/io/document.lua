@@ -120,85 +120,23 @@ local function mark_of(keys)
 end
 
 
-local shapers = {} -- by rule, false where its values are no tables
-
--- How tables that fit a rule are marked: what is below is found out as it is there.
-local function shaper_of(schema, rule)
+-- Marks the tables of a value that fits a rule: lists, and objects, whose keys get an order. One
+-- that was marked as something else stays: it does not fit.
+local function shape(schema, rule, value)
   schema, rule = resolved(schema, rule)
-  local made = shapers[rule]
-  if made == nil then
-    local is_list = rule.type == "array"
-    made = (is_list or rule.type == "object")
-      and { is_list = is_list, schema = schema, rule = rule }
-    shapers[rule] = made
-  end
-  return made
-end
-
-
--- Finds out what is below: `items` of a list; the `mark` of an object, `declared` and of
--- these the names that may be tables, and the `others`.
-local function look_below(shaper)
-  local schema, rule = shaper.schema, shaper.rule
-  local declared, others = rule.properties or {}, rule.additionalProperties
-  shaper.items = shaper.is_list and rule.items and shaper_of(schema, rule.items)
-  shaper.mark = rule.properties and mark_of(keys_of(declared))
-  shaper.declared, shaper.below, shaper.names = declared, {}, {}
-  for name, of in pairs(declared) do
-    local may_be = type(of) == "table"
-      and (of["$ref"] or of.type == "array" or of.type == "object")
-    shaper.names[#shaper.names + 1] = may_be and name or nil
-  end
-  shaper.others = type(others) == "table" and shaper_of(schema, others)
-end
-
-
-local shape
-
-local function shape_others(shaper, value)
-  for name, item in next, value do
-    if type(item) == "table" and not shaper.declared[name] then shape(shaper.others, item) end
-  end
-end
-
-
-local function shape_field(shaper, name, item)
-  local below = shaper.below[name]
-  if below == nil then
-    below = shaper_of(shaper.schema, shaper.declared[name])
-    shaper.below[name] = below
-  end
-  if below then shape(below, item) end
-end
-
-
-local function shape_object(shaper, value)
-  if shaper.mark then setmetatable(value, shaper.mark) end
-  for _, name in ipairs(shaper.names) do
-    local item = value[name]
-    if type(item) == "table" then shape_field(shaper, name, item) end
-  end
-  if shaper.others then shape_others(shaper, value) end
-end
-
-
-local function shape_list(of_items, list)
-  json.list(list)
-  for i = 1, of_items and #list or 0 do
-    local item = list[i]
-    if type(item) == "table" then shape(of_items, item) end
-  end
-end
-
-
--- A table that was marked as something else stays: it does not fit.
-function shape(shaper, value)
   local mark = getmetatable(value)
-  if not shaper.names then look_below(shaper) end
-  if shaper.is_list and (mark == nil or not mark.__keys) then
-    shape_list(shaper.items, value)
-  elseif not shaper.is_list and (mark == nil or mark.__keys) then
-    shape_object(shaper, value)
+  if rule.type == "array" and not (mark and mark.__keys) then
+    json.list(value)
+    for _, item in ipairs(rule.items and value or {}) do
+      if type(item) == "table" then shape(schema, rule.items, item) end
+    end
+  elseif rule.type == "object" and (not mark or mark.__keys) then
+    local declared, others = rule.properties or {}, rule.additionalProperties
+    if rule.properties then setmetatable(value, mark_of(keys_of(declared))) end
+    for name, item in next, value do
+      local below = declared[name] or type(others) == "table" and others
+      if below and type(item) == "table" then shape(schema, below, item) end
+    end
   end
 end
 
@@ -217,8 +155,7 @@ end
 -- schema raises: what writes a document has to know it. compact: on one line.
 function document.encode(name, value, compact)
   local schema = document.schema(name)
-  local shaper = shaper_of(schema, schema)
-  if shaper then shape(shaper, value) end
+  if type(value) == "table" then shape(schema, schema, value) end
   local options = with_schema(name, { pretty = not compact, read = true })
   local written, decoded, wrong = json.encode(value, options)
   if not written then written, decoded, wrong = json.encode(repaired(value), options) end
