@@ -13,7 +13,7 @@ local LEAST_PAIRS = 8
 local NEAR = 10000
 
 -- A fit whose pairs lie further from it than this says nothing. ns.
-clocks.TRUSTED = 20000
+local TRUSTED = 20000
 
 -- This many shifts of the order are tried where a rank has fewer collectives.
 local MOST_LAGS = 64
@@ -28,7 +28,7 @@ end
 
 -- together: both ranks are of one file, whose clock is not to be put right.
 local function is_good(made, together)
-  return made.count >= LEAST_PAIRS and (together and made.raw or made.residual) <= clocks.TRUSTED
+  return made.count >= LEAST_PAIRS and (together and made.raw or made.residual) <= TRUSTED
 end
 
 
@@ -42,7 +42,7 @@ end
 
 
 -- What is read of a rank's collectives.
-clocks.COLUMNS = { "world", "start", "end", "key", "ordinal" }
+local COLUMNS = { "world", "start", "end", "key", "ordinal" }
 
 -- Rows of a key, by rank: halved again and again, so that many ranks do not each look at
 -- all of them.
@@ -57,14 +57,14 @@ local function by_rank(frame, key, ranks)
     divide(rows:where { { "world", "<=", ranks[middle] } }, from, middle)
     divide(rows:where { { "world", ">", ranks[middle] } }, middle + 1, to)
   end
-  divide(frame:where { key = key }:select(clocks.COLUMNS), 1, #ranks)
+  divide(frame:where { key = key }:select(COLUMNS), 1, #ranks)
   return found
 end
 
 
 -- A function that gives the rows of a key and a rank. frame: collectives with world, key and
 -- ordinal.
-function clocks.finder(frame)
+local function finder(frame)
   local known = {}
   return function(key, rank)
     if not known[key] then
@@ -92,46 +92,44 @@ end
 
 -- The fit of two ranks where the second one's n-th collective of the key that they share is
 -- the n + lag-th of the first, and that lag as a share of what the counts differ by; nil
--- where their collectives do not end together. leader: rows of the first; rows_of: of
--- clocks.finder, of the second; told: counts, keys and part_of (by rank its file).
-function clocks.fit(leader, rows_of, told, first, second)
+-- where their collectives do not end together.
+local function fit_ranks(rows_of, told, part_of, first, second)
   local key = shared_key(told.counts, told.keys, first, second)
-  if not key then return nil end
   local best, best_lag
   local a, b = told.counts[key][first], told.counts[key][second]
-  local only = pack.join { leader:where({ key = key }):select(clocks.COLUMNS),
-    rows_of(key, second) }
+  local only = pack.join { rows_of(key, first), rows_of(key, second) }
   for _, lag in ipairs(lags_between(b - a)) do
     local made = fit(only, first, second, lag)
     if made.count > 0 and (not best or made.residual < best.residual) then
       best, best_lag = made, lag
     end
   end
-  if not best or not is_good(best, told.part_of[first] == told.part_of[second]) then return nil end
+  if not best or not is_good(best, part_of[first] == part_of[second]) then return nil end
   return best, b ~= a and best_lag / (b - a) or 0
 end
 
 
 -- Ranks that are of one job, as far as their collectives end together: by rank
--- { leader, fit (nil for the leader), share (of the lag) }. list: all ranks' numbers in order;
--- told: as above; fits_with: a function of a leader and a list of ranks, which gives what
--- clocks.fit finds of each as { world, fit, share }, the others left out. A leader that has a key
--- in common with one before it has `tried`: its collectives do not end with the other's.
-function clocks.groups(list, told, fits_with)
-  local found, rest, tried = {}, list, {}
+-- { leader, fit (nil for the leader), share (of the lag) }. all: collectives with world, key and
+-- ordinal; list: all ranks' numbers in order; told: counts (by key and rank, how many rows) and
+-- keys (the most frequent first); part_of: by rank its file. A leader that has a key in common
+-- with one before it has `tried`: its collectives do not end with the other's.
+function clocks.groups(all, list, told, part_of)
+  local rows_of, found, rest, tried = finder(all), {}, list, {}
   while #rest > 0 do
-    local leader, candidates, left = rest[1], {}, {}
+    local leader, left = rest[1], {}
     found[leader] = { leader = leader, tried = tried[leader] }
     for i = 2, #rest do
+      local made, share
       if shared_key(told.counts, told.keys, leader, rest[i]) then
-        candidates[#candidates + 1], tried[rest[i]] = rest[i], true
+        made, share = fit_ranks(rows_of, told, part_of, leader, rest[i])
+        tried[rest[i]] = true
       end
-    end
-    for _, own in ipairs(#candidates > 0 and fits_with(leader, candidates) or {}) do
-      found[own.world] = { leader = leader, fit = own.fit, share = own.share }
-    end
-    for i = 2, #rest do
-      if not found[rest[i]] then left[#left + 1] = rest[i] end
+      if made then
+        found[rest[i]] = { leader = leader, fit = made, share = share }
+      else
+        left[#left + 1] = rest[i]
+      end
     end
     rest = left
   end

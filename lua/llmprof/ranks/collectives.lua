@@ -210,7 +210,7 @@ end
 
 -- ---- communication ----
 
--- What is summed up over the rows of llmprof.ranks.partition's `sums`.
+-- What is summed up over the rows of llmprof.ranks.matching's `sums`.
 local SUMS = { "count", "duration", "hidden", "waiting" }
 
 
@@ -236,7 +236,7 @@ end
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
--- caused_ns (the others' waiting for it). met: of llmprof.ranks.partition, here and below.
+-- caused_ns (the others' waiting for it). met: of llmprof.ranks.matching, here and below.
 function collectives.add_to_ranks(ranks, met)
   local own, matching = by_world(met.sums, SUMS), by_world(matched_of(met), SUMS)
   local late = by_world(met.last, { "caused" })

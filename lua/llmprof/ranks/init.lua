@@ -10,8 +10,8 @@ local collectives = require "llmprof.ranks.collectives"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local json = require "llmprof.json"
+local matching = require "llmprof.ranks.matching"
 local merged = require "llmprof.ranks.merged"
-local partition = require "llmprof.ranks.partition"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
@@ -45,15 +45,6 @@ local function file_records(made)
 end
 
 
--- How many collectives a part has, or had before its frame went to another process.
-local function collectives_of(part) return part.found or #part.collectives end
-
-
-local function has_collectives(made, rank)
-  return collectives_of(made.parts[rank.part]) > 0
-end
-
-
 -- Ranks of a file whose clock could not be compared with the first one's. Stages of a pipeline
 -- share none; nor do groups of ranks that communicators name, which are on the same clock when
 -- they are of one file, or of files that say when they began.
@@ -61,7 +52,7 @@ local function note_unaligned(made, left_out)
   local first
   for _, rank in ipairs(made.told_by and {} or made.ranks) do
     local group, part = made.groups[rank.rank], made.parts[rank.part]
-    if group and group.leader == rank.rank and has_collectives(made, rank) then
+    if group and group.leader == rank.rank and #part.collectives > 0 then
       first = first or { rank = rank.rank, part = part }
       local on_clock = part == first.part or part.about.epoch and first.part.about.epoch
       if first.rank ~= rank.rank and not (group.named and on_clock) then
@@ -107,7 +98,7 @@ local function note_lacking(made, left_out)
         .. "launch work: they are no ranks"):format(name, unserved.count, unserved.of)
     elseif #made.parts > 1 and #part.about.ranks == 0 then
       left_out[#left_out + 1] = name .. ": no kernels of a known process: no rank"
-    elseif #made.parts > 1 and collectives_of(part) == 0 then
+    elseif #made.parts > 1 and #part.collectives == 0 then
       left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"
     end
     if made.steps and not part.steps then
@@ -347,7 +338,7 @@ end
 local function judge(record, made, absent)
   local met, seen = made.met, record
   if met and made.steps and made.windows then
-    met = partition.counted(met)
+    met = matching.counted(met)
     seen = of_counted(record, made, met)
   end
   record.verdict = verdict.of(seen, met, absent)
@@ -386,11 +377,10 @@ end
 -- What the parts say together, and the frames that it was made of. given: mark_experts
 -- (see steps.label_work, of kernels of experts; nil: none are known), link (of a GPU's:
 -- { name, bytes_per_s }), metrics (metrics.json, nil without), left_out (lines about files
--- that could not be read or are there twice), unread (names of the former), far (of merged.of,
--- where several processes have the parts' collectives; each part says in `found` how many),
--- uncounted (what a timeline leaves out, see uncounted.windows). The parts' frames are taken over.
+-- that could not be read or are there twice), unread (names of the former), uncounted (what
+-- a timeline leaves out, see uncounted.windows). The parts' frames are taken over.
 function ranks.examine(parts, given)
-  local made = merged.of(parts, given.far, given.uncounted)
+  local made = merged.of(parts, given.uncounted)
   local record = { ranks = made.ranks, files = file_records(made),
     left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
   note_lacking(made, record.left_out)

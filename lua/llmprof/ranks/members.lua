@@ -338,7 +338,7 @@ end
 
 
 -- How long transfers take beyond what such transfers take, each collective once, ns. met: of
--- llmprof.ranks.partition; link: between all GPUs, nil where it is not known.
+-- llmprof.ranks.matching; link: between all GPUs, nil where it is not known.
 function members.transfers_beyond(met, link)
   local sum = 0
   for _, group in ipairs(met.last:group { by = { "short_name", "phase", "message" },

@@ -408,7 +408,8 @@ local function decode_frame(bytes, name, about)
 end
 
 
-local function decode(bytes, lean)
+-- A part from such bytes; nil and what is wrong with them.
+function part.decode(bytes)
   if bytes:sub(1, #MAGIC) ~= MAGIC then return nil, "not a part that llmprof wrote" end
   local line, at = bytes:match("^([^\n]*)\n()", #MAGIC + 1)
   local head = line and json.decode(line)
@@ -419,24 +420,16 @@ local function decode(bytes, lean)
   for i, name in ipairs(part.frames) do
     local size = head.sizes[i]
     if at + size - 1 > #bytes then return nil, "it is cut" end
-    if size > 0 and not (lean and name == "collectives") then
+    if size > 0 then
       local frame, message = decode_frame(bytes:sub(at, at + size - 1), name, head.about)
       if not frame then return nil, message end
       made[name] = frame
     end
     at = at + size
   end
-  if not (made.collectives or lean) or not made.kernels then return nil, "it is cut" end
+  if not made.collectives or not made.kernels then return nil, "it is cut" end
   return made
 end
-
-
--- A part from such bytes; nil and what is wrong with them.
-function part.decode(bytes) return decode(bytes, false) end
-
-
--- The same without its collectives, which somebody else has.
-function part.decode_lean(bytes) return decode(bytes, true) end
 
 
 return part

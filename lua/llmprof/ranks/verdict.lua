@@ -226,7 +226,7 @@ end
 
 -- The verdict over a record that has ranks, totals and places, and, as far as there are such,
 -- uncounted (phases of which something does not count, in words) and doubt (why transfers are
--- none); met: what its collectives met (of llmprof.ranks.partition, nil without any). {
+-- none); met: what its collectives met (of llmprof.ranks.matching, nil without any). {
 -- kind ("waiting", "transfer", "balanced" or "unknown"), text, rank, phase, layer, first (the
 -- first collective of a step), spread (over the phase: no place stands out), from_step,
 -- instead, share (of the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
@@ -401,7 +401,7 @@ end
 -- ranks (of its group: { rank, steps, start_ns, cpu_ns, between_ns, work_ns, waiting_ns }, of a
 -- step), gain_ns (of a step, at most), next_rank (the next slowest; both nil where the CPU time
 -- is not known, or ranks are missing) }. made: of llmprof.ranks.merged, with what per_step adds;
--- last: what came last, of llmprof.ranks.partition, that counts; ranks: with leader; given:
+-- last: what came last, of llmprof.ranks.matching, that counts; ranks: with leader; given:
 -- source (what marks the steps), lacks (ranks are missing, or may be).
 function verdict.phases(made, last, ranks, given)
   local list, caused, leader_of = json.list {}, {}, {}

@@ -303,12 +303,12 @@ end
 local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 
 -- results.json of parts alone: ranks, and what follows from them; and the frames that it was
--- made of. id: of the run; far: of llmprof.ranks, where several processes have the collectives.
-function rank_view.results(parts, knowledge, id, left_out, unread, far)
+-- made of. id: of the run.
+function rank_view.results(parts, knowledge, id, left_out, unread)
   local created = latest(parts)
   errors.check_as("nothing", #parts > 0 or nil, "no file could be read")
   local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
-    link = hardware.link, left_out = left_out, unread = unread, far = far })
+    link = hardware.link, left_out = left_out, unread = unread })
   local engine = record.engine and engines.find(record.engine)
   return {
     schema_version = 1,

@@ -14,7 +14,6 @@ local documents = lazy "llmprof.report.documents"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.serving.ranks"
-local encode = lazy "llmprof.analysis.timeline.encode"
 local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
@@ -190,41 +189,19 @@ local function read_shard(given, words, number, count)
 end
 
 
--- What one process makes of files that were read; results are made when they are asked for.
-local function examine(list, knowledge, far)
-  local left_out = {}
-  local parts, unread, bytes = rank_files.keep(list, left_out)
-  check_parts(parts, left_out)
-  return { parts = parts, bytes = bytes, results = function(id)
-    return rank_view.results(parts, knowledge, id, left_out, unread, far)
-  end }
-end
-
-
--- The same in the first process of a job, with results that are made, since all take part in
--- that; the others have nothing more to do (nil). One that cannot go on ends them all.
-local function examine_in_job(own, given, words, knowledge)
-  local patience = given.patience and tonumber(given.patience)
-  local function use(list, ask)
-    local read = examine(list, knowledge, ask and { ask = ask,
-      drawn = given.out and encode.LANES or nil })
-    local results, made = read.results "ranks"
-    function read.results(id)
-      results.run.id = id
-      return results, made
-    end
-    return read
-  end
-  local ok, read, wrong = errors.call(rank_workers.run, own,
-    function() return files_of(given, words) end, knowledge, patience, use)
+-- The files that the processes of a job have read, in the first of them; the others have nothing
+-- more to do (nil). One that cannot go on ends them all.
+local function read_in_job(own, given, words, knowledge)
+  local ok, list, wrong = errors.call(rank_workers.run, own,
+    function() return files_of(given, words) end, knowledge, tonumber(given.patience))
   if wrong then error(wrong, 0) end
-  if ok then return read end
+  if ok then return list end
   local which = ("process %d of %d"):format(own.rank, own.size)
-  if errors.is_interrupt(read) then
+  if errors.is_interrupt(list) then
     errors.raise("failed", ("%s: ended by a signal, as %s sends it when another process has "
       .. "ended; nothing was written"):format(which, own.launcher))
   end
-  out.complain(("%s: %s; nothing was written"):format(which, read.message))
+  out.complain(("%s: %s; nothing was written"):format(which, list.message))
   return own.line:abandon(errors.status.failed)
 end
 
@@ -245,15 +222,21 @@ function command.run(given, words)
   local own, refused = rank_workers.job()
   if refused then return errors.status.tool end
   local knowledge = rank_view.knowledge()
-  local read
+  local list
   if own then
-    read = examine_in_job(own, given, words, knowledge)
-    if not read then return 0 end
+    list = read_in_job(own, given, words, knowledge)
+    if not list then return 0 end
   else
-    read = examine(rank_files.read_all(files_of(given, words), knowledge), knowledge)
+    list = rank_files.read_all(files_of(given, words), knowledge)
   end
-  local results = given.out and write_bundle(given, words, read.parts, read.bytes, read.results)
-    or (read.results "ranks")
+  local left_out = {}
+  local parts, unread, bytes = rank_files.keep(list, left_out)
+  check_parts(parts, left_out)
+  local function results_of(id)
+    return rank_view.results(parts, knowledge, id, left_out, unread)
+  end
+  local results = given.out and write_bundle(given, words, parts, bytes, results_of)
+    or (results_of "ranks")
   print_results(given, results)
   print_left_out(results.ranks.left_out)
   return given.strict and #results.ranks.left_out > 0 and errors.status.failed or 0

@@ -1,0 +1,284 @@
+-- Collectives of all ranks on one clock, each with those of other ranks that are the same, and
+-- what is kept of them. Files begin on the clock that their UTC says; which ranks belong together,
+-- and by how much their clocks differ, is told by collectives that end together.
+local clocks = require "llmprof.ranks.clocks"
+local collectives = require "llmprof.ranks.collectives"
+local errors = require "llmprof.process.errors"
+local native = require "llmprof.collectives"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local tuple = require("llmprof.tables.keys").tuple
+local uncounted = require "llmprof.ranks.uncounted"
+
+local matching = {}
+
+
+-- ---- what is kept ----
+
+-- What met: sums, and the rows of those who came last, small beside the collectives; the order
+-- of their rows is the same whatever the order of the files.
+local ORDER = {
+  -- by rank, kernel and place: count, start (the first), duration, hidden, waiting (of those
+  -- that met others), members (the most), met (1: of those), uncounted (absent in what counts)
+  sums = { "world", "start", "key", "short_name", "phase", "layer", "met", "uncounted" },
+  -- who came last, one for each collective
+  last = { "world", "start", "key", "ordinal" },
+  -- by rank and step, of those that met others: waiting, transfer
+  steps = { "world", "number" },
+}
+
+local SUMS = { { "count", "count" }, { "start", "min", "start" },
+  { "duration", "sum", "duration" }, { "hidden", "sum", "hidden" },
+  { "waiting", "sum", "waiting" }, { "members", "max", "members" } }
+
+local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
+
+local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
+  "number", "message", "members", "start", "transfer", "skew", "late", "caused", "more_work",
+  "more_gap", "more_kernels", "uncounted" }
+
+-- What is read of collectives, and of it what not all have.
+local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
+  "number", "message", "start", "duration", "hidden", "instance", "members", "waiting", "transfer",
+  "skew", "late", "caused", "more_work", "more_gap", "more_kernels", "uncounted" }
+local TEXTS = { short_name = true, phase = true }
+
+
+-- A view with all that is read; absent what is not there.
+local function with_all(all)
+  local there, lacking = {}, {}
+  for _, name in ipairs(READ) do
+    if rows.has(all, name) then
+      there[#there + 1] = name
+    else
+      lacking[#lacking + 1] = { name = name, type = TEXTS[name] and "string" or "integer",
+        get = function() return nil end }
+    end
+  end
+  local view = errors.check(all:select(there))
+  return #lacking > 0 and rows.extend(view, {}, lacking) or view
+end
+
+
+local function sorted(made, name)
+  local order = {}
+  for i, column in ipairs(ORDER[name]) do order[i] = { column } end
+  return errors.check(pack.join({ made }):sort(order))
+end
+
+
+-- { sums, last, steps } of collectives that were matched.
+local function met_of(all)
+  local view = with_all(all)
+  view:compute { name = "met", type = "integer", steps = { 1, { "instance" }, "where" } }
+  local in_steps = view:where { met = 1, { "number", "~=", false } }
+  return {
+    sums = sorted(view:group { by = { "world", "key", "short_name", "phase", "layer", "met",
+      "uncounted" }, columns = SUMS }, "sums"),
+    last = sorted(view:where({ { "late", "~=", false } }):select(LAST), "last"),
+    steps = sorted(in_steps:group { by = { "world", "number" }, columns = OF_STEPS }, "steps"),
+  }
+end
+
+
+-- The same of what counts alone; steps are as they were.
+function matching.counted(met)
+  return { sums = errors.check(met.sums:where { uncounted = false }),
+    last = errors.check(met.last:where { uncounted = false }), steps = met.steps }
+end
+
+
+-- ---- frames of all files ----
+
+-- Frames of one name of all parts that have it, one after the other, on clocks of one each (by
+-- part), with the columns of the one that has most, without rows of no rank, as steps of a process
+-- are that ran no kernel; nil when no part has one. times: their columns that a clock moves.
+function matching.joined(parts, name, moved, times)
+  local frames, own, widest = {}, {}, nil
+  for i, part in ipairs(parts) do
+    local frame = part[name]
+    if frame then
+      frames[#frames + 1], own[#own + 1] = frame, moved[i]
+      widest = widest and #widest:columns() >= #frame:columns() and widest or frame
+    end
+  end
+  if not widest then return nil end
+  local all = frames[1]
+  if #frames > 1 or own[1].offset ~= 0 or own[1].drift ~= 0 then
+    table.insert(frames, 1, errors.check(widest:where { { "rank", "<", math.mininteger + 1 } }))
+    table.insert(own, 1, {})
+    all = pack.join(frames, own, times)
+  end
+  return errors.check(all:where { { "world", "~=", false } })
+end
+
+
+local function joined_collectives(made)
+  local all = matching.joined(made.parts, "collectives", made.clocks, collectives.times)
+  return all and #all > 0 and all or nil
+end
+
+
+-- ---- kinds ----
+
+-- Collectives of one kernel and communicator are numbered together, from each rank's first on.
+local AT = { rank = "world", start = "start", ["end"] = "end", key = "key" }
+
+local function kind_of(row) return tuple(row.short_name, row.communicator) end
+
+
+-- Add `key`, the number of a row's kind, and its `ordinal`. { number (of each kind), counts (by
+-- key and rank, how many rows), keys (the most frequent first), nameless (ranks that have
+-- collectives without a communicator) }.
+local function number_kinds(all)
+  local told = { number = {}, counts = {}, keys = {}, nameless = {} }
+  local groups, most = all:group { by = { "short_name", "communicator", "world" } }, {}
+  table.sort(groups, function(a, b)
+    if a.short_name ~= b.short_name then return (a.short_name or "") < (b.short_name or "") end
+    return (a.communicator or math.mininteger) < (b.communicator or math.mininteger)
+  end)
+  for _, group in ipairs(groups) do
+    local kind = kind_of(group)
+    if not told.number[kind] then
+      table.insert(told.counts, {})
+      told.number[kind] = #told.counts
+    end
+    local key = told.number[kind]
+    told.keys[key], told.counts[key][group.world] = key, group.count
+    most[key] = math.max(most[key] or 0, group.count)
+    if not group.communicator then told.nameless[group.world] = true end
+  end
+  table.sort(told.keys, function(a, b)
+    if most[a] ~= most[b] then return most[a] > most[b] end
+    return a < b
+  end)
+  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
+    get = function(row) return told.number[kind_of(row)] end } })
+  native.number(all, AT, "ordinal")
+  return told
+end
+
+
+-- ---- clocks ----
+
+-- By part, the fit of its first rank that has one, to a leader of another file.
+local function fits_of(ranks, groups, part_of)
+  local fits = {}
+  for _, rank in ipairs(ranks) do
+    local group = groups[rank.rank]
+    if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
+      fits[rank.part] = group.fit
+    end
+  end
+  return fits
+end
+
+
+-- The same with a correction found after it.
+local function corrected(clock, correction)
+  if not correction then return clock end
+  return { offset = clock.offset + correction.offset, drift = correction.drift,
+    at = correction.at + clock.offset }
+end
+
+
+-- Find which ranks belong together, and correct the clocks of their files. A group is `named`
+-- whose kinds all have a communicator that none before it has: it is known to be another.
+local function group_ranks(made, all, told)
+  local numbers, part_of = {}, {}
+  for i, rank in ipairs(made.ranks) do
+    numbers[i], part_of[rank.rank] = rank.rank, rank.part
+  end
+  made.groups = clocks.groups(all, numbers, told, part_of)
+  for world, group in pairs(made.groups) do
+    group.named = group.leader == world and not group.tried and not told.nameless[world]
+  end
+  made.fits = fits_of(made.ranks, made.groups, part_of)
+  for i, clock in ipairs(made.clocks) do
+    made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))
+  end
+end
+
+
+-- ---- matching ----
+
+local MATCHED = { rank = "world", start = "start", ["end"] = "end", key = "key",
+  ordinal = "ordinal", lag = "lag" }
+
+
+-- By how much a rank's ordinals of a kind lie behind those of its leader, where it was seen from
+-- later on.
+local function lag_of(group, own, world)
+  if not group.share or not own[group.leader] or not own[world] then return 0 end
+  return math.floor(group.share * (own[world] - own[group.leader]) + 0.5)
+end
+
+
+-- The number of each kind in each group of ranks: by kind and leader.
+local function number_groups(groups, told)
+  local list, numbers = {}, {}
+  for kind, own in ipairs(told.counts) do
+    local leaders = {}
+    for world in pairs(own) do leaders[groups[world].leader] = true end
+    for leader in pairs(leaders) do list[#list + 1] = { kind, leader } end
+  end
+  table.sort(list, function(a, b)
+    if a[1] ~= b[1] then return a[1] < b[1] end
+    return a[2] < b[2]
+  end)
+  for number, key in ipairs(list) do numbers[tuple(key[1], key[2])] = number end
+  return numbers
+end
+
+
+-- Rows with what they are matched by: key, of a kind and a group of ranks, ordinal and lag.
+local function add_keys(all, groups, told)
+  local numbers = number_groups(groups, told)
+  rows.extend(all, { "short_name", "communicator", "world" }, {
+    { name = "key", type = "integer", get = function(row)
+      return numbers[tuple(told.number[kind_of(row)], groups[row.world].leader)] end },
+    { name = "lag", type = "integer", get = function(row)
+      return lag_of(groups[row.world], told.counts[told.number[kind_of(row)]], row.world) end },
+  })
+  return native.number(all, AT, "ordinal")
+end
+
+
+-- What each row waited, who came last, and what that one did more of than the others.
+local function match(all, divisions, windows)
+  native.match(all, MATCHED)
+  spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap")
+  native.excess(all, "work_before", "more_work")
+  native.excess(all, "gap", "more_gap")
+  native.excess(all, "before", "more_kernels")
+  collectives.add_layers(all, divisions)
+  return uncounted.mark(all, "end", windows)
+end
+
+
+-- Match the collectives of all parts. made: parts and ranks, whose numbers (world) all frames
+-- have; clocks (by part, as UTC says), which are corrected here; left_out (see
+-- uncounted.windows). Adds fits (by part, of llmprof.collectives.clock), groups (by rank:
+-- { leader, fit, share, named }), windows, and, where there are collectives, these as
+-- `collectives` with what core/ranks/collectives.h adds, and `met`, what is kept of them.
+function matching.add(made)
+  made.fits, made.groups = {}, {}
+  local all = joined_collectives(made)
+  local told, divisions
+  if all then
+    divisions = collectives.best_divisions(collectives.divisions(all))
+    told = number_kinds(all)
+    group_ranks(made, all, told)
+  end
+  made.windows = uncounted.windows(made.parts, made.clocks, made.left_out)
+  if not all then return made end
+  all = joined_collectives(made)
+  add_keys(all, made.groups, told)
+  made.collectives = match(all, divisions, made.windows)
+  made.met = met_of(made.collectives)
+  return made
+end
+
+
+return matching
