@@ -305,16 +305,45 @@ uncoalesced abstains
 ]], summary(advice.examine(recorded())))
   end)
 
+  -- Why rules abstain where nothing is known; all others speak of a stage.
+  local NOTHING = {
+    ["bank conflicts were not measured (counters.set=full)"] = "bank_conflicts",
+    ["clocks were not sampled (a capture made elsewhere, or no NVML)"] = "throttling",
+    ["DRAM throughput was not measured (counters by ncu)"] = "memory_roof",
+    ["neither occupancy (counters by ncu, section Occupancy) nor the GPU is known"] =
+      "low_occupancy",
+    ["no kernel was measured"] = "many_registers",
+    ["no matmul was measured"] = "split_k",
+    ["no range marks single steps (step of a stage in the recipe)"] = "step_gaps",
+    ["no stage named prefill was measured"] = "vision_ttft",
+    ["no steps and no second rank were found"] = "collective_bound expert_imbalance graph_sizes "
+      .. "pipeline_bubbles prefill_stalls rank_late small_all_reduces steps_idle",
+    ["sectors of requests were not measured (counters.set=full)"] = "uncoalesced",
+    ["single steps were not timed (step of a stage in the recipe, or steps_ms)"] = "kv_growth",
+    ["the batch is not known (batch in metrics.json)"] = "gemv_at_batch_1",
+    ["the batch, the model's cost or the GPU's peaks are not known (model.arch)"] = "batch_room",
+    ["the bytes of a step are not known (model.arch, and the GPU's bandwidth)"] = "fewer_bytes",
+    ["the capture was not checked: there is no timeline"] = "capture_trust",
+    ["the steps of decode are not counted (tokens and batch in metrics.json)"] = "allocations "
+      .. "cat_cache experts_one_by_one fused_projections graph_missing sync_per_token token_choice",
+    ["the timeline does not say which kind of host memory copies used"] = "pageable_copies",
+    ["there is no second repeat to compare the first with (infer.repeats)"] = "first_repeat",
+    ["waves are not known (the chip or the launch configurations)"] = "tail_effect",
+  }
+
   it("abstain, and do not raise, on results without anything", function()
-    local found = advice.examine(support.results {})
+    local found, expected, said = advice.examine(support.results {}), {}, {}
     assert.same({}, found.findings)
-    local names = {}
-    for i, entry in ipairs(found.abstained) do names[i] = entry.rule end
-    local asked = {}
     for _, name in ipairs(advice.names()) do
-      if not require("llmprof.advice." .. name).about then asked[#asked + 1] = name end
+      if not require("llmprof.advice." .. name).about then
+        expected[name] = "no stage was measured"
+      end
     end
-    assert.same(asked, names)
+    for why, names in pairs(NOTHING) do
+      for name in names:gmatch "%S+" do expected[name] = why end
+    end
+    for _, entry in ipairs(found.abstained) do said[entry.rule] = entry.why end
+    assert.same(expected, said)
   end)
 end)
 

@@ -51,9 +51,4 @@ kernels: 2
       category = "attention" } })
     assert.equal("", said { softmax { calls = 79 } })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured",
-      support.said("attention_unfused", support.results {}))
-  end)
 end)

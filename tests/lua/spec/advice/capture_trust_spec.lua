@@ -35,9 +35,4 @@ try: take times from the plain runs, as reports do; what the CPU did and how lon
     assert.equal("", said("good", {}, 0.45, false))
     assert.equal("", said("fair", { { name = "clocks", level = "warning", text = "hot" } }))
   end)
-
-  it("abstains without a timeline", function()
-    assert.equal("abstains: the capture was not checked: there is no timeline",
-      support.said("capture_trust", support.results {}))
-  end)
 end)

@@ -64,8 +64,4 @@ kernels: 2
   it("is silent about a few", function()
     assert.equal("", said { name = "float16_copy_kernel", calls = 29, mean_ns = 1000 })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured", support.said("casts", support.results {}))
-  end)
 end)

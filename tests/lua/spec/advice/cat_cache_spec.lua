@@ -36,9 +36,4 @@ kernels: 3
     assert.same({ "no attention kernel is known by its name" }, support.reasons("cat_cache",
       support.results { stages = { support.decode() } }))
   end)
-
-  it("abstains without counted steps", function()
-    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
-      support.said("cat_cache", support.results {}))
-  end)
 end)

@@ -77,9 +77,4 @@ kernels: 5
       "abstains: num_experts_per_tok is not in model.architecture",
       said { n_routed_experts = 64, num_hidden_layers = 12 })
   end)
-
-  it("abstains without counted steps", function()
-    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
-      support.said("experts_one_by_one", support.results {}))
-  end)
 end)

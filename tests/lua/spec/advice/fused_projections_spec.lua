@@ -44,11 +44,9 @@ kernels: 4
         support.kernel { name = "splitKreduce_kernel", category = "gemm", calls = 1000 })))
   end)
 
-  it("abstains without the number of layers, and without steps", function()
+  it("abstains without the number of layers", function()
     assert.equal(
       "abstains: the model's architecture is not known (model.architecture in metrics.json)",
       support.said("fused_projections", results_of(support.decode, 71, nil)))
-    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
-      support.said("fused_projections", support.results {}))
   end)
 end)

@@ -47,9 +47,4 @@ kernels: 9
     assert.equal("", said { name = "simt_sgemm", calls = 79 })
     assert.equal("", said { name = "sgemm_copy", category = "copy/cast" })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured",
-      support.said("gemm_precision", support.results {}))
-  end)
 end)

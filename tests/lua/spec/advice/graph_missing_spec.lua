@@ -22,9 +22,4 @@ if shapes are static, and nothing in a step waits for the GPU
     assert.same({ "the GPU waits for 20 % of the time: launches keep ahead of it" },
       support.reasons("graph_missing", results_of(support.decode())))
   end)
-
-  it("abstains without counted steps", function()
-    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
-      support.said("graph_missing", support.results {}))
-  end)
 end)

@@ -30,9 +30,4 @@ kernels: 3 4
     assert.same({ "long additions and copies take 0.0 % of the GPU time" },
       support.reasons("large_elementwise", results_of { mixed(3, "gemm", 20) }))
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured",
-      support.said("large_elementwise", support.results {}))
-  end)
 end)

@@ -109,8 +109,4 @@ if the CPU takes no time at all; the GPU's own work stays as it is
   it("is silent about a busy GPU", function()
     assert.equal("", said { stages = { support.decode() } })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured", said {})
-  end)
 end)

@@ -40,9 +40,4 @@ kernels: 4
     assert.equal("", said { name = "vectorized_gather_kernel", calls = 10, mean_ns = 2e6 })
     assert.matches("25 %% of the stage", said { name = "vectorized_gather_kernel", mean_ns = 2e5 })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured",
-      support.said("layout_copies", support.results {}))
-  end)
 end)

@@ -56,9 +56,4 @@ kernels: 3 7
     assert.same({ "900", "900", "720", "450", "silent" }, { said_of(5000), said_of(5001),
       said_of(6000), said_of(7500), said_of(9500) })
   end)
-
-  it("abstains without a stage", function()
-    assert.equal("abstains: no stage was measured",
-      support.said("small_elementwise", support.results {}))
-  end)
 end)

@@ -21,8 +21,7 @@ try: raise the power limit, cool the GPU, or lock its clocks; until then compare
   end)
 
   it("abstains without samples", function()
-    local missing = "abstains: clocks were not sampled (a capture made elsewhere, or no NVML)"
-    assert.equal(missing, said { name = "launches", level = "ok", text = "all" })
-    assert.equal(missing, support.said("throttling", support.results {}))
+    assert.equal("abstains: clocks were not sampled (a capture made elsewhere, or no NVML)",
+      said { name = "launches", level = "ok", text = "all" })
   end)
 end)
