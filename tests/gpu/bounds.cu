@@ -1,6 +1,6 @@
 // Kernels that are each bound by one thing, for what counters say of them: each is launched
-// several times in the range "measured". bounds.lua runs it and bounds.py holds what a run says
-// against what they were made for.
+// several times in the range "measured". bounds.lua runs it, and a spec
+// (analysis.counters.bounds) holds what a recorded run says against what they were made for.
 //
 //   nvcc -O2 -std=c++17 -arch=native -o bounds bounds.cu
 //

@@ -1,4 +1,4 @@
--- Kernels that are each bound by one thing: bounds.cu, for bounds.py.
+-- Kernels that are each bound by one thing: bounds.cu.
 local llm = require "llmprof.recipe"
 
 return llm.recipe {

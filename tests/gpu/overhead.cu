@@ -3,7 +3,7 @@
 // under several of them and puts the figures side by side.
 //
 //   nvcc -O2 -std=c++17 -arch=native -o overhead overhead.cu
-//   overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU [END_FILE]
+//   overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU
 //
 // Each round: LAUNCHES of a kernel of NS nanoseconds and REPLAYS of a graph of
 // KERNELS of it, first with the window closed, then with it open (cudaProfilerStart to
@@ -14,9 +14,6 @@
 // goes within a round,
 //
 //   eager|graph closed|open ROUND US     microseconds of a launch, of a kernel
-//
-// END_FILE gets CLOCK_MONOTONIC, in ns, when everything is done. ROUNDS 0: all
-// of it once, with no window, as `open`.
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 
@@ -173,7 +170,6 @@ static void run(const Options *o) {
   keep_on(o->cpu);
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   launch(o->launches, cycles_of(o->length));
-  if (o->rounds == 0) measure(o, "open", 0, stream);
   for (int round = 0; round < o->rounds; round++) {
     measure(o, "closed", round, stream);
     CHECK(cudaProfilerStart());
@@ -197,24 +193,14 @@ static int number(const char *text, int least) {
   return (int)value;
 }
 
-static int write_end(const char *path) {
-  FILE *f = fopen(path, "w");
-  if (!f || fprintf(f, "%lld\n", (long long)now()) < 0 || fclose(f) != 0) {
-    fprintf(stderr, "overhead: %s: %s\n", path, strerror(errno));
-    return FAILED;
-  }
-  return 0;
-}
-
 int main(int argc, char **argv) {
-  if (argc != 7 && argc != 8) {
-    fprintf(stderr,
-            "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU [END_FILE]\n");
+  if (argc != 7) {
+    fprintf(stderr, "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS NS CPU\n");
     return USAGE;
   }
-  Options o = {number(argv[1], 0), number(argv[2], LAUNCHES), number(argv[3], REPLAYS),
+  Options o = {number(argv[1], 1), number(argv[2], LAUNCHES), number(argv[3], REPLAYS),
                number(argv[4], 1), number(argv[5], 0), number(argv[6], -1)};
   run(&o);
   fflush(stdout);
-  return argc == 8 ? write_end(argv[7]) : 0;
+  return 0;
 }

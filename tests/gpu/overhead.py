@@ -2,7 +2,7 @@
 """What the timeline adds to a launch: llmprof's collector and nsys, side by side on one GPU.
 
     tests/gpu/overhead.py [--llmprof PROGRAM] [--nsys PROGRAM] [--seconds S] [--json FILE]
-                          [--cupti VERSION=LIBRARY ...] [--programs NAME,... [--turns N]]
+                          [--programs NAME,... [--turns N]]
 
 Processes differ by more than profilers do, so each process measures itself with the profiler's
 window closed and open in turn (overhead.cu, made with nvcc unless --program names it), and what
@@ -14,14 +14,9 @@ it. How much of what nsys adds the collector adds, above a closed window and abo
 said with the range that nine in ten of 4,000 draws of the processes give: a ratio is known no
 better than that.
 
---cupti adds the collector with another libcupti, nodes only, for each that is named.
-
 With --programs it measures those of programs.py and nothing else: --turns processes of each tool
 load together, --at-once of them, and then do a round each, one after the other, in random order, in
 S seconds for each program. The table has quartiles of the rounds of all.
-
-The last table is of runs without windows: from the program's end (it writes when that is) until
-the tool is done, and until four reports are written.
 """
 
 from __future__ import annotations
@@ -46,7 +41,6 @@ from typing import Callable, Dict, List, Optional, TextIO, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINE = re.compile(r"^(eager|graph) (closed|open) (\d+) ([0-9.]+)$", re.MULTILINE)
-REPORTS = "cuda_api_sum,cuda_gpu_kern_sum,cuda_gpu_kern_gb_sum,cuda_kern_exec_sum"
 NSYS = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
 KERNELS = 200  # of a graph
 # Of a process: window state by kind of launch, us.
@@ -80,14 +74,13 @@ class Failed(Exception):
     """A tool that did not do what it was asked for; the others are measured all the same."""
 
 
-def shell(words: List[str], folder: str) -> Tuple[str, float]:
-    """What it prints, and the clock when it is done."""
+def shell(words: List[str], folder: str) -> str:
+    """What it prints."""
     done = subprocess.run(words, cwd=folder, text=True, check=False, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    ended = time.clock_gettime(time.CLOCK_MONOTONIC)
     if done.returncode != 0:
         raise Failed(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}")
-    return done.stdout, ended
+    return done.stdout
 
 
 def stay_off(cpu: int) -> None:
@@ -110,30 +103,22 @@ def complain(failure: Failed) -> None:
 
 def tools(args: argparse.Namespace) -> Dict[str, List[str]]:
     """Of each tool, the words before the program's."""
-    def collector(graphs: str, *more: str) -> List[str]:
-        plan = [word for item in ("unit.by=profiler", f"graphs={graphs}", *more)
-                for word in ("-p", item)]
-        return [args.llmprof, "collect", "-o", "run.spool", *plan, "--"]
+    def collector(graphs: str) -> List[str]:
+        return [args.llmprof, "collect", "-o", "run.spool", "-p", "unit.by=profiler",
+                "-p", f"graphs={graphs}", "--"]
 
     def nsys(graphs: str) -> List[str]:
         return [args.nsys, "profile", *NSYS, "--output=run", f"--cuda-graph-trace={graphs}",
                 "--capture-range=cudaProfilerApi", "--capture-range-end=repeat"]
 
-    ways = {"plain": [], "collector, nodes": collector("node"), "nsys, nodes": nsys("node"),
+    return {"plain": [], "collector, nodes": collector("node"), "nsys, nodes": nsys("node"),
             "collector, whole graphs": collector("graph"), "nsys, whole graphs": nsys("graph")}
-    for version, library in args.cupti:
-        ways[named(version)] = collector("node", f"cupti={library}")
-    return ways
-
-
-def named(version: str) -> str:
-    return f"collector, nodes, CUPTI {version}"
 
 
 def measured(words: List[str], rounds: int) -> Rounds:
     """Of one process."""
     with tempfile.TemporaryDirectory() as folder:
-        text, _ = shell(words, folder)
+        text = shell(words, folder)
     found: Rounds = {}
     for kind, window, _, value in LINE.findall(text):
         found.setdefault((kind, window), []).append(float(value))
@@ -228,38 +213,6 @@ def keep(found: Dict[str, List[Rounds]], path: str) -> None:
     each = {name: [{" ".join(key): values for key, values in p.items()} for p in processes]
             for name, processes in found.items()}
     pathlib.Path(path).write_text(json.dumps(each), encoding="utf-8")
-
-
-# ---- reports ----
-
-def one_to_reports(before: List[str], work: List[str], reports: List[str]) -> Tuple[float, float]:
-    """From the program's end until the tool is done, and until reports are there."""
-    with tempfile.TemporaryDirectory() as folder:
-        _, taken = shell([*before, *work, "end"], folder)
-        ended = int(pathlib.Path(folder, "end").read_text(encoding="ascii")) / 1e9
-        text, reported = shell(reports, folder)
-        written = [r for r in glob.glob(folder + "/r_*.csv") if os.path.getsize(r)]
-    if len(written) != REPORTS.count(",") + 1:
-        raise Failed(f"{' '.join(reports)}: {len(written)} reports\n{text}")
-    return taken - ended, reported - ended
-
-
-def to_reports(args: argparse.Namespace, program: str) -> None:
-    print("\n| from the program's end | tool is done, s | four reports, s |\n|---|---|---|")
-    work = [program, *map(str, (0, 5 * args.launches, args.replays, KERNELS, args.ns, args.cpu))]
-    ways = {
-        "collector": ([args.llmprof, "collect", "-o", "run.spool", "--"],
-                      [args.llmprof, "stats", "-f", "csv", "-o", "r", "-r", REPORTS, "run.spool"]),
-        "nsys": ([args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node"],
-                 [args.nsys, "stats", "-q", "-f", "csv", "-o", "r", "-r", REPORTS,
-                  "run.nsys-rep"]),
-    }
-    for name, (before, reports) in ways.items():
-        try:
-            done, reported = one_to_reports(before, work, reports)
-            print(f"| {name} | {done:.2f} | {reported:.2f} |", flush=True)
-        except Failed as failure:
-            complain(failure)
 
 
 # ---- programs as people run them ----
@@ -446,7 +399,7 @@ def show_programs(kept: Dict[str, Figures], launches: Dict[str, Tuple[int, int]]
 def launches_in(args: argparse.Namespace, guest: Guest) -> Dict[str, Tuple[int, int]]:
     """Of a round of each program, by a recording: single ones and those of graphs."""
     guest.end(60)
-    text, _ = shell([args.llmprof, "--no-cache", "-e", LAUNCHES, "run.spool"], guest.folder)
+    text = shell([args.llmprof, "--no-cache", "-e", LAUNCHES, "run.spool"], guest.folder)
     return {name: (int(single), int(graphs)) for name, single, graphs in re.findall(
         r"^(\w+)\t(\d+) launches, (\d+) of graphs$", text, re.MULTILINE)}
 
@@ -492,7 +445,7 @@ def programs(args: argparse.Namespace) -> None:
 def described(args: argparse.Namespace) -> None:
     for words in (["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
                   [args.nsys, "--version"], [args.llmprof, "--version"]):
-        print(" ".join(shell(words, "/")[0].split()))
+        print(" ".join(shell(words, "/").split()))
     print(f"rounds of {args.launches} launches and {args.replays} replays of {KERNELS} kernels of "
           f"{args.ns} ns, {args.rounds} in a process; launching thread on CPU {args.cpu}")
 
@@ -513,8 +466,6 @@ def options(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=5, help="processes of each tool (5)")
     parser.add_argument("--at-once", type=int, default=5, help="of them, loaded together (5)")
     parser.add_argument("--floor", help="floor.c, compiled")
-    parser.add_argument("--cupti", action="append", default=[], metavar="VERSION=LIBRARY",
-                        type=lambda word: tuple(word.split("=", 1)))
     args = parser.parse_args(words)
     built = (str(ROOT / "build" / path) for path in ("*/portable/llmprof/llmprof", "*/bin/llmprof"))
     args.llmprof = find(args.llmprof, "llmprof", *built)
@@ -538,7 +489,6 @@ def main(words: List[str]) -> int:
         print("processes: " + ", ".join(f"{len(p)} {name}" for name, p in found.items()))
         show(found, "eager", "us per launch")
         show(found, "graph", "us per kernel of a graph")
-        to_reports(args, program)
     return 1 if failures else 0
 
 
