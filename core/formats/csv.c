@@ -44,10 +44,6 @@ struct llmprof_csv {
   size_t row_bytes; /* fed to libcsv for this row */
   bool nomem;
 
-  const uint32_t *wanted; /* the fields that are gathered; NULL: all */
-  size_t wanted_count;
-  size_t fields;   /* of the row, so far */
-  bool all_titles; /* these are those of the header */
   gathered row, header, units;
   llmprof_csv_row header_row, units_row;
   llmprof_csv_options options;
@@ -86,25 +82,9 @@ static void gathered_free(gathered *g) {
   *g = (gathered){0};
 }
 
-static bool is_title(const llmprof_csv *csv, size_t number, const void *bytes,
-                     size_t size) {
-  if (number >= csv->header_row.count) return false;
-  const llmprof_csv_field *title = &csv->header_row.fields[number];
-  return title->size == size && memcmp(title->bytes, bytes, size) == 0;
-}
-
-static bool is_wanted(const llmprof_csv *csv, size_t number) {
-  size_t next = csv->row.count;
-  return !csv->wanted ||
-         (next < csv->wanted_count && csv->wanted[next] == number);
-}
-
 static void on_field(void *bytes, size_t size, void *user) {
   llmprof_csv *csv = user;
   gathered *g = &csv->row;
-  size_t number = csv->fields++;
-  csv->all_titles = csv->all_titles && is_title(csv, number, bytes, size);
-  if (!is_wanted(csv, number)) return;
   if (!llmprof_grow(&g->ends, &g->cap, g->count + 1, sizeof *g->ends)) {
     csv->nomem = true;
     return;
@@ -234,8 +214,7 @@ static int feed_line(llmprof_csv *csv, llmprof_error *err) {
   if (!csv->in_row) {
     gathered_clear(&csv->row);
     csv->row.line = csv->line_number;
-    csv->row_bytes = csv->fields = 0;
-    csv->all_titles = true;
+    csv->row_bytes = 0;
   }
   csv->row_done = false;
   if (!feed(csv, csv->line.bytes, csv->line.size) || !feed(csv, "\n", 1))
@@ -340,7 +319,7 @@ static bool read_units(llmprof_csv *csv, llmprof_error *err) {
   int got = raw_row(csv, err);
   if (got < 0) return false;
   if (!got) return true;
-  if (csv->fields != csv->header_row.count) {
+  if (csv->row.count != csv->header_row.count) {
     fail_line(csv, csv->row.line, "units row does not fit the header", err);
     return false;
   }
@@ -348,7 +327,7 @@ static bool read_units(llmprof_csv *csv, llmprof_error *err) {
 }
 
 static int check_count(llmprof_csv *csv, llmprof_error *err) {
-  size_t want = csv->header_row.count, count = csv->fields;
+  size_t want = csv->header_row.count, count = csv->row.count;
   if (count == want || (count < want && csv->options.allow_short)) return 1;
   char what[80];
   snprintf(what, sizeof what, "%zu fields where the header has %zu", count,
@@ -356,15 +335,16 @@ static int check_count(llmprof_csv *csv, llmprof_error *err) {
   return fail_line(csv, csv->row.line, what, err);
 }
 
-/* The wanted fields that a short row lacks are empty. */
-static void lack_fields(llmprof_csv *csv) {
-  char none[1] = "";
-  size_t fields = csv->fields;
-  while (csv->wanted && !csv->nomem && csv->row.count < csv->wanted_count) {
-    csv->fields = csv->wanted[csv->row.count];
-    on_field(none, 0, csv);
+static bool is_header(const llmprof_csv *csv, const llmprof_csv_row *row) {
+  if (row->count != csv->header_row.count) return false;
+  for (size_t i = 0; i < row->count; i++) {
+    const llmprof_csv_field *field = &row->fields[i];
+    const llmprof_csv_field *title = &csv->header_row.fields[i];
+    if (title->size != field->size ||
+        memcmp(title->bytes, field->bytes, field->size) != 0)
+      return false;
   }
-  csv->fields = fields;
+  return true;
 }
 
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
@@ -373,21 +353,12 @@ int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
     int got = raw_row(csv, err);
     if (got > 0) got = check_count(csv, err);
     if (got <= 0) return got;
-    if (csv->all_titles && csv->fields == csv->header_row.count) continue;
-    lack_fields(csv);
-    if (!csv->nomem && publish(&csv->row, row)) return 1;
-    llmprof_fail_nomem(err);
-    return -1;
+    if (!publish(&csv->row, row)) {
+      llmprof_fail_nomem(err);
+      return -1;
+    }
+    if (!is_header(csv, row)) return 1;
   }
-}
-
-int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
-                        llmprof_csv_row *row, llmprof_error *err) {
-  csv->wanted = wanted;
-  csv->wanted_count = count;
-  int got = llmprof_csv_next(csv, row, err);
-  csv->wanted = NULL;
-  return got;
 }
 
 /* ---- opening ---- */

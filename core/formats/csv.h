@@ -68,12 +68,6 @@ const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv);
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
                      llmprof_error *err);
 
-/* As next, of the fields wanted[count] of each row alone: numbers from 0 that
- * ascend, at least one, each less than the header's count. The row has `count`
- * fields; one that a short row lacks is empty. */
-int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
-                        llmprof_csv_row *row, llmprof_error *err);
-
 typedef enum llmprof_number {
   LLMPROF_NUMBER_OK,
   LLMPROF_NUMBER_ABSENT, /* empty, "n/a", "(!) n/a", "no data", any NaN */

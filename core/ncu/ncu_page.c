@@ -27,8 +27,7 @@ enum {
   BLOCK,
   GRID,
   DEVICE,
-  READ, /* the rest is not a metric either */
-  TITLES = READ + 3
+  TITLES = DEVICE + 4 /* three more are no metrics either */
 };
 
 static const char *const titles[TITLES] = {
@@ -336,9 +335,6 @@ typedef struct launch_key {
 typedef struct reading {
   llmprof_ncu_page *page;
   const uint32_t *metrics; /* by real column: which metric */
-  uint32_t *wanted;        /* fields of the page, ascending */
-  size_t wanted_count;
-  uint32_t *slots; /* by title, then by real column: which of them */
   llmprof_row_table table;
   llmprof_intern seen; /* of launch_key */
   llmprof_buffer tags;
@@ -347,8 +343,8 @@ typedef struct reading {
 
 static const llmprof_csv_field *cell_of(const reading *r, uint32_t title) {
   static const llmprof_csv_field none = {"", 0};
-  uint32_t slot = r->slots[title];
-  return slot == NOWHERE ? &none : &r->row->fields[slot];
+  uint32_t field = r->page->fields[title];
+  return field == NOWHERE ? &none : &r->row->fields[field];
 }
 
 /* A whole number; LLMPROF_ABSENT: none. */
@@ -435,14 +431,14 @@ static bool check_launch(reading *r, int64_t id, llmprof_error *err) {
 /* ncu calls a result "range" that is a whole range, and gives it no stream; a
  * kernel of that name has one. */
 static bool is_whole_range(const reading *r) {
-  return equals(cell_of(r, KERNEL), "range") && r->slots[STREAM] != NOWHERE &&
-         !is_present(cell_of(r, STREAM));
+  return equals(cell_of(r, KERNEL), "range") &&
+         r->page->fields[STREAM] != NOWHERE && !is_present(cell_of(r, STREAM));
 }
 
 static bool read_value(const reading *r, size_t number, double *value,
                        llmprof_error *err) {
   const metric *m = &r->page->metrics[r->metrics[number]];
-  const llmprof_csv_field *cell = &r->row->fields[r->slots[TITLES + number]];
+  const llmprof_csv_field *cell = &r->row->fields[m->field];
   double got;
   char what[160];
   switch (llmprof_csv_number(cell->bytes, cell->size, &got)) {
@@ -502,40 +498,11 @@ static bool read_row(reading *r, llmprof_error *err) {
   return true;
 }
 
-/* Which fields are read, and where among them each column is. */
-static bool plan(reading *r, llmprof_error *err) {
-  const llmprof_ncu_page *page = r->page;
-  size_t fields = llmprof_csv_header(page->csv)->count;
-  uint32_t *slot_of = llmprof_alloc(fields, sizeof *slot_of);
-  r->wanted = llmprof_alloc(fields, sizeof *r->wanted);
-  r->slots = llmprof_alloc(TITLES + r->table.real_count, sizeof *r->slots);
-  bool ok = slot_of && r->wanted && r->slots;
-  if (ok) memset(slot_of, 0, fields * sizeof *slot_of);
-  for (uint32_t i = 0; ok && i < READ; i++) {
-    if (page->fields[i] != NOWHERE) slot_of[page->fields[i]] = 1;
-  }
-  for (size_t i = 0; ok && i < r->table.real_count; i++)
-    slot_of[page->metrics[r->metrics[i]].field] = 1;
-  for (uint32_t i = 0; ok && i < fields; i++) {
-    if (!slot_of[i]) continue;
-    slot_of[i] = (uint32_t)r->wanted_count;
-    r->wanted[r->wanted_count++] = i;
-  }
-  for (uint32_t i = 0; ok && i < READ; i++)
-    r->slots[i] =
-        page->fields[i] == NOWHERE ? NOWHERE : slot_of[page->fields[i]];
-  for (size_t i = 0; ok && i < r->table.real_count; i++)
-    r->slots[TITLES + i] = slot_of[page->metrics[r->metrics[i]].field];
-  llmprof_free(slot_of);
-  return ok || llmprof_fail_nomem(err);
-}
-
 static bool read_rows(reading *r, llmprof_error *err) {
   for (;;) {
     llmprof_csv_row row;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    int got = llmprof_csv_next_of(r->page->csv, r->wanted, r->wanted_count,
-                                  &row, err);
+    int got = llmprof_csv_next(r->page->csv, &row, err);
     if (got < 0) return false;
     if (!got) return r->table.rows || nothing_profiled(r->page, err);
     r->row = &row;
@@ -570,13 +537,11 @@ llmprof_frame *llmprof_ncu_page_counters(llmprof_ncu_page *page,
   llmprof_intern_init(&r.seen, sizeof(launch_key));
   if (!llmprof_strings_add(page->strings, "ncu", 3, &page->source))
     llmprof_fail_nomem(err);
-  else if (plan(&r, err) && read_rows(&r, err))
+  else if (read_rows(&r, err))
     frame = make_frame(&r, err);
   llmprof_row_table_free(&r.table);
   llmprof_intern_free(&r.seen);
   llmprof_buffer_free(&r.tags);
-  llmprof_free(r.wanted);
-  llmprof_free(r.slots);
   llmprof_csv_close(page->csv);
   page->csv = NULL;
   return frame;
