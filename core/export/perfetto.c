@@ -6,8 +6,8 @@
 #include "base/buffer.h"
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
-#include "llmprof/alloc.h"
 #include "os/sink.h"
+#include "text/digits.h"
 #include "text/text.h"
 #include "trace/trace_events.h"
 
@@ -22,20 +22,8 @@ enum {
 
 enum {
   PIECE = 1 << 20,  /* bytes that are written at once */
-  ROOM = 24,        /* bytes of a number */
   LONG_NAME = 8192, /* bytes: each slice has its name, no viewer shows more */
 };
-
-/* Texts by number, each made once: names, tracks and shapes come again and
- * again. */
-typedef struct text_at {
-  size_t at, size; /* size 0: not made */
-} text_at;
-
-typedef struct text_cache {
-  llmprof_buffer bytes;
-  text_at *texts;
-} text_cache;
 
 /* What all write about, and where to. */
 typedef struct export {
@@ -53,86 +41,10 @@ typedef struct writer {
   const export *of;
   llmprof_buffer bytes; /* that are to be written */
   llmprof_buffer label; /* of the track that is being named */
-  text_cache names, calls, lanes, shapes;
   llmprof_perfetto_counts counts;
 } writer;
 
-/* ---- bytes ---- */
-
-/* Most are few: only what finds no room goes the long way. */
-static inline void put(writer *w, const char *bytes, size_t size) {
-  llmprof_buffer *out = &w->bytes;
-  if (size + ROOM >= out->cap - out->size) {
-    llmprof_buffer_add(out, bytes, size);
-    return;
-  }
-  memcpy(out->bytes + out->size, bytes, size);
-  out->size += size;
-}
-
-#define PUT(w, text) put((w), (text), sizeof(text) - 1)
-
-static inline void put_text(writer *w, const char *text) {
-  put(w, text, strlen(text));
-}
-
-/* A number, from ROOM bytes that may be read. */
-static inline void put_short(writer *w, const char *bytes, size_t size) {
-  llmprof_buffer *out = &w->bytes;
-  if (2 * ROOM >= out->cap - out->size) {
-    llmprof_buffer_add(out, bytes, size);
-    return;
-  }
-  memcpy(out->bytes + out->size, bytes, ROOM);
-  out->size += size;
-}
-
-/* Digits that end at `end`; returns where they start. Most of the file is
- * numbers, and printf is slow. */
-static inline char *put_digits(char *end, uint64_t value) {
-  static const char pairs[] =
-      "000102030405060708091011121314151617181920212223242526272829"
-      "303132333435363738394041424344454647484950515253545556575859"
-      "606162636465666768697071727374757677787980818283848586878889"
-      "90919293949596979899";
-  while (value >= 10) {
-    end -= 2;
-    memcpy(end, pairs + 2 * (value % 100), 2);
-    value /= 100;
-    if (!value) return end;
-  }
-  *--end = (char)('0' + value);
-  return end;
-}
-
-/* ---- texts that come again ---- */
-
-static bool cache_init(text_cache *c, size_t count) {
-  c->texts = llmprof_zalloc(count ? count : 1, sizeof *c->texts);
-  return c->texts != NULL;
-}
-
-static void cache_free(text_cache *c) {
-  llmprof_buffer_free(&c->bytes);
-  llmprof_free(c->texts);
-}
-
-/* What make() puts for the number. */
-static void put_cached(writer *w, text_cache *c, uint32_t number,
-                       void (*make)(writer *w, uint32_t number)) {
-  text_at *text = &c->texts[number];
-  if (text->size) {
-    put(w, c->bytes.bytes + text->at, text->size);
-    return;
-  }
-  size_t before = w->bytes.size;
-  make(w, number);
-  if (w->bytes.failed) return;
-  text_at made = {c->bytes.size, w->bytes.size - before};
-  llmprof_buffer_add(&c->bytes, w->bytes.bytes + before, made.size);
-  w->bytes.failed |= c->bytes.failed;
-  if (!c->bytes.failed) *text = made;
-}
+#define PUT(w, text) llmprof_buffer_add(&(w)->bytes, (text), sizeof(text) - 1)
 
 /* ---- pieces of text ---- */
 
@@ -157,14 +69,14 @@ static void put_id(writer *w, uint32_t id, const char *otherwise) {
   if (id == LLMPROF_NO_STRING)
     llmprof_json_put_any(&w->bytes, otherwise, strlen(otherwise));
   else
-    put_cached(w, &w->names, id, put_string);
+    put_string(w, id);
 }
 
 static void put_integer(writer *w, int64_t value) {
-  char text[2 * ROOM], *end = text + ROOM;
-  char *at = put_digits(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-  if (value < 0) *--at = '-';
-  put_short(w, at, (size_t)(end - at));
+  char text[LLMPROF_FIXED_SIZE];
+  char *end = llmprof_put_fixed(
+      text, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 0);
+  llmprof_buffer_add(&w->bytes, text, (size_t)(end - text));
 }
 
 /* `before` and a number. */
@@ -172,23 +84,20 @@ static void put_integer(writer *w, int64_t value) {
 
 /* ns as us. */
 static void put_us(writer *w, int64_t ns) {
-  char text[2 * ROOM], *end = text + ROOM;
-  uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-  char *at = put_digits(end, 1000 + size % 1000); /* its 1 becomes the point */
-  *at = '.';
-  at = put_digits(at, size / 1000);
-  if (ns < 0) *--at = '-';
-  put_short(w, at, (size_t)(end - at));
+  char text[LLMPROF_FIXED_SIZE];
+  char *end = llmprof_put_fixed(text, ns < 0,
+                                ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 3);
+  llmprof_buffer_add(&w->bytes, text, (size_t)(end - text));
 }
 
 /* Behind another: the names of tracks come first, and there is one for each
  * item. */
 static void begin_event(writer *w, char phase) {
-  char text[2 * ROOM] = ",\n{\"ph\":\"?\"";
-  const llmprof_buffer *out = &w->bytes;
+  llmprof_buffer *out = &w->bytes;
   bool first = out->size && out->bytes[out->size - 1] == '[';
-  text[9] = phase;
-  put_short(w, text + first, 11u - first);
+  llmprof_buffer_puts(out, first ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
+  llmprof_buffer_putc(out, phase);
+  llmprof_buffer_putc(out, '"');
 }
 
 /* ---- tracks ---- */
@@ -334,15 +243,11 @@ static void name_tracks(writer *w) {
 
 /* ---- slices ---- */
 
-static void put_lane(writer *w, uint32_t lane) {
+/* Where and when, after the phase. */
+static void put_where(writer *w, uint32_t lane, int64_t ns) {
   PUT_FIELD(w, ",\"pid\":", pid_of(w, w->of->layout.lanes[lane].track));
   PUT_FIELD(w, ",\"tid\":", tid_of(w, lane));
   PUT(w, ",\"ts\":");
-}
-
-/* Where and when, after the phase. */
-static void put_where(writer *w, uint32_t lane, int64_t ns) {
-  put_cached(w, &w->lanes, lane, put_lane);
   put_us(w, ns);
 }
 
@@ -354,7 +259,7 @@ static void begin_slice(writer *w, size_t item, const char *category) {
   PUT(w, ",\"dur\":");
   put_us(w, llmprof_perfetto_end(l, item) - start);
   PUT(w, ",\"cat\":\"");
-  put_text(w, category);
+  llmprof_buffer_puts(&w->bytes, category);
   PUT(w, "\",\"name\":");
 }
 
@@ -363,7 +268,7 @@ static void put_name(writer *w, const char *name) {
   const llmprof_buffer *out = &w->bytes;
   if (out->size && out->bytes[out->size - 1] != '{') PUT(w, ",");
   PUT(w, "\"");
-  put_text(w, name);
+  llmprof_buffer_puts(&w->bytes, name);
   PUT(w, "\":");
 }
 
@@ -398,14 +303,6 @@ static void put_shape(writer *w, uint32_t shape) {
   put_triple(w, "block", s->block);
 }
 
-/* Its text depends on whether it comes first. */
-static void put_kernel_shape(writer *w, uint32_t shape, bool first) {
-  if (first)
-    put_shape(w, shape);
-  else
-    put_cached(w, &w->shapes, shape, put_shape);
-}
-
 static void put_string_arg(writer *w, const char *name, uint32_t string) {
   if (string == LLMPROF_NO_STRING) return;
   put_name(w, name);
@@ -434,11 +331,9 @@ static void write_op(writer *w, size_t op) {
   begin_slice(w, op, categories[kind]);
   put_id(w, llmprof_id_at(ops->name, op), "unknown");
   PUT(w, ",\"args\":{");
-  int64_t correlation = llmprof_values_get(ops->correlation, op);
-  put_arg(w, "correlation", correlation);
+  put_arg(w, "correlation", llmprof_values_get(ops->correlation, op));
   if (kind == LLMPROF_KERNEL)
-    put_kernel_shape(w, llmprof_id_at(w->of->details->shape, op),
-                     correlation == LLMPROF_ABSENT);
+    put_shape(w, llmprof_id_at(w->of->details->shape, op));
   else
     put_arg(w, "bytes", llmprof_values_get(ops->bytes, op));
   put_line(w, op);
@@ -455,18 +350,11 @@ static void write_range(writer *w, size_t range) {
 }
 
 /* "cudaMalloc_v3020" without its version, as `nsys stats` shows it. */
-static void put_call(writer *w, uint32_t id) {
-  size_t size;
+static void put_call_name(writer *w, uint32_t id) {
+  size_t size = 0;
   const char *name = llmprof_strings_get(w->of->strings, id, &size);
   if (size > 6 && memcmp(name + size - 6, "_v", 2) == 0) size -= 6;
-  put_quoted(w, name, size);
-}
-
-static void put_call_name(writer *w, uint32_t id) {
-  if (id == LLMPROF_NO_STRING)
-    llmprof_json_put_any(&w->bytes, "unknown", strlen("unknown"));
-  else
-    put_cached(w, &w->calls, id, put_call);
+  put_quoted(w, name ? name : "unknown", name ? size : strlen("unknown"));
 }
 
 static void write_call(writer *w, size_t call) {
@@ -525,24 +413,6 @@ static bool write_items(writer *w, llmprof_error *err) {
   return llmprof_sink_write(w->of->sink, &w->bytes, err);
 }
 
-static bool writer_init(writer *w, const export *of) {
-  size_t strings = llmprof_strings_count(of->strings), shapes;
-  llmprof_trace_rows(of->trace, LLMPROF_SHAPES, &shapes);
-  *w = (writer){.of = of};
-  return cache_init(&w->names, strings) && cache_init(&w->calls, strings) &&
-         cache_init(&w->lanes, of->layout.lane_count) &&
-         cache_init(&w->shapes, shapes);
-}
-
-static void writer_free(writer *w) {
-  cache_free(&w->names);
-  cache_free(&w->calls);
-  cache_free(&w->lanes);
-  cache_free(&w->shapes);
-  llmprof_buffer_free(&w->bytes);
-  llmprof_buffer_free(&w->label);
-}
-
 static size_t count_long(const llmprof_strings *strings) {
   size_t count = 0, size;
   for (size_t i = 0; i < llmprof_strings_count(strings); i++) {
@@ -554,12 +424,12 @@ static size_t count_long(const llmprof_strings *strings) {
 
 static bool write_file(export *x, const char *path, bool packed,
                        llmprof_perfetto_counts *counts, llmprof_error *err) {
-  writer w;
-  bool ok = (writer_init(&w, x) || llmprof_fail_nomem(err)) &&
-            (x->sink = llmprof_sink_open(path, packed, err)) &&
-            write_items(&w, err);
+  writer w = {.of = x};
+  bool ok =
+      (x->sink = llmprof_sink_open(path, packed, err)) && write_items(&w, err);
   *counts = w.counts;
-  writer_free(&w);
+  llmprof_buffer_free(&w.bytes);
+  llmprof_buffer_free(&w.label);
   if (ok) return llmprof_sink_commit(x->sink, err);
   llmprof_sink_discard(x->sink);
   return false;

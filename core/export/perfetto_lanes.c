@@ -86,86 +86,32 @@ static bool is_wanted(const perfetto_layout *l,
 
 /* ---- order ---- */
 
-/* By start: tables are a few sorted runs, so that this is merging them. */
-static bool sort_by_start(const perfetto_layout *l, uint32_t *items,
-                          size_t count) {
-  int64_t *starts = llmprof_alloc(l->count, sizeof *starts);
-  if (!starts) return false;
-  for (size_t i = 0; i < l->count; i++)
-    starts[i] = llmprof_perfetto_start(l, i);
-  bool ok = llmprof_sort_rows_i64(items, count, starts);
-  llmprof_free(starts);
-  return ok;
+static int64_t key_of_start(const perfetto_layout *l, size_t item) {
+  return llmprof_perfetto_start(l, item);
 }
 
-static bool sort_by_track(const perfetto_layout *l, uint32_t *items,
-                          size_t count) {
-  uint32_t *tracks = llmprof_alloc(l->count, sizeof *tracks);
-  if (!tracks) return false;
-  for (size_t i = 0; i < l->count; i++) tracks[i] = track_of(l, i);
-  bool ok = llmprof_sort_rows_u32(items, count, tracks);
-  llmprof_free(tracks);
-  return ok;
+/* The longer first: as -end, of any end. */
+static int64_t key_of_end(const perfetto_layout *l, size_t item) {
+  return ~llmprof_perfetto_end(l, item);
 }
 
-enum {
-  FEW = 16
-};
-
-/* Items that start at once, the longer first. */
-static bool sort_by_end(const perfetto_layout *l, uint32_t *items,
-                        size_t count) {
-  int64_t *ends = llmprof_alloc(count, sizeof *ends);
-  uint32_t *order = llmprof_alloc(count, 2 * sizeof *order);
-  bool ok = ends && order;
-  for (size_t i = 0; ok && i < count; i++) {
-    ends[i] = ~llmprof_perfetto_end(l, items[i]); /* as -end, of any end */
-    order[i] = (uint32_t)i;
-  }
-  ok = ok && llmprof_sort_rows_i64(order, count, ends);
-  for (size_t i = 0; ok && i < count; i++) order[count + i] = items[order[i]];
-  for (size_t i = 0; ok && i < count; i++) items[i] = order[count + i];
-  llmprof_free(ends);
-  llmprof_free(order);
-  return ok;
-}
-
-static void insert_by_end(const perfetto_layout *l, uint32_t *items,
-                          size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    uint32_t item = items[i];
-    int64_t end = llmprof_perfetto_end(l, item);
-    size_t j = i;
-    for (; j && llmprof_perfetto_end(l, items[j - 1]) < end; j--)
-      items[j] = items[j - 1];
-    items[j] = item;
-  }
-}
-
-static bool starts_with(const perfetto_layout *l, uint32_t a, uint32_t b) {
-  return llmprof_perfetto_start(l, a) == llmprof_perfetto_start(l, b) &&
-         track_of(l, a) == track_of(l, b);
-}
-
-static bool sort_ties(const perfetto_layout *l, uint32_t *items, size_t count) {
-  bool ok = true;
-  for (size_t i = 0, run; ok && i < count; i += run) {
-    for (run = 1; i + run < count; run++) {
-      if (!starts_with(l, items[i], items[i + run])) break;
-    }
-    if (run > FEW)
-      ok = sort_by_end(l, items + i, run);
-    else
-      insert_by_end(l, items + i, run);
-  }
-  return ok;
+static int64_t key_of_track(const perfetto_layout *l, size_t item) {
+  return track_of(l, item);
 }
 
 /* By track, start and end backwards; else as they were. */
 static bool sort_items(const perfetto_layout *l, uint32_t *items,
                        size_t count) {
-  return sort_by_start(l, items, count) && sort_by_track(l, items, count) &&
-         sort_ties(l, items, count);
+  static int64_t (*const keys_of[])(const perfetto_layout *l, size_t item) = {
+      key_of_end, key_of_start, key_of_track};
+  int64_t *keys = llmprof_alloc(l->count, sizeof *keys);
+  bool ok = keys != NULL;
+  for (size_t k = 0; ok && k < sizeof keys_of / sizeof *keys_of; k++) {
+    for (size_t i = 0; i < count; i++) keys[items[i]] = keys_of[k](l, items[i]);
+    ok = llmprof_sort_rows_i64(items, count, keys);
+  }
+  llmprof_free(keys);
+  return ok;
 }
 
 /* ---- lanes ---- */
@@ -176,13 +122,6 @@ typedef struct stack {
   size_t count, cap;
 } stack;
 
-/* Some lanes: whether nothing runs on one of them, something on one, and of
- * these where the innermost ends first and last. */
-typedef struct node {
-  int64_t first_end, last_end;
-  bool is_free, is_busy;
-} node;
-
 /* The lanes of the track at hand; stacks are used again for the next. */
 typedef struct lane_finder {
   const char *path;
@@ -190,85 +129,29 @@ typedef struct lane_finder {
   llmprof_error *err; /* filled when it stops for want of anything but memory */
   stack *stacks;
   size_t used, made, cap;
-  node *nodes; /* 1: all lanes, 2 i and 2 i + 1: the halves of i, from `width`
-                  on: a lane each; the first one is not used */
-  size_t width, node_cap;
   uint32_t first_lane;
 } lane_finder;
 
-static node join(node a, node b) {
-  return (node){a.first_end < b.first_end ? a.first_end : b.first_end,
-                a.last_end > b.last_end ? a.last_end : b.last_end,
-                a.is_free || b.is_free, a.is_busy || b.is_busy};
-}
-
-static node node_of(const lane_finder *finder, size_t lane) {
-  node none = {INT64_MAX, INT64_MIN, false, false};
-  if (lane >= finder->used) return none;
-  const stack *s = &finder->stacks[lane];
-  none.is_free = !s->count;
-  if (!s->count) return none;
-  int64_t end = s->ends[s->count - 1];
-  return (node){end, end, false, true};
-}
-
-/* What runs on a lane has changed. */
-static void note(lane_finder *finder, size_t lane) {
-  node *nodes = finder->nodes;
-  size_t at = finder->width + lane;
-  nodes[at] = node_of(finder, lane);
-  while (at /= 2) nodes[at] = join(nodes[2 * at], nodes[2 * at + 1]);
-}
-
-/* Twice as many lanes. */
-static bool widen(lane_finder *finder) {
-  size_t width = finder->width ? finder->width * 2 : 1;
-  if (!llmprof_grow(&finder->nodes, &finder->node_cap, width * 2,
-                    sizeof *finder->nodes))
-    return false;
-  node *nodes = finder->nodes;
-  finder->width = width;
-  for (size_t lane = 0; lane < width; lane++)
-    nodes[width + lane] = node_of(finder, lane);
-  for (size_t at = width; at-- > 1;)
-    nodes[at] = join(nodes[2 * at], nodes[2 * at + 1]);
-  return true;
-}
-
-static bool ends_by(const node *n, int64_t start) {
-  return n->is_busy && n->first_end <= start;
-}
-
-/* Takes what ended off its lane. */
-static void end_items(lane_finder *finder, int64_t start) {
-  const node *nodes = finder->nodes;
-  while (finder->used && ends_by(&nodes[1], start)) {
-    size_t at = 1;
-    while (at < finder->width) at = 2 * at + !ends_by(&nodes[2 * at], start);
-    stack *s = &finder->stacks[at - finder->width];
-    while (s->count && s->ends[s->count - 1] <= start) s->count--;
-    note(finder, at - finder->width);
-  }
-}
-
-static bool takes(const node *n, int64_t end, bool nests) {
-  return n->is_free || (nests && n->is_busy && n->last_end >= end);
+/* Takes what ended off the lane. Does the lane take the item then? */
+static bool takes(stack *s, int64_t start, int64_t end, bool nests) {
+  while (s->count && s->ends[s->count - 1] <= start) s->count--;
+  return !s->count || (nests && s->ends[s->count - 1] >= end);
 }
 
 /* The first lane that takes it, or the number of lanes. */
-static size_t find_lane(const lane_finder *finder, int64_t end, bool nests) {
-  const node *nodes = finder->nodes;
-  if (!finder->used || !takes(&nodes[1], end, nests)) return finder->used;
-  size_t at = 1;
-  while (at < finder->width) at = 2 * at + !takes(&nodes[2 * at], end, nests);
-  return at - finder->width;
+static size_t find_lane(lane_finder *finder, int64_t start, int64_t end,
+                        bool nests) {
+  size_t lane = 0;
+  while (lane < finder->used &&
+         !takes(&finder->stacks[lane], start, end, nests))
+    lane++;
+  return lane;
 }
 
 static bool push(lane_finder *finder, size_t lane, int64_t end) {
   stack *s = &finder->stacks[lane];
   if (!llmprof_grow(&s->ends, &s->cap, s->count + 1, sizeof end)) return false;
   s->ends[s->count++] = end;
-  note(finder, lane);
   return true;
 }
 
@@ -276,8 +159,7 @@ static bool add_lane(perfetto_layout *l, lane_finder *finder, uint32_t track) {
   if (!llmprof_grow(&l->lanes, &l->lane_cap, l->lane_count + 1,
                     sizeof *l->lanes) ||
       !llmprof_grow(&finder->stacks, &finder->cap, finder->used + 1,
-                    sizeof *finder->stacks) ||
-      (finder->used == finder->width && !widen(finder)))
+                    sizeof *finder->stacks))
     return false;
   if (finder->used == finder->made) finder->stacks[finder->made++] = (stack){0};
   finder->stacks[finder->used].count = 0;
@@ -288,14 +170,15 @@ static bool add_lane(perfetto_layout *l, lane_finder *finder, uint32_t track) {
 static bool place_item(perfetto_layout *l, lane_finder *finder, uint32_t item) {
   uint32_t track = track_of(l, item);
   if (!finder->used || l->lanes[l->lane_count - 1].track != track) {
-    finder->used = finder->width = 0;
+    finder->used = 0;
     finder->first_lane = (uint32_t)l->lane_count;
   }
   int64_t end = llmprof_perfetto_end(l, item);
-  if (!llmprof_watch_go_on(&finder->watch, 1, finder->path, finder->err))
+  if (!llmprof_watch_go_on(&finder->watch, finder->used + 1, finder->path,
+                           finder->err))
     return false;
-  end_items(finder, llmprof_perfetto_start(l, item));
-  size_t lane = find_lane(finder, end, item >= l->first_range);
+  size_t lane = find_lane(finder, llmprof_perfetto_start(l, item), end,
+                          item >= l->first_range);
   if (lane == finder->used && !add_lane(l, finder, track)) return false;
   l->lane[item] = finder->first_lane + (uint32_t)lane;
   return push(finder, lane, end);
@@ -309,7 +192,6 @@ static bool place_items(perfetto_layout *l, const uint32_t *items, size_t count,
     ok = place_item(l, &finder, items[i]);
   for (size_t i = 0; i < finder.made; i++) llmprof_free(finder.stacks[i].ends);
   llmprof_free(finder.stacks);
-  llmprof_free(finder.nodes);
   return ok;
 }
 

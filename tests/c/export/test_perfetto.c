@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "export/perfetto_internal.h"
 #include "exports.h"
 
 /* Two kernels that overlap on a stream, one on another stream, one without a
@@ -194,82 +193,4 @@ TEST(allocations) {
   int before = count_files();
   test_every_allocation(export_packed, paths);
   assert_int_equal(count_files(), before + 1);
-}
-
-/* ---- lanes ---- */
-
-enum {
-  MANY = 300 /* operations, and as many ranges */
-};
-
-/* What starts at odd times, at once now and then, and lasts from nothing to
- * longer than all of that. */
-#define SOME                                                           \
-  " WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n"    \
-  " WHERE i < 299), s(i, at, took) AS (SELECT i, 1000 + i * i % 977,"  \
-  " CASE i % 7 WHEN 0 THEN 3000 WHEN 1 THEN 0 ELSE i * 7919 % 163 END" \
-  " FROM n) SELECT at, at + took, "
-
-static const char crowded[] = EXPORT_TABLES
-    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN streamId INTEGER;"
-    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN contextId INTEGER;"
-    "INSERT INTO StringIds VALUES (1, 'k');"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL" SOME "0, i, " P1
-    ", 1, i % 2, 1 FROM s;"
-    "INSERT INTO NVTX_EVENTS (start, end, eventType, globalTid, text)" SOME
-    "59, " T11 ", 'range' FROM s;";
-
-typedef struct drawn {
-  int64_t start, end;
-  uint32_t track, item, lane;
-} drawn;
-
-static int by_turn(const void *left, const void *right) {
-  const drawn *a = left, *b = right;
-  if (a->track != b->track) return a->track < b->track ? -1 : 1;
-  if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  if (a->end != b->end) return a->end > b->end ? -1 : 1;
-  return (a->item > b->item) - (a->item < b->item);
-}
-
-static size_t list_drawn(const perfetto_layout *l, drawn *all) {
-  size_t count = 0;
-  for (size_t i = 0; i < l->count; i++) {
-    if (l->lane[i] == LLMPROF_NONE) continue;
-    const perfetto_lane *lane = &l->lanes[l->lane[i]];
-    all[count++] =
-        (drawn){llmprof_perfetto_start(l, i), llmprof_perfetto_end(l, i),
-                lane->track, (uint32_t)i, lane->number};
-  }
-  qsort(all, count, sizeof *all, by_turn);
-  return count;
-}
-
-/* Does what is drawn on this lane before `turn` leave it free, or, where ranges
- * nest, end no earlier? */
-static bool is_open(const drawn *all, size_t turn, uint32_t lane, bool nests) {
-  for (size_t i = turn; i-- && all[i].track == all[turn].track;) {
-    if (all[i].lane != lane || all[i].end <= all[turn].start) continue;
-    return nests && all[i].end >= all[turn].end;
-  }
-  return true;
-}
-
-/* Each is on the first lane that takes it. */
-TEST(first_lanes) {
-  static drawn all[2 * MANY];
-  const llmprof_perfetto_options options = {0};
-  perfetto_layout l = {0};
-  llmprof_trace *trace = test_trace(crowded);
-  assert_true(llmprof_perfetto_lay_out(&l, trace, &options, NULL));
-  size_t count = list_drawn(&l, all);
-  assert_int_equal(count, 2 * MANY);
-  assert_true(l.lane_count > 60);
-  for (size_t i = 0; i < count; i++) {
-    bool nests = all[i].item >= l.first_range;
-    for (uint32_t lane = 0; lane <= all[i].lane; lane++)
-      assert_int_equal(is_open(all, i, lane, nests), lane == all[i].lane);
-  }
-  llmprof_perfetto_layout_free(&l);
-  llmprof_trace_close(trace);
 }
