@@ -51,8 +51,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_bounds(lua_State *L);
-int luaopen_llmprof_bounds(lua_State *L) {
+LLMPROF_LUA_MODULE(bounds) {
   luaL_newlib(L, functions);
   return 1;
 }

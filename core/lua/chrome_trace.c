@@ -22,12 +22,7 @@ static int chrome_trace_operators(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-static int operators_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, OPERATORS);
-  llmprof_operators_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(operators_close, OPERATORS, llmprof_operators_free)
 
 /* operators:info() -> { host, gpu, left_out (events), first, last (ns) } */
 static int f_info(lua_State *L) {
@@ -65,8 +60,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_chrome_trace(lua_State *L);
-int luaopen_llmprof_chrome_trace(lua_State *L) {
+LLMPROF_LUA_MODULE(chrome_trace) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, OPERATORS, operators_methods, operators_close);
   luaL_newlib(L, functions);

@@ -18,12 +18,7 @@
 
 #define CLASSES "llmprof.classes"
 
-static int close_classes(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, CLASSES);
-  llmprof_classes_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(close_classes, CLASSES, llmprof_classes_free)
 
 /* The classes at `arg`; raises when what they are of is closed. */
 static llmprof_classes *check_classes(lua_State *L, int arg) {
@@ -72,11 +67,9 @@ static uint8_t *read_words(lua_State *L, int arg, const llmprof_strings *pool,
 static int classes_of(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   lua_settop(L, 3);
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
   llmprof_class_columns columns = {
-      .start = llmprof_lua_check_column(L, frame, 4),
-      .end = llmprof_lua_check_column(L, frame, 5),
+      .start = llmprof_lua_column_named(L, frame, "start"),
+      .end = llmprof_lua_column_named(L, frame, "end"),
       .word = llmprof_lua_check_column(L, frame, 2),
   };
   const llmprof_column *word = llmprof_lua_load_column(L, frame, columns.word);
@@ -157,15 +150,6 @@ static int classes_cover(lua_State *L) {
       &err);
 }
 
-/* Groups by the columns in the field `by` of the table at 2; left on the
- * stack. */
-static llmprof_groups *check_groups(lua_State *L, llmprof_frame *frame) {
-  size_t count;
-  lua_getfield(L, 2, "by");
-  size_t *keys = llmprof_lua_check_columns(L, frame, lua_gettop(L), &count);
-  return llmprof_lua_new_groups(L, frame, keys, count);
-}
-
 /* classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
  * before each row in which neither a row of its group, since the last of these
  * or, before the first, since `begin`, nor a call of list[key + 1] lasted;
@@ -180,14 +164,13 @@ static int classes_outside(lua_State *L) {
       .begin = llmprof_lua_column_field(L, 2, rows, "begin"),
       .key = llmprof_lua_column_field(L, 2, rows, "key"),
   };
-  const char *name = llmprof_lua_opt_string(L, 2, "name", NULL);
-  luaL_argcheck(L, name, 2, "a column to make has a name");
-  llmprof_lua_check_new(L, rows, name);
-  size_t count;
+  const char *name = llmprof_lua_new_name(L, rows);
+  size_t count, key_count;
   llmprof_classes **list = check_list(L, 3, 0, &count);
   for (size_t i = 0; i < count; i++)
     luaL_argcheck(L, list[i], 3, "classes for each key");
-  llmprof_groups *groups = check_groups(L, rows);
+  const size_t *keys = llmprof_lua_column_list(L, 2, rows, "by", &key_count);
+  llmprof_groups *groups = llmprof_lua_new_groups(L, rows, keys, key_count);
   llmprof_error err;
   bool ok =
       llmprof_classes_outside(rows, &columns, groups, list, count, name, &err);
@@ -208,8 +191,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_classes(lua_State *L);
-int luaopen_llmprof_classes(lua_State *L) {
+LLMPROF_LUA_MODULE(classes) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, CLASSES, methods, close_classes);
   luaL_newlib(L, functions);

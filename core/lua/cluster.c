@@ -23,12 +23,7 @@ static int cluster_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, CLUSTER);
-  llmprof_cluster_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, CLUSTER, llmprof_cluster_close)
 
 static size_t check_process(lua_State *L, int arg) {
   lua_Integer number = luaL_checkinteger(L, arg);
@@ -112,8 +107,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_cluster(lua_State *L);
-int luaopen_llmprof_cluster(lua_State *L) {
+LLMPROF_LUA_MODULE(cluster) {
   llmprof_lua_class(L, CLUSTER, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

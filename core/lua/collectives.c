@@ -129,8 +129,7 @@ static const luaL_Reg functions[] = {
     {"clock", collectives_clock},   {NULL, NULL},
 };
 
-int luaopen_llmprof_collectives(lua_State *L);
-int luaopen_llmprof_collectives(lua_State *L) {
+LLMPROF_LUA_MODULE(collectives) {
   llmprof_lua_frame_classes(L);
   luaL_newlib(L, functions);
   return 1;

@@ -29,7 +29,7 @@ void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
     lua_pushcfunction(L, close);
     lua_setfield(L, -2, "__close");
     lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
+    if (methods) luaL_setfuncs(L, methods, 0);
     lua_setfield(L, -2, "__index"); /* metatable.__index = methods */
   }
   lua_pop(L, 1);
@@ -102,7 +102,12 @@ const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
   const char *value = otherwise;
   if (type != LUA_TNIL) {
     check_option(L, arg, field, type == LUA_TSTRING, "string");
-    value = lua_tostring(L, -1); /* the option table keeps it alive */
+    size_t size;
+    value = lua_tolstring(L, -1, &size); /* the option table keeps it alive */
+    if (strlen(value) != size)
+      luaL_argerror(
+          L, arg,
+          lua_pushfstring(L, "option '%s': string with a NUL byte", field));
   }
   lua_pop(L, 1);
   return value;
@@ -143,6 +148,17 @@ lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
   }
   lua_pop(L, 1);
   return value;
+}
+
+void llmprof_lua_set_bool(lua_State *L, const char *field, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, field);
+}
+
+void llmprof_lua_set_string(lua_State *L, const char *field,
+                            const char *value) {
+  lua_pushstring(L, value); /* nil for NULL */
+  lua_setfield(L, -2, field);
 }
 
 void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value) {

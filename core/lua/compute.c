@@ -72,9 +72,7 @@ static int c_compute(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  const char *name = llmprof_lua_opt_string(L, 2, "name", NULL);
-  if (!name) return luaL_error(L, "a column to make has a name");
-  llmprof_lua_check_new(L, frame, name);
+  const char *name = llmprof_lua_new_name(L, frame);
   const char *type = llmprof_lua_opt_string(L, 2, "type", "number");
   bool whole = strcmp(type, "integer") == 0;
   if (!whole && strcmp(type, "number") != 0)

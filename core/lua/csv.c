@@ -159,12 +159,7 @@ static int f_rows(lua_State *L) {
   return 2;
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, READER);
-  llmprof_csv_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, READER, llmprof_csv_close)
 
 /* csv.number(text) -> number, or nil and "absent" or "text" */
 static int csv_number(lua_State *L) {
@@ -199,8 +194,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_csv(lua_State *L);
-int luaopen_llmprof_csv(lua_State *L) {
+LLMPROF_LUA_MODULE(csv) {
   llmprof_lua_class(L, READER, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

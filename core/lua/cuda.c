@@ -20,8 +20,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_cuda(lua_State *L);
-int luaopen_llmprof_cuda(lua_State *L) {
+LLMPROF_LUA_MODULE(cuda) {
   luaL_newlib(L, functions);
   return 1;
 }

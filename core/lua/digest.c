@@ -33,8 +33,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_digest(lua_State *L);
-int luaopen_llmprof_digest(lua_State *L) {
+LLMPROF_LUA_MODULE(digest) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -89,8 +89,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_error(lua_State *L);
-int luaopen_llmprof_error(lua_State *L) {
+LLMPROF_LUA_MODULE(error) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -83,12 +83,7 @@ static int f_pid(lua_State *L) {
 }
 
 /* process:close(): kills it if it still runs */
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, FORK);
-  llmprof_fork_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, FORK, llmprof_fork_free)
 
 static const luaL_Reg methods[] = {
     {"close", f_close}, {"ended", f_ended}, {"pid", f_pid},
@@ -100,8 +95,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_fork(lua_State *L);
-int luaopen_llmprof_fork(lua_State *L) {
+LLMPROF_LUA_MODULE(fork) {
   llmprof_lua_class(L, FORK, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

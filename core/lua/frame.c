@@ -37,12 +37,9 @@ static int f_columns(lua_State *L) {
   for (size_t i = 0; i < count; i++) {
     const llmprof_column *column = llmprof_frame_peek(frame, i);
     lua_createtable(L, 0, 3);
-    lua_pushstring(L, column->name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, types[column->type]);
-    lua_setfield(L, -2, "type");
-    lua_pushstring(L, column->unit); /* nil without one */
-    lua_setfield(L, -2, "unit");
+    llmprof_lua_set_string(L, "name", column->name);
+    llmprof_lua_set_string(L, "type", types[column->type]);
+    llmprof_lua_set_string(L, "unit", column->unit); /* nil without one */
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -344,8 +341,7 @@ void llmprof_lua_frame_classes(lua_State *L) {
   llmprof_lua_class_len(L, FRAME, f_len);
 }
 
-int luaopen_llmprof_frame(lua_State *L);
-int luaopen_llmprof_frame(lua_State *L) {
+LLMPROF_LUA_MODULE(frame) {
   llmprof_lua_frame_classes(L);
   lua_newtable(L);
   luaL_setfuncs(L, llmprof_lua_make_functions, 0);

@@ -60,6 +60,19 @@ size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
 size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
                                     const char *field);
 
+/* Column numbers of the list in that field, none where it is nil; in a box left
+ * on the stack. */
+size_t *llmprof_lua_column_list(lua_State *L, int arg, llmprof_frame *frame,
+                                const char *field, size_t *count);
+
+/* The type that a column is declared with: string, number or integer. */
+llmprof_column_type llmprof_lua_column_type(lua_State *L, const char *name,
+                                            const char *type);
+
+/* The field `name` of the options at 2, of a column that the frame is to get.
+ */
+const char *llmprof_lua_new_name(lua_State *L, llmprof_frame *frame);
+
 /* Raises when the frame has a column of that name. */
 void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
                            const char *name);
@@ -72,6 +85,20 @@ void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
  * memory. */
 llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
                                        const size_t *keys, size_t count);
+
+/* Percentiles of the list at `arg`, none where it is nil; their number. */
+size_t llmprof_lua_check_percentiles(lua_State *L, int arg,
+                                     double wanted[LLMPROF_PERCENTILES]);
+
+/* Set mean, median, stddev and p90, ... of the table on top of the stack. */
+void llmprof_lua_set_moments(lua_State *L, const double moments[3],
+                             const double *wanted, const double *percentiles,
+                             size_t count);
+
+/* The frame just made into its box on top of the stack, or the failure, which
+ * is raised. */
+int llmprof_lua_made_frame(lua_State *L, llmprof_frame **box,
+                           llmprof_frame *made, const llmprof_error *err);
 
 /* frame:close(), and the classes without their methods: frame_box.c. */
 int llmprof_lua_close_frame(lua_State *L);

@@ -71,6 +71,12 @@ llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
   return *box;
 }
 
+int llmprof_lua_made_frame(lua_State *L, llmprof_frame **box,
+                           llmprof_frame *made, const llmprof_error *err) {
+  *box = made;
+  return made ? 1 : llmprof_lua_raise(L, err);
+}
+
 /* ---- columns and cells ---- */
 
 size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
@@ -147,6 +153,34 @@ size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
   return absent ? SIZE_MAX : llmprof_lua_column_field(L, arg, frame, field);
 }
 
+size_t *llmprof_lua_column_list(lua_State *L, int arg, llmprof_frame *frame,
+                                const char *field, size_t *count) {
+  int type = lua_getfield(L, arg, field);
+  if (type != LUA_TNIL && type != LUA_TTABLE)
+    luaL_error(L, "option '%s' is a list of columns", field);
+  if (type == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+  }
+  return llmprof_lua_check_columns(L, frame, lua_gettop(L), count);
+}
+
+llmprof_column_type llmprof_lua_column_type(lua_State *L, const char *name,
+                                            const char *type) {
+  if (strcmp(type, "string") == 0) return LLMPROF_STRING_ID;
+  if (strcmp(type, "number") == 0) return LLMPROF_F64;
+  if (strcmp(type, "integer") != 0)
+    luaL_error(L, "column '%s': no type '%s'", name, type);
+  return LLMPROF_I64;
+}
+
+const char *llmprof_lua_new_name(lua_State *L, llmprof_frame *frame) {
+  const char *name = llmprof_lua_opt_string(L, 2, "name", NULL);
+  if (!name) luaL_error(L, "a column to make has a name");
+  llmprof_lua_check_new(L, frame, name);
+  return name;
+}
+
 void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
                            const char *name) {
   if (llmprof_frame_find(frame, name) != SIZE_MAX)
@@ -162,23 +196,12 @@ int llmprof_lua_close_frame(lua_State *L) {
   return 0;
 }
 
-static int free_scratch(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, SCRATCH);
-  llmprof_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(free_scratch, SCRATCH, llmprof_free)
 
-static int close_pool(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, POOL);
-  llmprof_strings_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(close_pool, POOL, llmprof_strings_free)
 
 void llmprof_lua_box_classes(lua_State *L) {
-  static const luaL_Reg none[] = {{NULL, NULL}};
-  llmprof_lua_class(L, FRAME, none, llmprof_lua_close_frame);
-  llmprof_lua_class(L, SCRATCH, none, free_scratch);
-  llmprof_lua_class(L, POOL, none, close_pool);
+  llmprof_lua_class(L, FRAME, NULL, llmprof_lua_close_frame);
+  llmprof_lua_class(L, SCRATCH, NULL, free_scratch);
+  llmprof_lua_class(L, POOL, NULL, close_pool);
 }

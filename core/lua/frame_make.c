@@ -49,15 +49,6 @@ static void store(lua_State *L, const column_maker *made, void *data,
     ((int64_t *)data)[row] = absent ? LLMPROF_ABSENT : integer;
 }
 
-static llmprof_column_type check_type(lua_State *L, const char *name,
-                                      const char *type) {
-  if (strcmp(type, "string") == 0) return LLMPROF_STRING_ID;
-  if (strcmp(type, "number") == 0) return LLMPROF_F64;
-  if (strcmp(type, "integer") != 0)
-    luaL_error(L, "column '%s': no type '%s'", name, type);
-  return LLMPROF_I64;
-}
-
 /* What the frame keeps: a copy of `size` bytes. */
 static void *keep(lua_State *L, llmprof_frame *frame, const void *bytes,
                   size_t size) {
@@ -76,7 +67,7 @@ static llmprof_column read_column(lua_State *L, llmprof_frame *frame,
   const char *type = llmprof_lua_opt_string(L, declared, "type", NULL);
   const char *unit = llmprof_lua_opt_string(L, declared, "unit", NULL);
   if (!name || !type) luaL_error(L, "a column has a name and a type");
-  column_maker made = {pool, name, check_type(L, name, type)};
+  column_maker made = {pool, name, llmprof_lua_column_type(L, name, type)};
   if (lua_getfield(L, declared, "values") != LUA_TTABLE)
     luaL_error(L, "column '%s' has no values", name);
   size_t size =

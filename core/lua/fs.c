@@ -86,12 +86,7 @@ static int fs_symlink(lua_State *L) {
 
 /* ---- locks ---- */
 
-static int lock_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, LOCK);
-  llmprof_lock_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(lock_close, LOCK, llmprof_lock_free)
 
 /* fs.lock(path [, { wait = true }]) -> a lock on a folder, or on a file that is
  * made for it: held until its close(), or the end of the process; code "busy"
@@ -233,14 +228,10 @@ static int push_info(lua_State *L, const llmprof_fs_info *info) {
       [LLMPROF_FS_OTHER] = "other",
   };
   lua_createtable(L, 0, 4);
-  lua_pushstring(L, types[info->type]);
-  lua_setfield(L, -2, "type");
-  lua_pushinteger(L, (lua_Integer)info->size);
-  lua_setfield(L, -2, "size");
-  lua_pushinteger(L, info->mtime_ns);
-  lua_setfield(L, -2, "mtime_ns");
-  lua_pushinteger(L, info->mode);
-  lua_setfield(L, -2, "mode");
+  llmprof_lua_set_string(L, "type", types[info->type]);
+  llmprof_lua_set_integer(L, "size", (int64_t)info->size);
+  llmprof_lua_set_integer(L, "mtime_ns", info->mtime_ns);
+  llmprof_lua_set_integer(L, "mode", info->mode);
   return 1;
 }
 
@@ -336,11 +327,9 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_fs(lua_State *L);
-int luaopen_llmprof_fs(lua_State *L) {
-  static const luaL_Reg no_methods[] = {{NULL, NULL}};
+LLMPROF_LUA_MODULE(fs) {
   static const luaL_Reg lock_methods[] = {{"close", lock_close}, {NULL, NULL}};
-  llmprof_lua_class(L, NAMES, no_methods, names_close);
+  llmprof_lua_class(L, NAMES, NULL, names_close);
   llmprof_lua_class(L, LOCK, lock_methods, lock_close);
   luaL_newlib(L, functions);
   return 1;

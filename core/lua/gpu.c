@@ -42,9 +42,7 @@ static const struct {
 
 /* Set field `name` of the table on top, unless the text is empty. */
 static void set_text(lua_State *L, const char *name, const char *text) {
-  if (!*text) return;
-  lua_pushstring(L, text);
-  lua_setfield(L, -2, name);
+  if (*text) llmprof_lua_set_string(L, name, text);
 }
 
 /* Push the list of the names of the set bits. */
@@ -84,8 +82,7 @@ static void push_device(lua_State *L, llmprof_gpus *gpus, unsigned index) {
   llmprof_error err;
   bool ok = llmprof_gpu_describe(gpus, index, &info, &err);
   lua_newtable(L);
-  lua_pushinteger(L, (lua_Integer)index);
-  lua_setfield(L, -2, "index");
+  llmprof_lua_set_integer(L, "index", index);
   if (!ok) {
     set_text(L, "error", err.message);
     return;
@@ -137,12 +134,7 @@ static int f_sample(lua_State *L) {
   return push_sample(L, llmprof_lua_unbox(L, 1, GPUS), 2);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, GPUS);
-  llmprof_gpus_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, GPUS, llmprof_gpus_close)
 
 /* gpu.open([library]) -> devices of NVML from a file of one's own | nil,
  * message, code */
@@ -196,8 +188,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_gpu(lua_State *L);
-int luaopen_llmprof_gpu(lua_State *L) {
+LLMPROF_LUA_MODULE(gpu) {
   llmprof_lua_class(L, GPUS, methods, f_close);
   luaL_newlibtable(L, functions);
   llmprof_lua_box(L, GPUS, 0); /* upvalue: the system's NVML */

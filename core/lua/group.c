@@ -25,43 +25,36 @@ llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
   return groups;
 }
 
-/* Column numbers of the list at options[field]; the box is left on top. */
-static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
-                           const char *field, size_t *count) {
-  int type = lua_getfield(L, options, field);
-  if (type != LUA_TNIL && type != LUA_TTABLE)
-    luaL_error(L, "option '%s' is a list of columns", field);
-  *count = type == LUA_TTABLE ? (size_t)lua_rawlen(L, -1) : 0;
-  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
-  for (size_t i = 0; i < *count; i++) {
-    lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    numbers[i] = llmprof_lua_check_column(L, frame, -1);
-    lua_pop(L, 1);
-  }
-  lua_remove(L, -2);
-  return numbers;
-}
-
-static size_t percentile_list(lua_State *L, int options, double *wanted) {
-  if (lua_getfield(L, options, "percentiles") == LUA_TNIL) {
-    lua_pop(L, 1);
-    return 0;
-  }
-  if (!lua_istable(L, -1))
+size_t llmprof_lua_check_percentiles(lua_State *L, int arg,
+                                     double wanted[LLMPROF_PERCENTILES]) {
+  if (lua_isnoneornil(L, arg)) return 0;
+  if (!lua_istable(L, arg))
     luaL_error(L, "option 'percentiles' is a list of numbers");
-  size_t count = (size_t)lua_rawlen(L, -1);
+  size_t count = (size_t)lua_rawlen(L, arg);
   if (count > LLMPROF_PERCENTILES)
     luaL_error(L, "at most %d percentiles", LLMPROF_PERCENTILES);
   for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
     int is_number;
     wanted[i] = lua_tonumberx(L, -1, &is_number);
     if (!is_number || !(wanted[i] >= 0 && wanted[i] <= 100))
       luaL_error(L, "a percentile is a number between 0 and 100");
     lua_pop(L, 1);
   }
-  lua_pop(L, 1);
   return count;
+}
+
+void llmprof_lua_set_moments(lua_State *L, const double moments[3],
+                             const double *wanted, const double *percentiles,
+                             size_t count) {
+  llmprof_lua_set_number(L, "mean", moments[0]);
+  llmprof_lua_set_number(L, "median", moments[1]);
+  llmprof_lua_set_number(L, "stddev", moments[2]);
+  for (size_t i = 0; i < count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "p%g", wanted[i]);
+    llmprof_lua_set_number(L, name, percentiles[i]);
+  }
 }
 
 static void set_extremes(lua_State *L, const llmprof_summary *summary,
@@ -89,14 +82,9 @@ static void push_summary(lua_State *L, const llmprof_summary *summary,
                          size_t wanted_count) {
   push_total(L, summary, type);
   if (!summary->count) return;
-  llmprof_lua_set_number(L, "mean", summary->mean);
-  llmprof_lua_set_number(L, "median", summary->median);
-  llmprof_lua_set_number(L, "stddev", summary->stddev);
-  for (size_t i = 0; i < wanted_count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "p%g", wanted[i]);
-    llmprof_lua_set_number(L, name, summary->percentiles[i]);
-  }
+  const double moments[] = {summary->mean, summary->median, summary->stddev};
+  llmprof_lua_set_moments(L, moments, wanted, summary->percentiles,
+                          wanted_count);
 }
 
 /* What group() was asked for; arrays are scratch boxes on the stack. */
@@ -118,11 +106,8 @@ typedef struct request {
 /* `union`: start and end columns as intervals. */
 static void compute_extents(lua_State *L, request *r, int options) {
   if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
-  size_t start = llmprof_lua_check_column(L, r->frame, -2);
-  size_t end = llmprof_lua_check_column(L, r->frame, -1);
-  lua_pop(L, 2);
+  size_t start = llmprof_lua_column_named(L, r->frame, "start");
+  size_t end = llmprof_lua_column_named(L, r->frame, "end");
   r->extents = llmprof_lua_scratch(L, r->groups->count, sizeof *r->extents);
   llmprof_error err;
   if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
@@ -141,14 +126,17 @@ static void check_summable(lua_State *L, const request *r,
 
 static void parse_request(lua_State *L, request *r, int options) {
   luaL_checktype(L, options, LUA_TTABLE);
-  r->by = column_list(L, r->frame, options, "by", &r->by_count);
-  r->sum = column_list(L, r->frame, options, "sum", &r->sum_count);
-  r->total = column_list(L, r->frame, options, "total", &r->total_count);
+  r->by = llmprof_lua_column_list(L, options, r->frame, "by", &r->by_count);
+  r->sum = llmprof_lua_column_list(L, options, r->frame, "sum", &r->sum_count);
+  r->total =
+      llmprof_lua_column_list(L, options, r->frame, "total", &r->total_count);
   check_summable(L, r, r->sum, r->sum_count);
   check_summable(L, r, r->total, r->total_count);
-  r->distinct =
-      column_list(L, r->frame, options, "distinct", &r->distinct_count);
-  r->wanted_count = percentile_list(L, options, r->wanted);
+  r->distinct = llmprof_lua_column_list(L, options, r->frame, "distinct",
+                                        &r->distinct_count);
+  lua_getfield(L, options, "percentiles");
+  r->wanted_count = llmprof_lua_check_percentiles(L, lua_gettop(L), r->wanted);
+  lua_pop(L, 1);
 }
 
 static void compute_request(lua_State *L, request *r) {
@@ -266,7 +254,7 @@ static void check_aggregate(lua_State *L, llmprof_frame *frame,
 static int group_frame(lua_State *L, llmprof_frame *frame, int options,
                        int columns) {
   size_t key_count, count = (size_t)lua_rawlen(L, columns);
-  size_t *keys = column_list(L, frame, options, "by", &key_count);
+  size_t *keys = llmprof_lua_column_list(L, options, frame, "by", &key_count);
   llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
   for (size_t i = 0; i < count; i++) {
     lua_rawgeti(L, columns, (lua_Integer)i + 1);
@@ -327,7 +315,7 @@ static int f_count_groups(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   size_t key_count, count;
-  size_t *keys = column_list(L, frame, 2, "by", &key_count);
+  size_t *keys = llmprof_lua_column_list(L, 2, frame, "by", &key_count);
   llmprof_error err;
   if (!llmprof_groups_count(frame, keys, key_count, &count, &err))
     return llmprof_lua_raise(L, &err);
@@ -342,6 +330,5 @@ const luaL_Reg llmprof_lua_group_methods[] = {
 };
 
 void llmprof_lua_group_class(lua_State *L) {
-  static const luaL_Reg none[] = {{NULL, NULL}};
-  llmprof_lua_class(L, GROUPS, none, free_groups);
+  llmprof_lua_class(L, GROUPS, NULL, free_groups);
 }

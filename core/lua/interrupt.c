@@ -186,8 +186,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_interrupt(lua_State *L);
-int luaopen_llmprof_interrupt(lua_State *L) {
+LLMPROF_LUA_MODULE(interrupt) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -78,12 +78,7 @@ static int s_check(lua_State *L) {
   return llmprof_lua_check_value(L, schema);
 }
 
-static int s_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, SCHEMAS);
-  llmprof_schemas_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(s_close, SCHEMAS, llmprof_schemas_free)
 
 /* The options `schema`, a name, of `schemas`: the table keeps both alive. */
 static llmprof_lua_schema check_schema(lua_State *L, int arg) {
@@ -141,8 +136,7 @@ static const luaL_Reg functions[] = {
     {"schemas", json_schemas}, {NULL, NULL},
 };
 
-int luaopen_llmprof_json(lua_State *L);
-int luaopen_llmprof_json(lua_State *L) {
+LLMPROF_LUA_MODULE(json) {
   llmprof_lua_class(L, SCHEMAS, methods, s_close);
   luaL_newlib(L, functions);
   llmprof_lua_value_functions(L);

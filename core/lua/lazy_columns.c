@@ -110,13 +110,6 @@ static bool load_lazy(llmprof_frame *frame, llmprof_column *column, void *user,
 
 /* ---- giving it ---- */
 
-static llmprof_column_type type_named(lua_State *L, const char *name) {
-  if (strcmp(name, "string") == 0) return LLMPROF_STRING_ID;
-  if (strcmp(name, "number") == 0) return LLMPROF_F64;
-  if (strcmp(name, "integer") != 0) luaL_error(L, "no type '%s'", name);
-  return LLMPROF_I64;
-}
-
 /* The declaration on top of the stack. */
 static void add_lazy(lua_State *L, llmprof_frame *frame, lazy_columns *p) {
   int declared = lua_gettop(L);
@@ -126,7 +119,8 @@ static void add_lazy(lua_State *L, llmprof_frame *frame, lazy_columns *p) {
   const char *unit = llmprof_lua_opt_string(L, declared, "unit", NULL);
   if (!name) luaL_error(L, "a column has a name");
   llmprof_lua_check_new(L, frame, name);
-  llmprof_column column = {.name = name, .type = type_named(L, type)};
+  llmprof_column column = {.name = name,
+                           .type = llmprof_lua_column_type(L, name, type)};
   if (unit) {
     char *kept = llmprof_strdup(unit);
     if (!kept || !llmprof_frame_own(frame, kept)) llmprof_lua_raise_nomem(L);

@@ -24,12 +24,7 @@ static int lineedit_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, EDITOR);
-  llmprof_lineedit_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, EDITOR, llmprof_lineedit_free)
 
 /* A failure; one by an interrupt is over once it is told. */
 static int tell_failure(lua_State *L, const llmprof_error *err) {
@@ -134,8 +129,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_lineedit(lua_State *L);
-int luaopen_llmprof_lineedit(lua_State *L) {
+LLMPROF_LUA_MODULE(lineedit) {
   llmprof_lua_class(L, EDITOR, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

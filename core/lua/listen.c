@@ -23,12 +23,7 @@ static int listen_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, LISTENER);
-  llmprof_listener_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, LISTENER, llmprof_listener_close)
 
 /* A line that was heard; text is NULL where the peer is gone. */
 typedef struct heard_line {
@@ -104,10 +99,9 @@ static int f_send(lua_State *L) {
   const char *text = luaL_checklstring(L, 3, &size);
   luaL_argcheck(L, peer > 0 && peer <= UINT32_MAX, 2, "no such peer");
   llmprof_error err;
-  if (!llmprof_listener_send(listener, (uint32_t)peer, text, size, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_pushboolean(L, true);
-  return 1;
+  return llmprof_lua_result(
+      L, llmprof_listener_send(listener, (uint32_t)peer, text, size, &err),
+      &err);
 }
 
 static const luaL_Reg methods[] = {
@@ -120,8 +114,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_listen(lua_State *L);
-int luaopen_llmprof_listen(lua_State *L) {
+LLMPROF_LUA_MODULE(listen) {
   llmprof_lua_class(L, LISTENER, methods, f_close);
   luaL_newlib(L, functions);
   return 1;

@@ -30,9 +30,23 @@ int llmprof_lua_changed(lua_State *L, bool ok, const llmprof_error *err);
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
 
 /* Make a metatable for userdata: methods in their own __index table, `close`
- * as __gc and __close alike. Leaves nothing on the stack. */
+ * as __gc and __close alike. Leaves nothing on the stack. NULL: no methods. */
 void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
                        lua_CFunction close);
+
+/* A function that frees what a box of the class holds, for `close`. */
+#define LLMPROF_LUA_CLOSE(name, class, free)   \
+  static int name(lua_State *L) {              \
+    void **box = luaL_checkudata(L, 1, class); \
+    free(*box);                                \
+    *box = NULL;                               \
+    return 0;                                  \
+  }
+
+/* The function that opens llmprof.NAME, with its body behind it. */
+#define LLMPROF_LUA_MODULE(name)            \
+  int luaopen_llmprof_##name(lua_State *L); \
+  int luaopen_llmprof_##name(lua_State *L)
 
 /* What # gives for userdata of a registered class. */
 void llmprof_lua_class_len(lua_State *L, const char *name, lua_CFunction len);
@@ -75,7 +89,9 @@ bool llmprof_lua_is_ending(void);
 /* An interrupt was dealt with: nothing is raised any more. */
 void llmprof_lua_clear_interrupt(lua_State *L);
 
-/* Set a field of the table on top of the stack. */
+/* Set a field of the table on top of the stack; NULL is no string. */
+void llmprof_lua_set_bool(lua_State *L, const char *field, bool value);
+void llmprof_lua_set_string(lua_State *L, const char *field, const char *value);
 void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value);
 void llmprof_lua_set_number(lua_State *L, const char *field, double value);
 

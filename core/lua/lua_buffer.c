@@ -8,8 +8,7 @@ static int buffer_close(lua_State *L) {
 }
 
 llmprof_buffer *llmprof_lua_buffer(lua_State *L) {
-  static const luaL_Reg no_methods[] = {{NULL, NULL}};
-  llmprof_lua_class(L, BUFFER, no_methods, buffer_close);
+  llmprof_lua_class(L, BUFFER, NULL, buffer_close);
   llmprof_buffer *buf = lua_newuserdatauv(L, sizeof *buf, 0);
   *buf = (llmprof_buffer){0};
   luaL_setmetatable(L, BUFFER);

@@ -224,8 +224,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_markdown(lua_State *L);
-int luaopen_llmprof_markdown(lua_State *L) {
+LLMPROF_LUA_MODULE(markdown) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -16,10 +16,8 @@ static int merge_files(lua_State *L) {
   for (lua_Integer i = 0; i < count; i++)
     paths[i] = llmprof_lua_check_item(L, 1, i + 1);
   llmprof_error err;
-  if (!llmprof_trace_merge(paths, (size_t)count, to, &err))
-    return llmprof_lua_fail(L, &err);
-  lua_pushboolean(L, true);
-  return 1;
+  return llmprof_lua_result(
+      L, llmprof_trace_merge(paths, (size_t)count, to, &err), &err);
 }
 
 static const luaL_Reg functions[] = {
@@ -27,8 +25,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_merge(lua_State *L);
-int luaopen_llmprof_merge(lua_State *L) {
+LLMPROF_LUA_MODULE(merge) {
   luaL_newlib(L, functions);
   return 1;
 }

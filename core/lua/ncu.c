@@ -46,8 +46,7 @@ static int f_metrics(lua_State *L) {
   lua_createtable(L, 0, (int)count);
   for (size_t i = 0; i < count; i++) {
     const char *unit, *name = llmprof_ncu_page_metric(page, i, &unit);
-    lua_pushstring(L, unit);
-    lua_setfield(L, -2, name);
+    llmprof_lua_set_string(L, name, unit);
   }
   return 1;
 }
@@ -74,12 +73,7 @@ static int f_counters(lua_State *L) {
                                          : llmprof_lua_fail(L, &err);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, PAGE);
-  llmprof_ncu_page_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, PAGE, llmprof_ncu_page_close)
 
 static const luaL_Reg methods[] = {
     {"metrics", f_metrics},
@@ -94,8 +88,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_ncu(lua_State *L);
-int luaopen_llmprof_ncu(lua_State *L) {
+LLMPROF_LUA_MODULE(ncu) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, PAGE, methods, f_close);
   luaL_newlib(L, functions);

@@ -8,8 +8,6 @@
  */
 #include "ranks/pack.h"
 
-#include <stdio.h>
-
 #include "frame.h"
 #include "frame/group_by.h"
 #include "lua_buffer.h"
@@ -28,13 +26,6 @@ static llmprof_frame **check_frames(lua_State *L, int arg, size_t *count) {
     lua_pop(L, 1); /* the list keeps it alive */
   }
   return frames;
-}
-
-/* The frame just made into its box on top of the stack; a failure is raised. */
-static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
-                      const llmprof_error *err) {
-  *box = made;
-  return made ? 1 : llmprof_lua_raise(L, err);
 }
 
 /* The clocks of the list at `arg`, { offset, drift, at } each. */
@@ -82,7 +73,7 @@ static int pack_join(lua_State *L) {
   llmprof_strings *pool = llmprof_lua_new_pool(L);
   llmprof_frame **box = llmprof_lua_new_frame(L, -1);
   llmprof_error err;
-  return made_frame(
+  return llmprof_lua_made_frame(
       L, box, llmprof_frames_join(frames, count, clocks, times, pool, &err),
       &err);
 }
@@ -130,22 +121,6 @@ typedef struct request {
   size_t wanted_count;
 } request;
 
-static void check_percentiles(lua_State *L, int arg, request *r) {
-  if (lua_isnoneornil(L, arg)) return;
-  luaL_checktype(L, arg, LUA_TTABLE);
-  r->wanted_count = (size_t)lua_rawlen(L, arg);
-  luaL_argcheck(L, r->wanted_count <= LLMPROF_PERCENTILES, arg,
-                "too many percentiles");
-  for (size_t i = 0; i < r->wanted_count; i++) {
-    lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    r->wanted[i] = lua_tonumber(L, -1);
-    luaL_argcheck(
-        L, lua_isnumber(L, -1) && r->wanted[i] >= 0 && r->wanted[i] <= 100, arg,
-        "a percentile is a number between 0 and 100");
-    lua_pop(L, 1);
-  }
-}
-
 static void push_spread(lua_State *L, const request *r,
                         const llmprof_groups *groups, size_t group,
                         const llmprof_spread *spread) {
@@ -160,14 +135,9 @@ static void push_spread(lua_State *L, const request *r,
   llmprof_lua_set_integer(L, "total", spread->total);
   llmprof_lua_set_integer(L, "min", spread->min);
   llmprof_lua_set_integer(L, "max", spread->max);
-  llmprof_lua_set_number(L, "mean", spread->mean);
-  llmprof_lua_set_number(L, "median", spread->median);
-  llmprof_lua_set_number(L, "stddev", spread->stddev);
-  for (size_t i = 0; i < r->wanted_count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "p%g", r->wanted[i]);
-    llmprof_lua_set_number(L, name, spread->percentiles[i]);
-  }
+  const double moments[] = {spread->mean, spread->median, spread->stddev};
+  llmprof_lua_set_moments(L, moments, r->wanted, spread->percentiles,
+                          r->wanted_count);
 }
 
 /* pack.spread(frame, by, value, weight [, percentiles]) -> list of groups, by
@@ -178,7 +148,7 @@ static int pack_spread(lua_State *L) {
   request r = {.frame = llmprof_lua_check_frame(L, 1)};
   r.value = llmprof_lua_check_column(L, r.frame, 3);
   r.weight = llmprof_lua_check_column(L, r.frame, 4);
-  check_percentiles(L, 5, &r);
+  r.wanted_count = llmprof_lua_check_percentiles(L, 5, r.wanted);
   r.keys = llmprof_lua_check_columns(L, r.frame, 2, &r.key_count);
   llmprof_groups *groups =
       llmprof_lua_new_groups(L, r.frame, r.keys, r.key_count);
@@ -202,8 +172,7 @@ static const luaL_Reg functions[] = {
 };
 
 int luaopen_llmprof_frame(lua_State *L);
-int luaopen_llmprof_pack(lua_State *L);
-int luaopen_llmprof_pack(lua_State *L) {
+LLMPROF_LUA_MODULE(pack) {
   /* the class of pools comes with it */
   luaL_requiref(L, "llmprof.frame", luaopen_llmprof_frame, 0);
   luaL_newlib(L, functions);

@@ -106,8 +106,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_period(lua_State *L);
-int luaopen_llmprof_period(lua_State *L) {
+LLMPROF_LUA_MODULE(period) {
   llmprof_lua_frame_classes(L);
   luaL_newlib(L, functions);
   return 1;

@@ -8,14 +8,6 @@
 #include "frame/within.h"
 #include "llmprof/alloc.h"
 
-/* The frame just made into its box on top of the stack, or the failure, which
- * is raised. */
-static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
-                      const llmprof_error *err) {
-  *box = made;
-  return made ? 1 : llmprof_lua_raise(L, err);
-}
-
 static size_t rows_of(lua_State *L, int arg) {
   return llmprof_frame_rows(llmprof_lua_check_frame(L, arg));
 }
@@ -40,7 +32,8 @@ static int q_take(lua_State *L) {
     lua_pop(L, 1);
   }
   llmprof_error err;
-  return made_frame(L, box, llmprof_frame_take(frame, rows, count, &err), &err);
+  return llmprof_lua_made_frame(
+      L, box, llmprof_frame_take(frame, rows, count, &err), &err);
 }
 
 /* frame:slice(first, last) -> frame with those rows, as far as they are there;
@@ -56,7 +49,7 @@ static int q_slice(lua_State *L) {
   llmprof_error err;
   llmprof_frame *made =
       llmprof_frame_slice(frame, count ? (size_t)first - 1 : 0, count, &err);
-  return made_frame(L, box, made, &err);
+  return llmprof_lua_made_frame(L, box, made, &err);
 }
 
 /* A field of the table on top of the stack that holds an integer. */
@@ -105,7 +98,7 @@ static int q_within(lua_State *L) {
   llmprof_error err;
   llmprof_frame *made =
       llmprof_frame_within(frame, start, end, number, intervals, count, &err);
-  return made_frame(L, box, made, &err);
+  return llmprof_lua_made_frame(L, box, made, &err);
 }
 
 /* frame:select(columns) -> frame with these columns only */
@@ -115,8 +108,8 @@ static int q_select(lua_State *L) {
   size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
   llmprof_frame **box = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
-  return made_frame(L, box, llmprof_frame_select(frame, columns, count, &err),
-                    &err);
+  return llmprof_lua_made_frame(
+      L, box, llmprof_frame_select(frame, columns, count, &err), &err);
 }
 
 /* frame:sort(keys [, limit]) -> frame in that order, its first rows only.
@@ -139,9 +132,9 @@ static int q_sort(lua_State *L) {
   }
   llmprof_frame **box = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
-  return made_frame(L, box,
-                    llmprof_frame_sort(frame, keys, count, (size_t)limit, &err),
-                    &err);
+  return llmprof_lua_made_frame(
+      L, box, llmprof_frame_sort(frame, keys, count, (size_t)limit, &err),
+      &err);
 }
 
 /* frame:alias(column, name) -> the frame, with the column by that name, too */

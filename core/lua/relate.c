@@ -30,27 +30,10 @@ static const char *opt_new(lua_State *L, llmprof_frame *frame,
   return name;
 }
 
-static const char *check_new(lua_State *L, llmprof_frame *frame) {
-  const char *name = opt_new(L, frame, "name");
-  if (!name) luaL_error(L, "a column to make has a name");
-  return name;
-}
-
-/* Numbers of the columns in the list at options[field]; the box is left on the
- * stack. */
-static size_t *column_list(lua_State *L, llmprof_frame *frame,
-                           const char *field, size_t *count) {
-  if (lua_getfield(L, 2, field) == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_newtable(L);
-  }
-  return llmprof_lua_check_columns(L, frame, lua_gettop(L), count);
-}
-
 /* Groups by options.by; left on the stack. */
 static llmprof_groups *groups_by(lua_State *L, llmprof_frame *frame) {
   size_t count;
-  size_t *keys = column_list(L, frame, "by", &count);
+  size_t *keys = llmprof_lua_column_list(L, 2, frame, "by", &count);
   return llmprof_lua_new_groups(L, frame, keys, count);
 }
 
@@ -87,7 +70,7 @@ static int r_gaps(lua_State *L) {
 /* frame:overlap { by, name } -> the frame, with ns beside other rows */
 static int r_overlap(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t start = llmprof_lua_column_named(L, frame, "start");
   size_t end = llmprof_lua_column_named(L, frame, "end");
   llmprof_groups *groups = groups_by(L, frame);
@@ -111,7 +94,7 @@ static lua_Integer integer_field(lua_State *L, const char *field,
  * before (below 0: after) */
 static int r_lag(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t column = llmprof_lua_column_field(L, 2, frame, "column");
   long offset = (long)integer_field(L, "offset", INT32_MIN, INT32_MAX);
   llmprof_groups *groups = groups_by(L, frame);
@@ -128,7 +111,7 @@ static int r_rolling(lua_State *L) {
   static const llmprof_statistic statistics[] = {
       LLMPROF_SUM, LLMPROF_MEAN, LLMPROF_MEDIAN, LLMPROF_MIN, LLMPROF_MAX};
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t column = number_column(L, frame);
   size_t size = (size_t)integer_field(L, "size", 1, INT32_MAX);
   const char *wanted = llmprof_lua_opt_string(L, 2, "statistic", "mean");
@@ -147,7 +130,7 @@ static int r_rolling(lua_State *L) {
 /* frame:part { column, name } -> the frame, with each cell's part of the sum */
 static int r_part(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t column = number_column(L, frame);
   llmprof_error err;
   return llmprof_lua_changed(L, llmprof_frame_share(frame, column, name, &err),
@@ -167,7 +150,7 @@ static size_t integer_column(lua_State *L, llmprof_frame *frame,
  * less another */
 static int r_less(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t column = integer_column(L, frame, "column");
   size_t by = integer_column(L, frame, "by");
   llmprof_error err;
@@ -179,12 +162,12 @@ static int r_less(lua_State *L) {
  * frame, from 0, whose columns `keys` equal its own `by` */
 static int r_match(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   lua_getfield(L, 2, "other"); /* 3 */
   llmprof_frame *other = llmprof_lua_check_frame(L, 3);
   size_t count, others;
-  size_t *by = column_list(L, frame, "by", &count);
-  size_t *keys = column_list(L, other, "keys", &others);
+  size_t *by = llmprof_lua_column_list(L, 2, frame, "by", &count);
+  size_t *keys = llmprof_lua_column_list(L, 2, other, "keys", &others);
   if (count != others) luaL_error(L, "as many keys as columns are expected");
   llmprof_error err;
   return llmprof_lua_changed(
@@ -196,7 +179,7 @@ static int r_match(lua_State *L) {
  * column or, without `before`, the first in which it is not */
 static int r_beside(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   size_t column = integer_column(L, frame, "column");
   bool before = llmprof_lua_opt_bool(L, 2, "before", false);
   lua_getfield(L, 2, "other"); /* 3 */
@@ -212,7 +195,7 @@ static int r_beside(lua_State *L) {
  * another frame, from 0, that it pairs off with by order */
 static int r_pair(lua_State *L) {
   llmprof_frame *frame = check_call(L);
-  const char *name = check_new(L, frame);
+  const char *name = llmprof_lua_new_name(L, frame);
   lua_getfield(L, 2, "other"); /* 3 */
   llmprof_frame *other = llmprof_lua_check_frame(L, 3);
   size_t column = integer_column(L, frame, "column");

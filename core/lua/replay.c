@@ -19,19 +19,9 @@
 #define REPLAY "llmprof.replay"
 #define CHANGE "llmprof.replay.change"
 
-static int close_replay(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, REPLAY);
-  llmprof_replay_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(close_replay, REPLAY, llmprof_replay_free)
 
-static int close_change(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, CHANGE);
-  llmprof_change_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(close_change, CHANGE, llmprof_change_free)
 
 /* A frame in a field of the table on top of the stack; NULL where it is nil and
  * may be. */
@@ -416,8 +406,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_replay(lua_State *L);
-int luaopen_llmprof_replay(lua_State *L) {
+LLMPROF_LUA_MODULE(replay) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, REPLAY, replay_methods, close_replay);
   llmprof_lua_class(L, CHANGE, change_methods, close_change);

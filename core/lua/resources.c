@@ -65,8 +65,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_resources(lua_State *L);
-int luaopen_llmprof_resources(lua_State *L) {
+LLMPROF_LUA_MODULE(resources) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -7,11 +7,6 @@
 
 #include "llmprof_lua.h"
 
-static void set_count(lua_State *L, const char *field, size_t count) {
-  lua_pushinteger(L, (lua_Integer)count);
-  lua_setfield(L, -2, field);
-}
-
 /* scrub.copy(from, to) -> { rows, tables, strings } | nil, message, code:
  * what was taken out */
 static int scrub_copy(lua_State *L) {
@@ -22,9 +17,9 @@ static int scrub_copy(lua_State *L) {
   if (!llmprof_trace_scrub(from, to, &report, &err))
     return llmprof_lua_fail(L, &err);
   lua_createtable(L, 0, 3);
-  set_count(L, "rows", report.rows);
-  set_count(L, "tables", report.tables);
-  set_count(L, "strings", report.strings);
+  llmprof_lua_set_integer(L, "rows", (int64_t)report.rows);
+  llmprof_lua_set_integer(L, "tables", (int64_t)report.tables);
+  llmprof_lua_set_integer(L, "strings", (int64_t)report.strings);
   return 1;
 }
 
@@ -33,8 +28,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_scrub(lua_State *L);
-int luaopen_llmprof_scrub(lua_State *L) {
+LLMPROF_LUA_MODULE(scrub) {
   luaL_newlib(L, functions);
   return 1;
 }

@@ -126,23 +126,16 @@ static int sheet_send(lua_State *L) {
                             &err);
 }
 
-static int sheet_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, SHEET);
-  llmprof_sheet_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(sheet_close, SHEET, llmprof_sheet_free)
 
 static const luaL_Reg functions[] = {
     {"next", sheet_next}, {"open", sheet_open}, {"save", sheet_save},
     {"send", sheet_send}, {NULL, NULL},
 };
 
-int luaopen_llmprof_sheet(lua_State *L);
-int luaopen_llmprof_sheet(lua_State *L) {
-  static const luaL_Reg none[] = {{NULL, NULL}};
+LLMPROF_LUA_MODULE(sheet) {
   llmprof_lua_frame_classes(L);
-  llmprof_lua_class(L, SHEET, none, sheet_close);
+  llmprof_lua_class(L, SHEET, NULL, sheet_close);
   luaL_newlib(L, functions);
   return 1;
 }

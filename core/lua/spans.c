@@ -161,8 +161,7 @@ static const luaL_Reg functions[] = {
     {"measure", spans_measure},       {NULL, NULL},
 };
 
-int luaopen_llmprof_spans(lua_State *L);
-int luaopen_llmprof_spans(lua_State *L) {
+LLMPROF_LUA_MODULE(spans) {
   llmprof_lua_frame_classes(L);
   luaL_newlib(L, functions);
   return 1;

@@ -94,43 +94,19 @@ static void leave(lua_State *L, process *p) {
 
 /* ---- arguments ---- */
 
-static int argv_error(lua_State *L, lua_Integer i, const char *what) {
-  return luaL_argerror(L, 1, lua_pushfstring(L, "argv[%I]: %s", i, what));
-}
-
-/* What keeps the value on top from being a string for C, pushed; or NULL, with
- * nothing pushed. */
-static const char *string_fault(lua_State *L) {
-  if (lua_type(L, -1) != LUA_TSTRING)
-    return lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1));
-  size_t size;
-  const char *text = lua_tolstring(L, -1, &size);
-  return strlen(text) == size ? NULL
-                              : lua_pushliteral(L, "string with a NUL byte");
-}
-
-static void check_argument(lua_State *L, lua_Integer i) {
-  if (lua_isnil(L, -1)) argv_error(L, i, "missing");
-  const char *fault = string_fault(L);
-  if (fault) argv_error(L, i, fault);
-  if (i == 1 && !lua_rawlen(L, -1)) argv_error(L, i, "empty program name");
-}
-
 /* Push argv as C wants it; the table at 1 owns the strings. */
 static const char *const *check_argv(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Unsigned count = lua_rawlen(L, 1), entries = 0;
   const char **argv = lua_newuserdatauv(L, (count + 1) * sizeof *argv, 0);
   for (lua_Unsigned i = 0; i < count; i++) {
-    lua_rawgeti(L, 1, (lua_Integer)i + 1);
-    check_argument(L, (lua_Integer)i + 1);
-    argv[i] = lua_tostring(L, -1);
-    lua_pop(L, 1);
+    argv[i] = llmprof_lua_check_item(L, 1, (lua_Integer)i + 1);
   }
   argv[count] = NULL;
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) entries++;
   luaL_argcheck(L, entries == count, 1, "argv is no list without holes");
   luaL_argcheck(L, count > 0, 1, "argv is empty");
+  luaL_argcheck(L, *argv[0], 1, "empty program name");
   return argv;
 }
 
@@ -138,16 +114,8 @@ static int option_error(lua_State *L, const char *name, const char *what) {
   return luaL_argerror(L, 2, lua_pushfstring(L, "option '%s': %s", name, what));
 }
 
-/* A string without NUL bytes, or NULL. Stays on the stack, which keeps it. */
-static const char *opt_path(lua_State *L, const char *name) {
-  if (lua_getfield(L, 2, name) == LUA_TNIL) return NULL;
-  const char *fault = string_fault(L);
-  if (fault) option_error(L, name, fault);
-  return lua_tostring(L, -1);
-}
-
 static void opt_output(lua_State *L, const char *name, llmprof_output *output) {
-  const char *path = opt_path(L, name);
+  const char *path = llmprof_lua_opt_string(L, 2, name, NULL);
   output->inherit = path && strcmp(path, "inherit") == 0;
   output->path = output->inherit ? NULL : path;
 }
@@ -156,15 +124,11 @@ static int64_t nanoseconds(lua_Number seconds) {
   return seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX;
 }
 
-/* Seconds as ns; `otherwise` when not given. */
-static int64_t opt_seconds(lua_State *L, const char *name, int64_t otherwise) {
-  lua_Number seconds = llmprof_lua_opt_number(L, 2, name, -1);
-  if (seconds < 0 || isnan(seconds)) {
-    if (lua_getfield(L, 2, name) != LUA_TNIL)
-      option_error(L, name, "seconds, 0 or more, expected");
-    lua_pop(L, 1);
-    return otherwise;
-  }
+/* Seconds as ns; -1 when not given. */
+static int64_t opt_seconds(lua_State *L, const char *name) {
+  lua_Number seconds = llmprof_lua_opt_number(L, 2, name, -HUGE_VAL);
+  if (seconds == -HUGE_VAL) return -1;
+  if (!(seconds >= 0)) option_error(L, name, "seconds, 0 or more, expected");
   return nanoseconds(seconds);
 }
 
@@ -232,18 +196,16 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   check_names(L);
   opt_output(L, "stdout", &options->output[LLMPROF_STDOUT]);
   opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
-  options->cwd = opt_path(L, "cwd");
+  options->cwd = llmprof_lua_opt_string(L, 2, "cwd", NULL);
   options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
   options->kill_orphans = llmprof_lua_opt_bool(L, 2, "kill_orphans", false);
-  options->mark = opt_path(L, "mark");
+  options->mark = llmprof_lua_opt_string(L, 2, "mark", NULL);
   options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
   options->helper = llmprof_lua_opt_bool(L, 2, "helper", false);
-  options->timeout_ns = opt_seconds(L, "timeout", 0);
-  if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
-    option_error(L, "timeout", "more than 0 seconds expected");
-  lua_pop(L, 1);
-  options->grace_ns = opt_seconds(L, "grace", LLMPROF_GRACE_NS);
-  if (!options->grace_ns) options->grace_ns = -1; /* 0 is C's default */
+  int64_t timeout = opt_seconds(L, "timeout"), grace = opt_seconds(L, "grace");
+  if (!timeout) option_error(L, "timeout", "more than 0 seconds expected");
+  if (timeout > 0) options->timeout_ns = timeout;
+  if (grace >= 0) options->grace_ns = grace ? grace : -1; /* 0: C's default */
   opt_env(L, options);
 }
 
@@ -300,8 +262,7 @@ static process *check_idle(lua_State *L) {
 static void set_signal(lua_State *L, const char *key, int number) {
   char name[LLMPROF_SIGNAL_SIZE];
   if (!number || !llmprof_sys_signal_name(number, name)) return;
-  lua_pushstring(L, name);
-  lua_setfield(L, -2, key);
+  llmprof_lua_set_string(L, key, name);
 }
 
 static void set_seconds(lua_State *L, const char *key, int64_t ns) {
@@ -314,24 +275,20 @@ static void push_orphans(lua_State *L, const llmprof_orphan *orphans,
   for (size_t i = 0; i < count; i++) {
     lua_createtable(L, 0, 3);
     llmprof_lua_set_integer(L, "pid", orphans[i].pid);
-    lua_pushstring(L, orphans[i].name);
-    lua_setfield(L, -2, "name");
-    lua_pushboolean(L, orphans[i].lives);
-    lua_setfield(L, -2, "lives");
+    llmprof_lua_set_string(L, "name", orphans[i].name);
+    llmprof_lua_set_bool(L, "lives", orphans[i].lives);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
 
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   lua_createtable(L, 0, 12);
-  lua_pushboolean(L, result->code == 0);
-  lua_setfield(L, -2, "ok");
+  llmprof_lua_set_bool(L, "ok", result->code == 0);
   llmprof_lua_set_integer(
       L, "status", result->code >= 0 ? result->code : 128 + result->signal);
   if (result->code >= 0) llmprof_lua_set_integer(L, "code", result->code);
   set_signal(L, "signal", result->signal);
-  lua_pushboolean(L, result->timed_out);
-  lua_setfield(L, -2, "timed_out");
+  llmprof_lua_set_bool(L, "timed_out", result->timed_out);
   set_signal(L, "interrupted", result->interrupted);
   set_seconds(L, "wall", result->wall_ns);
   set_seconds(L, "user", result->user_ns);
@@ -529,8 +486,7 @@ static const luaL_Reg functions[] = {
     {"start", spawn_start},       {"which", spawn_which}, {NULL, NULL},
 };
 
-int luaopen_llmprof_spawn(lua_State *L);
-int luaopen_llmprof_spawn(lua_State *L) {
+LLMPROF_LUA_MODULE(spawn) {
   llmprof_lua_class(L, PROCESS, methods, process_close);
   luaL_newlib(L, functions);
   return 1;

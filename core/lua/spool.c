@@ -22,12 +22,7 @@ static int spool_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, SPOOL);
-  llmprof_spool_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, SPOOL, llmprof_spool_close)
 
 /* spool:frame(name) -> frame | nil, message, code; name is one of units,
  * counters, samples, metrics, diagnostics (spool/spool.h has their columns) */
@@ -42,12 +37,7 @@ static int f_frame(lua_State *L) {
 
 #define GENERATED "llmprof.spool.generated"
 
-static int g_free(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, GENERATED);
-  llmprof_spool_generated_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(g_free, GENERATED, llmprof_spool_generated_free)
 
 /* The line in the table on top of the stack; what it has stays there. */
 static llmprof_spool_line line_of(lua_State *L) {
@@ -111,19 +101,16 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg no_methods[] = {{NULL, NULL}};
-
 static const luaL_Reg functions[] = {
     {"open", spool_open},
     {"generated", spool_generated},
     {NULL, NULL},
 };
 
-int luaopen_llmprof_spool(lua_State *L);
-int luaopen_llmprof_spool(lua_State *L) {
+LLMPROF_LUA_MODULE(spool) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, SPOOL, methods, f_close);
-  llmprof_lua_class(L, GENERATED, no_methods, g_free);
+  llmprof_lua_class(L, GENERATED, NULL, g_free);
   luaL_newlib(L, functions);
   return 1;
 }

@@ -66,12 +66,7 @@ static void push_cell(lua_State *L, const llmprof_query *query, int column) {
   }
 }
 
-static int close_query(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, QUERY);
-  llmprof_query_free(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(close_query, QUERY, llmprof_query_free)
 
 /* Iterator step: the next row as a table by column name, or nothing; raises
  * on failure, since a for loop has no place for an error value. */
@@ -152,8 +147,7 @@ static int f_columns(lua_State *L) {
   lua_createtable(L, columns, 0);
   for (int i = 0; i < columns; i++) {
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, llmprof_query_name(query, i));
-    lua_setfield(L, -2, "name");
+    llmprof_lua_set_string(L, "name", llmprof_query_name(query, i));
     lua_pushvalue(L, first + i);
     lua_setfield(L, -2, "values");
     lua_rawseti(L, -2, i + 1);
@@ -175,12 +169,7 @@ static int f_has(lua_State *L) {
   return 1;
 }
 
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, DATABASE);
-  llmprof_sqlite_close(*box);
-  *box = NULL;
-  return 0;
-}
+LLMPROF_LUA_CLOSE(f_close, DATABASE, llmprof_sqlite_close)
 
 static const luaL_Reg methods[] = {
     {"query", f_query}, {"columns", f_columns}, {"has", f_has},
@@ -197,8 +186,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_sqlite(lua_State *L);
-int luaopen_llmprof_sqlite(lua_State *L) {
+LLMPROF_LUA_MODULE(sqlite) {
   llmprof_lua_class(L, DATABASE, methods, f_close);
   llmprof_lua_class(L, QUERY, query_methods, close_query);
   luaL_newlib(L, functions);

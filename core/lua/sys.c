@@ -68,20 +68,15 @@ static int sys_output_lost(lua_State *L) {
   return 1;
 }
 
-static void set_text(lua_State *L, const char *key, const char *value) {
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, key);
-}
-
 /* sys.uname() -> { sysname, release, version, machine } */
 static int sys_uname(lua_State *L) {
   struct utsname name;
   uname(&name); /* fails for a bad address only */
   lua_createtable(L, 0, 4);
-  set_text(L, "sysname", name.sysname);
-  set_text(L, "release", name.release);
-  set_text(L, "version", name.version);
-  set_text(L, "machine", name.machine);
+  llmprof_lua_set_string(L, "sysname", name.sysname);
+  llmprof_lua_set_string(L, "release", name.release);
+  llmprof_lua_set_string(L, "version", name.version);
+  llmprof_lua_set_string(L, "machine", name.machine);
   return 1;
 }
 
@@ -90,15 +85,9 @@ static int sys_cpu(lua_State *L) {
   llmprof_cpu cpu;
   llmprof_sys_cpu(&cpu);
   lua_createtable(L, 0, 3);
-  if (cpu.model[0]) set_text(L, "model", cpu.model);
-  if (cpu.cores) {
-    lua_pushinteger(L, cpu.cores);
-    lua_setfield(L, -2, "cores");
-  }
-  if (cpu.memory) {
-    lua_pushinteger(L, (lua_Integer)cpu.memory);
-    lua_setfield(L, -2, "memory");
-  }
+  if (cpu.model[0]) llmprof_lua_set_string(L, "model", cpu.model);
+  if (cpu.cores) llmprof_lua_set_integer(L, "cores", cpu.cores);
+  if (cpu.memory) llmprof_lua_set_integer(L, "memory", (int64_t)cpu.memory);
   return 1;
 }
 
@@ -176,8 +165,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_sys(lua_State *L);
-int luaopen_llmprof_sys(lua_State *L) {
+LLMPROF_LUA_MODULE(sys) {
   luaL_newlib(L, functions);
   return 1;
 }

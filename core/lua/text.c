@@ -288,8 +288,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_text(lua_State *L);
-int luaopen_llmprof_text(lua_State *L) {
+LLMPROF_LUA_MODULE(text) {
   luaL_newlib(L, functions);
   return 1;
 }

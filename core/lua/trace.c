@@ -76,15 +76,11 @@ static int f_close(lua_State *L) {
   return 0;
 }
 
-static void set_string(lua_State *L, const char *field, const char *value) {
-  lua_pushstring(L, value); /* nil for NULL */
-  lua_setfield(L, -2, field);
-}
-
 static void set_id(lua_State *L, const llmprof_trace *trace, const char *field,
                    uint32_t string) {
-  set_string(L, field,
-             llmprof_strings_get(llmprof_trace_strings(trace), string, NULL));
+  llmprof_lua_set_string(
+      L, field,
+      llmprof_strings_get(llmprof_trace_strings(trace), string, NULL));
 }
 
 static void set_integer(lua_State *L, const char *field, int64_t value) {
@@ -98,19 +94,14 @@ static void set_integer(lua_State *L, const char *field, int64_t value) {
 static int f_info(lua_State *L) {
   const llmprof_trace *trace = check_trace(L);
   lua_newtable(L);
-  set_string(L, "path", llmprof_trace_path(trace));
-  set_string(L, "reader", llmprof_trace_reader(trace));
-  set_string(L, "schema", llmprof_trace_schema(trace));
-  set_string(L, "product", llmprof_trace_product(trace));
+  llmprof_lua_set_string(L, "path", llmprof_trace_path(trace));
+  llmprof_lua_set_string(L, "reader", llmprof_trace_reader(trace));
+  llmprof_lua_set_string(L, "schema", llmprof_trace_schema(trace));
+  llmprof_lua_set_string(L, "product", llmprof_trace_product(trace));
   set_integer(L, "epoch", llmprof_trace_epoch(trace));
-  if (llmprof_cache_was_used(trace)) {
-    lua_pushboolean(L, true);
-    lua_setfield(L, -2, "cached");
-  }
-  if (llmprof_cache_keeps_columns(trace)) {
-    lua_pushboolean(L, true);
-    lua_setfield(L, -2, "keeps");
-  }
+  if (llmprof_cache_was_used(trace)) llmprof_lua_set_bool(L, "cached", true);
+  if (llmprof_cache_keeps_columns(trace))
+    llmprof_lua_set_bool(L, "keeps", true);
   return 1;
 }
 
@@ -255,7 +246,7 @@ static int f_diagnostics(lua_State *L) {
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
     lua_newtable(L);
-    set_string(L, "severity", severities[all[i].severity]);
+    llmprof_lua_set_string(L, "severity", severities[all[i].severity]);
     set_id(L, trace, "text", all[i].text);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -268,8 +259,7 @@ static void push_shared(lua_State *L) {
   lua_pop(L, 1);
   lua_newtable(L);
   lua_createtable(L, 0, 1);
-  lua_pushliteral(L, "v");
-  lua_setfield(L, -2, "__mode");
+  llmprof_lua_set_string(L, "__mode", "v");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, 1, 1);
@@ -374,18 +364,6 @@ static int f_label(lua_State *L) {
   return 1;
 }
 
-/* A field of the table at `arg` that is 1 or more. */
-static lua_Integer opt_whole(lua_State *L, int arg, const char *field,
-                             lua_Integer otherwise) {
-  int type = lua_getfield(L, arg, field), is_integer = 1;
-  lua_Integer value =
-      type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer || value < 1)
-    luaL_error(L, "'%s' is a whole number of 1 or more", field);
-  lua_pop(L, 1);
-  return value;
-}
-
 /* trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
  * samples, or of operations, as a tree, see llmprof_trace_stack_tree | nil,
  * message, code. least: samples, or ns, of what is there, 1 unless set; most:
@@ -393,12 +371,9 @@ static lua_Integer opt_whole(lua_State *L, int arg, const char *field,
 static int f_stack_tree(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
-  lua_Integer least = 1, most = INT32_MAX;
-  if (!lua_isnoneornil(L, 3)) {
-    luaL_checktype(L, 3, LUA_TTABLE);
-    least = opt_whole(L, 3, "least", least);
-    most = opt_whole(L, 3, "most", most);
-  }
+  lua_Integer least = llmprof_lua_opt_integer(L, 3, "least", 1);
+  lua_Integer most = llmprof_lua_opt_integer(L, 3, "most", INT32_MAX);
+  luaL_argcheck(L, least >= 1 && most >= 1, 3, "numbers of 1 or more");
   llmprof_frame **made = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
   *made = llmprof_trace_stack_tree(trace, samples, least, (size_t)most, &err);
@@ -416,17 +391,6 @@ static int f_stack_functions(lua_State *L) {
   return *made ? 1 : llmprof_lua_fail(L, &err);
 }
 
-/* A time of the table at `span`. */
-static int64_t check_time(lua_State *L, int span, const char *field,
-                          int64_t otherwise) {
-  int type = lua_getfield(L, span, field), is_integer = type == LUA_TNIL;
-  int64_t time = otherwise;
-  if (type == LUA_TNUMBER) time = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer) luaL_error(L, "'%s' is whole ns", field);
-  lua_pop(L, 1);
-  return time;
-}
-
 /* The list of spans at `arg`; the array is a userdata left on the stack, names
  * are kept alive by the list. */
 static const llmprof_span *check_spans(lua_State *L, int arg, size_t *count) {
@@ -441,8 +405,8 @@ static const llmprof_span *check_spans(lua_State *L, int arg, size_t *count) {
     spans[i].name = lua_tostring(L, -1);
     lua_pop(L, 1);
     int span = lua_gettop(L);
-    spans[i].start = check_time(L, span, "start", INT64_MIN);
-    spans[i].end = check_time(L, span, "stop", INT64_MAX);
+    spans[i].start = llmprof_lua_opt_integer(L, span, "start", INT64_MIN);
+    spans[i].end = llmprof_lua_opt_integer(L, span, "stop", INT64_MAX);
     lua_pop(L, 1);
     if (spans[i].end < spans[i].start ||
         (i && spans[i].start < spans[i - 1].end))
@@ -519,8 +483,8 @@ static const llmprof_window *check_windows(lua_State *L, int options,
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     luaL_checktype(L, -1, LUA_TTABLE);
     int window = lua_gettop(L);
-    windows[i].first = check_time(L, window, "first", INT64_MIN);
-    windows[i].last = check_time(L, window, "last", INT64_MAX);
+    windows[i].first = llmprof_lua_opt_integer(L, window, "first", INT64_MIN);
+    windows[i].last = llmprof_lua_opt_integer(L, window, "last", INT64_MAX);
     lua_pop(L, 1);
     if (windows[i].last < windows[i].first ||
         (i && windows[i].first < windows[i - 1].last))
@@ -628,8 +592,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_trace(lua_State *L);
-int luaopen_llmprof_trace(lua_State *L) {
+LLMPROF_LUA_MODULE(trace) {
   llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, TRACE, methods, f_close);
   luaL_newlib(L, functions);

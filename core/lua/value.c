@@ -82,8 +82,7 @@ static void push_list(lua_State *L, holder *h, const llmprof_value *list,
 static void set_order(lua_State *L, int index) {
   index = lua_absindex(L, index);
   lua_createtable(L, 0, 2);
-  lua_pushliteral(L, ORDERED);
-  lua_setfield(L, -2, "__name");
+  llmprof_lua_set_string(L, "__name", ORDERED);
   lua_insert(L, -2);
   lua_setfield(L, -2, "__keys");
   lua_setmetatable(L, index);
@@ -559,13 +558,12 @@ static void make_null(lua_State *L) {
 }
 
 void llmprof_lua_value_functions(lua_State *L) {
-  static const luaL_Reg methods[] = {{NULL, NULL}};
   static const luaL_Reg functions[] = {
       {"list", value_list},
       {"ordered", value_ordered},
       {NULL, NULL},
   };
-  llmprof_lua_class(L, HOLDER, methods, f_release);
+  llmprof_lua_class(L, HOLDER, NULL, f_release);
   luaL_newmetatable(L, LIST);
   lua_pop(L, 1);
   make_null(L);

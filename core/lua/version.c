@@ -8,12 +8,9 @@
 
 #include "llmprof_lua.h"
 
-int luaopen_llmprof_version(lua_State *L);
-int luaopen_llmprof_version(lua_State *L) {
+LLMPROF_LUA_MODULE(version) {
   lua_createtable(L, 0, 2);
-  lua_pushliteral(L, LLMPROF_VERSION);
-  lua_setfield(L, -2, "version");
-  lua_pushliteral(L, LLMPROF_COMPILER);
-  lua_setfield(L, -2, "compiler");
+  llmprof_lua_set_string(L, "version", LLMPROF_VERSION);
+  llmprof_lua_set_string(L, "compiler", LLMPROF_COMPILER);
   return 1;
 }

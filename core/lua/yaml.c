@@ -67,8 +67,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-int luaopen_llmprof_yaml(lua_State *L);
-int luaopen_llmprof_yaml(lua_State *L) {
+LLMPROF_LUA_MODULE(yaml) {
   luaL_newlib(L, functions);
   llmprof_lua_value_functions(L);
   return 1;
