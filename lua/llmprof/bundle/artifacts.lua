@@ -9,6 +9,7 @@ local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
 local version = require "llmprof.version"
@@ -273,12 +274,8 @@ function artifacts.list(root)
         code = code }
     end
   end
-  table.sort(runs, function(a, b)
-    local left = a.manifest and a.manifest.started or ""
-    local right = b.manifest and b.manifest.started or ""
-    if left ~= right then return left < right end
-    return a.id < b.id
-  end)
+  table.sort(runs, keys.order(function(run) return run.manifest and run.manifest.started or "" end,
+    "id"))
   return runs
 end
 

@@ -245,25 +245,17 @@ end
 
 
 local function piece_rows(stage, before, after)
-  local known, rows, all = both_known(stage), {}, 0
+  local known, rows = both_known(stage), {}
   local old, new = pieces_of(before, stage.name, known), pieces_of(after, stage.name, known)
   local function add(what)
-    local difference = (new[what] or 0) - (old[what] or 0)
-    all = all + math.abs(difference)
     rows[#rows + 1] = { stage = stage.name, what = what, before_ns = old[what],
-      after_ns = new[what], difference_ns = difference }
+      after_ns = new[what], difference_ns = (new[what] or 0) - (old[what] or 0) }
   end
   for what in pairs(old) do add(what) end
   for what in pairs(new) do
     if not old[what] then add(what) end
   end
-  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
-  table.sort(rows, function(a, b)
-    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
-    if left ~= right then return left > right end
-    return a.what < b.what
-  end)
-  return rows
+  return verdict.by_change(rows, "what")
 end
 
 
@@ -359,20 +351,6 @@ local function line_row(old, new)
 end
 
 
--- The largest changes first, with their shares.
-local function ranked(rows, key)
-  local all = 0
-  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
-  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
-  table.sort(rows, function(a, b)
-    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
-    if left ~= right then return left > right end
-    return key(a) < key(b)
-  end)
-  return rows
-end
-
-
 -- What changed by line of the program, the largest first; nil unless both sides have stacks.
 local function line_rows(before, after, wanted)
   if not (has_lines(before) and has_lines(after)) then return nil end
@@ -387,7 +365,9 @@ local function line_rows(before, after, wanted)
   for _, one in ipairs(new) do
     if not taken[one.key] then rows[#rows + 1] = line_row(nil, one) end
   end
-  return ranked(rows, function(row) return row.stage .. row.line .. (row["function"] or "") end)
+  return verdict.by_change(rows, function(row)
+    return row.stage .. row.line .. (row["function"] or "")
+  end)
 end
 
 
@@ -425,7 +405,7 @@ local function module_rows(before, after, wanted)
   end
   for key, one in pairs(old) do add(key, one) end
   for key, one in pairs(new) do if not old[key] then add(key, one) end end
-  return ranked(rows, function(row) return row.stage .. row.name end)
+  return verdict.by_change(rows, function(row) return row.stage .. row.name end)
 end
 
 

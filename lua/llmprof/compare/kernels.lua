@@ -9,7 +9,7 @@ local errors = require "llmprof.process.errors"
 local metrics = require "llmprof.compare.metrics"
 local stages = require "llmprof.analysis.stages.find"
 local trace_file = require "llmprof.trace.file"
-local tuple = require("llmprof.tables.keys").tuple
+local keys = require "llmprof.tables.keys"
 local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}
@@ -47,7 +47,7 @@ end
 
 
 local function key_of(stage, part, name)
-  return tuple(stage or stages.WHOLE_RUN, part, name or "")
+  return keys.tuple(stage or stages.WHOLE_RUN, part, name or "")
 end
 
 
@@ -68,7 +68,7 @@ local function most_often(counts, places)
 end
 
 
--- Of the kernels of a side, by tuple(stage, part, name): { previous, next }, the keys
+-- Of the kernels of a side, by keys.tuple(stage, part, name): { previous, next }, the keys
 -- of the kernels around it (absent at an end of the stage). Empty without a trace.
 function kernels.neighbours(side)
   if not side.trace then return {} end
@@ -138,7 +138,7 @@ end
 local function gather(results)
   local extents, list, by_key = extents_of(results), {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local extent, key = extents[kernel.stage], tuple(kernel.stage, kernel.part, kernel.name)
+    local extent, key = extents[kernel.stage], keys.tuple(kernel.stage, kernel.part, kernel.name)
     local entry = by_key[key]
     if extent and not entry then
       entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
@@ -232,12 +232,8 @@ local function candidates(gone, new, around)
       end
     end
   end
-  table.sort(list, function(a, b)
-    if a.points ~= b.points then return a.points > b.points end
-    local left, right = place_of(a.old), place_of(b.old)
-    if left ~= right then return left < right end
-    return place_of(a.new) < place_of(b.new)
-  end)
+  table.sort(list, keys.order("-points", function(pair) return place_of(pair.old) end,
+    function(pair) return place_of(pair.new) end))
   return list
 end
 
@@ -311,23 +307,6 @@ local function without(list, other)
 end
 
 
-local function add_shares(rows)
-  local all = 0
-  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
-  for _, row in ipairs(rows) do
-    row.share = all > 0 and math.abs(row.difference_ns) / all or nil
-  end
-end
-
-
-local function by_difference(a, b)
-  local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
-  if left ~= right then return left > right end
-  if a.where ~= b.where then return a.where < b.where end
-  return a.name < b.name
-end
-
-
 local function matched_rows(old, new, old_by_key, new_by_key, around)
   local gone, fresh = without(old, new_by_key), without(new, old_by_key)
   local renamed, taken = match_renamed(gone, fresh, around(gone, fresh))
@@ -364,9 +343,7 @@ function kernels.compare(before, after, wanted)
     return { before = kernels.neighbours(before), after = kernels.neighbours(after) }
   end)
   add_verdicts(rows, before, after)
-  table.sort(rows, by_difference)
-  add_shares(rows)
-  return rows
+  return verdict.by_change(rows, "where", "name")
 end
 
 

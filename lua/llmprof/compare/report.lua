@@ -4,6 +4,7 @@ local charts = require "llmprof.report.html.charts"
 local columns = require "llmprof.report.columns"
 local document = require "llmprof.report.html.document"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local version = require "llmprof.version"
@@ -98,8 +99,9 @@ local sections = {
 }
 
 
-local function columns_of(section)
-  return columns["compare_" .. section[1]]
+-- The columns of a table by its section's name, those in which a row has a value.
+local function filled(name, rows)
+  return blocks.filled { columns = columns["compare_" .. name], rows = rows }
 end
 
 
@@ -138,15 +140,11 @@ end
 -- What became of the stages, those that changed most first.
 local function headline(made, names)
   local list, said = {}, {}
-  for i, row in ipairs(top_rows(made.times)) do
-    if row.path:find "%.ms$" then list[#list + 1] = { row = row, place = i } end
+  for _, row in ipairs(top_rows(made.times)) do
+    if row.path:find "%.ms$" then list[#list + 1] = row end
   end
-  table.sort(list, function(a, b)
-    local left, right = a.row.of_change or 0, b.row.of_change or 0
-    if left ~= right then return left > right end
-    return a.place < b.place
-  end)
-  for i = 1, math.min(#list, SAID) do said[i] = change_words(list[i].row) end
+  list = keys.stable(list, function(row) return -(row.of_change or 0) end)
+  for i, row in ipairs(keys.first(list, SAID)) do said[i] = change_words(row) end
   if #list > SAID then said[#said + 1] = ("%d more"):format(#list - SAID) end
   names = names or { made.before.name, made.after.name }
   return ("%s against %s: %s"):format(names[2], names[1],
@@ -175,18 +173,6 @@ end
 
 -- ---- for people ----
 
--- The columns that any row has a value for.
-local function filled(declared, rows)
-  local list = {}
-  for _, column in ipairs(declared) do
-    local any = false
-    for _, row in ipairs(rows) do any = any or row[column.key] ~= nil end
-    if any then list[#list + 1] = column end
-  end
-  return list
-end
-
-
 local function counts_by_status(rows)
   local counts, said = {}, {}
   for _, row in ipairs(rows) do counts[row.status] = (counts[row.status] or 0) + 1 end
@@ -208,7 +194,7 @@ local function section_table(section, made, options)
   local rows = section.shown and section.shown(all, options) or all
   if #all == 0 then return section.empty .. "\n" end
   local body = #rows == 0 and "Nothing changed.\n" or tables.render(options.format,
-    filled(columns_of(section), rows), rows, { columns = options.columns })
+    filled(section[1], rows), rows, { columns = options.columns })
   if not section.counts then return body end
   return ("%s\n%d kernel%s: %s; %d shown.\n"):format(body, #all, #all == 1 and "" or "s",
     counts_by_status(all), #rows)
@@ -228,21 +214,12 @@ local order = { broken = 1, [verdict.UNKNOWN] = 2, kept = 3 }
 
 -- The first rows, of limits those that are not kept.
 local function first_rows(rows, most)
-  local list = table.move(rows, 1, #rows, 1, {})
-  local place = {}
-  for i, row in ipairs(rows) do place[row] = i end
-  table.sort(list, function(a, b)
-    local left, right = order[a.outcome] or 0, order[b.outcome] or 0
-    if left ~= right then return left < right end
-    return place[a] < place[b]
-  end)
-  return table.move(list, 1, math.min(#list, most), 1, {})
+  return keys.first(keys.stable(rows, function(row) return order[row.outcome] or 0 end), most)
 end
 
 
 local function markdown_table(name, rows)
-  local declared = columns["compare_" .. name]
-  return #rows > 0 and tables.render("md", filled(declared, rows), rows, {}) or nil
+  return #rows > 0 and tables.render("md", filled(name, rows), rows) or nil
 end
 
 
@@ -288,15 +265,8 @@ local BRIEF_LIMITS, BRIEF_DIFFERENCES = 4, 3
 local weight = { work = 1, model = 2, run = 3, machine = 4, workload = 5, configuration = 6 }
 
 local function differences_line(differences)
-  local said, list, place = {}, table.move(differences, 1, #differences, 1, {}), {}
-  for i, row in ipairs(differences) do place[row] = i end
-  table.sort(list, function(a, b)
-    local left, right = weight[a.group] or 7, weight[b.group] or 7
-    if left ~= right then return left < right end
-    return place[a] < place[b]
-  end)
-  for i = 1, math.min(#list, BRIEF_DIFFERENCES) do
-    local row = list[i]
+  local said, list = {}, keys.stable(differences, function(row) return weight[row.group] or 7 end)
+  for i, row in ipairs(keys.first(list, BRIEF_DIFFERENCES)) do
     said[i] = ("%s %s"):format(row.name, text.truncate(("%s -> %s"):format(row.before or "(none)",
       row.after or "(none)"), 60, "middle"))
   end
@@ -346,7 +316,7 @@ local function page_section(section, made)
   local rows = section.shown and section.shown(all, { rows = 0 }) or all
   local list = blocks.join(blocks.note(section.about), #rows > 0 and blocks.table {
     name = "compare_" .. section[1], title = section[2], rows = rows,
-    columns = filled(columns_of(section), rows), filter = section[1] == "kernels" }
+    columns = filled(section[1], rows), filter = section[1] == "kernels" }
     or blocks.say(#all == 0 and section.empty or "Nothing changed."))
   return ('<details class="chapter" id="%s"%s>\n<summary><h2>%s</h2><span class="note">%s</span>'
     .. "</summary>\n%s</details>\n"):format(section[1], OPEN[section[1]] and " open" or "",
@@ -380,13 +350,13 @@ end
 -- ---- for programs ----
 
 local function objects(section, rows)
-  local keys, list = {}, json.list {}
-  for i, column in ipairs(columns_of(section)) do keys[i] = column.key end
-  for _, key in ipairs(section.more or {}) do keys[#keys + 1] = key end
+  local names, list = {}, json.list {}
+  for i, column in ipairs(columns["compare_" .. section[1]]) do names[i] = column.key end
+  for _, key in ipairs(section.more or {}) do names[#names + 1] = key end
   for i, row in ipairs(rows) do
     local object = {}
-    for _, key in ipairs(keys) do object[key] = row[key] == nil and json.null or row[key] end
-    list[i] = json.ordered(object, keys)
+    for _, key in ipairs(names) do object[key] = row[key] == nil and json.null or row[key] end
+    list[i] = json.ordered(object, names)
   end
   return list
 end
@@ -394,16 +364,16 @@ end
 
 -- Every row of every table, unrounded, in the units of the keys.
 function report.object(made)
-  local object, keys = { notes = json.list(made.notes) }, {}
+  local object, names = { notes = json.list(made.notes) }, {}
   for _, section in ipairs(sections) do
     local rows = section.rows(made)
     if rows then
-      keys[#keys + 1] = section[1]
+      names[#names + 1] = section[1]
       object[section[1]] = objects(section, rows)
     end
   end
-  keys[#keys + 1] = "notes"
-  return json.ordered(object, keys)
+  names[#names + 1] = "notes"
+  return json.ordered(object, names)
 end
 
 

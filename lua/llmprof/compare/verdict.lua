@@ -13,6 +13,7 @@
 -- nothing tells how much processes differ, unless other runs of the same thing do
 -- (`noise`): without an interval, a change beyond an assumed bound is one. Sides with the
 -- same samples are the same.
+local keys = require "llmprof.tables.keys"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
 
@@ -378,7 +379,7 @@ function verdict.correct(rows)
   for _, row in ipairs(rows) do
     if row.p then tested[#tested + 1] = row end
   end
-  table.sort(tested, function(a, b) return a.p < b.p end)
+  table.sort(tested, keys.order "p")
   local least = 0
   for i, row in ipairs(tested) do
     least = math.max(least, math.min((#tested - i + 1) * row.p, 1))
@@ -388,6 +389,18 @@ function verdict.correct(rows)
       row.why = ("%d were tested: with as many, one looks like this by chance"):format(#tested)
     end
   end
+end
+
+
+-- Rows by how much they changed (difference_ns), the largest first, each with its share of all
+-- changes; more: what orders those that changed as much, as keys.order takes it.
+function verdict.by_change(rows, ...)
+  local function size(row) return math.abs(row.difference_ns) end
+  table.sort(rows, keys.order(function(row) return -size(row) end, ...))
+  local all = 0
+  for _, row in ipairs(rows) do all = all + size(row) end
+  for _, row in ipairs(rows) do row.share = all > 0 and size(row) / all or nil end
+  return rows
 end
 
 

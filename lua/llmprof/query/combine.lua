@@ -7,7 +7,7 @@ local frame = require "llmprof.frame"
 local range_name = require "llmprof.trace.nvtx_names"
 local show = require "llmprof.query.show"
 local spans = require "llmprof.spans"
-local tuple = require("llmprof.tables.keys").tuple
+local keys_of = require "llmprof.tables.keys"
 
 local combine = {}
 
@@ -108,10 +108,7 @@ local function in_order(sums, list)
     to[#to + 1] = one
   end
   local function walk(level)
-    table.sort(level, function(a, b)
-      if a.total ~= b.total then return a.total > b.total end
-      return a.path < b.path
-    end)
+    table.sort(level, keys_of.order("-total", "path"))
     for _, one in ipairs(level) do
       made[#made + 1] = one
       walk(below[one.path] or {})
@@ -310,7 +307,7 @@ local function index(rows, keys, value, by_key, side, order)
   for row = 1, #rows do
     local parts = {}
     for i, key in ipairs(keys) do parts[i] = rows:get(row, key) or "" end
-    local id = tuple(table.unpack(parts))
+    local id = keys_of.tuple(table.unpack(parts))
     local entry = by_key[id]
     if not entry then
       entry = { parts = parts }

@@ -7,7 +7,7 @@ local annotations = lazy "llmprof.query.annotations"
 local json = require "llmprof.json"
 local metrics = lazy "llmprof.nvidia.metrics"
 local resources = require "llmprof.resources"
-local sorted_keys = require("llmprof.tables.keys").sorted
+local key_sets = require "llmprof.tables.keys"
 
 local reference = {}
 
@@ -148,12 +148,10 @@ end
 -- The Markdown page of llmprof's own configuration keys.
 function reference.keys()
   local defaults = require "llmprof.recipe.defaults"
-  local keys, lines = {}, { "# Configuration keys", "",
+  local lines = { "# Configuration keys", "",
     "A type without a default means that the key has no value unless one is set.", "",
-     "| key | type | default | meaning |", "|---|---|---|---|" }
-  for key in pairs(defaults) do keys[#keys + 1] = key end
-  table.sort(keys)
-  for _, key in ipairs(keys) do
+    "| key | type | default | meaning |", "|---|---|---|---|" }
+  for _, key in ipairs(key_sets.sorted(defaults)) do
     local declaration = defaults[key]
     lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(code(key), type_of_key(declaration),
       default_text(declaration[2]), meaning(declaration))
@@ -167,8 +165,8 @@ end
 -- The Markdown page of what each column of the reports' tables means.
 function reference.columns()
   local lines = { "# Columns of tables", "",
-    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured. The field\n"
-      .. "is what JSON and CSV call the column, or where results.json has it." }
+    "Times are ms on the GPU's clock unless it says CPU. An empty cell was not measured. The\n"
+      .. "field is what JSON and CSV call the column, or where results.json has it." }
   for _, part in ipairs(require("llmprof.report.meanings").parts()) do
     lines[#lines + 1] = ("\n## %s\n"):format(part.title)
     if part.about then lines[#lines + 1] = part.about .. "\n" end
@@ -248,7 +246,7 @@ end
 
 -- The names of the modules, sorted.
 function reference.module_names()
-  return sorted_keys(annotations.modules())
+  return key_sets.sorted(annotations.modules())
 end
 
 
@@ -309,7 +307,7 @@ range, syntax, truncated or unsupported; `assert` raises the message. What compu
 raises its failures. Times are ns and sizes bytes unless a name says otherwise. What was opened has
 `close()` and can be a variable with `<close>`.
 ]] }
-  for _, name in ipairs(sorted_keys(modules)) do
+  for _, name in ipairs(key_sets.sorted(modules)) do
     out[#out + 1] = (module_page(name, modules[name]):gsub("^#", "##"))
   end
   return table.concat(out, "\n")
@@ -338,7 +336,7 @@ function reference.topics()
         title = ("Fields of %s.json"):format(schema) }
     end
   end
-  table.sort(topics, function(a, b) return a.name < b.name end)
+  table.sort(topics, key_sets.order "name")
   return topics
 end
 

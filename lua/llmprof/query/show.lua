@@ -2,6 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.process.errors"
 local group = require "llmprof.query.group"
+local keys = require "llmprof.tables.keys"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
@@ -352,10 +353,7 @@ local function parts_of(rows, by)
     list[#list + 1] = { label = value and tostring(value) or "(none)", set = set,
       time = first and set:covered(first, last) or 0 }
   end
-  table.sort(list, function(a, b)
-    if a.time ~= b.time then return a.time > b.time end
-    return a.label < b.label
-  end)
+  table.sort(list, keys.order("-time", "label"))
   return list
 end
 

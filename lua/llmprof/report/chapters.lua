@@ -411,11 +411,11 @@ local function fitted(content, entry, is_summary)
   for i, block in ipairs(content) do
     made[i] = block
     if block.kind == "table" then
-      local count = math.min(#block.rows, entry.most or #block.rows)
-      local rest = not is_summary and #block.rows - count or 0
+      local kept = key_sets.first(block.rows, entry.most)
+      local rest = not is_summary and #block.rows - #kept or 0
       made[i] = { blocks.table { name = block.name, filter = block.filter, title = block.title,
         columns = entry.columns and picked(block.columns, entry.columns) or block.columns,
-        rows = table.move(block.rows, 1, count, 1, {}) },
+        rows = kept },
         rest > 0 and blocks.note(("%d more rows are in %s."):format(rest, layout.results)) }
     end
   end
@@ -460,7 +460,7 @@ local function own_blocks(results, entry, most)
     made[i] = own_column(column, rows)
   end
   return blocks.join(blocks.table { name = entry.name, columns = made,
-    rows = table.move(rows, 1, math.min(#rows, most or #rows), 1, {}) })
+    rows = key_sets.first(rows, most) })
 end
 
 

@@ -6,6 +6,7 @@ local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
 local findings = require "llmprof.report.findings"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local overhead = require "llmprof.analysis.latency.overhead"
@@ -105,7 +106,7 @@ function documents.stage_rows(results)
       list[#list + 1] = row
     end
   end
-  return table.move(list, 1, math.min(#list, STAGES), 1, {})
+  return keys.first(list, STAGES)
 end
 
 
@@ -140,8 +141,7 @@ end
 
 
 local function kernel_table(results)
-  local list = rows.functions(results)
-  return sections.either("top_kernels", table.move(list, 1, math.min(#list, ROWS), 1, {}),
+  return sections.either("top_kernels", keys.first(rows.functions(results), ROWS),
     words.no_rows(results))
 end
 

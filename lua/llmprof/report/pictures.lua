@@ -4,7 +4,7 @@ local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
 local sections = require "llmprof.report.sections"
 local text = require "llmprof.text"
-local tuple = require("llmprof.tables.keys").tuple
+local keys = require "llmprof.tables.keys"
 
 local pictures = {}
 
@@ -64,7 +64,7 @@ end
 local function groups_of(results)
   local list, by_key = {}, {}
   for _, step in ipairs(results.ranks and results.ranks.step_rows or {}) do
-    local key, value = tuple(step.phase, step.rank), value_of(step)
+    local key, value = keys.tuple(step.phase, step.rank), value_of(step)
     if value and not by_key[key] then
       by_key[key] = { phase = step.phase or "", rank = step.rank, values = {}, place = #list }
       list[#list + 1] = by_key[key]
@@ -73,10 +73,8 @@ local function groups_of(results)
   end
   local first = {}
   for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end
-  table.sort(list, function(a, b)
-    if a.phase ~= b.phase then return first[a.phase] < first[b.phase] end
-    return (a.rank or -1) < (b.rank or -1)
-  end)
+  table.sort(list, keys.order(function(group) return first[group.phase] end,
+    function(group) return group.rank or -1 end))
   return list
 end
 
@@ -274,7 +272,7 @@ end
 
 local function functions(stage, most)
   local rows = sections.stack_rows(stage, "functions")
-  local shown = table.move(rows, 1, math.min(#rows, most), 1, {})
+  local shown = keys.first(rows, most)
   return blocks.join(
     blocks.table { name = "stage_functions", columns = columns.stage_functions, rows = shown },
     stage.different > #shown and blocks.note(("%d of %s functions on these stacks, by the samples "

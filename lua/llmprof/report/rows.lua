@@ -2,12 +2,24 @@
 local errors = require "llmprof.process.errors"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local labels = require "llmprof.analysis.kernels.labels"
 local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local rows = {}
+
+
+-- Rows of a list, `most` of them (nil: all), each with more fields than its own: make(one, number)
+-- gives them.
+function rows.with(list, make, most)
+  local made = {}
+  for i = 1, math.min(most or #list, #list) do
+    made[i] = setmetatable(make(list[i], i), { __index = list[i] })
+  end
+  return made
+end
 
 
 -- "prefill/sam" for a kernel of a part of a stage.
@@ -98,11 +110,8 @@ function rows.roofline(results, limit)
     return kernel.counters ~= nil and (not limit or points[kernel.id] ~= nil)
   end)
   if limit then
-    table.sort(list, function(a, b)
-      if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-      return a.id < b.id
-    end)
-    list = table.move(list, 1, math.min(#list, limit), 1, {})
+    table.sort(list, keys.order("-total_ns", "id"))
+    list = keys.first(list, limit)
   end
   for _, row in ipairs(list) do
     local point = points[row.id]
@@ -120,23 +129,17 @@ function rows.top_n(results)
 end
 
 
--- Rows in the order of their GPU time, `limit` of them.
-local function largest(list, limit, key)
-  local function is_before(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    if a[key] ~= b[key] then return a[key] < b[key] end
-    return a.place < b.place
-  end
-  local first = {}
-  for _, row in ipairs(list) do
-    local at = math.min(#first, limit) + 1
-    while at > 1 and is_before(row, first[at - 1]) do at = at - 1 end
-    if at <= limit then
-      table.insert(first, at, row)
-      first[limit + 1] = nil
-    end
-  end
-  return first
+-- Rows in the order of their GPU time, as many as top_n.
+local function largest(results, list, key)
+  table.sort(list, keys.order("-total_ns", key, "place"))
+  return keys.first(list, rows.top_n(results))
+end
+
+
+-- Add a kernel's calls and times to a row that stands for several.
+local function add_kernel(row, kernel)
+  row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
+  row.share = row.share + (kernel.share or 0)
 end
 
 
@@ -148,15 +151,14 @@ function rows.largest(results)
     local known = index[device or false] or {}
     local row = known[kernel.name]
     if not row then
-      row = { name = kernel.name, label = rows.label(kernel), place = device,
+      row = { name = kernel.name, label = rows.label(kernel), place = device or "",
         device_name = device, calls = 0, total_ns = 0, share = 0 }
       index[device or false], known[kernel.name], list[#list + 1] = known, row, row
     end
-    row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
-    row.share = row.share + (kernel.share or 0)
+    add_kernel(row, kernel)
   end
   for _, row in ipairs(list) do row.mean_ns = row.calls > 0 and row.total_ns / row.calls or nil end
-  return largest(list, rows.top_n(results), "name"), #list
+  return largest(results, list, "name"), #list
 end
 
 
@@ -171,13 +173,12 @@ function rows.functions(results)
       row = { label = label, where = place, place = place, calls = 0, total_ns = 0, share = 0 }
       index[place], known[label], list[#list + 1] = known, row, row
     end
-    row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
-    row.share = row.share + (kernel.share or 0)
+    add_kernel(row, kernel)
     -- one name, several kernels: a bound only where all that were measured agree
     local bound = words.bound(kernel.counters)
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
   end
-  return largest(list, rows.top_n(results), "label")
+  return largest(results, list, "label")
 end
 
 
@@ -253,11 +254,9 @@ end
 
 -- The longest times without work on the GPU.
 function rows.gaps(results)
-  local list = {}
-  for i, gap in ipairs(results.gaps or {}) do
-    list[i] = setmetatable({ number = i, cpu = cpu_of(gap) }, { __index = gap })
-  end
-  return list
+  return rows.with(results.gaps or {}, function(gap, i)
+    return { number = i, cpu = cpu_of(gap) }
+  end)
 end
 
 
@@ -292,38 +291,31 @@ end
 
 -- Modules: as a tree where stacks tell of those around each, else as ranges name them.
 function rows.modules(results)
-  local list, made = results.modules and results.modules.modules or {}, {}
+  local list = results.modules and results.modules.modules or {}
   if results.lines then return as_tree(list) end
-  for i, row in ipairs(list) do
-    made[i] = setmetatable({ label = row.name }, { __index = row })
-  end
-  return made
+  return rows.with(list, function(row) return { label = row.name } end)
 end
 
 
 -- Layers of a decode step, each with its module where stacks tell.
 function rows.step_layers(results)
-  local made, list = results.layers or { rows = {} }, {}
-  for i, row in ipairs(made.rows) do
-    list[i] = setmetatable({ module = made.module and ("%s.%d"):format(made.module, row.index) },
-      { __index = row })
-  end
-  return list
+  local made = results.layers or { rows = {} }
+  return rows.with(made.rows, function(row)
+    return { module = made.module and ("%s.%d"):format(made.module, row.index) }
+  end)
 end
 
 
 -- Lines, each with what it launched most.
 function rows.lines(results)
-  local list = {}
-  for i, row in ipairs(results.lines and results.lines.rows or {}) do
+  return rows.with(results.lines and results.lines.rows or {}, function(row)
     local said = {}
     for k, kernel in ipairs(row.names) do
       said[k] = kernel.calls > 1 and ("%s x %s"):format(text.count(kernel.calls), kernel.name)
         or kernel.name
     end
-    list[i] = setmetatable({ launched = table.concat(said, ", ") }, { __index = row })
-  end
-  return list
+    return { launched = table.concat(said, ", ") }
+  end)
 end
 
 
@@ -411,14 +403,10 @@ end
 
 -- What kernels could give back, the largest first; all without a limit.
 function rows.headroom(results, limit)
-  local list, all = {}, results.headroom or {}
-  for i = 1, math.min(limit or #all, #all) do
-    local row = all[i]
+  return rows.with(results.headroom or {}, function(row)
     local kernel = results.kernels[row.kernel]
-    list[i] = setmetatable({ label = rows.label(kernel), where = where(kernel) },
-      { __index = row })
-  end
-  return list
+    return { label = rows.label(kernel), where = where(kernel) }
+  end, limit)
 end
 
 
@@ -503,20 +491,18 @@ end
 -- What profiling cost, by stage in the order of the stages, and whether that can
 -- be told.
 function rows.overhead(results)
-  local list, place = {}, {}
+  local place = {}
   for i, stage in ipairs(results.stages) do place[stage.name] = i end
-  for i, stage in ipairs(results.overhead and results.overhead.stages or {}) do
-    local row = setmetatable({}, { __index = stage })
-    if stage.certain == nil then
-      row.verdict = "cannot tell: one plain run"
-    elseif not stage.certain then
-      row.verdict = "cannot tell: the plain runs differ by as much"
-    else
-      row.verdict = stage.inflation > 0 and "slower" or "faster"
+  local list = rows.with(results.overhead and results.overhead.stages or {}, function(stage, i)
+    local verdict = "cannot tell: one plain run"
+    if stage.certain then
+      verdict = stage.inflation > 0 and "slower" or "faster"
+    elseif stage.certain == false then
+      verdict = "cannot tell: the plain runs differ by as much"
     end
-    list[i], place[stage.name] = row, place[stage.name] or #results.stages + i
-  end
-  table.sort(list, function(left, right) return place[left.name] < place[right.name] end)
+    return { verdict = verdict, place = place[stage.name] or #results.stages + i }
+  end)
+  table.sort(list, keys.order "place")
   return list
 end
 
@@ -556,11 +542,8 @@ end
 
 -- The same of each repeat, those left out too.
 function rows.repeats(results)
-  local list = {}
-  for i, entry in ipairs(results.latency and results.latency.repeats or {}) do
-    list[i] = setmetatable({ note = repeat_note(entry) }, { __index = entry })
-  end
-  return list
+  return rows.with(results.latency and results.latency.repeats or {},
+    function(entry) return { note = repeat_note(entry) } end)
 end
 
 
@@ -574,14 +557,11 @@ end
 
 
 function rows.findings(results)
-  local list = {}
-  for i, finding in ipairs(results.advice and results.advice.findings or {}) do
-    list[i] = setmetatable({ rank = i,
-      between = finding.no_gain and finding.gain_ns and "at most"
+  return rows.with(results.advice and results.advice.findings or {}, function(finding, i)
+    return { rank = i, between = finding.no_gain and finding.gain_ns and "at most"
         or rows.between(finding, function(ns) return text.number(ns / 1e6, 2) end),
-      spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
-  end
-  return list
+      spends = finding.spends == "gpu" and "GPU work" or finding.spends }
+  end)
 end
 
 
@@ -598,57 +578,36 @@ end
 
 -- The largest operators; all without a limit.
 function rows.operators(list, limit)
-  local made = {}
-  for i = 1, math.min(limit or #list, #list) do
-    made[i] = setmetatable({ shapes = shapes_text(list[i].input_shapes) }, { __index = list[i] })
-  end
-  return made
+  return rows.with(list, function(one) return { shapes = shapes_text(one.input_shapes) } end, limit)
 end
 
 
 -- The operators with their times on the timeline; all without a limit.
 function rows.timeline_operators(results, limit)
   local joined = results.operators and results.operators.joined
-  local list = joined and joined.operators or {}
-  return table.move(list, 1, math.min(limit or #list, #list), 1, {})
+  return keys.first(joined and joined.operators or {}, limit)
 end
 
 
--- By stage what ran in it, with the sum of its CPU time as total, and the names of the
--- stages, the longest first.
-local function operators_by_stage(operators)
-  local by_stage, order = {}, {}
+-- Operators of each stage, the stages and in each the operators in which the CPU was longest first;
+-- host_share: of what it was in operators there; `limit` of a stage.
+function rows.operator_stages(operators, limit)
+  local by_stage, stages, made = {}, {}, {}
   for _, operator in ipairs(operators) do
     for _, of in ipairs(operator.stages or {}) do
-      local list = by_stage[of.name] or { total = 0 }
-      if not by_stage[of.name] then by_stage[of.name], order[#order + 1] = list, of.name end
-      list.total = list.total + of.host_self_ns
-      list[#list + 1] = { stage = of.name, name = operator.name, calls = of.calls,
+      local stage = by_stage[of.name] or { name = of.name, total = 0 }
+      if not by_stage[of.name] then by_stage[of.name], stages[#stages + 1] = stage, stage end
+      stage.total = stage.total + of.host_self_ns
+      stage[#stage + 1] = { stage = of.name, name = operator.name, calls = of.calls,
         host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
     end
   end
-  table.sort(order, function(a, b)
-    if by_stage[a].total ~= by_stage[b].total then return by_stage[a].total > by_stage[b].total end
-    return a < b
-  end)
-  return by_stage, order
-end
-
-
--- Operators of each stage, those first in which the CPU was longest; host_share: of what it
--- was in operators there; `limit` of a stage.
-function rows.operator_stages(operators, limit)
-  local by_stage, order = operators_by_stage(operators)
-  local made = {}
-  for _, stage in ipairs(order) do
-    local list = by_stage[stage]
-    table.sort(list, function(a, b)
-      if a.host_self_ns ~= b.host_self_ns then return a.host_self_ns > b.host_self_ns end
-      return a.name < b.name
-    end)
-    for i = 1, math.min(#list, limit or #list) do
-      list[i].host_share = list.total > 0 and list[i].host_self_ns / list.total or nil
-      made[#made + 1] = list[i]
+  table.sort(stages, keys.order("-total", "name"))
+  for _, stage in ipairs(stages) do
+    table.sort(stage, keys.order("-host_self_ns", "name"))
+    for _, row in ipairs(keys.first(stage, limit)) do
+      row.host_share = stage.total > 0 and row.host_self_ns / stage.total or nil
+      made[#made + 1] = row
     end
   end
   return made
@@ -682,8 +641,7 @@ end
 function rows.operator_kernels(results, list, limit)
   local made, read = {}, labels_of_operators(results, list)
   for _, operator in ipairs(list) do
-    for i, kernel in ipairs(operator.kernels or {}) do
-      if limit and i > limit then break end
+    for _, kernel in ipairs(keys.first(operator.kernels or {}, limit)) do
       made[#made + 1] = { operator = operator.name, name = kernel.name,
         label = read[kernel.name], calls = kernel.calls,
         device_ns = kernel.device_ns, share = operator.device_self_ns
@@ -699,24 +657,20 @@ local host_memory = { [true] = "pageable", [false] = "pinned" }
 
 -- Copies by stage and direction; pageable is absent where no host memory is.
 function rows.transfers(results)
-  local list = {}
-  for i, moved in ipairs(results.transfers or {}) do
-    list[i] = setmetatable({ memory = host_memory[moved.pageable],
-      bytes_per_s = moved.gpu_time_ns > 0 and moved.bytes / moved.gpu_time_ns * 1e9 or nil },
-      { __index = moved })
-  end
-  return list
+  return rows.with(results.transfers or {}, function(moved)
+    return { memory = host_memory[moved.pageable],
+      bytes_per_s = moved.gpu_time_ns > 0 and moved.bytes / moved.gpu_time_ns * 1e9 or nil }
+  end)
 end
 
 
 -- Whole ranges that ncu measured, FLOP by kind beside the rest.
 function rows.ranges(results)
-  local list = {}
-  for i, range in ipairs(results.counters and results.counters.ranges or {}) do
-    list[i] = setmetatable({}, { __index = range })
-    for kind, flop in pairs(range.flop or {}) do list[i][kind] = flop end
-  end
-  return list
+  return rows.with(results.counters and results.counters.ranges or {}, function(range)
+    local flop = {}
+    for kind, count in pairs(range.flop or {}) do flop[kind] = count end
+    return flop
+  end)
 end
 
 

@@ -12,16 +12,20 @@ local sections = {}
 
 -- ---- rows of sections ----
 
--- Rows of the tables about ranks, steps and requests, about a load and about stacks.
+-- The list at a path of results ("ranks.steps"); empty where there is none.
+local function list_at(results, path)
+  local value = results
+  for name in path:gmatch "[^.]+" do value = value and value[name] end
+  return value or {}
+end
 
--- Stages of a pipeline, with their ranks as a text.
-local function pipeline(results)
-  local list = {}
-  for i, stage in ipairs(results.ranks and results.ranks.pipeline
-    and results.ranks.pipeline.stages or {}) do
-    list[i] = setmetatable({ who = table.concat(stage.ranks, ", ") }, { __index = stage })
+
+-- A function from results to such a list; make(one, results): fields that its rows have besides.
+local function at(path, make)
+  return function(results)
+    local list = list_at(results, path)
+    return make and rows.with(list, function(one) return make(one, results) end) or list
   end
-  return list
 end
 
 
@@ -43,7 +47,7 @@ end
 -- Stages over all ranks, then of each; without steps that ran nothing.
 local function stages(results)
   local list = {}
-  for _, group in ipairs(results.ranks and results.ranks.stages or {}) do
+  for _, group in ipairs(list_at(results, "ranks.stages")) do
     if group.mean_ns then add_stage(list, group) end
   end
   return list
@@ -59,18 +63,12 @@ local function launched(group)
 end
 
 
-local function transfers_of(results)
-  return results.ranks and results.ranks.kv_transfers or {}
-end
-
-
 -- Steps by phase, batch and tokens; last the KV caches between ranks.
 function sections.step_rows(results)
-  local list = {}
-  for i, group in ipairs(results.ranks and results.ranks.steps or {}) do
-    list[i] = setmetatable({ how = launched(group) }, { __index = group })
-  end
-  local between = transfers_of(results).times
+  local list = rows.with(list_at(results, "ranks.steps"), function(group)
+    return { how = launched(group) }
+  end)
+  local between = list_at(results, "ranks.kv_transfers").times
   if between then
     list[#list + 1] = setmetatable({ phase = "KV transfer" }, { __index = between })
   end
@@ -78,53 +76,21 @@ function sections.step_rows(results)
 end
 
 
--- The same, request by request.
-local function kv_transfers(results) return transfers_of(results).single or {} end
+-- Rows of those of these times that are there; labels: { key, label } each.
+local function labelled(times, labels)
+  local list = {}
+  for _, entry in ipairs(labels) do
+    local time = times[entry[1]]
+    if time then list[#list + 1] = setmetatable({ label = entry[2] }, { __index = time }) end
+  end
+  return list
+end
 
-
-local seen_by_clients = { { "ttft", "TTFT" }, { "tpot", "TPOT" },
-  { "between_tokens", "between tokens" } }
-
-local function requests_of(results) return results.ranks and results.ranks.requests or {} end
 
 local function requests(results)
-  local made, list = requests_of(results), {}
-  for _, entry in ipairs(seen_by_clients) do
-    local measured, label = made[entry[1]], entry[2]
-    if measured then
-      if entry[1] == "between_tokens" and made.averaged then
-        label = label .. ", mean of a round's requests"
-      end
-      list[#list + 1] = setmetatable({ label = label }, { __index = measured })
-    end
-  end
-  return list
-end
-
-
--- Single requests, where they say when they were sent.
-local function request_rows(results)
-  return requests_of(results).single or {}
-end
-
-
--- The engine's own numbers during the steps.
-local function engine_looks(results)
-  local list = {}
-  for i, look in ipairs(results.ranks and results.ranks.engine_looks or {}) do
-    list[i] = setmetatable({ kv_percent = look.kv_use and 100 * look.kv_use }, { __index = look })
-  end
-  return list
-end
-
-
--- Of ranks and steps; what figures leave out is told by words.repeats.
-local function left_out(results)
-  local list = {}
-  for i, line in ipairs(results.ranks and results.ranks.left_out or {}) do
-    list[i] = { text = line }
-  end
-  return list
+  local made = list_at(results, "ranks.requests")
+  return labelled(made, { { "ttft", "TTFT" }, { "tpot", "TPOT" }, { "between_tokens",
+    "between tokens" .. (made.averaged and ", mean of a round's requests" or "") } })
 end
 
 
@@ -149,17 +115,9 @@ function sections.load_rows(results)
 end
 
 
-local SEEN = { { "ttft", "TTFT" }, { "tpot", "TPOT" }, { "answer", "whole answer" } }
-
 function sections.time_rows(results)
-  local list = {}
-  for _, entry in ipairs(SEEN) do
-    local measured = results.load and results.load[entry[1]]
-    if measured then
-      list[#list + 1] = setmetatable({ label = entry[2] }, { __index = measured })
-    end
-  end
-  return list
+  return labelled(results.load or {}, { { "ttft", "TTFT" }, { "tpot", "TPOT" },
+    { "answer", "whole answer" } })
 end
 
 
@@ -171,26 +129,6 @@ local PARTS = { network = "network, from the client to the server and back",
   unexplained = "not explained" }
 local TOLD_BY = { page = "the engine's page", steps = "steps on the timeline",
   clients = "the clients" }
-
-local function first_token_rows(results)
-  local list = {}
-  for i, part in ipairs(results.first_token and results.first_token.parts or {}) do
-    list[i] = setmetatable({ label = PARTS[part.part], source = TOLD_BY[part.source] },
-      { __index = part })
-  end
-  return list
-end
-
-
-local function kv_cache_rows(results)
-  local made, list = results.kv_cache or {}, {}
-  for i, look in ipairs(made.looks or {}) do
-    list[i] = setmetatable({ bytes = made.tokens and made.bytes_per_token
-      and look.use * made.tokens * made.bytes_per_token or nil }, { __index = look })
-  end
-  return list
-end
-
 
 -- One row a figure: of levels mean, least and most, of the others the value alone.
 local FIGURES = {
@@ -222,26 +160,19 @@ end
 
 -- Rows of the tables of sampled stacks, from results.
 
--- A function or frame of a stage's stacks as a row.
-local function row(stage, given)
-  return setmetatable({ stage = stage.stage, file = stage.file,
-    self_share = given.self / stage.samples, total_share = given.total / stage.samples },
-    { __index = given })
-end
-
-
 -- The rows of one stage; key: functions or tree.
 function sections.stack_rows(stage, key)
-  local list = {}
-  for i, given in ipairs(stage[key]) do list[i] = row(stage, given) end
-  return list
+  return rows.with(stage[key], function(given)
+    return { stage = stage.stage, file = stage.file,
+      self_share = given.self / stage.samples, total_share = given.total / stage.samples }
+  end)
 end
 
 
 local function of_all(key)
   return function(results)
     local list = {}
-    for _, stage in ipairs(results.cpu_samples and results.cpu_samples.stages or {}) do
+    for _, stage in ipairs(list_at(results, "cpu_samples.stages")) do
       local own = sections.stack_rows(stage, key)
       table.move(own, 1, #own, #list + 1, list)
     end
@@ -262,35 +193,25 @@ local frame_rows = of_all "tree"
 local by_name = {}
 
 
-local function operators(results)
-  return results.operators and results.operators.operators or {}
-end
-
-
-local function of_marks(key)
-  return function(results) return results.modules and results.modules[key] or {} end
-end
-
-
-local function of_ranks(key)
-  return function(results) return results.ranks and results.ranks[key] or {} end
-end
-
+local OPERATORS = "operators.operators"
 
 local list = {
-  { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
+  { "devices", "GPUs", rows = at "environment.devices" },
   { "aggregates", "Aggregates" },
   { "latency", "Latency" },
   { "load", "Load", rows = sections.load_rows },
   { "load_times", "What clients waited for", rows = sections.time_rows },
   { "engine_metrics", "The engine's own numbers", rows = engine_rows },
-  { "first_token", "Where TTFT goes", rows = first_token_rows },
-  { "kv_cache", "The KV cache over time", rows = kv_cache_rows },
+  { "first_token", "Where TTFT goes", rows = at("first_token.parts", function(part)
+    return { label = PARTS[part.part], source = TOLD_BY[part.source] }
+  end) },
+  { "kv_cache", "The KV cache over time", rows = at("kv_cache.looks", function(look, results)
+    local made = results.kv_cache
+    return { bytes = made.tokens and made.bytes_per_token
+      and look.use * made.tokens * made.bytes_per_token or nil }
+  end) },
   { "repeats", "Latency of each repeat, profiled" },
-  { "running_cost", "Running cost",
-    rows = function(results)
-      return results.running_cost and results.running_cost.stages or {}
-    end },
+  { "running_cost", "Running cost", rows = at "running_cost.stages" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
@@ -302,47 +223,55 @@ local list = {
   { "gaps", "The longest gaps" },
   { "modules", "Modules" },
   { "lines", "Lines of the program" },
-  { "marked_layers", "Layers, by their modules or ranges", rows = of_marks "layers" },
-  { "marked_operators", "Operators, by their ranges", rows = of_marks "operators" },
+  { "marked_layers", "Layers, by their modules or ranges", rows = at "modules.layers" },
+  { "marked_operators", "Operators, by their ranges", rows = at "modules.operators" },
   { "step_layers", "Layers of a decode step" },
   { "findings", "What to do" },
-  { "abstained", "Rules that could not tell",
-    rows = function(results) return results.advice and results.advice.abstained or {} end },
-  { "silent", "Rules that found nothing",
-    rows = function(results) return results.advice and results.advice.silent or {} end },
-  { "ranks", "Ranks", rows = of_ranks "ranks" },
-  { "pipeline", "Stages of the pipeline", rows = pipeline },
+  { "abstained", "Rules that could not tell", rows = at "advice.abstained" },
+  { "silent", "Rules that found nothing", rows = at "advice.silent" },
+  { "ranks", "Ranks", rows = at "ranks.ranks" },
+  { "pipeline", "Stages of the pipeline", rows = at("ranks.pipeline.stages", function(stage)
+    return { who = table.concat(stage.ranks, ", ") }
+  end) },
   { "rank_stages", "Stages by rank", rows = stages },
   { "steps", "Steps", rows = sections.step_rows },
-  { "idle_threads", "Threads while the GPU waited", rows = of_ranks "idle_threads" },
-  { "step_rows", "Single steps", rows = of_ranks "step_rows" },
-  { "collectives", "Collectives", rows = of_ranks "collectives" },
-  { "late", "Who the others wait for", rows = of_ranks "places" },
-  { "layers", "Communication by layer", rows = of_ranks "layers" },
-  { "rank_kernels", "Kernels over all ranks", rows = of_ranks "kernels" },
-  { "rank_files", "Files and their clocks", rows = of_ranks "files" },
+  { "idle_threads", "Threads while the GPU waited", rows = at "ranks.idle_threads" },
+  { "step_rows", "Single steps", rows = at "ranks.step_rows" },
+  { "collectives", "Collectives", rows = at "ranks.collectives" },
+  { "late", "Who the others wait for", rows = at "ranks.places" },
+  { "layers", "Communication by layer", rows = at "ranks.layers" },
+  { "rank_kernels", "Kernels over all ranks", rows = at "ranks.kernels" },
+  { "rank_files", "Files and their clocks", rows = at "ranks.files" },
   { "requests", "What clients saw", rows = requests },
-  { "request_rows", "Requests and their steps", rows = request_rows },
-  { "kv_transfers", "KV caches between ranks", rows = kv_transfers },
-  { "engine_looks", "The engine's own numbers during the steps", rows = engine_looks },
-  { "left_out", "Left out of ranks", rows = left_out },
+  { "request_rows", "Requests and their steps", rows = at "ranks.requests.single" },
+  { "kv_transfers", "KV caches between ranks", rows = at "ranks.kv_transfers.single" },
+  { "engine_looks", "The engine's own numbers during the steps",
+    rows = at("ranks.engine_looks", function(look)
+      return { kv_percent = look.kv_use and 100 * look.kv_use }
+    end) },
+  { "left_out", "Left out of ranks", rows = function(results)
+    local made = {}
+    for i, line in ipairs(list_at(results, "ranks.left_out")) do made[i] = { text = line } end
+    return made
+  end },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators",
-    rows = function(results) return rows.operators(operators(results)) end },
+    rows = function(results) return rows.operators(list_at(results, OPERATORS)) end },
   { "timeline_operators", "Operators on the timeline", subject = "operators",
-    rows = function(results) return rows.timeline_operators(results) end },
+    rows = rows.timeline_operators },
   { "operator_stages", "Operators of each stage", subject = "operators",
-    rows = function(results) return rows.operator_stages(operators(results)) end },
+    rows = function(results) return rows.operator_stages(list_at(results, OPERATORS)) end },
   { "operator_kernels", "Kernels of the operators", subject = "operators",
-    rows = function(results) return rows.operator_kernels(results, operators(results)) end },
+    rows = function(results)
+      return rows.operator_kernels(results, list_at(results, OPERATORS))
+    end },
   { "transfers", "Copies" },
   { "selection", "Selected for counters" },
-  { "integrity", "Integrity of the capture",
-    rows = function(results) return results.integrity and results.integrity.checks or {} end },
+  { "integrity", "Integrity of the capture", rows = at "integrity.checks" },
   { "overhead", "What profiling cost" },
-  { "missing", "Not measured", rows = function(results) return results.missing end },
+  { "missing", "Not measured", rows = at "missing" },
 }
 
 -- Why tables have no rows, where results.missing does not say it: what there is not.
@@ -456,7 +385,7 @@ function sections.blocks(results, name, options)
   if #records == 0 then return nil end
   return blocks.join(not options.bare and blocks.title(section.title), blocks.note(options.note),
     blocks.table { name = name, columns = section.columns, filter = options.filter,
-      rows = table.move(records, 1, math.min(#records, most), 1, {}) },
+      rows = nearest.first(records, most) },
     #records > most and blocks.say(("%d more: llmprof show RUN %s."):format(#records - most, name)))
 end
 

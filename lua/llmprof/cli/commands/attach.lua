@@ -4,6 +4,7 @@ local lazy = require "llmprof.io.lazy"
 local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local keys = require "llmprof.tables.keys"
 local layout = lazy "llmprof.bundle.layout"
 local listen = require "llmprof.listen"
 local out = require "llmprof.io.output"
@@ -239,10 +240,7 @@ local function launch_lines(folder)
     if name then list[#list + 1] = { name = name, time = spent[i] } end
   end
   trace:close()
-  table.sort(list, function(a, b)
-    if a.time ~= b.time then return a.time > b.time end
-    return a.name < b.name
-  end)
+  table.sort(list, keys.order("-time", "name"))
   local lines = { collector.plan_line("units", "counters"),
     collector.plan_line("graph", "*|*|0-2") }
   for i = 1, math.min(#list, KERNELS) do

@@ -52,10 +52,7 @@ what ran, where the trace knows them, else samples of the CPU; --stacks says whi
 -- The same time as windows in order that do not overlap.
 function command.merge_windows(list)
   local sorted, merged = table.move(list, 1, #list, 1, {}), {}
-  table.sort(sorted, function(a, b)
-    if a.first ~= b.first then return a.first < b.first end
-    return a.last < b.last
-  end)
+  table.sort(sorted, nearest.order("first", "last"))
   for _, window in ipairs(sorted) do
     local before = merged[#merged]
     if before and window.first <= before.last then

@@ -142,10 +142,7 @@ local function topics_with(word)
         count == 1 and "" or "s", first), count = count }
     end
   end
-  table.sort(list, function(a, b)
-    if a.count ~= b.count then return a.count > b.count end
-    return a[1] < b[1]
-  end)
+  table.sort(list, nearest.order("-count", function(entry) return entry[1] end))
   return list
 end
 

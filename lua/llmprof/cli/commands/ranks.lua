@@ -7,6 +7,7 @@ local rank_workers = lazy "llmprof.run.rank_workers"
 local document = lazy "llmprof.io.document"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
+local keys = require "llmprof.tables.keys"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local chapters = lazy "llmprof.report.chapters"
@@ -152,7 +153,7 @@ local function print_table(given, results, name, title)
   local section = sections.find(name)
   local rows = section.rows(results)
   if #rows == 0 then return end
-  rows = table.move(rows, 1, math.min(#rows, given.rows or MOST), 1, {})
+  rows = keys.first(rows, given.rows or MOST)
   out.write(title and "\n" .. section.title .. "\n" or "\n",
     table_options.render(given, section.columns, rows))
 end

@@ -1,6 +1,7 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local overhead = require "llmprof.analysis.latency.overhead"
 local rows = require "llmprof.report.rows"
 local pictures = require "llmprof.report.pictures"
@@ -66,11 +67,8 @@ local function leading(stages)
       totals[row.category] = (totals[row.category] or 0) + row.gpu_time_ns
     end
   end
-  table.sort(names, function(a, b)
-    if totals[a] ~= totals[b] then return totals[a] > totals[b] end
-    return a < b
-  end)
-  return table.move(names, 1, math.min(#names, CATEGORIES), 1, {})
+  table.sort(names)
+  return keys.first(keys.stable(names, function(name) return -totals[name] end), CATEGORIES)
 end
 
 
