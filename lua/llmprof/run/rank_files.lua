@@ -14,77 +14,6 @@ local trace_file = require "llmprof.trace.file"
 local rank_files = {}
 
 
--- ---- files that hold the same ----
-
--- Files that hold the same, found before they are read: by a link, or by size and a sample and
--- then byte by byte.
-
--- Of a file this many pieces are its sample, of this many bytes.
-local PIECES, PIECE = 16, 4096
-
--- Files with one sample that a further one is held against.
-local MOST = 4
-
-
--- Bytes from all over a file of that size; nil where it cannot be read.
-local function sample_of(path, size)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local list = {}
-  for i = 0, PIECES - 1 do
-    list[#list + 1] = file:seek("set", size // PIECES * i) and file:read(PIECE) or ""
-  end
-  file:close()
-  return table.concat(list)
-end
-
-
--- What is the same of files that hold the same.
-local function key_of(path)
-  local info = fs.stat(path)
-  if not info or info.type ~= "file" then return nil end
-  local sample = sample_of(path, info.size)
-  return sample and ("%d %s"):format(info.size, digest.base64(digest.sha256(sample)))
-end
-
-
--- Do both, which can be read, hold the same bytes?
-local function is_same(one, other)
-  local a <close> = io.open(one, "rb")
-  local b <close> = io.open(other, "rb")
-  local piece
-  repeat
-    piece = a and b and a:read(1 << 18)
-    if not piece then return a ~= nil and b ~= nil and not b:read(1) end
-  until piece ~= b:read(1 << 18)
-  return false
-end
-
-
--- Of those of the same sample, one that holds the same.
-local function same_among(others, files, path)
-  for _, other in ipairs(others) do
-    if is_same(files[other], path) then return other end
-  end
-  return nil
-end
-
-
--- The number of an earlier file that holds the same, for those that have such. Of files with
--- one sample that do not hold the same only a few are looked at.
-function rank_files.duplicates(files)
-  local first, by_key = {}, {}
-  for number, path in ipairs(files) do
-    local key = key_of(path)
-    local others = key and by_key[key] or {}
-    first[number] = same_among(others, files, path)
-    if key and not first[number] and #others < MOST then others[#others + 1] = number end
-    if key then by_key[key] = others end
-  end
-  return first
-end
-
-
 -- ---- files of ranks ----
 
 -- What a part's file is called.
@@ -225,22 +154,15 @@ rank_files.shares = { least = 64 << 20, weight = 1.5,
   end }
 
 
--- The same of several files, by several processes where that is worth it; of files that hold the
--- same one is read. knowledge: rank_view.knowledge().
+-- The same of several files, by several processes where that is worth it. knowledge:
+-- rank_view.knowledge().
 function rank_files.read_all(files, knowledge)
-  local sizes, all = process_pool.sizes(files)
-  local first = all >= rank_files.shares.least and rank_files.duplicates(files) or {}
-  for number in pairs(first) do sizes[number] = 0 end
-  local list = process_pool.map(sizes, rank_files.shares, function(number)
+  local list = process_pool.map(process_pool.sizes(files), rank_files.shares, function(number)
     local file = rank_files.read(files[number], knowledge)
     return file.made and file or nil
   end)
   for number, path in ipairs(files) do
-    local same = list[first[number]]
-    list[number] = list[number]
-      or same and same.made
-        and { path = path, made = same.made, mark = same.mark, without = same.without }
-      or rank_files.read(path, knowledge)
+    list[number] = list[number] or rank_files.read(path, knowledge)
   end
   return list
 end

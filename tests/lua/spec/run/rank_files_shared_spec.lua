@@ -69,33 +69,12 @@ describe("files of ranks that several processes read", function()
     assert.same((read({ files[1], same }, 1)), (read({ files[1], same }, 2)))
   end)
 
-  it("are read once where they hold the same", function()
-    local again = copy(files[1], top() .. "/again.sqlite")
-    local list = { files[1], again, files[1] }
-    local seen, own = read(list, 1)
-    assert.equal(1, own)
-    assert.equal(again, seen[2].path)
-    local left_out = {}
-    local parts = rank_files.keep(rank_files.read_all(list, rank_view.knowledge()), left_out)
-    assert.equal(1, #parts)
+  it("count once where they hold the same", function()
+    local again, left_out = copy(files[1], top() .. "/again.sqlite"), {}
+    local list = rank_files.read_all({ files[1], again, files[1] }, rank_view.knowledge())
+    assert.equal(1, #rank_files.keep(list, left_out))
     assert.same({ "again.sqlite: left out: the same as rank0.sqlite",
       "rank0.sqlite: left out: the same as rank0.sqlite" }, left_out)
-    local find = rank_files.duplicates
-    rank_files.duplicates = function() return {} end
-    local each, all = read(list, 1)
-    rank_files.duplicates = find
-    assert.equal(3, all)
-    for i, file in ipairs(each) do assert.equal(file.mark, seen[i].mark) end
-  end)
-
-  it("are each said to be wrong where they hold the same", function()
-    local list = {}
-    for i = 1, 2 do
-      list[i] = ("%s/%d.sqlite"):format(top(), i)
-      assert(fs.write(list[i], "no trace"))
-    end
-    local seen = read(list, 2)
-    assert.truthy(seen[1].why:find(list[1], 1, true) and seen[2].why:find(list[2], 1, true))
   end)
 
   it("are read here where no process can be had", function()
