@@ -76,7 +76,9 @@ local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
 local function check_stage_name(name, seen, ...)
   if type(name) ~= "string" or name == "" then bad({ "stages", ... }, "a stage is " .. STAGE) end
   local made = range_name.canonical(name)
-  if seen[made] then bad({ "stages", ... }, ("stage '%s' is declared twice"):format(name)) end
+  if seen[made] then
+    bad({ "stages", name, name }, ("stage '%s' is declared twice"):format(name))
+  end
   seen[made] = true
   return made
 end
@@ -84,30 +86,30 @@ end
 
 local stage_fields = { [1] = true, children = true, step = true }
 
-local function check_stage(stage, place)
+local function check_stage(stage)
+  local name = tostring(stage[1])
   for _, key in ipairs(sorted_keys(stage)) do
     if not stage_fields[key] then
-      bad({ "stages", place, key }, ("stage '%s' has no field '%s'; a stage is %s"):format(
-        tostring(stage[1]), tostring(key), STAGE))
+      bad({ "stages", name, key }, ("stage '%s' has no field '%s'; a stage is %s"):format(name,
+        tostring(key), STAGE))
     end
   end
   if stage.children ~= nil and type(stage.children) ~= "table" then
-    bad({ "stages", place, "children" },
-      ("stage '%s': children is a list of names"):format(tostring(stage[1])))
+    bad({ "stages", name, "children" }, ("stage '%s': children is a list of names"):format(name))
   end
 end
 
 
 -- Stages in order: { name, parent = name or nil, step = name or nil }, parents
 -- before children. step names the ranges that mark one token of the stage.
-local function add_stage(stages, seen, stage, place)
+local function add_stage(stages, seen, stage)
   if type(stage) ~= "table" then stage = { stage } end
-  check_stage(stage, place)
-  local parent = check_stage_name(stage[1], seen, place)
-  local step = stage.step and check_stage_name(stage.step, seen, place, "step")
+  check_stage(stage)
+  local parent = check_stage_name(stage[1], seen)
+  local step = stage.step and check_stage_name(stage.step, seen, parent, "step")
   stages[#stages + 1] = { name = parent, step = step }
-  for j, child in ipairs(stage.children or {}) do
-    stages[#stages + 1] = { name = check_stage_name(child, seen, place, "children", j),
+  for _, child in ipairs(stage.children or {}) do
+    stages[#stages + 1] = { name = check_stage_name(child, seen, parent, "children"),
       parent = parent }
   end
 end
@@ -115,7 +117,7 @@ end
 
 local function flatten_stages(declared, try)
   local stages, seen = {}, {}
-  for i, stage in ipairs(declared) do try(add_stage, stages, seen, stage, i) end
+  for _, stage in ipairs(declared) do try(add_stage, stages, seen, stage) end
   return stages
 end
 
@@ -164,13 +166,13 @@ end
 
 
 -- A column is a key or { "key", "Title", digits = 2 }; of a section of ours only a key.
-local function check_column(column, is_own, ...)
+local function check_column(column, is_own, section)
   local key = column
   local is_table = is_own and type(column) == "table"
   if is_table then key = column[1] end
   if type(key) ~= "string" or is_table and (math.type(column.digits or 0) ~= "integer"
     or type(column[2] or "") ~= "string") then
-    bad({ "report", ... }, "columns of a section are " .. (is_own
+    bad({ "report", section, "columns" }, "columns of a section are " .. (is_own
       and 'keys of its rows, or { "key", "Title", digits = 2 }' or "keys"))
   end
 end
@@ -182,11 +184,11 @@ local function name_of(title)
 end
 
 
-local function check_section(given, place)
-  local is_own = given[1] == nil
+local function check_section(given)
+  local is_own, name = given[1] == nil, tostring(given[1] or given.name or given.title)
   for _, key in ipairs(sorted_keys(given)) do
     if not section_fields[key] then
-      bad({ "report", place, key }, ("a section has no field '%s'; it is %s"):format(tostring(key),
+      bad({ "report", name, key }, ("a section has no field '%s'; it is %s"):format(tostring(key),
         SECTION))
     end
   end
@@ -195,26 +197,24 @@ local function check_section(given, place)
     and not given.title and not given.name
     and (given.rows == nil or math.type(given.rows) == "integer" and given.rows > 0)
   if given[1] == "all" and (given.rows or given.columns) then
-    bad({ "report", place }, "rows and columns are of one section; 'all' has none of its own")
+    bad({ "report", name }, "rows and columns are of one section; 'all' has none of its own")
   elseif not fits or given.columns ~= nil and (type(given.columns) ~= "table"
     or #given.columns == 0) then
-    bad({ "report", place }, "a section of the report is " .. SECTION)
+    bad({ "report", name }, "a section of the report is " .. SECTION)
   end
-  for i, column in ipairs(given.columns or {}) do
-    check_column(column, is_own, place, "columns", i)
-  end
+  for _, column in ipairs(given.columns or {}) do check_column(column, is_own, name) end
 end
 
 
-local function add_section(sections, names, seen, given, place)
+local function add_section(sections, names, seen, given)
   if type(given) == "string" then given = { given } end
-  if type(given) ~= "table" then bad({ "report", place }, "a section is " .. SECTION) end
-  check_section(given, place)
+  if type(given) ~= "table" then bad({ "report" }, "a section is " .. SECTION) end
+  check_section(given)
   local name = given[1] or given.name or name_of(given.title)
-  if seen[name] then bad({ "report", place }, ("section '%s' is named twice"):format(name)) end
+  if seen[name] then bad({ "report", name, name }, ("section '%s' is named twice"):format(name)) end
   for _, known in ipairs(given.title and defaults.report.choices or {}) do
     if known == name then
-      bad({ "report", place }, ("section '%s' is one of llmprof's own"):format(name))
+      bad({ "report", given.title }, ("section '%s' is one of llmprof's own"):format(name))
     end
   end
   seen[name], names[#names + 1] = true, name
@@ -229,7 +229,7 @@ end
 -- value of the key `report`.
 local function sections_of(declared, try)
   local sections, names, seen = {}, {}, {}
-  for i, given in ipairs(declared) do try(add_section, sections, names, seen, given, i) end
+  for _, given in ipairs(declared) do try(add_section, sections, names, seen, given) end
   return sections, names
 end
 
@@ -267,178 +267,32 @@ end
 
 -- ---- lines ----
 
--- Where in its source a recipe says something. A recipe file ends in a tail call, and
--- tables do not know their lines, so the text is read: as tokens, from the constructor
--- that the file returns inwards.
+-- Where in its source a recipe says something. Tables do not know their lines, so the words are
+-- looked for in the text, each behind the one before it, where a field or an item begins: from the
+-- last `return` that begins a line on, else anywhere.
 
--- The long bracket that opens at a place: what is in it and where it ends; nil when
--- none opens there.
-local function long_bracket(text, at)
-  local level = text:match("^%[(=*)%[", at)
-  if not level then return nil end
-  local from = at + #level + 2
-  local first, last = text:find("]" .. level .. "]", from, true)
-  return text:sub(from, (first or #text + 1) - 1), last or #text
-end
-
-
--- The end of a comment that begins at a place.
-local function comment_end(text, at)
-  local _, last = long_bracket(text, at + 2)
-  return last or (text:find("\n", at, true) or #text + 1) - 1
-end
-
-
-local function quoted_end(text, at)
-  local quote, i = text:sub(at, at), at + 1
-  while i <= #text and text:sub(i, i) ~= quote do
-    i = i + (text:sub(i, i) == "\\" and 2 or 1)
+local function place_of(text, path, at)
+  local found
+  for i, name in ipairs(path) do
+    local word = tostring(name):gsub("%p", "%%%0")
+    local _, _, first = text:find(("[{,;]%%s*%%[?[\"']?()%s%s"):format(word,
+      i == 1 and "[\"']?%]?%s*=[^=]" or "%f[^%w_]"), at)
+    if not first then break end
+    found, at = first, first
   end
-  return math.min(i, #text)
-end
-
-
-local symbols = { "%.%.%.", "%.%.", "[=~<>]=", "//", "::" }
-
-local function symbol_at(text, at)
-  for _, pattern in ipairs(symbols) do
-    local found = text:match("^" .. pattern, at)
-    if found then return found end
-  end
-  return text:sub(at, at)
-end
-
-
--- The token at a place: kind ("name", "string", "number", "symbol"), its text (of a
--- string what is in it) and its last byte; no kind for a comment.
-local function token_at(text, at)
-  local inner, last = long_bracket(text, at)
-  if inner then return "string", inner, last end
-  if text:find("^%-%-", at) then return nil, nil, comment_end(text, at) end
-  if text:find("^[\"']", at) then
-    last = quoted_end(text, at)
-    return "string", text:sub(at + 1, last - 1), last
-  end
-  local word = text:match("^[%a_][%w_]*", at)
-  if word then return "name", word, at + #word - 1 end
-  local number = text:match("^%d[%w.]*", at)
-  if number then return "number", number, at + #number - 1 end
-  local symbol = symbol_at(text, at)
-  return "symbol", symbol, at + #symbol - 1
-end
-
-
-local function lines_in(text, first, last)
-  return select(2, text:sub(first, last):gsub("\n", ""))
-end
-
-
--- All tokens: { kind, text, line }.
-local function tokens_of(text)
-  local list, at, line = {}, 1, 1
-  while true do
-    local next_at = text:find("%S", at)
-    if not next_at then return list end
-    line = line + lines_in(text, at, next_at - 1)
-    local kind, word, last = token_at(text, next_at)
-    if kind then list[#list + 1] = { kind = kind, text = word, line = line } end
-    line, at = line + lines_in(text, next_at, last), last + 1
-  end
-end
-
-
-local nesting = { ["("] = 1, ["{"] = 1, ["["] = 1, ["function"] = 1, ["if"] = 1, ["do"] = 1,
-  ["repeat"] = 1, [")"] = -1, ["}"] = -1, ["]"] = -1, ["end"] = -1, ["until"] = -1 }
-
--- Is a token this word or symbol, and not a string of it?
-local function is(token, text)
-  return token ~= nil and token.kind ~= "string" and token.text == text
-end
-
-
--- The token behind the expression that begins at one: what separates fields, or ends
--- them.
-local function behind(tokens, i)
-  local depth = 0
-  while tokens[i] do
-    if depth == 0 and (is(tokens[i], ",") or is(tokens[i], ";") or is(tokens[i], "}")) then
-      break
-    end
-    depth = depth + (tokens[i].kind ~= "string" and nesting[tokens[i].text] or 0)
-    i = i + 1
-  end
-  return i
-end
-
-
--- The key of the field that begins at a token, and its value's first token; no key for
--- an item of a list.
-local function key_at(tokens, i)
-  local token = tokens[i]
-  if token.kind == "name" and is(tokens[i + 1], "=") then return token.text, i + 2 end
-  if is(token, "[") and is(tokens[i + 2], "]") and is(tokens[i + 3], "=") then
-    local key = tokens[i + 1]
-    return key.kind == "number" and tonumber(key.text) or key.text, i + 4
-  end
-  return nil, i
-end
-
-
--- The field of a constructor that has a key: its line, and its value's first token. Of
--- several the last counts, as in Lua.
-local function field_of(tokens, open, wanted)
-  local items, i, line, value = 0, open + 1, nil, nil
-  while tokens[i] and not is(tokens[i], "}") do
-    local key, first = key_at(tokens, i)
-    if not key then
-      items = items + 1
-      key = items
-    end
-    if key == wanted then line, value = tokens[i].line, first end
-    i = behind(tokens, first)
-    if not is(tokens[i], "}") then i = i + 1 end
-  end
-  return line, value
-end
-
-
--- The first constructor behind the last return that is in no function.
-local function returned(tokens)
-  local depth, from = 0, nil
-  for i, token in ipairs(tokens) do
-    if depth == 0 and is(token, "return") then from = i end
-    depth = depth + (token.kind ~= "string" and nesting[token.text] or 0)
-  end
-  for i = from or #tokens + 1, #tokens do
-    if is(tokens[i], "{") then return i end
-  end
-  return nil
-end
-
-
--- A field of that name in any constructor, where the one returned has none.
-local function anywhere(tokens, name)
-  for i in ipairs(tokens) do
-    local key, first = key_at(tokens, i)
-    if key == name and first > i then return tokens[i].line end
-  end
-  return nil
+  return found
 end
 
 
 -- The line of what a path leads to in the table that a source returns, such as
--- { "stages", 2, "children" }; of as much of the path as is written there, nil when that
+-- { "stages", "decode", "children" }; of as much of the path as is written there, nil when that
 -- is nothing.
-function recipe.line_of(text, path)
-  local tokens = tokens_of(text)
-  local open, found = returned(tokens), nil
-  for _, key in ipairs(path) do
-    if not open then break end
-    local line, value = field_of(tokens, open, key)
-    if not line then break end
-    found, open = line, is(tokens[value], "{") and value or nil
-  end
-  return found or anywhere(tokens, path[1])
+function recipe.line_of(source, path)
+  local text = "\n" .. source:gsub("%-%-[^\n]*", function(comment) return (" "):rep(#comment) end)
+  local returned = 1
+  for at in text:gmatch "\n()return%f[^%w_]" do returned = at end
+  local found = place_of(text, path, returned) or place_of(text, path, 1)
+  return found and select(2, text:sub(1, found):gsub("\n", "")) or nil
 end
 
 
