@@ -3,7 +3,8 @@
  *
  * A block is what is read, encoded and decoded at once, so that nothing larger
  * has to be at hand while values are added, and a few long ones widen their own
- * block alone. Codes of all blocks lie behind each other. */
+ * block alone. Codes of blocks lie behind each other in chunks, which stay
+ * where they are while more are added. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,23 +20,32 @@ typedef enum encoding {
 typedef struct block {
   int64_t base;   /* the least value; LLMPROF_ABSENT: there is none */
   int64_t high;   /* the largest */
-  uint64_t codes; /* where they begin */
+  uint64_t codes; /* where they begin, as if chunks lay behind each other */
   uint8_t encoding, width;
   uint8_t nulls; /* 1: some are absent, as the largest code of a width */
   uint8_t ascends;
   uint8_t unused[4];
 } block;
 
+enum {
+  CHUNK = 1 << 15 /* bytes: codes of a few blocks */
+};
+
 typedef struct stored {
   llmprof_values values;
   size_t count;
   block *blocks;
-  unsigned char *codes;
-  size_t block_cap, code_count, code_cap;
-  bool is_borrowed; /* blocks and codes are somebody else's */
+  unsigned char **chunks; /* of CHUNK bytes each, but the last */
+  size_t block_cap, chunk_cap, chunk_count;
+  size_t code_count; /* bytes, with what is left over at the ends of chunks */
+  bool is_borrowed;  /* blocks and codes are somebody else's */
 } stored;
 
 static const llmprof_values_way by_block;
+
+static size_t block_count(size_t values) {
+  return (values + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+}
 
 static stored *as_stored(llmprof_values *values) {
   return (stored *)values;
@@ -47,9 +57,11 @@ static const stored *to_stored(const llmprof_values *values) {
 
 /* ---- decoding ---- */
 
-/* NULL where all values of a block, and of all others, are one. */
-static inline const void *codes_of(const unsigned char *all, const block *b) {
-  return all ? all + b->codes : NULL;
+/* NULL where all values of a block are one. */
+static inline const void *codes_of(const stored *s, const block *b) {
+  return b->encoding == CONSTANT
+             ? NULL
+             : s->chunks[b->codes / CHUNK] + b->codes % CHUNK;
 }
 
 /* A code and the base; without overflow, as both are of this block. */
@@ -73,9 +85,8 @@ READ_CODES(uint8_t)
 READ_CODES(uint16_t)
 READ_CODES(uint32_t)
 
-static void read_block(const block *b, const unsigned char *all, size_t first,
+static void read_block(const block *b, const void *codes, size_t first,
                        size_t count, int64_t *out) {
-  const void *codes = codes_of(all, b);
   if (b->encoding == CONSTANT)
     for (size_t i = 0; i < count; i++) out[i] = b->base;
   else if (b->encoding == PLAIN)
@@ -105,7 +116,7 @@ static inline int64_t get_from(const block *b, const void *codes, size_t at) {
 
 static inline int64_t get(const stored *s, size_t row) {
   const block *b = &s->blocks[row / LLMPROF_BLOCK];
-  return get_from(b, codes_of(s->codes, b), row % LLMPROF_BLOCK);
+  return get_from(b, codes_of(s, b), row % LLMPROF_BLOCK);
 }
 
 static void read_stored(const llmprof_values *values, size_t first,
@@ -114,7 +125,8 @@ static void read_stored(const llmprof_values *values, size_t first,
   while (count) {
     size_t at = first % LLMPROF_BLOCK, rest = LLMPROF_BLOCK - at;
     size_t some = count < rest ? count : rest;
-    read_block(&s->blocks[first / LLMPROF_BLOCK], s->codes, at, some, out);
+    const block *b = &s->blocks[first / LLMPROF_BLOCK];
+    read_block(b, codes_of(s, b), at, some, out);
     first += some;
     count -= some;
     out += some;
@@ -146,7 +158,7 @@ static size_t pick_block(const stored *s, int64_t *rows, size_t count) {
   uint64_t number = (uint64_t)rows[0] / LLMPROF_BLOCK;
   uint64_t first = number * LLMPROF_BLOCK;
   const block *b = &s->blocks[number];
-  const void *codes = codes_of(s->codes, b);
+  const void *codes = codes_of(s, b);
   if (b->nulls || b->encoding != BASE_DELTA)
     return pick_any(b, codes, first, rows, count);
   if (b->width == 1) return pick_bytes(b, codes, first, rows, count);
@@ -331,15 +343,30 @@ static block choose(const int64_t *values, size_t count) {
   return b;
 }
 
-/* Room for this number of bytes of codes; what lies between them and the next
- * is zero. */
-static bool make_room(stored *s, size_t number, size_t size) {
-  if (!llmprof_grow(&s->blocks, &s->block_cap, number + 1, sizeof *s->blocks) ||
-      !llmprof_grow(&s->codes, &s->code_cap, s->code_count + size, 1))
+static bool add_chunk(stored *s, size_t left) {
+  if (!llmprof_grow(&s->chunks, &s->chunk_cap, s->chunk_count + 1,
+                    sizeof *s->chunks))
     return false;
+  unsigned char *chunk = llmprof_alloc(CHUNK, 1);
+  if (!chunk) return false;
+  if (left) memset(s->chunks[s->chunk_count - 1] + CHUNK - left, 0, left);
+  s->chunks[s->chunk_count++] = chunk;
+  s->code_count += left;
+  return true;
+}
+
+/* Room for a block, whose codes may not go on in another chunk; what lies
+ * between them and the next is zero. */
+static bool make_room(stored *s, size_t number, size_t size) {
+  if (!llmprof_grow(&s->blocks, &s->block_cap, number + 1, sizeof *s->blocks))
+    return false;
+  size_t left = s->chunk_count * CHUNK - s->code_count;
+  if (size > left && !add_chunk(s, left)) return false;
   const int64_t zero = 0;
+  size_t end = s->code_count % CHUNK + size;
   if (size)
-    memcpy(s->codes + s->code_count + size - sizeof zero, &zero, sizeof zero);
+    memcpy(s->chunks[s->chunk_count - 1] + end - sizeof zero, &zero,
+           sizeof zero);
   return true;
 }
 
@@ -358,7 +385,9 @@ bool llmprof_values_seal(llmprof_values *values) {
   size_t size = codes_size(&b, count);
   if (!make_room(s, number, size)) return false;
   b.codes = s->code_count;
-  if (size) write_codes(&b, s->codes + b.codes, values->open, count);
+  if (size)
+    write_codes(&b, s->chunks[b.codes / CHUNK] + b.codes % CHUNK, values->open,
+                count);
   s->blocks[number] = b;
   s->code_count += size;
   s->count += count;
@@ -393,23 +422,18 @@ llmprof_values *llmprof_values_new(void) {
 void llmprof_values_free(llmprof_values *values) {
   if (!values) return;
   stored *s = values->way == &by_block ? as_stored(values) : NULL;
-  if (s && !s->is_borrowed) {
-    llmprof_free(s->blocks);
-    llmprof_free(s->codes);
-  }
+  for (size_t i = 0; s && !s->is_borrowed && i < s->chunk_count; i++)
+    llmprof_free(s->chunks[i]);
+  if (s) llmprof_free(s->chunks);
+  if (s && !s->is_borrowed) llmprof_free(s->blocks);
   llmprof_free(values->open);
   llmprof_free(values);
 }
 
 /* Room that was not needed goes; what cannot be moved stays. */
-static void trim(void *items, size_t *cap, size_t count, size_t size) {
-  void *old, *less;
-  memcpy(&old, items, sizeof old);
-  if (!old || *cap == count) return;
-  less = llmprof_resize(old, count, size);
-  if (!less) return;
-  memcpy(items, &less, sizeof less);
-  *cap = count;
+static void *trim(void *items, size_t count, size_t size) {
+  void *less = items ? llmprof_resize(items, count, size) : NULL;
+  return less ? less : items;
 }
 
 bool llmprof_values_end(llmprof_values *values) {
@@ -418,19 +442,32 @@ bool llmprof_values_end(llmprof_values *values) {
   if (values->opened && !llmprof_values_seal(values)) return false;
   llmprof_free(values->open);
   values->open = NULL;
-  trim(&s->codes, &s->code_cap, s->code_count, 1);
-  trim(&s->blocks, &s->block_cap,
-       (s->count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK, sizeof *s->blocks);
+  size_t last = s->chunk_count - 1, blocks = block_count(s->count);
+  if (s->chunk_count)
+    s->chunks[last] = trim(s->chunks[last], s->code_count - last * CHUNK, 1);
+  s->blocks = trim(s->blocks, blocks, sizeof *s->blocks);
   return true;
 }
 
 /* ---- as bytes ---- */
 
-llmprof_values_snapshot llmprof_values_put(const llmprof_values *values) {
+bool llmprof_values_put(const llmprof_values *values,
+                        llmprof_values_snapshot *snapshot) {
   const stored *s = to_stored(values);
-  size_t blocks = (s->count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
-  return (llmprof_values_snapshot){s->blocks, s->codes, blocks * sizeof(block),
-                                   s->code_count};
+  unsigned char *codes = llmprof_alloc(s->code_count, 1);
+  if (!codes) return false;
+  for (size_t at = 0; at < s->code_count; at += CHUNK) {
+    size_t left = s->code_count - at;
+    memcpy(codes + at, s->chunks[at / CHUNK], left < CHUNK ? left : CHUNK);
+  }
+  *snapshot = (llmprof_values_snapshot){
+      s->blocks, codes, block_count(s->count) * sizeof(block), s->code_count};
+  return true;
+}
+
+size_t llmprof_values_size(const llmprof_values *values) {
+  const stored *s = to_stored(values);
+  return block_count(s->count) * sizeof(block) + s->code_count;
 }
 
 /* Can a block of `count` values be decoded from `size` bytes? */
@@ -444,10 +481,19 @@ static bool is_sound(const block *b, size_t count, size_t size) {
          codes_size(b, count) <= size - b->codes;
 }
 
+/* Chunks within what lies behind each other. */
+static bool lay_chunks(stored *s, const unsigned char *codes) {
+  s->chunk_count = (s->code_count + CHUNK - 1) / CHUNK;
+  s->chunks = llmprof_alloc(s->chunk_count, sizeof *s->chunks);
+  for (size_t i = 0; s->chunks && i < s->chunk_count; i++, codes += CHUNK)
+    memcpy(&s->chunks[i], &codes, sizeof codes);
+  return s->chunks != NULL;
+}
+
 llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                                     size_t count) {
   const block *blocks = snapshot->blocks;
-  size_t number = (count + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+  size_t number = block_count(count);
   if (snapshot->blocks_size != number * sizeof *blocks) return NULL;
   for (size_t i = 0; i < number; i++) {
     size_t some = llmprof_block(i * LLMPROF_BLOCK, count);
@@ -460,6 +506,7 @@ llmprof_values *llmprof_values_take(const llmprof_values_snapshot *snapshot,
                 .code_count = snapshot->codes_size,
                 .is_borrowed = true};
   memcpy(&s->blocks, &snapshot->blocks, sizeof s->blocks);
-  memcpy(&s->codes, &snapshot->codes, sizeof s->codes);
-  return &s->values;
+  if (lay_chunks(s, snapshot->codes)) return &s->values;
+  llmprof_free(s);
+  return NULL;
 }

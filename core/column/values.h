@@ -128,8 +128,13 @@ typedef struct llmprof_values_snapshot {
   size_t blocks_size, codes_size;
 } llmprof_values_snapshot;
 
-/* Of values that were stored. */
-llmprof_values_snapshot llmprof_values_put(const llmprof_values *values);
+/* Of values that were stored; the caller frees the codes. False when out of
+ * memory. */
+bool llmprof_values_put(const llmprof_values *values,
+                        llmprof_values_snapshot *snapshot);
+
+/* Bytes of its blocks and codes. */
+size_t llmprof_values_size(const llmprof_values *values);
 
 /* Values that a snapshot holds, which has to outlive them. NULL: it does not
  * hold `count` values, or memory is out. What the blocks say of their values,

@@ -365,10 +365,13 @@ static void name_codes(char name[NAME], const stored_column *column) {
 static bool put_column(const putting *to, const stored_column *column,
                        const llmprof_values *values) {
   char name[NAME];
-  llmprof_values_snapshot lies = llmprof_values_put(values);
+  llmprof_values_snapshot lies;
+  if (!llmprof_values_put(values, &lies)) return false;
   name_codes(name, column);
-  return put(to, column->name, lies.blocks, lies.blocks_size) &&
-         put(to, name, lies.codes, lies.codes_size);
+  bool ok = put(to, column->name, lies.blocks, lies.blocks_size) &&
+            put(to, name, lies.codes, lies.codes_size);
+  llmprof_free((void *)(uintptr_t)lies.codes);
+  return ok;
 }
 
 bool llmprof_piece_put(const llmprof_trace *trace, int piece,
@@ -397,9 +400,7 @@ size_t llmprof_piece_size(const llmprof_trace *trace, int piece) {
   for (size_t i = 0; trace->loaded[piece] && i < COLUMNS; i++) {
     if (columns[i].piece != piece || piece == LLMPROF_PART_CPU_SAMPLES)
       continue;
-    llmprof_values_snapshot lies =
-        llmprof_values_put(*column_at(trace, columns[i].at));
-    bytes += lies.blocks_size + lies.codes_size;
+    bytes += llmprof_values_size(*column_at(trace, columns[i].at));
   }
   return bytes;
 }
