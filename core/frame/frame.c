@@ -272,7 +272,8 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
     *span = frame->slots[number].facts->span;
     return true;
   }
-  *span = llmprof_span_cells(column, frame->rows);
+  if (!llmprof_span_cells(column, frame->rows, span))
+    return llmprof_fail_nomem(err);
   keep_span(frame, number, *span);
   return true;
 }

@@ -19,7 +19,6 @@
 
 typedef struct by_group {
   const llmprof_column *column;
-  llmprof_column from;  /* where its cells are read: itself, or */
   size_t groups, count; /* of values */
   uint32_t *start;      /* by group; start[groups] is the end */
   uint32_t *near;       /* value - low, or NULL */
@@ -658,7 +657,7 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
   enum {
-    FEW_MARKS = 1 << 14 /* words: 128 KiB, which stay in the second cache */
+    FEW_MARKS = 1 << 18 /* words: 2 MiB, of which those of near rows are used */
   };
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   size_t rows = llmprof_frame_rows(frame);
