@@ -99,6 +99,9 @@ static bool sort_calls(const llmprof_trace *trace, uint32_t *rows,
                        size_t count) {
   int64_t start[LLMPROF_BLOCK], last = INT64_MIN;
   bool ascend = true;
+  llmprof_values_bounds all;
+  if (llmprof_values_find_bounds(trace->calls.start, &all) && all.ascend)
+    return true;
   for (size_t first = 0; ascend && first < count; first += LLMPROF_BLOCK) {
     size_t some = llmprof_block(first, count);
     llmprof_values_gather(trace->calls.start, rows + first, some, start);
@@ -128,16 +131,13 @@ static void range_threads(const llmprof_sweep *s, size_t first, size_t count,
             : llmprof_u32(thread[i]);
 }
 
-/* Of calls that launched: who made them. A start alone encloses nothing. */
+/* Of calls that launched: who made them. */
 static void launch_threads(const llmprof_sweep *s, size_t first, size_t count,
                            uint32_t *keys) {
-  int64_t duration[LLMPROF_BLOCK], thread[LLMPROF_BLOCK];
-  llmprof_values_read(s->trace->calls.duration, first, count, duration);
+  int64_t thread[LLMPROF_BLOCK];
   llmprof_values_read(s->trace->calls.thread, first, count, thread);
   for (size_t i = 0; i < count; i++)
-    keys[i] = s->launched[first + i] && duration[i] != LLMPROF_ABSENT
-                  ? llmprof_u32(thread[i])
-                  : LLMPROF_NONE;
+    keys[i] = s->launched[first + i] ? llmprof_u32(thread[i]) : LLMPROF_NONE;
 }
 
 static bool sweep_thread(llmprof_sweep *s, const bucket *ranges,
@@ -164,13 +164,14 @@ static bool sweep_threads(llmprof_sweep *s) {
 static void mark_launched(llmprof_sweep *s) {
   const llmprof_trace *trace = s->trace;
   int64_t call[LLMPROF_BLOCK];
-  for (size_t c = 0; c < trace->calls.count; c++)
-    s->link_of_call[c] = LLMPROF_NONE;
   for (size_t op = 0; op < trace->ops.count; op += LLMPROF_BLOCK) {
     size_t count = llmprof_block(op, trace->ops.count);
     llmprof_values_read(trace->attribution.call, op, count, call);
-    for (size_t i = 0; i < count; i++)
-      if (call[i] != LLMPROF_ABSENT) s->launched[call[i]] = 1;
+    for (size_t i = 0; i < count; i++) {
+      if (call[i] == LLMPROF_ABSENT) continue;
+      s->launched[call[i]] = 1;
+      s->link_of_call[call[i]] = LLMPROF_NONE;
+    }
   }
 }
 
@@ -178,14 +179,16 @@ static void mark_launched(llmprof_sweep *s) {
 
 static bool put_links_of_ops(const llmprof_sweep *s) {
   const llmprof_attribution *a = &s->trace->attribution;
-  llmprof_cursor call;
-  llmprof_cursor_open(&call, a->call);
+  int64_t call[LLMPROF_BLOCK];
   bool ok = true;
-  for (size_t op = 0; ok && op < s->trace->ops.count; op++) {
-    int64_t by = llmprof_cursor_at(&call, op);
-    ok = llmprof_values_append(
-        a->link, by == LLMPROF_ABSENT ? LLMPROF_ABSENT
-                                      : llmprof_widen(s->link_of_call[by]));
+  for (size_t op = 0; ok && op < s->trace->ops.count; op += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(op, s->trace->ops.count);
+    llmprof_values_read(a->call, op, count, call);
+    for (size_t i = 0; ok && i < count; i++)
+      ok = llmprof_values_append(a->link,
+                                 call[i] == LLMPROF_ABSENT
+                                     ? LLMPROF_ABSENT
+                                     : llmprof_widen(s->link_of_call[call[i]]));
   }
   return ok;
 }

@@ -129,8 +129,8 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
   return true;
 }
 
-static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
-                       int64_t end) {
+static inline bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
+                              int64_t end) {
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
   if (s->min_end < start) pop_ended(s, start);
   if (s->min_end < end) { /* not all of them enclose it */
@@ -144,7 +144,7 @@ static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
 }
 
 /* Open what has started by then. */
-static bool open_until(llmprof_sweep *s, int64_t time) {
+static inline bool open_until(llmprof_sweep *s, int64_t time) {
   while (s->next < s->range_count && s->start[s->ranges[s->next]] <= time)
     if (!open_one(s, s->ranges[s->next++])) return false;
   return true;
@@ -157,11 +157,13 @@ static bool sweep_calls(llmprof_sweep *s, const uint32_t *calls, size_t count) {
     size_t some = llmprof_block(first, count);
     llmprof_values_gather(of->start, calls + first, some, start);
     llmprof_values_gather(of->duration, calls + first, some, duration);
-    for (size_t i = 0; i < some; i++)
+    for (size_t i = 0; i < some; i++) {
+      if (duration[i] == LLMPROF_ABSENT) continue; /* it encloses nothing */
       if (!open_until(s, start[i]) ||
           !place_call(s, calls[first + i], start[i],
                       llmprof_end_of(start[i], duration[i])))
         return false;
+    }
   }
   return true;
 }
