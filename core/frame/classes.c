@@ -45,12 +45,6 @@ static void add(int64_t *total, int64_t from, int64_t to) {
     *total = INT64_MAX;
 }
 
-static uint8_t class_at(const llmprof_column *word, const uint8_t *class_of,
-                        size_t row) {
-  int64_t id = llmprof_cell(word, row);
-  return id == LLMPROF_ABSENT ? LLMPROF_NO_CLASS : class_of[id];
-}
-
 /* A row lasts from its start, which is not absent in what is reached, on. */
 static void extend(int64_t *reach, uint8_t class, int64_t end) {
   if (class != LLMPROF_NO_CLASS && end > reach[class]) reach[class] = end;
@@ -72,14 +66,15 @@ static void read_block(llmprof_classes *c, size_t place,
                        const llmprof_column *word, const uint8_t *class_of,
                        int64_t *reach, cover *sum) {
   llmprof_visit_block block;
+  int64_t words[BLOCK];
   llmprof_visit_read(&c->rows, place, &block);
+  llmprof_visit_cells(&c->rows, word, place, words);
   for (size_t i = 0; i < block.count; i++) {
-    uint8_t class =
-        class_at(word, class_of, llmprof_visit_row(&c->rows, place + i));
-    bool whole =
-        block.starts[i] != LLMPROF_ABSENT && block.ends[i] > block.starts[i];
-    c->class_of[place + i] = whole ? class : LLMPROF_NO_CLASS;
-    if (!whole || class == LLMPROF_NO_CLASS) continue;
+    bool whole = block.starts[i] != LLMPROF_ABSENT &&
+                 block.ends[i] > block.starts[i] && words[i] != LLMPROF_ABSENT;
+    uint8_t class = whole ? class_of[words[i]] : LLMPROF_NO_CLASS;
+    c->class_of[place + i] = class;
+    if (class == LLMPROF_NO_CLASS) continue;
     extend(reach, class, block.ends[i]);
     add_cover(sum, block.starts[i], block.ends[i]);
   }
@@ -268,9 +263,8 @@ static int64_t covered_until(block *s, const llmprof_classes *c, int64_t time) {
 }
 
 typedef struct outside {
-  const llmprof_column *start, *end, *begin, *key;
-  const uint32_t *order; /* rows by start; NULL where they are so */
-  size_t rows;
+  llmprof_visit rows;
+  const llmprof_column *begin, *key;
   int64_t *last; /* by group, when its rows so far ended; ABSENT: none yet */
   int64_t *made;
   block from, to;
@@ -294,32 +288,47 @@ static int64_t outside_of(outside *o, const llmprof_classes *c, int64_t from,
 }
 
 /* A row that starts no earlier than those visited before it. */
-static void visit(outside *o, llmprof_classes *const *classes, size_t count,
-                  size_t row, uint32_t group) {
-  int64_t start = llmprof_cell(o->start, row), end = llmprof_cell(o->end, row);
+static void visit(outside *o, const llmprof_classes *classes, size_t row,
+                  int64_t start, int64_t end, int64_t *last) {
   if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return;
-  int64_t key = llmprof_cell(o->key, row);
-  int64_t from = idle_since(o, row, start, o->last[group]);
-  if (from != LLMPROF_ABSENT && key >= 0 && (uint64_t)key < count)
-    o->made[row] = outside_of(o, classes[key], from, start);
-  if (end > o->last[group]) o->last[group] = end;
+  int64_t from = idle_since(o, row, start, *last);
+  if (from != LLMPROF_ABSENT && classes)
+    o->made[row] = outside_of(o, classes, from, start);
+  if (end > *last) *last = end;
+}
+
+static bool visit_all(outside *o, llmprof_classes *const *classes, size_t count,
+                      const uint32_t *group_of, llmprof_error *err) {
+  for (size_t place = 0; place < o->rows.rows; place += BLOCK) {
+    llmprof_visit_block b;
+    int64_t keys[BLOCK];
+    llmprof_visit_read(&o->rows, place, &b);
+    llmprof_visit_cells(&o->rows, o->key, place, keys);
+    for (size_t i = 0; i < b.count; i++) {
+      size_t row = llmprof_visit_row(&o->rows, place + i);
+      int64_t key = keys[i] < (int64_t)count ? keys[i] : -1;
+      visit(o, key < 0 ? NULL : classes[key], row, b.starts[i], b.ends[i],
+            &o->last[group_of[row]]);
+    }
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
 }
 
 static bool outside_init(outside *o, llmprof_frame *frame,
                          const llmprof_outside_columns *columns, size_t groups,
                          llmprof_error *err) {
-  o->rows = llmprof_frame_rows(frame);
-  o->start = llmprof_frame_column(frame, columns->start, err);
-  o->end = o->start ? llmprof_frame_column(frame, columns->end, err) : NULL;
-  o->begin = o->end ? llmprof_frame_column(frame, columns->begin, err) : NULL;
+  size_t rows = llmprof_frame_rows(frame);
+  o->begin = llmprof_frame_column(frame, columns->begin, err);
   o->key = o->begin ? llmprof_frame_column(frame, columns->key, err) : NULL;
-  if (!o->key || !llmprof_frame_order(frame, columns->start, &o->order, err))
+  if (!o->key ||
+      !llmprof_visit_make(&o->rows, frame, columns->start, columns->end, err))
     return false;
   o->last = llmprof_alloc(groups, sizeof *o->last);
-  o->made = llmprof_alloc(o->rows, sizeof *o->made);
+  o->made = llmprof_alloc(rows, sizeof *o->made);
   if (!o->last || !o->made) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < groups; i++) o->last[i] = LLMPROF_ABSENT;
-  for (size_t i = 0; i < o->rows; i++) o->made[i] = LLMPROF_ABSENT;
+  for (size_t i = 0; i < rows; i++) o->made[i] = LLMPROF_ABSENT;
   return true;
 }
 
@@ -350,12 +359,8 @@ bool llmprof_classes_outside(llmprof_frame *frame,
                              const char *name, llmprof_error *err) {
   outside *o = llmprof_zalloc(1, sizeof *o);
   bool ok = (o || llmprof_fail_nomem(err)) &&
-            outside_init(o, frame, columns, groups->count, err);
-  for (size_t place = 0; ok && place < o->rows; place++) {
-    size_t row = o->order ? o->order[place] : place;
-    if (llmprof_interrupted_at(place)) ok = llmprof_fail_interrupted(err);
-    if (ok) visit(o, classes, count, row, groups->of_row[row]);
-  }
+            outside_init(o, frame, columns, groups->count, err) &&
+            visit_all(o, classes, count, groups->of_row, err);
   int64_t *made = o ? o->made : NULL;
   if (o) llmprof_free(o->last);
   llmprof_free(o);

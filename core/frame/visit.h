@@ -26,6 +26,10 @@ bool llmprof_visit_make(llmprof_visit *v, llmprof_frame *frame,
 void llmprof_visit_read(const llmprof_visit *v, size_t place,
                         llmprof_visit_block *block);
 
+/* The cells of another column of the frame, of the same rows. */
+void llmprof_visit_cells(const llmprof_visit *v, const llmprof_column *column,
+                         size_t place, int64_t *cells);
+
 /* The row at a place of the order. */
 static inline size_t llmprof_visit_row(const llmprof_visit *v, size_t place) {
   return v->order ? v->order[place] : place;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/interrupt.h"
+#include "frame/cells.h"
 #include "frame/sort.h"
 #include "replay/replay_internal.h"
 
@@ -215,10 +216,15 @@ static bool is_taken(const llmprof_replay_part *part, int64_t time) {
 static uint32_t *taken_calls(const llmprof_replay_part *part,
                              const llmprof_column *const *c, size_t *count) {
   size_t rows = llmprof_frame_rows(part->calls), room = 0;
+  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
   uint32_t *taken = NULL;
   for (size_t row = *count = 0; row < rows; row++) {
-    int64_t start = llmprof_cell(c[0], row), end = llmprof_cell(c[1], row);
-    if (!has_times(start, end) || !is_taken(part, start)) continue;
+    size_t i = row % LLMPROF_BLOCK;
+    if (i == 0) {
+      llmprof_cells(c[0], row, llmprof_block(row, rows), starts);
+      llmprof_cells(c[1], row, llmprof_block(row, rows), ends);
+    }
+    if (!is_taken(part, starts[i]) || !has_times(starts[i], ends[i])) continue;
     if (!llmprof_grow(&taken, &room, *count + 1, sizeof *taken)) {
       llmprof_free(taken);
       return NULL;
@@ -310,10 +316,10 @@ enum {
   OP,
   START,
   END,
+  CALL,
   DEVICE,
   STREAM,
   PID,
-  CALL,
   KIND,
   NAME,
   DIRECTION,
@@ -373,8 +379,8 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
                            replay_part *made, const uint32_t *owner,
                            size_t calls, llmprof_error *err) {
   static const char *const names[OPERATION_COLUMNS] = {
-      "op",   "start", "end",  "device",    "stream",      "pid",
-      "call", "kind",  "name", "direction", "host_memory", "collective"};
+      "op",  "start", "end",  "call",      "device",      "stream",
+      "pid", "kind",  "name", "direction", "host_memory", "collective"};
   const llmprof_column *c[OPERATION_COLUMNS];
   if (!columns(part->operations, names, OPERATION_COLUMNS, NAME + 1, c, err))
     return false;
@@ -382,12 +388,15 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
   if (!renamed_open(&map, part->operations, c[NAME]))
     return llmprof_fail_nomem(err);
   size_t rows = llmprof_frame_rows(part->operations);
+  int64_t cells[CALL + 1][LLMPROF_BLOCK];
   uint32_t stream = 0;
   bool ok = true;
   for (size_t row = 0; ok && row < rows; row++) {
-    int64_t start = llmprof_cell(c[START], row),
-            end = llmprof_cell(c[END], row);
-    int64_t op = llmprof_cell(c[OP], row), call = llmprof_cell(c[CALL], row);
+    size_t i = row % LLMPROF_BLOCK;
+    for (int k = i ? CALL + 1 : OP; k <= CALL; k++)
+      llmprof_cells(c[k], row, llmprof_block(row, rows), cells[k]);
+    int64_t op = cells[OP][i], call = cells[CALL][i];
+    int64_t start = cells[START][i], end = cells[END][i];
     if (llmprof_interrupted_at(row)) ok = llmprof_fail_interrupted(err);
     if (!ok || !has_times(start, end)) continue;
     if (op < 0 || op >= UINT32_MAX ||
