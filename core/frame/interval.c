@@ -61,21 +61,25 @@ size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
   return kept;
 }
 
-/* Add to sorted intervals one that does not start before the last of them. */
-static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
-                         int64_t end) {
-  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
-  if (last && start <= last->end) {
-    if (end > last->end) last->end = end;
-    return true;
-  }
-  if (!llmprof_grow(&set->items, cap, set->count + 1, sizeof *set->items))
-    return false;
-  set->items[set->count++] = (llmprof_interval){start, end};
-  return true;
+/* An empty set with room for this many: what is not written to takes no memory,
+ * and a set that grows is copied. */
+static bool make_room(llmprof_intervals *set, size_t count,
+                      llmprof_error *err) {
+  set->count = 0;
+  set->items = llmprof_alloc(count, sizeof *set->items);
+  return set->items || llmprof_fail_nomem(err);
 }
 
-/* Sets live long: what growing took ahead is given back. */
+/* Add to sorted intervals one that does not start before the last of them. */
+static void add_interval(llmprof_intervals *set, int64_t start, int64_t end) {
+  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
+  if (!last || start > last->end)
+    set->items[set->count++] = (llmprof_interval){start, end};
+  else if (end > last->end)
+    last->end = end;
+}
+
+/* Sets live long: room that is left is given back. */
 static void trim(llmprof_intervals *set) {
   if (!set->count) {
     llmprof_free(set->items);
@@ -91,44 +95,20 @@ static bool is_interval(int64_t start, int64_t end) {
   return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT && end > start;
 }
 
-static bool add_block(llmprof_intervals *set, size_t *cap,
-                      const llmprof_visit_block *b) {
-  for (size_t i = 0; i < b->count; i++) {
-    if (is_interval(b->starts[i], b->ends[i]) &&
-        !add_interval(set, cap, b->starts[i], b->ends[i]))
-      return false;
-  }
-  return true;
-}
-
-/* For a block more, but never for more than all rows. */
-static bool make_room(llmprof_intervals *set, size_t *cap, size_t rows) {
-  size_t need = set->count + llmprof_block(set->count, rows);
-  size_t wanted = *cap + *cap / 2;
-  if (need <= *cap) return true;
-  if (wanted > rows) wanted = rows;
-  if (wanted < need) wanted = need;
-  llmprof_interval *grown = llmprof_resize(set->items, wanted, sizeof *grown);
-  if (!grown) return false;
-  set->items = grown;
-  *cap = wanted;
-  return true;
-}
-
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
   *set = (llmprof_intervals){0};
   llmprof_visit v;
-  if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
+  if (!llmprof_visit_make(&v, frame, start_column, end_column, err) ||
+      !make_room(set, v.rows, err))
     return false;
-  size_t cap = 0;
   for (size_t row = 0; row < v.rows; row += LLMPROF_BLOCK) {
     llmprof_visit_block b;
     llmprof_visit_read(&v, row, &b);
-    if (make_room(set, &cap, v.rows) && add_block(set, &cap, &b)) continue;
-    llmprof_intervals_free(set);
-    return llmprof_fail_nomem(err);
+    for (size_t i = 0; i < b.count; i++)
+      if (is_interval(b.starts[i], b.ends[i]))
+        add_interval(set, b.starts[i], b.ends[i]);
   }
   trim(set);
   return true;
@@ -263,15 +243,13 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
 
 bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
                             const llmprof_intervals *b, llmprof_error *err) {
-  *set = (llmprof_intervals){0};
-  size_t i = 0, j = 0, cap = 0;
+  size_t i = 0, j = 0;
+  if (!make_room(set, a->count + b->count, err)) return false;
   while (i < a->count || j < b->count) {
     bool from_a = j == b->count ||
                   (i < a->count && a->items[i].start <= b->items[j].start);
     llmprof_interval next = from_a ? a->items[i++] : b->items[j++];
-    if (add_interval(set, &cap, next.start, next.end)) continue;
-    llmprof_intervals_free(set);
-    return llmprof_fail_nomem(err);
+    add_interval(set, next.start, next.end);
   }
   trim(set);
   return true;
