@@ -136,14 +136,59 @@ static bool make_key(int64_t **key, llmprof_frame *frame,
   return true;
 }
 
-/* By the last key first: each sort keeps the order of those before. */
-static uint32_t *sort_all(llmprof_frame *frame, const llmprof_order *by,
-                          size_t count, llmprof_error *err) {
+static int compare_keys(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* A bound of the `limit` least keys, from the least of those seen so far, which
+ * are sorted whenever there are twice as many. */
+static bool bound_least(const int64_t *key, size_t rows, size_t limit,
+                        int64_t *bound) {
+  int64_t *least = llmprof_alloc(2 * limit, sizeof *least);
+  size_t count = 0;
+  *bound = INT64_MAX;
+  for (size_t row = 0; least && row < rows; row++) {
+    if (key[row] >= *bound) continue;
+    least[count++] = key[row];
+    if (count < 2 * limit) continue;
+    qsort(least, count, sizeof *least, compare_keys);
+    *bound = least[limit - 1];
+    count = limit;
+  }
+  llmprof_free(least);
+  return least != NULL;
+}
+
+/* Only rows that are among the first `limit` by the first key. */
+static bool keep_first(uint32_t *rows, size_t *count, llmprof_frame *frame,
+                       const llmprof_order *by, size_t limit,
+                       llmprof_error *err) {
+  int64_t *key, bound;
+  if (!make_key(&key, frame, by, err)) return false;
+  bool ok = !key || bound_least(key, *count, limit, &bound) ||
+            llmprof_fail_nomem(err);
+  size_t all = ok && key ? *count : 0;
+  if (all) *count = 0;
+  for (size_t row = 0; row < all; row++)
+    if (key[row] <= bound) rows[(*count)++] = (uint32_t)row;
+  llmprof_free(key);
+  return ok;
+}
+
+/* The first `limit` at least, the last key first: each sort keeps the order of
+ * those before. */
+static uint32_t *sort_rows(llmprof_frame *frame, const llmprof_order *by,
+                           size_t count, size_t limit, llmprof_error *err) {
+  enum {
+    FEW = 64 /* rows, of which fewer than one is wanted */
+  };
   size_t row_count = llmprof_frame_rows(frame);
   uint32_t *rows = llmprof_alloc(row_count, sizeof *rows);
   if (!rows) return llmprof_fail_nomem(err), NULL;
   for (size_t row = 0; row < row_count; row++) rows[row] = (uint32_t)row;
-  bool ok = true;
+  bool ok = !count || !limit || limit >= row_count / FEW ||
+            keep_first(rows, &row_count, frame, by, limit, err);
   for (size_t k = count; ok && k-- > 0;) {
     int64_t *key = NULL;
     if (llmprof_interrupted())
@@ -162,7 +207,7 @@ llmprof_frame *llmprof_frame_sort(llmprof_frame *frame, const llmprof_order *by,
                                   size_t count, size_t limit,
                                   llmprof_error *err) {
   size_t all = llmprof_frame_rows(frame);
-  uint32_t *rows = sort_all(frame, by, count, err);
+  uint32_t *rows = sort_rows(frame, by, count, limit, err);
   return rows ? llmprof_frame_take(frame, rows, limit < all ? limit : all, err)
               : NULL;
 }
