@@ -240,7 +240,7 @@ test("times, marks and names are written with what fits them", () => {
   assert.equal(format.tick(1.5e6, 2e6), "1.5 ms");
   assert.equal(format.cut("decode", 6), "decode");
   assert.deepEqual(["rank 0, GPU 1, stream 17", "CUDA calls, thread 7", "GPU 0, memory read %"]
-    .map(format.shortLane), ["r0 GPU1 s17", "CUDA 7", "G0 mem rd %"]);
+    .map(format.shortLane), ["r0 GPU1 s17", "CUDA 7", "G0 read %"]);
   assert.equal(format.cut("decode", 5), "deco…");
   assert.equal(format.extent({ window: { first: 0, last: 5e3 }, span: { first: 0, last: 5e3 } }),
   "Every event of the run is here.");
@@ -311,7 +311,7 @@ test("an operation has the colour of its category, stages differ from their neig
   assert.deepEqual(names.stage.slice(1, 3), ["s1", "s0"]);
   assert.deepEqual(names.api, ["other", "other", "other", "wait"]);
   assert.deepEqual(legendOf(made(), table).map(({ name, colour, ns }) => [name, colour, ns]),
-    [["gemm", "c0", 101], ["copy", "c10", 50], ["waits for other ranks", "idle", undefined]]);
+    [["gemm", "c0", 101], ["copy", "c10", 50], ["waits for other ranks", "late", undefined]]);
 });
 
 test("what stands beside the pointer stays in the window", () => {

@@ -15,8 +15,8 @@ local CATEGORIES, REST = 8, "other"
 -- The colour of each category in all that the page draws, of those of page.css.
 local OF_CATEGORY = { gemm = "c0", attention = "c1", elementwise = "c2", ["copy/cast"] = "c3",
   communication = "c4", norm = "c5", reduce = "c6", moe = "c7", ["kv-cache"] = "c8",
-  sampling = "c9", copy = "c10", ssm = "c11", set = "c12", sort = "c13", quantise = "c14",
-  graph = "c15", [REST] = "other", ["GPU idle"] = "none" }
+  sampling = "c9", copy = "c10", memory = "c10", ssm = "c11", set = "c12", sort = "c13",
+  quantise = "c14", graph = "c15", [REST] = "other", ["GPU idle"] = "none" }
 
 -- Of these other categories have the first that the page does not show.
 local OWN = { "c7", "c13", "c11", "c14", "c15", "c8", "c9", "c6" }

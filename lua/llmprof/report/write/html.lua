@@ -123,7 +123,7 @@ local function in_brief(number, move)
   if move.of_ns then given[1] = "of " .. text.duration(move.of_ns) end
   given[#given + 1] = move.order
   return ('<li%s>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
-    .. "<p>%s</p></div></li>\n"):format(place_of_move(move), rank(number), number,
+    .. " <p>%s</p></div></li>\n"):format(place_of_move(move), rank(number), number,
     escape(move.title), advice(move), badge(move), escape(table.concat(given, ", ")))
 end
 
@@ -323,7 +323,7 @@ function kinds.multiples(block)
     out[i], split = small(block, made), split or made.split
   end
   return ('%s<div class="multiples">\n%s</div>\n'):format(paragraph(block.label .. (split
-    and ". Green: work; orange: waiting for other ranks; pale: idle." or "."), "note"),
+    and ". Green: the GPU works; red: it waits for other ranks; grey: idle." or "."), "note"),
     table.concat(out))
 end
 

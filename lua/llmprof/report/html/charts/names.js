@@ -14,7 +14,7 @@ const shorten = (name, most = 30, first = 20, last = 8) => (name.length > most
 
 const isStage = (point) => point.stage && point.name === point.stage;
 
-// Those dots { point, at } whose names are free of one another, the largest first, as
+// Those dots { point, at } whose names have room beside them, above or below, the largest first, as
 // { text, x, y }; widthOf: of a text, in pixels.
 const layout = (dots, { left, right }, widthOf) => {
   const taken = [];
@@ -22,12 +22,25 @@ const layout = (dots, { left, right }, widthOf) => {
     const text = shorten(point.name);
     const wide = widthOf(text);
     const far = bySize(point) + 3;
-    const x = at.x + far + wide < right ? at.x + far : Math.max(left, at.x - far - wide);
-    const isFree = taken.every((other) => Math.abs(other.y - at.y) > LINE
-      || other.x > x + wide || x > other.x + other.wide);
-    if (isFree) taken.push({ text, x, y: at.y, wide });
+    const isFree = ({ x, y }) => x >= left && x + wide < right && taken.every((other) =>
+      Math.abs(other.y - y) > LINE || other.x > x + wide || x > other.x + other.wide);
+    const spot = [[far, 0], [-far - wide, 0], [-wide / 2, -far - 5], [-wide / 2, far + 5]]
+      .map(([x, y]) => ({ x: at.x + x, y: at.y + y })).find(isFree);
+    if (spot) taken.push({ text, ...spot, wide });
   }
   return taken;
+};
+
+// The name of each flat roof, above its right end.
+const nameRoofs = (chart, pen) => {
+  pen.textAlign = "right";
+  for (const [index, { data, label }] of chart.data.datasets.entries()) {
+    const end = chart.getDatasetMeta(index).data[1];
+    if (data.length === 2 && !data[0].name && data[0].y === data[1].y) {
+      pen.fillText(label, end.x - 4, end.y - 8);
+    }
+  }
+  pen.textAlign = "left";
 };
 
 // A plugin of Chart.js.
@@ -43,11 +56,13 @@ const names = {
     pen.save();
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = colour("ink");
+    pen.textBaseline = "middle";
     const widthOf = (text) => pen.measureText(text).width;
     const named = NAMED + dots.filter(({ point }) => isStage(point)).length;
     for (const { text, x, y } of layout(dots.slice(0, named), chart.chartArea, widthOf)) {
-      pen.fillText(text, x, y + 4);
+      pen.fillText(text, x, y);
     }
+    nameRoofs(chart, pen);
     pen.restore();
   },
 };

@@ -6,7 +6,7 @@ const tpot = ({ counts, edges }) => ({
   type: "bar",
   data: {
     labels: counts.map((_, i) => `${edges[i].toFixed(2)} to ${edges[i + 1].toFixed(2)}`),
-    datasets: [{ label: "tokens", data: counts, backgroundColor: colour("c0"),
+    datasets: [{ label: "tokens", data: counts, backgroundColor: colour("s1"),
       categoryPercentage: 1, barPercentage: 0.96 }],
   },
   options: options({

@@ -2,7 +2,7 @@
 "use strict";
 
 const NAMES = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13",
-  "c14", "c15", "s0", "s1", "ink", "soft", "line", "paper", "panel", "idle", "mark", "accent", "other",
+  "c14", "c15", "s0", "s1", "ink", "soft", "line", "paper", "panel", "late", "mark", "accent", "other",
   "wait"];
 
 const WAITS = /Synchronize/;
@@ -51,7 +51,7 @@ const legendOf = ({ gpu, api, categories, labels }, table) => {
   }
   const list = [...sums].sort((a, b) => b[1] - a[1]).map(([name, ns]) =>
     ({ name, colour: table[name] || "other", ns, isCategory: true }));
-  if (isWaiting) list.push({ name: "waits for other ranks", colour: "idle" });
+  if (isWaiting) list.push({ name: "waits for other ranks", colour: "late" });
   const used = new Set(api.label);
   if ([...used].some((label) => WAITS.test(labels[label]))) {
     list.push({ name: "the CPU waits for the GPU", colour: "wait" });

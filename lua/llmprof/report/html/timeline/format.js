@@ -27,7 +27,7 @@ const cut = (text, room) => (text.length > room ? `${text.slice(0, room - 1)}…
 
 // The name of a lane where there is little room: "r0 GPU0 s17" for "rank 0, GPU 0, stream 17".
 const SHORT = [[/rank (\d+), /, "r$1 "], [/GPU (\d+), stream (\d+)/, "GPU$1 s$2"], [/GPU (\d+), /, "G$1 "],
-  ["memory read", "mem rd"], ["memory written", "mem wr"], [" pipes", ""], [" end", ""],
+  ["memory read", "read"], ["memory written", "write"], [" pipes", ""], [" end", ""],
   ["CUDA calls, thread", "CUDA"], ["NVTX, thread", "NVTX"], [", level ", "."], ["collectives", "coll."],
   ["parts of stages", "parts"]];
 const shortLane = (title) => SHORT.reduce((name, [from, to]) => name.replace(from, to), title);

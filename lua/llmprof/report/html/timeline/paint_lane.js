@@ -51,9 +51,9 @@ const paintEvent = (brush, lane, row, left, right) => {
   const { frame, top, tall } = lane;
   pen.fillStyle = fill(brush, lane, row);
   pen.fillRect(left, top + 1, right - left, tall - 3);
-  // a collective: waiting until the last rank came, then transfer
+  // a collective: waiting until the last rank arrived, then transfer
   if (frame.waiting && frame.waiting[row] > 0 && lengthOf(frame, row) > 0) {
-    pen.fillStyle = colours.idle;
+    pen.fillStyle = colours.late;
     pen.fillRect(left, top + 1, (right - left) * Math.min(1,
       frame.waiting[row] / lengthOf(frame, row)), tall - 3);
   }
