@@ -41,9 +41,7 @@ class Run(support.Case):
     def run_main(self, main, *words):
         with contextlib.redirect_stderr(io.StringIO()):
             support.call_main(main, (*CPU, *words), {"LLMPROF_WORKLOAD_DIR": str(self.folder)})
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
-        return metrics
+        return self.written()
 
 
 @support.needs_torch

@@ -1,6 +1,7 @@
 """Ranges, times and operators, against a stand-in for PyTorch."""
 
 import contextlib
+import json
 import os
 import types
 import unittest
@@ -155,6 +156,10 @@ def row(key, count, host, host_self, device, device_self, kind="CPU", shapes=Non
 
 
 class Operators(support.Case):
+    def assert_readable(self, found):
+        self.write("operators.json", json.dumps(found))
+        self.written("operators")
+
     def test_rows_become_operators(self):
         rows = [
             row("aten::mm", 2, 30.0, 20.5, 40.0, 40.0, shapes=[[1, 2], [2, 3]]),
@@ -240,8 +245,7 @@ class Operators(support.Case):
         self.assertEqual((found["left_out"], found["stages"][1:]),
                          (3, [{"name": "decode", "order": "1 2"}, {"name": None, "order": ""}]))
         self.assertIsNone(clock.launches_of([prefill, mm], ranges))
-        whole = {"schema_version": 1, "operators": [], "launches": found}
-        self.assertEqual(support.problems(whole, support.load_schema("operators")), [])
+        self.assert_readable({"schema_version": 1, "operators": [], "launches": found})
 
     def test_gpu_time_of_graph_replays_is_nobodys(self):
         rows = [row("aten::mm", 1, 3.0, 2.0, 5.0, 5.0), row("decode", 1, 9.0, 1.0, 12.0, 7.0),
@@ -264,7 +268,7 @@ class Operators(support.Case):
         self.assertEqual(
             (found["device_ns"], found["unattributed_device_ns"], len(found["operators"])),
             (13000, 8000, 1))
-        self.assertEqual(support.problems(found, support.load_schema("operators")), [])
+        self.assert_readable(found)
 
     def test_without_a_gpu_there_is_no_device_time(self):
         operator, = clock.operators_of([row("aten::mm", 1, 3.0, 2.0, 0.0, 0.0)], set(), False)

@@ -59,39 +59,12 @@ class Driver(unittest.TestCase):
             self.assertIsNone(common.driver_version())
 
 
-class Schemas(unittest.TestCase):
-    """The checker of these tests sees what is wrong; programs are checked with it."""
-
-    good = {"schema_version": 1, "model": {"name": "m", "weights": "random"}, "batch": 1,
-            "prompt_tokens": 3, "new_tokens": 2,
-            "repeats": [{"index": 1, "stages": {"decode": {"ms": 1.5, "steps_ms": [1.5]}}}]}
-
-    def found(self, **changes):
-        return support.problems({**self.good, **changes}, support.load_schema("metrics"))
-
-    def test_metrics(self):
-        self.assertEqual(self.found(), [])
-        self.assertEqual(self.found(unknown=1), [])
-        self.assertEqual(self.found(schema_version=2), ["$.schema_version: 2 is not 1"])
-        self.assertEqual(self.found(batch=0), ["$.batch: 0 is too small"])
-        self.assertEqual(self.found(batch=1.5), ["$.batch: 1.5 is not ['integer']"])
-        self.assertEqual(self.found(repeats=[]), ["$.repeats: too short"])
-        self.assertEqual(self.found(repeats=[{"index": 1, "stages": {"a": {}}}]),
-                         ["$.repeats[0].stages.a: no ms"])
-        self.assertEqual(self.found(model={"name": "m", "weights": "none"}),
-                         ["$.model.weights: 'none' is none of ['random', 'checkpoint']"])
-        self.assertEqual(self.found(inputs=[{"name": "a", "bytes": 1, "sha256": "0"}]),
-                         ["$.inputs[0].sha256: '0' does not match"])
-
-    def test_operators(self):
-        operator = {"name": "aten::mm", "calls": 1, "host_total_ns": 1, "host_self_ns": 1,
-                    "device_total_ns": None}
-        schema = support.load_schema("operators")
-        self.assertEqual(support.problems({"schema_version": 1, "operators": [operator]}, schema),
-                         [])
-        self.assertEqual(support.problems(
-            {"schema_version": 1, "operators": [{**operator, "calls": 0}]}, schema),
-            ["$.operators[0].calls: 0 is too small"])
+class Reading(support.Case):
+    @unittest.skipUnless(os.environ.get("LLMPROF"), "LLMPROF does not name the program")
+    def test_what_llmprof_refuses(self):
+        path = self.write("metrics.json", '{"schema_version": 2}')
+        self.assertEqual(support.refusal("metrics", path),
+                         f"{path}: $.schema_version: 1 expected, got 2\n")
 
 
 if __name__ == "__main__":

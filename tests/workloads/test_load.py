@@ -114,16 +114,11 @@ class Files(support.Case):
 
 
 class AtARate(test_serve.Serving):
-    def metrics(self):
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
-        return metrics
-
     def test_all_answered(self):
         status, stdout, stderr = self.run_serve(*RATE, "--slo-ttft", "60000", "--slo-tpot", "60000")
         self.assertEqual((status, stderr), (0, ""))
         self.assertIn("load: 12 of 12 requests in", stdout)
-        metrics = self.metrics()
+        metrics = self.written()
         said = metrics["load"]
         self.assertEqual([said[key] for key in ("kind", "arrivals", "rate_per_s", "requests",
                                                 "completed", "failed", "errors")],
@@ -138,7 +133,7 @@ class AtARate(test_serve.Serving):
         status, _, stderr = self.run_serve(*RATE, fault="some")
         self.assertEqual((status, stderr), (0, "serve.py: 4 of 12 requests failed: the server "
                                             "answers 503 to /v1/completions: too busy\n"))
-        said = self.metrics()["load"]
+        said = self.written()["load"]
         self.assertEqual((said["completed"], said["failed"], len(said["errors"])), (8, 4, 1))
 
     def test_streams_with_an_error_in_them(self):
@@ -146,7 +141,7 @@ class AtARate(test_serve.Serving):
         self.assertEqual(status, 1)
         self.assertIn("all 12 requests failed: ", stderr)
         self.assertIn("out of blocks", stderr)
-        said = self.metrics()["load"]
+        said = self.written()["load"]
         self.assertEqual((said["requests"], said["completed"], said["failed"]), (12, 0, 12))
 
     def test_streams_that_break_off_are_failures_and_all_of_them_an_error(self):
@@ -165,7 +160,7 @@ class AtARate(test_serve.Serving):
         self.assertEqual(lines[-1], "serve.py: the server ended with exit status 9")
         self.assertIn("server: CUDA error: out of memory", lines)
         self.assertRegex("\n".join(lines), r"\nserve.py: \d+ of 40 requests were not sent: the ")
-        said = self.metrics()["load"]
+        said = self.written()["load"]
         self.assertEqual(said["completed"], 3)
 
     def test_a_window_that_cannot_be_closed_leaves_what_was_answered(self):
@@ -174,7 +169,7 @@ class AtARate(test_serve.Serving):
         self.assertEqual(status, 1)
         self.assertIn("serve.py: the server answers 500 to /stop_profile: EngineCore encountered "
                       "an issue", stderr)
-        self.assertEqual(self.metrics()["load"]["completed"], 12)
+        self.assertEqual(self.written()["load"]["completed"], 12)
 
     def test_a_rate_that_is_not_held_is_said(self):
         for pace, said in ((2, ["load.rate=10 could not be held: 5 requests/s were sent of 10 "
@@ -199,7 +194,7 @@ class AtARate(test_serve.Serving):
             environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
         self.assertEqual((status, stderr), (0, ""))
         self.assertTrue(server.is_alive())
-        self.assertEqual(self.metrics()["load"]["completed"], 12)
+        self.assertEqual(self.written()["load"]["completed"], 12)
         server.end(0)
         status, _, stderr = support.run_program("serve.py", "--attach", "--url", url, *RATE)
         self.assertEqual((status, stderr), (1, "serve.py: server.url: nothing listens on "
@@ -370,8 +365,7 @@ class Generators(test_serve.Serving):
         self.assertEqual([line.split()[0] for line in self.log()],
                          ["/start_profile", "/stop_profile"])
         self.assertIn("'stand-in'", (self.folder / "load.log").read_text(encoding="utf-8"))
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
+        metrics = self.written()
         self.assertEqual((metrics["load"]["kind"], metrics["load"]["duration_s"]),
                          ("command", 0.25))
         self.assertEqual(metrics["repeats"][0]["tokens_per_s"], 5 / 0.25)
@@ -391,8 +385,7 @@ class Generators(test_serve.Serving):
         status, _, stderr = self.run_generator("pass")
         self.assertEqual((status, stderr), (0, "serve.py: load.command wrote no {result}: what "
                                             "its requests took is not known\n"))
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
+        metrics = self.written()
         self.assertNotIn("requests", metrics["load"])
         self.assertIn("wrote no {result}", metrics["load"]["unread"])
 
@@ -407,9 +400,7 @@ class EngineMetrics(test_serve.Serving):
     def seen(self, fault=""):
         status, _, stderr = self.run_serve(*RATE, *NAMES, fault=fault)
         self.assertEqual((status, stderr), (0, ""))
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
-        return metrics["engine_metrics"]
+        return self.written()["engine_metrics"]
 
     def test_before_and_after(self):
         seen = self.seen()

@@ -23,8 +23,7 @@ class Operators(support.Case):
         out = self.run_main()
         self.assertEqual([path.name for path in self.folder.iterdir()], ["operators.json"])
         self.assertNotIn("repeat", out)
-        found = json.loads((self.folder / "operators.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(found, support.load_schema("operators")), [])
+        found = self.written("operators")
         self.assertRegex(found["source"], "^torch.profiler, PyTorch [0-9]")
         by_name = {operator["name"]: operator for operator in found["operators"]}
         self.assertEqual(len(by_name), len(found["operators"]))

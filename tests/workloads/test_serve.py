@@ -78,9 +78,7 @@ class Load(Serving):
         self.assertEqual((status, stderr), (0, ""))
         self.assertEqual(len(re.findall(r"^round \d: TTFT [\d.]+ ms, TPOT [\d.]+ ms$", stdout,
                                         re.M)), 2)
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
-        return metrics
+        return self.written()
 
     def test_one_request_at_a_time(self):
         metrics = self.metrics()
@@ -142,7 +140,7 @@ class Load(Serving):
         self.assertEqual(self.for_counters("--counter-rounds", "1"),
                          ["completion", "/start_profile", "completion", "completion",
                           "/stop_profile", "/start_profile", "completion", "/stop_profile"])
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        metrics = self.written()
         self.assertEqual(len(metrics["repeats"]), 2)
 
     def test_windows_for_counters_without_graphs(self):
@@ -201,7 +199,7 @@ class Load(Serving):
         first, again = self.lengths()
         self.assertEqual((len(first), len(set(first)) > 6), (12, True))
         self.assertEqual(sorted(again), sorted(2 * first))
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        metrics = self.written()
         self.assertEqual(metrics["load"]["completed"], 12)
 
     def test_no_more_of_a_slow_rate_than_counters_need(self):
@@ -236,14 +234,14 @@ class Load(Serving):
             environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
         self.assertEqual(status, 0)
         self.assertIn("the load for counters broke off", stderr)
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        metrics = self.written()
         self.assertEqual(len(metrics["repeats"]), 2)
 
     def test_one_token_needs_no_decode(self):
         status, stdout, _ = self.run_serve("--new-tokens", "1")
         self.assertEqual(status, 0)
         self.assertIn("TPOT none", stdout)
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        metrics = self.written()
         self.assertEqual(list(metrics["repeats"][0]["stages"]), ["prefill"])
 
     def test_a_server_of_two_programs(self):
@@ -305,7 +303,7 @@ class Load(Serving):
         for number in (1, 2):
             self.assertEqual(self.said(number), [one, "/start_profile", one, one,
                                                  "/stop_profile"])
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        metrics = self.written()
         self.assertEqual([request["tokens"] for repeat in metrics["repeats"]
                           for request in repeat["requests"]], [4, 4])
 

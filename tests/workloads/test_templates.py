@@ -1,6 +1,5 @@
 """What `llmprof new` writes in Python, run as it stands on the CPU."""
 
-import json
 import os
 import subprocess
 import sys
@@ -21,8 +20,7 @@ class Templates(support.Case):
                               capture_output=True, timeout=300, check=False,
                               env={**os.environ, "LLMPROF_WORKLOAD_DIR": str(self.folder)})
         self.assertEqual((0, ""), (done.returncode, done.stderr))
-        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
-        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
+        metrics = self.written()
         self.assertEqual(2, len(metrics["repeats"]))
         return metrics["repeats"][1]["stages"]
 
