@@ -183,20 +183,12 @@ class Sessions(unittest.TestCase):
 
 
 class Scripts(unittest.TestCase):
-    """Standard input is no terminal."""
+    """Standard input is no terminal; e2e.repl has more of it."""
 
-    def run_script(self, text, *files):
-        done = subprocess.run([program, "repl", *files], input=text, capture_output=True,
+    def run_script(self, text):
+        done = subprocess.run([program, "repl"], input=text, capture_output=True,
                               encoding="utf-8", check=False)
         return done.returncode, done.stdout, done.stderr
-
-    def test_prints_results(self):
-        self.assertEqual((0, "3\n1\n2\n35694\n", ""), self.run_script(
-            "x = 1 + 2\nx\nfor i = 1, 2 do\n  print(i)\nend\n#kernels\n", TRACE))
-
-    def test_ends_at_an_error(self):
-        self.assertEqual((1, "1\n", "stdin:2: no\n"),
-                         self.run_script("1\nerror('no')\n2\n"))
 
     def test_quits(self):
         self.assertEqual((0, "1\n", ""), self.run_script("1\nquit\n2\n"))

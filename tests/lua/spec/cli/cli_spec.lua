@@ -88,11 +88,4 @@ describe("llmprof", function()
     local without_code, nothing, help = llmprof()
     assert.same({ 2, "", out }, { without_code, nothing, help })
   end)
-
-  it("suggests the command that was meant", function()
-    local code, _, err = llmprof "stat"
-    assert.equal(2, code)
-    assert.matches("^llmprof: no command 'stat' %(did you mean 'stats'%?%)\n", err)
-    assert.equal(2, (llmprof("help", "qqqq")))
-  end)
 end)

@@ -88,16 +88,6 @@ describe("llmprof.analysis.kernels.table", function()
 end)
 
 
-describe("llmprof.analysis.kernels.categories", function()
-  it("labels kernels", function()
-    local list = kernels.list(traces.open "small")
-    breakdown.categorize(list, { { category = "sums", match = { "^add" } } })
-    assert.same({ { category = "gemm" }, { category = "gemm" }, { category = "sums" },
-      { category = "sums" } }, traces.pick(list, "category"))
-  end)
-end)
-
-
 describe("llmprof.run.steps.select", function()
   local function list()
     return { { id = 1, stage = "b", short_name = "f", total_ns = 60 },
