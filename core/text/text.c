@@ -153,24 +153,9 @@ static bool is_plain(char c, bool keep_lines) {
   return (c >= ' ' && c <= '~') || (keep_lines && c == '\n');
 }
 
-enum {
-  AT_ONCE = 64 /* bytes that are looked at together */
-};
-
-/* Are all bytes of a block shown by a terminal as they are? */
-static bool is_plain_block(const char *text, bool keep_lines) {
-  char line = keep_lines ? '\n' : ' ';
-  unsigned odd = 0;
-  for (int i = 0; i < AT_ONCE; i++)
-    odd |= (unsigned)(((text[i] < ' ') | (text[i] > '~')) & (text[i] != line));
-  return !odd;
-}
-
 /* Bytes at the start of `text` that a terminal shows as they are. */
 static size_t plain_run(const char *text, size_t size, bool keep_lines) {
   size_t at = 0;
-  while (size - at >= AT_ONCE && is_plain_block(text + at, keep_lines))
-    at += AT_ONCE;
   while (at < size && is_plain(text[at], keep_lines)) at++;
   return at;
 }

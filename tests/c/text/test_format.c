@@ -196,26 +196,6 @@ TEST(refusals) {
   assert_null(buf.bytes);
 }
 
-/* The largest and smallest doubles in every unit, with all the digits. */
-TEST(extremes) {
-  static const double values[] = {DBL_MAX,      -DBL_MAX, DBL_MIN,
-                                  DBL_TRUE_MIN, 1e-27,    5e-21};
-  for (int q = LLMPROF_PLAIN; q <= LLMPROF_PERCENT; q++) {
-    int count;
-    const llmprof_unit *units = llmprof_units((llmprof_quantity)q, &count);
-    for (int u = 0; u < count; u++) {
-      for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-        llmprof_buffer buf = {0};
-        llmprof_format format = {&units[u], 20, ",", "x", false};
-        assert_true(llmprof_format_number(&buf, (llmprof_quantity)q, values[v],
-                                          &format));
-        assert_non_null(strchr(buf.bytes, '.'));
-        llmprof_buffer_free(&buf);
-      }
-    }
-  }
-}
-
 /* Against printf, which rounds ties to even: equal wherever none is. */
 TEST(against_printf) {
   unsigned long long seed = 1;

@@ -120,18 +120,23 @@ TEST(decoding) {
   assert_decoded("\xF0\x9F\x91", 3, 0xFFFD);
 }
 
+/* The bytes of a character above U+007F; how many. */
+static size_t encode(uint32_t code, char text[4]) {
+  size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  static const unsigned char first[] = {[2] = 0xC0, [3] = 0xE0, [4] = 0xF0};
+  for (size_t i = size; i > 1; i--, code >>= 6)
+    text[i - 1] = (char)(0x80 | (code & 0x3F));
+  text[0] = (char)(first[size] | code);
+  return size;
+}
+
 /* Every code there is: encoded, it decodes to itself and stays in bounds. */
 TEST(every_code) {
   for (uint32_t code = 0x80; code <= 0x10FFFF; code++) {
     if (code == 0xD800) code = 0xE000;
     char text[4];
-    size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    uint32_t bits = code;
-    for (size_t i = size - 1; i; i--, bits >>= 6)
-      text[i] = (char)(0x80 | (bits & 0x3F));
-    text[0] = (char)((size == 2 ? 0xC0 : size == 3 ? 0xE0 : 0xF0) | bits);
+    size_t size = encode(code, text), width;
     uint32_t got;
-    size_t width;
     assert_int_equal(llmprof_utf8_decode(text, size, &got), size);
     assert_int_equal(got, code);
     assert_int_equal(llmprof_text_cluster(text, size, &width), size);
@@ -203,16 +208,6 @@ static void assert_cleaned(const char *text, size_t size,
   llmprof_buffer buf = {0};
   llmprof_text_clean(&buf, text, size);
   assert_buffer(&buf, expected);
-}
-
-/* The bytes of a character above U+007F; how many. */
-static size_t encode(uint32_t code, char text[4]) {
-  size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  static const unsigned char first[] = {[2] = 0xC0, [3] = 0xE0, [4] = 0xF0};
-  for (size_t i = size; i > 1; i--, code >>= 6)
-    text[i - 1] = (char)(0x80 | (code & 0x3F));
-  text[0] = (char)(first[size] | code);
-  return size;
 }
 
 TEST(cleaning) {
@@ -306,33 +301,6 @@ TEST(html) {
   test_every_allocation(write_html, odd);
 }
 
-/* Long texts are looked at in blocks: the odd byte at any place of them. */
-TEST(cleaning_long) {
-  enum {
-    LONG = 200
-  };
-  char text[LONG], expected[LONG + 2];
-  for (size_t at = 0; at < LONG; at++) {
-    memset(text, 'x', LONG);
-    memset(expected, 'x', sizeof expected);
-    text[at] = '\x7F';
-    memcpy(expected + at, FFFD, 3);
-    llmprof_buffer buf = {0};
-    llmprof_text_clean(&buf, text, LONG);
-    assert_int_equal(buf.size, sizeof expected);
-    assert_memory_equal(buf.bytes, expected, sizeof expected);
-    text[at] = '\n';
-    llmprof_buffer_clear(&buf);
-    llmprof_text_clean_lines(&buf, text, LONG);
-    assert_memory_equal(buf.bytes, text, LONG);
-    llmprof_buffer_clear(&buf);
-    llmprof_text_clean(&buf, text, LONG);
-    text[at] = ' ';
-    assert_memory_equal(buf.bytes, text, LONG);
-    llmprof_buffer_free(&buf);
-  }
-}
-
 static void assert_repaired(const char *text, size_t size,
                             const char *expected) {
   llmprof_buffer buf = {0};
@@ -384,56 +352,6 @@ TEST(wrapping) {
   assert_wrapped("ab", 0, "[a][b]");
   assert_wrapped("   ", 2, "[]");
   assert_wrapped("\n", 2, "[]");
-}
-
-/* Hostile input: every function, at every width, on every prefix. */
-static void use_everything(const char *bytes, size_t size) {
-  llmprof_buffer buf = {0};
-  for (size_t columns = 0; columns < 8; columns++) {
-    for (int place = LLMPROF_MIDDLE; place <= LLMPROF_END; place++) {
-      llmprof_buffer_clear(&buf);
-      llmprof_text_truncate(&buf, bytes, size, columns,
-                            (llmprof_ellipsis)place);
-      assert_true(llmprof_text_width(buf.bytes, buf.size) <= columns);
-    }
-    llmprof_slice line;
-    size_t at = 0, last = 0;
-    while (llmprof_text_wrap(bytes, size, columns, &at, &line)) {
-      assert_true(at > last && at <= size);
-      assert_true(line.bytes + line.size <= bytes + at);
-      last = at;
-    }
-    llmprof_text_pad(&buf, bytes, size, columns, LLMPROF_CENTER);
-  }
-  llmprof_buffer_clear(&buf);
-  llmprof_text_clean(&buf, bytes, size);
-  llmprof_text_clean_lines(&buf, bytes, size);
-  assert_false(buf.failed);
-  llmprof_buffer_free(&buf);
-}
-
-TEST(prefixes) {
-  static const char sample[] =
-      "a " FAMILY ZHONG "\r\n" RI_D RI_E RI_D "1" VS16 KEY "e" ACUTE
-      "\xED\xA0\x80\xF0\x9F" HEART VS16 ZWJ TONE "\xC3" ZWJ "\0\xFF";
-  test_every_prefix(sample, sizeof sample - 1, use_everything);
-}
-
-TEST(noise) {
-  unsigned seed = 1;
-  for (int round = 0; round < 2000; round++) {
-    char noise[24];
-    size_t size = (size_t)(round % (int)sizeof noise);
-    for (size_t i = 0; i < size; i++) {
-      seed = seed * 1103515245 + 12345;
-      noise[i] = (char)(seed >> 16);
-    }
-    char *copy = malloc(size ? size : 1);
-    assert_non_null(copy);
-    memcpy(copy, noise, size);
-    use_everything(copy, size);
-    free(copy);
-  }
 }
 
 static bool fill_buffer(void *arg, llmprof_error *err) {
