@@ -1,4 +1,5 @@
-/* What parses is written and parses to the same value again. */
+/* What parses is written, in blocks and on one line, and parses to the same
+ * value again. */
 #include "formats/yaml.h"
 #include "fuzz.h"
 #include "trees.h"
@@ -6,10 +7,13 @@
 /* An input of 4 KB may stand for a lot; keep a run short. */
 static const llmprof_limits limits = {.max_size = 1 << 20, .max_nodes = 20000};
 
-static void check_round_trip(const llmprof_value *value) {
+typedef bool (*writer)(const llmprof_value *value, llmprof_buffer *out,
+                       llmprof_error *err);
+
+static void check_round_trip(const llmprof_value *value, writer write) {
   llmprof_buffer out = {0};
   llmprof_error err = {0};
-  FUZZ_CHECK(llmprof_yaml_write(value, &out, &err));
+  FUZZ_CHECK(write(value, &out, &err));
   llmprof_value *again =
       llmprof_yaml_parse(out.bytes, out.size, "again", NULL, &err);
   if (!again) fprintf(stderr, "%s\n", err.message);
@@ -24,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_value *value =
       llmprof_yaml_parse((const char *)bytes, size, "fuzz", &limits, &err);
   if (value) {
-    check_round_trip(value);
+    check_round_trip(value, llmprof_yaml_write);
+    check_round_trip(value, llmprof_yaml_write_line);
     llmprof_value_free(value);
   } else {
     FUZZ_CHECK(err.code != LLMPROF_OK && err.code != LLMPROF_NOMEM);

@@ -9,7 +9,6 @@
 
 #include "parsing.h"
 #include "support.h"
-#include "trees.h"
 
 const test_parser tested = {llmprof_json_parse, "t.json"};
 
@@ -335,29 +334,6 @@ TEST(unwritable) {
   assert_memory_equal(err.message, "nested too deep at [1][1][1]", 28);
   llmprof_buffer_free(&out);
   llmprof_value_free(above);
-}
-
-static void assert_round_trip(const llmprof_value *value, unsigned indent) {
-  llmprof_error err = {0};
-  llmprof_buffer out = {0};
-  if (!llmprof_json_write(value, indent, &out, &err))
-    fail_msg("%s", err.message);
-  llmprof_value *again =
-      llmprof_json_parse(out.bytes, out.size, "again", NULL, &err);
-  if (!again) fail_msg("%s in %s", err.message, out.bytes);
-  if (!trees_equal(value, again)) fail_msg("differs: %s", out.bytes);
-  llmprof_value_free(again);
-  llmprof_buffer_free(&out);
-}
-
-TEST(round_trip) {
-  uint64_t seed = 20250101;
-  for (unsigned i = 0; i < 5000; i++) {
-    llmprof_value *value = trees_random_value(&seed, false);
-    assert_non_null(value);
-    assert_round_trip(value, i % 3);
-    llmprof_value_free(value);
-  }
 }
 
 /* Whatever the locale calls its decimal point. */

@@ -306,26 +306,6 @@ TEST(interrupt) {
   }
 }
 
-enum {
-  LOTS = 30000
-};
-
-static llmprof_frame *lots_of(const made *m, int64_t *numbers, double *reals,
-                              uint32_t *texts) {
-  for (size_t i = 0; i < LOTS; i++) {
-    numbers[i] = (int64_t)(i * i) % 999999937 - 1000;
-    reals[i] = i % 7 ? (double)numbers[i] / 3 : NAN;
-    texts[i] = m->names[i % ROWS];
-  }
-  const test_column columns[COLUMNS] = {
-      {.name = "id", .type = LLMPROF_I64, .data = numbers},
-      {.name = "count", .type = LLMPROF_I64, .data = numbers},
-      {.name = "share", .type = LLMPROF_F64, .data = reals},
-      {.name = "name", .type = LLMPROF_STRING_ID, .data = texts},
-  };
-  return test_frame(LOTS, m->pool, columns, COLUMNS);
-}
-
 /* The file holds the text. */
 static void assert_saved(llmprof_frame *frame,
                          const llmprof_sheet_options *options,
@@ -364,99 +344,26 @@ static void assert_sent(llmprof_frame *frame,
   llmprof_error err;
   FILE *full = fopen("/dev/full", "w");
   assert_non_null(full);
+  assert_int_equal(setvbuf(full, NULL, _IONBF, 0), 0);
   assert_false(send(frame, options, full, &err));
   assert_string_equal(err.message, "the stream: No space left on device");
   fclose(full);
 }
 
-TEST(lots) {
-  static int64_t numbers[LOTS];
-  static double reals[LOTS];
-  static uint32_t texts[LOTS];
+TEST(files_and_streams) {
   made m;
   assert_true(make(&m, NULL));
-  llmprof_frame *frame = lots_of(&m, numbers, reals, texts);
   for (int format = LLMPROF_SHEET_CSV; format <= LLMPROF_SHEET_LINES;
        format++) {
     llmprof_sheet_options options = {
         .format = (llmprof_sheet_format)format, .guard = true, .width = 60};
     llmprof_buffer text = {0};
-    assert_true(write(frame, shown, COLUMNS, &options, &text, NULL));
-    assert_saved(frame, &options, &text);
-    assert_sent(frame, &options, &text);
+    assert_true(write(m.frame, shown, COLUMNS, &options, &text, NULL));
+    assert_saved(m.frame, &options, &text);
+    assert_sent(m.frame, &options, &text);
     llmprof_buffer_free(&text);
   }
-  llmprof_frame_free(frame);
   made_free(&m);
-}
-
-enum {
-  HARD = 20000
-};
-
-/* Numbers of any length, near powers of ten and halves of digits; each row's
- * twice, so that columns repeat those before. */
-static void fill_numbers(int64_t *whole, double *reals) {
-  srand(11);
-  for (size_t i = 0; i < HARD; i++) {
-    int64_t power = 1;
-    for (int digits = rand() % 19; digits; digits--) power *= 10;
-    whole[i] = power + rand() % 3 - 1;
-    if (i % 5 == 0) whole[i] = rand();
-    if (i % 11 == 0) whole[i] = i % 2 ? INT64_MAX : INT64_MIN + 1;
-    if (i % 3 == 0) whole[i] = -whole[i];
-    if (i % 13 == 0) whole[i] = LLMPROF_ABSENT;
-    reals[i] = (double)whole[i] / (i % 2 ? 1 : 16);
-    if (i % 17 == 0) reals[i] = NAN;
-    if (i % 19 == 0) reals[i] = i % 2 ? INFINITY : -0.0;
-  }
-}
-
-/* What llmprof_format_number() says of a row, of a column as it is and times
- * one thousandth. */
-static void put_expected(llmprof_buffer *out, int64_t whole, double number) {
-  const llmprof_format none = {0}, one = {.digits = 1}, three = {.digits = 3};
-  bool is = whole != LLMPROF_ABSENT;
-  for (int i = 0; i < 2; i++) {
-    if (is) llmprof_format_integer(out, LLMPROF_PLAIN, whole, &none);
-    llmprof_buffer_putc(out, ',');
-  }
-  if (is) llmprof_format_integer(out, LLMPROF_PLAIN, whole, &one);
-  llmprof_buffer_putc(out, ',');
-  for (int i = 0; i < 2; i++) {
-    llmprof_format_number(out, LLMPROF_PLAIN, number, &one);
-    llmprof_buffer_putc(out, ',');
-  }
-  llmprof_format_number(out, LLMPROF_PLAIN, number * 1e-3, &three);
-  llmprof_buffer_putc(out, '\n');
-}
-
-TEST(numbers) {
-  static int64_t whole[HARD];
-  static double reals[HARD];
-  fill_numbers(whole, reals);
-  const test_column columns[] = {
-      {.name = "whole", .type = LLMPROF_I64, .data = whole},
-      {.name = "real", .type = LLMPROF_F64, .data = reals},
-  };
-  const llmprof_sheet_column written[] = {
-      {.title = {"a", 1}, .whole = true, .scale = 1},
-      {.title = {"b", 1}, .whole = true, .scale = 1},
-      {.title = {"c", 1}, .digits = 1, .scale = 1},
-      {.column = 1, .title = {"d", 1}, .digits = 1, .scale = 1},
-      {.column = 1, .title = {"e", 1}, .digits = 1, .scale = 1},
-      {.column = 1, .title = {"f", 1}, .digits = 3, .scale = 1e-3},
-  };
-  llmprof_frame *frame = test_frame(HARD, NULL, columns, 2);
-  llmprof_buffer out = {0}, expected = {0};
-  llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
-  llmprof_buffer_puts(&expected, "a,b,c,d,e,f\n");
-  for (size_t i = 0; i < HARD; i++) put_expected(&expected, whole[i], reals[i]);
-  assert_true(write(frame, written, 6, &options, &out, NULL));
-  assert_string_equal(out.bytes, expected.bytes);
-  llmprof_buffer_free(&out);
-  llmprof_buffer_free(&expected);
-  llmprof_frame_free(frame);
 }
 
 /* A byte that needs quotes or cleaning, at any place of texts of any length. */

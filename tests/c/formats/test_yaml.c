@@ -489,67 +489,6 @@ TEST(unwritable) {
   assert_unwritable(deep, LLMPROF_LIMIT, "nested too deep at [1][1][1]");
 }
 
-typedef bool (*writer)(const llmprof_value *value, llmprof_buffer *out,
-                       llmprof_error *err);
-
-static void assert_comes_back(const llmprof_value *value, writer write) {
-  llmprof_limits limits = {.max_depth = LLMPROF_MAX_DEPTH};
-  llmprof_error err = {0};
-  llmprof_buffer out = {0};
-  if (!write(value, &out, &err)) fail_msg("%s", err.message);
-  llmprof_value *again =
-      llmprof_yaml_parse(out.bytes, out.size, "again", &limits, &err);
-  if (!again) fail_msg("%s in\n%s", err.message, out.bytes);
-  if (!trees_equal(value, again)) fail_msg("differs:\n%s", out.bytes);
-  llmprof_value_free(again);
-  llmprof_buffer_free(&out);
-}
-
-TEST(round_trip) {
-  uint64_t seed = 20250102;
-  for (int i = 0; i < 2000; i++) {
-    llmprof_value *value = trees_random_value(&seed, true);
-    assert_non_null(value);
-    assert_comes_back(value, llmprof_yaml_write);
-    assert_comes_back(value, llmprof_yaml_write_line);
-    llmprof_value_free(value);
-  }
-}
-
-/* As an item, a key and a value, in blocks and in one line. */
-static void check_comes_back(const char *text, size_t size) {
-  llmprof_value *value = llmprof_value_new_list();
-  llmprof_value *map = llmprof_value_new_map();
-  assert_true(
-      llmprof_value_append(value, llmprof_value_new_string(text, size)));
-  assert_true(
-      llmprof_value_set(map, text, size, llmprof_value_new_string(text, size)));
-  assert_true(llmprof_value_append(value, map));
-  assert_comes_back(value, llmprof_yaml_write);
-  assert_comes_back(value, llmprof_yaml_write_line);
-  llmprof_value_free(value);
-}
-
-TEST(strings_come_back) {
-  static const char alphabet[] = "-?:,[]{}#&*!|>'\"%@`\\ \n\t.~0ax+<=/\x7F";
-  size_t count = sizeof alphabet - 1;
-  for (size_t i = 0; i < count * count; i++) {
-    char text[3] = {alphabet[i % count], alphabet[i / count],
-                    alphabet[i * i % count]};
-    check_comes_back(text, 2);
-    check_comes_back(text, 3);
-  }
-  uint64_t seed = 99;
-  for (int i = 0; i < 4000; i++) {
-    char text[48];
-    size_t size = trees_random_text(&seed, text, sizeof text);
-    check_comes_back(text, size);
-    llmprof_value *document = llmprof_value_new_string(text, size);
-    assert_comes_back(document, llmprof_yaml_write);
-    llmprof_value_free(document);
-  }
-}
-
 static const char sample[] =
     "# sample\na: &x {p: 1, \"q\": [1.5, ~, true]}\nb:\n  <<: *x\n  r: |\n"
     "    two\n    lines\n&k key: !!str 3\nc: *x\nd: *k\n";

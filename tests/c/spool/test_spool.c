@@ -780,34 +780,6 @@ TEST(refusals) {
   spool_free(&m);
 }
 
-/* Records that lie about their sizes, in a block that is sound. */
-TEST(lies) {
-  static const spool_record lies[] = {
-      {0, SPOOL_KERNEL, 8},
-      {8, SPOOL_KERNEL, 8},
-      {16, SPOOL_STRING, 16},
-      {24, SPOOL_KERNEL, 32},
-      {12, SPOOL_KERNEL, 8},
-      {UINT32_MAX & ~7U, SPOOL_CALL, 8},
-      {8, 60000, 8},
-      {16, SPOOL_NVTX_EVENT, 8},
-      {8, SPOOL_NVTX_SCHEMA, 8},
-      {8, SPOOL_DEVICE, 8},
-      {8, SPOOL_UNIT, 8},
-      {8, SPOOL_THREAD, 8},
-  };
-  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-    unsigned char bytes[24] = {0};
-    spool_maker m = {0};
-    memcpy(bytes, &lies[i], sizeof lies[i]);
-    memset(bytes + sizeof lies[i], 0xff, sizeof bytes - sizeof lies[i]);
-    spool_put_bytes(&m, bytes, sizeof bytes);
-    spool_end_block(&m);
-    operations_of(m.file, m.size);
-    spool_free(&m);
-  }
-}
-
 /* ---- beside the timeline ---- */
 
 static void put_counted(spool_maker *m) {
