@@ -171,28 +171,14 @@ TEST(join_on_one_clock) {
 
 /* ---- bytes that are something else ---- */
 
-static void unpack_anything(const char *bytes, size_t size) {
-  llmprof_error err;
-  llmprof_strings *pool = llmprof_strings_new();
-  llmprof_frame *frame = llmprof_frame_unpack(bytes, size, pool, &err);
-  if (!frame)
-    assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_LIMIT);
-  llmprof_frame_free(frame);
-  llmprof_strings_free(pool);
-}
-
 TEST(broken) {
   llmprof_error err;
   llmprof_buffer out = {0};
   llmprof_strings *pool = pool_of_names();
   llmprof_frame *frame = sample(pool);
   assert_true(llmprof_frame_pack(frame, &out, &err));
-  test_every_prefix(out.bytes, out.size, unpack_anything);
-  for (size_t i = 0; i < out.size; i++) { /* every byte turned over */
-    out.bytes[i] = (char)~out.bytes[i];
-    unpack_anything(out.bytes, out.size);
-    out.bytes[i] = (char)~out.bytes[i];
-  }
+  assert_null(llmprof_frame_unpack(out.bytes, out.size - 1, pool, &err));
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
   llmprof_buffer_putc(&out, 0);
   assert_null(llmprof_frame_unpack(out.bytes, out.size, pool, &err));
   assert_string_equal(err.message, "these are no packed frames");

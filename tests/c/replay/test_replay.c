@@ -158,245 +158,211 @@ static llmprof_frame *rows_named(const program *p, uint32_t name) {
   return llmprof_frame_where(p->operations, &is, 1, NULL);
 }
 
-TEST(unchanged) {
+/* A program, its replay, and a change that changes nothing yet. */
+typedef struct trial {
   program p;
+  llmprof_replay *r;
+  llmprof_change *change;
   llmprof_error err;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  assert_non_null(r);
-  assert_int_equal(total(r, NULL), STEPS * p.length);
-  llmprof_replay_basis basis = llmprof_replay_basis_of(r);
+  size_t count;
+} trial;
+
+static void begin_as(trial *t, bool graph, bool copies, int64_t between) {
+  make_as(&t->p, graph, copies, between);
+  t->r = replay_of(&t->p, &t->err);
+  assert_non_null(t->r);
+  t->change = llmprof_change_new(t->r);
+  assert_non_null(t->change);
+}
+
+static void begin(trial *t) {
+  begin_as(t, false, false, BETWEEN);
+}
+
+static void finish(trial *t) {
+  llmprof_change_free(t->change);
+  llmprof_replay_free(t->r);
+  drop(&t->p);
+}
+
+/* What the change gains, in all. */
+static int64_t gain(const trial *t) {
+  return total(t->r, NULL) - total(t->r, t->change);
+}
+
+static bool scale(trial *t, uint32_t name, double factor) {
+  llmprof_frame *rows = rows_named(&t->p, name);
+  bool ok =
+      llmprof_change_scale(t->change, 0, rows, factor, &t->count, &t->err);
+  llmprof_frame_free(rows);
+  return ok;
+}
+
+static bool take_away(trial *t, uint32_t name, llmprof_removal removal) {
+  llmprof_frame *rows = rows_named(&t->p, name);
+  bool ok =
+      llmprof_change_remove(t->change, 0, rows, removal, &t->count, &t->err);
+  llmprof_frame_free(rows);
+  return ok;
+}
+
+static bool merge(trial *t, bool sum) {
+  return llmprof_change_merge(t->change, 0, t->p.operations, sum,
+                              LLMPROF_REMOVE_WORK, &t->count, &t->err);
+}
+
+TEST(unchanged) {
+  trial t;
+  begin(&t);
+  assert_int_equal(total(t.r, NULL), STEPS * t.p.length);
+  llmprof_replay_basis basis = llmprof_replay_basis_of(t.r);
   assert_int_equal(basis.calls, CALLS);
   assert_int_equal(basis.operations, KERNELS);
   assert_int_equal(basis.orphans, 0);
   assert_int_equal(basis.unexplained, 0);
   assert_true(basis.derived > 0);
   int64_t recorded, replayed;
-  llmprof_replay_waits(r, &recorded, &replayed);
+  llmprof_replay_waits(t.r, &recorded, &replayed);
   assert_int_equal(recorded, replayed);
   llmprof_replay_busy busy;
-  assert_true(llmprof_replay_busy_of(r, true, &busy, &err));
+  assert_true(llmprof_replay_busy_of(t.r, true, &busy, &t.err));
   assert_int_equal(busy.busy, STEPS * (FIRST + SECOND));
-  assert_int_equal(busy.window, STEPS * p.length);
-  llmprof_replay_free(r);
-  drop(&p);
+  assert_int_equal(busy.window, STEPS * t.p.length);
+  finish(&t);
 }
 
 /* The wait becomes shorter by what the kernel does. */
 TEST(scale) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
-  llmprof_frame *rows = rows_named(&p, p.first);
-  assert_true(llmprof_change_scale(change, 0, rows, .5, &count, &err));
-  assert_int_equal(count, STEPS);
-  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST / 2);
-  llmprof_change_free(change);
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin(&t);
+  assert_true(scale(&t, t.p.first, .5));
+  assert_int_equal(t.count, STEPS);
+  assert_int_equal(gain(&t), STEPS * FIRST / 2);
+  finish(&t);
 }
 
 /* With the call goes its CPU time, as far as nothing else is waited for: the
  * second kernel's launch lies in the shadow of the first. */
 TEST(remove) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_frame *rows = rows_named(&p, p.second);
   static const llmprof_removal ways[] = {LLMPROF_REMOVE_WORK,
                                          LLMPROF_REMOVE_CALL};
   for (size_t i = 0; i < 2; i++) {
-    llmprof_change *change = llmprof_change_new(r);
-    assert_true(llmprof_change_remove(change, 0, rows, ways[i], &count, &err));
-    assert_int_equal(count, STEPS);
-    assert_int_equal(total(r, NULL) - total(r, change),
-                     STEPS * (SECOND + BETWEEN));
-    llmprof_change_free(change);
+    trial t;
+    begin(&t);
+    assert_true(take_away(&t, t.p.second, ways[i]));
+    assert_int_equal(t.count, STEPS);
+    assert_int_equal(gain(&t), STEPS * (SECOND + BETWEEN));
+    finish(&t);
   }
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
 }
 
 /* What is left of a graph still waits for its launch. */
 TEST(remove_first_of_graph) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make_as(&p, true, false, BETWEEN);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_frame *rows = rows_named(&p, p.first);
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(
-      llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_GAP, &count, &err));
-  assert_int_equal(count, STEPS);
-  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST);
-  llmprof_change_free(change);
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin_as(&t, true, false, BETWEEN);
+  assert_true(take_away(&t, t.p.first, LLMPROF_REMOVE_GAP));
+  assert_int_equal(t.count, STEPS);
+  assert_int_equal(gain(&t), STEPS * FIRST);
+  finish(&t);
 }
 
 /* With a copy goes the wait for it, so that the CPU runs ahead. */
 TEST(remove_copies) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make_as(&p, false, true, BETWEEN);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_frame *rows = rows_named(&p, p.second);
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(
-      llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_GAP, &count, &err));
-  assert_int_equal(count, STEPS);
-  assert_int_equal(total(r, change), STEPS * (LAUNCH + WORK));
-  llmprof_change_free(change);
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin_as(&t, false, true, BETWEEN);
+  assert_true(take_away(&t, t.p.second, LLMPROF_REMOVE_GAP));
+  assert_int_equal(t.count, STEPS);
+  assert_int_equal(total(t.r, t.change), STEPS * (LAUNCH + WORK));
+  finish(&t);
 }
 
 /* The two kernels of a step follow each other; one that is gone already is
  * neither merged nor takes the other along. */
 TEST(merge) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_frame *rows = rows_named(&p, p.first);
+  trial t;
   for (int sum = 0; sum < 2; sum++) {
-    llmprof_change *change = llmprof_change_new(r);
-    assert_true(llmprof_change_merge(change, 0, p.operations, sum,
-                                     LLMPROF_REMOVE_WORK, &count, &err));
-    assert_int_equal(count, STEPS);
-    assert_int_equal(total(r, NULL) - total(r, change),
-                     STEPS * (BETWEEN + (sum ? 0 : SECOND)));
-    llmprof_change_free(change);
+    begin(&t);
+    assert_true(merge(&t, sum));
+    assert_int_equal(t.count, STEPS);
+    assert_int_equal(gain(&t), STEPS * (BETWEEN + (sum ? 0 : SECOND)));
+    finish(&t);
   }
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(llmprof_change_remove(change, 0, rows, LLMPROF_REMOVE_WORK,
-                                    &count, &err));
-  int64_t without = total(r, change);
-  assert_true(llmprof_change_merge(change, 0, p.operations, true,
-                                   LLMPROF_REMOVE_WORK, &count, &err));
-  assert_int_equal(count, 0);
-  assert_int_equal(total(r, change), without);
-  llmprof_change_free(change);
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
+  begin(&t);
+  assert_true(take_away(&t, t.p.first, LLMPROF_REMOVE_WORK));
+  int64_t without = total(t.r, t.change);
+  assert_true(merge(&t, true));
+  assert_int_equal(t.count, 0);
+  assert_int_equal(total(t.r, t.change), without);
+  finish(&t);
 }
 
 /* Without waits the CPU goes ahead: a step is its launches and its work. */
 TEST(no_waits) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(
-      llmprof_change_no_waits(change, 0, p.steps, LLMPROF_ALL, &count, &err));
-  assert_int_equal(count, STEPS);
-  assert_int_equal(total(r, change), STEPS * (2 * LAUNCH + WORK));
-  llmprof_change_free(change);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin(&t);
+  assert_true(llmprof_change_no_waits(t.change, 0, t.p.steps, LLMPROF_ALL,
+                                      &t.count, &t.err));
+  assert_int_equal(t.count, STEPS);
+  assert_int_equal(total(t.r, t.change), STEPS * (2 * LAUNCH + WORK));
+  finish(&t);
 }
 
 TEST(bounds) {
-  program p;
-  llmprof_error err;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *free_gpu = llmprof_change_new(r);
-  llmprof_change_scale_all(free_gpu, 0);
-  int64_t without_gpu = total(r, free_gpu);
-  assert_true(without_gpu < STEPS * p.length);
+  trial t;
+  begin(&t);
+  llmprof_change_scale_all(t.change, 0);
+  int64_t without_gpu = total(t.r, t.change);
+  assert_true(without_gpu < STEPS * t.p.length);
   assert_true(without_gpu >= STEPS * (2 * LAUNCH + WORK));
-  llmprof_change *free_cpu = llmprof_change_new(r);
-  assert_true(llmprof_change_cpu(free_cpu, 0, NULL, 0, 0, &err));
-  int64_t without_cpu = total(r, free_cpu);
+  finish(&t);
+  begin(&t);
+  assert_true(llmprof_change_cpu(t.change, 0, NULL, 0, 0, &t.err));
+  int64_t without_cpu = total(t.r, t.change);
   assert_true(without_cpu >= STEPS * (FIRST + SECOND));
-  assert_true(without_cpu < STEPS * p.length);
-  llmprof_change_free(free_gpu);
-  llmprof_change_free(free_cpu);
-  llmprof_replay_free(r);
-  drop(&p);
+  assert_true(without_cpu < STEPS * t.p.length);
+  finish(&t);
 }
 
 /* Steps that are all alike are predicted from each other without an error. */
 TEST(blind) {
-  program p;
-  llmprof_error err;
+  trial t;
   bool blind[STEPS];
-  size_t count;
-  make(&p);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(llmprof_change_blind(change, 0, blind, &count, &err));
-  assert_true(count >= STEPS / 2 - 1);
-  assert_int_equal(total(r, change), STEPS * p.length);
-  llmprof_change_free(change);
-  llmprof_replay_free(r);
-  drop(&p);
+  begin(&t);
+  assert_true(llmprof_change_blind(t.change, 0, blind, &t.count, &t.err));
+  assert_true(t.count >= STEPS / 2 - 1);
+  assert_int_equal(total(t.r, t.change), STEPS * t.p.length);
+  finish(&t);
 }
 
 /* A copy that blocks starts once what is before it has ended. */
 TEST(blocking_copy) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make_as(&p, false, true, BETWEEN);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
-  llmprof_frame *rows = rows_named(&p, p.first);
-  assert_true(llmprof_change_scale(change, 0, rows, .5, &count, &err));
-  assert_int_equal(total(r, NULL) - total(r, change), STEPS * FIRST / 2);
-  llmprof_change_free(change);
-  llmprof_frame_free(rows);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin_as(&t, false, true, BETWEEN);
+  assert_true(scale(&t, t.p.first, .5));
+  assert_int_equal(gain(&t), STEPS * FIRST / 2);
+  finish(&t);
 }
 
 /* A kernel that begins in the one before it does so in a graph, too. */
 TEST(overlap_in_graph) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make_as(&p, false, false, -FIRST / 4);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
+  trial t;
+  begin_as(&t, false, false, -FIRST / 4);
   llmprof_graph_cost cost = {.launch = LAUNCH, .between = 500, .least = 1};
-  assert_true(llmprof_change_graph(change, 0, p.steps, &cost, &count, &err));
-  assert_int_equal(total(r, change), total(r, NULL));
-  llmprof_change_free(change);
-  llmprof_replay_free(r);
-  drop(&p);
+  assert_true(
+      llmprof_change_graph(t.change, 0, t.p.steps, &cost, &t.count, &t.err));
+  assert_int_equal(gain(&t), 0);
+  finish(&t);
 }
 
 /* Launches of graphs take less, and so does what lies between kernels. */
 TEST(untraced) {
-  program p;
-  llmprof_error err;
-  size_t count;
-  make_as(&p, true, false, BETWEEN);
-  llmprof_replay *r = replay_of(&p, &err);
-  llmprof_change *change = llmprof_change_new(r);
-  assert_true(llmprof_change_untraced(change, 0, p.steps, LAUNCH - 2000, 160,
-                                      &count, &err));
-  assert_int_equal(count, STEPS);
-  assert_int_equal(total(r, NULL) - total(r, change), STEPS * (2000 + 160));
-  llmprof_change_free(change);
-  llmprof_replay_free(r);
-  drop(&p);
+  trial t;
+  begin_as(&t, true, false, BETWEEN);
+  assert_true(llmprof_change_untraced(t.change, 0, t.p.steps, LAUNCH - 2000,
+                                      160, &t.count, &t.err));
+  assert_int_equal(t.count, STEPS);
+  assert_int_equal(gain(&t), STEPS * (2000 + 160));
+  finish(&t);
 }
 
 static bool all_of_it(void *arg, llmprof_error *err) {

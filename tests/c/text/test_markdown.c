@@ -204,30 +204,6 @@ static const llmprof_markdown_column any_columns[] = {
     {.title = {"c", 1}, .align = LLMPROF_CENTER},
 };
 
-static void render_hostile(const char *bytes, size_t size) {
-  const llmprof_slice cells[] = {{bytes, size}, {bytes, size}, {bytes, size}};
-  llmprof_markdown_table table = {any_columns, 3, cells, 1, NULL, 1};
-  llmprof_buffer out = {0}, notes = {0};
-  size_t count, lines = 0;
-  assert_true(llmprof_markdown_render(&out, &notes, &table, &count, NULL));
-  for (size_t i = 0; i < out.size; i++) lines += out.bytes[i] == '\n';
-  assert_int_equal(lines, 3);
-  for (size_t at = 0; at < out.size;) { /* the output is well-formed */
-    uint32_t code;
-    size_t taken = llmprof_utf8_decode(out.bytes + at, out.size - at, &code);
-    assert_true(code != 0xFFFD || taken == 3);
-    at += taken;
-  }
-  llmprof_buffer_free(&out);
-  llmprof_buffer_free(&notes);
-}
-
-TEST(prefixes) {
-  static const char sample[] = "_`|\r\n\0 <&\xE4\xB8\xAD\xF0\x9F\x91*__a__`` "
-                               "www.://\xFF\t#-1. \xE2\x80\xA8\xED\xA0\x80_";
-  test_every_prefix(sample, sizeof sample - 1, render_hostile);
-}
-
 static bool render_once(void *arg, llmprof_error *err) {
   const llmprof_slice cells[] = {S("abcdef"), S("abcdefgh"), S("x|y"),
                                  S("ghijkl"), S("a|b"),      S("")};
