@@ -58,8 +58,7 @@ bool metrics_begin(void) {
     return false;
   }
   CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, p);
-  if (!metrics_ok(cupti.cuptiProfilerInitialize(&p), "cuptiProfilerInitialize"))
-    return false;
+  if (!METRICS_OK(cuptiProfilerInitialize, p)) return false;
   /* it loads libraries, whose own handlers must run after ours */
   exits_register();
   return true;
@@ -68,8 +67,7 @@ bool metrics_begin(void) {
 char *metrics_chip(size_t device) {
   CUPTI_PARAMS(CUpti_Device_GetChipName_Params, p);
   p.deviceIndex = device;
-  if (!cupti.cuptiDeviceGetChipName ||
-      !metrics_ok(cupti.cuptiDeviceGetChipName(&p), "cuptiDeviceGetChipName"))
+  if (!cupti.cuptiDeviceGetChipName || !METRICS_OK(cuptiDeviceGetChipName, p))
     return NULL;
   return strdup(p.pChipName);
 }
@@ -80,10 +78,7 @@ new_host(CUpti_ProfilerType type, const char *chip, const uint8_t *available) {
   p.profilerType = type;
   p.pChipName = chip;
   p.pCounterAvailabilityImage = available;
-  return metrics_ok(cupti.cuptiProfilerHostInitialize(&p),
-                    "cuptiProfilerHostInitialize")
-             ? p.pHostObject
-             : NULL;
+  return METRICS_OK(cuptiProfilerHostInitialize, p) ? p.pHostObject : NULL;
 }
 
 static void free_host(CUpti_Profiler_Host_Object *host) {
@@ -114,9 +109,7 @@ static bool is_known(CUpti_ProfilerType type, const char *chip,
 static bool make_config(metric_set *set) {
   CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
   size.pHostObject = set->host;
-  if (!metrics_ok(cupti.cuptiProfilerHostGetConfigImageSize(&size),
-                  "cuptiProfilerHostGetConfigImageSize"))
-    return false;
+  if (!METRICS_OK(cuptiProfilerHostGetConfigImageSize, size)) return false;
   set->config_size = size.configImageSize;
   set->config = calloc(1, set->config_size);
   if (!set->config) return false;
@@ -127,10 +120,8 @@ static bool make_config(metric_set *set) {
   CUPTI_PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
   passes.configImageSize = set->config_size;
   passes.pConfigImage = set->config;
-  bool ok = metrics_ok(cupti.cuptiProfilerHostGetConfigImage(&image),
-                       "cuptiProfilerHostGetConfigImage") &&
-            metrics_ok(cupti.cuptiProfilerHostGetNumOfPasses(&passes),
-                       "cuptiProfilerHostGetNumOfPasses");
+  bool ok = METRICS_OK(cuptiProfilerHostGetConfigImage, image) &&
+            METRICS_OK(cuptiProfilerHostGetNumOfPasses, passes);
   set->passes = passes.numOfPasses;
   return ok;
 }
@@ -259,8 +250,7 @@ bool metrics_evaluate(const metric_set *set, size_t index,
   p.ppMetricNames = (const char **)names;
   p.numMetrics = count;
   p.pMetricValues = values;
-  return metrics_ok(cupti.cuptiProfilerHostEvaluateToGpuValues(&p),
-                    "cuptiProfilerHostEvaluateToGpuValues");
+  return METRICS_OK(cuptiProfilerHostEvaluateToGpuValues, p);
 }
 
 bool metrics_values(const metric_set *set, size_t index, double *values) {

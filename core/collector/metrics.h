@@ -43,6 +43,10 @@ bool metrics_evaluate(const metric_set *set, size_t index,
  */
 bool metrics_ok(CUptiResult result, const char *what);
 
+/* The same of a call of the function with these parameters. */
+#define METRICS_OK(function, parameters) \
+  metrics_ok(cupti.function(&(parameters)), #function)
+
 /* The chip's name, freed by the caller; NULL: not known. */
 char *metrics_chip(size_t device);
 

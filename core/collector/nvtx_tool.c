@@ -13,6 +13,7 @@
 #include "collector/ranges.h"
 #include "collector/spool.h"
 #include "collector/units.h"
+#include "collector/utf8.h"
 
 enum {
   TEXT_MAX = 16 << 10, /* bytes kept of one text */
@@ -202,7 +203,7 @@ static domain *find_domain(const char *name, bool *is_new) {
   return *slot = d;
 }
 
-static nvtxDomainHandle_t create_domain(const char *name) {
+static nvtxDomainHandle_t NVTX_API domain_create(const char *name) {
   bool is_new = false;
   if (deaf() || !name) return NULL;
   pthread_mutex_lock(&lock);
@@ -214,29 +215,6 @@ static nvtxDomainHandle_t create_domain(const char *name) {
 
 /* ---- text ---- */
 
-static size_t put_utf8(char *out, uint32_t code) {
-  if (code < 0x80) {
-    out[0] = (char)code;
-    return 1;
-  }
-  if (code < 0x800) {
-    out[0] = (char)(0xc0 | code >> 6);
-    out[1] = (char)(0x80 | (code & 0x3f));
-    return 2;
-  }
-  if (code < 0x10000) {
-    out[0] = (char)(0xe0 | code >> 12);
-    out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (code & 0x3f));
-    return 3;
-  }
-  out[0] = (char)(0xf0 | (code >> 18 & 7));
-  out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-  out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-  out[3] = (char)(0x80 | (code & 0x3f));
-  return 4;
-}
-
 typedef struct narrow {
   char text[1024];
 } narrow;
@@ -246,7 +224,7 @@ static const char *to_utf8(const wchar_t *wide, narrow *out) {
   size_t used = 0;
   if (!wide) return NULL;
   for (; *wide && used + 5 < sizeof out->text; wide++)
-    used += put_utf8(out->text + used, (uint32_t)*wide);
+    used += put_utf8(out->text + used, 4, (uint32_t)*wide);
   out->text[used] = 0;
   return out->text;
 }
@@ -529,13 +507,9 @@ static nvtxStringHandle_t NVTX_API register_string_w(nvtxDomainHandle_t in,
   return register_string(in, to_utf8(text, &space));
 }
 
-static nvtxDomainHandle_t NVTX_API domain_create(const char *name) {
-  return create_domain(name);
-}
-
 static nvtxDomainHandle_t NVTX_API domain_create_w(const wchar_t *name) {
   narrow space;
-  return create_domain(to_utf8(name, &space));
+  return domain_create(to_utf8(name, &space));
 }
 
 /* ---- the tables ---- */

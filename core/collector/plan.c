@@ -61,19 +61,19 @@ bool plan_on_demand(void) {
   return true;
 }
 
-/* ---- values ---- */
+/* ---- values: false when the text is none ---- */
 
-static bool as_number(const char *text, double *out) {
+static bool as_number(const char *text, void *out) {
   char *end;
   errno = 0;
   double value = strtod(text, &end);
   if (end == text || *end || errno || !(value >= 0 && value <= MOST))
     return false;
-  *out = value;
+  *(double *)out = value;
   return true;
 }
 
-static bool as_size(const char *text, size_t *out) {
+static bool as_size(const char *text, void *out) {
   char *end;
   double value = strtod(text, &end);
   if (end == text || !(value >= 1)) return false;
@@ -83,7 +83,7 @@ static bool as_size(const char *text, size_t *out) {
                   : *end        ? 0
                                 : 1;
   if (factor == 0 || (*end && end[1]) || value * factor > 1e15) return false;
-  *out = (size_t)(value * factor);
+  *(size_t *)out = (size_t)(value * factor);
   return true;
 }
 
@@ -94,9 +94,18 @@ static bool as_u32(const char *text, uint32_t *out) {
   return value == (double)*out;
 }
 
-static bool as_switch(const char *text, bool *out) {
-  *out = strcmp(text, "on") == 0;
-  return *out || strcmp(text, "off") == 0;
+static bool as_switch(const char *text, void *out) {
+  bool on = strcmp(text, "on") == 0;
+  *(bool *)out = on;
+  return on || strcmp(text, "off") == 0;
+}
+
+/* The place of the text among the words; `count` when it is none of them. */
+static size_t as_word(const char *text, const char *const *words,
+                      size_t count) {
+  size_t i = 0;
+  while (i < count && strcmp(words[i], text) != 0) i++;
+  return i;
 }
 
 /* "x,y,z" */
@@ -106,7 +115,8 @@ static bool as_shape(const char *text, uint32_t out[3]) {
 }
 
 /* "NAME" or "DOMAIN@NAME" */
-static bool as_range(const char *text, plan_range *out) {
+static bool as_range(const char *text, void *to) {
+  plan_range *out = to;
   const char *at = strchr(text, '@');
   size_t domain = at ? (size_t)(at - text) : 0;
   const char *name = at ? at + 1 : text;
@@ -148,10 +158,6 @@ bool plan_range_is(const plan_range *range, const char *domain,
 
 /* ---- keys ---- */
 
-static const char *set_memory(const char *value) {
-  return as_size(value, &the_plan.memory) ? NULL : "a size such as 256M";
-}
-
 static const char *set_graphs(const char *value) {
   bool nodes = strcmp(value, "node") == 0;
   if (!nodes && strcmp(value, "graph") != 0) return "node or graph";
@@ -174,55 +180,23 @@ static const char *set_sources(const char *value) {
                                       [SOURCES_PYTHON] = "python",
                                       [SOURCES_NATIVE] = "native",
                                       [SOURCES_OFF] = "off"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strcmp(value, words[i]) != 0) continue;
-    if ((i == SOURCES_PYTHON || i == SOURCES_NATIVE) && the_plan.begun &&
-        !plan_early())
-      return "sources = python or native from the start";
-    the_plan.sources = (plan_sources)i;
-    return NULL;
-  }
-  return "auto, python, native or off";
-}
-
-static const char *set_yield(const char *value) {
-  return as_switch(value, &the_plan.yield) ? NULL : "on or off";
+  size_t count = sizeof words / sizeof *words, i = as_word(value, words, count);
+  if (i == count) return "auto, python, native or off";
+  if ((i == SOURCES_PYTHON || i == SOURCES_NATIVE) && the_plan.begun &&
+      !plan_early())
+    return "sources = python or native from the start";
+  the_plan.sources = (plan_sources)i;
+  return NULL;
 }
 
 static const char *set_by(const char *value) {
   static const char *const words[] = {"process", "range", "profiler", "time",
                                       "socket"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(value, words[i]) == 0) {
-      the_plan.by = (unit_by)i;
-      atomic_store(&by_now, (int)i);
-      return NULL;
-    }
-  return "process, range, profiler, time or socket";
-}
-
-static const char *set_range(const char *value) {
-  return as_range(value, &the_plan.range) ? NULL : "a shorter name";
-}
-
-static const char *set_within(const char *value) {
-  return as_range(value, &the_plan.within) ? NULL : "a shorter name";
-}
-
-static const char *set_eager(const char *value) {
-  return as_range(value, &the_plan.eager) ? NULL : "a shorter name";
-}
-
-static const char *set_capture(const char *value) {
-  return as_range(value, &the_plan.capture) ? NULL : "a shorter name";
-}
-
-static const char *set_operators(const char *value) {
-  return as_range(value, &the_plan.operators) ? NULL : "a shorter name";
-}
-
-static const char *set_unit_profiler(const char *value) {
-  return as_switch(value, &the_plan.in_profiler) ? NULL : "on or off";
+  size_t count = sizeof words / sizeof *words, i = as_word(value, words, count);
+  if (i == count) return "process, range, profiler, time or socket";
+  the_plan.by = (unit_by)i;
+  atomic_store(&by_now, (int)i);
+  return NULL;
 }
 
 /* "TYPE" or "TYPE:COUNT" */
@@ -233,12 +207,9 @@ static bool as_item(char *word, plan_item *out) {
   if (colon) *colon++ = 0;
   out->count = UINT32_MAX;
   if (colon && !as_u32(colon, &out->count)) return false;
-  for (size_t i = 1; i < sizeof words / sizeof *words; i++)
-    if (strcmp(word, words[i]) == 0) {
-      out->step = (plan_step)i;
-      return true;
-    }
-  return false;
+  size_t count = sizeof words / sizeof *words;
+  out->step = (plan_step)as_word(word, words, count);
+  return out->step > 0 && out->step < count;
 }
 
 static const char *set_units(const char *value) {
@@ -259,20 +230,6 @@ static const char *set_samples(const char *value) {
   if (!as_u32(value, &hz) || hz > 200000) return "a number up to 200000";
   the_plan.samples_hz = hz;
   return NULL;
-}
-
-#define SET_SECONDS(name)                                       \
-  static const char *set_##name(const char *value) {            \
-    return as_number(value, &the_plan.name) ? NULL : "seconds"; \
-  }
-SET_SECONDS(unit_seconds)
-SET_SECONDS(budget_s)
-SET_SECONDS(pause_s)
-SET_SECONDS(stall_s)
-SET_SECONDS(flush_s)
-
-static const char *set_flush(const char *value) {
-  return as_switch(value, &the_plan.flush_cache) ? NULL : "on or off";
 }
 
 static const char *add_name(const char *value, char **names, size_t *count) {
@@ -386,37 +343,40 @@ static const char *add_graph(const char *value) {
   return NULL;
 }
 
-/* Each returns what is wanted instead, or NULL. */
+/* A value goes where it says, or to a function, which returns what is wanted
+ * instead, or NULL. */
 static const struct {
-  const char *key;
+  const char *key, *wanted;
+  bool (*as)(const char *text, void *out);
+  void *to;
   const char *(*set)(const char *value);
 } keys[] = {
-    {"memory", set_memory},
-    {"graphs", set_graphs},
-    {"timeline", set_timeline},
-    {"sources", set_sources},
-    {"yield", set_yield},
-    {"unit.by", set_by},
-    {"unit.range", set_range},
-    {"unit.within", set_within},
-    {"unit.operators", set_operators},
-    {"unit.eager", set_eager},
-    {"unit.capture", set_capture},
-    {"unit.profiler", set_unit_profiler},
-    {"unit.seconds", set_unit_seconds},
-    {"units", set_units},
-    {"samples.hz", set_samples},
-    {"samples.metric", add_sample_metric},
-    {"metric", add_metric},
-    {"pass", begin_pass},
-    {"launch", add_launch},
-    {"graph", add_graph},
-    {"counters.budget_s", set_budget_s},
-    {"counters.flush", set_flush},
-    {"pause_s", set_pause_s},
-    {"stall_s", set_stall_s},
-    {"flush_s", set_flush_s},
-    {"cupti", set_cupti},
+    {"memory", "a size such as 256M", as_size, &the_plan.memory, NULL},
+    {"yield", "on or off", as_switch, &the_plan.yield, NULL},
+    {"unit.range", "a shorter name", as_range, &the_plan.range, NULL},
+    {"unit.within", "a shorter name", as_range, &the_plan.within, NULL},
+    {"unit.operators", "a shorter name", as_range, &the_plan.operators, NULL},
+    {"unit.eager", "a shorter name", as_range, &the_plan.eager, NULL},
+    {"unit.capture", "a shorter name", as_range, &the_plan.capture, NULL},
+    {"unit.profiler", "on or off", as_switch, &the_plan.in_profiler, NULL},
+    {"unit.seconds", "seconds", as_number, &the_plan.unit_seconds, NULL},
+    {"counters.budget_s", "seconds", as_number, &the_plan.budget_s, NULL},
+    {"counters.flush", "on or off", as_switch, &the_plan.flush_cache, NULL},
+    {"pause_s", "seconds", as_number, &the_plan.pause_s, NULL},
+    {"stall_s", "seconds", as_number, &the_plan.stall_s, NULL},
+    {"flush_s", "seconds", as_number, &the_plan.flush_s, NULL},
+    {"graphs", .set = set_graphs},
+    {"timeline", .set = set_timeline},
+    {"sources", .set = set_sources},
+    {"unit.by", .set = set_by},
+    {"units", .set = set_units},
+    {"samples.hz", .set = set_samples},
+    {"samples.metric", .set = add_sample_metric},
+    {"metric", .set = add_metric},
+    {"pass", .set = begin_pass},
+    {"launch", .set = add_launch},
+    {"graph", .set = add_graph},
+    {"cupti", .set = set_cupti},
 };
 
 static char *trim(char *text) {
@@ -437,7 +397,9 @@ bool plan_line(char *line, const char **why) {
   *why = "a key of docs/collector.md";
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (strcmp(keys[i].key, key) == 0) {
-      *why = keys[i].set(value);
+      *why = keys[i].set                     ? keys[i].set(value)
+             : keys[i].as(value, keys[i].to) ? NULL
+                                             : keys[i].wanted;
       return *why == NULL;
     }
   return false;

@@ -40,9 +40,7 @@ static bool make_image(const profiler *p, metric_set *set) {
   size.numMetrics = set->count;
   size.maxNumOfRanges = most_ranges(p);
   size.maxNumRangeTreeNodes = (uint32_t)most_ranges(p);
-  if (!metrics_ok(cupti.cuptiRangeProfilerGetCounterDataSize(&size),
-                  "cuptiRangeProfilerGetCounterDataSize"))
-    return false;
+  if (!METRICS_OK(cuptiRangeProfilerGetCounterDataSize, size)) return false;
   set->data_size = size.counterDataSize;
   set->data = calloc(1, set->data_size);
   return set->data != NULL;
@@ -51,9 +49,7 @@ static bool make_image(const profiler *p, metric_set *set) {
 static bool enable(profiler *p) {
   CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, on);
   on.ctx = p->context;
-  if (!metrics_ok(cupti.cuptiRangeProfilerEnable(&on),
-                  "cuptiRangeProfilerEnable"))
-    return false;
+  if (!METRICS_OK(cuptiRangeProfilerEnable, on)) return false;
   p->object = on.pRangeProfilerObject;
   return true;
 }
@@ -71,15 +67,12 @@ static uint8_t *availability(void *context) {
   CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, p);
   p.ctx = context;
   if (!cupti.cuptiProfilerGetCounterAvailability ||
-      !metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
-                  "cuptiProfilerGetCounterAvailability"))
+      !METRICS_OK(cuptiProfilerGetCounterAvailability, p))
     return NULL;
   uint8_t *image = calloc(1, p.counterAvailabilityImageSize);
   if (!image) return NULL;
   p.pCounterAvailabilityImage = image;
-  if (metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
-                 "cuptiProfilerGetCounterAvailability"))
-    return image;
+  if (METRICS_OK(cuptiProfilerGetCounterAvailability, p)) return image;
   free(image);
   return NULL;
 }
@@ -176,8 +169,7 @@ static bool init_image(const profiler *p, metric_set *set) {
   image.pRangeProfilerObject = p->object;
   image.counterDataSize = set->data_size;
   image.pCounterData = set->data;
-  if (!metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&image),
-                  "cuptiRangeProfilerCounterDataImageInitialize"))
+  if (!METRICS_OK(cuptiRangeProfilerCounterDataImageInitialize, image))
     return false;
   set->blank = most_ranges(p) == 1 ? malloc(set->data_size) : NULL;
   if (set->blank) memcpy(set->blank, set->data, set->data_size);
@@ -198,8 +190,7 @@ static bool set_config(const profiler *p) {
   config.maxRangesPerPass = most_ranges(p);
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;
-  return metrics_ok(cupti.cuptiRangeProfilerSetConfig(&config),
-                    "cuptiRangeProfilerSetConfig");
+  return METRICS_OK(cuptiRangeProfilerSetConfig, config);
 }
 
 /* Once it has had ranges of one kind CUPTI refuses those of the other, it goes
@@ -226,8 +217,7 @@ static bool push_range(const profiler *p, size_t number) {
   push.pRangeProfilerObject = p->object;
   push.pRangeName = name;
   return cupti.cuptiRangeProfilerPushRange &&
-         metrics_ok(cupti.cuptiRangeProfilerPushRange(&push),
-                    "cuptiRangeProfilerPushRange");
+         METRICS_OK(cuptiRangeProfilerPushRange, push);
 }
 
 static CUptiResult pop_range(const profiler *p) {
@@ -239,8 +229,7 @@ static CUptiResult pop_range(const profiler *p) {
 static bool start(const profiler *p) {
   CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
   on.pRangeProfilerObject = p->object;
-  return metrics_ok(cupti.cuptiRangeProfilerStart(&on),
-                    "cuptiRangeProfilerStart");
+  return METRICS_OK(cuptiRangeProfilerStart, on);
 }
 
 static CUptiResult stop(const profiler *p) {
@@ -328,8 +317,7 @@ size_t profiler_number(const profiler *p, size_t index) {
   info.rangeIndex = index;
   info.rangeDelimiter = "/";
   if (!cupti.cuptiRangeProfilerCounterDataGetRangeInfo ||
-      !metrics_ok(cupti.cuptiRangeProfilerCounterDataGetRangeInfo(&info),
-                  "cuptiRangeProfilerCounterDataGetRangeInfo") ||
+      !METRICS_OK(cuptiRangeProfilerCounterDataGetRangeInfo, info) ||
       !info.rangeName)
     return SIZE_MAX;
   return strtoul(info.rangeName, NULL, 10);

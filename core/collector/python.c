@@ -12,6 +12,7 @@
 #include "collector/memory.h"
 #include "collector/stacks.h"
 #include "collector/threads.h"
+#include "collector/utf8.h"
 
 enum {
   DEPTH = 192,         /* frames of a stack; what is further out is left */
@@ -359,16 +360,6 @@ static size_t raw_of(const char *frame, raw *out) {
 }
 
 /* ---- texts ---- */
-
-static size_t put_utf8(char *out, size_t size, uint32_t c) {
-  unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-  if (more + 1 > size) return 0;
-  out[0] = (char)(lead[more] | c >> 6 * more);
-  for (unsigned i = 1; i <= more; i++)
-    out[i] = (char)(0x80 | (c >> 6 * (more - i) & 0x3f));
-  return more + 1;
-}
 
 /* A str as it lies there, into TEXT bytes; 0: it is none of a kind that is
  * known. It lives as long as the frame that leads to it. */

@@ -59,22 +59,17 @@ static bool init_image(sampler *s) {
   p.pPmSamplingObject = s->object;
   p.counterDataSize = s->set.data_size;
   p.pCounterData = s->set.data;
-  return metrics_ok(cupti.cuptiPmSamplingCounterDataImageInitialize(&p),
-                    "cuptiPmSamplingCounterDataImageInitialize");
+  return METRICS_OK(cuptiPmSamplingCounterDataImageInitialize, p);
 }
 
 static uint8_t *availability(const sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, p);
   p.deviceIndex = s->device;
-  if (!metrics_ok(cupti.cuptiPmSamplingGetCounterAvailability(&p),
-                  "cuptiPmSamplingGetCounterAvailability"))
-    return NULL;
+  if (!METRICS_OK(cuptiPmSamplingGetCounterAvailability, p)) return NULL;
   uint8_t *image = calloc(1, p.counterAvailabilityImageSize);
   if (!image) return NULL;
   p.pCounterAvailabilityImage = image;
-  if (metrics_ok(cupti.cuptiPmSamplingGetCounterAvailability(&p),
-                 "cuptiPmSamplingGetCounterAvailability"))
-    return image;
+  if (METRICS_OK(cuptiPmSamplingGetCounterAvailability, p)) return image;
   free(image);
   return NULL;
 }
@@ -108,8 +103,7 @@ static bool set_config(sampler *s) {
   p.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
   p.hwBufferAppendMode =
       CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
-  return metrics_ok(cupti.cuptiPmSamplingSetConfig(&p),
-                    "cuptiPmSamplingSetConfig");
+  return METRICS_OK(cuptiPmSamplingSetConfig, p);
 }
 
 static bool make_image(sampler *s) {
@@ -118,9 +112,7 @@ static bool make_image(sampler *s) {
   p.pMetricNames = (const char **)s->set.names;
   p.numMetrics = s->set.count;
   p.maxSamples = BATCH;
-  if (!metrics_ok(cupti.cuptiPmSamplingGetCounterDataSize(&p),
-                  "cuptiPmSamplingGetCounterDataSize"))
-    return false;
+  if (!METRICS_OK(cuptiPmSamplingGetCounterDataSize, p)) return false;
   s->set.data_size = p.counterDataSize;
   s->set.data = calloc(1, s->set.data_size);
   return s->set.data && init_image(s);
@@ -129,8 +121,7 @@ static bool make_image(sampler *s) {
 static bool enable(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_Enable_Params, p);
   p.deviceIndex = s->device;
-  if (!metrics_ok(cupti.cuptiPmSamplingEnable(&p), "cuptiPmSamplingEnable"))
-    return false;
+  if (!METRICS_OK(cuptiPmSamplingEnable, p)) return false;
   s->object = p.pPmSamplingObject;
   return true;
 }
@@ -146,7 +137,7 @@ static void disable(sampler *s) {
 static bool start_sampling(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_Start_Params, p);
   p.pPmSamplingObject = s->object;
-  return metrics_ok(cupti.cuptiPmSamplingStart(&p), "cuptiPmSamplingStart");
+  return METRICS_OK(cuptiPmSamplingStart, p);
 }
 
 /* ---- decoding ---- */
@@ -179,9 +170,7 @@ static bool sample_times(const sampler *s, size_t index, sample_row *row) {
   p.pCounterDataImage = s->set.data;
   p.counterDataImageSize = s->set.data_size;
   p.sampleIndex = index;
-  if (!metrics_ok(cupti.cuptiPmSamplingCounterDataGetSampleInfo(&p),
-                  "cuptiPmSamplingCounterDataGetSampleInfo"))
-    return false;
+  if (!METRICS_OK(cuptiPmSamplingCounterDataGetSampleInfo, p)) return false;
   row->start = (int64_t)p.startTimestamp;
   row->end = (int64_t)p.endTimestamp;
   return true;
@@ -233,8 +222,7 @@ static drained drain(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, info);
   info.pCounterDataImage = s->set.data;
   info.counterDataImageSize = s->set.data_size;
-  if (!metrics_ok(cupti.cuptiPmSamplingGetCounterDataInfo(&info),
-                  "cuptiPmSamplingGetCounterDataInfo") ||
+  if (!METRICS_OK(cuptiPmSamplingGetCounterDataInfo, info) ||
       !log_samples(s, info.numCompletedSamples) || !init_image(s))
     return DRAINED_FAILED;
   return decode.decodeStopReason ==
@@ -338,7 +326,7 @@ void samples_device(uint32_t device) {
 static void stop_sampling(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_Stop_Params, p);
   p.pPmSamplingObject = s->object;
-  if (metrics_ok(cupti.cuptiPmSamplingStop(&p), "cuptiPmSamplingStop"))
+  if (METRICS_OK(cuptiPmSamplingStop, p))
     while (drain(s) == DRAINED_SOME) {}
   undo(s);
 }
