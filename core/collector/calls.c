@@ -106,13 +106,10 @@ void calls_enable(bool on) {
 
 /* ---- the program's threads ---- */
 
-/* value: the number of the function; time: its end. */
+/* The call has no name yet. */
 typedef struct call_entry {
   log_entry entry;
-  int64_t start;
-  uint32_t correlation, result;
-  uint32_t driver;
-  uint32_t reserved;
+  spool_call call;
 } call_entry;
 
 static _Thread_local uint32_t outer; /* correlation of the runtime's call */
@@ -134,13 +131,14 @@ void calls_callback(bool is_driver, uint32_t cbid, const void *of) {
   if (enters || !guard_enter()) return;
   call_entry *e = log_reserve(LOG_CALL, sizeof *e);
   if (e) {
-    e->entry.value = cbid;
-    e->start = (int64_t)*data->correlationData;
-    e->correlation = data->correlationId;
-    e->result = data->functionReturnValue
-                    ? *(const uint32_t *)data->functionReturnValue
-                    : 0;
-    e->driver = is_driver;
+    const uint32_t *result = data->functionReturnValue;
+    e->call = (spool_call){.start = (int64_t)*data->correlationData,
+                           .end = e->entry.time,
+                           .tid = e->entry.tid,
+                           .correlation = data->correlationId,
+                           .result = result ? *result : 0,
+                           .cbid = cbid,
+                           .driver = is_driver};
     log_commit();
   }
   keep_last(data->correlationId);
@@ -170,14 +168,7 @@ static void write_call(spool_call call) {
 
 bool calls_write(const log_entry *entry) {
   if (entry->type != LOG_CALL) return false;
-  const call_entry *e = (const void *)entry;
-  write_call((spool_call){.start = e->start,
-                          .end = entry->time,
-                          .tid = entry->tid,
-                          .correlation = e->correlation,
-                          .result = e->result,
-                          .cbid = entry->value,
-                          .driver = e->driver});
+  write_call(((const call_entry *)(const void *)entry)->call);
   return true;
 }
 

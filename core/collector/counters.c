@@ -146,24 +146,12 @@ static void is_busy(const site *s, bool busy) {
 
 /* ---- a session ---- */
 
-/* What goes into the log; `values` of double follow, then the kernel's name
- * and the path of ranges, each with its NUL. */
+/* What goes into the log: the record, which has no names yet, its values, then
+ * the kernel's name and the path of ranges, each with its NUL. */
 typedef struct counters_entry {
-  log_entry entry; /* time: the end; value: CUptiResult or SPOOL_ERROR_* */
-  int64_t start;
-  uint32_t number, unit;
-  uint32_t context, correlation;
-  uint32_t device;
-  uint32_t grid[3], block[3];
-  uint32_t shared, ordinal;
-  uint32_t passes, flushed;
-  uint32_t graph;
-  uint32_t values;
-  uint32_t ids[PLAN_METRICS];
-  uint32_t reserved;
+  log_entry entry;
+  spool_counters record;
 } counters_entry;
-
-_Static_assert(sizeof(counters_entry) % sizeof(double) == 0, "values follow");
 
 static char *put_text(char *at, const char *text) {
   size_t size = strlen(text) + 1;
@@ -189,34 +177,33 @@ static void log_counters(const site *s, const taken *t, const outcome *made) {
   const launch *l = &t->launch;
   size_t count = made->error ? 0 : made->count;
   size_t texts = strlen(kernel_of(l)) + strlen(t->path) + 2;
-  counters_entry *e =
-      log_reserve(LOG_COUNTERS, sizeof *e + count * sizeof(double) + texts);
+  counters_entry *e = log_reserve(
+      LOG_COUNTERS, sizeof *e + count * sizeof(spool_value) + texts);
   if (!e) return;
-  log_entry head = e->entry;
-  head.value = made->error;
-  *e = (counters_entry){
-      .entry = head,
+  e->record = (spool_counters){
       .start = t->start,
-      .number = ++launch_number,
+      .end = e->entry.time,
+      .launch = ++launch_number,
       .unit = unit_number,
-      .context = l->context_id,
-      .correlation = l->correlation,
       .device = s->profiler.device,
-      .shared = l->shared,
+      .context = l->context_id,
+      .stream = SPOOL_NO_ID,
+      .correlation = l->correlation,
+      .tid = e->entry.tid,
+      .dynamic_shared = l->shared,
       .ordinal = t->ordinal,
       .passes = made->passes,
       .flushed = made->flushed,
-      .graph = l->graph,
+      .error = made->error,
       .values = (uint32_t)count,
+      .graph = l->graph,
   };
-  memcpy(e->grid, l->grid, sizeof e->grid);
-  memcpy(e->block, l->block, sizeof e->block);
-  if (count) {
-    memcpy(e->ids, made->ids, count * sizeof *e->ids);
-    memcpy(e + 1, made->values, count * sizeof *made->values);
-  }
-  put_text(put_text((char *)(e + 1) + count * sizeof(double), kernel_of(l)),
-           t->path);
+  memcpy(e->record.grid, l->grid, sizeof l->grid);
+  memcpy(e->record.block, l->block, sizeof l->block);
+  spool_value *values = (void *)(e + 1);
+  for (size_t i = 0; i < count; i++)
+    values[i] = (spool_value){.metric = made->ids[i], .value = made->values[i]};
+  put_text(put_text((char *)(values + count), kernel_of(l)), t->path);
   log_commit();
 }
 
@@ -867,35 +854,13 @@ int64_t counters_since(void) {
 bool counters_write(const log_entry *entry) {
   if (entry->type != LOG_COUNTERS) return false;
   const counters_entry *e = (const void *)entry;
-  const double *values = (const void *)(e + 1);
-  const char *kernel = (const char *)(values + e->values);
-  spool_value out[PLAN_METRICS];
-  for (uint32_t i = 0; i < e->values; i++)
-    out[i] = (spool_value){.metric = e->ids[i], .value = values[i]};
-  spool_counters record = {
-      .start = e->start,
-      .end = entry->time,
-      .launch = e->number,
-      .unit = e->unit,
-      .name = *kernel ? names_id(kernel) : 0,
-      .device = e->device,
-      .context = e->context,
-      .stream = SPOOL_NO_ID,
-      .correlation = e->correlation,
-      .tid = entry->tid,
-      .dynamic_shared = e->shared,
-      .ordinal = e->ordinal,
-      .ranges = names_id(kernel + strlen(kernel) + 1),
-      .passes = e->passes,
-      .flushed = e->flushed,
-      .error = entry->value,
-      .values = e->values,
-      .graph = e->graph,
-  };
-  memcpy(record.grid, e->grid, sizeof record.grid);
-  memcpy(record.block, e->block, sizeof record.block);
-  output_record(SPOOL_COUNTERS, &record, sizeof record, out,
-                e->values * sizeof *out);
+  const spool_value *values = (const void *)(e + 1);
+  spool_counters record = e->record;
+  const char *kernel = (const char *)(values + record.values);
+  record.name = *kernel ? names_id(kernel) : 0;
+  record.ranges = names_id(kernel + strlen(kernel) + 1);
+  output_record(SPOOL_COUNTERS, &record, sizeof record, values,
+                record.values * sizeof *values);
   return true;
 }
 

@@ -5,32 +5,15 @@
 #include "collector/names.h"
 #include "collector/output.h"
 
-static size_t padded(size_t size) {
-  return (size + 7) & ~(size_t)7;
-}
-
 static void write_event(const log_entry *entry) {
   const nvtx_event_entry *e = (const void *)entry;
   const char *text = (const char *)(e + 1);
-  const char *blobs = text + padded(e->text_size);
-  spool_nvtx_event record = {
-      .time = entry->time,
-      .range_id = e->range_id,
-      .payload = e->payload,
-      .tid = entry->tid,
-      .domain = e->domain,
-      .category = e->category,
-      .message = e->registered
-                     ? names_id_of(e->registered->bytes, e->registered->size)
-                 : entry->value ? names_id_of(text, e->text_size)
-                                : 0,
-      .color = e->color,
-      .type = e->type,
-      .payload_type = e->payload_type,
-      .has_color = e->has_color,
-      .registered = e->registered != NULL,
-      .blobs = e->blobs,
-  };
+  const char *blobs = text + nvtx_padded(e->text_size);
+  spool_nvtx_event record = e->event;
+  if (e->registered)
+    record.message = names_id_of(e->registered->bytes, e->registered->size);
+  else if (entry->value)
+    record.message = names_id_of(text, e->text_size);
   size_t more = (size_t)((const char *)entry + entry->size - blobs);
   output_record(SPOOL_NVTX_EVENT, &record, sizeof record, blobs, more);
 }
@@ -64,33 +47,17 @@ static uint32_t next_name(const char **at) {
   return id;
 }
 
-enum {
-  FIELDS = 256 /* of a schema; log_reserve bounds them further */
-};
-
 static void write_schema(const log_entry *entry) {
   const nvtx_schema_entry *e = (const void *)entry;
-  const nvtx_field *fields = (const void *)(e + 1);
-  const char *names = (const char *)(fields + e->entries);
-  spool_nvtx_entry out[FIELDS];
-  spool_nvtx_schema record = {
-      .schema = e->schema,
-      .domain = entry->value,
-      .name = next_name(&names),
-      .type = e->type,
-      .flags = e->flags,
-      .static_size = e->static_size,
-      .pack_align = e->pack_align,
-      .entries = e->entries < FIELDS ? e->entries : FIELDS,
-  };
+  const spool_nvtx_entry *fields = (const void *)(e + 1);
+  spool_nvtx_schema record = e->schema;
+  const char *names = (const char *)(fields + record.entries);
+  spool_nvtx_entry out[NVTX_FIELDS];
+  record.name = next_name(&names);
   for (uint32_t i = 0; i < record.entries; i++) {
-    uint32_t name = next_name(&names);
-    out[i] = (spool_nvtx_entry){.flags = fields[i].flags,
-                                .type = fields[i].type,
-                                .array = fields[i].array,
-                                .offset = fields[i].offset,
-                                .name = name,
-                                .description = next_name(&names)};
+    out[i] = fields[i];
+    out[i].name = next_name(&names);
+    out[i].description = next_name(&names);
   }
   output_record(SPOOL_NVTX_SCHEMA, &record, sizeof record, out,
                 record.entries * sizeof *out);

@@ -243,10 +243,6 @@ typedef struct event {
   size_t blob_count;
 } event;
 
-static size_t padded(size_t size) {
-  return (size + 7) & ~(size_t)7;
-}
-
 /* SIZE_MAX asks the tool to find out, which only text allows. */
 static size_t blob_size(const nvtxPayloadData_t *blob) {
   if (!blob->payload) return 0;
@@ -263,7 +259,7 @@ static size_t measure_blobs(const event *e, size_t kept[BLOBS_MAX]) {
     size_t size = blob_size(&e->blobs[i]);
     kept[i] = size < left ? size : left;
     left -= kept[i];
-    total += sizeof(spool_nvtx_blob) + padded(kept[i]);
+    total += sizeof(spool_nvtx_blob) + nvtx_padded(kept[i]);
   }
   return total;
 }
@@ -278,9 +274,9 @@ static void put_blobs(const event *e, const size_t kept[BLOBS_MAX], char *at) {
     };
     memcpy(at, &head, sizeof head);
     at += sizeof head;
-    memset(at, 0, padded(kept[i]));
+    memset(at, 0, nvtx_padded(kept[i]));
     if (kept[i]) memcpy(at, e->blobs[i].payload, kept[i]);
-    at += padded(kept[i]);
+    at += nvtx_padded(kept[i]);
   }
 }
 
@@ -292,7 +288,7 @@ static bool has(const nvtxEventAttributes_t *a, size_t end) {
   has(attributes,              \
       offsetof(nvtxEventAttributes_t, field) + sizeof(attributes)->field)
 
-static void put_attributes(nvtx_event_entry *out,
+static void put_attributes(spool_nvtx_event *out,
                            const nvtxEventAttributes_t *a) {
   if (HAS(a, category)) out->category = a->category;
   if (HAS(a, color)) {
@@ -313,25 +309,24 @@ static void log_event(const event *e) {
   size_t text = e->text ? strnlen(e->text, TEXT_MAX) : 0;
   size_t blobs = measure_blobs(e, kept);
   nvtx_event_entry *out =
-      log_reserve(LOG_NVTX_EVENT, sizeof *out + padded(text) + blobs);
+      log_reserve(LOG_NVTX_EVENT, sizeof *out + nvtx_padded(text) + blobs);
   if (!out) return;
-  log_entry head = out->entry;
-  *out = (nvtx_event_entry){
-      .entry = head,
-      .range_id = e->range_id,
-      .registered = e->registered,
-      .text_size = (uint32_t)text,
-      .domain = number_of(e->domain),
-      .type = (uint16_t)e->type,
-      .blobs =
-          (uint16_t)(e->blob_count < BLOBS_MAX ? e->blob_count : BLOBS_MAX),
-  };
+  size_t count = e->blob_count < BLOBS_MAX ? e->blob_count : BLOBS_MAX;
   out->entry.value = e->text != NULL;
-  put_attributes(out, e->attributes);
-  if (blobs) out->payload_type = SPOOL_PAYLOAD_BINARY;
+  out->registered = e->registered;
+  out->text_size = (uint32_t)text;
+  out->event = (spool_nvtx_event){.time = out->entry.time,
+                                  .range_id = e->range_id,
+                                  .tid = out->entry.tid,
+                                  .domain = number_of(e->domain),
+                                  .type = (uint16_t)e->type,
+                                  .registered = e->registered != NULL,
+                                  .blobs = (uint16_t)count};
+  put_attributes(&out->event, e->attributes);
+  if (blobs) out->event.payload_type = SPOOL_PAYLOAD_BINARY;
   char *at = (char *)(out + 1);
   if (text) memcpy(at, e->text, text);
-  put_blobs(e, kept, at + padded(text));
+  put_blobs(e, kept, at + nvtx_padded(text));
   log_commit();
 }
 
@@ -596,10 +591,9 @@ static bool field_given(const nvtxPayloadSchemaAttr_t *a, uint64_t field) {
 }
 
 /* Fields that the attributes do not give are 0. */
-static void fill_schema(nvtx_schema_entry *out,
-                        const nvtxPayloadSchemaAttr_t *a, uint32_t fields) {
+static void fill_schema(spool_nvtx_schema *out,
+                        const nvtxPayloadSchemaAttr_t *a) {
   out->type = (uint32_t)a->type;
-  out->entries = fields;
   if (field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_FLAGS))
     out->flags = (uint32_t)a->flags;
   if (field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE))
@@ -611,24 +605,26 @@ static void fill_schema(nvtx_schema_entry *out,
 static void log_schema(nvtxDomainHandle_t in, const nvtxPayloadSchemaAttr_t *a,
                        uint64_t id) {
   const nvtxPayloadSchemaEntry_t *fields = a->entries;
-  uint32_t count = a->numEntries < 256 ? (uint32_t)a->numEntries : 256;
+  uint32_t count =
+      a->numEntries < NVTX_FIELDS ? (uint32_t)a->numEntries : NVTX_FIELDS;
   const char *name =
       field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME) ? a->name : NULL;
   size_t names = name_size(name);
   for (uint32_t i = 0; i < count; i++)
     names += name_size(fields[i].name) + name_size(fields[i].description);
   nvtx_schema_entry *out = log_reserve(
-      LOG_NVTX_SCHEMA, sizeof *out + count * sizeof(nvtx_field) + names);
+      LOG_NVTX_SCHEMA, sizeof *out + count * sizeof(spool_nvtx_entry) + names);
   if (!out) return;
-  log_entry head = out->entry;
-  *out = (nvtx_schema_entry){.entry = head, .schema = id};
-  out->entry.value = number_of(in);
-  fill_schema(out, a, count);
-  nvtx_field *to = (void *)(out + 1);
+  out->schema = (spool_nvtx_schema){
+      .schema = id, .domain = number_of(in), .entries = count};
+  fill_schema(&out->schema, a);
+  spool_nvtx_entry *to = (void *)(out + 1);
   char *at = put_name((char *)(to + count), name);
   for (uint32_t i = 0; i < count; i++) {
-    to[i] = (nvtx_field){fields[i].flags, fields[i].type,
-                         fields[i].arrayOrUnionDetail, fields[i].offset};
+    to[i] = (spool_nvtx_entry){.flags = fields[i].flags,
+                               .type = fields[i].type,
+                               .array = fields[i].arrayOrUnionDetail,
+                               .offset = fields[i].offset};
     at = put_name(put_name(at, fields[i].name), fields[i].description);
   }
   keep(&out->entry);

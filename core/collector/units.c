@@ -125,19 +125,20 @@ static uint16_t type_of(plan_step step) {
   }
 }
 
-/* value: the unit; the rest follows. */
+/* The unit has no name yet. */
 typedef struct unit_entry {
   log_entry entry;
-  uint16_t type, end;
-  uint32_t reserved;
+  spool_unit unit;
 } unit_entry;
 
 static void log_end(bool end) {
   unit_entry *e = log_reserve(LOG_UNIT, sizeof *e);
   if (e) {
-    e->entry.value = number;
-    e->type = type_of(current);
-    e->end = end;
+    e->unit = (spool_unit){.time = e->entry.time,
+                           .unit = number,
+                           .type = type_of(current),
+                           .end = end,
+                           .tid = e->entry.tid};
     log_commit();
   }
   untold = end;
@@ -348,16 +349,8 @@ void units_stop(void) {
 
 bool units_write(const log_entry *entry) {
   if (entry->type != LOG_UNIT) return false;
-  const unit_entry *e = (const void *)entry;
-  bool by_range = the_plan.by == UNIT_BY_RANGE;
-  spool_unit record = {
-      .time = entry->time,
-      .unit = entry->value,
-      .type = e->type,
-      .end = e->end,
-      .name = by_range ? names_id(the_plan.range.name) : 0,
-      .tid = entry->tid,
-  };
+  spool_unit record = ((const unit_entry *)(const void *)entry)->unit;
+  if (the_plan.by == UNIT_BY_RANGE) record.name = names_id(the_plan.range.name);
   output_record(SPOOL_UNIT, &record, sizeof record, NULL, 0);
   return true;
 }
