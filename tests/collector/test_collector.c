@@ -1099,14 +1099,43 @@ TEST(file_limits) {
 
 /* ---- the socket ---- */
 
-/* A parent that answers a pause with what it wants counters of. */
-static void serve(const char *path, const char *answer) {
+static int listen_at(const char *path) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
   snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
   int s = socket(AF_UNIX, SOCK_STREAM, 0);
   if (bind(s, (struct sockaddr *)&at, sizeof at) != 0) _exit(1);
   listen(s, 1);
-  int c = accept(s, NULL, NULL);
+  return s;
+}
+
+/* A path for a socket of this test, where nothing is. */
+static const char *socket_path(void) {
+  static char path[100];
+  snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
+  unlink(path);
+  return path;
+}
+
+/* Runs the program, connected to a process with that body. */
+static void run_beside(void (*listener)(const char *path), setting s) {
+  struct stat info;
+  int status = -1;
+  s.socket = socket_path();
+  pid_t parent = fork();
+  if (parent == 0) listener(s.socket);
+  for (int i = 0; i < 1000 && stat(s.socket, &info) != 0; i++) usleep(1000);
+  run(s);
+  waitpid(parent, &status, 0);
+  unlink(s.socket);
+  expect_exit(4);
+  assert_int_equal(status, 0);
+}
+
+/* A parent that answers a pause with what it wants counters of. */
+static void serve(const char *path) {
+  static const char answer[] =
+      "metric = one\nlaunch = _Z4gemmPf|4,1,1|*|*|decode|7\ngo\n";
+  int c = accept(listen_at(path), NULL, NULL);
   FILE *in = fdopen(c, "r");
   char line[1024];
   int paused = 0, bye = 0;
@@ -1118,15 +1147,6 @@ static void serve(const char *path, const char *answer) {
     bye += strcmp(line, "bye\n") == 0;
   }
   _exit(paused == 1 && bye == 1 ? 0 : 3);
-}
-
-static int listen_at(const char *path) {
-  struct sockaddr_un at = {.sun_family = AF_UNIX};
-  snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
-  int s = socket(AF_UNIX, SOCK_STREAM, 0);
-  if (bind(s, (struct sockaddr *)&at, sizeof at) != 0) _exit(1);
-  listen(s, 1);
-  return s;
 }
 
 static void hear(FILE *in, const char *wanted) {
@@ -1147,7 +1167,9 @@ static FILE *caller(int s) {
 /* Somebody who comes when the program runs, opens a window and closes it, and
  * comes again, but goes in the middle of the second one; then the program may
  * end. */
-static void open_windows(const char *path, const char *until) {
+static void open_windows(const char *path, const char *until,
+                         const char *unused) {
+  (void)unused;
   int s = listen_at(path);
   FILE *in = caller(s);
   fputs("begin\n", in);
@@ -1184,11 +1206,10 @@ static void open_window(const char *path, const char *until, const char *line) {
 /* Runs the program with somebody who opens windows. */
 static void run_windows(void (*open)(const char *, const char *, const char *),
                         const char *line) {
-  char path[100], until[108];
+  const char *path = socket_path();
+  char until[108];
   int status = -1;
-  snprintf(path, sizeof path, "/tmp/llmprof-line-%d", (int)getpid());
   snprintf(until, sizeof until, "%s.until", path);
-  unlink(path);
   unlink(until);
   pid_t parent = fork();
   if (parent == 0) open(path, until, line);
@@ -1306,24 +1327,7 @@ TEST(client_between) {
 }
 
 TEST(windows) {
-  char path[100], until[108];
-  int status = -1;
-  snprintf(path, sizeof path, "/tmp/llmprof-window-%d", (int)getpid());
-  snprintf(until, sizeof until, "%s.until", path);
-  unlink(path);
-  unlink(until);
-  pid_t parent = fork();
-  if (parent == 0) open_windows(path, until);
-  run((setting){.launches = "10",
-                .plan = "unit.by = socket\n",
-                .variable = "VICTIM_UNTIL",
-                .value = until,
-                .socket = path});
-  waitpid(parent, &status, 0);
-  unlink(path);
-  unlink(until);
-  expect_exit(4);
-  assert_int_equal(status, 0);
+  run_windows(open_windows, NULL);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 2);
   assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
   assert_false(spool_counts_has(t, "socket"));
@@ -1349,30 +1353,15 @@ TEST(socket_of_ours) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
-  char path[108];
-  int status = -1;
-  snprintf(path, sizeof path, "/tmp/llmprof-ours-%d", (int)getpid());
-  unlink(path);
-  pid_t parent = fork();
-  if (parent == 0) hear_out(path);
-  struct stat info;
-  for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
-  run((setting){.program = CLOSER,
-                .how = "close",
-                .launches = test_folder(),
-                .threads = "0",
-                .socket = path});
-  waitpid(parent, &status, 0);
-  unlink(path);
-  expect_exit(4);
-  assert_int_equal(status, 0);
+  run_beside(hear_out, (setting){.program = CLOSER,
+                                 .how = "close",
+                                 .launches = test_folder(),
+                                 .threads = "0"});
 }
 
 /* Others wait already, and nobody accepts them: the program does not. */
 TEST(busy_socket) {
-  char path[108];
-  snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
-  unlink(path);
+  const char *path = socket_path();
   int s = listen_at(path), waiting[3];
   for (int i = 0; i < 3; i++) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -1389,22 +1378,9 @@ TEST(busy_socket) {
 }
 
 TEST(socket) {
-  char path[108];
-  snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
-  unlink(path);
-  pid_t parent = fork();
-  if (parent == 0)
-    serve(path, "metric = one\nlaunch = _Z4gemmPf|4,1,1|*|*|decode|7\ngo\n");
-  struct stat info;
-  for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
-  run((setting){.launches = "20",
-                .plan = BY_RANGE "units = timeline:1 pause counters:1 plain\n",
-                .socket = path});
-  int status = -1;
-  waitpid(parent, &status, 0);
-  unlink(path);
-  expect_exit(4);
-  assert_int_equal(status, 0);
+  run_beside(serve, (setting){.launches = "20",
+                              .plan = BY_RANGE
+                              "units = timeline:1 pause counters:1 plain\n"});
   assert_int_equal(t->measured, 1);
   assert_int_equal(t->ordinals[0], 7);
 }
