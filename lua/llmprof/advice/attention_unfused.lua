@@ -1,6 +1,7 @@
 -- Attention as separate products and a softmax, which write the scores of every
 -- pair of tokens to memory and read them back.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "attention_unfused", own_code = true }
 
@@ -76,12 +77,10 @@ local function examine_part(results, stage, part, report)
       .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
       "a fused attention kernel (FlashAttention, cuDNN's)")
       .. "; a mask that they cannot take forces the slow path",
-    changes = evidence.change("remove(%s)", stage, table.move(others.list, 1, #others.list,
-      #softmax.list + 1, table.move(softmax.list, 1, #softmax.list, 1, {}))),
+    changes = evidence.change("remove(%s)", stage, lists.joined(softmax.list, others.list)),
     assumption = "what works on the scores goes away; the matmuls around it gain too, which is "
       .. "not counted",
-    kernels = table.move(others.ids, 1, #others.ids, #softmax.ids + 1,
-      table.move(softmax.ids, 1, #softmax.ids, 1, {})),
+    kernels = lists.joined(softmax.ids, others.ids),
     confidence = "medium",
   }
 end

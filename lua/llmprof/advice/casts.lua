@@ -2,6 +2,7 @@
 -- a norm or softmax in fp32, a module left in another precision.
 local attention_unfused = require "llmprof.advice.attention_unfused"
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "casts", own_code = true, children = true, fewer_launches = true }
 
@@ -32,10 +33,8 @@ local function changes_of(results, stage, casts, scores)
     return is_wide(kernel) and not scores[kernel.id]
   end)
   if wide.calls == 0 then return evidence.change("remove(%s)", stage, casts.list), casts.ids end
-  local list, ids = table.move(wide.list, 1, #wide.list, #casts.list + 1,
-    table.move(casts.list, 1, #casts.list, 1, {})), table.move(wide.ids, 1, #wide.ids,
-    #casts.ids + 1, table.move(casts.ids, 1, #casts.ids, 1, {}))
-  return evidence.change("fuse(%s)", stage, list), ids
+  return evidence.change("fuse(%s)", stage, lists.joined(casts.list, wide.list)),
+    lists.joined(casts.ids, wide.ids)
 end
 
 

@@ -9,6 +9,7 @@
 local engines = require "llmprof.engines"
 local find = require "llmprof.analysis.stages.find"
 local overhead = require "llmprof.analysis.latency.overhead"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local stage_summary = require "llmprof.analysis.stages.summary"
 local text = require "llmprof.text"
@@ -398,8 +399,7 @@ end
 
 -- Notes, then those of the largest kernels of a group.
 function evidence.with_kernels(notes, group, stage, more)
-  local largest = evidence.largest(group, stage, more)
-  return table.move(largest, 1, #largest, #notes + 1, notes)
+  return lists.add(notes, evidence.largest(group, stage, more))
 end
 
 
@@ -431,10 +431,7 @@ local function lines_of(results, stage, ids)
       one.ns = one.ns + from.gpu_ns / stage.wall.count
     end
   end
-  table.sort(list, function(a, b)
-    if a.ns ~= b.ns then return a.ns > b.ns end
-    return a.key < b.key
-  end)
+  table.sort(list, lists.by("-ns", "key"))
   return list
 end
 
@@ -466,21 +463,6 @@ local function quoted(values)
 end
 
 
--- Kernels of a stage, by its part: list of { part (nil: of none), kernels }.
-local function by_part(kernels)
-  local list, of = {}, {}
-  for _, kernel in ipairs(kernels) do
-    local part = kernel.part or ""
-    if not of[part] then
-      of[part] = { part = kernel.part, kernels = {} }
-      list[#list + 1] = of[part]
-    end
-    table.insert(of[part].kernels, kernel)
-  end
-  return list
-end
-
-
 local function in_stage(stage)
   if stage.name == find.WHOLE_RUN then return "" end
   return ("stage = %q, "):format(stage.parent or stage.name)
@@ -491,11 +473,11 @@ end
 -- that they are in. more: further conditions.
 function evidence.change(how, stage, kernels, more)
   local list = {}
-  for i, group in ipairs(by_part(kernels)) do
-    local labels = {}
-    for k, kernel in ipairs(group.kernels) do labels[k] = kernel.label end
+  for i, group in ipairs(lists.grouped(kernels, function(kernel) return kernel.part or "" end)) do
+    local labels, part = {}, group[1].part
+    for k, kernel in ipairs(group) do labels[k] = kernel.label end
     list[i] = how:format(("kernels:where { %s%slabel = %s%s }"):format(in_stage(stage),
-      group.part and ("part = %q, "):format(group.part) or "", quoted(labels), more or ""))
+      part and ("part = %q, "):format(part) or "", quoted(labels), more or ""))
   end
   return list
 end

@@ -61,6 +61,7 @@ local evidence = require "llmprof.advice.evidence"
 local json = require "llmprof.json"
 local files = require "llmprof.io.files"
 local recipe = require "llmprof.recipe"
+local concatenated = require("llmprof.tables.lists").joined
 local text = require "llmprof.text"
 
 local advice = {}
@@ -440,9 +441,7 @@ end
 -- said.
 local function together(results, a, b, replay)
   local stage = evidence.find(results, a.stage)
-  local changes = table.move(b.changes, 1, #b.changes, #a.changes + 1,
-    table.move(a.changes, 1, #a.changes, 1, {}))
-  local made = replay(changes, stage.parent or stage.name, true)
+  local made = replay(concatenated(a.changes, b.changes), stage.parent or stage.name, true)
   return made and math.max(made.gain, 0) / stage.wall.count
 end
 
@@ -649,8 +648,7 @@ end
 function advice.examine(results, extra, replay)
   local rules = {}
   for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
-  return advice.apply(table.move(extra or {}, 1, #(extra or {}), #rules + 1, rules), results,
-    replay)
+  return advice.apply(concatenated(rules, extra or {}), results, replay)
 end
 
 

@@ -3,6 +3,7 @@
 -- Gaps of longer steps, between steps, and in calls that wait or allocate have rules of their own.
 local evidence = require "llmprof.advice.evidence"
 local uneven_steps = require "llmprof.advice.uneven_steps"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "long_gaps" }
 
@@ -29,10 +30,7 @@ local function places_of(results, stage)
       place.steps[("%s/%s/%s"):format(gap.rank, gap.rep, gap.step)] = true
     end
   end
-  table.sort(list, function(a, b)
-    if a.ns ~= b.ns then return a.ns > b.ns end
-    return a.ended_by < b.ended_by
-  end)
+  table.sort(list, lists.by("-ns", "ended_by"))
   return list
 end
 

@@ -1,6 +1,7 @@
 -- Between one decode step and the next the GPU has nothing to do: sampling on
 -- the CPU, detokenising, the stop check, the Python loop.
 local evidence = require "llmprof.advice.evidence"
+local lists = require "llmprof.tables.lists"
 
 local rule = { name = "step_gaps", own_code = true }
 
@@ -18,10 +19,7 @@ local function activities(steps)
   for key, words in pairs(doing) do
     if (steps[key] or 0) > 0 then list[#list + 1] = { ns = steps[key], words = words } end
   end
-  table.sort(list, function(a, b)
-    if a.ns ~= b.ns then return a.ns > b.ns end
-    return a.words < b.words
-  end)
+  table.sort(list, lists.by("-ns", "words"))
   for i, entry in ipairs(list) do list[i] = evidence.time(entry.ns) .. " " .. entry.words end
   return table.concat(list, ", ")
 end

@@ -7,6 +7,7 @@ local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 local spawn = require "llmprof.spawn"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local version = require "llmprof.version"
 
@@ -40,11 +41,7 @@ function collector.list(folder)
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
     end
   end
-  table.sort(list, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    if a.pid ~= b.pid then return a.pid < b.pid end
-    return a.name < b.name
-  end)
+  table.sort(list, lists.by("start", "pid", "name"))
   for i, entry in ipairs(list) do list[i] = entry.name end
   return list
 end

@@ -6,6 +6,7 @@ local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local json = require "llmprof.json"
+local lists = require "llmprof.tables.lists"
 
 local collectives = {}
 
@@ -350,10 +351,7 @@ function collectives.kernels(met, link)
     end
     list[i] = made
   end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return a.name < b.name
-  end)
+  table.sort(list, lists.by("-total_ns", "name"))
   return list
 end
 
@@ -431,11 +429,7 @@ function collectives.places(met)
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
     list[i] = place_record(group)
   end
-  table.sort(list, function(a, b)
-    if a.caused_ns ~= b.caused_ns then return a.caused_ns > b.caused_ns end
-    if a.rank ~= b.rank then return a.rank < b.rank end
-    return (a.phase or "") .. (a.layer or -1) < (b.phase or "") .. (b.layer or -1)
-  end)
+  table.sort(list, lists.by("-caused_ns", "rank", "phase", "layer"))
   return list
 end
 
@@ -445,10 +439,7 @@ local function layer_key(group)
 end
 
 
-local function by_layer(a, b)
-  if a.phase ~= b.phase then return (a.phase or "") < (b.phase or "") end
-  return (a.layer or -1) < (b.layer or -1)
-end
+local by_layer = lists.by("phase", "layer")
 
 
 -- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,

@@ -17,6 +17,7 @@ local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
 local step_groups = require "llmprof.ranks.step_groups"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 local verdict = require "llmprof.ranks.verdict"
 
@@ -162,10 +163,7 @@ local function note_fewer(made, left_out)
   for _, group in ipairs(met:group { by = { "key", "short_name", "world" }, sum = { "count" } }) do
     rows_of[#rows_of + 1] = group
   end
-  table.sort(rows_of, function(a, b)
-    if a.world ~= b.world then return a.world < b.world end
-    return a.key < b.key
-  end)
+  table.sort(rows_of, lists.by("world", "key"))
   for _, group in ipairs(rows_of) do
     local lacking = instances[group.key] - group.count.total
     if most[group.key] > 2 and lacking > 0 then
@@ -223,10 +221,7 @@ local function kernel_records(all)
     end
     made.fastest_ns = math.min(made.fastest_ns or math.huge, group.mean)
   end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return a.name < b.name
-  end)
+  table.sort(list, lists.by("-total_ns", "name"))
   for i = #list, ranks.KERNELS + 1, -1 do list[i] = nil end
   return list
 end
@@ -382,10 +377,10 @@ end
 function ranks.examine(parts, given)
   local made = merged.of(parts, given.uncounted)
   local record = { ranks = made.ranks, files = file_records(made),
-    left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
+    left_out = json.list(lists.joined(given.left_out or {})) }
   note_lacking(made, record.left_out)
   local absent = note_missing(made, record.left_out)
-  table.move(given.unread or {}, 1, #(given.unread or {}), #absent + 1, absent)
+  lists.add(absent, given.unread or {})
   note_unaligned(made, record.left_out)
   note_unmatched(made, record.left_out)
   note_fewer(made, record.left_out)

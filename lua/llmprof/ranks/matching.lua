@@ -10,6 +10,7 @@ local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local tuple = require("llmprof.tables.keys").tuple
 local uncounted = require "llmprof.ranks.uncounted"
+local lists = require "llmprof.tables.lists"
 
 local matching = {}
 
@@ -134,10 +135,7 @@ local function kind_of(row) return tuple(row.short_name, row.communicator) end
 local function number_kinds(all)
   local told = { number = {}, counts = {}, keys = {}, nameless = {} }
   local groups, most = all:group { by = { "short_name", "communicator", "world" } }, {}
-  table.sort(groups, function(a, b)
-    if a.short_name ~= b.short_name then return (a.short_name or "") < (b.short_name or "") end
-    return (a.communicator or math.mininteger) < (b.communicator or math.mininteger)
-  end)
+  table.sort(groups, lists.by("short_name", "communicator"))
   for _, group in ipairs(groups) do
     local kind = kind_of(group)
     if not told.number[kind] then
@@ -221,13 +219,10 @@ local function number_groups(groups, told)
   for kind, own in ipairs(told.counts) do
     local leaders = {}
     for world in pairs(own) do leaders[groups[world].leader] = true end
-    for leader in pairs(leaders) do list[#list + 1] = { kind, leader } end
+    for leader in pairs(leaders) do list[#list + 1] = { kind = kind, leader = leader } end
   end
-  table.sort(list, function(a, b)
-    if a[1] ~= b[1] then return a[1] < b[1] end
-    return a[2] < b[2]
-  end)
-  for number, key in ipairs(list) do numbers[tuple(key[1], key[2])] = number end
+  table.sort(list, lists.by("kind", "leader"))
+  for number, key in ipairs(list) do numbers[tuple(key.kind, key.leader)] = number end
   return numbers
 end
 

@@ -7,6 +7,7 @@ local part_frames = require("llmprof.ranks.part").frames
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
 local uncounted = require "llmprof.ranks.uncounted"
+local lists = require "llmprof.tables.lists"
 
 local merged = {}
 
@@ -36,7 +37,7 @@ end
 -- Files in order: by the number of their rank, then by name. Of a part about.file and
 -- about.ranks are looked at.
 function merged.in_order(parts)
-  local list, number = table.move(parts, 1, #parts, 1, {}), {}
+  local list, number = lists.joined(parts), {}
   for _, part in ipairs(parts) do number[part] = number_in(part) end
   table.sort(list, function(a, b)
     local left, right = number[a], number[b]

@@ -5,6 +5,7 @@ local frame = require "llmprof.frame"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.statistics"
+local lists = require "llmprof.tables.lists"
 
 local uncounted = {}
 
@@ -107,10 +108,7 @@ function uncounted.windows(parts, clocks, told)
       end
     end
   end
-  table.sort(list, function(a, b)
-    if a.phase ~= b.phase then return a.phase < b.phase end
-    return a.from < b.from
-  end)
+  table.sort(list, lists.by("phase", "from"))
   return #list > 0 and list or nil
 end
 

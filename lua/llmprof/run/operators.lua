@@ -4,6 +4,7 @@
 local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.io.document"
 local errors = require "llmprof.process.errors"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
@@ -212,10 +213,7 @@ function operators.inputs(lookups)
       by_key[key].calls = by_key[key].calls + one.count
     end
   end
-  table.sort(list, function(a, b)
-    if a.tokens ~= b.tokens then return a.tokens > b.tokens end
-    return (a.sequences or 0) > (b.sequences or 0)
-  end)
+  table.sort(list, lists.by("-tokens", "-sequences"))
   return #list > 0 and list or nil
 end
 
@@ -243,10 +241,7 @@ local function launched(gpu)
       device_ns = group.duration.total }
   end
   for _, list in pairs(by_operator) do
-    table.sort(list, function(a, b)
-      if a.device_ns ~= b.device_ns then return a.device_ns > b.device_ns end
-      return a.name < b.name
-    end)
+    table.sort(list, lists.by("-device_ns", "name"))
   end
   return by_operator
 end

@@ -6,6 +6,7 @@ local outermost = require "llmprof.analysis.stages.outermost"
 local places = require "llmprof.analysis.timeline.positions"
 local rank_view = require "llmprof.analysis.serving.ranks"
 local stages = require "llmprof.analysis.stages.find"
+local lists = require "llmprof.tables.lists"
 
 local units = {}
 
@@ -165,11 +166,7 @@ local function whole_run(trace)
 end
 
 
-local function in_order(a, b)
-  if a.pid ~= b.pid then return (a.pid or -1) < (b.pid or -1) end
-  if a.tid ~= b.tid then return (a.tid or -1) < (b.tid or -1) end
-  return a.start < b.start
-end
+local in_order = lists.by("pid", "tid", "start")
 
 
 -- Number the runs of each stage in a process.

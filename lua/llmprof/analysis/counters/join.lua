@@ -23,6 +23,7 @@ local ncu = require "llmprof.nvidia.ncu"
 local stages = require "llmprof.analysis.stages.find"
 local figures = require "llmprof.nvidia.ncu.figures"
 local tuple = require("llmprof.tables.keys").tuple
+local lists = require "llmprof.tables.lists"
 
 local counters = {}
 
@@ -347,14 +348,10 @@ local function devices_of(list)
 end
 
 
--- Classes of candidates by their shape.
-local function by_shape(chosen)
-  local index = {}
-  for _, candidate in ipairs(chosen) do
-    index[candidate.shape] = index[candidate.shape] or {}
-    table.insert(index[candidate.shape], candidate.class)
-  end
-  return index
+local function classes_of(chosen)
+  local classes = {}
+  for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
+  return classes
 end
 
 
@@ -362,13 +359,14 @@ end
 -- (on the timeline), and what its launches say }, in the order of its shapes. Shapes
 -- that differ in shared memory alone are one.
 local function rows_of(kernel, launches, chosen)
-  local index, rows, known = by_shape(chosen), {}, {}
+  local _, index = lists.grouped(chosen, "shape")
+  local rows, known = {}, {}
   local limits = launches.limits and launches.limits(kernel.device)
   for _, shape in ipairs(kernel.shapes) do
     local key = shape_key(shape.grid, shape.block)
     local row = known[key]
     if row == nil and index[key] then
-      row = of_classes(launches, index[key])
+      row = of_classes(launches, classes_of(index[key]))
       row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
       if is_empty(row) then row = false end
       known[key], rows[#rows + 1] = row, row or nil
@@ -382,9 +380,7 @@ end
 
 -- All launches alike, where they are of shapes that the kernel does not have.
 local function as_one(launches, chosen)
-  local classes = {}
-  for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
-  local row = of_classes(launches, classes)
+  local row = of_classes(launches, classes_of(chosen))
   row.calls, row.total_ns = 1, 1
   return is_empty(row) and {} or { row }
 end
@@ -413,12 +409,9 @@ local function add_stalls(summary)
     end
   end
   if sum <= 0 then return end
-  table.sort(list, function(a, b)
-    if a.cycles ~= b.cycles then return a.cycles > b.cycles end
-    return a.reason < b.reason
-  end)
+  table.sort(list, lists.by("-cycles", "reason"))
   summary.stalls = json.list {}
-  for i, stall in ipairs(table.move(list, 1, 2, 1, {})) do
+  for i, stall in ipairs(lists.first(list, 2)) do
     summary.stalls[i] = { reason = stall.reason, waits_for = stall.waits_for,
       share = stall.cycles / sum }
   end

@@ -8,6 +8,7 @@
 local categories = require "llmprof.analysis.kernels.categories"
 local json = require "llmprof.json"
 local quantisation = require "llmprof.model.quantisation"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 
 local limits = { where = { "trace" },
@@ -279,10 +280,7 @@ local function ceilings(gpu)
       list[#list + 1] = { format = format, per_s = peak.at_held_clock_per_s or peak.per_s }
     end
   end
-  table.sort(list, function(a, b)
-    if a.per_s ~= b.per_s then return a.per_s > b.per_s end
-    return a.format < b.format
-  end)
+  table.sort(list, lists.by("-per_s", "format"))
   return list
 end
 

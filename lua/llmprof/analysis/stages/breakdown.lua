@@ -15,6 +15,7 @@ local transfers = require "llmprof.analysis.timeline.transfers"
 local neighbours = require "llmprof.analysis.stages.neighbours"
 local uneven_steps = require "llmprof.analysis.stages.uneven_steps"
 local waiting = require "llmprof.analysis.stages.idle_causes"
+local lists = require "llmprof.tables.lists"
 
 local breakdown = { where = { "trace" }, reads = { "found", "kernels", "stages", "ranks",
     "overhead", "repeats" },
@@ -102,11 +103,7 @@ local function add_calls(groups, calls, of_name)
 end
 
 
-local function by_calls(a, b)
-  if a.calls ~= b.calls then return a.calls > b.calls end
-  if a.ns ~= b.ns then return a.ns > b.ns end
-  return (a.after or "") < (b.after or "")
-end
+local by_calls = lists.by("-calls", "-ns", "after")
 
 
 local function listed(groups, instances)
@@ -157,14 +154,9 @@ end
 -- ---- parts of a stage's time ----
 
 local function used_instances(found)
-  local by_stage = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used then
-      by_stage[instance.stage] = by_stage[instance.stage] or {}
-      table.insert(by_stage[instance.stage], instance)
-    end
-  end
-  return by_stage
+  return select(2, lists.grouped(found.instances, function(instance)
+    return instance.used and instance.stage or nil
+  end))
 end
 
 
@@ -213,10 +205,7 @@ local function category_rows(kernels, stage, instances)
     row.share = all > 0 and row.gpu_time_ns / all or nil
     row.gpu_time_ns, row.calls = row.gpu_time_ns / #instances, row.calls / #instances
   end
-  table.sort(list, function(a, b)
-    if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
-    return a.category < b.category
-  end)
+  table.sort(list, lists.by("-gpu_time_ns", "category"))
   return json.list(list)
 end
 

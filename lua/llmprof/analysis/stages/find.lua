@@ -21,6 +21,7 @@
 -- a stage is an interval, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.stages.warmup"
 local outermost = require "llmprof.analysis.stages.outermost"
+local lists = require "llmprof.tables.lists"
 local trace_file = require "llmprof.trace.file"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
@@ -81,10 +82,7 @@ end
 
 -- Instances of stages by start, of those that start together by range; sorts the list.
 local function in_order(instances)
-  table.sort(instances, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.range < b.range
-  end)
+  table.sort(instances, lists.by("start", "range"))
   return instances
 end
 
@@ -144,11 +142,7 @@ local check = errors.check
 -- ---- instances ----
 
 -- By start, those that hold others first.
-local function outer_first(a, b)
-  if a.start ~= b.start then return a.start < b.start end
-  if a.stop ~= b.stop then return a.stop > b.stop end
-  return a.range < b.range
-end
+local outer_first = lists.by("start", "-stop", "range")
 
 
 local PUSH_POP = 0 -- style of a range

@@ -5,6 +5,7 @@ local engines = require "llmprof.engines"
 local errors = require "llmprof.process.errors"
 local infer = require "llmprof.analysis.stages.infer"
 local keys = require "llmprof.tables.keys"
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local text = require "llmprof.text"
 
@@ -203,10 +204,7 @@ local function programs_of(trace)
       made.first = math.min(made.first, row.start.min)
     end
   end
-  table.sort(list, function(a, b)
-    if a.first ~= b.first then return a.first < b.first end
-    return a.key < b.key
-  end)
+  table.sort(list, lists.by("first", "key"))
   return list, tuned
 end
 
@@ -339,10 +337,7 @@ function outermost.stages(trace)
   end
   if #tags > MOST_STAGES then return {} end
   if #tags == 0 then return xla_stages(trace) end
-  table.sort(tags, function(a, b)
-    if a.first ~= b.first then return a.first < b.first end
-    return a.tag < b.tag
-  end)
+  table.sort(tags, lists.by("first", "tag"))
   local declared = {}
   for i, entry in ipairs(tags) do
     declared[i] = { name = entry.tag, tags = entry.tags, step = step_of(ranges, entry.tag,
@@ -388,10 +383,7 @@ local function tags_of(trace, declared)
       list[#list + 1] = { tag = row.tag, ns = row.duration.total }
     end
   end
-  table.sort(list, function(a, b)
-    if a.ns ~= b.ns then return a.ns > b.ns end
-    return a.tag < b.tag
-  end)
+  table.sort(list, lists.by("-ns", "tag"))
   return table.move(list, 1, math.min(#list, LOOKED_AT), 1, {})
 end
 

@@ -18,6 +18,7 @@
 --
 -- What was still running when the capture ended says nothing of how long it takes: it counts only
 -- where nothing else of its stage was recorded.
+local lists = require "llmprof.tables.lists"
 local range_name = require "llmprof.trace.nvtx_names"
 local statistics = require "llmprof.statistics"
 
@@ -292,16 +293,9 @@ end
 
 
 local function cold_steps(instances, list)
-  local by_stage, names = {}, {}
-  for _, instance in ipairs(instances) do
-    if instance.used and instance.steps then
-      if not by_stage[instance.stage] then
-        by_stage[instance.stage], names[#names + 1] = {}, instance.stage
-      end
-      table.insert(by_stage[instance.stage], instance)
-    end
-  end
-  for _, name in ipairs(names) do judge_steps(by_stage[name], list) end
+  for _, own in ipairs(lists.grouped(instances, function(instance)
+    return instance.used and instance.steps and instance.stage or nil
+  end)) do judge_steps(own, list) end
 end
 
 
@@ -389,23 +383,6 @@ local function first_cold(list)
 end
 
 
--- Instances without a parent by stage and rank, in order.
-local function by_stage_and_rank(instances)
-  local lists, order = {}, {}
-  for _, instance in ipairs(instances) do
-    local key = ("%s %s"):format(instance.stage, instance.rank)
-    if not instance.parent then
-      if not lists[key] then
-        lists[key], order[#order + 1] = {}, key
-      end
-      table.insert(lists[key], instance)
-    end
-  end
-  for i, key in ipairs(order) do order[i] = lists[key] end
-  return order
-end
-
-
 local function leave_first_out(list, count)
   for i = 1, count do
     list[i].used = false
@@ -449,7 +426,9 @@ end
 function cold.judge_first(instances, repeats, policy)
   if policy ~= "auto" and type(policy) ~= "table" then return end
   local left_out, several = repeats.left_out or {}, are_several(instances)
-  for _, list in ipairs(by_stage_and_rank(instances)) do
+  for _, list in ipairs(lists.grouped(instances, function(instance)
+    return not instance.parent and ("%s %s"):format(instance.stage, instance.rank) or nil
+  end)) do
     local rank = several and list[1].rank or nil
     local count = policy == "auto" and first_cold(list)
       or policy ~= "auto" and math.min(judged_first(policy, list[1].stage, rank), #list - 1)

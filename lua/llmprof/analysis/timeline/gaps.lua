@@ -7,6 +7,7 @@ local layers = require "llmprof.analysis.stages.layers"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local waiting = require "llmprof.analysis.stages.idle_causes"
+local lists = require "llmprof.tables.lists"
 
 local gaps = { where = { "trace" }, reads = { "found", "kernels" },
   gives = { gaps = "the longest times in which the GPU had nothing to do" } }
@@ -41,10 +42,7 @@ local function intervals_of(found, counted)
 end
 
 
-local function longer(a, b)
-  if a.ns ~= b.ns then return a.ns > b.ns end
-  return a.start < b.start
-end
+local longer = lists.by("-ns", "start")
 
 
 -- What a gap has to be longer than to be told.

@@ -3,6 +3,7 @@
 --
 -- Which family a kernel is of, llmprof.analysis.kernels.labels.families says.
 local families = require "llmprof.analysis.kernels.labels.families"
+local lists = require "llmprof.tables.lists"
 local text = require "llmprof.text"
 
 local labels = {}
@@ -107,17 +108,7 @@ end
 
 -- Those of `names` that have a label in common so far, together.
 local function by_label(names, made)
-  local groups, of = {}, {}
-  for _, name in ipairs(names) do
-    local group = of[made[name].label]
-    if group then
-      group[#group + 1] = name
-    else
-      group = { name }
-      groups[#groups + 1], of[made[name].label] = group, group
-    end
-  end
-  return groups
+  return (lists.grouped(names, function(name) return made[name].label end))
 end
 
 
@@ -175,7 +166,7 @@ function labels.unique(names)
     if add_details(groups, made, place) then groups = by_label(names, made) end
   end
   if #groups < #names then
-    local sorted = table.move(names, 1, #names, 1, {})
+    local sorted = lists.joined(names)
     table.sort(sorted)
     number(sorted, made)
   end
