@@ -12,6 +12,7 @@ local json = require "llmprof.json"
 local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
+local process_pool = require "llmprof.process.pool"
 local version = require "llmprof.version"
 
 local artifacts = {}
@@ -387,6 +388,39 @@ function Run:take(from, name)
   mkdirs(self:path(name:match "^(.*)/"))
   local copied, message, code = fs.copy_soon(from, self:path(name))
   if not copied then cannot_write(message, code) end
+end
+
+
+-- Files that are copied while this process goes on are this long. Tests change this.
+artifacts.LONG = 64 << 20
+
+
+-- Begin to copy one, while none is; a file that is not long is there at once.
+function Run:begin_taking(from, name)
+  local info = fs.stat(from)
+  if self.taking or not info or info.size < artifacts.LONG or process_pool.threads() < 2 then
+    return self:take(from, name)
+  end
+  local function work()
+    self:take(from, name)
+    return true
+  end
+  self.taking = { from = from, name = name, pool = process_pool.begin { { work } } }
+end
+
+
+-- The path that a file of the bundle can be read from before it is whole.
+function Run:source(name)
+  local taking = self.taking
+  return taking and taking.name == name and taking.from or self:path(name)
+end
+
+
+-- Wait until it is whole.
+function Run:end_taking()
+  local taking = self.taking
+  self.taking = nil
+  if taking and not taking.pool:take(1) then self:take(taking.from, taking.name) end
 end
 
 

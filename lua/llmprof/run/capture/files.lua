@@ -222,7 +222,7 @@ function files.timeline(ctx)
   local used = given(ctx)
   local path = used.timeline
   if used.format == "nsys" then
-    ctx.run:take(path, layout.timeline)
+    ctx.run:begin_taking(path, layout.timeline)
   else
     convert(ctx, path)
   end

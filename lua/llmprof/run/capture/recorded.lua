@@ -249,7 +249,7 @@ end
 -- Of several ranks' files the first is the timeline.
 local function take_rank(ctx, file)
   local first = file.target == layout.timeline and recorded.rank_files(ctx)[1]
-  if first then ctx.run:take(first, file.target) end
+  if first then ctx.run:begin_taking(first, file.target) end
   return first
 end
 
@@ -261,7 +261,8 @@ local function take(ctx, step)
     local from = ctx.state.folder .. "/" .. file.name
     if file.step ~= step then goto continue end
     if fs.stat(from) then
-      ctx.run:take(from, file.target)
+      local copy = step == "timeline" and ctx.run.begin_taking or ctx.run.take
+      copy(ctx.run, from, file.target)
     elseif file.needed and not take_rank(ctx, file) then
       return false, "the recorded capture has no " .. file.name
     end

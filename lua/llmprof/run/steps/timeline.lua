@@ -69,7 +69,7 @@ function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
 function step.restore(ctx)
-  local trace = trace_file.open_whole(ctx.run:path(layout.timeline))
+  local trace = trace_file.open_whole(ctx.run:source(layout.timeline))
   check_captured(trace)
   ctx.state.trace = trace
   if ctx.recipe.unwritten then ctx.recipe.stages = outermost.or_inferred(trace) end
@@ -139,6 +139,7 @@ function step.run(ctx)
     ctx.state.capture.timeline(ctx)
     step.restore(ctx)
   end)
+  ctx.run:end_taking()
   if not ok then
     keep_metrics(ctx)
     error(err, 0)
