@@ -89,7 +89,8 @@ end
 
 -- Events of at least `least` ns before a window, and behind it.
 local function longest(view, window, least)
-  return check(view:where { { "end", "<=", window.first }, { "duration", ">=", least } }),
+  return check(view:where { { "start", "<=", window.first }, { "duration", ">=", least },
+    { "end", "<=", window.first } }),
     check(view:where { { "start", ">=", window.last }, { "duration", ">=", least } })
 end
 
