@@ -365,7 +365,6 @@ function breakdown.add(list, trace, found, kernels)
       stage.host_copies_alone_ns = alone(own)
     end
   end
-  found.forget_busy() -- calls of stages are next, which are many
   local api, waits_in = waiting.api_time(trace), breakdown.waits_grouper(trace, found.ops, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]

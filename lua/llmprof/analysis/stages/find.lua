@@ -324,8 +324,7 @@ end
 
 
 -- A function from a process and a GPU, each nil for all, to when the GPU did something for it;
--- and one that forgets and closes it, for the last one that asked, for a while: of large traces
--- it is large.
+-- and one that forgets and closes it, for the last one that asked: of large traces it is large.
 local function busy_of(ops)
   local sets = {}
   return function(pid, device)
@@ -481,7 +480,6 @@ function stages.find(trace, declared, policy, overlap)
   local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
   if not (inferred or whole or by_engine) then cut_at_end(trace, instances, ops, busy) end
-  forget_busy()
   if not (inferred or whole or by_engine) then
     steps.mark(trace, declared, instances)
     leave_cut_steps(instances)
