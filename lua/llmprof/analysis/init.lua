@@ -10,6 +10,7 @@ local clock = require "llmprof.io.clock"
 local dataflow = require "llmprof.process.dataflow"
 local document = require "llmprof.io.document"
 local json = require "llmprof.json"
+local process_pool = require "llmprof.process.pool"
 local version = require "llmprof.version"
 
 local analysis = {}
@@ -39,17 +40,22 @@ analysis.inputs = {
   ranks = "steps, ranks and collectives: llmprof.analysis.serving.ranks",
   merged = "parts of all ranks",
   missing = "what the results lack, a list of { what, why, how }",
+  beside = "may another process do a part of the passes?",
 }
 
 -- In this order.
-analysis.passes = { "kernels.operators", "stages.totals", "kernels.framework", "stages.layers",
+analysis.passes = { "stages.totals", "kernels.framework", "stages.layers",
   "stages.summary", "stages.breakdown", "serving.load", "serving.requests",
   "latency.latency", "timeline.transfers",
-  "timeline.integrity", "stages.hardware", "stages.cost", "stages.efficiency",
+  "stages.hardware", "stages.cost", "stages.efficiency",
   "stages.running_cost",
   "counters.sampled", "kernels.occupancy", "kernels.limits", "counters.measured",
   "timeline.cpu_samples",
-  "kernels.lines", "kernels.modules", "timeline.gaps" }
+  "kernels.lines", "kernels.modules", "timeline.gaps", "kernels.operators", "timeline.integrity" }
+
+-- Those from here on need only the first pass and what is given, and give plain values: another
+-- process may do them meanwhile.
+local APART = "kernels.operators"
 
 
 local passes -- once they are loaded
@@ -120,12 +126,36 @@ local function results_of(fields)
 end
 
 
+-- What a list of passes sets.
+local function made_by(list, fields)
+  local made = setmetatable({}, { __index = fields })
+  dataflow.run(list, made)
+  return setmetatable(made, nil)
+end
+
+
+-- Run the passes, the last ones in another process.
+local function run_beside(fields)
+  local first, own, apart = { passes[1] }, {}, {}
+  for i = 2, #passes do
+    local is_apart = #apart > 0 or passes[i].name == APART
+    table.insert(is_apart and apart or own, passes[i])
+  end
+  dataflow.run(first, fields)
+  local function work() return made_by(apart, fields) end
+  local pool <close> = process_pool.begin { { work } }
+  dataflow.run(own, fields)
+  local ok, made = pool:take(1)
+  for name, value in pairs(ok and made or work()) do fields[name] = value end
+end
+
+
 -- The results of inputs, as analysis.inputs has them.
 function analysis.results(given)
   passes = passes or load_passes()
   local fields = setmetatable({ environment = given.environment or {},
     missing = json.list(given.missing or {}), stages = json.list {} }, { __index = given })
-  dataflow.run(passes, fields)
+  if given.beside then run_beside(fields) else dataflow.run(passes, fields) end
   if fields.trace then fields.found.forget_busy() end
   return results_of(fields)
 end

@@ -11,6 +11,7 @@ local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local overhead = require "llmprof.analysis.latency.overhead"
 local own_times = require "llmprof.analysis.latency.own_times"
+local process_pool = require "llmprof.process.pool"
 local range_name = require "llmprof.trace.nvtx_names"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
@@ -290,7 +291,7 @@ local function given_of(ctx)
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     price = ctx.cfg.price,
     launches = state.launches, plain = state.plain,
-    overhead = overhead_of(ctx), stacks = open_stacks(ctx),
+    overhead = overhead_of(ctx), stacks = open_stacks(ctx), beside = ctx.others:has_begun(),
   }
   -- what another process may still work on is asked for when it is needed
   local late = { ranks = function() return state.ranks end,
@@ -299,11 +300,10 @@ local function given_of(ctx)
 end
 
 
--- The events for the page, or no file where there are none.
+-- The events for the page, or no file where there are none ("").
 local function write_events(ctx, bytes)
-  if bytes then return ctx.run:write(layout.events, bytes) end
-  if ctx.run:has(layout.events) then errors.check(fs.remove(ctx.run:path(layout.events)))
-  end
+  if bytes ~= "" then return ctx.run:write(layout.events, bytes) end
+  if ctx.run:has(layout.events) then errors.check(fs.remove(ctx.run:path(layout.events))) end
 end
 
 
@@ -338,10 +338,12 @@ function step.run(ctx)
   note_interrupted(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
-  local packed = events.packed(given, results)
+  local function work() return events.packed(given, results) or "" end
+  local pool <close> = process_pool.begin(given.beside and { { work } } or {})
   results.advice = advice.examine(results, advise_of(ctx), replayer_of(ctx, given, results))
+  local ok, packed = pool:take(1)
+  write_events(ctx, ok and packed or work())
   ctx.state.results = results_file.write(ctx.run, results)
-  write_events(ctx, packed)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end

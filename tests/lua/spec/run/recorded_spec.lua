@@ -1,10 +1,13 @@
 -- Recorded captures, and the list of what runs left behind.
 local artifacts = require "llmprof.bundle.artifacts"
+local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.process.errors"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
+local pipeline = require "llmprof.run.pipeline"
 local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.run.capture.recorded"
 
@@ -155,5 +158,29 @@ describe("llmprof.run.capture.recorded", function()
     assert.equal("capture.json: $: object expected, got 5", refusal "5")
     assert.equal("capture.json: $: object expected, got [1]", refusal "[1]")
     assert.equal("capture.json: $.workload: object expected, got 3", refusal '{"workload":3}')
+  end)
+
+  -- What a run finds out where files and traces of these bytes are long.
+  local function found_out(folder, bytes)
+    pipeline.LEAST, artifacts.LONG = bytes, bytes
+    assert(fs.mkdirs(folder))
+    local ctx, err = bundle.run_small(folder, "stages = { 'prefill', 'decode' }")
+    assert.is_nil(err)
+    local results = pipeline.field(ctx, "results")
+    results.run = nil
+    return { results, assert(fs.read(ctx.run:path(layout.events))),
+      assert(fs.read(ctx.run:path(layout.timeline))) }
+  end
+
+  it("is analysed by several processes as by one", function()
+    local least, long, threads = pipeline.LEAST, artifacts.LONG, bounds.get "limits.threads"
+    bounds.set("limits.threads", 2)
+    local ok, one, two = pcall(function()
+      return found_out(top() .. "/one", math.maxinteger), found_out(top() .. "/two", 0)
+    end)
+    pipeline.LEAST, artifacts.LONG = least, long
+    bounds.set("limits.threads", threads)
+    assert(ok, one)
+    assert.same(one, two)
   end)
 end)
