@@ -126,15 +126,11 @@ local function gpu_title(ops, found)
 end
 
 
--- How long collectives waited, by when they began on which GPU; collectives: their frame,
--- or nil.
-local function waits_of(collectives)
-  local waits = {}
-  for row = 1, collectives and #collectives or 0 do
-    local waiting = collectives:get(row, "waiting")
-    if waiting and waiting > 0 then waits[collectives:get(row, "start")] = waiting end
-  end
-  return waits
+-- A function of when a collective began and a column of it; collectives: their frame, or nil.
+local function collective_at(collectives)
+  local at = {}
+  for row = 1, collectives and #collectives or 0 do at[collectives:get(row, "start")] = row end
+  return function(start, column) return at[start] and collectives:get(at[start], column) end
 end
 
 
@@ -142,7 +138,8 @@ end
 -- of a row of these.
 local function gpu_columns(timeline, view, given)
   local known, id_of = by_name(given.kernels), kernel_ids(given.kernels, given.whole)
-  local waits = waits_of(given.collectives)
+  local collective = collective_at(given.collectives)
+  local by_start = given.collectives and { "start" } or {}
   local function column(name, get) return { { name = name, type = "integer", get = get } } end
   local list = {
     { { "name", "kind" }, column("label", function(row)
@@ -153,10 +150,14 @@ local function gpu_columns(timeline, view, given)
       local stage = row.part or row.stage
       return stage and timeline.stage(stage)
     end) },
-    { next(waits) and { "start" } or {}, column("waiting", function(row)
-      return waits[row.start]
+    { by_start, column("waiting", function(row)
+      local waiting = collective(row.start, "waiting")
+      return waiting and waiting > 0 and waiting or nil
     end) },
-    { {}, column("match", function() return nil end) },
+    { by_start, column("match", function(row)
+      local ordinal = not given.ranks and collective(row.start, "ordinal")
+      return ordinal and timeline:match(collective(row.start, "key"), ordinal) or nil
+    end) },
   }
   for _, source in ipairs(SOURCES) do
     local key, name = table.unpack(source)
@@ -187,9 +188,10 @@ end
 
 -- ---- stages, steps and layers ----
 
--- Lanes of stages by rank, of parts, and of steps by rank.
+-- Lanes of stages by rank, of parts, and of steps by rank. Of an engine each step is a stage of
+-- its own: they are numbered until a step of another stage.
 local function stage_marks(timeline, found, add)
-  local lanes = {}
+  local lanes, last = {}, {}
   local function lane(kind, title)
     if lanes[title] == nil then lanes[title] = timeline:lane(kind, title) or false end
     return lanes[title]
@@ -198,9 +200,13 @@ local function stage_marks(timeline, found, add)
     local rank = instance.rank and ("rank %d, "):format(instance.rank) or ""
     add(instance, lane("stage", rank .. (instance.parent and "parts of stages" or "stages")),
       instance.stage)
-    for number, step in ipairs(instance.steps or {}) do
-      add(step, lane("step", rank .. "steps"), ("%s, step %d"):format(instance.stage, number))
+    local before = found.by_engine and last[rank] or {}
+    local count = before.stage == instance.stage and before.count or 0
+    for _, step in ipairs(instance.steps or {}) do
+      count = count + 1
+      add(step, lane("step", rank .. "steps"), ("%s, step %d"):format(instance.stage, count))
     end
+    last[rank] = { stage = instance.stage, count = count }
   end
 end
 

@@ -3,11 +3,16 @@
 const { duration } = require("./format");
 const { eventAt, lengthOf } = require("./lanes");
 
-// The names of what a rank's lanes of a kind have at a time.
-const around = ({ lanes, labels }, kind, time, rank) => [...new Set(lanes
-  .filter((lane) => lane.kind === kind && lane.rank === rank)
-  .map((lane) => eventAt(lane, time)).filter(Boolean)
-  .map(({ lane, row }) => labels[lane.frame.label[row]]))].join("; ");
+const rankOf = ({ title }) => (/^rank (\d+), /.exec(title) || [])[1];
+
+// The names of what the lanes of a kind have at a time: those of a lane's rank, else the only one.
+const around = ({ lanes, labels }, kind, time, of) => {
+  const all = lanes.filter((lane) => lane.kind === kind);
+  const same = all.filter((lane) => lane.rank === of.rank && rankOf(lane) === rankOf(of));
+  const chosen = same.length === 0 && all.length === 1 && of.rank === undefined ? all : same;
+  return [...new Set(chosen.map((lane) => eventAt(lane, time)).filter(Boolean)
+    .map(({ lane, row }) => labels[lane.frame.label[row]]))].join("; ");
+};
 
 // What launched an operation of the GPU, where that is known.
 const SOURCES = ["module", "line", "operator"];
@@ -44,7 +49,7 @@ const facts = (timeline, links, { lane, row }, counters) => {
   const stage = lane.kind === "gpu" && timeline.stages[frame.place[row]];
   if (stage) list.push(["stage", stage]);
   for (const kind of ["step", "layer"]) {
-    const said = lane.kind !== kind && around(timeline, kind, start, lane.rank);
+    const said = lane.kind !== kind && around(timeline, kind, start, lane);
     if (said) list.push([kind, said]);
   }
   if (lane.kind === "sample") list.push(["sampled", `${frame.percent[row]} %`]);

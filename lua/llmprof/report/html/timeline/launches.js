@@ -9,8 +9,8 @@ const placed = (lanes, frame, row) => {
 
 // { of: the rows of operations that a call of a row launched, or undefined; counterpart: of an
 // operation its call, as an event, or null; flows: [from, to] of an event, as events: from a call
-// to what it launched, all of a graph, and from the rank that came last to a collective to the
-// others, which waited for it }
+// to what it launched, all of a graph, and from the rank that reached a collective last to
+// the others, which waited for it }
 const link = ({ lanes, gpu, api }) => {
   const byLaunch = new Map();
   for (let row = 0; row < gpu.rows; row += 1) {
@@ -37,12 +37,12 @@ const link = ({ lanes, gpu, api }) => {
       return (of(event.row) || []).map((row) => [event, placed(lanes, gpu, row)]);
     }
     const call = counterpart(event);
-    if (call) return [[call, event]];
+    const launch = call ? [[call, event]] : [];
     const rows = (event.lane.kind === "gpu" && gpu.match && matched.get(gpu.match[event.row])) || [];
     const last = Math.max(...rows.map((row) => gpu.start[row]));
     const [from, ...others] = [...rows].sort((a, b) => (gpu.start[b] === last) - (gpu.start[a] === last))
       .map((row) => placed(lanes, gpu, row));
-    return others.map((other) => [from, other]);
+    return [...launch, ...others.map((other) => [from, other])];
   };
   return { of, counterpart, flows };
 };

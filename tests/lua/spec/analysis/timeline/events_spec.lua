@@ -103,14 +103,17 @@ describe("the events of a timeline", function()
     end)
   end)
 
-  it("say how long collectives waited, and where layers lie", function()
+  it("say how long collectives waited, which meet, and where layers lie", function()
     local frame = require "llmprof.frame"
     local collectives = frame.new(2, {
       { name = "start", type = "integer", values = { 10100, 10200 } },
-      { name = "waiting", type = "integer", values = { 30, false } } })
+      { name = "waiting", type = "integer", values = { 30, false } },
+      { name = "key", type = "integer", values = { 7, 7 } },
+      { name = "ordinal", type = "integer", values = { 3, 3 } } })
     local page = timeline_of(repeats(), { collectives = collectives,
       layers = function() return { { start = 10600, stop = 10700, index = 0 } } end })
     assert.same({ 30, false }, { page.gpu.waiting[1], page.gpu.waiting[2] })
+    assert.same({ 1, 1, false }, { page.gpu.match[1], page.gpu.match[2], page.gpu.match[3] })
     assert.equal("layer 0", page.labels[page.mark.label[page.mark.count] + 1])
   end)
 
