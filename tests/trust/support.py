@@ -83,6 +83,16 @@ class Case(unittest.TestCase):
         self.check_said(done.stdout or b"", done.stderr)
         return Result(done)
 
+    def begin(self, *words: object, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+        """Start it; the test takes what it says."""
+        return subprocess.Popen([program, *map(str, words)], cwd=ROOT, env=self.env(), stdin=stdin,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def lines_of(self, script: str, paths: List[Path]) -> List[List[str]]:
+        """What a script of this folder prints of files: fields between tabs."""
+        result = self.does("exec", f"tests/trust/{script}.lua", *paths)
+        return [line.split("\t") for line in result.out.decode().splitlines()]
+
     def check_said(self, out: bytes, err: bytes) -> None:
         for sign in BUGS:
             self.assertNotIn(sign, err, err.decode("utf-8", "replace"))

@@ -4,7 +4,6 @@ With LLMPROF_PRINT=1 it prints the table of damages.
 """
 
 import os
-import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -122,19 +121,14 @@ CLEAN = [EAGER, GRAPH, TWO, FIXTURES / "unmarked/eager.sqlite", FIXTURES / "grap
 
 
 class Captures(support.Case):
-    def judge(self, *paths: Path) -> List[List[str]]:
+    def judge(self, paths: List[Path]) -> List[List[str]]:
         """[verdict, checks that are not ok] of each."""
-        done = subprocess.run([support.program, "exec", "tests/trust/judge.lua",
-                               *map(str, paths)], cwd=support.ROOT, env=self.env(),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=support.PATIENCE)
-        self.assertEqual(0, done.returncode, done.stderr.decode("utf-8", "replace"))
-        return [line.split("\t") for line in done.stdout.decode().splitlines()]
+        return self.lines_of("judge", paths)
 
     def test_damages_are_noticed(self) -> None:
         paths = [self.trace(fixture, sql, f"{number}.sqlite")
                  for number, (_, fixture, sql, _) in enumerate(DAMAGES)]
-        for (what, fixture, _, check), (verdict, said) in zip(DAMAGES, self.judge(*paths)):
+        for (what, fixture, _, check), (verdict, said) in zip(DAMAGES, self.judge(paths)):
             if "LLMPROF_PRINT" in os.environ:
                 print(f"| {what} | {fixture.parent.name} | {verdict} | {said} |", file=sys.stderr)
             with self.subTest(what=what, capture=fixture.parent.name):
@@ -142,14 +136,14 @@ class Captures(support.Case):
                 self.assertTrue(verdict == check or f"{check}: " in said, said)
 
     def test_whole_captures_are_good(self) -> None:
-        for path, (verdict, said) in zip(CLEAN, self.judge(*CLEAN)):
+        for path, (verdict, said) in zip(CLEAN, self.judge(CLEAN)):
             with self.subTest(capture=str(path)):
                 self.assertEqual(["good", ""], [verdict, said])
 
     @unittest.skipUnless(os.environ.get("LLMPROF_CAPTURES"), "no LLMPROF_CAPTURES")
     def test_captures_of_the_machine_are_good(self) -> None:
         paths = sorted(Path(os.environ["LLMPROF_CAPTURES"]).glob("*/*.sqlite"))
-        for path, (verdict, said) in zip(paths, self.judge(*paths)):
+        for path, (verdict, said) in zip(paths, self.judge(paths)):
             with self.subTest(capture=str(path)):
                 self.assertEqual(["good", ""], [verdict, said])
 

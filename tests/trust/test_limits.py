@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import support
-from support import CAPTURE, ROOT
+from support import CAPTURE
 
 M = (1 << 64) - 1
 
@@ -132,9 +132,7 @@ class Limits(support.Case):
         path = self.overlapping(100000, 100)  # parents: seconds of work
         for number in (signal.SIGINT, signal.SIGTERM):
             output = self.top / "trace.json"
-            child = subprocess.Popen([support.program, "export", str(path), "-o", str(output)],
-                                     cwd=ROOT, env=self.env(), stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
+            child = self.begin("export", path, "-o", output)
             time.sleep(0.5)
             os.kill(child.pid, number)
             out, err = child.communicate(timeout=support.PATIENCE)
@@ -155,9 +153,7 @@ class Limits(support.Case):
                     assert(opened:frame "kernels")
                     io.stdout:write("read\\n"):flush()
                     {last}""")
-                child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
-                                         env=self.env(), stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE)
+                child = self.begin("exec", script)
                 assert child.stdout
                 self.assertEqual(b"read\n", child.stdout.readline())
                 if last:
@@ -175,9 +171,7 @@ class Limits(support.Case):
             io.write("begun\\n"):flush()
             while held do end""")
         for number in (signal.SIGINT, signal.SIGTERM):
-            child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
-                                     env=self.env(), stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
+            child = self.begin("exec", script)
             assert child.stdout
             self.assertEqual(b"begun\n", child.stdout.readline())
             child.send_signal(number)
@@ -191,9 +185,7 @@ class Limits(support.Case):
         question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'
                     '"arguments":{"run":"tests/fixtures/small/run.sqlite",'
                     '"code":"while true do end"}}}\n')
-        with subprocess.Popen([support.program, "mcp"], cwd=ROOT, env=self.env(),
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as server:
+        with self.begin("mcp", stdin=subprocess.PIPE) as server:
             assert server.stdin
             server.stdin.write(question.encode())
             server.stdin.flush()
@@ -224,9 +216,7 @@ class Limits(support.Case):
         script.write_text('io.stdout:write("begun\\n"):flush()\n'
                           'print((("a"):rep(60)):find(("a*"):rep(50) .. "b"))\n')
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
-                                     env=self.env(), stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
+            child = self.begin("exec", script)
             assert child.stdout
             self.assertEqual(b"begun\n", child.stdout.readline())
             time.sleep(0.2)  # into the search; before it the outcome is the same

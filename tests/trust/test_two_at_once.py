@@ -15,9 +15,7 @@ ROUNDS = 2
 
 class Twins(support.Case):
     def together(self, *commands: List[object]) -> List[support.Result]:
-        started = [subprocess.Popen([support.program, *map(str, words)], cwd=ROOT, env=self.env(),
-                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE) for words in commands]
+        started = [self.begin(*words) for words in commands]
         results = []
         for child in started:
             out, err = child.communicate(timeout=support.PATIENCE)

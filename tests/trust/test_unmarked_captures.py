@@ -6,7 +6,6 @@ DIR/*/*.sqlite) these are tried, too; with LLMPROF_PRINT=1 the table is printed.
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
@@ -68,14 +67,6 @@ def captures() -> List[Tuple[str, Path]]:
 
 
 class Unmarked(support.Case):
-    def infer(self, paths: List[Path]) -> List[List[str]]:
-        done = subprocess.run([support.program, "exec", "tests/trust/infer.lua",
-                               *map(str, paths)], cwd=support.ROOT, env=self.env(),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=support.PATIENCE)
-        self.assertEqual(0, done.returncode, done.stderr.decode("utf-8", "replace"))
-        return [line.split("\t") for line in done.stdout.decode().splitlines()]
-
     def check(self, name: str, what: str, found: List[str]) -> None:
         steps, layers = TRUTH[name]
         with self.subTest(capture=name, what=what):
@@ -90,7 +81,7 @@ class Unmarked(support.Case):
         for name, capture in captures():
             paths = [self.trace(capture, STRIP + sql, f"{number}.sqlite")
                      for number, (_, sql) in enumerate(CHANGES)]
-            for (what, _), found in zip(CHANGES, self.infer(paths)):
+            for (what, _), found in zip(CHANGES, self.lines_of("infer", paths)):
                 if "LLMPROF_PRINT" in os.environ:
                     print(f"| {name} | {what} | {' | '.join(found)} |", file=sys.stderr)
                 self.check(name, what, found)
@@ -100,7 +91,7 @@ class Unmarked(support.Case):
     def test_layers_are_no_steps(self) -> None:
         paths = [self.trace(CAPTURE / "run.sqlite", STRIP + HIDE + ONLY_LAYERS),
                  FIXTURES / "tiny_h200/run.sqlite"]
-        for found in self.infer(paths):
+        for found in self.lines_of("infer", paths):
             if found[0] != "declines":
                 self.check("deepseek_ocr/run", "only layers", found)
 

@@ -175,15 +175,18 @@ class Workloads(support.Case):
         notes = [note for step in steps for note in step.get("notes", [])]
         self.assertIn(f"({self.pids.read_text().strip()})", "".join(notes))
 
+    def forked(self) -> "subprocess.Popen[bytes]":
+        """A run whose workload has all its processes."""
+        child = self.begin(*self.words("forks"))
+        while not self.pids.is_file() or len(self.pids.read_text().split()) < 4:
+            self.assertIsNone(child.poll())
+            time.sleep(0.01)
+        return child
+
     def test_signals_end_all_of_them_and_the_run_goes_on(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number.name):
-                child = subprocess.Popen([support.program, *self.words("forks")], cwd=ROOT,
-                                         env=self.env(), stdin=subprocess.DEVNULL,
-                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                while not self.pids.is_file() or len(self.pids.read_text().split()) < 4:
-                    self.assertIsNone(child.poll())
-                    time.sleep(0.01)
+                child = self.forked()
                 child.send_signal(number)
                 out, err = child.communicate(timeout=support.PATIENCE)
                 self.check_said(out, err)
@@ -193,14 +196,9 @@ class Workloads(support.Case):
                 subprocess.run(["rm", "-r", str(self.out), str(self.pids)], check=True)
 
     def test_what_a_killed_run_left_is_ended_by_the_next_command(self):
-        child = subprocess.Popen([support.program, *self.words("forks")], cwd=ROOT,
-                                 env=self.env(), stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not self.pids.is_file() or len(self.pids.read_text().split()) < 4:
-            self.assertIsNone(child.poll())
-            time.sleep(0.01)
+        child = self.forked()
         child.kill()
-        child.wait()
+        child.communicate()
         pids = self.pids.read_text().split()
         self.assertTrue(all(Path(f"/proc/{pid}").exists() for pid in pids))
         result = self.does("--version")
