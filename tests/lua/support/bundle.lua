@@ -18,6 +18,15 @@ function bundle.scratch(before_each, after_each)
 end
 
 
+-- A program of these lines of shell, in a folder that is made; its path.
+function bundle.shell(path, lines)
+  assert(fs.mkdirs(path:match "^(.*)/"))
+  assert(fs.write(path, "#!/bin/sh\n" .. lines .. "\n"))
+  assert(fs.chmod(path, tonumber("755", 8)))
+  return path
+end
+
+
 -- A user interface that notes what it is told: list of "done plan", ...
 function bundle.listener()
   local said = {}

@@ -1,5 +1,6 @@
 -- Every check of llmprof doctor: ok, warning and problem, with its fix. The
 -- tools are stand-ins; the GPU is the one of the fake NVML of the C tests.
+local bundle = require "tests.lua.support.bundle"
 local config = require "llmprof.recipe.config"
 local doctor = require "llmprof.cli.commands.doctor"
 local fs = require "llmprof.fs"
@@ -167,8 +168,7 @@ describe("doctor on the machine", function()
     assert(fs.symlink(own, folder .. "/llmprof"))
     assert.is_nil(examine(env).PATH)
     assert(fs.remove(folder .. "/llmprof"))
-    assert(fs.write(folder .. "/llmprof", "#!/bin/sh\n"))
-    assert(fs.chmod(folder .. "/llmprof", tonumber("755", 8)))
+    bundle.shell(folder .. "/llmprof", "")
     assert.same({ "warning", "llmprof is another one there: " .. folder .. "/llmprof",
       ("this one is %s; put its folder first, or call it by that name"):format(own) },
       said("PATH", env))

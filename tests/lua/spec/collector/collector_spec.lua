@@ -82,8 +82,7 @@ describe("llmprof.collector", function()
       assert.is_true(#assert(found:frame "counters") > 0)
     end
     -- windows of 0.4, 0.3 and 0.1 s to the first token; what was in them is copied aside
-    assert(fs.mkdir(top() .. "/bin"))
-    assert(fs.write(top() .. "/bin/curl", ([[#!/bin/sh
+    bundle.shell(top() .. "/bin/curl", ([[
 cd TOP || exit 1
 n=$(($(cat asked 2>/dev/null) + 1)); echo $n >asked
 [ $((n % 2)) = 1 ] || cp $(find . -path '*/window/*.spool') window-$((n / 2))
@@ -94,8 +93,7 @@ low=0 high=0
 name=vllm:time_to_first_token_seconds_bucket
 echo "$name{le=\"0.2\"} $low"; echo "$name{le=\"0.4\"} $((low + high))"
 echo "$name{le=\"+Inf\"} $((low + high))"
-]]):gsub("TOP", top())))
-    assert(spawn.run { "chmod", "+x", top() .. "/bin/curl" })
+]]):gsub("TOP", top()))
     env.PATH = top() .. "/bin:" .. os.getenv "PATH"
     local watched, told = attach(tostring(child:pid()), "--seconds", "0.1", "--no-report", "-o",
       file, "-p", "cupti=" .. standin .. "standin/libcupti.so", "--when", "ttft_p50>200ms",

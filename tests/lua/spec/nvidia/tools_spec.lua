@@ -10,13 +10,7 @@ describe("llmprof.nvidia.tools", function()
   local top = bundle.scratch(before_each, after_each)
 
   -- A program of these shell lines; its path.
-  local function program(name, lines)
-    local path = top() .. "/" .. name
-    assert(fs.mkdirs(path:match "^(.*)/"))
-    assert(fs.write(path, "#!/bin/sh\n" .. lines .. "\n"))
-    assert(spawn.run { "chmod", "+x", path })
-    return path
-  end
+  local function program(name, lines) return bundle.shell(top() .. "/" .. name, lines) end
 
   it("runs a quick command", function()
     local output, result = tools.capture { program("p", "echo a; echo b >&2; exit 3") }

@@ -10,13 +10,6 @@ local trace = require "llmprof.trace"
 
 local PROGRAM = sys.executable():match "^(.*)/[^/]*$" .. "/../tests/c/make_spool"
 
--- An executable script.
-local function shell(path, text)
-  assert(fs.write(path, "#!/bin/sh\n" .. text .. "\n"))
-  assert(fs.chmod(path, tonumber("755", 8)))
-  return path
-end
-
 
 describe("capture=builtin", function()
   local top = bundle.scratch(before_each, after_each)
@@ -40,11 +33,8 @@ describe("capture=builtin", function()
     local numbers = assert(json.load "tests/fixtures/small/metrics.json")
     for i, rep in ipairs(numbers.repeats) do rep.stages.prefill.ms = i end
     assert(fs.write(top() .. "/numbers.json", assert(json.encode(numbers))))
-    local program = top() .. "/program"
-    assert(fs.write(program, ("#!/bin/sh\n%s %s && cp %s/numbers.json "
-      .. "$LLMPROF_WORKLOAD_DIR/metrics.json\n"):format(before, PROGRAM, top())))
-    assert(fs.chmod(program, tonumber("700", 8)))
-    return program
+    return bundle.shell(top() .. "/program", ("%s %s && cp %s/numbers.json "
+      .. "$LLMPROF_WORKLOAD_DIR/metrics.json"):format(before, PROGRAM, top()))
   end
 
   it("takes timeline and counters from one process", function()
@@ -166,10 +156,8 @@ describe("capture=builtin", function()
   end)
 
   it("shows launches of graphs as wholes, and not as kernels", function()
-    local program = top() .. "/program"
-    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_GRAPH=1 exec %s\n"):format(PROGRAM)))
-    assert(fs.chmod(program, tonumber("700", 8)))
-    local ctx, failure = run({}, program)
+    local ctx, failure = run({}, bundle.shell(top() .. "/program",
+      "STANDIN_GRAPH=1 exec " .. PROGRAM))
     assert.is_nil(failure)
     local counted = assert(spool.open(ctx.run:path "collector/run.spool")):frame "counters"
     assert.equal(2, #counted:where { { "graph", "==", 3 } })
@@ -228,11 +216,8 @@ describe("capture=builtin", function()
   end)
 
   it("runs a workload that marks none once more for its operators", function()
-    local program = top() .. "/marks_none"
-    assert(fs.write(program, ("#!/bin/sh\nunset LLMPROF_OPERATOR_RANGES\n"
-      .. "test -n \"$LLMPROF_OPERATORS\" && exit 7\nexec %s\n"):format(PROGRAM)))
-    assert(fs.chmod(program, tonumber("700", 8)))
-    local ctx = run({ "operators=on" }, program)
+    local ctx = run({ "operators=on" }, bundle.shell(top() .. "/marks_none",
+      'unset LLMPROF_OPERATOR_RANGES\ntest -n "$LLMPROF_OPERATORS" && exit 7\nexec ' .. PROGRAM))
     local step = ctx.run:recorded "operators"
     assert.same({ "the workload marked no operators: they take a run of its own" },
       table.move(step.notes, 1, 1, 1, {}))
@@ -271,10 +256,8 @@ describe("capture=builtin", function()
   end
 
   it("ends a workload whose collector says that it is stalled, and keeps what there is", function()
-    local program = top() .. "/program"
-    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_STALLS=1 exec %s\n"):format(PROGRAM)))
-    assert(fs.chmod(program, tonumber("700", 8)))
-    local ctx, failure = run({}, program)
+    local ctx, failure = run({}, bundle.shell(top() .. "/program",
+      "STANDIN_STALLS=1 exec " .. PROGRAM))
     assert.equal("failed", failure.kind)
     assert.equal("the workload under the collector: it was ended, as a measurement did not come "
       .. "to its end (stall_s of the collector's plan)", failure.message)
@@ -308,7 +291,7 @@ describe("capture=builtin", function()
   end)
 
   it("says whose folder for spools is out of reach, and why", function()
-    local _, failure = run({}, shell(top() .. "/jailed.sh",
+    local _, failure = run({}, bundle.shell(top() .. "/jailed.sh",
       "LLMPROF_COLLECTOR_DIR=/nowhere exec " .. PROGRAM))
     assert.equal("nothing", failure.kind)
     assert.matches("^nothing was captured: process %d+ of user %d+ could not write its "

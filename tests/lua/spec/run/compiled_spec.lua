@@ -1,18 +1,13 @@
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
-local spawn = require "llmprof.spawn"
 
 
 describe("a program that a recipe brings as CUDA source", function()
   local top = bundle.scratch(before_each, after_each)
 
   -- A stand-in for nvcc that copies what follows -o from a script.
-  local function nvcc(script)
-    assert(fs.mkdirs(top() .. "/bin"))
-    assert(fs.write(top() .. "/bin/nvcc", "#!/bin/sh\n" .. script))
-    assert(spawn.run { "chmod", "+x", top() .. "/bin/nvcc" })
-  end
+  local function nvcc(script) bundle.shell(top() .. "/bin/nvcc", script) end
 
   local WORKS = 'echo call >>"$LOG"\nwhile [ "$1" != -o ]; do shift; done\n'
     .. 'printf "#!/bin/sh\\necho made\\n" >"$2"; chmod +x "$2"\n'

@@ -13,8 +13,7 @@ describe("spools of an engine that runs already", function()
 
   local function run(name, script, words)
     assert(fs.write(top() .. "/library.so", ""))
-    assert(fs.write(top() .. "/program", "#!/bin/sh\n" .. script .. "\n"))
-    assert(fs.chmod(top() .. "/program", tonumber("700", 8)))
+    bundle.shell(top() .. "/program", script)
     assert(fs.write(top() .. "/standin.lua", ([[return require("llmprof.recipe").recipe {
       name = "standin", stages = { { "prefill" }, { "decode" } },
       options = { ["server.spools"] = { "folder", "" } },
