@@ -3,7 +3,7 @@ import csv
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from figures import Figures, Instance
+from figures import Figures, Instance, kernel_rows
 
 Launch = Dict[str, Any]
 MISSING = ("", "n/a", "(!) n/a")
@@ -129,14 +129,11 @@ def fp32(row: Launch, duration: float) -> Optional[float]:
 
 def shapes_of(instances: List[Instance]) -> Dict[Tuple, Dict[Tuple, List[int]]]:
     """By stage, part and name: calls and ns of each shape."""
-    parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
     made: Dict[Tuple, Dict[Tuple, List[int]]] = {}
-    for one in instances:
-        for op in one.ops if one.used and not one.parent else []:
-            if op.kind == "kernel":
-                key = (one.stage, parts.get(id(op), ""), op.name)
-                row = made.setdefault(key, {}).setdefault(op.shape, [0, 0])
-                row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
+    for key, ops in kernel_rows(instances).items():
+        for op in ops:
+            row = made.setdefault(key, {}).setdefault(op.shape, [0, 0])
+            row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
     return made
 
 

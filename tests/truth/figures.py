@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from capture import Capture, Op, Range, covered, length, union
 
 Figures = Dict[str, Optional[float]]
+Row = Tuple[str, str, str]
 OUTLIER, LEAST_STEPS = 1.5, 4
 
 
@@ -209,19 +210,21 @@ def latency_figures(instances: List[Instance], batch: Optional[int]) -> Figures:
     return made
 
 
-def kernel_table(instances: List[Instance]) -> Dict[Tuple, List[int]]:
-    """Calls and ns by stage, part and name, on all GPUs together."""
+def kernel_rows(instances: List[Instance]) -> Dict[Row, List[Op]]:
+    """Kernels by stage, part and name, on all GPUs together."""
     parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
-    table: Dict[Tuple, List[int]] = {}
+    table: Dict[Row, List[Op]] = {}
     for one in instances:
-        if one.parent or not one.used:
-            continue
-        for op in one.ops:
+        for op in one.ops if one.used and not one.parent else []:
             if op.kind == "kernel":
-                key = (one.stage, parts.get(id(op), ""), op.name)
-                row = table.setdefault(key, [0, 0])
-                row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
+                table.setdefault((one.stage, parts.get(id(op), ""), op.name), []).append(op)
     return table
+
+
+def kernel_table(instances: List[Instance]) -> Dict[Row, List[int]]:
+    """Their calls and ns."""
+    return {key: [len(ops), sum(op.end - op.start for op in ops)]
+            for key, ops in kernel_rows(instances).items()}
 
 
 def total_figures(capture: Capture) -> Figures:
@@ -246,7 +249,7 @@ def instances_of(capture: Capture, stages: List[dict]) -> List[Instance]:
 
 
 def compute(capture: Capture, stages: List[dict], batch: Optional[int]) \
-        -> Tuple[Figures, Dict[Tuple, List[int]], List[Tuple]]:
+        -> Tuple[Figures, Dict[Row, List[int]], List[Tuple]]:
     """Figures, the kernels and what is left out: (stage, step or 0, ns)."""
     instances, dropped = judged(capture, stages)
     for stage in stages:

@@ -3,12 +3,11 @@ the definitions; all of it from the operations and from metrics.json."""
 import json
 import os
 import statistics
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from capture import Capture, Op
-from figures import Figures, Instance, mean, role
+from figures import Figures, Instance, Row, kernel_rows, mean, role
 
-Row = Tuple[str, str, str]
 LEAST = {50: 2, 90: 10, 99: 100}
 
 
@@ -79,16 +78,6 @@ def of_latency(instances: List[Instance]) -> Figures:
 
 
 # ---- kernels ----
-
-def kernel_rows(instances: List[Instance]) -> Dict[Row, List[Op]]:
-    parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
-    table: Dict[Row, List[Op]] = {}
-    for one in instances:
-        for op in one.ops if one.used and not one.parent else []:
-            if op.kind == "kernel":
-                table.setdefault((one.stage, parts.get(id(op), ""), op.name), []).append(op)
-    return table
-
 
 def shares(rows: Dict[Row, List[Op]], order: List[Row]) -> Dict[Row, Figures]:
     """Shares of all kernels and of those of the stage, and these added up in order."""

@@ -36,15 +36,23 @@ from capture import Capture
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIXTURES = os.path.join(ROOT, "tests", "fixtures")
 RECORDED = os.path.join(ROOT, "recipes", "recorded")
+PLAIN = [{"name": "prefill"}, {"name": "decode"}]
 CHILDREN = ("sam", "clip", "projector", "vision")
 
 # Printed digits, by the last word of a figure's name; others have one.
 DIGITS = {"count": 0, "kernels": 2, "%": 4, "bytes": 0, "FLOP": 0, "calls": 0, "token": 2}
 
 
+def labelled(capture: Capture) -> bool:
+    """Does an engine label its steps?"""
+    return any(engine.LABEL.match(tag) for tag in capture.tags())
+
+
 def stages_of(capture: Capture) -> List[dict]:
     """The stages that the ranges of a capture mark, as a recipe would declare them."""
     tags = capture.tags()
+    if labelled(capture):
+        return PLAIN
     for domain in ("", "LLM:"):
         steps = next((tag for tag in (domain + "decode_step", domain + "step") if tag in tags),
                      None)
@@ -76,8 +84,7 @@ def run(*argv: str) -> str:
 def results_of_recipe(program: str, recipe: str, folder: str, out: str) -> dict:
     run(program, os.path.join(ROOT, "recipes", recipe + ".lua"), "capture=recorded",
         "recorded=" + folder, "out=" + out)
-    with open(out + "/results.json", encoding="utf-8") as file:
-        return json.load(file)
+    return load(out, "results.json")
 
 
 def results_of_export(program: str, path: str, stages: List[dict]) -> dict:
@@ -236,7 +243,7 @@ def judge(table: Table, title: str, capture: Capture, stages: List[dict], result
           folder: Optional[str] = None) -> None:
     print(f"{title}")
     ours = ours_of(results)
-    if any(engine.LABEL.match(tag) for tag in capture.tags()):
+    if labelled(capture):
         own, kernels, dropped = engine.compute(capture)
         if results.get("ranks"):
             judge_ranks(table, results["ranks"], capture,
@@ -253,8 +260,7 @@ def judge(table: Table, title: str, capture: Capture, stages: List[dict], result
         of_kernels, covers = counters.compute(figures.instances_of(capture, stages), raw)
         own.update(covers)
     own.update(own_numbers or {})
-    for name, value in own.items():
-        table.row(name, ours.get(name), value)
+    rows(table, ours, own)
     compare_kernels(table, results, kernels)
     said = [(entry["stage"], entry.get("step", 0), entry["ns"])
             for entry in results["repeats"].get("left_out") or []]
@@ -281,10 +287,7 @@ def judge_stripped(table: Table, program: str, path: str, folder: str, title: st
     if not own:
         return
     print(f"{title}, without ranges")
-    said = inferred.ours(results_of_export(program, target,
-                                           [{"name": "prefill"}, {"name": "decode"}]))
-    for name, value in own.items():
-        table.row(name, said.get(name), value)
+    rows(table, inferred.ours(results_of_export(program, target, PLAIN)), own)
 
 
 def judge_recording(table: Table, program: str, path: str, folder: str) -> None:
@@ -294,7 +297,7 @@ def judge_recording(table: Table, program: str, path: str, folder: str) -> None:
         os.remove(target)
     run(program, "export", path, "-o", target)
     print(path)
-    results = results_of_export(program, path, [{"name": "prefill"}, {"name": "decode"}])
+    results = results_of_export(program, path, PLAIN)
     rows(table, held_up.ours(results), held_up.compute(Capture(target), results))
 
 
@@ -323,9 +326,7 @@ def judge_collapsed(table: Table, program: str, folder: str) -> None:
 
 def judge_slope(table: Table, program: str, path: str, folder: str, title: str) -> None:
     """The same capture, each step of a decode longer than the one before."""
-    target, tags = os.path.join(folder, "slope.sqlite"), Capture(path).tags()
-    labelled = any(engine.LABEL.match(tag) for tag in tags)
-    stages = [{"name": "prefill"}, {"name": "decode"}] if labelled else stages_of(Capture(path))
+    target, stages = os.path.join(folder, "slope.sqlite"), stages_of(Capture(path))
     if not stages or not slopes.put_in(path, target):
         return
     share = slopes.found(*(results_of_export(program, one, stages) for one in (path, target)))
@@ -365,8 +366,7 @@ def unpacked(path: str, folder: str) -> str:
 
 def judge_export(table: Table, program: str, path: str, title: str) -> None:
     capture = Capture(path)
-    labelled = any(engine.LABEL.match(tag) for tag in capture.tags())
-    stages = [{"name": "prefill"}, {"name": "decode"}] if labelled else stages_of(capture)
+    stages = stages_of(capture)
     if not stages:
         print(f"{title}\n  no range marks a stage: left out")
         return
@@ -421,8 +421,7 @@ def judge_files(table: Table, program: str, paths: List[str], title: str) -> Non
     print(title)
     with tempfile.TemporaryDirectory() as out:
         run(program, "ranks", *paths, "--out", out + "/run")
-        with open(out + "/run/results.json", encoding="utf-8") as file:
-            record = json.load(file)["ranks"]
+        record = load(out + "/run", "results.json")["ranks"]
     judge_ranks(table, record, None, None, meetings.of_files(paths))
 
 
@@ -452,7 +451,7 @@ def main() -> None:
             judge_export(table, program, unpacked(path, folder), path)
             judge_slope(table, program, unpacked(path, folder), folder, path)
             judge_samples(table, program, unpacked(path, folder), path)
-            if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
+            if not labelled(Capture(unpacked(path, folder))):
                 judge_stripped(table, program, unpacked(path, folder), folder, path)
         for path in sorted(glob.glob(f"{given}/**/*.spool*", recursive=True)) if given else []:
             judge_recording(table, program, unpacked(path, folder), folder)
