@@ -3,26 +3,15 @@
 import json
 import sqlite3
 import statistics
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, List, Tuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "truth"))
+from capture import length, union  # noqa: E402
+
 Span = Tuple[int, int]
-
-
-def union(spans: List[Span]) -> List[Span]:
-    """Sorted, merged."""
-    merged: List[Span] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def length(spans: List[Span]) -> int:
-    return sum(end - start for start, end in spans)
 
 
 def shared(a: List[Span], b: List[Span]) -> int:
