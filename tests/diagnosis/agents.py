@@ -14,10 +14,9 @@ import json
 import pathlib
 import statistics
 import subprocess
-import tempfile
 from typing import Any, Dict, List, Tuple
 
-from score import HERE, Score, findings_of, unpacked
+from score import scored
 
 
 def ask(program: str, root: pathlib.Path, calls: List[Tuple[str, Dict[str, Any]]]) -> List[str]:
@@ -39,27 +38,19 @@ def main() -> None:
     parser.add_argument("program")
     parser.add_argument("names", nargs="*", help="only these recordings")
     args = parser.parse_args()
-    mapping = json.loads((HERE / "mapping.json").read_text("utf-8"))["llmprof"]
-    plain = json.loads((HERE / "plain.json").read_text("utf-8"))
     right: Dict[str, List[bool]] = {"digest": [], "table": []}
     size: Dict[str, List[int]] = {"digest": [], "table": []}
-    for label in json.loads((HERE / "labels.json").read_text("utf-8")):
-        if args.names and label["file"].split(".")[0] not in args.names:
-            continue
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = pathlib.Path(temporary)
-            found = findings_of(args.program, unpacked(label["file"], folder), folder,
-                                plain.get(label["file"], {}))
-            run = str(folder / "report")
-            digest, table = ask(args.program, folder, [
-                ("digest", {"run": run}), ("table", {"run": run, "section": "findings"})])
-        score = Score(label, found, mapping)
-        blamed = {one["title"] for one in found["findings"] if one["rule"] in score.complaints}
+    for score, folder in scored(args.program, args.names):
+        run = str(folder / "report")
+        digest, table = ask(args.program, folder, [
+            ("digest", {"run": run}), ("table", {"run": run, "section": "findings"})])
+        is_faulty = bool(score.label["kind"])
+        blamed = {one["title"] for one in score.findings if one["rule"] in score.complaints}
         named = {one["title"] for one in score.matching}
         for tool, answer in (("digest", digest), ("table", table)):
-            told = named if label["kind"] else blamed
+            told = named if is_faulty else blamed
             is_told = any(json.dumps(title)[1:-1] in answer or title in answer for title in told)
-            right[tool].append(is_told == bool(label["kind"]))
+            right[tool].append(is_told == is_faulty)
             size[tool].append(len(answer.encode()))
     print("| tool | right | bytes, median | most |")
     print("|---|---:|---:|---:|")

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 WITHIN = 0.2  # a cost counts as right within this share of what was timed
@@ -61,7 +61,7 @@ class Score:
             mapping["true of all"]) | set(mapping["true of"].get(label["program"], ()))
         faults = [one for one in found["findings"]
                   if one["rule"] not in ignored and one.get("gain_share", 1) >= 0.01]
-        self.label, self.seconds = label, found["seconds"]
+        self.label, self.seconds, self.findings = label, found["seconds"], found["findings"]
         matching = [one for one in found["findings"]
                     if one["rule"] in accepts and self.at_place(one)]
         self.matching, self.found = matching, bool(matching)
@@ -89,6 +89,23 @@ class Score:
             ("yes" if self.first else "no") if label["kind"] else "-",
             f"{self.cost * 100:+.0f} %" if self.cost is not None else "-",
             ", ".join(self.complaints) or "-")) + " |"
+
+
+def read(name: str) -> Any:
+    return json.loads((HERE / name).read_text("utf-8"))
+
+
+def scored(program: str, names: List[str],
+           with_plain: bool = True) -> Iterator[Tuple[Score, pathlib.Path]]:
+    """Each recording, or those that are named, and for a while a folder with its `report`."""
+    mapping, plain = read("mapping.json")["llmprof"], read("plain.json") if with_plain else {}
+    for label in read("labels.json"):
+        if not names or label["file"].split(".")[0] in names:
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = pathlib.Path(temporary)
+                found = findings_of(program, unpacked(label["file"], folder), folder,
+                                    plain.get(label["file"], {}))
+                yield Score(label, found, mapping), folder
 
 
 def totals(scores: List[Score]) -> Dict[str, List[int]]:
@@ -135,18 +152,7 @@ def main() -> None:
     parser.add_argument("--page", type=pathlib.Path)
     parser.add_argument("--floor", type=pathlib.Path)
     args = parser.parse_args()
-    labels = json.loads((HERE / "labels.json").read_text("utf-8"))
-    mapping = json.loads((HERE / "mapping.json").read_text("utf-8"))["llmprof"]
-    plain = json.loads((HERE / "plain.json").read_text("utf-8")) if args.plain else {}
-    scores = []
-    for label in labels:
-        if args.names and label["file"].split(".")[0] not in args.names:
-            continue
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = pathlib.Path(temporary)
-            found = findings_of(args.program, unpacked(label["file"], folder), folder,
-                                plain.get(label["file"], {}))
-        scores.append(Score(label, found, mapping))
+    scores = [score for score, _ in scored(args.program, args.names, args.plain)]
     lines = ["| run | fault | costs, ms | found | first | cost said | other findings |",
              "|---|---|---:|---|---|---:|---|", *(score.row() for score in scores)]
     counts = totals(scores)
