@@ -128,11 +128,6 @@ class Page(Shown):
         self.assertEqual(["4", "10", "200"], self.column("calls"))
         self.assertEqual(["3", "2", "1"], self.column("#"))
 
-    def test_empty_cells_sort_last(self):
-        for _ in range(2):
-            self.sort("SM %")
-            self.assertEqual(["12.3", "", ""], self.column("SM %"))
-
     def test_words_sort_by_the_alphabet(self):
         self.sort("stage")
         self.assertEqual(["decode", "decode", "prefill/sam"], self.column("stage"))

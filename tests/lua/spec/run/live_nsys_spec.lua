@@ -99,10 +99,6 @@ describe("a range to capture", function()
   it("must be named before anything runs", function()
     refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
       "nsys.capture_range=nvtx")
-    for _, word in ipairs { "", "null", "''", '""' } do
-      refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
-        "nsys.capture_range=nvtx", "nsys.nvtx_capture=" .. word)
-    end
   end)
 
   it("must be asked for", function()
