@@ -55,7 +55,8 @@ static bool starts_with(const char *line, size_t size, const char *prefix) {
   return size >= n && memcmp(line, prefix, n) == 0;
 }
 
-bool llmprof_csv_is_noise(const char *line, size_t size) {
+/* A tool's message outside a quoted field, or a blank line, is no data. */
+static bool is_noise(const char *line, size_t size) {
   static const char *const prefixes[] = {
       "==",           "NOTICE:",  "WARNING:", "Generating ",
       "Processing [", "SKIPPED:", "ERROR:",
@@ -247,8 +248,7 @@ static int raw_row(llmprof_csv *csv, llmprof_error *err) {
     int got = next_line(csv, err);
     if (got < 0) return -1;
     if (!got) break;
-    if (!csv->in_row && llmprof_csv_is_noise(csv->line.bytes, csv->line.size))
-      continue;
+    if (!csv->in_row && is_noise(csv->line.bytes, csv->line.size)) continue;
     got = feed_line(csv, err);
     if (got != 0) return got;
   }
@@ -300,8 +300,7 @@ static bool read_header(llmprof_csv *csv, llmprof_error *err) {
   llmprof_csv_row row;
   int got;
   while ((got = next_line(csv, err)) > 0) {
-    if (!csv->in_row && llmprof_csv_is_noise(csv->line.bytes, csv->line.size))
-      continue;
+    if (!csv->in_row && is_noise(csv->line.bytes, csv->line.size)) continue;
     int found = try_header(csv, &row, err);
     if (found < 0) return false;
     if (found) return keep(csv, &csv->header, &csv->header_row, err);

@@ -39,11 +39,6 @@ typedef struct llmprof_csv_row {
   size_t line; /* where the row starts, 1-based */
 } llmprof_csv_row;
 
-/* A line starting with "==", "NOTICE:", "WARNING:", "Generating ",
- * "Processing [", "SKIPPED:" or "ERROR:" outside a quoted field, or a blank
- * one, is a tool's message and not data. */
-bool llmprof_csv_is_noise(const char *line, size_t size);
-
 /* NULL on failure: the file cannot be read (NOTFOUND, DENIED, IO), holds no
  * header (EMPTY) or memory is out. options may be NULL. */
 llmprof_csv *llmprof_csv_open(const char *path,

@@ -54,8 +54,7 @@ llmprof_replay_basis llmprof_replay_basis_of(const llmprof_replay *r) {
 
 /* ---- reading frames ---- */
 
-/* Loaded columns of a frame by name; an optional one is NULL. */
-static bool columns(llmprof_frame *frame, const char *const *names,
+bool replay_columns(llmprof_frame *frame, const char *const *names,
                     size_t count, size_t needed, const llmprof_column **found,
                     llmprof_error *err) {
   for (size_t i = 0; i < count; i++) {
@@ -185,7 +184,7 @@ static bool add_ranges(llmprof_replay *r, const llmprof_replay_part *part,
                        replay_part *made, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid"};
   const llmprof_column *c[4];
-  if (!columns(part->ranges, names, 4, 4, c, err)) return false;
+  if (!replay_columns(part->ranges, names, 4, 4, c, err)) return false;
   size_t rows = llmprof_frame_rows(part->ranges);
   made->ranges = (uint32_t)r->range_count;
   made->range_count = (uint32_t)rows;
@@ -267,7 +266,7 @@ static bool add_calls(llmprof_replay *r, const llmprof_replay_part *part,
                       uint32_t *owner, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid", "name"};
   const llmprof_column *c[5];
-  if (!columns(part->calls, names, 5, 5, c, err)) return false;
+  if (!replay_columns(part->calls, names, 5, 5, c, err)) return false;
   size_t rows = llmprof_frame_rows(part->calls), count;
   uint32_t *taken = taken_calls(part, c, &count);
   uint32_t *threads = taken ? llmprof_alloc(count, sizeof *threads) : NULL;
@@ -382,7 +381,8 @@ static bool add_operations(llmprof_replay *r, const llmprof_replay_part *part,
       "op",  "start", "end",  "call",      "device",      "stream",
       "pid", "kind",  "name", "direction", "host_memory", "collective"};
   const llmprof_column *c[OPERATION_COLUMNS];
-  if (!columns(part->operations, names, OPERATION_COLUMNS, NAME + 1, c, err))
+  if (!replay_columns(part->operations, names, OPERATION_COLUMNS, NAME + 1, c,
+                      err))
     return false;
   renamed map;
   if (!renamed_open(&map, part->operations, c[NAME]))
@@ -435,7 +435,7 @@ static bool add_syncs(replay_sync **list, size_t *count, size_t *room,
   static const char *const names[] = {"pid", "correlation", "stream", "event"};
   const llmprof_column *c[4];
   if (!frame || !call_count) return true;
-  if (!columns(frame, names, 4, 4, c, err)) return false;
+  if (!replay_columns(frame, names, 4, 4, c, err)) return false;
   for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
     correlated wanted = {llmprof_cell(c[0], row), llmprof_cell(c[1], row), 0};
     const correlated *call =
@@ -456,7 +456,7 @@ static bool add_all_syncs(llmprof_replay *r, const llmprof_replay_part *part,
   static const char *const names[] = {"pid", "correlation"};
   const llmprof_column *c[2];
   if (!part->waits && !part->records) return true;
-  if (!columns(part->calls, names, 2, 2, c, err)) return false;
+  if (!replay_columns(part->calls, names, 2, 2, c, err)) return false;
   size_t rows = llmprof_frame_rows(part->calls), count = 0;
   for (size_t row = 0; row < rows; row++) count += owner[row] != REPLAY_NONE;
   correlated *calls = llmprof_alloc(count, sizeof *calls);

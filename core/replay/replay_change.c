@@ -47,13 +47,10 @@ typedef struct chosen {
 
 static bool choose(chosen *rows, const llmprof_change *c, size_t part,
                    llmprof_frame *frame, llmprof_error *err) {
-  size_t number = llmprof_frame_find(frame, "op");
-  if (number == SIZE_MAX)
-    return llmprof_fail(err, LLMPROF_NOTFOUND, "no column 'op'");
-  rows->op = llmprof_frame_column(frame, number, err);
+  static const char *const names[] = {"op"};
   rows->part = c->replay->parts + part;
   rows->rows = llmprof_frame_rows(frame);
-  return rows->op != NULL;
+  return replay_columns(frame, names, 1, 1, &rows->op, err);
 }
 
 static uint32_t chosen_operation(const chosen *rows, size_t row) {
@@ -269,15 +266,13 @@ bool llmprof_change_merge(llmprof_change *c, size_t part, llmprof_frame *frame,
                           bool sum, llmprof_removal removal, size_t *count,
                           llmprof_error *err) {
   const llmprof_replay *r = c->replay;
+  static const char *const names[] = {"group"};
+  const llmprof_column *group;
   chosen rows;
   *count = 0;
-  if (!choose(&rows, c, part, frame, err)) return false;
-  size_t number = llmprof_frame_find(frame, "group");
-  const llmprof_column *group = NULL;
-  if (number != SIZE_MAX) {
-    group = llmprof_frame_column(frame, number, err);
-    if (!group) return false;
-  }
+  if (!choose(&rows, c, part, frame, err) ||
+      !replay_columns(frame, names, 1, 0, &group, err))
+    return false;
   uint32_t *first_of = llmprof_alloc(r->operation_count, sizeof *first_of);
   if (!first_of) return llmprof_fail_nomem(err);
   memset(first_of, 0xff, r->operation_count * sizeof *first_of);
@@ -305,13 +300,7 @@ typedef struct inside {
 static bool inside_open(inside *in, llmprof_frame *ranges, llmprof_error *err) {
   static const char *const names[] = {"start", "end", "pid", "tid"};
   const llmprof_column *c[4];
-  for (size_t i = 0; i < 4; i++) {
-    size_t number = llmprof_frame_find(ranges, names[i]);
-    if (number == SIZE_MAX)
-      return llmprof_fail(err, LLMPROF_NOTFOUND, "no column '%s'", names[i]);
-    c[i] = llmprof_frame_column(ranges, number, err);
-    if (!c[i]) return false;
-  }
+  if (!replay_columns(ranges, names, 4, 4, c, err)) return false;
   *in = (inside){c[0], c[1], c[2], c[3], llmprof_frame_rows(ranges)};
   return true;
 }

@@ -145,6 +145,12 @@ enum {
 
 bool replay_push(replay_list *list, uint32_t item);
 
+/* Loaded columns of a frame by name; of those from number `needed` on one that
+ * is not there is NULL. */
+bool replay_columns(llmprof_frame *frame, const char *const *names,
+                    size_t count, size_t needed, const llmprof_column **found,
+                    llmprof_error *err);
+
 /* The steps of llmprof_replay_link, in this order. */
 bool replay_order(llmprof_replay *r, llmprof_error *err);
 bool replay_link_streams(llmprof_replay *r, llmprof_error *err);
@@ -173,7 +179,10 @@ size_t replay_samples_of(const replay_samples *samples, uint64_t key,
 int64_t replay_quantile(const replay_samples *samples, uint64_t key, double q,
                         int64_t otherwise);
 
-/* The latest operation that was launched on a stream by `time`; REPLAY_NONE. */
+/* How many operations were launched on a stream by `time`, which are the first
+ * of them; and the latest of them, or REPLAY_NONE. */
+uint32_t replay_count_launched(const llmprof_replay *r,
+                               const replay_stream *stream, int64_t time);
 uint32_t replay_launched_by(const llmprof_replay *r,
                             const replay_stream *stream, int64_t time);
 

@@ -262,21 +262,6 @@ static uint32_t event_target(const llmprof_replay *r, const replay_sync *sync,
   return stream ? replay_launched_by(r, stream, record->time) : REPLAY_NONE;
 }
 
-/* The next operation that is launched on a stream after `time`. */
-static uint32_t launched_after(const llmprof_replay *r,
-                               const replay_stream *stream, int64_t time) {
-  size_t low = 0, high = stream->count;
-  const uint32_t *launched = r->launched + stream->first;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (replay_launch_time(r, r->operations + launched[middle]) <= time)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < stream->count ? launched[low] : REPLAY_NONE;
-}
-
 /* Streams that wait for events of other streams: what is launched on them next
  * waits. The list holds pairs of an operation and what it waits for. */
 static bool link_event_waits(llmprof_replay *r, replay_list *pairs) {
@@ -290,10 +275,10 @@ static bool link_event_waits(llmprof_replay *r, replay_list *pairs) {
     if (source == REPLAY_NONE || !stream ||
         r->streams + r->operations[source].stream == stream)
       continue;
-    uint32_t next = launched_after(r, stream, p->end);
-    if (next == REPLAY_NONE ||
-        r->operations[source].end > r->operations[next].start + 2000)
-      continue;
+    uint32_t place = replay_count_launched(r, stream, p->end);
+    if (place == stream->count) continue;
+    uint32_t next = r->launched[stream->first + place];
+    if (r->operations[source].end > r->operations[next].start + 2000) continue;
     if (!replay_push(pairs, next) || !replay_push(pairs, source)) return false;
   }
   return true;

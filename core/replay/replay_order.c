@@ -173,18 +173,24 @@ bool replay_order(llmprof_replay *r, llmprof_error *err) {
          llmprof_fail_nomem(err);
 }
 
-uint32_t replay_launched_by(const llmprof_replay *r,
-                            const replay_stream *stream, int64_t time) {
-  size_t low = 0, high = stream->count;
+uint32_t replay_count_launched(const llmprof_replay *r,
+                               const replay_stream *stream, int64_t time) {
+  uint32_t low = 0, high = stream->count;
   const uint32_t *launched = r->launched + stream->first;
   while (low < high) {
-    size_t middle = low + (high - low) / 2;
+    uint32_t middle = low + (high - low) / 2;
     if (replay_launch_time(r, r->operations + launched[middle]) <= time)
       low = middle + 1;
     else
       high = middle;
   }
-  return low ? launched[low - 1] : REPLAY_NONE;
+  return low;
+}
+
+uint32_t replay_launched_by(const llmprof_replay *r,
+                            const replay_stream *stream, int64_t time) {
+  uint32_t count = replay_count_launched(r, stream, time);
+  return count ? r->launched[stream->first + count - 1] : REPLAY_NONE;
 }
 
 uint32_t replay_point_from(const llmprof_replay *r, const replay_thread *thread,

@@ -20,9 +20,7 @@ struct llmprof_spool {
   char *path;
   spool_sections sections;
   llmprof_strings *strings;
-  llmprof_intern metric_ids; /* of {section, metric} */
-  uint32_t *column_of;       /* by metric_ids: number in metric_names */
-  size_t column_cap;
+  spool_numbers columns;        /* by {section, metric}: number in `names` */
   uint32_t names[MOST_METRICS]; /* strings: of the columns */
   uint32_t units[MOST_METRICS];
   llmprof_metric_unit base_units[MOST_METRICS];
@@ -67,21 +65,18 @@ static bool take_metric(void *user, const spool_item *item,
   spool_item_get(item, &metric, sizeof metric);
   const uint32_t key[2] = {item->section, metric.metric};
   const spool_file *file = &spool->sections.file;
-  uint32_t id, name = spool_file_string(file, item->section, metric.name);
-  if (name == LLMPROF_NO_STRING) return true;
-  if (!llmprof_intern_add(&spool->metric_ids, key, &id) ||
-      !llmprof_grow(&spool->column_of, &spool->column_cap, id + (size_t)1,
-                    sizeof *spool->column_of))
-    return llmprof_fail_nomem(err);
-  spool->column_of[id] = column_of(
-      spool, name, spool_file_string(file, item->section, metric.unit));
-  return true;
+  uint32_t name = spool_file_string(file, item->section, metric.name);
+  uint32_t unit = spool_file_string(file, item->section, metric.unit);
+  return name == LLMPROF_NO_STRING ||
+         spool_numbers_set(&spool->columns, key,
+                           column_of(spool, name, unit)) ||
+         llmprof_fail_nomem(err);
 }
 
 static bool open_into(llmprof_spool *spool, const char *path,
                       llmprof_error *err) {
   spool->sections.file.fd = -1;
-  llmprof_intern_init(&spool->metric_ids, 2 * sizeof(uint32_t));
+  spool_numbers_init(&spool->columns, 2 * sizeof(uint32_t));
   spool->path = llmprof_strdup(path);
   spool->strings = llmprof_strings_new();
   if (!spool->path || !spool->strings) return llmprof_fail_nomem(err);
@@ -105,8 +100,7 @@ llmprof_spool *llmprof_spool_open(const char *path, llmprof_error *err) {
 void llmprof_spool_close(llmprof_spool *spool) {
   if (!spool) return;
   spool_sections_close(&spool->sections);
-  llmprof_intern_free(&spool->metric_ids);
-  llmprof_free(spool->column_of);
+  spool_numbers_free(&spool->columns);
   llmprof_strings_free(spool->strings);
   llmprof_free(spool->path);
   llmprof_free(spool);
@@ -137,8 +131,7 @@ static void put_values(table *t, const spool_item *item, uint32_t count) {
     memcpy(&value, at, sizeof value);
     at += sizeof value;
     const uint32_t key[2] = {item->section, value.metric};
-    uint32_t id = llmprof_intern_find(&t->spool->metric_ids, key);
-    uint32_t column = id == UINT32_MAX ? id : t->spool->column_of[id];
+    uint32_t column = spool_numbers_get(&t->spool->columns, key);
     if (column >= rows->real_count || !isfinite(value.value)) continue;
     row[column] = value.value;
     if (t->in_base_units)

@@ -37,8 +37,10 @@ static bool demangle(llmprof_builder *builder, uint32_t mangled, uint32_t *full,
   return ok;
 }
 
-bool spool_kernel_names(spool_trace *trace, llmprof_builder *builder,
-                        uint32_t mangled, uint32_t *full, uint32_t *base) {
+/* The names of a kernel, full and without arguments, of what the linker calls
+ * it. False when out of memory. */
+static bool kernel_names(spool_trace *trace, llmprof_builder *builder,
+                         uint32_t mangled, uint32_t *full, uint32_t *base) {
   uint32_t row = llmprof_intern_find(&trace->kernels, &mangled);
   *full = *base = LLMPROF_NO_STRING;
   if (mangled == LLMPROF_NO_STRING) return true;
@@ -103,7 +105,7 @@ static bool take_kernel(void *user, const spool_item *item,
                         .correlation = kernel.correlation};
   uint32_t mangled =
       spool_file_string(&l->trace->sections.file, item->section, kernel.name);
-  if (!spool_kernel_names(l->trace, l->builder, mangled, &row.name, &base))
+  if (!kernel_names(l->trace, l->builder, mangled, &row.name, &base))
     return llmprof_fail_nomem(err);
   const where at = {kernel.device, kernel.context, kernel.stream};
   return add_op(l, item, &at, &row, err);
@@ -219,8 +221,8 @@ static bool take_detail(void *user, const spool_item *item,
     row.shape.grid[i] = kernel.grid[i];
     row.shape.block[i] = kernel.block[i];
   }
-  if (!spool_kernel_names(l->trace, l->builder, row.mangled_name, &full,
-                          &row.short_name))
+  if (!kernel_names(l->trace, l->builder, row.mangled_name, &full,
+                    &row.short_name))
     return llmprof_fail_nomem(err);
   return llmprof_builder_add_detail(l->builder, &row, err);
 }
@@ -323,35 +325,18 @@ bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
 
 /* ---- lines of source that launched operations ---- */
 
-/* Numbers that mean something in a section. */
-typedef struct numbers {
-  llmprof_intern keys; /* of {section, number} */
-  uint32_t *of;        /* by key */
-  size_t cap;
-} numbers;
-
-static bool set_number(numbers *n, const uint32_t key[2], uint32_t value) {
-  uint32_t id;
-  if (!llmprof_intern_add(&n->keys, key, &id) ||
-      !llmprof_grow(&n->of, &n->cap, id + (size_t)1, sizeof *n->of))
-    return false;
-  n->of[id] = value;
-  return true;
-}
-
-/* LLMPROF_NONE: it means nothing. */
-static uint32_t get_number(const numbers *n, uint32_t section,
+/* UINT32_MAX, LLMPROF_NONE: the number means nothing in the section. */
+static uint32_t get_number(const spool_numbers *n, uint32_t section,
                            uint32_t number) {
   const uint32_t key[2] = {section, number};
-  uint32_t id = number ? llmprof_intern_find(&n->keys, key) : UINT32_MAX;
-  return id == UINT32_MAX ? LLMPROF_NONE : n->of[id];
+  return number ? spool_numbers_get(n, key) : LLMPROF_NONE;
 }
 
 typedef struct stacks_loader {
   loader base;
-  numbers paths, roots, frames, stacks; /* strings, strings, rows, rows */
-  uint32_t root;                        /* string: of a module */
-  bool several;                         /* modules have more than one */
+  spool_numbers paths, roots, frames, stacks; /* strings, strings, rows, rows */
+  uint32_t root;                              /* string: of a module */
+  bool several;                               /* modules have more than one */
 } stacks_loader;
 
 static const spool_file *file_of(const stacks_loader *l) {
@@ -368,10 +353,10 @@ static bool take_module(void *user, const spool_item *item,
   if (!module.known || root == LLMPROF_NO_STRING) return true;
   l->several |= l->root != LLMPROF_NO_STRING && l->root != root;
   l->root = root;
-  return (set_number(
+  return (spool_numbers_set(
               &l->paths, key,
               spool_file_string(file_of(l), item->section, module.path)) &&
-          set_number(&l->roots, key, root)) ||
+          spool_numbers_set(&l->roots, key, root)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -412,7 +397,7 @@ static bool take_source_frame(void *user, const spool_item *item,
            demangle(l->base.builder, row.function, &row.function, &base)) &&
           module_name(l, item->section, frame.module, &row.module) &&
           llmprof_builder_add_source_frame(l->base.builder, &row, &id) &&
-          set_number(&l->frames, key, id)) ||
+          spool_numbers_set(&l->frames, key, id)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -457,7 +442,7 @@ static bool take_source_stack(void *user, const spool_item *item,
   uint32_t id;
   return row.frame == LLMPROF_NONE ||
          (llmprof_builder_add_source_stack(l->base.builder, &row, &id) &&
-          set_number(&l->stacks, key, id)) ||
+          spool_numbers_set(&l->stacks, key, id)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -517,13 +502,11 @@ static bool load_stacks(stacks_loader *l, llmprof_error *err) {
 bool spool_load_stacks(spool_trace *trace, llmprof_builder *builder,
                        llmprof_error *err) {
   stacks_loader l = {.base = {trace, builder}, .root = LLMPROF_NO_STRING};
-  numbers *const all[] = {&l.paths, &l.roots, &l.frames, &l.stacks};
+  spool_numbers *const all[] = {&l.paths, &l.roots, &l.frames, &l.stacks};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    llmprof_intern_init(&all[i]->keys, 2 * sizeof(uint32_t));
+    spool_numbers_init(all[i], 2 * sizeof(uint32_t));
   bool ok = load_stacks(&l, err);
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    llmprof_intern_free(&all[i]->keys);
-    llmprof_free(all[i]->of);
-  }
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    spool_numbers_free(all[i]);
   return ok;
 }

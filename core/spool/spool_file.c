@@ -63,7 +63,31 @@ void spool_item_get(const spool_item *item, void *into, size_t size) {
   memcpy(into, item->bytes, have);
 }
 
-/* ---- strings ---- */
+/* ---- numbers and strings ---- */
+
+void spool_numbers_init(spool_numbers *n, size_t key_size) {
+  *n = (spool_numbers){.of = NULL};
+  llmprof_intern_init(&n->keys, key_size);
+}
+
+void spool_numbers_free(spool_numbers *n) {
+  llmprof_intern_free(&n->keys);
+  llmprof_free(n->of);
+}
+
+bool spool_numbers_set(spool_numbers *n, const void *key, uint32_t value) {
+  uint32_t row;
+  if (!llmprof_intern_add(&n->keys, key, &row) ||
+      !llmprof_grow(&n->of, &n->cap, row + (size_t)1, sizeof *n->of))
+    return false;
+  n->of[row] = value;
+  return true;
+}
+
+uint32_t spool_numbers_get(const spool_numbers *n, const void *key) {
+  uint32_t row = llmprof_intern_find(&n->keys, key);
+  return row == UINT32_MAX ? UINT32_MAX : n->of[row];
+}
 
 static bool keep_string(spool_file *f, const spool_item *item,
                         spool_keep_text keep, void *user) {
@@ -73,21 +97,14 @@ static bool keep_string(spool_file *f, const spool_item *item,
   const unsigned char *bytes = spool_item_rest(item, &size);
   if (string.length < size) size = string.length;
   const uint32_t key[2] = {item->section, string.id};
-  uint32_t row, kept;
-  if (!string.id) return true;
-  if (!keep(user, (const char *)bytes, size, &kept) ||
-      !llmprof_intern_add(&f->strings, key, &row) ||
-      !llmprof_grow(&f->string_of, &f->string_cap, row + (size_t)1,
-                    sizeof *f->string_of))
-    return false;
-  f->string_of[row] = kept;
-  return true;
+  uint32_t kept;
+  return !string.id || (keep(user, (const char *)bytes, size, &kept) &&
+                        spool_numbers_set(&f->strings, key, kept));
 }
 
 uint32_t spool_file_string(const spool_file *f, uint32_t section, uint32_t id) {
   const uint32_t key[2] = {section, id};
-  uint32_t row = id ? llmprof_intern_find(&f->strings, key) : UINT32_MAX;
-  return row == UINT32_MAX ? LLMPROF_NO_STRING : f->string_of[row];
+  return id ? spool_numbers_get(&f->strings, key) : LLMPROF_NO_STRING;
 }
 
 /* ---- blocks ---- */
@@ -262,7 +279,7 @@ bool spool_file_open(spool_file *f, const char *path, spool_keep_text keep,
                      void *user, llmprof_error *err) {
   struct stat info;
   *f = (spool_file){.path = path};
-  llmprof_intern_init(&f->strings, 2 * sizeof(uint32_t));
+  spool_numbers_init(&f->strings, 2 * sizeof(uint32_t));
   llmprof_intern_init(&f->firsts, sizeof(uint64_t));
   f->fd = llmprof_fs_open(path, &info, err);
   if (f->fd < 0) return false;
@@ -283,8 +300,7 @@ void spool_file_close(spool_file *f) {
   llmprof_free(f->bytes);
   llmprof_intern_free(&f->firsts);
   llmprof_free(f->blocks);
-  llmprof_intern_free(&f->strings);
-  llmprof_free(f->string_of);
+  spool_numbers_free(&f->strings);
   *f = (spool_file){.fd = -1};
 }
 

@@ -10,6 +10,20 @@
 #include "frame/intern.h"
 #include "llmprof/error.h"
 
+/* What keys stand for. */
+typedef struct spool_numbers {
+  llmprof_intern keys;
+  uint32_t *of; /* by key */
+  size_t cap;
+} spool_numbers;
+
+void spool_numbers_init(spool_numbers *numbers, size_t key_size);
+void spool_numbers_free(spool_numbers *numbers);
+/* The last one of a key stands; false when out of memory. */
+bool spool_numbers_set(spool_numbers *numbers, const void *key, uint32_t value);
+/* UINT32_MAX, which is no string and no row: it stands for nothing. */
+uint32_t spool_numbers_get(const spool_numbers *numbers, const void *key);
+
 /* A block that is whole. */
 typedef struct spool_chunk {
   int64_t offset; /* of its records */
@@ -37,9 +51,7 @@ typedef struct spool_file {
   uint64_t left;        /* bytes that belong to no whole block */
   unsigned char *bytes; /* records of the block at hand */
   size_t bytes_cap;
-  llmprof_intern strings; /* of {section, id} */
-  uint32_t *string_of;    /* by the record of `strings`: a kept string */
-  size_t string_cap;
+  spool_numbers strings; /* by {section, id}: a kept string */
   llmprof_watch watch;
 } spool_file;
 

@@ -24,11 +24,6 @@ enum {
  * it. False: it has no time, or is of units that are not wanted. */
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end);
 
-/* The names of a kernel, full and without arguments, of what the linker calls
- * it. False when out of memory. */
-bool spool_kernel_names(spool_trace *trace, llmprof_builder *builder,
-                        uint32_t mangled, uint32_t *full, uint32_t *base);
-
 /* Parts, as llmprof_reader.load. */
 bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
                     llmprof_error *err);

@@ -8,34 +8,18 @@
 
 /* ---- names ---- */
 
-static bool set_name(spool_sections *s, const spool_name *name,
-                     uint32_t value) {
-  uint32_t id;
-  if (!llmprof_intern_add(&s->names, name, &id) ||
-      !llmprof_grow(&s->name_of, &s->name_cap, id + (size_t)1,
-                    sizeof *s->name_of))
-    return false;
-  s->name_of[id] = value;
-  return true;
-}
-
-static uint32_t name_of(const spool_sections *s, const spool_name *name) {
-  uint32_t id = llmprof_intern_find(&s->names, name);
-  return id == UINT32_MAX ? UINT32_MAX : s->name_of[id];
-}
-
 uint32_t spool_scope_name(const spool_sections *s, uint32_t section,
                           uint32_t domain, uint32_t category) {
   const spool_name name = {section,
                            category ? SPOOL_NVTX_CATEGORY : SPOOL_NVTX_DOMAIN,
                            domain, category};
-  return name_of(s, &name);
+  return spool_numbers_get(&s->names, &name);
 }
 
 uint32_t spool_device_number(const spool_sections *s, uint32_t section,
                              uint32_t device) {
   const spool_name name = {section, SPOOL_DEVICE, device, 0};
-  uint32_t number = name_of(s, &name);
+  uint32_t number = spool_numbers_get(&s->names, &name);
   return number == UINT32_MAX ? device : number;
 }
 
@@ -243,7 +227,8 @@ static bool number_devices(spool_sections *s) {
   for (size_t i = 0; i < s->device_count; i++) {
     const spool_name name = {s->device_section[i], SPOOL_DEVICE,
                              s->devices[i].device, 0};
-    if (!set_name(s, &name, agree ? s->devices[i].device : rank_of(s, i)))
+    if (!spool_numbers_set(&s->names, &name,
+                           agree ? s->devices[i].device : rank_of(s, i)))
       return false;
   }
   return true;
@@ -266,7 +251,8 @@ static bool take_name(spool_sections *s, const spool_item *item) {
     name.b = category.category;
     text = category.name;
   }
-  return set_name(s, &name, spool_file_string(&s->file, item->section, text));
+  return spool_numbers_set(&s->names, &name,
+                           spool_file_string(&s->file, item->section, text));
 }
 
 static bool take_device(spool_sections *s, const spool_item *item) {
@@ -392,7 +378,7 @@ static bool describe(spool_sections *s, llmprof_error *err) {
 bool spool_sections_open(spool_sections *s, const char *path, uint16_t wanted,
                          spool_keep_text keep, void *user, llmprof_error *err) {
   *s = (spool_sections){.file = {.fd = -1}, .wanted = wanted};
-  llmprof_intern_init(&s->names, sizeof(spool_name));
+  spool_numbers_init(&s->names, sizeof(spool_name));
   if (!spool_file_open(&s->file, path, keep, user, err)) return false;
   s->all = llmprof_zalloc(s->file.sections, sizeof *s->all);
   if (!s->all) return llmprof_fail_nomem(err);
@@ -409,8 +395,7 @@ void spool_sections_close(spool_sections *s) {
   for (uint32_t i = 0; s->all && i < s->file.sections; i++)
     forget_units(&s->all[i]);
   llmprof_free(s->all);
-  llmprof_intern_free(&s->names);
-  llmprof_free(s->name_of);
+  spool_numbers_free(&s->names);
   llmprof_free(s->devices);
   llmprof_free(s->device_section);
   spool_file_close(&s->file);

@@ -34,11 +34,10 @@ typedef struct spool_name {
 
 typedef struct spool_sections {
   spool_file file;
-  uint16_t wanted;      /* spool_unit_type of the units that are shown */
-  spool_section *all;   /* by section */
-  llmprof_intern names; /* of spool_name */
-  uint32_t *name_of;    /* by name: string, or a device's number in the trace */
-  size_t name_cap;
+  uint16_t wanted;       /* spool_unit_type of the units that are shown */
+  spool_section *all;    /* by section */
+  spool_numbers names;   /* by spool_name: string, or a device's number in the
+                            trace */
   spool_device *devices; /* as recorded */
   uint32_t *device_section;
   size_t device_count, device_cap, device_section_cap;
