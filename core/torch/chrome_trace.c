@@ -390,7 +390,8 @@ static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   return -1;
 }
 
-int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
+/* The same, and every call behind a failure fails, too. */
+static int next_or_fail(llmprof_chrome *r, llmprof_chrome_event *event,
                         llmprof_error *err) {
   r->err = err;
   if (r->position == BROKEN) {
@@ -417,12 +418,11 @@ static void note_first(const llmprof_chrome *r, const llmprof_error *why,
              (int)sizeof damage->first - 1, text);
 }
 
-int llmprof_chrome_next_sound(llmprof_chrome *r, llmprof_chrome_event *event,
-                              llmprof_chrome_damage *damage,
-                              llmprof_error *err) {
+int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
+                        llmprof_chrome_damage *damage, llmprof_error *err) {
   llmprof_error why = {0};
   int got;
-  while ((got = llmprof_chrome_next(r, event, &why)) == -1 &&
+  while ((got = next_or_fail(r, event, &why)) == -1 &&
          ((why.code == LLMPROF_SYNTAX && r->seen_event) ||
           (why.code == LLMPROF_LIMIT && r->is_whole))) {
     note_first(r, &why, damage);

@@ -52,12 +52,6 @@ llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
                                           size_t size, llmprof_error *err);
 void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
 
-/* 1: *event is filled in, 0: the end, -1: failure, and every later call fails
- * too: SYNTAX, LIMIT, UNSUPPORTED for an object without "traceEvents". Messages
- * name line and column of the (unpacked) text. */
-int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
-                        llmprof_error *err);
-
 /* What of a file could not be read. */
 typedef struct llmprof_chrome_damage {
   uint64_t broken; /* events whose text is damaged: they were passed over */
@@ -65,12 +59,12 @@ typedef struct llmprof_chrome_damage {
   char first[200]; /* the first of it: "12:5: what", empty without any */
 } llmprof_chrome_damage;
 
-/* The same, but what is damaged is passed over: broken events, and all behind a
- * place from which no event can be found, which is the end where an event came
- * before it: then err says what is wrong there. */
-int llmprof_chrome_next_sound(llmprof_chrome *reader,
-                              llmprof_chrome_event *event,
-                              llmprof_chrome_damage *damage,
-                              llmprof_error *err);
+/* 1: *event is filled in, 0: the end, -1: failure: SYNTAX, LIMIT, UNSUPPORTED
+ * for an object without "traceEvents". Messages name line and column of the
+ * (unpacked) text. What is damaged is passed over: broken events, and, once an
+ * event came, all behind a place from which none can be found: then err says
+ * what is wrong there. */
+int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
+                        llmprof_chrome_damage *damage, llmprof_error *err);
 
 #endif

@@ -148,7 +148,7 @@ static bool read_events(llmprof_operators *o, llmprof_chrome *reader,
   llmprof_chrome_event event;
   llmprof_chrome_damage damage = {0};
   int got;
-  while ((got = llmprof_chrome_next_sound(reader, &event, &damage, err)) == 1) {
+  while ((got = llmprof_chrome_next(reader, &event, &damage, err)) == 1) {
     if (!keep(o, &event, err)) return false;
   }
   o->info.left_out += damage.broken;

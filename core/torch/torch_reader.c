@@ -351,8 +351,8 @@ static bool read_all(torch_trace *t, llmprof_chrome *reader,
                      llmprof_error *err) {
   llmprof_chrome_event event;
   int got = -1;
-  while (reader && (got = llmprof_chrome_next_sound(reader, &event, &t->damage,
-                                                    err)) == 1)
+  while (reader &&
+         (got = llmprof_chrome_next(reader, &event, &t->damage, err)) == 1)
     if (!keep(t, &event)) break;
   bool ok =
       got == 1 ? llmprof_fail_nomem(err) : got == 0 && describe(t, reader, err);

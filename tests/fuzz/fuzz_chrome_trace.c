@@ -23,8 +23,7 @@ static llmprof_code read_events(const uint8_t *bytes, size_t size, bool *cut) {
   llmprof_chrome_event event, before = {0};
   llmprof_chrome_damage damage = {0};
   int got;
-  while ((got = llmprof_chrome_next_sound(reader, &event, &damage, &err)) ==
-         1) {
+  while ((got = llmprof_chrome_next(reader, &event, &damage, &err)) == 1) {
     check_order(&before, &event);
     before = event;
   }

@@ -82,8 +82,9 @@ static bool read_events(size_t *units, llmprof_error *err) {
   llmprof_buffer_free(&text);
   llmprof_chrome *events = llmprof_chrome_open(path, err);
   llmprof_chrome_event event;
+  llmprof_chrome_damage damage = {0};
   int got = events ? 1 : -1;
-  while (got == 1) got = llmprof_chrome_next(events, &event, err);
+  while (got == 1) got = llmprof_chrome_next(events, &event, &damage, err);
   llmprof_chrome_close(events);
   return got == 0;
 }
