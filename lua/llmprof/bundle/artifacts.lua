@@ -9,7 +9,6 @@ local errors = require "llmprof.process.errors"
 local folders = require "llmprof.io.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 local private = require "llmprof.bundle.private"
 local process_pool = require "llmprof.process.pool"
@@ -79,9 +78,10 @@ local function is_blank(dir)
 end
 
 
--- Hold the folder of a run against other processes until this one ends; nil where the
--- file system has no locks.
-local function hold(dir)
+-- Hold a folder against other processes until this one ends; nil where the file system has no
+-- locks. What one that was killed left half-written there goes. what: that others do there; hint:
+-- where they do.
+local function hold(dir, what, hint)
   local lock, message, code = fs.lock(dir)
   if lock then
     sweep(dir)
@@ -89,24 +89,20 @@ local function hold(dir)
   elseif code == "unsupported" then
     return nil
   end
-  errors.raise("failed", code == "busy" and dir .. ": another llmprof works on this run"
-    or message, { hint = code == "busy" and "wait until it has ended" or nil })
+  errors.raise("failed", code == "busy" and what and dir .. what or message,
+    { hint = code == "busy" and hint or nil })
 end
 
 
--- Hold a folder of runs that one command writes, which two at once would spoil, until this one
--- ends; nil where the file system has no locks. What one that was killed left half written
--- there goes.
+local function hold_run(dir)
+  return hold(dir, ": another llmprof works on this run", "wait until it has ended")
+end
+
+
+-- Hold a folder of runs that one command writes, which two at once would spoil.
 function artifacts.hold_folder(folder)
   mkdirs(folder)
-  local lock, message, code = fs.lock(folder)
-  if lock then
-    check(fs.sweep(folder))
-    return lock
-  elseif code == "unsupported" then
-    return nil
-  end
-  errors.raise("failed", message, { hint = "wait until it has ended, or choose another folder" })
+  return hold(folder, nil, "wait until it has ended, or choose another folder")
 end
 
 
@@ -135,24 +131,20 @@ local function fresh_folder(root, wanted, recipe_name)
 end
 
 
--- Was a bundle begun that can only be made as a whole, and left unfinished?
-local function is_broken_off(out, given)
-  local manifest = given.whole
-    and errors.unless_systems(document.read(out .. "/" .. MANIFEST, "manifest"))
-  return manifest and manifest.recipe == given.recipe and manifest.status == "running"
-end
-
-
+-- Raises unless a folder is empty, or has a bundle that can only be made as a whole and was left
+-- unfinished.
 local function check_empty(given)
   local out = given.out
   local entries = fs.list(out)
-  if entries and #entries > 0 and not is_blank(out) and not is_broken_off(out, given) then
-    errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
-      { hint = fs.stat(out .. "/" .. MANIFEST)
-        and (given.whole and "choose another"
-          or "choose another, or continue it with " .. process.shown { "--resume", out })
-        or "choose another: this is no run" })
-  end
+  if not entries or #entries == 0 or is_blank(out) then return end
+  local manifest = given.whole
+    and errors.unless_systems(document.read(out .. "/" .. MANIFEST, "manifest"))
+  if manifest and manifest.recipe == given.recipe and manifest.status == "running" then return end
+  errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
+    { hint = fs.stat(out .. "/" .. MANIFEST)
+      and (given.whole and "choose another"
+        or "choose another, or continue it with " .. process.shown { "--resume", out })
+      or "choose another: this is no run" })
 end
 
 
@@ -171,7 +163,7 @@ function artifacts.create(given)
     dir = given.root .. "/" .. id
   end
   local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil,
-    root_is_new = root_is_new, lock = hold(dir), command = given.command }, Run)
+    root_is_new = root_is_new, lock = hold_run(dir), command = given.command }, Run)
   for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
@@ -275,8 +267,12 @@ function artifacts.list(root)
         code = code }
     end
   end
-  table.sort(runs, keys.order(function(run) return run.manifest and run.manifest.started or "" end,
-    "id"))
+  table.sort(runs, function(a, b)
+    local left = a.manifest and a.manifest.started or ""
+    local right = b.manifest and b.manifest.started or ""
+    if left ~= right then return left < right end
+    return a.id < b.id
+  end)
   return runs
 end
 
@@ -551,7 +547,7 @@ end
 
 -- A run that is continued, held until this process ends.
 function Run:reopen()
-  self.lock = self.lock or hold(self.dir)
+  self.lock = self.lock or hold_run(self.dir)
   self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
   self:save()
 end
@@ -595,7 +591,6 @@ function Run:publish()
     errors.raise("failed", message, { hint = "the run itself is in " .. self.dir })
   end
 end
-
 
 
 return artifacts

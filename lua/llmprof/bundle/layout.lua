@@ -57,10 +57,7 @@ layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder
 -- ---- names that are made ----
 
 -- NVIDIA's summary of a name, as CSV.
-function layout.summary(name)
-  return ("nsys/summary_%s.csv"):format(name)
-end
-
+function layout.summary(name) return ("nsys/summary_%s.csv"):format(name) end
 
 -- The report of a timeline's tool: numbered when there are several. suffix: ".nsys-rep".
 function layout.report(number, count, suffix)
@@ -68,56 +65,24 @@ function layout.report(number, count, suffix)
     or ("%s.%d%s"):format(layout.nsys.stem, number, suffix)
 end
 
-
 -- What a workload writes into one of its folders.
-function layout.metrics_in(folder)
-  return folder .. "/metrics.json"
-end
-
-
-function layout.operators_in(folder)
-  return folder .. "/operators.json"
-end
-
-
-function layout.log_in(folder)
-  return folder .. "/log.txt"
-end
-
+function layout.metrics_in(folder) return folder .. "/metrics.json" end
+function layout.operators_in(folder) return folder .. "/operators.json" end
+function layout.log_in(folder) return folder .. "/log.txt" end
 
 -- Of a rank that was captured by itself: the report, and the export.
-function layout.rank_report(number)
-  return ("%s/rank%s.nsys-rep"):format(layout.nsys.folder, number)
-end
-
-
-function layout.rank_export(number)
-  return ("%s/rank%s.sqlite"):format(layout.nsys.folder, number)
-end
-
+function layout.rank_report(number) return ("nsys/rank%s.nsys-rep"):format(number) end
+function layout.rank_export(number) return ("nsys/rank%s.sqlite"):format(number) end
 
 -- What is kept of a rank's file.
-function layout.rank_part(name)
-  return ("%s/%s.part"):format(layout.ranks.folder, name)
-end
-
+function layout.rank_part(name) return ("%s/%s.part"):format(layout.ranks.folder, name) end
 
 -- A file that is written out for the workload, of the program's own.
-function layout.program(name)
-  return ("%s/%s"):format(layout.workload.folder, name)
-end
-
+function layout.program(name) return ("%s/%s"):format(layout.workload.folder, name) end
 
 -- The collapsed stacks of a stage, and the stage that a file is of.
-function layout.stacks_of(stage)
-  return ("%s/%s.folded"):format(layout.stacks, stage)
-end
-
-
-function layout.stage_of_stacks(name)
-  return name:match "([^/]+)%.folded$"
-end
-
+function layout.stacks_of(stage) return ("%s/%s.folded"):format(layout.stacks, stage) end
+function layout.stage_of_stacks(name) return name:match "([^/]+)%.folded$" end
 
 -- Files of collapsed stacks below a folder, sorted.
 function layout.stacks_in(folder)

@@ -8,12 +8,25 @@ local layout = require "llmprof.bundle.layout"
 local results_file = {}
 
 
--- ---- kernels by their id, their place in results.kernels ----
+-- ---- what points at something ----
 
--- What is wrong with ids of kernels, or nil. list: of ids, or of objects that have
--- one in `field`; nil has none.
+-- Lists whose items are ids of kernels, their places in results.kernels, or have one in `field`; or
+-- of which each has a list of such in `kernels`.
+local KERNELS = { { "headroom", field = "kernel" }, { "roofline.kernels", field = "kernel" },
+  { "selection.kernels" }, { "selection.groups", lists = true },
+  { "selection.dropped", field = "kernel" }, { "advice.findings", lists = true } }
+
+
+local function at(results, path)
+  local value = results
+  for name in path:gmatch "[^.]+" do value = value and value[name] end
+  return value or {}
+end
+
+
+-- What is wrong with ids of kernels, or nil.
 local function check_ids(results, where, list, field)
-  for i, item in ipairs(list or {}) do
+  for i, item in ipairs(list) do
     local id = item
     if field then id = item[field] end
     if not id then return ("$.%s[%d]: no '%s'"):format(where, i, field) end
@@ -26,39 +39,24 @@ local function check_ids(results, where, list, field)
 end
 
 
--- The same for lists of ids that the objects of a list have in `kernels`.
-local function check_lists(results, where, list)
-  for i, item in ipairs(list or {}) do
-    local wrong = check_ids(results, ("%s[%d].kernels"):format(where, i), item.kernels)
+local function check_kernels(results)
+  for i, kernel in ipairs(results.kernels) do
+    if kernel.id ~= i then
+      return ("$.kernels[%d].id: %d expected, got %d"):format(i, i, kernel.id)
+    end
+  end
+  for _, of in ipairs(KERNELS) do
+    local path, list = of[1], at(results, of[1])
+    local wrong = not of.lists and check_ids(results, path, list, of.field) or nil
+    for i, item in ipairs(of.lists and list or {}) do
+      wrong = wrong
+        or check_ids(results, ("%s[%d].kernels"):format(path, i), item.kernels or {})
+    end
     if wrong then return wrong end
   end
   return nil
 end
 
-
-local function check_places(kernels)
-  for i, kernel in ipairs(kernels) do
-    if kernel.id ~= i then
-      return ("$.kernels[%d].id: %d expected, got %d"):format(i, i, kernel.id)
-    end
-  end
-  return nil
-end
-
-
-local function check_kernels(results)
-  local selection, roofline = results.selection or {}, results.roofline or {}
-  return check_places(results.kernels)
-    or check_ids(results, "headroom", results.headroom, "kernel")
-    or check_ids(results, "roofline.kernels", roofline.kernels, "kernel")
-    or check_ids(results, "selection.kernels", selection.kernels)
-    or check_lists(results, "selection.groups", selection.groups)
-    or check_ids(results, "selection.dropped", selection.dropped, "kernel")
-    or check_lists(results, "advice.findings", results.advice.findings)
-end
-
-
--- ---- what else points at something ----
 
 -- Findings name others by their rank.
 local function check_ranks(findings)
@@ -78,7 +76,7 @@ end
 
 -- Each function of a tree stands below the one that called it.
 local function check_trees(results)
-  for i, stage in ipairs((results.cpu_samples or {}).stages or {}) do
+  for i, stage in ipairs(at(results, "cpu_samples.stages")) do
     local most = 0
     for k, frame in ipairs(stage.tree) do
       if frame.depth > most then
@@ -132,13 +130,10 @@ function results_file.load(path, hint)
 end
 
 
--- Tables that results may lack, and that a comparison reads without asking.
-local compared = { "model", "repeats" }
-
--- The same for what a comparison is of.
+-- The same for what a comparison is of, which reads tables that results may lack without asking.
 function results_file.load_comparable(path, hint)
   local results = results_file.load(path, hint)
-  for _, name in ipairs(compared) do
+  for _, name in ipairs { "model", "repeats" } do
     if not results[name] then
       errors.raise("failed", ("%s: no '%s': it has no times"):format(path, name),
         { hint = "a run whose timeline was not read cannot be compared" })
