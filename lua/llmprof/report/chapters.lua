@@ -30,21 +30,14 @@ local HELD, ANSWERED, MEANT_S = 0.95, 0.9, 1
 local function rate(value) return text.number(value, 2) .. "/s" end
 
 
--- Was a rate not held that was sent for long enough to tell?
-local function is_short(given)
-  local planned, held = given.planned_per_s, given.held_per_s
-  return planned and held and held < HELD * planned
-    and given.completed + given.failed - 1 >= MEANT_S * planned
-end
-
-
 -- What a person should know before believing the latencies.
 local function warnings(given)
   local list = {}
   local planned, held = given.planned_per_s, given.held_per_s
   if given.unread then list[1] = given.unread:sub(1, 1):upper() .. given.unread:sub(2) .. "." end
   if not given.requests then return list end
-  if is_short(given) then
+  if planned and held and held < HELD * planned
+    and given.completed + given.failed - 1 >= MEANT_S * planned then
     list[#list + 1] = ("The rate was not held: %s were sent of %s planned."):format(rate(held),
       rate(planned))
   end
@@ -77,189 +70,127 @@ local function goal(given)
 end
 
 
-local function page_note(engine)
-  if not engine or not engine.complaint then return nil end
-  return ("%s samples of the engine's page failed: %s."):format(text.count(engine.failed or 0),
-    engine.complaint)
-end
-
-
 local function load_blocks(results)
-  local given, list = results.load, {}
+  local given, engine, list = results.load, results.engine_metrics, {}
   for i, line in ipairs(given and warnings(given) or {}) do
     list[i] = blocks.say(line, "warning")
   end
   return blocks.join(list, sections.blocks(results, "load", { bare = true }),
     blocks.note(given and goal(given)), sections.blocks(results, "load_times"),
-    sections.blocks(results, "engine_metrics"), blocks.note(page_note(results.engine_metrics)))
-end
-
-
--- Samples of the cache that a report shows; the page has all.
-local SAMPLES = 16
-
-
-local function first_token_blocks(results)
-  return blocks.join(blocks.say(words.first_token(results)),
-    sections.blocks(results, "first_token", { bare = true }))
-end
-
-
-local function kv_cache_blocks(results, view)
-  return blocks.join(blocks.say(words.kv_cache(results)),
-    sections.blocks(results, "kv_cache", { bare = true, most = not view.page and SAMPLES or nil }))
+    sections.blocks(results, "engine_metrics"), engine and engine.complaint and blocks.note(
+      ("%s samples of the engine's page failed: %s."):format(text.count(engine.failed or 0),
+        engine.complaint)))
 end
 
 
 -- ---- summaries ----
-
--- What a section comes to, in a few words, for where it is folded: results -> text, nil where there
--- is nothing to say.
-local summaries = {}
-
 
 local function counted(count, what)
   return ("%s %s%s"):format(text.count(count), what, count == 1 and "" or "s")
 end
 
 
-function summaries.advice(results)
-  return counted(#findings.list(results), "finding")
-end
-
-
-function summaries.stages(results)
-  local said = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.wall and not stage.parent then
-      said[#said + 1] = ("%s %s"):format(stage.name, words.ms((overhead.time_of(results, stage))))
+-- What a section comes to, in a few words, for where it is folded: results -> text, nil where there
+-- is nothing to say.
+local summaries = {
+  advice = function(results) return counted(#findings.list(results), "finding") end,
+  aggregates = function(results)
+    local tpot = overhead.latency_of(results).tpot
+    return tpot and "TPOT " .. words.ms(tpot.first.mean_ns)
+  end,
+  load = function(results)
+    local ttft = results.load and results.load.ttft
+    return ttft and "TTFT " .. words.ms(ttft.mean_ns)
+  end,
+  -- the largest part of TTFT
+  first_token = function(results)
+    local most
+    for _, row in ipairs(sections.find("first_token").rows(results)) do
+      if not most or row.ns > most.ns then most = row end
     end
-  end
-  return #said > 0 and table.concat(said, ", ") or nil
-end
-
-
--- The function that most samples of the last stage are in, which is the decode as a rule.
-function summaries.cpu_samples(results)
-  local list = results.cpu_samples.stages
-  for i = #list, 1, -1 do
-    local stage, first = list[i], list[i].functions[1]
-    if first and not stage.file then
-      return ("%s: %s %s"):format(stage.stage, text.truncate(first.name, 48, "middle"),
-        words.percent(first.self / stage.samples))
+    return most and ("%s %s"):format(most.label, words.percent(most.share))
+  end,
+  kv_cache = function(results)
+    local made = results.kv_cache
+    if made.use then return ("%s full at most"):format(words.percent(made.use.max)) end
+    return made.bytes_per_token and text.bytes(made.bytes_per_token // 1) .. " a token"
+  end,
+  stages = function(results)
+    local said = {}
+    for _, stage in ipairs(results.stages) do
+      if stage.wall and not stage.parent then
+        local time = overhead.time_of(results, stage)
+        said[#said + 1] = ("%s %s"):format(stage.name, words.ms(time))
+      end
     end
-  end
-  return counted(list[1].samples, "sample")
-end
-
-
-function summaries.gaps(results)
-  return "up to " .. words.ms(results.gaps[1].ns)
-end
-
-
-function summaries.modules(results)
-  local made = results.modules
-  return made.modules[1] and counted(#made.modules, "module")
-    or counted(#made.operators, "operator")
-end
-
-
-function summaries.lines(results)
-  local first = results.lines.rows[1]
-  return first and ("%s %s"):format(first.line, words.percent(first.share or 0)) or "none known"
-end
-
-
-function summaries.layers(results)
-  return counted(results.layers.count, "layer")
-end
-
-
-function summaries.ranks(results)
-  return counted(#results.ranks.ranks, "rank")
-end
-
-
-function summaries.load(results)
-  local given = results.load
-  return given and given.ttft and "TTFT " .. words.ms(given.ttft.mean_ns) or nil
-end
-
-
--- The largest part of TTFT.
-function summaries.first_token(results)
-  local most
-  for _, row in ipairs(sections.find("first_token").rows(results)) do
-    if not most or row.ns > most.ns then most = row end
-  end
-  return most and ("%s %s"):format(most.label, words.percent(most.share)) or nil
-end
-
-
-function summaries.kv_cache(results)
-  local made = results.kv_cache
-  if made.use then return ("%s full at most"):format(words.percent(made.use.max)) end
-  return made.bytes_per_token and text.bytes(made.bytes_per_token // 1) .. " a token" or nil
-end
-
-
-function summaries.aggregates(results)
-  local tpot = overhead.latency_of(results).tpot
-  return tpot and "TPOT " .. words.ms(tpot.first.mean_ns) or nil
-end
-
-
-function summaries.mfu(results)
-  local said, whole = {}, results.efficiency or {}
-  for _, key in ipairs { "mfu", "mbu" } do
-    local value = whole[key] and whole[key].value
-    if value then
-      said[#said + 1] = ("%s %s %%"):format(key:upper(), words.rounded(value * 100, 2))
+    return #said > 0 and table.concat(said, ", ")
+  end,
+  -- the function that most samples of the last stage are in, which is the decode as a rule
+  cpu_samples = function(results)
+    local list = results.cpu_samples.stages
+    for i = #list, 1, -1 do
+      local stage, first = list[i], list[i].functions[1]
+      if first and not stage.file then
+        return ("%s: %s %s"):format(stage.stage, text.truncate(first.name, 48, "middle"),
+          words.percent(first.self / stage.samples))
+      end
     end
-  end
-  return #said > 0 and table.concat(said, ", ") or "not measured"
-end
-
-
-function summaries.roofline(results)
-  local counters = results.counters or {}
-  return counters.coverage and ("counters cover %s of the kernels' time%s"):format(
-    words.percent(counters.coverage), words.lacking(counters.lacking)) or "without counters"
-end
-
-
-function summaries.kernels(results)
-  return counted(#results.kernels, "kernel")
-end
-
-
-function summaries.operators(results)
-  return results.operators and counted(#results.operators.operators, "operator") or "not measured"
-end
-
-
-function summaries.trust(results)
-  return results.integrity and results.integrity.verdict
-end
-
-
-function summaries.missing(results)
-  return #results.missing > 0 and counted(#results.missing, "subject") or "nothing"
-end
-
-
-function summaries.abstained(results)
-  return counted(#(results.advice and results.advice.abstained or {}), "rule")
-end
-
-
-function summaries.silent(results)
-  return counted(#results.advice.silent, "rule")
-end
+    return counted(list[1].samples, "sample")
+  end,
+  gaps = function(results) return "up to " .. words.ms(results.gaps[1].ns) end,
+  lines = function(results)
+    local first = results.lines.rows[1]
+    return first and ("%s %s"):format(first.line, words.percent(first.share or 0)) or "none known"
+  end,
+  modules = function(results)
+    local made = results.modules
+    return made.modules[1] and counted(#made.modules, "module")
+      or counted(#made.operators, "operator")
+  end,
+  layers = function(results) return counted(results.layers.count, "layer") end,
+  ranks = function(results) return counted(#results.ranks.ranks, "rank") end,
+  mfu = function(results)
+    local said, whole = {}, results.efficiency or {}
+    for _, key in ipairs { "mfu", "mbu" } do
+      local value = whole[key] and whole[key].value
+      if value then
+        said[#said + 1] = ("%s %s %%"):format(key:upper(), words.rounded(value * 100, 2))
+      end
+    end
+    return #said > 0 and table.concat(said, ", ") or "not measured"
+  end,
+  roofline = function(results)
+    local counters = results.counters or {}
+    return counters.coverage and ("counters cover %s of the kernels' time%s"):format(
+      words.percent(counters.coverage), words.lacking(counters.lacking)) or "without counters"
+  end,
+  kernels = function(results) return counted(#results.kernels, "kernel") end,
+  operators = function(results)
+    local made = results.operators
+    return made and counted(#made.operators, "operator") or "not measured"
+  end,
+  trust = function(results) return results.integrity and results.integrity.verdict end,
+  missing = function(results)
+    return #results.missing > 0 and counted(#results.missing, "subject") or "nothing"
+  end,
+  abstained = function(results)
+    return counted(#(results.advice and results.advice.abstained or {}), "rule")
+  end,
+  silent = function(results) return counted(#results.advice.silent, "rule") end,
+}
 
 
 -- ---- the sections ----
+
+-- A section that is its table, or the sentence where that has no row.
+local function table_or(name, otherwise)
+  return function(results)
+    return sections.either(name, sections.find(name).rows(results), otherwise)
+  end
+end
+
+-- Samples of the cache that a report shows; the page has all.
+local SAMPLES = 16
 
 -- name, title, blocks(results, view); when(results, view): not there otherwise; tables: those in
 -- it, by their columns, of which a recipe may pick. In the order of reports that say nothing else.
@@ -270,15 +201,23 @@ local list = {
   { "load", sections.find("load").title, load_blocks,
     tables = { "load", "load_times", "engine_metrics" },
     when = function(results) return results.load or results.engine_metrics end },
-  { "first_token", "Where TTFT Goes", first_token_blocks,
-    tables = { "first_token" }, when = function(results) return results.first_token end },
-  { "kv_cache", "KV Cache", kv_cache_blocks, tables = { "kv_cache" },
+  { "first_token", "Where TTFT Goes", function(results)
+      return { blocks.say(words.first_token(results)) or {},
+        sections.blocks(results, "first_token", { bare = true }) }
+    end, tables = { "first_token" }, when = function(results) return results.first_token end },
+  { "kv_cache", "KV Cache", function(results, view)
+      return { blocks.say(words.kv_cache(results)) or {}, sections.blocks(results, "kv_cache",
+        { bare = true, most = not view.page and SAMPLES or nil }) }
+    end, tables = { "kv_cache" },
     when = function(results) return results.kv_cache end },
   { "stages", "Per-Stage Timings", parts.stages,
     tables = { "stages", "summary_stages", "cpu", "categories" } },
   { "cpu_samples", "CPU Samples", pictures.blocks, tables = { "stage_functions" },
     when = function(results) return results.cpu_samples end },
-  { "gaps", "Longest Gaps", parts.gaps, tables = { "gaps" },
+  { "gaps", "Longest Gaps", function(results)
+      return { blocks.note("Times within a repeat in which the GPU did nothing, each with the "
+        .. "stage of what ended it."), sections.blocks(results, "gaps", { bare = true }) }
+    end, tables = { "gaps" },
     when = function(results) return results.gaps and #results.gaps > 0 end },
   { "lines", "Lines of the Program", parts.lines, tables = { "lines", "top_lines" },
     when = function(results) return results.lines end },
@@ -300,10 +239,12 @@ local list = {
     tables = { "top_operators", "operators", "timeline_operators", "summary_operators",
       "operator_stages", "operator_kernels" } },
   { "trust", "How Far to Trust It", parts.trust, tables = { "integrity", "overhead" } },
-  { "missing", "Not Measured", parts.missing, tables = { "missing" } },
-  { "abstained", "Rules That Could Not Tell", parts.abstained, tables = { "abstained" } },
-  { "silent", "Rules That Found Nothing", parts.silent, tables = { "silent" },
-    when = function(results) return parts.silent(results) end },
+  { "missing", "Not Measured", table_or("missing", "Nothing that the recipe asked for."),
+    tables = { "missing" } },
+  { "abstained", "Rules That Could Not Tell",
+    table_or("abstained", "Every rule had the data it needs."), tables = { "abstained" } },
+  { "silent", "Rules That Found Nothing", table_or "silent", tables = { "silent" },
+    when = function(results) return results.advice and #(results.advice.silent or {}) > 0 end },
   { "environment", "Environment", parts.environment, tables = { "devices" } },
   { "next", "Ask Further", parts.next, tables = {} },
 }

@@ -7,6 +7,7 @@ local document = require "llmprof.io.document"
 local findings = require "llmprof.report.findings"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -50,11 +51,7 @@ end
 -- Sentences: of several ranks who waits for whom; what is wrong and what stages take.
 local function verdict(results)
   local said = {}
-  for _, line in ipairs(findings.verdict(results)) do
-    if line.head ~= "First move:" and line.head ~= "Trust:" then
-      said[#said + 1] = line.head .. " " .. line.text
-    end
-  end
+  for i, line in ipairs((findings.verdict(results))) do said[i] = line.head .. " " .. line.text end
   return said
 end
 
@@ -141,8 +138,8 @@ end
 
 -- The first of a list, each as f makes it; how many are left out.
 local function first(list, most, f)
-  local made = {}
-  for i = 1, math.min(most, #list) do made[i] = f(list[i]) end
+  local made = keys.first(list, most)
+  for i, one in ipairs(made) do made[i] = f(one) end
   return made, #list - #made
 end
 
@@ -178,11 +175,6 @@ end
 
 
 -- ---- as text ----
-
-local function title(results, run)
-  return ("%s · %s"):format(words.title(results), text.clean(run.dir))
-end
-
 
 -- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s of decode, without the profiler"; nil without any.
 local function latency_line(made)
@@ -255,14 +247,6 @@ local function timed(stages)
 end
 
 
-local function trust_line(results)
-  for _, line in ipairs(findings.verdict(results)) do
-    if line.head == "Trust:" then return line.head .. " " .. line.text end
-  end
-  return nil
-end
-
-
 -- Of traces that somebody hands over what they cannot tell: "absent: counters: why"; nil where
 -- there is nothing of that.
 local function absent_lines(results)
@@ -277,8 +261,9 @@ end
 
 
 local function as_text(results, run, level, width)
-  local made = compose(results, run, level)
-  return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
+  local made, _, _, trusted = compose(results, run, level), findings.verdict(results)
+  return writer.render(blocks.join(blocks.heading { level = 1,
+      title = ("%s · %s"):format(words.title(results), text.clean(run.dir)) },
     blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
     blocks.say(clients_line(results)), blocks.say(words.first_token(results, true)),
     blocks.say(words.kv_cache(results, true)), blocks.say(words.running_cost(results, true)),
@@ -289,17 +274,14 @@ local function as_text(results, run, level, width)
     table_of("top_kernels", made.kernels, function(row)
       row.label, row.where = row.name, row.stage
     end),
-    blocks.say(trust_line(results)), blocks.say(absent_lines(results)),
+    blocks.say(trusted.head .. " " .. trusted.text), blocks.say(absent_lines(results)),
     blocks.say("next:\n  " .. table.concat(made.next, "\n  "))), width)
 end
 
 
-local function as_json(results, run, level)
+local writers = { text = as_text, json = function(results, run, level)
   return document.encode("digest", compose(results, run, level), true)
-end
-
-
-local writers = { text = as_text, json = as_json }
+end }
 
 
 -- The digest as "text" or "json", with as much as fits. run: { id, dir, name }, name being

@@ -44,8 +44,10 @@ end
 
 -- report.md: everything, section by section.
 function documents.full(results, entries)
+  local lines, move, trust = findings.verdict(results)
   return markdown.render(blocks.join(title(results),
-    blocks.verdict { lines = findings.verdict(results) }, parts.source(results),
+    blocks.verdict { lines = table.move({ move, trust }, 1, 2, #lines + 1, lines) },
+    parts.source(results),
     under_titles(chapters.laid_out(results, entries, {}))))
 end
 
@@ -205,10 +207,8 @@ local of_ranks = { ranks = ranks.short }
 
 -- stakeholder_summary.md: a page to hand on.
 function documents.stakeholder(results, entries)
-  local verdict, makers = {}, words.ranks_alone(results) and of_ranks or shorts
-  for _, line in ipairs(findings.verdict(results)) do
-    if line.head ~= "Trust:" and line.head ~= "First move:" then verdict[#verdict + 1] = line end
-  end
+  local verdict, makers = findings.verdict(results), shorts
+  if words.ranks_alone(results) then makers = of_ranks end
   local plain = makers == shorts and findings.in_plain_words(results)
   if plain then table.insert(verdict, 1, { head = plain, text = "" }) end
   local cost = words.running_cost(results, true)
@@ -228,31 +228,22 @@ end
 -- What a reader sees first: how fast it is, what it could be, what is wrong, what to do
 -- first, how far to trust it. As blocks.
 
-local function tile(label, value, note)
-  return { label = label, value = value, note = note }
+-- A tile of a figure; below it what it is under the profiler, where it is without.
+local function tile(name, figure, value, note)
+  return { label = figure.plain and name or name .. ", profiled", value = value, note = note }
 end
 
 
-local function spread(measured)
-  if measured.p90_ns then
-    return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
-  end
-  if not measured.p50_ns then return "of one value" end
-  return ("p50 %s, at most %s"):format(words.ms(measured.p50_ns), words.ms(measured.max_ns))
-end
-
-
--- Below a time: what it is under the profiler, where it is without, else its spread.
-local function beside(figure)
+local function time_tile(name, figure)
+  local first, note = figure.first, "of one value"
   if figure.plain and figure.profiled then
-    return words.ms(figure.profiled.mean_ns) .. " under the profiler"
+    note = words.ms(figure.profiled.mean_ns) .. " under the profiler"
+  elseif first.p90_ns then
+    note = ("p50 %s, p90 %s"):format(words.ms(first.p50_ns), words.ms(first.p90_ns))
+  elseif first.p50_ns then
+    note = ("p50 %s, at most %s"):format(words.ms(first.p50_ns), words.ms(first.max_ns))
   end
-  return spread(figure.first)
-end
-
-
-local function label_of(name, figure)
-  return figure.plain and name or name .. ", profiled"
+  return tile(name, figure, words.ms(first.mean_ns), note)
 end
 
 
@@ -262,8 +253,7 @@ local function rate_tile(figure)
   if profiled then
     note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
   end
-  return tile(label_of("throughput of decode", figure),
-    text.number(rate.mean, 1, ",") .. " tokens/s", note)
+  return tile("throughput of decode", figure, text.number(rate.mean, 1, ",") .. " tokens/s", note)
 end
 
 
@@ -272,19 +262,14 @@ end
 local function tiles(results)
   local latency, whole, list = overhead.latency_of(results), results.efficiency or {}, {}
   for _, key in ipairs { "ttft", "tpot" } do
-    local figure = latency[key]
-    if figure then
-      list[#list + 1] = tile(label_of(key:upper(), figure), words.ms(figure.first.mean_ns),
-        beside(figure))
-    end
+    if latency[key] then list[#list + 1] = time_tile(key:upper(), latency[key]) end
   end
   if latency.tokens_per_s then list[#list + 1] = rate_tile(latency.tokens_per_s) end
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
-      list[#list + 1] = tile(whole.time_source == "plain runs" and key:upper()
-        or key:upper() .. ", profiled", words.rounded(value * 100, 2) .. " %",
-        "all stages together")
+      list[#list + 1] = tile(key:upper(), { plain = whole.time_source == "plain runs" },
+        words.rounded(value * 100, 2) .. " %", "all stages together")
     end
   end
   return #list > 0 and blocks.tiles { list = list } or nil
@@ -309,28 +294,14 @@ end
 
 
 -- Without the line on the first move, which stands among the moves.
-local function verdict_lines(results)
-  local plain, lines, trust = findings.in_plain_words(results), {}, nil
-  for _, line in ipairs(findings.verdict(results)) do
-    if line.head == "Trust:" then
-      trust = line
-    elseif line.head ~= "First move:" then
-      lines[#lines + 1] = line
-    end
-  end
+local function first_screen(results)
+  local lines, _, trust = findings.verdict(results)
+  local plain, could = findings.in_plain_words(results), could_be(results)
   if plain and lines[1].head ~= "Ranks:" then
     lines[1] = { head = plain .. " " .. lines[1].head, text = lines[1].text }
   elseif plain then
     table.insert(lines, 1, { head = plain, text = "" })
   end
-  return lines, trust
-end
-
-
--- All of it.
-local function first_screen(results)
-  local lines, trust = verdict_lines(results)
-  local could = could_be(results)
   if could then lines[#lines + 1] = { head = "It could be faster.", text = could } end
   return blocks.join(blocks.note(words.model(results)), tiles(results),
     blocks.verdict { lines = lines }, findings.moves(results, MOVES),
@@ -362,25 +333,17 @@ local function folded(chapter)
 end
 
 
-local function has_flame(list)
-  for _, chapter in ipairs(list) do
-    for _, block in ipairs(chapter.content) do
-      if block.kind == "flame" then return true end
-    end
-  end
-  return false
-end
-
-
--- What the charts of the page draw, by their names, and the colours of categories.
+-- What the charts of the page draw, by their names, and the colours of categories; and whether
+-- there are flame graphs.
 local function drawn(results, list)
-  local data = { colours = charts.colours(results) }
+  local data, has_flame = { colours = charts.colours(results) }, false
   for _, chapter in ipairs(list) do
     for _, block in ipairs(chapter.content) do
       if block.kind == "chart" then data[block.name] = block.data or json.null end
+      has_flame = has_flame or block.kind == "flame"
     end
   end
-  return data
+  return data, has_flame
 end
 
 
@@ -404,10 +367,10 @@ function documents.page(results, entries, events)
     document.chart_js() and "" or writer.render { blocks.say(NO_CHARTS, "warning") } }
   for _, chapter in ipairs(list) do out[#out + 1] = folded(chapter) end
   out[#out + 1] = "</main>\n" .. footer(results)
+  local data, has_flame = drawn(results, list)
   return document.render {
     title = heading .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out), data = drawn(results, list), events = events and { events },
-    flames = has_flame(list),
+    body = table.concat(out), data = data, events = events and { events }, flames = has_flame,
   }
 end
 

@@ -1,5 +1,6 @@
 -- What was found and what to do about it, from results.advice and nothing else.
 local blocks = require "llmprof.report.blocks"
+local keys = require "llmprof.tables.keys"
 local overhead = require "llmprof.analysis.latency.overhead"
 local range_name = require "llmprof.trace.nvtx_names"
 local ranks = require "llmprof.report.ranks"
@@ -67,20 +68,12 @@ function findings.gain(results, finding)
 end
 
 
-local function joined(numbers)
-  if #numbers == 1 then return numbers[1] end
-  return table.concat(numbers, ", ", 1, #numbers - 1) .. " and " .. numbers[#numbers]
-end
-
-
 -- What has to be dealt with before a finding, and what it unlocks: "after 2 and 3, unlocks 4:
 -- 26.80 ms"; nil without any.
 function findings.order(results, finding)
   local said, list = {}, list_of(results)
   if finding.after then
-    local numbers = {}
-    for i, rank in ipairs(finding.after) do numbers[i] = tostring(rank) end
-    said[1] = "after " .. joined(numbers)
+    said[1] = "after " .. table.concat(finding.after, ", "):gsub(", (%d+)$", " and %1")
   end
   for i, rank in ipairs(finding.unlocks or {}) do
     local gain = list[rank] and list[rank].gain_ns
@@ -95,16 +88,6 @@ end
 
 -- Said where there is none.
 findings.nothing = "No rule found anything to change; the largest kernels come first."
-
-
--- The kernels that a finding is about: their ids and names.
-local function kernels_of(results, finding)
-  local list = {}
-  for i, id in ipairs(finding.kernels or {}) do
-    list[i] = { id = id, name = rows.label(results.kernels[id]) }
-  end
-  return list
-end
 
 
 -- What moves take, by the rule; of others nothing is said.
@@ -133,32 +116,31 @@ local function effort(results, finding)
 end
 
 
--- The longest gap of a stage, where gaps are what a finding is about: { from, until }, ns.
-local function gap_of(results, finding)
-  for _, gap in ipairs(finding.rule == "long_gaps" and results.gaps or {}) do
-    if gap.stage == finding.stage then
-      return { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns }
-    end
-  end
-end
-
-
 -- A finding as a move: what blocks of moves hold.
 local function move(results, finding)
+  local kernels, place = {}, nil
+  for i, id in ipairs(finding.kernels or {}) do
+    kernels[i] = { id = id, name = rows.label(results.kernels[id]) }
+  end
+  for _, gap in ipairs(finding.rule == "long_gaps" and results.gaps or {}) do
+    if gap.stage == finding.stage and not place then -- the longest
+      place = { from = gap.start_ns, ["until"] = gap.start_ns + gap.ns }
+    end
+  end
   return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
     effort = effort(results, finding),
     try = finding.try, order = findings.order(results, finding),
     gain = findings.gain(results, finding), changes = finding.changes,
     is_bound = finding.no_gain ~= nil,
     rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
-    assumption = finding.assumption, stage = finding.stage, gap = gap_of(results, finding),
-    kernels = kernels_of(results, finding) }
+    assumption = finding.assumption, stage = finding.stage, gap = place,
+    kernels = kernels }
 end
 
 
 local function moves_of(results, list, most)
-  local made = {}
-  for i = 1, math.min(most, #list) do made[i] = move(results, list[i]) end
+  local made = keys.first(list, most)
+  for i, finding in ipairs(made) do made[i] = move(results, finding) end
   return made
 end
 
@@ -213,22 +195,16 @@ end
 
 -- ---- the verdict ----
 
--- Time per token of a stage, as the stage's own time is.
-local function per_token(results, stage, time)
-  local tpot = overhead.latency_of(results).tpot
-  if tpot and range_name.role(stage.name) == "decode" then return tpot.first.mean_ns end
-  return stage.ns_per_token * time / stage.wall.mean_ns
-end
-
-
 -- "decode takes 131.1 ms (16.4 ms per token; 179.3 ms under the profiler), of
 -- which the GPU works 24.0 ms".
 local function stage_time(results, stage)
   local time, profiled = overhead.time_of(results, stage)
   local details = {}
   if stage.ns_per_token and stage.wall.mean_ns > 0 then
-    details[1] = ("%s per %s"):format(words.ms(per_token(results, stage, time)),
-      range_name.step(stage.name))
+    local tpot = overhead.latency_of(results).tpot
+    local one = tpot and range_name.role(stage.name) == "decode" and tpot.first.mean_ns
+      or stage.ns_per_token * time / stage.wall.mean_ns
+    details[1] = ("%s per %s"):format(words.ms(one), range_name.step(stage.name))
   end
   if profiled then details[#details + 1] = words.ms(profiled) .. " under the profiler" end
   return ("%s takes %s%s, of which the GPU works %s"):format(stage.name, words.ms(time),
@@ -290,27 +266,23 @@ local function trust_words(integrity)
 end
 
 
--- Three lines, plain text: what is wrong and what the stages take, what to do
--- first, how far to trust it; before them, of several ranks, who waits for whom. Each
--- { head, text }.
+-- Lines of plain text, { head, text } each: a list of who waits for whom, of several ranks, and of
+-- what is wrong and what the stages take; then what to do first, and how far to trust it.
 function findings.verdict(results)
   local worth, small = findings.first(results)
   local first = worth[1]
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
     .. (small > 0 and " that gives back 1 % of a stage" or "")
-  local lines = {
-    { head = capital(title) .. ".", text = stage_times(results) },
-    { head = "First move:", text = first_move(results, first) },
+  local lines, between = {}, ranks.verdict(results)
+  if between then lines[1] = { head = "Ranks:", text = between } end
+  lines[#lines + 1] = { head = capital(title) .. ".", text = stage_times(results) }
+  return lines, { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
       results.integrity and trust_words(results.integrity) .. ". " or "",
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
       words.repeats(results) or words.ranks_trust(results)
-        or "Without a timeline there are no times.") },
-  }
-  local between = ranks.verdict(results)
-  if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end
-  return lines
+        or "Without a timeline there are no times.") }
 end
 
 

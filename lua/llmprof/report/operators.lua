@@ -2,6 +2,7 @@
 -- for the other reports.
 local blocks = require "llmprof.report.blocks"
 local columns = require "llmprof.report.columns"
+local keys = require "llmprof.tables.keys"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local parts = require "llmprof.report.parts"
@@ -35,17 +36,15 @@ local function unattributed(operators)
 end
 
 
-local function input(one)
-  local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
-  return ("%s (%s)"):format(one.sequences and ("%s of %s"):format(text.count(one.sequences), tokens)
-    or tokens, one.calls == 1 and "once" or text.count(one.calls) .. " times")
-end
-
-
 -- Batches and lengths that shapes tell, the first of them; nil where none do.
 local function inputs(operators)
   local said, list = {}, operators.inputs or {}
-  for i = 1, math.min(#list, INPUTS) do said[i] = input(list[i]) end
+  for i, one in ipairs(keys.first(list, INPUTS)) do
+    local tokens = text.count(one.tokens) .. (one.tokens == 1 and " token" or " tokens")
+    said[i] = ("%s (%s)"):format(one.sequences
+      and ("%s of %s"):format(text.count(one.sequences), tokens) or tokens,
+      one.calls == 1 and "once" or text.count(one.calls) .. " times")
+  end
   if #list > INPUTS then said[#said + 1] = ("%d others"):format(#list - INPUTS) end
   return #said > 0 and blocks.note(("Batches by the shapes of embeddings: %s."):format(
     table.concat(said, ", "))) or nil
@@ -66,11 +65,6 @@ local function memory(operators)
 end
 
 
-local function sum(joined, key)
-  return joined.by_order[key] + joined.by_name[key]
-end
-
-
 local BY_NAME = "by names that one operator alone launches"
 
 -- How much of the timeline joined, and by what.
@@ -79,13 +73,14 @@ local function joined_note(results)
   local order, name = joined.by_order.launches, joined.by_name.launches
   local how = order == 0 and BY_NAME .. ", as the order was not recorded"
     or ("%s by their order, %s %s"):format(text.count(order), text.count(name), BY_NAME)
-  local share = joined.gpu_time_ns > 0 and sum(joined, "gpu_time_ns") / joined.gpu_time_ns or 0
+  local time = joined.by_order.gpu_time_ns + joined.by_name.gpu_time_ns
+  local share = joined.gpu_time_ns > 0 and time / joined.gpu_time_ns or 0
   local idle = joined.outside_ns or 0
   local before = idle > 0 and (" %s of the GPU's %s of idle time with the CPU in no CUDA call was "
     .. "before them."):format(words.percent((joined.joined_outside_ns or 0) / idle),
     text.duration(idle)) or ""
   return blocks.note(("%s of the %s launches in the repeats that count joined an operator, with "
-    .. "%s of their GPU time: %s.%s"):format(text.count(sum(joined, "launches")),
+    .. "%s of their GPU time: %s.%s"):format(text.count(order + name),
     text.count(joined.launches), words.percent(share), how, before))
 end
 
@@ -126,29 +121,20 @@ function report.top(results, view)
 end
 
 
-local function launched(results, list)
-  local kernels = rows.operator_kernels(results, rows.operators(list, WITH_KERNELS), KERNELS_EACH)
-  return #kernels > 0 and { blocks.heading { level = 2, title = "What They Launched" },
-    sections.table("operator_kernels", kernels) }
-end
-
-
-local function of_stages(operators)
-  local list = rows.operator_stages(operators.operators, OF_STAGE)
-  return #list > 0 and { blocks.heading { level = 2, title = "By Stage" }, blocks.note(SLOWED),
-    sections.table("operator_stages", list) }
-end
-
-
 local function all(results)
   local operators = results.operators
   if not operators then return parts.not_measured(results, "operators") end
+  local by_stage = rows.operator_stages(operators.operators, OF_STAGE)
+  local launched = rows.operator_kernels(results, keys.first(operators.operators, WITH_KERNELS),
+    KERNELS_EACH)
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
     inputs(operators) or {}, memory(operators) or {}, on_timeline(results, MOST) or {},
     largest(operators, "operators", MOST, layout.results),
-    of_stages(operators) or {},
-    launched(results, operators.operators) or nil }
+    #by_stage > 0 and { blocks.heading { level = 2, title = "By Stage" }, blocks.note(SLOWED),
+      sections.table("operator_stages", by_stage) },
+    #launched > 0 and { blocks.heading { level = 2, title = "What They Launched" },
+      sections.table("operator_kernels", launched) } }
 end
 
 

@@ -58,25 +58,17 @@ function parts.aggregates(results)
   local latency = sections.either("latency", rows.latency(results), nil)
   local length = sections.either("aggregates", rows.aggregates(results), words.no_rows(results))
   return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
-    parts.tpot(results), parts.each_repeat(results),
+    blocks.chart { name = "tpot", label = "Histogram of the time per output token",
+      data = charts.tpot(results),
+      otherwise = "No histogram: results.json has fewer than two times per output token." },
+    sections.either("repeats", rows.repeats(results), "The repeats were not told apart."),
     sections.blocks(results, "running_cost", { note = words.running_cost(results) }))
 end
 
 
-function parts.tpot(results)
-  return blocks.chart { name = "tpot", label = "Histogram of the time per output token",
-    data = charts.tpot(results),
-    otherwise = "No histogram: results.json has fewer than two times per output token." }
-end
-
-
--- Latency of each repeat.
-function parts.each_repeat(results)
-  return sections.either("repeats", rows.repeats(results), "The repeats were not told apart.")
-end
-
-
 function parts.stages(results, view)
+  local cpu, categories = rows.cpu(results), rows.categories(results)
+  local under = results.overhead and " under the profiler" or ""
   return join(sections.either("stages", rows.stages(results),
       words.no_rows(results)),
     note(words.nesting(results)), view.page and note(words.times_of(results)),
@@ -85,18 +77,10 @@ function parts.stages(results, view)
     blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
       data = charts.categories(results),
       picture = function() return charts.mermaid_categories(results) end },
-    parts.breakdown(results))
-end
-
-
--- What the CPU did in each stage, and the GPU time by category.
-function parts.breakdown(results)
-  local cpu, categories = rows.cpu(results), rows.categories(results)
-  if #cpu + #categories == 0 then return say "No stage was broken down." end
-  local under = results.overhead and " under the profiler" or ""
-  return join(#cpu > 0 and { note("What the CPU did" .. under .. ", and what it was in while the "
-      .. "GPU was idle. The launch delay is from the end of the launching call to the start of "
-      .. "the kernel."),
+    #cpu + #categories == 0 and say "No stage was broken down.",
+    #cpu > 0 and { note("What the CPU did" .. under .. ", and what it was in while the GPU was "
+      .. "idle. The launch delay is from the end of the launching call to the start of the "
+      .. "kernel."),
       sections.table("cpu", cpu) },
     #categories > 0 and sections.table("categories", categories))
 end
@@ -229,45 +213,13 @@ end
 
 -- ---- trust ----
 
-local function integrity_of(results)
-  local integrity = results.integrity
-  if not integrity then return nil end
-  return join(say { "Verdict: ", { strong = integrity.verdict }, "." },
-    #integrity.checks > 0 and sections.table("integrity", integrity.checks))
-end
-
-
 -- How far the capture can be trusted, and what it cost.
 function parts.trust(results)
-  local overhead = results.overhead
-  return join(integrity_of(results),
+  local integrity, overhead = results.integrity, results.overhead
+  return join(integrity and { say { "Verdict: ", { strong = integrity.verdict }, "." },
+      #integrity.checks > 0 and sections.table("integrity", integrity.checks) or nil },
     overhead and { say(("What profiling cost, against %d plain runs:"):format(overhead.runs)),
       sections.table("overhead", rows.overhead(results)) } or say(words.no_overhead))
-end
-
-
-function parts.missing(results)
-  return sections.either("missing", results.missing, "Nothing that the recipe asked for.")
-end
-
-
--- Rules that lack the data to tell, and which.
-function parts.abstained(results)
-  return sections.either("abstained", results.advice and results.advice.abstained or {},
-    "Every rule had the data it needs.")
-end
-
-
--- Rules that looked and found nothing, and why; nil where there are none.
-function parts.silent(results)
-  return sections.either("silent", results.advice and results.advice.silent or {})
-end
-
-
--- When the GPU had nothing to do for longest.
-function parts.gaps(results)
-  return { note("Times within a repeat in which the GPU did nothing, each with the stage of what "
-    .. "ended it."), sections.table("gaps", rows.gaps(results)) }
 end
 
 
@@ -313,16 +265,16 @@ end
 -- The layers of a decode step, a row each.
 function parts.layers(results)
   local made = results.layers
-  if not made.kernel then
-    return { note(("A step of decode has %d layers, as torch modules say%s."):format(made.count,
-      made.module and ": " .. made.module or "")), pictures.layers(results) or {},
-      sections.table("step_layers", rows.step_layers(results)) }
+  local said = ("A step of decode has %d layers, as torch modules say%s."):format(made.count,
+    made.module and ": " .. made.module or "")
+  if made.kernel then
+    said = ("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no row.")
+      :format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
+        made.ends and "A layer ends with it; the first one begins with the step," or "A layer "
+          .. "lasts until it comes again; the last one goes on into what follows the layers,")
   end
-  return { note(("A step of decode has %d layers, by %s, which comes once in each%s. %s and has no "
-    .. "row."):format(made.count, made.kernel, made.named and "" or ", as most of its kernels do",
-    made.ends and "A layer ends with it; the first one begins with the step,"
-      or "A layer lasts until it comes again; the last one goes on into what follows the layers,")),
-    pictures.layers(results) or {}, sections.table("step_layers", rows.step_layers(results)) }
+  return { note(said), pictures.layers(results) or {},
+    sections.table("step_layers", rows.step_layers(results)) }
 end
 
 

@@ -80,14 +80,6 @@ function ranks.verdict(results)
 end
 
 
--- Why clients' TPOT is not the interval of steps.
-local function beyond(made)
-  if made.agrees then return ", which agrees" end
-  if made.difference > 0 then return "; the rest is the queue, detokenising and the network" end
-  return "; tokens that come faster than steps end come several at once, or are of other steps"
-end
-
-
 -- What clients saw against the steps, and which requests have a prefill step of their own;
 -- nil without requests.
 function ranks.clients(results)
@@ -96,7 +88,11 @@ function ranks.clients(results)
   local said = ("Clients' TPOT is %s, the mean interval of the steps that made their tokens %s: "
     .. "%s %%"):format(text.duration(made.tpot.mean_ns), text.duration(made.step_interval_ns),
       text.number(made.difference * 100, 1))
-  return said .. beyond(made) .. (made.stall_ns
+  local why = "; tokens that come faster than steps end come several at once, or are of other steps"
+  if made.difference > 0 then
+    why = "; the rest is the queue, detokenising and the network"
+  end
+  return said .. (made.agrees and ", which agrees" or why) .. (made.stall_ns
     and (". Of the interval %s are because steps prefill other requests, too"):format(
       text.duration(made.stall_ns)) or "") .. ". " .. as_sentence(made.attributable)
 end

@@ -190,12 +190,6 @@ end
 -- Beyond this share the range of a stage on the CPU is another time than the stage's.
 local AHEAD = 0.05
 
-local function cpu_time(stage)
-  local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
-  return wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
-end
-
-
 function rows.stages(results)
   local list = {}
   for i, stage in ipairs(results.stages) do
@@ -204,7 +198,8 @@ function rows.stages(results)
     for key, value in pairs(stage.wall or stage.own or {}) do row[key] = value end
     row.time_ns, row.profiled_ns = overhead.time_of(results, stage)
     row.gpu_idle_ns, row.idle_share = overhead.idle_of(results, stage)
-    row.cpu_ns = cpu_time(stage)
+    local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
+    row.cpu_ns = wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
     if stage.parent then row.bound = nil end
     list[i] = row
   end
@@ -466,13 +461,6 @@ local tpot_sources = { ranges = "steps marked on the timeline",
   stage = "decode over its steps", clients = AS_CLIENTS }
 
 
--- Whose a TTFT under the profiler is.
-local function ttft_note(results, ttft)
-  if ttft and ttft.source == "clients" then return AS_CLIENTS end
-  return results.inferred and "inferred" or nil
-end
-
-
 -- Of a load the steps are those of other requests each time: their order is no trend.
 local function tpot_note(results, tpot)
   local note = tpot_sources[tpot.source]
@@ -507,14 +495,6 @@ function rows.overhead(results)
 end
 
 
--- What of a repeat is not counted, or should not be.
-local function repeat_note(entry)
-  if entry.outlier then return entry.used and "outlier" or "outlier, left out" end
-  if not entry.used then return "left out" end
-  return entry.left_out and table.concat(entry.left_out, ", ") .. " left out" or nil
-end
-
-
 local PLAIN, PROFILED = "without the profiler", "%s, profiled"
 
 -- The rows of one figure: plain, then profiled; make(label, measured, note).
@@ -531,8 +511,9 @@ end
 -- measured, then under it.
 function rows.latency(results)
   local latency, list = overhead.latency_of(results), {}
-  pair(list, "TTFT", latency.ttft, latency_row,
-    ttft_note(results, latency.ttft and latency.ttft.profiled))
+  local ttft = latency.ttft and latency.ttft.profiled
+  pair(list, "TTFT", latency.ttft, latency_row, ttft and ttft.source == "clients" and AS_CLIENTS
+    or results.inferred and "inferred" or nil)
   pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled
     and tpot_note(results, latency.tpot.profiled))
   pair(list, "throughput", latency.tokens_per_s, rate_row, results.load and "in decode steps")
@@ -543,7 +524,12 @@ end
 -- The same of each repeat, those left out too.
 function rows.repeats(results)
   return rows.with(results.latency and results.latency.repeats or {},
-    function(entry) return { note = repeat_note(entry) } end)
+    function(entry)
+      local note = not entry.used and "left out"
+        or entry.left_out and table.concat(entry.left_out, ", ") .. " left out" or nil
+      if entry.outlier then note = entry.used and "outlier" or "outlier, left out" end
+      return { note = note }
+    end)
 end
 
 

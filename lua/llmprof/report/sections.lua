@@ -54,19 +54,12 @@ local function stages(results)
 end
 
 
--- How the kernels of steps were launched, as far as CUDA graphs go.
-local function launched(group)
-  if not group.graphed or not group.kernels or group.kernels == 0 then return nil end
-  local share = group.graphed / group.kernels
-  if share == 0 then return "eager" end
-  return share > 0.5 and "graph" or "partly graph"
-end
-
-
 -- Steps by phase, batch and tokens; last the KV caches between ranks.
 function sections.step_rows(results)
   local list = rows.with(list_at(results, "ranks.steps"), function(group)
-    return { how = launched(group) }
+    if not group.graphed or not group.kernels or group.kernels == 0 then return {} end
+    local share = group.graphed / group.kernels -- of kernels that CUDA graphs launched
+    return { how = share == 0 and "eager" or share > 0.5 and "graph" or "partly graph" }
   end)
   local between = list_at(results, "ranks.kv_transfers").times
   if between then
@@ -98,19 +91,16 @@ end
 
 -- Rows of the tables about a load and the engine's own numbers.
 
--- "poisson, 4/s", or what is known where nobody says so: who sent it.
-local function label_of(given)
-  if given.generator then return given.generator end
-  if given.kind == "command" or not given.arrivals then return "load." .. given.kind end
-  return ("%s, %s/s"):format(given.arrivals, text.number(given.rate_per_s, 2))
-end
-
-
 function sections.load_rows(results)
   local given = results.load
   if not given then return {} end
+  -- "poisson, 4/s", or what is known where nobody says so: who sent it
+  local label = given.generator or "load." .. given.kind
+  if not given.generator and given.kind ~= "command" and given.arrivals then
+    label = ("%s, %s/s"):format(given.arrivals, text.number(given.rate_per_s, 2))
+  end
   local slo = given.slo or {}
-  return { setmetatable({ label = label_of(given), good_share = slo.share, good_per_s = slo.per_s },
+  return { setmetatable({ label = label, good_share = slo.share, good_per_s = slo.per_s },
     { __index = given }) }
 end
 

@@ -41,19 +41,14 @@ end
 
 -- ---- what is not there ----
 
--- The missing entry for a subject, or nil.
-local function missing(results, what)
-  for _, entry in ipairs(results.missing) do
-    if entry.what == what then return entry end
-  end
-  return nil
-end
-
-
 -- Why a subject was not measured, and what would; nil when nothing says so.
 function words.reason(results, what)
-  local entry = missing(results, what)
-  return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
+  for _, entry in ipairs(results.missing) do
+    if entry.what == what then
+      return ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
+    end
+  end
+  return nil
 end
 
 
@@ -222,14 +217,6 @@ local function parameters(count)
 end
 
 
-local function size_of(model)
-  local said = model.parameters
-  if not said or not said.total then return nil end
-  return ("%s parameters%s"):format(parameters(said.total),
-    said.active and (" (%s active per token)"):format(parameters(said.active)) or "")
-end
-
-
 -- What the run says that it computes in, else its description.
 local function format_of(model)
   local formats = model.described and model.described.formats
@@ -258,7 +245,9 @@ function words.model(results)
   if words.ranks_alone(results) then
     return ("%s of %s; the model is not known."):format(ranks_and_files(results))
   end
-  local random, size, format = model.weights == "random", size_of(model), format_of(model)
+  local random, format, said = model.weights == "random", format_of(model), model.parameters
+  local size = said and said.total and ("%s parameters%s"):format(parameters(said.total),
+    said.active and (" (%s active per token)"):format(parameters(said.active)) or "")
   if not (model.name or size or format or model.weights) then return "The model is not known." end
   return "Model: " .. known_first({ { "name", words.model_name(results) }, { "parameters", size },
     { "number format", format },
@@ -348,30 +337,22 @@ function words.one_of(results)
 end
 
 
-local function only_one(results)
-  local name, count = words.one_of(results)
-  return name and ("Stages, kernels and all that follows from them are of %s alone, the first "
-    .. "of %d files; the tables of ranks are of all."):format(name, count)
-end
-
-
--- How far the clocks of ranks' files agree.
-local function clocks(results)
-  local worst
-  for _, file in ipairs(results.ranks.files) do
-    worst = file.residual_ns and math.max(worst or 0, file.residual_ns) or worst
-  end
-  if #results.ranks.files == 1 then return "All ranks are of one file and one clock." end
-  return worst and ("Clocks of the files agree within %s, in the median of collectives' ends.")
-    :format(text.duration(worst)) or "Clocks of the files could not be compared."
-end
-
-
--- What else there is to trust in times of ranks' files alone; nil for other results.
+-- What else there is to trust in times of ranks' files alone, as how far their clocks agree; nil
+-- for other results.
 function words.ranks_trust(results)
   if not words.ranks_alone(results) then return nil end
-  local lines = #results.ranks.left_out
-  return clocks(results) .. (lines > 0 and (" %d line%s what was left out."):format(lines,
+  local worst, lines, files = nil, #results.ranks.left_out, results.ranks.files
+  for _, file in ipairs(files) do
+    worst = file.residual_ns and math.max(worst or 0, file.residual_ns) or worst
+  end
+  local said = "Clocks of the files could not be compared."
+  if #files == 1 then
+    said = "All ranks are of one file and one clock."
+  elseif worst then
+    said = ("Clocks of the files agree within %s, in the median of collectives' ends."):format(
+      text.duration(worst))
+  end
+  return said .. (lines > 0 and (" %d line%s what was left out."):format(lines,
     lines == 1 and " says" or "s say") or "")
 end
 
@@ -384,7 +365,9 @@ function words.source(results)
     timeline.recorded and " of " .. timeline.recorded or "") or "Timeline: not measured." }
   said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
     or "Counters: not measured."
-  said[#said + 1] = only_one(results)
+  local name, count = words.one_of(results)
+  said[#said + 1] = name and ("Stages, kernels and all that follows from them are of %s alone, the "
+    .. "first of %d files; the tables of ranks are of all."):format(name, count)
   said[#said + 1] = inferred(results.inferred)
   said[#said + 1] = words.repeats(results)
   return table.concat(said, " ")
@@ -493,10 +476,8 @@ function words.latency_basis(results)
       .. "what the GPU did are those of the timeline, under it."):format(results.overhead.runs,
       results.overhead.runs == 1 and "" or "s")
   end
-  for _, more in ipairs { words.contradiction(results) or "", words.host_lead(results) or "" } do
-    if more ~= "" then said = said .. " " .. more end
-  end
-  return said
+  local wrong, lead = words.contradiction(results), words.host_lead(results)
+  return said .. (wrong and " " .. wrong or "") .. (lead and " " .. lead or "")
 end
 
 
@@ -682,11 +663,8 @@ function words.unknown_peaks(results)
   local said = {}
   if not results.hardware then return nil end
   for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
-    local entry = missing(results, what)
-    if entry then
-      said[#said + 1] = ("The %s is not known: %s. To fill this: %s."):format(what, entry.why,
-        entry.how)
-    end
+    local reason = words.reason(results, what)
+    said[#said + 1] = reason and reason:gsub("^Not measured", ("The %s is not known"):format(what))
   end
   return #said > 0 and table.concat(said, "\n") or nil
 end

@@ -128,21 +128,11 @@ local function points(results, list, name_of)
   local made = {}
   for _, given in ipairs(list) do
     local kernel = given.kernel and results.kernels[given.kernel]
-    local shown = #made < POINTS and point(name_of(results, given), given,
+    local shown = #made < POINTS and point(name_of(given), given,
       kernel and kernel.category)
     if shown then made[#made + 1] = shown end
   end
   return json.list(made)
-end
-
-
-local function kernel_name(results, given)
-  return rows.label(results.kernels[given.kernel])
-end
-
-
-local function stage_name(_, given)
-  return given.stage
 end
 
 
@@ -160,8 +150,10 @@ function charts.roofline(results)
   for i, ceiling in ipairs(roofs.tensors or {}) do
     shown.tensors[i] = { format = ceiling.format, rate = ceiling.per_s / 1e12 }
   end
-  local made = { kernels = points(results, given.kernels, kernel_name),
-    stages = points(results, given.stages, stage_name), roofs = shown,
+  local made = { kernels = points(results, given.kernels, function(one)
+      return rows.label(results.kernels[one.kernel])
+    end),
+    stages = points(results, given.stages, function(one) return one.stage end), roofs = shown,
     tensor_format = roofs.tensor_format }
   return (#made.kernels > 0 or #made.stages > 0) and made or nil
 end

@@ -22,21 +22,12 @@ local escape = text.html
 local MOST, ON_PAPER = 500, 40
 
 
-local function lines_of(said)
-  return (escape(said):gsub("\n", "<br>"))
-end
-
-
 -- A text or its runs; a line's end is one.
 local function inline(given)
-  if type(given) == "string" then
-    local lines = {}
-    for line in (given .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = escape(line) end
-    return table.concat(lines, "<br>")
-  end
+  if type(given) == "string" then return (escape(given):gsub("\n", "<br>")) end
   local out = {}
   for i, run in ipairs(given) do
-    out[i] = type(run) == "string" and lines_of(run)
+    out[i] = type(run) == "string" and inline(run)
       or run.strong and ("<b>%s</b>"):format(escape(run.strong))
       or ("<code>%s</code>"):format(escape(run.code))
   end

@@ -42,17 +42,14 @@ function kinds.tiles(block)
 end
 
 
--- A move as numbered lines: what was found and seen, what to try, what it gains.
-local function move_lines(number, move)
-  return ("%d. %s (confidence %s): %s\n   try%s: %s\n   gain: %s"):format(number, move.title,
-    move.confidence, move.evidence[1].text, move.order and (" (%s)"):format(move.order) or "",
-    move.try, move.gain)
-end
-
-
+-- Moves as numbered lines: what was found and seen, what to try, what it gains.
 function kinds.moves(block, document)
   local lines = {}
-  for i, move in ipairs(block.list) do lines[i] = move_lines(i, move) end
+  for i, move in ipairs(block.list) do
+    lines[i] = ("%d. %s (confidence %s): %s\n   try%s: %s\n   gain: %s"):format(i, move.title,
+      move.confidence, move.evidence[1].text, move.order and (" (%s)"):format(move.order) or "",
+      move.try, move.gain)
+  end
   return output.wrap(table.concat(lines, "\n"), document.columns)
 end
 

@@ -22,8 +22,10 @@ end
 
 -- The lines of the verdict as "**head** text".
 local function verdict_lines(given)
+  local all, move, trust = findings.verdict(given)
+  table.move({ move, trust }, 1, 2, #all + 1, all)
   local lines = {}
-  for i, line in ipairs(findings.verdict(given)) do
+  for i, line in ipairs(all) do
     lines[i] = ("**%s** %s"):format(line.head, line.text)
   end
   return lines
