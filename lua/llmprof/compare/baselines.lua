@@ -24,14 +24,9 @@ local kept = { layout.results, layout.config, layout.workload.metrics,
 local check = errors.check
 
 
-local function folder_of(root)
-  return root .. "/baselines"
-end
+local function folder_of(root) return root .. "/baselines" end
 
-
-local function path_of(name, root)
-  return folder_of(root) .. "/" .. name
-end
+local function path_of(name, root) return folder_of(root) .. "/" .. name end
 
 
 local function check_name(name)
@@ -59,19 +54,18 @@ function baselines.current(root)
 end
 
 
+-- The value, or the error of a baseline that cannot be read.
+local function whole(value, message)
+  return value or errors.raise("failed", message,
+    { hint = "remove the folder, and save the run again" })
+end
+
+
 -- A name inside of a baseline's folder, where it leads nowhere else.
-local function inside(path, name)
-  local found, message = fs.beneath(path, name)
-  if found then return found end
-  errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
-end
+local function inside(path, name) return whole(fs.beneath(path, name)) end
 
 
-local function read_about(path)
-  local about, message = document.read(inside(path, ABOUT), "baseline")
-  if about then return about end
-  errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
-end
+local function read_about(path) return whole(document.read(inside(path, ABOUT), "baseline")) end
 
 
 -- The folders of a baseline's runs, that of the first first.
@@ -109,7 +103,8 @@ function baselines.list(root)
 end
 
 
-local function must_find(name, root)
+-- The same; one that is not there is an error.
+function baselines.must_find(name, root)
   local path = baselines.find(name, root)
   if path then return path end
   local names = {}
@@ -118,32 +113,24 @@ local function must_find(name, root)
     nearest.suggestion(name, names)), { hint = "llmprof baseline list shows them" })
 end
 
-baselines.must_find = must_find
+local must_find = baselines.must_find
 
 
 -- ---- changing ----
 
--- Calls what(...) while no other process changes the baselines of a root.
-local function alone(root, what, ...)
+-- Calls what() while no other process changes the baselines of a root.
+local function alone(root, what)
   check(fs.mkdirs(folder_of(root)))
   local lock, message, code = fs.lock(folder_of(root), { wait = true })
   if code == "interrupted" then errors.raise("interrupted", "interrupted") end
   if not lock and code ~= "unsupported" then errors.raise("failed", message) end
   local held <close> = lock -- luacheck: ignore 211
-  return what(...)
+  what()
 end
 
 
 local function remove(path)
   if fs.lstat(path) then check(fs.remove_tree(path)) end
-end
-
-
-local function copy(run, name, folder)
-  if not run:has(name) then return end
-  local target = folder .. "/" .. name
-  check(fs.mkdirs(target:match "^(.*)/"))
-  check(fs.copy(run:path(name), target))
 end
 
 
@@ -159,20 +146,16 @@ end
 
 -- A run goes out of sight as a whole: one that is still there was there all the time.
 local function keep(run, folder, name)
-  for _, file in ipairs(kept) do copy(run, file, folder) end
+  for _, file in ipairs(kept) do
+    local target = folder .. "/" .. file
+    if run:has(file) then
+      check(fs.mkdirs(target:match "^(.*)/"))
+      check(fs.copy(run:path(file), target))
+    end
+  end
   check_has_results(run)
   check(fs.write(folder .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
     recipe = run.manifest.recipe, saved = clock.timestamp() })))
-end
-
-
-local function save(run, name, root)
-  local path = path_of(name, root)
-  local fresh = path .. ".new~"
-  remove(fresh)
-  keep(run, fresh, name)
-  remove(path)
-  check(fs.rename(fresh, path))
 end
 
 
@@ -181,7 +164,14 @@ end
 function baselines.save(run, name, root)
   check_name(name)
   check_has_results(run)
-  alone(root, save, run, name, root)
+  alone(root, function()
+    local path = path_of(name, root)
+    local fresh = path .. ".new~"
+    remove(fresh)
+    keep(run, fresh, name)
+    remove(path)
+    check(fs.rename(fresh, path))
+  end)
 end
 
 
@@ -211,7 +201,7 @@ end
 function baselines.add(run, name, root)
   must_find(name, root)
   check_has_results(run)
-  alone(root, add, run, name, root)
+  alone(root, function() add(run, name, root) end)
 end
 
 
@@ -222,16 +212,13 @@ function baselines.use(name, root)
 end
 
 
-local function remove_baseline(name, root)
-  local path, current = must_find(name, root), baselines.current(root)
-  remove(path)
-  if current == name then check(fs.remove(path_of(CURRENT, root))) end
-end
-
-
 function baselines.remove(name, root)
   must_find(name, root)
-  alone(root, remove_baseline, name, root)
+  alone(root, function()
+    local path, current = must_find(name, root), baselines.current(root)
+    remove(path)
+    if current == name then check(fs.remove(path_of(CURRENT, root))) end
+  end)
 end
 
 

@@ -2,10 +2,10 @@
 local differences = require "llmprof.compare.differences"
 local errors = require "llmprof.process.errors"
 local kernels = require "llmprof.compare.kernels"
+local keys = require "llmprof.tables.keys"
 local metrics = require "llmprof.compare.metrics"
 local statistics = require "llmprof.statistics"
 local text = require "llmprof.text"
-local tuple = require("llmprof.tables.keys").tuple
 local verdict = require "llmprof.compare.verdict"
 
 local comparison = {}
@@ -161,17 +161,12 @@ local function in_runs(side, name)
 end
 
 
-local function mean(values)
-  return #values > 0 and statistics.sum(values) / #values or nil
-end
-
-
 local function work_of(side, name, field)
   local values = {}
   for _, stage in ipairs(in_runs(side, name)) do
     values[#values + 1] = metrics.is_known(stage, field) and stage[field] or nil
   end
-  return mean(values)
+  return #values > 0 and statistics.sum(values) / #values or nil
 end
 
 
@@ -282,18 +277,6 @@ local function has_lines(side)
 end
 
 
--- A line without its number, which moves as code around it changes.
-local function place_of(line) return (line.line:gsub(":%d+$", "")) end
-
-local function key_of_line(line)
-  return tuple(line.stage, line.line, line["function"])
-end
-
-local function key_of_function(line)
-  return tuple(line.stage, place_of(line), line["function"])
-end
-
-
 -- Lines of stages that are `wanted`, a set: list of { line, key, gpu_ns, idle_ns }, means of the
 -- runs that have lines, per instance of the stage; and by key.
 local function lines_of(side, wanted)
@@ -301,7 +284,8 @@ local function lines_of(side, wanted)
   for _, run in ipairs(side.runs) do
     runs = runs + (run.results.lines and 1 or 0)
     for _, line in ipairs(run.results.lines and run.results.lines.rows or {}) do
-      local stage, key = metrics.stage(run, line.stage), key_of_line(line)
+      local stage = metrics.stage(run, line.stage)
+      local key = keys.tuple(line.stage, line.line, line["function"])
       if wanted[line.stage] and stage and stage.wall then
         local one = by_key[key]
         if not one then
@@ -328,7 +312,9 @@ local function match_lines(old, new, old_by_key, new_by_key)
       if same and i == 1 then
         matched[one.key] = same
       elseif not same then
-        local key = key_of_function(one.line)
+        -- without its number, which moves as code around it changes
+        local key = keys.tuple(one.line.stage, one.line.line:gsub(":%d+$", ""),
+          one.line["function"])
         left[key] = left[key] or { {}, {} }
         table.insert(left[key][i], one)
       end
@@ -382,7 +368,7 @@ local function modules_of(side, wanted)
       local stage = metrics.stage(run, module.stage)
       local ns = module.gpu_self_ns
       if wanted[module.stage] and stage and stage.wall and ns then
-        local key = tuple(module.stage, module.name)
+        local key = keys.tuple(module.stage, module.name)
         by_key[key] = by_key[key] or { stage = module.stage, name = module.name, ns = 0 }
         by_key[key].ns = by_key[key].ns + ns / stage.wall.count
       end
@@ -411,23 +397,15 @@ end
 
 -- ---- together ----
 
--- Stages that both sides have, a set.
+-- Stages that both sides have, a set; and those of them whose kernels can be compared.
 local function common(stages)
-  local names = {}
+  local names, with_kernels = {}, {}
   for _, stage in ipairs(stages) do
-    if stage.before and stage.after then names[stage.name] = true end
+    local is_common = stage.before and stage.after
+    names[stage.name] = is_common and true or nil
+    with_kernels[stage.name] = is_common and both_known(stage) or nil
   end
-  return names
-end
-
-
--- Stages whose kernels can be compared, a set.
-local function with_kernels(stages)
-  local names = {}
-  for _, stage in ipairs(stages) do
-    if stage.before and stage.after and both_known(stage) then names[stage.name] = true end
-  end
-  return names
+  return names, with_kernels
 end
 
 
@@ -467,12 +445,13 @@ end
 function comparison.make(before, after)
   local stages = all_stages(before, after)
   check_common(stages, before, after)
+  local both, with_kernels = common(stages)
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(before, after), times = time_rows(stages, before, after),
     work = work_rows(stages, before, after), where = where_rows(stages, before, after),
-    lines = line_rows(before, after, common(stages)),
-    modules = module_rows(before, after, common(stages)),
-    kernels = kernels.compare(before, after, with_kernels(stages)) }
+    lines = line_rows(before, after, both),
+    modules = module_rows(before, after, both),
+    kernels = kernels.compare(before, after, with_kernels) }
 end
 
 

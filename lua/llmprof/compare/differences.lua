@@ -21,17 +21,6 @@ local function device_text(devices)
 end
 
 
-local function mhz(hz)
-  return hz and ("%.0f MHz"):format(hz / 1e6)
-end
-
-
-local function gpu_field(results, field)
-  local gpu = (results.environment.gpus or {})[1]
-  return gpu and gpu[field]
-end
-
-
 local function clock_check(results)
   for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
     if check.name == "clocks" and check.level ~= "ok" then return check.text end
@@ -90,10 +79,13 @@ local facts = {
   { "machine", "CPU", function(r) return r.environment.cpu end },
   { "machine", "kernel", function(r) return r.environment.kernel end },
   { "clocks", "held while a kernel ran", function(r)
-    return r.hardware and r.hardware.clock and mhz(r.hardware.clock.hz)
+    return r.hardware and r.hardware.clock and ("%.0f MHz"):format(r.hardware.clock.hz / 1e6)
   end },
   { "clocks", "throttling", clock_check },
-  { "clocks", "power limit W", function(r) return gpu_field(r, "power_limit_w") end },
+  { "clocks", "power limit W", function(r)
+    local gpu = (r.environment.gpus or {})[1]
+    return gpu and gpu.power_limit_w
+  end },
   { "capture", "from", function(r) return timeline(r).from end },
   { "capture", "tool", function(r) return timeline(r).tool end },
   { "capture", "profiler version", function(r) return timeline(r).export_product end },

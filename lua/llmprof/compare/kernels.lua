@@ -108,11 +108,6 @@ local ENOUGH = 4
 
 -- ---- one side ----
 
-local function shape_text(shape)
-  return ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
-end
-
-
 -- By stage: { count (instances), steps (of one; 1 where it has none) }.
 local function extents_of(results)
   local extents = {}
@@ -126,7 +121,7 @@ end
 
 local function add_shapes(entry, kernel, extent)
   for _, shape in ipairs(kernel.shapes or {}) do
-    local text = shape_text(shape)
+    local text = ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
     entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / extent.count / extent.steps
   end
 end
@@ -284,7 +279,7 @@ local function add_verdicts(rows, before, after)
       local stage = row.old.stage
       if noise[stage] == nil then noise[stage] = noise_of(stage, before, after) or false end
       local judged = verdict.judge(row.old.samples, row.new.samples,
-        { better = "amount", noise = noise[stage] or nil, assumed = before.assumed })
+        { better = "neither", noise = noise[stage] or nil, assumed = before.assumed })
       tested[#tested + 1], rows_of[judged] = judged, row
     end
   end

@@ -28,8 +28,8 @@ local PREFILL, DECODE = "prefill", "decode"
 local definitions = {
   ms = { unit = "ms", better = "lower", field = "wall_ns", scale = 1e-6, cpu = true },
   gpu_ms = { unit = "ms", better = "lower", field = "gpu_time_ns", scale = 1e-6 },
-  busy = { unit = "ms", better = "amount", field = "gpu_busy_ns", scale = 1e-6 },
-  idle = { unit = "ms", better = "amount", field = "gpu_idle_ns", scale = 1e-6, cpu = true },
+  busy = { unit = "ms", better = "neither", field = "gpu_busy_ns", scale = 1e-6 },
+  idle = { unit = "ms", better = "neither", field = "gpu_idle_ns", scale = 1e-6, cpu = true },
   kernels = { better = "count", field = "kernels", exact = true },
   launches = { better = "count", field = "launches", exact = true },
   copies = { better = "count", field = "copies", exact = true },
@@ -40,24 +40,17 @@ local definitions = {
     cpu = true },
   tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s",
     stage = DECODE, cpu = true },
-  cost = { unit = "for 1M tokens", better = "amount", cost_field = "per_million_tokens",
+  cost = { unit = "for 1M tokens", better = "neither", cost_field = "per_million_tokens",
     cpu = true },
-  energy = { unit = "J/token", better = "amount", cost_field = "energy_j_per_token" },
+  energy = { unit = "J/token", better = "neither", cost_field = "energy_j_per_token" },
 }
 
+-- In the order in which people are told of them.
 local of_a_stage = { "ms", "gpu_ms", "busy", "idle", "kernels", "launches", "copies" }
 local of_the_run = { "ttft", "tpot", "tokens_per_s", "cost", "energy" }
 
 
 -- ---- paths ----
-
-local function contains(list, word)
-  for _, item in ipairs(list) do
-    if item == word then return true end
-  end
-  return false
-end
-
 
 local function no_metric(path, word, known)
   errors.raise("usage", ("no figure '%s'%s"):format(path, nearest.suggestion(word, known)),
@@ -68,8 +61,9 @@ end
 
 -- A path as { path, key, stage (nil for the whole run), category, unit }.
 function metrics.parse(path)
-  if contains(of_the_run, path) then
-    return { path = path, key = path, unit = definitions[path].unit }
+  local definition = definitions[path]
+  if definition and (definition.repeat_field or definition.cost_field) then
+    return { path = path, key = path, unit = definition.unit }
   end
   local stage, category = path:match "^(.-)%.?category%.(.+)$"
   if category then
@@ -79,8 +73,9 @@ function metrics.parse(path)
   local name, key = path:match "^(.+)%.([^.]+)$"
   if name and definitions[key] and definitions[key].stage == name then return metrics.parse(key) end
   if not name then no_metric(path, path, of_the_run) end
-  if not contains(of_a_stage, key) then no_metric(path, key, of_a_stage) end
-  return { path = path, key = key, stage = name, unit = definitions[key].unit }
+  definition = definitions[key]
+  if not (definition and definition.field) then no_metric(path, key, of_a_stage) end
+  return { path = path, key = key, stage = name, unit = definition.unit }
 end
 
 
@@ -118,18 +113,13 @@ local function group_of(values)
 end
 
 
--- Copies of an instance are copies and sets, as in the reports.
-local function instance_value(instance, definition)
-  local value = instance[definition.field]
-  if definition.field == "copies" then value = value + (instance.sets or 0) end
-  return value and value * (definition.scale or 1)
-end
-
-
 local function from_instances(stage, definition)
   local values = {}
   for _, instance in ipairs(stage.instances) do
-    if instance.used then values[#values + 1] = instance_value(instance, definition) end
+    local value = instance.used and instance[definition.field]
+    -- copies are copies and sets, as in the reports
+    if value and definition.field == "copies" then value = value + (instance.sets or 0) end
+    if value then values[#values + 1] = value * (definition.scale or 1) end
   end
   return group_of(values)
 end
@@ -147,20 +137,15 @@ end
 
 
 -- GPU time of a category per instance, in ms; 0 in a stage that has none of it.
-local function category_time(stage, category)
-  for _, row in ipairs(stage.categories or {}) do
-    if row.category == category then return row.gpu_time_ns / 1e6 end
-  end
-  return 0
-end
-
-
 local function from_categories(run, metric)
   local sum, found = 0, false
   for _, stage in ipairs(run.results.stages) do
     if stage.name == metric.stage or (not metric.stage and not stage.parent) then
       if not metrics.kernels_known(stage) then return nil end
-      sum, found = sum + category_time(stage, metric.category), true
+      found = true
+      for _, row in ipairs(stage.categories or {}) do
+        if row.category == metric.category then sum = sum + row.gpu_time_ns / 1e6 end
+      end
     end
   end
   return found and { sum } or nil
@@ -229,32 +214,15 @@ local plain_values = {
 }
 
 
-local function parent_of(run, name)
-  for _, stage in ipairs(run.results.stages) do
-    if stage.name == name then return stage.parent end
-  end
-  return nil
-end
-
-
--- The repeats of a plain run that count for a stage: the first is left out where
--- the timeline leaves it out.
-local function counted_repeats(run, plain_run, stage)
-  local list = {}
-  for i, rep in ipairs(plain_run.repeats) do
-    if not cold.left_out(run.results.repeats, i, stage, parent_of(run, stage)) then
-      list[#list + 1] = rep
-    end
-  end
-  return list
-end
-
-
+-- Of the repeats of a plain run that count: the first is left out where the timeline leaves it out.
 local function plain_values_of(run, plain_run, metric)
   local value_of, values = plain_values[metric.key], {}
-  for _, rep in ipairs(counted_repeats(run, plain_run,
-      metric.stage or definitions[metric.key].stage)) do
-    values[#values + 1] = value_of(rep, metric, plain_run.batch, run)
+  local name = metric.stage or definitions[metric.key].stage
+  local stage = metrics.stage(run, name)
+  for i, rep in ipairs(plain_run.repeats) do
+    if not cold.left_out(run.results.repeats, i, name, stage and stage.parent) then
+      values[#values + 1] = value_of(rep, metric, plain_run.batch, run)
+    end
   end
   return group_of(values)
 end
@@ -274,19 +242,13 @@ end
 
 -- ---- the noise of a capture ----
 
--- The stage whose time a metric is of, or a part of.
-local function stage_of(metric)
-  return metric.stage or (metric.key == "ttft" and PREFILL)
-    or ((metric.key == "tpot" or metric.key == "tokens_per_s") and DECODE) or nil
-end
-
-
 -- Where each side has one capture, its plain runs tell how much processes of the same
 -- thing differ. Any part of a stage may be what differs: a part is taken to vary by as
 -- many ms as its stage does.
 function metrics.noise_of(metric, before, after)
-  local stage = stage_of(metric)
-  if not stage or not definitions[metric.key].unit then return nil end
+  local definition = definitions[metric.key]
+  local stage = metric.stage or definition.stage
+  if not stage or not definition.unit then return nil end
   local time = { key = "ms", stage = stage }
   local share, df = verdict.noise(plain(before, time), plain(after, time))
   local scale = metric.stage and time or metric
@@ -311,14 +273,6 @@ local function absent(metric, side)
   local hidden = stage and not metrics.kernels_known(stage)
   return ("%s has no %s%s"):format(side.name, metric.path,
     hidden and ": its CUDA graphs were traced as one row each" or "")
-end
-
-
--- Samples of both sides of the same kind: groups, and "plain" or "profiled".
-local function samples_of(metric, before, after)
-  local old, new = plain(before, metric), plain(after, metric)
-  if old and new then return old, new, "plain" end
-  return profiled(before, metric), profiled(after, metric), "profiled"
 end
 
 
@@ -347,7 +301,10 @@ end
 -- llmprof.compare.verdict, also for level, which may be nil; and basis ("plain" or "profiled").
 -- nil and why where a side lacks it.
 function metrics.judge(metric, before, after, level)
-  local old, new, basis = samples_of(metric, before, after)
+  local old, new, basis = plain(before, metric), plain(after, metric), "plain"
+  if not (old and new) then
+    old, new, basis = profiled(before, metric), profiled(after, metric), "profiled"
+  end
   if not old then return nil, absent(metric, before) end
   if not new then return nil, absent(metric, after) end
   local definition = definitions[metric.key]

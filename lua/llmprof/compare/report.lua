@@ -52,18 +52,15 @@ local function side_row(role, side)
 end
 
 
-local function side_rows(made)
-  return { side_row("before", made.before), side_row("after", made.after) }
-end
-
-
 local times_about = "Times are those of the workload without the profiler (plain) where both "
   .. "sides have them, else those of the timeline (profiled). The interval of 95 % is by "
   .. "processes. With one run per side how much runs differ is not known: a change counts beyond "
   .. "what single runs are assumed to differ by."
 
 local sections = {
-  { "sides", "What is compared", rows = side_rows },
+  { "sides", "What is compared", rows = function(made)
+    return { side_row("before", made.before), side_row("after", made.after) }
+  end },
   { "differences", "What else differs", rows = function(made) return made.differences end,
     empty = "Nothing that is recorded on both sides." },
   { "limits", "Limits", rows = function(made) return made.limits end },

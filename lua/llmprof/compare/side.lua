@@ -79,10 +79,6 @@ function side.read_traces(paths)
 end
 
 
--- Bytes of a config.yaml, which llmprof wrote.
-local MOST_CONFIG = 16 << 20
-
-
 -- ---- a folder with results.json ----
 
 local function is_file(path)
@@ -95,13 +91,6 @@ end
 local function load_file(path, load)
   if not is_file(path) then return nil end
   return errors.check(load(path))
-end
-
-
-local function load_yaml(path)
-  local contents, message = fs.read(path, MOST_CONFIG)
-  if not contents then return nil, message end
-  return yaml.decode(contents, { name = path })
 end
 
 
@@ -180,17 +169,8 @@ local function run_in(folder, name, hint, root)
   if not next(results.source) then plain[#plain + 1] = own end -- no profiler ran
   return { name = name, results = results, plain = plain,
     metrics = own, folder = folder,
-    config = config_of(load_file(folder .. "/" .. layout.config, load_yaml), results),
+    config = config_of(load_file(folder .. "/" .. layout.config, yaml.load), results),
     trace = layout.find(folder, "timeline") }
-end
-
-
--- Runs of several recipes are not runs of the same thing.
-local function check_recipe(first, other)
-  local one, another = first.results.run.recipe, other.results.run.recipe
-  if one == another then return end
-  errors.raise("usage", ("%s is of recipe %s, %s of %s"):format(first.name, one, other.name,
-    another), { hint = "runs on one side are of the same thing" })
 end
 
 
@@ -204,7 +184,8 @@ function side.capture_of(run)
 end
 
 
--- One capture that counts as several processes would seem to have no noise.
+-- Runs of several recipes are not runs of the same thing, and one capture that counts as several
+-- processes would seem to have no noise.
 local function check_runs(runs)
   local seen = {}
   for _, run in ipairs(runs) do
@@ -214,7 +195,11 @@ local function check_runs(runs)
         { hint = "how much runs differ, several captures tell" })
     end
     seen[capture] = run
-    check_recipe(runs[1], run)
+    local one, another = runs[1].results.run.recipe, run.results.run.recipe
+    if one ~= another then
+      errors.raise("usage", ("%s is of recipe %s, %s of %s"):format(runs[1].name, one, run.name,
+        another), { hint = "runs on one side are of the same thing" })
+    end
   end
 end
 

@@ -1,8 +1,10 @@
 -- A sweep: the combinations of its settings, and what it found: rows over them, as tables, as
 -- bars in the terminal and as charts in sweep.md.
 local columns = require "llmprof.report.columns"
+local rows_of = require "llmprof.report.rows"
 local overhead = require "llmprof.analysis.latency.overhead"
 local json = require "llmprof.json"
+local keys = require "llmprof.tables.keys"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
 local side = require "llmprof.compare.side"
@@ -41,31 +43,15 @@ function sweep.point(results)
 end
 
 
-local function by_load(a, b) return a.offered_per_s < b.offered_per_s end
-
-
-local function least_ttft(rows)
-  local least
-  for _, row in ipairs(rows) do
-    if row.ttft_p50_ns then least = math.min(least or row.ttft_p50_ns, row.ttft_p50_ns) end
-  end
-  return least
-end
-
-
--- Does the engine keep up with a load? least: the least TTFT of all.
-local function keeps_up(row, least)
-  return row.failed == 0
-    and row.completed_per_s >= ANSWERED * (row.unqueued_per_s or row.offered_per_s)
-    and not (row.ttft_p50_ns and row.ttft_p50_ns > SLOWER * least)
-end
-
-
 -- Mark the knee, where it is not the last row, what is beyond, and lower loads that are slow.
 local function mark_rows(rows)
-  local least, last = least_ttft(rows), 0
+  local least, last = math.huge, 0
+  for _, row in ipairs(rows) do least = math.min(least, row.ttft_p50_ns or math.huge) end
   for i, row in ipairs(rows) do
-    if keeps_up(row, least) then last = i else row.mark = "slow" end
+    local keeps_up = row.failed == 0
+      and row.completed_per_s >= ANSWERED * (row.unqueued_per_s or row.offered_per_s)
+      and (row.ttft_p50_ns or 0) <= SLOWER * least
+    if keeps_up then last = i else row.mark = "slow" end
   end
   if last > 0 and last < #rows then rows[last].mark = "knee" end
   for i = last + 1, #rows do rows[i].mark = "beyond" end
@@ -84,7 +70,7 @@ function sweep.curve_rows(runs)
     end
   end
   if #rows < 2 then return {} end
-  table.sort(rows, by_load)
+  table.sort(rows, keys.order "offered_per_s")
   mark_rows(rows)
   return rows
 end
@@ -116,33 +102,12 @@ function sweep.sentence(rows)
 end
 
 
--- TTFT over the load, as a Mermaid chart.
-local function curve_chart(rows)
-  local loads, values = {}, {}
-  for _, row in ipairs(rows) do
-    if row.ttft_p50_ns then
-      loads[#loads + 1] = ('"%s%s"'):format(rate(row.offered_per_s),
-        row.mark == "knee" and " (knee)" or "")
-      values[#values + 1] = ("%.6g"):format(row.ttft_p50_ns / 1e6)
-    end
-  end
-  return ("```mermaid\nxychart-beta\n  title \"TTFT p50 over load\"\n  x-axis [%s]\n"
-    .. "  y-axis \"ms\"\n  line [%s]\n```\n"):format(table.concat(loads, ", "),
-      table.concat(values, ", "))
-end
-
-
 -- ---- the report ----
 
 local BAR_WIDTH = 40
 
 
 -- ---- rows ----
-
-local function value_of(path, opened)
-  return metrics.value(metrics.parse(path), opened)
-end
-
 
 local function mfu_of(record)
   local mfu = record.efficiency and record.efficiency.mfu
@@ -155,7 +120,7 @@ local function run_row(entry, opened)
     message = entry.message }
   if not opened then return row end
   for _, key in ipairs { "ttft", "tpot", "tokens_per_s", "cost", "energy" } do
-    local value, basis = value_of(key, opened)
+    local value, basis = metrics.value(metrics.parse(key), opened)
     row[key], row.basis = value, row.basis or basis
   end
   row.mfu = mfu_of(opened.results)
@@ -167,7 +132,7 @@ end
 local function stage_rows(entry, opened)
   local rows = {}
   for _, stage in ipairs(opened.results.stages) do
-    local ms, basis = value_of(stage.name .. ".ms", opened)
+    local ms, basis = metrics.value(metrics.parse(stage.name .. ".ms"), opened)
     local _, idle = overhead.idle_of(opened.results, stage)
     rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
       parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
@@ -195,40 +160,28 @@ end
 
 -- ---- trends ----
 
-local function add_trend(list, title, unit, points)
-  if #points > 1 then list[#list + 1] = { title = title, unit = unit, points = points } end
-end
-
-
-local function points_of(rows, key, wanted)
-  local points = {}
-  for _, row in ipairs(rows) do
-    if row[key] and (not wanted or row.stage == wanted) then
-      points[#points + 1] = { label = row.short, value = row[key] }
-    end
-  end
-  return points
-end
-
-
 -- Series over the combinations: { title, unit, points = { { label, value } } };
 -- those with two points or more.
 function sweep.trends(made)
   local list, seen = {}, {}
+  local function add(title, unit, rows, key, stage)
+    local points = {}
+    for _, row in ipairs(rows) do
+      if row[key] and (not stage or row.stage == stage) then
+        points[#points + 1] = { label = row.short, value = row[key] }
+      end
+    end
+    if #points > 1 then list[#list + 1] = { title = title, unit = unit, points = points } end
+  end
   for _, row in ipairs(made.stages) do
     if not seen[row.stage] and not row.parent then
       seen[row.stage] = true
-      add_trend(list, row.stage, "ms", points_of(made.stages, "ms", row.stage))
+      add(row.stage, "ms", made.stages, "ms", row.stage)
     end
   end
-  add_trend(list, "TPOT", "ms", points_of(made.runs, "tpot"))
-  add_trend(list, "throughput", "tokens/s", points_of(made.runs, "tokens_per_s"))
+  add("TPOT", "ms", made.runs, "tpot")
+  add("throughput", "tokens/s", made.runs, "tokens_per_s")
   return list
-end
-
-
-local function number(value)
-  return text.number(value, 2, ",")
 end
 
 
@@ -240,7 +193,7 @@ local function bar_lines(trend)
   for i, point in ipairs(trend.points) do
     local bar = most > 0 and tables.bar(point.value / most, BAR_WIDTH) or ""
     lines[i] = ("  %s  %s %s"):format(text.pad(text.clean(point.label), wide, "left"), bar,
-      number(point.value))
+      text.number(point.value, 2, ","))
   end
   return table.concat(lines, "\n")
 end
@@ -248,38 +201,19 @@ end
 
 -- ---- as text ----
 
--- Stages that lie in no other.
-local function outermost(rows)
-  local list = {}
-  for _, row in ipairs(rows) do
-    if not row.parent then list[#list + 1] = row end
-  end
-  return list
-end
-
-
--- All of them, those inside another marked.
-local function nested(rows)
-  local list = {}
-  for i, row in ipairs(rows) do
-    list[i] = setmetatable({ stage = (row.parent and "· " or "") .. row.stage }, { __index = row })
-  end
-  return list
-end
-
-
 -- Tables and bars for the terminal, of that width or nil.
 function sweep.text(made, width)
-  local pieces = { tables.render("table", columns.sweep_runs, made.runs, { columns = width }) }
-  local stages = outermost(made.stages)
-  if #stages > 0 then
-    pieces[#pieces + 1] = tables.render("table", columns.sweep_stages, stages, { columns = width })
+  local stages, pieces = {}, {}
+  for _, row in ipairs(made.stages) do
+    if not row.parent then stages[#stages + 1] = row end
   end
-  if made.loads and #made.loads > 0 then
-    pieces[#pieces + 1] = tables.render("table", columns.sweep_loads, made.loads,
-      { columns = width })
-    pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n"
+  for _, entry in ipairs { { "sweep_runs", made.runs }, { "sweep_stages", stages },
+    { "sweep_loads", made.loads } } do
+    local name, rows = table.unpack(entry)
+    pieces[#pieces + 1] = #rows > 0
+      and tables.render("table", columns[name], rows, { columns = width }) or nil
   end
+  if #made.loads > 0 then pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n" end
   for _, trend in ipairs(sweep.trends(made)) do
     pieces[#pieces + 1] = ("%s, %s\n%s\n"):format(text.clean(trend.title), trend.unit,
       bar_lines(trend))
@@ -294,14 +228,28 @@ local function quoted(label)
 end
 
 
-local function chart(trend)
+-- A Mermaid chart of "bar"s or of a "line".
+local function chart(trend, kind)
   local labels, values = {}, {}
   for i, point in ipairs(trend.points) do
     labels[i], values[i] = quoted(point.label), ("%.6g"):format(point.value)
   end
-  return ("```mermaid\nxychart-beta\n  title %s\n  x-axis [%s]\n  y-axis %s\n  bar [%s]\n```\n")
-    :format(quoted(trend.title), table.concat(labels, ", "), quoted(trend.unit),
+  return ("```mermaid\nxychart-beta\n  title %s\n  x-axis [%s]\n  y-axis %s\n  %s [%s]\n```\n")
+    :format(quoted(trend.title), table.concat(labels, ", "), quoted(trend.unit), kind,
       table.concat(values, ", "))
+end
+
+
+-- TTFT over the load.
+local function curve_chart(rows)
+  local points = {}
+  for _, row in ipairs(rows) do
+    if row.ttft_p50_ns then
+      points[#points + 1] = { value = row.ttft_p50_ns / 1e6,
+        label = rate(row.offered_per_s) .. (row.mark == "knee" and " (knee)" or "") }
+    end
+  end
+  return chart({ title = "TTFT p50 over load", unit = "ms", points = points }, "line")
 end
 
 
@@ -311,9 +259,10 @@ function sweep.markdown(made, name, command)
     ("    %s\n"):format(command), tables.render("md", columns.sweep_runs, made.runs) }
   if #made.stages > 0 then
     pieces[#pieces + 1] = "## Stages\n"
-    pieces[#pieces + 1] = tables.render("md", columns.sweep_stages, nested(made.stages))
+    pieces[#pieces + 1] = tables.render("md", columns.sweep_stages, rows_of.with(made.stages,
+      function(row) return { stage = (row.parent and "· " or "") .. row.stage } end))
   end
-  if made.loads and #made.loads > 0 then
+  if #made.loads > 0 then
     pieces[#pieces + 1] = "## Load and Latency\n"
     pieces[#pieces + 1] = sweep.sentence(made.loads) .. "\n"
     pieces[#pieces + 1] = tables.render("md", columns.sweep_loads, made.loads)
@@ -321,7 +270,7 @@ function sweep.markdown(made, name, command)
   end
   local trends = sweep.trends(made)
   if #trends > 0 then pieces[#pieces + 1] = "## Trends\n" end
-  for _, trend in ipairs(trends) do pieces[#pieces + 1] = chart(trend) end
+  for _, trend in ipairs(trends) do pieces[#pieces + 1] = chart(trend, "bar") end
   return table.concat(pieces, "\n")
 end
 
@@ -330,7 +279,7 @@ end
 function sweep.json(made)
   local object = { schema_version = 1 }
   for _, name in ipairs { "runs", "stages", "loads" } do
-    object[name] = json.list(made[name] or {})
+    object[name] = json.list(made[name])
   end
   local order = { "schema_version", "runs", "stages", "loads" }
   return errors.check(json.encode(json.ordered(object, order), { pretty = true })) .. "\n"
@@ -429,15 +378,15 @@ end
 
 
 local function combination(fixed, settings)
-  local words, label, short, keys = table.move(fixed, 1, #fixed, 1, {}), {}, {}, {}
+  local words, label, short, varied = table.move(fixed, 1, #fixed, 1, {}), {}, {}, {}
   for i, setting in ipairs(settings) do
-    keys[i] = setting.key
+    varied[i] = setting.key
     words[#words + 1] = setting.prefix .. setting.value
     label[i] = ("%s=%s"):format(setting.key, setting.value)
     short[i] = label[i]:match("^[^=]*%.(.*)$") or label[i]
   end
   return { words = words, label = table.concat(label, " "), short = table.concat(short, " "),
-    keys = keys, id = name_of(settings, words) }
+    keys = varied, id = name_of(settings, words) }
 end
 
 

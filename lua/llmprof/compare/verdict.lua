@@ -39,13 +39,6 @@ local function log_gamma(x)
 end
 
 
--- The term of the continued fraction of step `m`, even and odd.
-local function terms(a, b, x, m)
-  return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-    -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-end
-
-
 local function away_from_zero(value)
   return math.abs(value) < TINY and TINY or value
 end
@@ -58,7 +51,8 @@ local function fraction(a, b, x)
   local value = d
   for m = 1, MOST do
     local ratio = 1
-    for _, term in ipairs { terms(a, b, x, m) } do
+    for _, term in ipairs { m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+      -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) } do
       d, c = 1 / away_from_zero(1 + term * d), away_from_zero(1 + term / c)
       ratio = c * d
       value = value * ratio
@@ -86,46 +80,22 @@ function verdict.t_both_tails(t, df)
 end
 
 
-local function t_density(t, df)
-  return math.exp(log_gamma((df + 1) / 2) - log_gamma(df / 2) - (df + 1) / 2
-    * math.log(1 + t * t / df)) / math.sqrt(df * math.pi)
-end
-
-
--- Newton's method; a step that leaves what brackets the answer halves it instead.
-local function solve(low, high, value, slope)
-  local x = (low + high) / 2
-  for _ = 1, MOST do
-    local y = value(x)
-    if y > 0 then low = x else high = x end
-    local step = x - y / slope(x)
-    if not (step > low and step < high) then step = (low + high) / 2 end
-    if math.abs(step - x) <= CLOSE * x then return step end
-    x = step
-  end
-  return x
-end
-
-
-local function find_t(both_tails, df)
-  local high = 1
-  while verdict.t_both_tails(high, df) > both_tails do high = high * 2 end
-  return solve(high > 1 and high / 2 or 0, high,
-    function(t) return verdict.t_both_tails(t, df) - both_tails end,
-    function(t) return -2 * t_density(t, df) end)
-end
-
-
 local found = {} -- by probability: by whole degrees of freedom
 
 -- The t that |t| passes with a probability of `both_tails` (0.05 for intervals of
--- 95 %).
+-- 95 %), by halving what brackets it.
 function verdict.t_quantile(both_tails, df)
   local known = found[both_tails] or {}
   found[both_tails] = known
-  local t = known[df] or find_t(both_tails, df)
-  if df % 1 == 0 then known[df] = t end
-  return t
+  if known[df] then return known[df] end
+  local low, high = 0, 1
+  while verdict.t_both_tails(high, df) > both_tails do low, high = high, high * 2 end
+  for _ = 1, 60 do
+    local t = (low + high) / 2
+    if verdict.t_both_tails(t, df) > both_tails then low = t else high = t end
+  end
+  if df % 1 == 0 then known[df] = (low + high) / 2 end
+  return (low + high) / 2
 end
 
 
@@ -250,7 +220,7 @@ local words = {
   lower = { [-1] = "faster", [1] = "slower" },
   higher = { [-1] = "slower", [1] = "faster" },
   count = { [-1] = "fewer", [1] = "more" },
-  amount = { [-1] = "less", [1] = "more" },
+  neither = { [-1] = "less", [1] = "more" },
 }
 
 local function word(better, difference)
@@ -260,14 +230,6 @@ end
 
 
 -- ---- judging ----
-
--- How likely a difference is as large where there is none; without any noise it is
--- what it is.
-local function probability(difference, error, df)
-  if error == 0 then return difference == 0 and 1 or 0 end
-  return verdict.t_both_tails(difference / error, df)
-end
-
 
 -- The interval of the difference, from that of the ratio where it is one of logarithms.
 local function add_interval(result, change, half, logarithmic)
@@ -285,7 +247,9 @@ local function by_interval(result, given, error, df, logarithmic)
   local change = logarithmic and math.log(result.after / result.before) or result.difference
   local half = error > 0 and verdict.t_quantile(given.level or LEVEL, df) * error or 0
   add_interval(result, change, half, logarithmic)
-  result.df, result.p = df, probability(change, error, df)
+  -- how likely so large a change is where there is none; without any noise it is what it is
+  local without_noise = change == 0 and 1 or 0
+  result.df, result.p = df, error == 0 and without_noise or verdict.t_both_tails(change / error, df)
   if half == 0 or math.abs(change) > half then
     result.verdict = word(given.better, result.difference)
   else
@@ -331,7 +295,7 @@ end
 
 
 -- before, after: lists of groups of samples, none of them empty. given: better
--- ("lower" or "higher" for times and rates, "amount" or "count" for what is
+-- ("lower" or "higher" for times and rates, "neither" or "count" for what is
 -- neither good nor bad), exact (the figure does not vary from run to run: where it
 -- does not, one sample is enough), noise ({ before, after, df, from }: standard
 -- deviations of processes on each side where the samples have one process each, from

@@ -15,7 +15,7 @@ describe("llmprof.compare.verdict", function()
     assert.equal("22.00 -> 11.00: faster [-12.90, -8.70]", said(large, small))
     assert.equal("22.00 -> 11.00: slower [-12.90, -8.70]",
       said(large, small, { better = "higher" }))
-    assert.equal("11.00 -> 22.00: more [7.20, 15.59]", said(small, large, { better = "amount" }))
+    assert.equal("11.00 -> 22.00: more [7.20, 15.59]", said(small, large, { better = "neither" }))
   end)
 
   it("does not tell what overlaps", function()
