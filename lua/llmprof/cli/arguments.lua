@@ -1,6 +1,7 @@
 -- Arguments of commands: a recipe, by its path or name, a run, and a trace.
 local lazy = require "llmprof.io.lazy"
 local artifacts = require "llmprof.bundle.artifacts"
+local digest = lazy "llmprof.report.digest"
 local process = require "llmprof.process.child"
 local errors = require "llmprof.process.errors"
 local nsys = lazy "llmprof.nvidia.nsys"
@@ -11,6 +12,7 @@ local out = require "llmprof.io.output"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
 local text = require "llmprof.text"
+local user = lazy "llmprof.recipe.user"
 
 local argument = {}
 
@@ -23,18 +25,18 @@ function argument.load(words, example)
 end
 
 
+-- The one word of a command that takes one; what: what it names; example: for the hint.
+function argument.only(words, what, example)
+  if #words == 1 then return words[1] end
+  errors.raise("usage", (#words == 0 and "which %s?" or "one %s at a time"):format(what),
+    { hint = example })
+end
+
+
 -- ---- a trace ----
 
 -- The argument of commands that take a trace: a file, the timeline of a run, or the one
 -- trace of a folder.
-
-local function only_trace(folder)
-  local traces = handed.look({ folder }, nsys.exported).traces
-  if #traces == 1 then return traces[1] end
-  return errors.raise("usage", ("%s: %d traces: name one"):format(folder, #traces),
-    { hint = "all of them together: " .. process.shown { "llmprof", "report", folder } })
-end
-
 
 -- The file that a word names: itself where it is a path, the export of a report of nsys, the
 -- timeline of a run (its id, "latest", its folder; runs lie in `root`), the one trace of
@@ -43,9 +45,14 @@ function argument.path(word, root)
   local info = fs.stat(word)
   if info and info.type == "directory" then
     local timeline = layout.find(word, "timeline")
-    if not timeline then return only_trace(word) end
-    artifacts.check_links(word)
-    return timeline
+    if timeline then
+      artifacts.check_links(word)
+      return timeline
+    end
+    local traces = handed.look({ word }, nsys.exported).traces
+    if #traces == 1 then return traces[1] end
+    errors.raise("usage", ("%s: %d traces: name one"):format(word, #traces),
+      { hint = "all of them together: " .. process.shown { "llmprof", "report", word } })
   elseif info and nsys.is_report(word) then
     return nsys.exported(word)
   end
@@ -106,6 +113,22 @@ end
 function argument.open_run(word, root)
   if argument.names_traces(word, root) then return reports.of { word } end
   return artifacts.open(word, root)
+end
+
+
+-- Make the report of a file, and print its digest and where the page is by say(...).
+function argument.report(path, say)
+  local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
+    quiet = true }
+  argument.print_digest(made, results, made.root and made.id or made.dir, say)
+end
+
+
+-- name: what commands call the run.
+function argument.print_digest(run, results, name, say)
+  say((digest.render("text", results,
+    { id = run.id, dir = run.dir, name = process.shown { name } }, 1 << 20)))
+  say("page: ", text.clean(run:path(layout.reports.page)), "\n")
 end
 
 

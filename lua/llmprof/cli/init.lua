@@ -29,7 +29,8 @@ local running -- the command, once there is one
 local function run_command(name, argv)
   local command = commands.load(name)
   running = command
-  if command.raw then return command.run(argv) end
+  local is_asked = argv[1] == "--help" or argv[1] == "-h"
+  if command.raw and not is_asked then return command.run(argv) end
   local given, words = options.parse(commands.options_of(command), argv)
   if given.help then
     out.write(commands.help_of(command, words))
@@ -163,10 +164,6 @@ local function command_of(name)
 end
 
 
--- Does a command read its own words, so that no option of ours is among them?
-local function is_raw(name) return command_of(name).raw end
-
-
 -- The exit status of an error. Statuses of a command that ends as the program does that it
 -- starts (launches = true) are that program's.
 local function status_of(err, name)
@@ -183,7 +180,7 @@ local JSON_ERRORS, NO_CACHE = "--json-errors", "--no-cache"
 local function take_common(argv)
   local words, common, i = {}, {}, 1
   while i <= #argv do
-    local word, ours = argv[i], argv[i] ~= "--" and not is_raw(words[1])
+    local word, ours = argv[i], argv[i] ~= "--" and not command_of(words[1]).raw
     if not ours then return table.move(argv, i, #argv, #words + 1, words), common end
     if word == JSON_ERRORS then
       common.as_json = true
@@ -202,20 +199,18 @@ local function take_common(argv)
 end
 
 
-local function run_with(words, common)
-  limits.start(common.threads)
-  function limits.cache_bytes() return user.cache_bytes() end
-  if common.no_cache then require("llmprof.trace.file").use_no_cache() end
-  return run_all(words)
-end
-
-
 -- Run the command line and return the exit status.
 function cli.main(argv)
   print = out.print -- luacheck: ignore 121
   local words, common = take_common(argv)
-  local ok, result = errors.call(run_with, words, common)
+  local ok, result = errors.call(function()
+    limits.start(common.threads)
+    function limits.cache_bytes() return user.cache_bytes() end
+    if common.no_cache then require("llmprof.trace.file").use_no_cache() end
+    return run_all(words)
+  end)
   if ok then return result end
+  io.stdout:flush() -- what was printed comes before what is wrong
   local status = status_of(result, words[1])
   if result.kind ~= "closed" then (common.as_json and report_json or report)(result, status) end
   return status

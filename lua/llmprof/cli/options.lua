@@ -21,28 +21,22 @@ local function bad(message, hint)
 end
 
 
-local function long_names(spec)
-  local names = {}
-  for _, option in ipairs(spec) do names[#names + 1] = "--" .. option[1] end
-  return names
+-- The option that a word names, nil when it is none.
+function options.named(spec, word)
+  for _, option in ipairs(spec) do
+    if word == "--" .. option[1] or option.short and word == "-" .. option.short then
+      return option
+    end
+  end
+  return nil
 end
 
 
 local function find(spec, name)
-  for _, option in ipairs(spec) do
-    if name == "--" .. option[1] or (option.short and name == "-" .. option.short) then
-      return option
-    end
-  end
-  bad("unknown option " .. name .. nearest.suggestion(name, long_names(spec)),
-    "--help lists the options")
-end
-
-
-local function split_commas(text)
-  local list = {}
-  for item in text:gmatch "[^,]+" do list[#list + 1] = item end
-  return list
+  local found, names = options.named(spec, name), {}
+  if found then return found end
+  for i, option in ipairs(spec) do names[i] = "--" .. option[1] end
+  bad("unknown option " .. name .. nearest.suggestion(name, names), "--help lists the options")
 end
 
 
@@ -61,7 +55,8 @@ local function convert(option, name, text)
     return math.tointeger(tonumber(text))
       or bad(("%s: '%s' is not a whole number"):format(name, text))
   elseif option.type == "list" then
-    local list = split_commas(text)
+    local list = {}
+    for item in text:gmatch "[^,]+" do list[#list + 1] = item end
     if #list == 0 then bad(name .. ": an empty list") end
     for _, item in ipairs(list) do check_choice(option, name, item) end
     return list
@@ -86,17 +81,11 @@ local function store(given, option, value)
 end
 
 
--- "--name=value" and "-nvalue" as name and value; else the word.
-local function split_word(word)
-  local name, value = word:match "^(%-%-[^=]+)=(.*)$"
-  if not name then name, value = word:match "^(%-[^-])(.+)$" end
-  return name or word, value
-end
-
-
 -- One word of argv that starts with "-"; returns how many words it took.
 local function parse_option(spec, argv, i, given)
-  local name, value = split_word(argv[i])
+  local name, value = argv[i]:match "^(%-%-[^=]+)=(.*)$"
+  if not name then name, value = argv[i]:match "^(%-[^-])(.+)$" end
+  name = name or argv[i]
   local option = find(spec, name)
   if not option.arg then
     if value then bad(name .. " takes no value") end

@@ -1,21 +1,18 @@
 -- llmprof attach PID|NAME: a window into programs that run, which were started with nothing
 -- but the two variables of `llmprof collect --print-env`.
 local lazy = require "llmprof.io.lazy"
-local digest = lazy "llmprof.report.digest"
+local argument = lazy "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local keys = require "llmprof.tables.keys"
-local layout = lazy "llmprof.bundle.layout"
 local listen = require "llmprof.listen"
 local out = require "llmprof.io.output"
 local process = lazy "llmprof.process.child"
-local reports = lazy "llmprof.run.reports"
 local collector = lazy "llmprof.collector"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = lazy "llmprof.nvidia.tools"
 local trace_file = lazy "llmprof.trace.file"
-local user = require "llmprof.recipe.user"
 
 -- Seconds for processes to call, which they try four times a second, and for an answer.
 local CALLING, ANSWERING = 2, 30
@@ -64,15 +61,9 @@ local START = "start it with the collector inside: env $(llmprof collect --print
 
 -- ---- who ----
 
-local function field(pid, name)
-  local status = fs.read(("/proc/%s/status"):format(pid)) or ""
-  return status:match("\n" .. name .. ":%s*(.-)\n")
-end
-
-
 local function user_of(pid)
-  local uids = field(pid, "Uid")
-  return uids and tonumber(uids:match "^%d+%s+(%d+)")
+  local status = fs.read(("/proc/%s/status"):format(pid)) or ""
+  return tonumber(status:match "\nUid:%s*%d+%s+(%d+)")
 end
 
 
@@ -367,16 +358,6 @@ end
 
 -- ---- the command ----
 
-local function report(path)
-  local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
-    quiet = true }
-  local name = process.shown { made.root and made.id or made.dir }
-  out.write((digest.render("text", results, { id = made.id, dir = made.dir, name = name },
-    1 << 20)))
-  out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")
-end
-
-
 function command.run(given, words)
   if #words ~= 1 or words[1] == "" then
     errors.raise("usage", "which process?", { hint = "llmprof attach PID, or a part of its name" })
@@ -407,7 +388,7 @@ function command.run(given, words)
   local all = folder.path .. "/all"
   if collector.gather(recorded, all) == 0 then errors.raise("nothing", "nothing was recorded") end
   errors.check(fs.rename(all, given.output))
-  if not given["no-report"] then report(given.output) end
+  if not given["no-report"] then argument.report(given.output, out.write) end
   return 0
 end
 

@@ -244,16 +244,6 @@ local every = {
 }
 
 
--- Is a check's text one that the list has already? Several checks call the
--- workload function, which may refuse.
-local function is_listed(list, check)
-  for _, listed in ipairs(list) do
-    if listed.level == check.level and listed.text == check.text then return true end
-  end
-  return false
-end
-
-
 -- What a check found, as a list. What the user can mend is for the list; other errors pass.
 local function run_check(entry, state)
   local done, result = errors.call(entry[2], state)
@@ -265,10 +255,12 @@ end
 
 -- Look at a recipe: its file, a file of values or nil, settings as words.
 function command.examine(name, file, words)
-  local state, list = { name = name, file = file, words = words }, {}
+  local state, list, listed = { name = name, file = file, words = words }, {}, {}
   for _, entry in ipairs(every) do
     for _, result in ipairs(run_check(entry, state)) do
-      if not is_listed(list, result) then list[#list + 1] = result end
+      -- several checks call the workload function, which may refuse
+      local said = result.level .. result.text
+      if not listed[said] then listed[said], list[#list + 1] = true, result end
     end
     if entry[1] == "config" and not state.cfg then break end
   end

@@ -1,22 +1,18 @@
 -- llmprof collect -- COMMAND: a program under llmprof's own collector, without a recipe.
 -- Once it has started, its exit status is ours, whatever becomes of the recording.
 local lazy = require "llmprof.io.lazy"
-local digest = lazy "llmprof.report.digest"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.io.output"
 local private = require "llmprof.bundle.private"
 local process = require "llmprof.process.child"
 local collector = lazy "llmprof.collector"
-local reports = lazy "llmprof.run.reports"
 local sorted_keys = require("llmprof.tables.keys").sorted
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local argument = lazy "llmprof.cli.arguments"
 local trace_file = lazy "llmprof.trace.file"
-local user = require "llmprof.recipe.user"
 
 local command = {
   name = "collect",
@@ -108,27 +104,10 @@ local function run(words, env)
 end
 
 
--- What the program did that ended it, in words; nil when all went well.
-local function complaint(result)
-  if result.ok then return nil end
-  if result.signal then return "was killed by " .. result.signal end
-  return ("ended with exit status %d"):format(result.code)
-end
-
-
 -- ---- what it left ----
 
 local function count_of(trace, name)
   return text.count(#errors.check(trace:frame(name)))
-end
-
-
--- Say what is in the trace; is it whole?
-local function say(target, trace, count)
-  out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
-    count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
-    count_of(trace, "api")))
-  return argument.warn(trace)
 end
 
 
@@ -145,7 +124,10 @@ local function keep(target, write, folder, refused)
     return errors.status.nothing
   end
   local trace = write(all, target)
-  local is_whole = say(target, trace, count)
+  out.warn(("%s: %d process%s, %s GPU operations, %s NVTX ranges, %s API calls\n"):format(target,
+    count, count == 1 and "" or "es", count_of(trace, "gpu"), count_of(trace, "ranges"),
+    count_of(trace, "api")))
+  local is_whole = argument.warn(trace)
   trace:close()
   return is_whole and #said == 0 and 0 or errors.status.failed
 end
@@ -163,19 +145,10 @@ local function keep_or_say(...)
 end
 
 
-local function report(path)
-  local made, results = reports.make { paths = { path }, settings = {}, root = user.root(),
-    quiet = true }
-  local name = process.shown { made.root and made.id or made.dir }
-  out.warn((digest.render("text", results, { id = made.id, dir = made.dir, name = name }, 1 << 20)))
-  out.warn("page: ", text.clean(made:path(layout.reports.page)), "\n")
-end
-
-
 -- The report, where it is asked for; else how to have it.
 local function tell_more(given)
   if given.report then
-    local made, err = errors.call(report, given.output)
+    local made, err = errors.call(argument.report, given.output, out.warn)
     if made then return end
     if err.bug or err.kind == "interrupted" then error(err, 0) end
     out.complain("the report failed: " .. err.message)
@@ -224,8 +197,10 @@ function command.run(given, words)
   if plan then errors.check(fs.write(env.LLMPROF_COLLECTOR_PLAN, plan)) end
   local result = run(words, env)
   local status = keep_or_say(given.output, write, folder, refused)
-  local ended = complaint(result)
-  if ended then out.complain("the program " .. ended) end
+  if not result.ok then
+    out.complain(result.signal and "the program was killed by " .. result.signal
+      or ("the program ended with exit status %d"):format(result.code))
+  end
   if status ~= errors.status.nothing then tell_more(given) end
   return given.strict and status ~= 0 and status or result.status
 end

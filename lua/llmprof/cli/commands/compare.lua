@@ -109,9 +109,6 @@ end
 -- Was it predicted: by --predicted, or by a finding of the run before that is gone?
 local function print_prediction(given, words, sides)
   local is_pair = #words == 2 and given.format ~= "json"
-  if given.predicted and not is_pair then
-    errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
-  end
   local code = given.predicted or is_pair and whatif.fitting(sides[1].results, sides[2].results)
   if not code then return end
   local finding = tonumber(code) and sides[1].results.advice.findings[tonumber(code)]
@@ -130,7 +127,10 @@ local function print_prediction(given, words, sides)
 end
 
 
-local function check_options(given)
+local function check_options(given, words)
+  if given.predicted and (#words ~= 2 or given.format == "json") then
+    errors.raise("usage", "--predicted: of two runs, as a table or as Markdown")
+  end
   if given.rows < 0 then errors.raise("usage", "--rows: 0 or more") end
   limits.check_options(given)
   if given.output and not given.output:find "%.html?$" then
@@ -141,14 +141,6 @@ local function check_options(given)
   if folder and folder ~= "" and not fs.stat(folder) then
     errors.raise("usage", folder .. ": no such folder", { hint = "mkdir -p " .. folder })
   end
-end
-
-
--- Both timelines, or none.
-local function write_page(path, list)
-  local made = list[1]
-  local before, after = side.events(made.before), side.events(made.after)
-  errors.check(fs.write(path, report.page(made, before and after and { before, after } or nil)))
 end
 
 
@@ -163,7 +155,7 @@ end
 
 
 function command.run(given, words)
-  check_options(given)
+  check_options(given, words)
   local wanted = given["fail-on"] and limits.parse(given["fail-on"])
   local sides = sides_of(words, given.root, assumed_share(given))
   if given.output and #sides ~= 2 then
@@ -177,7 +169,11 @@ function command.run(given, words)
     if broken + undecided > 0 then out.write(report.outcome(list), "\n\n") end
     print_text(list, given)
   end
-  if given.output then write_page(given.output, list) end
+  if given.output then -- with both timelines, or none
+    local before, after = side.events(sides[1]), side.events(sides[2])
+    errors.check(fs.write(given.output,
+      report.page(list[1], before and after and { before, after } or nil)))
+  end
   print_prediction(given, words, sides)
   local lines = limits.enforce(list, broken, undecided, given["allow-undecided"])
   for _, line in ipairs(lines) do out.complain(line) end

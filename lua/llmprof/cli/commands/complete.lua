@@ -8,6 +8,7 @@ local commands = require "llmprof.cli.commands"
 local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local files = require "llmprof.io.files"
+local options = require "llmprof.cli.options"
 local fs = require "llmprof.fs"
 local reference = require "llmprof.query.reference"
 local recipe = require "llmprof.recipe"
@@ -59,19 +60,13 @@ end
 
 -- ---- files ----
 
-local function is_folder(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "directory"
-end
-
-
 -- Folders, and files with this ending: any without, none when it is false.
 local function add_files(add, typed, ending)
   local folder, start = typed:match "^(.*/)", typed:match "[^/]*$"
   for _, name in ipairs(fs.list(folder or ".") or {}) do
     local path = (folder or "") .. name
     local hidden = starts(name, ".") and not starts(start, ".")
-    if not hidden and is_folder(path) then
+    if not hidden and (fs.stat(path) or {}).type == "directory" then
       add(path .. "/")
     elseif not hidden and ending ~= false and (not ending or path:sub(-#ending) == ending) then
       add(path)
@@ -109,14 +104,11 @@ local function values_of(key, declaration)
 end
 
 
-local function is_list(declaration)
-  return declaration ~= nil and (declaration.type == "list" or type(declaration[2]) == "table")
-end
-
-
 local function add_values(add, declared, key, value)
   local declaration = declared[key]
-  local before = is_list(declaration) and (value:match "^(.*[%[,])" or "[") or ""
+  local is_list = declaration
+    and (declaration.type == "list" or type(declaration[2]) == "table")
+  local before = is_list and (value:match "^(.*[%[,])" or "[") or ""
   for _, choice in ipairs(values_of(key, declaration)) do add(key .. "=" .. before .. choice) end
 end
 
@@ -150,23 +142,10 @@ local function add_runs(add, typed)
 end
 
 
-local function add_sections(add, typed, before)
-  if #before == 0 then return add_runs(add, typed) end
-  if #before > 1 then return end
-  for _, section in ipairs(sections.all()) do add(section.name, section.title) end
-end
-
-
 local function add_baselines(add)
   for _, entry in ipairs(baselines.list(user.root())) do
     add(entry.name, "baseline of " .. entry.run)
   end
-end
-
-
-local function add_sides(add, typed)
-  add_runs(add, typed)
-  add_baselines(add)
 end
 
 
@@ -181,12 +160,6 @@ local function add_baseline_words(add, typed, before)
 end
 
 
-local function add_topics(add)
-  for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
-  for _, name in ipairs(commands.names()) do add(name, commands.summary(name)) end
-end
-
-
 -- Words of a command; before: those already there.
 local kinds = {
   recipe = function(add, typed, before)
@@ -195,12 +168,22 @@ local kinds = {
   end,
   settings = function(add, typed) add_settings(add, typed, defaults) end,
   run = add_runs,
-  section = add_sections,
-  side = add_sides,
+  section = function(add, typed, before)
+    if #before == 0 then return add_runs(add, typed) end
+    if #before > 1 then return end
+    for _, section in ipairs(sections.all()) do add(section.name, section.title) end
+  end,
+  side = function(add, typed)
+    add_runs(add, typed)
+    add_baselines(add)
+  end,
   baseline = add_baseline_words,
   trace = add_traces,
   script = function(add, typed) add_files(add, typed, ".lua") end,
-  topic = add_topics,
+  topic = function(add)
+    for _, topic in ipairs(reference.topics()) do add(topic.name, topic.title) end
+    for _, name in ipairs(commands.names()) do add(name, commands.summary(name)) end
+  end,
 }
 
 
@@ -217,16 +200,6 @@ end
 
 
 -- ---- options ----
-
-local function find_option(spec, word)
-  for _, option in ipairs(spec) do
-    if word == "--" .. option[1] or option.short and word == "-" .. option.short then
-      return option
-    end
-  end
-  return nil
-end
-
 
 -- before: what of the typed word is the option itself ("--format=").
 local function add_option_values(add, typed, option, before)
@@ -257,7 +230,7 @@ local function split_words(spec, words)
     if pending then
       pending = nil
     elseif starts(word, "-") and word ~= "-" then
-      local option = find_option(spec, word)
+      local option = options.named(spec, word)
       pending = option and option.arg and option or nil
     else
       plain[#plain + 1] = word
@@ -305,7 +278,7 @@ function command.candidates(words)
   local before = table.move(words, taken + 1, #words - 1, 1, {})
   local plain, pending = split_words(spec, before)
   local name = typed:match "^(%-%-[^=]+)="
-  local joined = name and find_option(spec, name)
+  local joined = name and options.named(spec, name)
   if pending then
     add_option_values(add, typed, pending, "")
   elseif joined then

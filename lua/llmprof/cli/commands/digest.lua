@@ -28,14 +28,11 @@ docs/digest.schema.json says: null was not measured, keys of rows stay the same.
 
 
 function command.run(given, asked)
-  if #asked ~= 1 then
-    errors.raise("usage", #asked == 0 and "which run?" or "one run at a time",
-      { hint = "llmprof digest latest, or the file of a trace" })
-  end
-  local run = argument.open_run(asked[1], given.root)
+  local word = argument.only(asked, "run", "llmprof digest latest, or the file of a trace")
+  local run = argument.open_run(word, given.root)
   local results = results_file.of_run(run)
-  local is_named = given.root == user.root() or argument.names_traces(asked[1], given.root)
-  local name = is_named and asked[1] or run.dir
+  local is_named = given.root == user.root() or argument.names_traces(word, given.root)
+  local name = is_named and word or run.dir
   local named = { id = run.id, dir = run.dir, name = process.shown { name } }
   local made, least = digest.render(given.format, results, named, given.bytes,
     sys.isatty(1) and sys.columns() or nil)

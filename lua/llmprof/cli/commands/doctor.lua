@@ -80,11 +80,11 @@ local function try(path, words, read)
 end
 
 
--- { kernels }, or nil and why there is no timeline.
+-- How many kernels, or nil and why there is no timeline.
 local function timeline(path)
   return try(path, { "units=timeline" }, function(trace)
     local kernels = #errors.check(trace:frame "kernels")
-    return kernels > 0 and { kernels = kernels } or nil
+    return kernels > 0 and kernels or nil
   end)
 end
 
@@ -163,9 +163,6 @@ local function check_tool(state, vendor)
 end
 
 
-local function check_nsys(state) return check_tool(state, nsys) end
-
-
 local function check_importer(state)
   if not state.nsys then return nil end
   local missing, why = nsys.missing_libraries(state.nsys)
@@ -176,9 +173,6 @@ local function check_importer(state)
   end
   return ok("nsys import", "its importer finds all its libraries")
 end
-
-
-local function check_ncu(state) return check_tool(state, ncu) end
 
 
 -- One empty kernel under ncu tells what no setting does.
@@ -235,8 +229,8 @@ end
 
 
 local PARTS = {
-  { "timeline", timeline, function(found)
-    return ("recorded %d kernel%s"):format(found.kernels, found.kernels == 1 and "" or "s")
+  { "timeline", timeline, function(kernels)
+    return ("recorded %d kernel%s"):format(kernels, kernels == 1 and "" or "s")
   end, "capture=nsys takes it with Nsight Systems" },
   { "own counters", counters, function(found)
     return ("%d metrics of a kernel in %d pass%s"):format(found.metrics, found.passes,
@@ -246,14 +240,12 @@ local PARTS = {
 
 
 -- A part of the collector, tried on a kernel of its own.
-local function check_part(number)
-  local name, attempt, words, fix = table.unpack(PARTS[number])
-  return function(state)
-    if not state.collector or not state.devices[1] then return nil end
-    local done, found, why = errors.call(attempt, state.collector.path)
-    if done and found then return ok(name, words(found)) end
-    return warn(name, "the collector: " .. text.clean(why or found.message), fix)
-  end
+local function check_part(state, part)
+  local name, attempt, words, fix = table.unpack(part)
+  if not state.collector or not state.devices[1] then return nil end
+  local done, found, why = errors.call(attempt, state.collector.path)
+  if done and found then return ok(name, words(found)) end
+  return warn(name, "the collector: " .. text.clean(why or found.message), fix)
 end
 
 
@@ -275,7 +267,7 @@ end
 
 -- ---- room and rights ----
 
-local function check_folder(name, path)
+local function check_folder(_, name, path)
   if not path or path == "" then
     return warn(name, "is not set", ("set it: ncu and nsys write below %s"):format(name))
   elseif not fs.access(path, "w") then
@@ -284,10 +276,6 @@ local function check_folder(name, path)
   end
   return ok(name, path .. " can be written to")
 end
-
-
-local function check_home() return check_folder("HOME", os.getenv "HOME") end
-local function check_tmpdir() return check_folder("TMPDIR", os.getenv "TMPDIR" or "/tmp") end
 
 
 local function check_disk()
@@ -382,15 +370,19 @@ local function check_python(state)
 end
 
 
-local every = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
-  check_dcgm, check_cupti, check_collector, check_part(1), check_part(2), check_path, check_home,
-  check_tmpdir, check_disk, check_cache, check_ncu_config, check_python }
+-- In order, each with what it takes besides the state.
+local every = { { check_gpu }, { check_driver }, { check_tool, nsys }, { check_importer },
+  { check_tool, ncu }, { check_counters }, { check_dcgm }, { check_cupti }, { check_collector },
+  { check_part, PARTS[1] }, { check_part, PARTS[2] }, { check_path },
+  { check_folder, "HOME", os.getenv "HOME" },
+  { check_folder, "TMPDIR", os.getenv "TMPDIR" or "/tmp" }, { check_disk }, { check_cache },
+  { check_ncu_config }, { check_python } }
 
 -- All checks in order. cfg: a configuration tree.
 function command.examine(cfg)
   local state, list = { cfg = cfg, devices = {} }, {}
   for _, check in ipairs(every) do
-    local result = check(state)
+    local result = check[1](state, table.unpack(check, 2))
     if result then list[#list + 1] = result end
   end
   return list

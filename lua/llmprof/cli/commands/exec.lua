@@ -2,29 +2,18 @@
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
-local out = require "llmprof.io.output"
 
 local command = {
   name = "exec",
   usage = "exec SCRIPT.lua [ARG...]",
   raw = true, -- every word after the script is the script's
-  completes = "script",
-}
-
-
-local usage = [[
-usage: llmprof exec SCRIPT.lua [ARG...]
-
+  details = [[
 Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
 other words as `...` and in `arg`. What it returns, if a whole number, is the
 exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
-too: of the files that the other words name.
-]]
-
-
-function command.help()
-  return usage
-end
+too: of the files that the other words name.]],
+  completes = "script",
+}
 
 
 -- The words that are files, folders or runs; all of them when none is, so that a
@@ -54,10 +43,6 @@ end
 
 function command.run(argv)
   local script = argv[1]
-  if script == "--help" or script == "-h" then
-    out.write(usage)
-    return 0
-  end
   if not script then
     errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
   elseif script:find "^%-." then

@@ -162,13 +162,6 @@ function writers.sqlite(trace, target)
 end
 
 
--- What has stacks: operations where lines launched them are known, else CPU samples; or what
--- `which` says.
-local function kind_of(trace, which)
-  return which or (trace:knows "lines" and "gpu" or "cpu")
-end
-
-
 -- Operations or CPU samples in these windows; all without.
 local function samples_in(trace, list, kind)
   local samples = check(trace:frame(kind == "gpu" and "gpu" or "cpu_samples"))
@@ -189,9 +182,10 @@ local NO_STACKS = {
     .. "as they are",
 }
 
--- write: the name of the trace's method.
+-- Of operations where lines launched them are known, else of CPU samples; or of what --stacks
+-- says. write: the name of the trace's method.
 local function write_stacks(trace, target, given, write, field, use)
-  local kind = kind_of(trace, given.stacks)
+  local kind = given.stacks or (trace:knows "lines" and "gpu" or "cpu")
   if kind == "gpu" and not trace:knows "lines" then
     errors.raise("nothing", "no stack of a launch is known", { hint = NO_STACKS.gpu })
   end
@@ -218,40 +212,20 @@ function writers.speedscope(trace, target, given)
 end
 
 
-local function check_place(given)
-  if not given.output then
-    errors.raise("usage", ("--format %s: where to?"):format(given.format),
-      { hint = "-o FILE." .. given.format .. (given.format == "speedscope" and ".json" or "") })
-  end
-end
-
-
--- An export of everything.
-local function check_sqlite(given)
-  for _, option in ipairs { "stage", "from", "to" } do
+function command.run(given, words)
+  local word = argument.only(words, "trace or run", "llmprof export latest")
+  local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
+  local format = given.format or writers[ending] and ending or "perfetto"
+  for _, option in ipairs(format == "sqlite" and { "stage", "from", "to" } or {}) do
     if given[option] then
       errors.raise("usage", ("--%s: --format sqlite writes the whole timeline"):format(option))
     end
   end
-end
-
-
--- As the output's ending says, unless it is given.
-local function format_of(given)
-  local ending = (given.output or ""):gsub("%.gz$", ""):match "[^/]%.(%l+)$"
-  return given.format or writers[ending] and ending or "perfetto"
-end
-
-
-function command.run(given, words)
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which trace or run?" or "one trace at a time",
-      { hint = "llmprof export latest" })
+  if format ~= "perfetto" and not given.output then
+    errors.raise("usage", ("--format %s: where to?"):format(format),
+      { hint = "-o FILE." .. format .. (format == "speedscope" and ".json" or "") })
   end
-  local format = format_of(given)
-  if format == "sqlite" then check_sqlite(given) end
-  if format ~= "perfetto" then check_place(given) end
-  local path, beside = locate(words[1], given.root)
+  local path, beside = locate(word, given.root)
   local target = given.output or beside
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the output must be another file than the trace")

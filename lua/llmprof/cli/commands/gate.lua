@@ -128,20 +128,17 @@ local function run_once(words, folder, id, given, cwd)
 end
 
 
--- The words of a run of each side, without where it lies.
-local function words_of(given, words, baseline)
-  local after = table.move(words, 1, #words, 1, {})
-  if given.config then table.move({ "--config", given.config }, 1, 2, #after + 1, after) end
-  return { words[1], "--config", baseline .. "/" .. layout.config, "out=null" }, after
-end
-
-
 -- Runs until the limits are decided, both sides in turn where cwd is the folder of the earlier
 -- one, first one, then the other first. Returns the sides.
 local function run_all(job)
   local given, folders = job.given, { before = {}, after = {} }
   local before, after = job.before, nil
-  local before_words, after_words = words_of(given, job.words, job.baseline)
+  local before_words = { job.words[1], "--config", job.baseline .. "/" .. layout.config,
+    "out=null" }
+  local after_words = table.move(job.words, 1, #job.words, 1, {})
+  if given.config then
+    table.move({ "--config", given.config }, 1, 2, #after_words + 1, after_words)
+  end
   for round = 1, job.most do
     for turn = 1, 2 do
       local is_after = turn % 2 == round % 2

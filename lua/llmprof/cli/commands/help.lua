@@ -222,13 +222,6 @@ local function unknown(name)
 end
 
 
-local function print_page(page)
-  local screen = out.terminal(io.stdout, 1)
-  local function bold(line) return out.bytes(screen.style("bold", line)) end
-  out.write(out.trusted(plain.render(page, bold)))
-end
-
-
 function command.run(given, words)
   local name = words[1] and table.concat(words, " ")
   if not name then
@@ -248,7 +241,12 @@ function command.run(given, words)
   end
   if known then out.write(commands.help_of(commands.load(name), {})) end
   if known and page then out.write "\n" end
-  if page then print_page(page) end
+  if page then
+    local screen = out.terminal(io.stdout, 1)
+    out.write(out.trusted(plain.render(page, function(line)
+      return out.bytes(screen.style("bold", line))
+    end)))
+  end
   return 0
 end
 

@@ -42,7 +42,7 @@ of compare --fail-on.]],
 
 local file_columns = {
   { key = "bytes", title = "bytes", digits = 0 }, { key = "path", title = "file", type = "text" },
-  { key = "replaces", title = "in place of", type = "text" },
+  { key = "replaces", title = "in place of", type = "text", data = true },
 }
 
 local columns = {
@@ -59,13 +59,6 @@ local age = { key = "age", title = "age", type = "text" }
 local started = { key = "started", title = "started (UTC)", type = "text" }
 
 
-local function columns_for(format)
-  local list = table.move(columns, 1, #columns, 1, {})
-  list[#list + 1] = tables.format(format).programs and started or age
-  return list
-end
-
-
 -- What results.json of a run says; an empty table when there is none to read.
 local function results_of(run)
   local path = run.manifest and layout.find(run.dir, "results")
@@ -76,31 +69,17 @@ local function results_of(run)
 end
 
 
-local function mean(figure)
-  return figure and figure.first.mean_ns
-end
-
-
 local function row_of(run, now)
   local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
   local latency, began = overhead.latency_of(results), clock.seconds(manifest.started)
   local decode = results.stages and evidence.find(results, "decode")
   return {
     id = run.id, recipe = manifest.recipe, model = results.model and results.model.name,
-    ttft_ns = mean(latency.ttft), tpot_ns = mean(latency.tpot),
+    ttft_ns = latency.ttft and latency.ttft.first.mean_ns,
+    tpot_ns = latency.tpot and latency.tpot.first.mean_ns,
     decode_ns = decode and overhead.time_of(results, decode) or nil, status = manifest.status,
     started = manifest.started, age = began and clock.age(now - began),
   }
-end
-
-
-local function files_of(run)
-  local list = {}
-  for i, file in ipairs(run:files()) do
-    list[i] = { path = run:path(file.name), bytes = file.bytes,
-      replaces = layout.replaces[file.name] }
-  end
-  return list
 end
 
 
@@ -136,21 +115,6 @@ local function analysed_runs(root)
 end
 
 
--- The same by recipe: list of { recipe, runs }.
-local function runs_by_recipe(root)
-  local groups, by_recipe = {}, {}
-  for _, run in ipairs(analysed_runs(root)) do
-    local recipe = run.results.run.recipe
-    if not by_recipe[recipe] then
-      by_recipe[recipe] = { recipe = recipe, runs = {} }
-      groups[#groups + 1] = by_recipe[recipe]
-    end
-    table.insert(by_recipe[recipe].runs, run)
-  end
-  return groups
-end
-
-
 local function history_columns(metric)
   local title = metric.path .. (metric.unit and " " .. metric.unit or "")
   return { { key = "run", title = "run", type = "text" },
@@ -181,11 +145,16 @@ end
 
 
 local function print_history(given)
-  local metric, all, lines = metrics.parse(given.metric), {}, {}
-  for _, group in ipairs(runs_by_recipe(given.root)) do
-    local rows = comparison.history(metric, group.runs)
-    for _, row in ipairs(rows) do row.recipe = group.recipe end
-    if #rows > 0 then lines[#lines + 1] = history_line(metric, group.recipe, rows) .. "\n" end
+  local metric, all, lines, by_recipe, recipes = metrics.parse(given.metric), {}, {}, {}, {}
+  for _, run in ipairs(analysed_runs(given.root)) do
+    local recipe = run.results.run.recipe
+    if not by_recipe[recipe] then by_recipe[recipe], recipes[#recipes + 1] = {}, recipe end
+    table.insert(by_recipe[recipe], run)
+  end
+  for _, recipe in ipairs(recipes) do
+    local rows = comparison.history(metric, by_recipe[recipe])
+    for _, row in ipairs(rows) do row.recipe = recipe end
+    if #rows > 0 then lines[#lines + 1] = history_line(metric, recipe, rows) .. "\n" end
     table.move(rows, 1, #rows, #all + 1, all)
   end
   if #all == 0 then out.complain(("no run in %s has %s"):format(given.root, metric.path)) end
@@ -203,8 +172,12 @@ function command.run(given, words)
     print_history(given)
     return 0
   elseif words[1] then
-    out.write(table_options.render(given, file_columns,
-      table_options.first(files_of(artifacts.open(words[1], given.root)), given)))
+    local run, list = artifacts.open(words[1], given.root), {}
+    for i, file in ipairs(run:files()) do
+      list[i] = { path = run:path(file.name), bytes = file.bytes,
+        replaces = layout.replaces[file.name] }
+    end
+    out.write(table_options.render(given, file_columns, table_options.first(list, given)))
     return 0
   end
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
@@ -213,8 +186,9 @@ function command.run(given, words)
     list[#list + 1] = row_of(runs[i], now)
   end
   if #runs == 0 then out.complain("no runs in " .. given.root) end
-  out.write(table_options.render(given, columns_for(given.format),
-    table_options.first(list, given)))
+  local shown = table.move(columns, 1, #columns, 1, {})
+  shown[#shown + 1] = tables.format(given.format).programs and started or age
+  out.write(table_options.render(given, shown, table_options.first(list, given)))
   return 0
 end
 

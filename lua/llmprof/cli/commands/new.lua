@@ -1,5 +1,6 @@
 -- llmprof new NAME: a recipe and a workload to start from. The templates are
 -- recipes/templates/KIND.lua and recipes/templates/workloads/KIND.*.
+local argument = require "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
 local files = require "llmprof.io.files"
 local fs = require "llmprof.fs"
@@ -95,18 +96,6 @@ local function write(path, contents)
 end
 
 
--- What to do with them now.
-local function next_steps(kind, recipe, program)
-  local lines = {}
-  if kind == "cuda" then
-    lines[1] = ("nvcc -O2 -arch=native -o %s %s"):format(program:gsub("%.cu$", ""), program)
-  end
-  lines[#lines + 1] = ("llmprof check %s"):format(recipe)
-  lines[#lines + 1] = ("llmprof %s --dry-run"):format(recipe)
-  return lines
-end
-
-
 -- A recipe of the stages of a trace.
 local function from_trace(folder, name, path)
   if not fs.stat(path) then
@@ -123,11 +112,7 @@ end
 
 
 function command.run(given, words)
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which name?" or "one name at a time",
-      { hint = "llmprof new my_model" })
-  end
-  local folder, name = split(words[1])
+  local folder, name = split(argument.only(words, "name", "llmprof new my_model"))
   if not programs[given.from] then return from_trace(folder, name, given.from) end
   local suffix = programs[given.from]:match "%.%w+$"
   local recipe = folder .. name .. ".lua"
@@ -137,9 +122,12 @@ function command.run(given, words)
   write(program, filled("workloads/" .. given.from .. suffix, name))
   write(recipe, filled(given.from .. ".lua", name))
   out.write(text.clean(recipe), "\n", text.clean(program), "\nnext:\n")
-  for _, line in ipairs(next_steps(given.from, recipe, program)) do
-    out.write("  ", text.clean(line), "\n")
+  if given.from == "cuda" then
+    out.write(text.clean(("  nvcc -O2 -arch=native -o %s %s"):format(program:gsub("%.cu$", ""),
+      program)), "\n")
   end
+  out.write(text.clean("  llmprof check " .. recipe), "\n",
+    text.clean(("  llmprof %s --dry-run"):format(recipe)), "\n")
   return 0
 end
 

@@ -51,11 +51,8 @@ end
 
 
 function command.run(given, words)
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which run?" or "one run at a time",
-      { hint = "llmprof open latest" })
-  end
-  local path = best_report(argument.open_run(words[1], given.root))
+  local word = argument.only(words, "run", "llmprof open latest")
+  local path = best_report(argument.open_run(word, given.root))
   out.write(text.clean(path), "\n")
   if given.print or not has_desktop() then return 0 end
   local shown, why = show(path)

@@ -1,5 +1,6 @@
 -- llmprof operators TRACE | RUN: the framework's operators as a table.
 local lazy = require "llmprof.io.lazy"
+local argument = lazy "llmprof.cli.arguments"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local columns = lazy "llmprof.report.columns"
 local errors = require "llmprof.process.errors"
@@ -45,14 +46,6 @@ local function operators_in(folder)
 end
 
 
-local function locate(word, root)
-  local info = fs.stat(word)
-  if info and info.type == "directory" then return operators_in(word) end
-  if info or word:find "[./]" then return word end
-  return operators_in(artifacts.open(word, root).dir)
-end
-
-
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.doubtful_events then
@@ -85,12 +78,14 @@ end
 
 
 function command.run(given, words)
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
-      { hint = "llmprof operators run.pt.trace.json.gz" })
-  end
+  local word = argument.only(words, "trace", "llmprof operators run.pt.trace.json.gz")
   table_options.check_rows(given)
-  local path = locate(words[1], given.root)
+  local info, path = fs.stat(word), word
+  if info and info.type == "directory" then
+    path = operators_in(word)
+  elseif not info and not word:find "[./]" then
+    path = operators_in(artifacts.open(word, given.root).dir)
+  end
   local found, message, code = operators.load(path)
   if not found then refuse(path, message, code) end
   remark(found)

@@ -99,12 +99,6 @@ local function files_of(given, words)
 end
 
 
-local function check_parts(parts, left_out)
-  if #parts > 0 then return end
-  errors.raise("failed", left_out[1] or "no file could be read")
-end
-
-
 -- ---- writing ----
 
 -- bytes: of the parts, which are written and dropped.
@@ -113,14 +107,6 @@ local function write_parts(parts, bytes, path_of)
     errors.check(fs.write(path_of(rank_files.name_of(made.about.file)), bytes[i]))
     bytes[i] = nil
   end
-end
-
-
--- Only the parts, for --merge on another day or machine.
-local function write_shard(given, parts, bytes)
-  errors.check(fs.mkdirs(given.out))
-  write_parts(parts, bytes, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
-  out.write(("%s: %d part%s\n"):format(given.out, #parts, #parts == 1 and "" or "s"))
 end
 
 
@@ -149,13 +135,12 @@ end
 
 -- ---- printing ----
 
-local function print_table(given, results, name, title)
+local function print_table(given, results, name)
   local section = sections.find(name)
   local rows = section.rows(results)
   if #rows == 0 then return end
   rows = keys.first(rows, given.rows or MOST)
-  out.write(title and "\n" .. section.title .. "\n" or "\n",
-    table_options.render(given, section.columns, rows))
+  out.write("\n", section.title, "\n", table_options.render(given, section.columns, rows))
 end
 
 
@@ -168,9 +153,9 @@ local function print_results(given, results)
   if said then out.write(text.clean(said), "\n") end
   if results.ranks.source == "inferred" then out.write(rank_report.basis(results), "\n") end
   for _, name in ipairs { "ranks", "rank_stages", "collectives", "late" } do
-    print_table(given, results, name, true)
+    print_table(given, results, name)
   end
-  if #results.ranks.files > 1 then print_table(given, results, "rank_files", true) end
+  if #results.ranks.files > 1 then print_table(given, results, "rank_files") end
 end
 
 
@@ -181,10 +166,13 @@ end
 
 -- ---- reading ----
 
+-- Only the parts, for --merge on another day or machine.
 local function read_shard(given, words, number, count)
   local files, left_out = rank_files.shard(files_of(given, words), number, count), {}
   local parts, _, bytes = rank_files.parts(files, rank_view.knowledge(), left_out)
-  write_shard(given, parts, bytes)
+  errors.check(fs.mkdirs(given.out))
+  write_parts(parts, bytes, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
+  out.write(("%s: %d part%s\n"):format(given.out, #parts, #parts == 1 and "" or "s"))
   print_left_out(left_out)
   return given.strict and #left_out > 0 and errors.status.failed or 0
 end

@@ -135,48 +135,26 @@ end
 local kept_of_gpu = { "index", "name", "compute_capability", "memory_total_bytes",
   "memory_clock_max_mhz", "sm_clock_max_mhz", "power_limit_w", "mig", "persistence" }
 
-local function device_of(device)
-  local kept = {}
-  for _, key in ipairs(kept_of_gpu) do kept[key] = device[key] end
-  return kept
-end
-
-
 -- The machine. Of the kernel the version alone: what follows it may name a host.
 local function environment_of(run)
   local machine = check(document.read(run:path(layout.environment), "env")).captured_on or {}
-  for i, device in ipairs(machine.gpus or {}) do machine.gpus[i] = device_of(device) end
+  for i, device in ipairs(machine.gpus or {}) do
+    machine.gpus[i] = {}
+    for _, key in ipairs(kept_of_gpu) do machine.gpus[i][key] = device[key] end
+  end
   machine.kernel = machine.kernel and machine.kernel:match "^%a+ [%d.]*%d" or machine.kernel
   return machine
 end
 
 
-local function about(run, source)
-  return {
-    tool = source.timeline.tool,
-    counters_tool = source.counters and source.counters.tool,
-    date = source.timeline.recorded,
-    command = command_of(run),
-    recorded_by = recorded_by(run),
-    captured_with = captured_with(run),
-    environment = environment_of(run),
-  }
-end
-
-
 -- ---- files ----
-
--- Stacks as they are read: without where files lie, and what processes were called with.
-local function copy_stacks(from, target)
-  local stacks <close> = check(trace.open(from))
-  check(stacks:write_folded(check(stacks:frame "cpu_samples"), target, {}))
-end
-
 
 local function copy(run, file, target)
   check(fs.mkdirs(target:match "^(.*)/"))
   if layout.stage_of_stacks(file.target) then
-    copy_stacks(run:path(file.target), target)
+    -- as they are read: without where files lie, and what processes were called with
+    local stacks <close> = check(trace.open(run:path(file.target)))
+    check(stacks:write_folded(check(stacks:frame "cpu_samples"), target, {}))
   elseif file.target == layout.timeline then
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
@@ -235,7 +213,15 @@ local function fill(run, source, folder)
     copy(run, file, target)
     bytes, count = bytes + check(fs.stat(target)).size, count + 1
   end
-  check(fs.write(folder .. "/" .. layout.ABOUT, document.encode("capture", about(run, source))))
+  check(fs.write(folder .. "/" .. layout.ABOUT, document.encode("capture", {
+    tool = source.timeline.tool,
+    counters_tool = source.counters and source.counters.tool,
+    date = source.timeline.recorded,
+    command = command_of(run),
+    recorded_by = recorded_by(run),
+    captured_with = captured_with(run),
+    environment = environment_of(run),
+  })))
   return count, bytes
 end
 

@@ -55,12 +55,6 @@ local function read_chunk(editor, environment)
 end
 
 
-local function greet(globals)
-  out.print(("llmprof %s; help says what there is, quit leaves"):format(version.version))
-  for _, file in ipairs(globals.files) do out.print(file) end
-end
-
-
 -- One chunk: false at the end.
 local function turn(editor, environment)
   local chunk, problem = read_chunk(editor, environment)
@@ -91,7 +85,8 @@ local function interact(paths)
   local editor <close> = errors.check(lineedit.open "llmprof")
   editor:complete(function(before) return terminal.complete(before, environment, globals) end)
   terminal.load(editor)
-  greet(globals)
+  out.print(("llmprof %s; help says what there is, quit leaves"):format(version.version))
+  for _, file in ipairs(globals.files) do out.print(file) end
   interrupt.session(true)
   local going = true
   while going do
@@ -144,13 +139,6 @@ local function next_chunk(lines, environment)
 end
 
 
--- An error with the line of a script that its chunk began on, where none is said.
-local function placed(err, first)
-  if err.message:find "^stdin:%d" then return err end
-  return { message = ("stdin:%d: %s"):format(first, err.message), hint = err.hint }
-end
-
-
 -- Standard input as a script: as typed at the prompt, but it ends at an error.
 local function run_script(paths)
   local environment, globals = environment_of(paths)
@@ -168,7 +156,9 @@ local function run_script(paths)
     if not text then
       out.flush()
       if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
-      print_error(placed(err, first))
+      local is_placed = err.message:find "^stdin:%d"
+      print_error { hint = err.hint,
+        message = is_placed and err.message or ("stdin:%d: %s"):format(first, err.message) }
       return errors.status.failed
     end
     out.write(text)

@@ -1,13 +1,14 @@
 -- llmprof report FILE...: the bundle of any trace, without a recipe.
 local lazy = require "llmprof.io.lazy"
-local digest = lazy "llmprof.report.digest"
+local argument = lazy "llmprof.cli.arguments"
 local errors = require "llmprof.process.errors"
 local fs = require "llmprof.fs"
-local layout = lazy "llmprof.bundle.layout"
+local generators = lazy "llmprof.analysis.serving.generators"
+local handed = lazy "llmprof.trace.handed"
+local nsys = lazy "llmprof.nvidia.nsys"
 local out = require "llmprof.io.output"
 local recipe = lazy "llmprof.recipe"
 local reports = lazy "llmprof.run.reports"
-local text = require "llmprof.text"
 local user = require "llmprof.recipe.user"
 
 local command = {
@@ -53,30 +54,24 @@ local function divide(words)
 end
 
 
-local function model_setting(word)
-  local is_file = word:find("/", 1, true) or word:find "%.json$" or fs.stat(word)
-  return (is_file and "model.config=" or "model.arch=") .. word
-end
-
-
-local function print_digest(run, results, name)
-  out.write((digest.render("text", results, { id = run.id, dir = run.dir, name = name }, 1 << 20)))
-  out.write(("page: %s\n"):format(text.clean(run:path(layout.reports.page))))
-end
-
-
 function command.run(given, words)
   local paths, settings = divide(words)
   if #paths == 0 then
     errors.raise("usage", "which trace?", { hint = "llmprof report run.sqlite" })
   end
-  if given.model then settings[#settings + 1] = model_setting(given.model) end
+  local model = given.model
+  if model then
+    local is_file = model:find("/", 1, true) or model:find "%.json$" or fs.stat(model)
+    settings[#settings + 1] = (is_file and "model.config=" or "model.arch=") .. model
+  end
+  handed.look(paths, nsys.exported, generators.document_of) -- no folder of a run for no trace
   local run, results, left_out = reports.make { paths = paths, settings = settings,
     out = given.out, root = given.root, stages = given.stages,
     recipe = given.recipe and recipe.load(given.recipe), resume = given.resume,
     verbose = given.verbose }
   if not given.quiet then
-    print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir)
+    argument.print_digest(run, results, run.root and run.root == user.root() and run.id or run.dir,
+      out.write)
   end
   return left_out > 0 and given.strict and errors.status.failed or 0, true
 end

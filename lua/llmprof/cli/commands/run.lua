@@ -72,12 +72,6 @@ end
 
 -- ---- running ----
 
--- The timeline of the run that is resumed, if it has one.
-local function kept_timeline(given, cfg)
-  return given.resume and layout.find(artifacts.open(given.resume, cfg.run.root).dir, "timeline")
-end
-
-
 -- The recipe and settings for stand-ins, and what holds them. The name marks everything
 -- that is written.
 local function stand_in(wanted)
@@ -101,7 +95,9 @@ function command.run(given, words)
     out.write(config.to_yaml(composed))
   elseif given["dry-run"] then
     recorded.check(wanted.recipe, composed)
-    out.write(start.dry_run(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
+    local kept = given.resume
+      and layout.find(artifacts.open(given.resume, composed.tree.run.root).dir, "timeline")
+    out.write(start.dry_run(wanted.recipe, composed.tree, kept))
   else
     local left_out = start.run(wanted, composed)
     return left_out > 0 and given.strict and errors.status.failed or 0, true

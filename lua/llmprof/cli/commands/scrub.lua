@@ -45,12 +45,9 @@ end
 
 
 function command.run(given, words)
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
-      { hint = "llmprof scrub run.sqlite" })
-  end
-  local path = argument.path(words[1], given.root)
-  local target = given.output or argument.stem(words[1], path) .. ".scrubbed.sqlite"
+  local word = argument.only(words, "trace", "llmprof scrub run.sqlite")
+  local path = argument.path(word, given.root)
+  local target = given.output or argument.stem(word, path) .. ".scrubbed.sqlite"
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the copy must be another file than the trace")
   end

@@ -37,47 +37,31 @@ local function for_whom(given)
 end
 
 
-local function print_report(given, report, first)
-  local heading = tables.format(given.format).heading
-  if heading then
-    if not first then out.write "\n" end
-    out.write(heading, report.title, " (", report.name, ")\n\n")
-  end
-  table_options.print(given, report.columns, report.rows, for_whom(given))
-end
-
-
-local function write_report(given, report)
-  local path = ("%s_%s.%s"):format(given.output, report.name,
-    tables.format(given.format).extension)
-  errors.check(table_options.save(given, path, report.columns, report.rows, for_whom(given)))
-  out.warn(path, "\n")
-end
-
-
 -- Print or write one report. What it was made of need not outlive it.
 local function give_report(trace, name, given, first)
   local report = stats.report(trace, name, { names = given.names, limit = given.rows })
   if report.reason then
     out.complain(("%s is empty: %s"):format(report.name, report.reason))
   end
+  local format, whom = tables.format(given.format), for_whom(given)
   if given.output then
-    write_report(given, report)
-  else
-    print_report(given, report, first)
+    local path = ("%s_%s.%s"):format(given.output, report.name, format.extension)
+    errors.check(table_options.save(given, path, report.columns, report.rows, whom))
+    out.warn(path, "\n")
+    return
+  elseif format.heading then
+    out.write(first and "" or "\n", format.heading, report.title, " (", report.name, ")\n\n")
   end
+  table_options.print(given, report.columns, report.rows, whom)
 end
 
 
 function command.run(given, words)
   local trace_file = require "llmprof.trace.file"
-  if #words ~= 1 then
-    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
-      { hint = "llmprof stats run.sqlite" })
-  end
+  local word = argument.only(words, "trace", "llmprof stats run.sqlite")
   table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
-  local trace = trace_file.open(argument.path(words[1], given.root))
+  local trace = trace_file.open(argument.path(word, given.root))
   for i, name in ipairs(given.report or stats.default) do
     give_report(trace, name, given, i == 1)
     interrupt.collect()

@@ -82,15 +82,9 @@ local function run_of(entry, made, given, folder)
 end
 
 
--- A folder of runs may be a stranger's: nothing is written through its links.
-local function check_place(entry, folder)
-  local place, message, code = fs.beneath(folder, entry.id)
-  if not place and code ~= "notfound" then errors.raise("failed", message) end
-end
-
-
 local function run_or_keep(entry, made, given, folder)
-  check_place(entry, folder)
+  local place, message, code = fs.beneath(folder, entry.id) -- nothing is written through links
+  if not place and code ~= "notfound" then errors.raise("failed", message) end
   if state_of(entry, folder) == "done" then return "kept" end
   local wanted = run_of(entry, made, given, folder)
   start.run(wanted, start.compose(wanted))
@@ -125,16 +119,12 @@ end
 
 -- ---- what it found ----
 
-local function write(folder, name, contents)
-  errors.check(fs.write(folder .. "/" .. name, contents))
-end
-
-
 local function finish(list, made, folder, argv)
   local found = sweep.rows(list)
   out.write("\n", sweep.text(found, out.terminal(io.stdout, 1).columns))
-  write(folder, "sweep.md", sweep.markdown(found, made.name, process.shown(argv)))
-  write(folder, "sweep.json", sweep.json(found))
+  errors.check(fs.write(folder .. "/sweep.md",
+    sweep.markdown(found, made.name, process.shown(argv))))
+  errors.check(fs.write(folder .. "/sweep.json", sweep.json(found)))
   out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
 

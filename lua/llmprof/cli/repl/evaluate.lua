@@ -10,6 +10,7 @@ local evaluate = {}
 -- What Lua says of code that people typed, in the words of the prompt: what is wrong, and
 -- what to write.
 
+local CALLED = "a method or function is called with ()"
 local METHODS = 'methods come after a colon and have (): kernels:where { stage = "decode" }:head(5)'
 
 
@@ -44,16 +45,15 @@ local function unfinished(text)
 end
 
 
--- In the order in which they are tried: a pattern of Lua's message, and a function of what
--- it captures and of the code that gives message and hint, or nil.
+-- In the order in which they are tried: a pattern of Lua's message, what is said of it and a hint,
+-- with %s for what it captures; or a function of that, of the code and of Lua's message that gives
+-- both, or nil.
 local syntax = {
-  { "^unfinished string", function()
-    return "a text is not closed", "it ends with the quote that it began with"
-  end },
+  { "^unfinished string", "a text is not closed", "it ends with the quote that it began with" },
   { "near <eof>", function(_, _, text)
     local said = unfinished(text)
     if said then return said end
-    return "a method or function is called with ()", METHODS
+    return CALLED, METHODS
   end },
   { "near '(%a+)'$", function(word, code)
     if not is_keyword(word) or not (code:find("[.:]%s*" .. word) or code:find(word .. "%s*=")) then
@@ -67,24 +67,23 @@ local syntax = {
     return "conditions stand in braces, not in ()",
       ('for example: where { %s = "..." }'):format(name)
   end },
-  { "^function arguments expected near", function()
-    return "a method or function is called with ()", METHODS
-  end },
-  { "^.- near '(.-)'$", function(token)
-    return ("not understood at '%s'"):format(token), METHODS
-  end },
+  { "^function arguments expected near", CALLED, METHODS },
+  { "^.- near '(.-)'$", "not understood at '%s'", METHODS },
 }
 
 
--- The message and hint of a syntax error.
-local function say_syntax(message, code)
+-- What the first of these rules that fits says of Lua's message, behind where it is; and the hint.
+local function say(rules, message, code)
   local place, text = split(message)
-  for _, rule in ipairs(syntax) do
+  for _, rule in ipairs(rules) do
     local found = text:match(rule[1])
-    if found then
-      local said, hint = rule[2](found, code, text)
-      if said then return place .. said, hint end
+    local said, hint = rule[2], rule[3]
+    if found and type(said) == "function" then
+      said, hint = said(found, code, text)
+    elseif found then
+      said, hint = said:gsub("%%s", found), hint:gsub("%%s", found)
     end
+    if found and said then return place .. said, hint end
   end
   return place .. text
 end
@@ -94,56 +93,27 @@ end
 
 local ABSENT = "absent values are nil in Lua: write (r.%s or 0), or leave such rows out: "
   .. "where { %s = true }"
-
-local function absent()
-  return "a value is absent", ABSENT:format("dur", "dur")
-end
-
+local OF_DUR = ABSENT:format("dur", "dur")
 
 local runtime = {
-  { "^attempt to perform arithmetic on a nil value %(field '(.-)'%)", function(name)
-    return ("'%s' has no value in a row"):format(name), ABSENT:format(name, name)
-  end },
-  { "^attempt to concatenate a nil value %(field '(.-)'%)", function(name)
-    return ("'%s' has no value in a row"):format(name), ABSENT:format(name, name)
-  end },
-  { "^attempt to compare .*nil", absent },
-  { "^attempt to perform arithmetic on a nil value", absent },
-  { "^attempt to concatenate a nil value", absent },
-  { "^attempt to call a nil value %(method '(.-)'%)", function(name)
-    return ("there is no method '%s'"):format(name), 'help "methods" lists what frames do'
-  end },
-  { "^attempt to call a nil value %(.- '(.-)'%)", function(name)
-    return ("there is no function '%s'"):format(name), "help() says what there is"
-  end },
-  { "^attempt to index a number value", function()
-    return "a number ends a chain: it has no methods and fields",
-      'sum("dur") of a frame is a number, group("name"):sum("dur") a frame'
-  end },
-  { "^attempt to index a nil value %(.- '([^?].-)'%)", function(name)
-    return ("'%s' is nothing here"):format(name), "help() says what there is"
-  end },
-  { "^attempt to index a nil value", function()
-    return "nothing is there to look into", "#f is how many rows a frame f has"
-  end },
-  { "^attempt to call a %a+ value", function()
-    return "what is called is no function", METHODS
-  end },
+  { "^attempt to perform arithmetic on a nil value %(field '(.-)'%)",
+    "'%s' has no value in a row", ABSENT },
+  { "^attempt to concatenate a nil value %(field '(.-)'%)", "'%s' has no value in a row", ABSENT },
+  { "^attempt to compare .*nil", "a value is absent", OF_DUR },
+  { "^attempt to perform arithmetic on a nil value", "a value is absent", OF_DUR },
+  { "^attempt to concatenate a nil value", "a value is absent", OF_DUR },
+  { "^attempt to call a nil value %(method '(.-)'%)", "there is no method '%s'",
+    'help "methods" lists what frames do' },
+  { "^attempt to call a nil value %(.- '(.-)'%)", "there is no function '%s'",
+    "help() says what there is" },
+  { "^attempt to index a number value", "a number ends a chain: it has no methods and fields",
+    'sum("dur") of a frame is a number, group("name"):sum("dur") a frame' },
+  { "^attempt to index a nil value %(.- '([^?].-)'%)", "'%s' is nothing here",
+    "help() says what there is" },
+  { "^attempt to index a nil value", "nothing is there to look into",
+    "#f is how many rows a frame f has" },
+  { "^attempt to call a %a+ value", "what is called is no function", METHODS },
 }
-
-
--- The message and hint of what Lua raised.
-local function say_runtime(message)
-  local place, text = split(message)
-  for _, rule in ipairs(runtime) do
-    local found = text:match(rule[1])
-    if found then
-      local said, hint = rule[2](found)
-      return place .. said, hint
-    end
-  end
-  return place .. text
-end
 
 
 -- ---- values as text ----
@@ -257,7 +227,7 @@ function evaluate.compile(code, name, environment)
   local is_more = is_open(as_expression) or is_open(as_statement)
   local message = is_open(as_expression) and as_expression
     or is_open(as_statement) and as_statement or meant(code, as_expression, as_statement)
-  local said, hint = say_syntax(message, code)
+  local said, hint = say(syntax, message, code)
   return nil, { message = said, hint = hint, kind = "usage" }, is_more
 end
 
@@ -287,7 +257,7 @@ local function plain_error(value)
   if value == "not enough memory" then return failure.nomem() end
   local ok, message = pcall(evaluate.value_text, value) -- __tostring may fail, too
   if not ok then message = "an error that cannot be shown: " .. type(value) end
-  local said, hint = say_runtime(message)
+  local said, hint = say(runtime, message)
   return { message = said, hint = hint, kind = "usage" }
 end
 

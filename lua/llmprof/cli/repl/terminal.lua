@@ -25,12 +25,6 @@ end
 -- What went wrong is said once, and nothing is kept from then on.
 local broken = false
 
-local function give_up(message)
-  broken = true
-  out.complain("history: " .. message)
-end
-
-
 -- Do something to the file while no other prompt does.
 local function held(folder, act)
   errors.check(fs.mkdirs(folder))
@@ -48,7 +42,9 @@ local function try(act)
   local ok, err = pcall(held, path:match "^(.*)/", function()
     errors.check(act(path))
   end)
-  if not ok then give_up(errors.is(err) and err.message or tostring(err)) end
+  if ok then return end
+  broken = true
+  out.complain("history: " .. (errors.is(err) and err.message or tostring(err)))
 end
 
 
@@ -71,13 +67,6 @@ end
 local PROMPT = "-- %d more lines: any key, or q --"
 
 
-local function split(answer)
-  local lines = {}
-  for line in answer:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
-  return lines
-end
-
-
 local function wants_more(editor, left)
   out.write(PROMPT:format(left))
   out.flush()
@@ -89,8 +78,8 @@ end
 
 -- Print text that ends in a newline; the editor reads the keys.
 function terminal.print(answer, editor)
-  local height = sys.lines()
-  local lines = height and split(answer) or {}
+  local height, lines = sys.lines(), {}
+  for line in (height and answer or ""):gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
   if #lines < (height or 0) or #lines == 0 then
     out.write(answer)
     out.flush()
