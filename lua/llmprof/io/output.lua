@@ -108,12 +108,6 @@ end
 -- What was lost without stopping the command that printed it; the first time counts.
 local lost
 
--- Note that something, of a name, could not be written: finish raises it.
-local function note_lost(name, message)
-  lost = lost or ("%s: %s"):format(name, message)
-end
-
-
 -- At the end of a command: whatever was not written, by io.write of a script perhaps,
 -- raises now. is_made: what was asked for lies in files, so that a reader who went away
 -- (head) misses nothing.
@@ -171,7 +165,7 @@ function out.terminal(stream, fd, name)
   local function send(...)
     local written, message = stream:write(...)
     if written then written, message = stream:flush() end
-    if not written then note_lost(name or "standard output", message) end
+    if not written then lost = lost or ("%s: %s"):format(name or "standard output", message) end
   end
 
   -- A text to be joined by `..` with others, which are shown as they are.

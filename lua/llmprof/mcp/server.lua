@@ -195,13 +195,6 @@ local function finish(self, last)
 end
 
 
--- Keep the beginning of a line, but for one that is too long already.
-local function keep(self, part)
-  self.size = self.size + #part
-  if self.size > server.MOST then self.parts = {} else self.parts[#self.parts + 1] = part end
-end
-
-
 -- Take what is there, waiting for the first byte; a request to end is an end.
 local function feed(self)
   local bytes, message, code = sys.read(0, PIECE)
@@ -216,7 +209,9 @@ local function feed(self)
     finish(self, bytes:sub(at, newline - 1))
     at, newline = newline + 1, bytes:find("\n", newline + 1, true)
   end
-  if at <= #bytes then keep(self, bytes:sub(at)) end
+  if at > #bytes then return end
+  self.size = self.size + #bytes - at + 1 -- the beginning of a line, but for one that is too long
+  if self.size > server.MOST then self.parts = {} else table.insert(self.parts, bytes:sub(at)) end
 end
 
 

@@ -145,20 +145,16 @@ local function parts_of(word)
 end
 
 
--- A program or a script: its name and where it lies in a source tree. first: no other
--- word but options came before.
-local function is_program(word, first)
-  return word:find "^[%w_./-]+$" and (first or word:find "%.py$" or word:find "%.lua$")
-end
-
-
 -- A command as strangers may see it: names of options stay, and of values those that can
 -- be no secret by their form, or that belong to one of `open` (option -> true).
 function process.public_words(argv, open)
   local words, first = {}, true
   for i, word in ipairs(argv) do
     local name, between, value = parts_of(word)
-    local seen = value == nil or is_program(word, first) or open[name] or is_plain(value)
+    -- a program or a script: before it came nothing but options
+    local is_program = word:find "^[%w_./-]+$"
+      and (first or word:find "%.py$" or word:find "%.lua$")
+    local seen = value == nil or is_program or open[name] or is_plain(value)
     words[i] = seen and word or name .. between .. process.HIDDEN
     first = first and name ~= ""
   end

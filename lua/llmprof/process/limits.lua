@@ -14,18 +14,12 @@ function limits.cache_bytes() return nil end
 local FORM = "LLMPROF_LIMITS=rows=N,bytes=N,ratio=N,seconds=N,threads=N; 0 is no limit"
 
 
-local function known(key)
-  for _, name in ipairs(bounds.keys()) do
-    if name == key then return true end
-  end
-  return false
-end
-
-
 local function set_word(word)
   local name, value = word:match "^(%l+)=(%d+)$"
   local number = math.tointeger(tonumber(value))
-  if not number or not known("limits." .. name) then
+  local known = {}
+  for _, key in ipairs(bounds.keys()) do known[key] = true end
+  if not number or not known["limits." .. name] then
     errors.raise("usage", ("LLMPROF_LIMITS: '%s' is no limit"):format(word), { hint = FORM })
   end
   bounds.set("limits." .. name, number)

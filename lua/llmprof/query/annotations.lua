@@ -113,12 +113,6 @@ local function inline_object(rule)
 end
 
 
-local function referred(reference)
-  local name = definition_name(reference)
-  return is_class(definitions[name]) and RESULTS .. name or type_of(definitions[name])
-end
-
-
 -- What is null in a file is absent in Lua.
 local function kind_of(rule)
   local kinds = rule.type
@@ -128,7 +122,10 @@ end
 
 
 function type_of(rule)
-  if rule["$ref"] then return referred(rule["$ref"]) end
+  local name = rule["$ref"] and definition_name(rule["$ref"])
+  if name then
+    return is_class(definitions[name]) and RESULTS .. name or type_of(definitions[name])
+  end
   if rule.enum then return quoted_choices(rule.enum) end
   if rule.const ~= nil then return ("%q"):format(rule.const) end
   if kind_of(rule) == "array" then
@@ -220,12 +217,6 @@ local function read_comment(into, comment)
 end
 
 
-local function trimmed(lines)
-  while lines[#lines] == "" do lines[#lines] = nil end
-  return lines
-end
-
-
 -- Of all files: what their comments say of functions and methods, by the name of the file, and
 -- of modules, by theirs.
 local function read_files()
@@ -237,7 +228,8 @@ local function read_files()
       local named = lines[1] and lines[1]:match "^llmprof%.([%l_]+): "
       if named then
         lines[1] = lines[1]:gsub("^llmprof%.[%l_]+: ", "")
-        about[named] = trimmed(lines)
+        while lines[#lines] == "" do lines[#lines] = nil end
+        about[named] = lines
       end
     end
   end
@@ -267,26 +259,19 @@ local function add_doc(out, lines)
 end
 
 
--- A multi-line call has its parameters on more lines than one.
-local function whole_call(entry)
-  local text = table.concat(entry.text, " ")
-  local call = text:match("^[^({]*%b()") or text:match("^[^({]*%b{}")
-  return call or entry.call
-end
-
-
 local function add_entry(out, entry, classes, prefix)
   add_doc(out, entry.text)
   if entry.is_field then
     out[#out + 1] = ("%s.%s = nil"):format(entry.object, entry.name)
     return
   end
-  local returned = table.concat(entry.text, " "):match "%-> ([%l_]+)"
+  local whole = table.concat(entry.text, " ") -- a call may have its parameters on several lines
+  local returned = whole:match "%-> ([%l_]+)"
   if classes[returned] then
     out[#out + 1] = ("---@return %s.%s?"):format(prefix, returned)
   end
   out[#out + 1] = ("function %s%s%s(%s) end"):format(entry.object, entry.dot, entry.name,
-    parameters(whole_call(entry)))
+    parameters(whole:match("^[^({]*%b()") or whole:match("^[^({]*%b{}") or entry.call))
 end
 
 
@@ -314,13 +299,6 @@ local function module_text(name, module)
 end
 
 
-local function modules_text()
-  local modules, out = annotations.modules(), {}
-  for i, name in ipairs(sorted_keys(modules)) do out[i] = module_text(name, modules[name]) end
-  return table.concat(out, "\n")
-end
-
-
 -- ---- the page ----
 
 local function text_of(...)
@@ -336,7 +314,9 @@ end
 
 function annotations.text()
   schema, definitions = load_schema()
-  return resources.get "completions/luals.lua" .. "\n" .. modules_text() .. "\n"
+  local modules, out = annotations.modules(), {}
+  for i, name in ipairs(sorted_keys(modules)) do out[i] = module_text(name, modules[name]) end
+  return resources.get "completions/luals.lua" .. "\n" .. table.concat(out, "\n") .. "\n"
     .. text_of(config_classes(), results_classes()) .. "\nreturn recipe\n"
 end
 

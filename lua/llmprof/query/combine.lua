@@ -330,22 +330,6 @@ local function difference(entry)
 end
 
 
--- The first part in which they differ, as text, decides.
-local function precedes(a, b)
-  for i, part in ipairs(a) do
-    if part ~= b[i] then return tostring(part) < tostring(b[i]) end
-  end
-  return false
-end
-
-
-local function by_difference(a, b)
-  local left, right = math.abs(difference(a) or 0), math.abs(difference(b) or 0)
-  if left ~= right then return left > right end
-  return precedes(a.parts, b.parts)
-end
-
-
 local function pick(entries, get)
   local values = {}
   for i, entry in ipairs(entries) do values[i] = get(entry) or false end
@@ -361,7 +345,10 @@ function combine.diff(before, after, wanted)
   local entries, by_key = {}, {}
   index(before, keys, value.name, by_key, "before", entries)
   index(after, keys, value.name, by_key, "after", entries)
-  table.sort(entries, by_difference)
+  -- of those that changed as much the first part in which they differ, as text, decides
+  local order = { function(entry) return -math.abs(difference(entry) or 0) end }
+  for i = 1, #keys do order[i + 1] = function(entry) return tostring(entry.parts[i]) end end
+  table.sort(entries, keys_of.order(table.unpack(order)))
   local list = {}
   for i, key in ipairs(keys) do
     list[i] = { name = key, type = "string",

@@ -205,19 +205,23 @@ end
 
 -- ---- choosing columns ----
 
+-- The names of columns that a method was given.
+local function named(self, method, example, ...)
+  local names = columns.resolve(rows_of(self), { ... })
+  if #names == 0 then usage(method, example) end
+  return names
+end
+
+
 function methods:select(...)
-  local rows = rows_of(self)
-  local names = columns.resolve(rows, { ... })
-  if #names == 0 then usage("select: which columns?", 'for example: select("name", "dur")') end
-  return query.wrap(check(rows:select(names)))
+  local names = named(self, "select: which columns?", 'for example: select("name", "dur")', ...)
+  return query.wrap(check(rows_of(self):select(names)))
 end
 
 
 function methods:unique(...)
-  local rows = rows_of(self)
-  local names = columns.resolve(rows, { ... })
-  if #names == 0 then usage("unique: of which columns?", 'for example: unique("name")') end
-  return query.wrap(check(rows:group { by = names, columns = {} }))
+  local names = named(self, "unique: of which columns?", 'for example: unique("name")', ...)
+  return query.wrap(check(rows_of(self):group { by = names, columns = {} }))
 end
 
 
@@ -403,36 +407,26 @@ local function drawn(self, draw)
 end
 
 
--- What rows lie along where no column is named: their start, or nothing but their order.
-local function along(rows)
-  local start = columns.find(rows, "start")
-  return start and start.type ~= "string" and start.name or nil
-end
-
-
 function methods:plot(name, over)
   local rows = rows_of(self)
   local y = name and columns.check_number(rows, name, "plot").name or last_number(self)
   local x = over and columns.check_number(rows, over, "plot").name
   if x or #rows > BARS then
-    return drawn(self, function() return show.line(rows, y, x or along(rows)) end)
+    local start = columns.find(rows, "start") -- or nothing but their order
+    start = start and start.type ~= "string" and start.name or nil
+    return drawn(self, function() return show.line(rows, y, x or start) end)
   end
   return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = y }
 end
 
 
--- What a strip is of where no column is named.
-local function kind_of(rows)
-  for _, name in ipairs { "category", "kind", "name", "stage" } do
-    if columns.find(rows, name) then return name end
-  end
-  usage("strip: by which column?", 'for example: strip("name")')
-end
-
-
 function methods:strip(by)
-  local rows = rows_of(self)
-  local name = by and columns.check(rows, by).name or kind_of(rows)
+  local rows, name = rows_of(self), nil
+  for _, one in ipairs(by and { columns.check(rows, by).name }
+    or { "category", "kind", "name", "stage" }) do
+    name = name or columns.find(rows, one) and one
+  end
+  if not name then usage("strip: by which column?", 'for example: strip("name")') end
   combine.check_times(rows, "strip")
   return drawn(self, function() return show.strip(rows, name) end)
 end

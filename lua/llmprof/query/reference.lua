@@ -129,12 +129,6 @@ local function type_of_key(declaration)
 end
 
 
-local function default_text(value)
-  if type(value) == "table" then return code("[" .. table.concat(value, ",") .. "]") end
-  return value ~= nil and code(value) or ""
-end
-
-
 local function meaning(declaration)
   local choices = declaration.choices
   local text = declaration[1]:gsub("<", "&lt;")
@@ -152,9 +146,10 @@ function reference.keys()
     "A type without a default means that the key has no value unless one is set.", "",
     "| key | type | default | meaning |", "|---|---|---|---|" }
   for _, key in ipairs(key_sets.sorted(defaults)) do
-    local declaration = defaults[key]
+    local declaration, default = defaults[key], defaults[key][2]
+    if type(default) == "table" then default = "[" .. table.concat(default, ",") .. "]" end
     lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(code(key), type_of_key(declaration),
-      default_text(declaration[2]), meaning(declaration))
+      default ~= nil and code(default) or "", meaning(declaration))
   end
   return table.concat(lines, "\n") .. "\n"
 end
@@ -250,11 +245,6 @@ function reference.module_names()
 end
 
 
-local function sentence(text)
-  return (text:gsub("^%l", string.upper))
-end
-
-
 -- Lines of text as paragraphs, and what is indented as code; returns the code, too.
 local function prose(lines)
   local out, shown, closed = {}, {}, false
@@ -273,7 +263,8 @@ end
 
 
 local function module_page(name, module)
-  local out = { ("# llmprof.%s\n\n%s\n"):format(name, sentence((prose(module.about)))) }
+  local about = prose(module.about):gsub("^%l", string.upper)
+  local out = { ("# llmprof.%s\n\n%s\n"):format(name, about) }
   local lines = {}
   for _, entry in ipairs(module.entries) do
     lines[#lines + 1] = table.concat(entry.text, "\n    "):gsub("\n +\n", "\n\n")

@@ -103,13 +103,6 @@ end
 
 -- ---- together ----
 
-local function note(total, shown)
-  if shown >= total then return "" end
-  return ("… %s more of %s rows; show(n) prints more, save(file) writes all\n")
-    :format(text.count(total - shown), text.count(total))
-end
-
-
 -- Tables as tostring() gives them: the caller ends the line.
 function show.without_newline(text_of)
   return (text_of:gsub("\n$", ""))
@@ -129,7 +122,9 @@ function show.table(given)
   local shown = tables.render("table", list, rows, {
     columns = sys.isatty(1) and sys.columns() or nil,
     more = "select(...) picks columns, save(file) writes all." })
-  return shown .. note(#given.frame, math.min(limit, #given.frame))
+  local total, more = #given.frame, #given.frame - limit
+  return more <= 0 and shown or shown .. ("… %s more of %s rows; show(n) prints more, save(file) "
+    .. "writes all\n"):format(text.count(more), text.count(total))
 end
 
 
@@ -326,19 +321,14 @@ end
 local SHADES = { "░", "▒", "▓", "█" }
 
 
-local function shade(share)
-  if share <= 0 then return " " end
-  return SHADES[math.min(math.floor(share * 4) + 1, 4)]
-end
-
-
 -- One row of shades: how much of each part of the time a set of intervals covers.
 local function shades(set, from, to, width)
   local list = {}
   for i = 1, width do
     local first = from + (to - from) * (i - 1) // width
     local last = math.max(from + (to - from) * i // width, first + 1)
-    list[i] = shade(set:covered(first, last) / (last - first))
+    local share = set:covered(first, last) / (last - first)
+    list[i] = share <= 0 and " " or SHADES[math.min(math.floor(share * 4) + 1, 4)]
   end
   return table.concat(list)
 end

@@ -33,14 +33,6 @@ local function number_text(column, value, separator)
 end
 
 
--- With the digits that are measured at most: nine, and whole numbers in full.
-local function measured_number(value)
-  if math.type(value) == "integer" then return ("%d"):format(value) end
-  local size = math.abs(value)
-  return (size >= 1e9 and size < 1e18 and "%.0f" or "%.9g"):format(value)
-end
-
-
 -- What a cell says: "" when absent.
 local function cell(column, row, separator)
   local value = row[column.key]
@@ -67,7 +59,9 @@ local function raw_cell(column, row)
   local value = raw_value(column, row)
   if value == nil then return "" end
   if type(value) == "table" then return errors.check(json.encode(value)) end
-  return type(value) == "number" and measured_number(value) or tostring(value)
+  if math.type(value) ~= "float" then return tostring(value) end
+  local size = math.abs(value) -- nine digits are measured at most, and whole numbers in full
+  return (size >= 1e9 and size < 1e18 and "%.0f" or "%.9g"):format(value)
 end
 
 
@@ -114,9 +108,7 @@ end
 
 -- ---- for people ----
 
-local function is_number(column)
-  return column.type ~= "text"
-end
+local function is_text(column) return column.type == "text" end
 
 
 local function cells(columns, rows)
@@ -133,7 +125,7 @@ end
 local function to_markdown(columns, rows, options)
   local declared = {}
   for i, column in ipairs(columns) do
-    declared[i] = { title = column.title, align = is_number(column) and "right" or "left",
+    declared[i] = { title = column.title, align = is_text(column) and "left" or "right",
       max = column.max, code = column.code }
   end
   local notes = options.notes or { count = 0 }
@@ -162,7 +154,7 @@ end
 
 -- Classes: n a number, wN a bar of N percent.
 local function html_class(column, row)
-  if not is_number(column) then return "" end
+  if is_text(column) then return "" end
   local value = column.bar and row[column.key]
   if not value then return ' class="n"' end
   local width = math.min(math.max(value * (column.scale or 1), 0), 100)
@@ -203,9 +195,6 @@ local BETWEEN = 2
 -- Columns of a terminal by which a name is well told from others, by which names and other
 -- texts can be told at all, and the least.
 local NAME, SHORT_NAME, WORD, LEAST = 40, 24, 20, 8
-
-
-local function is_text(column) return column.type == "text" end
 
 
 -- Of texts that are wider the others of the column take no notice.
@@ -280,15 +269,6 @@ local function expendable(list, name, is_lesser)
 end
 
 
--- Give what is left of the terminal to texts that were cut, from the left.
-local function widen(list, widths, wanted, spare)
-  for _, i in ipairs(list) do
-    local more = math.min(math.max(spare, 0), wanted[i] - widths[i])
-    widths[i], spare = widths[i] + more, spare - more
-  end
-end
-
-
 -- The least that columns need.
 local function least(columns, wanted, name, of_name)
   local widths = {}
@@ -312,7 +292,11 @@ local function choose(columns, wanted, width, is_lesser)
   end
   local missing = room_of(list, widths) - width
   if missing > 0 and name then widths[name] = math.max(widths[name] - missing, LEAST) end
-  widen(list, widths, wanted, width - room_of(list, widths))
+  local spare = width - room_of(list, widths) -- for texts that were cut, from the left
+  for _, i in ipairs(list) do
+    local more = math.min(math.max(spare, 0), wanted[i] - widths[i])
+    widths[i], spare = widths[i] + more, spare - more
+  end
   table.sort(hidden)
   for i, place in ipairs(hidden) do hidden[i] = columns[place].title end
   return list, widths, hidden
@@ -393,7 +377,7 @@ local function to_terminal(columns, rows, options)
   local function add(line)
     local padded = {}
     for i, column in ipairs(columns) do
-      padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
+      padded[i] = text.pad(line[i], widths[i], is_text(column) and "left" or "right")
     end
     -- not gsub("%s+$", ""), which takes the square of the length
     pieces[#pieces + 1] = table.concat(padded, (" "):rep(BETWEEN)):match "^.*%S" or ""

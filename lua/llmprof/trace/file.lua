@@ -26,19 +26,14 @@ local function hint_of(path, code)
 end
 
 
--- Only of large files something is kept.
-local function cache_for(path)
-  local info = fs.stat(path)
-  return info and info.size >= trace_file.CACHE_LEAST and trace_file.cache_options() or nil
-end
-
-
 -- The trace, or an error that says what the file is and what to do about it.
 function trace_file.open(path)
   if path == "" then
     errors.raise("usage", "an empty file name", { hint = "name the file of a trace" })
   end
-  local opened, message, code = trace.open(path, cache_for(path))
+  local info = fs.stat(path) -- only of large files something is kept
+  local cache = info and info.size >= trace_file.CACHE_LEAST and trace_file.cache_options() or nil
+  local opened, message, code = trace.open(path, cache)
   if opened then return opened end
   local misnamed = code == "notfound" or NO_TRACE[code]
   errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code),

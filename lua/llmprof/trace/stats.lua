@@ -371,24 +371,16 @@ local function lacking(trace, needs)
 end
 
 
-local function type_of(column)
-  if column.type == "text" then return "string" end
-  return column.digits and "number" or "integer"
-end
-
-
-local function without_rows(columns)
-  local list = {}
-  for i, column in ipairs(columns) do
-    list[i] = { name = column.key, type = type_of(column), values = {} }
-  end
-  return frames.new(0, list)
-end
-
-
 local function rows_of(trace, report, result, options)
   result.reason = lacking(trace, report.needs)
-  if result.reason then return without_rows(report.columns) end
+  if result.reason then
+    local list = {}
+    for i, column in ipairs(report.columns) do
+      list[i] = { name = column.key, values = {}, type = column.type == "text" and "string"
+        or column.digits and "number" or "integer" }
+    end
+    return frames.new(0, list)
+  end
   local groups, order_keys = report.rows(trace, options)
   local sorted = check(groups:sort(order_keys))
   if #sorted == 0 then

@@ -275,12 +275,6 @@ local function stages_of(found, source)
 end
 
 
-local function add_stage(found, source)
-  check(found.frame:extend(found.shared, #found.classes,
-    { { name = "stage", type = "string", values = stages_of(found, source) } }))
-end
-
-
 -- The class of ncu.formula by its name.
 local function add_bound(frame)
   local groups, values = check(frame:group { by = { "bound number" }, columns = {} }), {}
@@ -293,7 +287,8 @@ end
 -- The launches of the raw page of a source: a query.
 function frames.counters(source)
   local found = launches(source)
-  add_stage(found, source)
+  check(found.frame:extend(found.shared, #found.classes,
+    { { name = "stage", type = "string", values = stages_of(found, source) } }))
   check(found.frame:compute { name = "id", type = "integer", steps = { { "launch" } } })
   for _, figure in ipairs(figures()) do
     check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],

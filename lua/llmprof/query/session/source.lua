@@ -61,13 +61,6 @@ local check = errors.check
 
 -- ---- what a path is ----
 
--- A run's folder or a recorded capture.
-local function is_captured(folder)
-  return layout.find(folder, "manifest") or layout.find(folder, "results")
-    or layout.find_captured(folder, "timeline") or layout.find_captured(folder, "counters")
-end
-
-
 local function from_folder(folder)
   artifacts.check_links(folder)
   local made = { path = folder,
@@ -120,8 +113,9 @@ function source.all(word)
   end
   local info = errors.check(fs.stat(path))
   if info.type == "directory" then
-    if not is_captured(path) then return from_traces(path) end
-    return { setmetatable(from_folder(path), Source) }
+    local is_captured = layout.find(path, "manifest") or layout.find(path, "results")
+      or layout.find_captured(path, "timeline") or layout.find_captured(path, "counters")
+    return is_captured and { setmetatable(from_folder(path), Source) } or from_traces(path)
   elseif nsys.is_report(path) then
     path = nsys.exported(path)
   end
@@ -196,17 +190,14 @@ local LABELLED = { { name = "stage", type = "string" },
   { name = "stage_range", type = "integer" }, { name = "part", type = "string" },
   { name = "part_range", type = "integer" } }
 
--- Are its stages ranges, so that nothing needs to be found out about them?
-local function is_marked(self)
-  local results = self.results
-  if results then return not (results.inferred or results.engine) end
-  return stages.are_marked(self.trace, self.declared)
-end
-
-
 -- What stages.label takes. Stages that are no ranges are found again.
 local function marks(self)
-  return is_marked(self) and { declared = self.declared } or self.found
+  local results = self.results
+  if results and (results.inferred or results.engine)
+    or not results and not stages.are_marked(self.trace, self.declared) then
+    return self.found
+  end
+  return { declared = self.declared }
 end
 
 
@@ -219,117 +210,90 @@ local function frame_of(self, name)
 end
 
 
--- The frame of this name with stage and part.
-local function labelled(self, name)
-  return function() return stages.label(self.trace, frame_of(self, name), marks(self)) end
-end
-
-
--- A frame of operations, which has as lazy columns stage, part and where each operation stands.
-local function with_lazy(self, name)
-  local made = frame_of(self, name):lazy(LABELLED, labelled(self, name))
-  return frames.add_to(self, made)
-end
-
-
--- The labels that results have for names, or those of `given`.
-local function labels_of(results, given)
-  if not results then return labels.unique(given) end
-  local made = {}
-  for _, kernel in ipairs(results.kernels) do made[kernel.name] = kernel.label end
-  return made
-end
-
-
--- The category and the label of each name of a list, false where there is no name.
-local function tell_apart(given, results)
-  local known = {}
+-- The category and the label of every kernel, by its name.
+local function describe(self, made)
+  local names, known, label = check(made:group { by = { "name" }, columns = {} }), {}, {}
+  local given, classify = names:values "name", categories.classifier()
   for _, name in ipairs(given) do known[#known + 1] = name or nil end
-  local classify, label = categories.classifier(), labels_of(results, known)
+  if not self.results then label = labels.unique(known) end
+  for _, kernel in ipairs(self.results and self.results.kernels or {}) do
+    label[kernel.name] = kernel.label
+  end
   local categories_of, labels_found = {}, {}
   for i, name in ipairs(given) do
     categories_of[i] = name and classify(name) or false
     labels_found[i] = name and (label[name] or (labels.of(name))) or false
   end
-  return categories_of, labels_found
-end
-
-
--- The category and the label of every kernel, by its name.
-local function describe(self, made)
-  local names = check(made:group { by = { "name" }, columns = {} })
-  local category, label = tell_apart(names:values "name", self.results)
   return check(made:extend({ "name" }, #names, {
-    { name = "category", type = "string", values = category },
-    { name = "label", type = "string", values = label } }))
+    { name = "category", type = "string", values = categories_of },
+    { name = "label", type = "string", values = labels_found } }))
 end
 
 
 -- The columns of a frame that are printed.
 local function shown_of(self, name)
-  if not self.trace:knows "lines" then return shown[name] end
+  if not LINES[name] or not self.trace:knows "lines" then return shown[name] end
   local list = table.move(shown[name], 1, #shown[name], 1, {})
   return table.move(LINES[name], 1, #LINES[name], #list + 1, list)
 end
 
 
+-- A frame of operations, which has as lazy columns stage, part and where each operation stands.
 local function operations(self, name)
   trace_file.check(self.trace)
-  return with_lazy(self, name)
+  return frames.add_to(self, frame_of(self, name):lazy(LABELLED, function()
+    return stages.label(self.trace, frame_of(self, name), marks(self))
+  end))
 end
 
 
 local DESCRIBED = { { name = "category", type = "string" },
   { name = "label", type = "string" } }
 
-local function described(self)
-  return function(kernels) return describe(self, kernels:select { "name" }) end
-end
-
-
 local LAUNCHED = { "device", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
   "registers", "static_shared", "dynamic_shared" }
 
-local function with_occupancy(self)
-  return function(kernels)
-    return occupancy.add_columns(kernels:select(LAUNCHED), self.trace:devices())
-  end
-end
-
-
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = operations(self, "kernels"):lazy(DESCRIBED, described(self))
-    :lazy(occupancy.columns, with_occupancy(self))
+  local made = operations(self, "kernels"):lazy(DESCRIBED, function(kernels)
+    return describe(self, kernels:select { "name" })
+  end):lazy(occupancy.columns, function(kernels)
+    return occupancy.add_columns(kernels:select(LAUNCHED), self.trace:devices())
+  end)
   if self.counters_path then frames.add_counters(self, made) end
   return query.wrap(made, shown_of(self, "kernels"))
 end
 
 
-function parts.ops(self)
-  return self.trace_path and query.wrap(operations(self, "gpu"), shown_of(self, "ops"))
+-- A part that a trace has: make(self) gives its frame, which is printed as `name`; nil: none.
+local function of_trace(name, make)
+  parts[name] = function(self)
+    local made = self.trace_path and make(self)
+    return made and query.wrap(made, shown_of(self, name))
+  end
 end
 
+of_trace("ops", function(self) return operations(self, "gpu") end)
+of_trace("transfers", function(self) return operations(self, "transfers") end)
+of_trace("api", function(self) return frame_of(self, "api") end)
+of_trace("ranges", function(self) return check(self.trace:frame "ranges") end)
+of_trace("samples", function(self) return check(self.trace:frame "samples") end)
+of_trace("layers", function(self) return frames.layers(self, operations(self, "kernels")) end)
 
-function parts.transfers(self)
-  return self.trace_path and query.wrap(operations(self, "transfers"), shown.transfers)
+-- Of all ranks of the trace.
+for _, name in ipairs { "steps", "collectives" } do
+  of_trace(name, function(self)
+    return rank_view.frames(self.trace, self.trace_path, self.found)[name]
+  end)
 end
 
-
-function parts.api(self)
-  if not self.trace_path then return nil end
-  return query.wrap(frame_of(self, "api"), shown.api)
-end
-
-
-function parts.ranges(self)
-  return self.trace_path and query.wrap(check(self.trace:frame "ranges"), shown.ranges)
-end
-
-
-function parts.samples(self)
-  return self.trace_path and query.wrap(check(self.trace:frame "samples"), shown.samples)
-end
+of_trace("gaps", function(self)
+  local label = {}
+  for row in self.kernels:unique("name", "label"):rows() do
+    if row.name then label[row.name] = row.label end
+  end
+  return frames.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"), label)
+end)
 
 
 -- Of the timeline, or else of collapsed stacks beside it, which know no stage.
@@ -344,14 +308,12 @@ function parts.cpu_samples(self)
 end
 
 
-local function stage_field(name) return function(instance) return instance[name] end end
-
-
 -- Every instance of every stage, by start.
 function parts.stages(self)
   if not self.trace_path then return nil end
   local function column(name, type, unit, field)
-    return { name = name, type = type, unit = unit, get = stage_field(field or name) }
+    return { name = name, type = type, unit = unit,
+      get = function(instance) return instance[field or name] end }
   end
   return query.from_rows(self.found.instances, {
     column("stage", "string"), column("parent", "string"), column("rep", "integer"),
@@ -362,35 +324,6 @@ function parts.stages(self)
     column("gpu_time", "integer", "ns"), column("kernels", "integer"),
     column("copies", "integer"), column("launches", "integer"),
   }, shown.stages)
-end
-
-
--- Steps, and kernels of collectives, of all ranks of the trace.
-local function of_ranks(self, name)
-  if not self.trace_path then return nil end
-  local made = rank_view.frames(self.trace, self.trace_path, self.found)
-  return made[name] and query.wrap(made[name], shown[name])
-end
-
-
-function parts.steps(self) return of_ranks(self, "steps") end
-function parts.collectives(self) return of_ranks(self, "collectives") end
-
-
-function parts.gaps(self)
-  if not self.trace_path then return nil end
-  local label = {}
-  for row in self.kernels:unique("name", "label"):rows() do
-    if row.name then label[row.name] = row.label end
-  end
-  return query.wrap(frames.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
-    label), shown_of(self, "gaps"))
-end
-
-
-function parts.layers(self)
-  local made = self.trace_path and frames.layers(self, operations(self, "kernels"))
-  return made and query.wrap(made, shown.layers)
 end
 
 
