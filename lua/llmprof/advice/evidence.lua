@@ -367,31 +367,18 @@ function evidence.kernels(results, stage, wanted)
 end
 
 
--- Calls tell(stage, group) for each of these stages whose wanted kernels take `worth` of
--- its GPU time or more; the largest share that they take of any.
-function evidence.each_share(results, stages, wanted, worth, tell)
-  local most = 0
-  for _, stage in ipairs(stages) do
-    local group = evidence.kernels(results, stage, wanted)
-    most = math.max(most, group.share)
-    if group.share >= worth then tell(stage, group) end
-  end
-  return most
-end
-
-
--- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96
--- ms"; more(kernel) may add to the note of one that has counters.
-function evidence.largest(group, stage, more)
+-- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96 ms"; more(kernel)
+-- may add to the note of one that has counters, or to any where it is of the timeline.
+function evidence.largest(group, stage, more, is_of_timeline)
   local notes = {}
   for i = 1, math.min(#group.list, 3) do
     local kernel = group.list[i]
-    local counted = more and kernel.counters
+    local told = more and (is_of_timeline or kernel.counters)
     local calls = evidence.count(kernel.calls / stage.wall.count)
-    notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
-      "kernel %d, %s: %s %s, %s%s", kernel.id, kernel.label,
+    notes[i] = evidence.note(told and not is_of_timeline and "timeline, counters"
+      or evidence.TIMELINE, "kernel %d, %s: %s %s, %s%s", kernel.id, kernel.label,
       calls, calls == "1" and "call" or "calls",
-      evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
+      evidence.time(kernel.total_ns / stage.wall.count), told and more(kernel) or "")
   end
   return notes
 end
@@ -487,6 +474,65 @@ end
 function evidence.faster(stage, group, by)
   return evidence.change(("scale(%%s, %.4g)"):format(math.max(1 - by / group.ns, 0)), stage,
     group.list)
+end
+
+
+-- ---- rules about kernels that are alike ----
+
+-- What each of them gives back in an instance, together.
+local function saved_by(group, stage, saved)
+  local sum = 0
+  for _, kernel in ipairs(group.list) do sum = sum + saved(kernel) / stage.wall.count end
+  return sum
+end
+
+
+-- Report the kernels that a rule wants, in each stage where they take `worth` of the GPU time or
+-- more, and say what they take at most. given: wanted, worth; title (a format of the stage's name,
+-- or a function of the stage and the group); note(group, stage) (a format and its values), source
+-- (of that; nil: counters); why(kernel), told of the largest of them that have counters, or, where
+-- is_of_timeline, of all; try; what comes back, by saved(kernel) (ns of all its calls), or `change`
+-- (of evidence.change), neither where nothing is known, and its assumption; confidence; stages
+-- (nil: all that were measured), and skips(stage), which of them say nothing; silent (a format of
+-- the share; nil: the usual one).
+function evidence.examine_kernels(results, report, given)
+  local most, source = 0, given.source or evidence.COUNTERS
+  for _, stage in ipairs(given.stages or evidence.stages(results)) do
+    local group = evidence.kernels(results, stage, given.wanted)
+    most = math.max(most, group.share)
+    if group.share >= given.worth and not (given.skips and given.skips(stage)) then
+      local title = given.title
+      report.finding {
+        stage = stage.name,
+        title = type(title) == "function" and title(stage, group) or title:format(stage.name),
+        evidence = lists.joined({ evidence.note(source, given.note(group, stage)) },
+          evidence.largest(group, stage, given.why, given.is_of_timeline)),
+        try = given.try,
+        changes = given.saved and evidence.faster(stage, group, saved_by(group, stage, given.saved))
+          or given.change and evidence.change(given.change, stage, group.list) or nil,
+        assumption = given.assumption,
+        kernels = group.ids,
+        confidence = given.confidence,
+      }
+    end
+  end
+  return (given.silent or "such kernels take %s of the GPU time of a stage at most"):format(
+    evidence.percent(most))
+end
+
+
+-- A rule that does just that. given: also its name and flags, and counters: it abstains with
+-- `lacking` where none of them was measured.
+function evidence.rule_of_kernels(given)
+  function given.examine(results, report)
+    for _, name in ipairs(given.counters) do
+      if evidence.has_counter(results, name) then
+        return evidence.examine_kernels(results, report, given)
+      end
+    end
+    report.abstain(given.lacking)
+  end
+  return given
 end
 
 
