@@ -264,6 +264,14 @@ local function launched(found, by_row)
 end
 
 
+local function launch_list(list)
+  return operators.launch_list(#list, function(i)
+    local launch = list[i]
+    return launch.name, launch.operator, launch.module, launch.instance, launch.stage
+  end)
+end
+
+
 -- Milliseconds of the ranges around all of it.
 local function span_ms(of)
   local ns = 0
@@ -296,7 +304,7 @@ local function made_of(of, declared, source)
   return { inputs = inputs,
     schema_version = 1, source = source, wall_ms = span_ms(of), device_ns = all,
     unattributed_device_ns = lost, operators = finished(rows),
-    launches = operators.launch_list(list) }
+    launches = launch_list(list) }
 end
 
 
@@ -521,7 +529,7 @@ function marked_operators.add_replayed(made, path, captures)
     if left ~= right then return left > right end
     return a.name < b.name
   end)
-  made.launches = operators.launch_list(operations)
+  made.launches = launch_list(operations)
   return joined, count
 end
 

@@ -55,102 +55,59 @@ local function reader(marks)
     known[row] = made
     return made
   end
-  return function(row) return row and read(row) or {} end
+  local none = {}
+  return function(row) return row and read(row) or none end
 end
 
 
-local KEYS = { "name", "operator", "mark" }
-
--- By kernel, operator and mark: the number of the pair, and the row of the stage.
-local function add_places(gpu, of_mark, made)
-  local kernel_of, operator_of, module_of
-  made.kernels, kernel_of = numbered()
-  made.operators, operator_of = numbered()
-  made.modules, module_of = numbered()
-  local groups, numbers, stage, by_key = gpu:group { by = KEYS }, {}, {}, {}
-  for i, group in ipairs(groups) do
-    local around = of_mark(group.mark)
-    local key = tuple(group.name, group.operator, around.module)
-    if not by_key[key] then
-      made.places[#made.places + 1] = { kernel = kernel_of(group.name or "(unnamed)"),
-        operator = operator_of(group.operator), module = module_of(around.module) }
-      by_key[key] = #made.places
-    end
-    numbers[i], stage[i] = by_key[key] - 1, around.stage or -1
-  end
-  errors.check(gpu:extend(KEYS, #groups, {
-    { name = "place", type = "integer", values = numbers },
-    { name = "stage", type = "integer", values = stage } }))
-end
-
-
--- The order of each stage, those first that launched first.
-local function orders(gpu, name_of)
-  local places, stages = gpu:values "place", gpu:values "stage"
-  local list, by_stage = json.list {}, {}
-  for i = 1, math.min(#places, operators.MOST_LAUNCHES) do
-    local order = by_stage[stages[i]]
-    if not order then
-      order = {}
-      by_stage[stages[i]] = order
-      list[#list + 1] = { name = name_of(stages[i]), order = order }
-    end
-    order[#order + 1] = places[i]
-  end
-  for _, stage in ipairs(list) do stage.order = table.concat(stage.order, " ") end
-  return list
-end
-
-
--- The same of a list of { name, operator, module, stage, instance (of the stage) }, all but
--- the name optional, in order; nil of an empty one.
-function operators.launch_list(list)
-  if #list == 0 then return nil end
+-- Of `count` launches in order: told(i) gives the name of a kernel, and, as far as they are known,
+-- its operator, its module, and the instance and the name of its stage. nil without any.
+function operators.launch_list(count, told)
+  if count == 0 then return nil end
   local made, by_key, by_instance = { places = json.list {}, stages = json.list {} }, {}, {}
   local kernel_of, operator_of, module_of
   made.kernels, kernel_of = numbered()
   made.operators, operator_of = numbered()
   made.modules, module_of = numbered()
-  for i = 1, math.min(#list, operators.MOST_LAUNCHES) do
-    local launch = list[i]
-    local key = tuple(launch.name, launch.operator, launch.module)
+  for i = 1, math.min(count, operators.MOST_LAUNCHES) do
+    local name, operator, module, instance, stage_name = told(i)
+    local key = tuple(name, operator, module)
     if not by_key[key] then
-      made.places[#made.places + 1] = { kernel = kernel_of(launch.name),
-        operator = operator_of(launch.operator), module = module_of(launch.module) }
+      made.places[#made.places + 1] = { kernel = kernel_of(name),
+        operator = operator_of(operator), module = module_of(module) }
       by_key[key] = #made.places
     end
-    local instance = launch.instance or -1
-    local stage = by_instance[instance]
+    local stage = by_instance[instance or -1]
     if not stage then
-      stage = { name = launch.stage, order = {} }
-      by_instance[instance], made.stages[#made.stages + 1] = stage, stage
+      stage = { name = stage_name, order = {} }
+      by_instance[instance or -1], made.stages[#made.stages + 1] = stage, stage
     end
     stage.order[#stage.order + 1] = by_key[key] - 1
   end
   for _, stage in ipairs(made.stages) do stage.order = table.concat(stage.order, " ") end
   if #made.modules == 0 then made.modules = nil end
-  if #list > operators.MOST_LAUNCHES then made.left_out = #list - operators.MOST_LAUNCHES end
+  if count > operators.MOST_LAUNCHES then made.left_out = count - operators.MOST_LAUNCHES end
   return made
 end
 
+
+local UNNAMED = "(unnamed)"
 
 -- gpu, marks: frames of llmprof.chrome_trace. nil where no launch is known.
 local function launch_order(gpu, marks)
   local known = gpu:where { { "launched", "~=", false } }
   if #known == 0 then return nil end
   known = errors.check(known:sort { { "launched", false }, { "start", false } })
-  local made, of_mark = { places = json.list {} }, reader(marks)
-  add_places(known, of_mark, made)
-  made.stages = orders(known, function(row) return row >= 0 and of_mark(row).name or nil end)
-  if #made.modules == 0 then made.modules = nil end
-  if #known > operators.MOST_LAUNCHES then made.left_out = #known - operators.MOST_LAUNCHES end
-  return made
+  local names, from, rows = known:values "name", known:values "operator", known:values "mark"
+  local around_of = reader(marks)
+  return operators.launch_list(#known, function(i)
+    local around = around_of(rows[i])
+    return names[i] or UNNAMED, from[i] or nil, around.module, around.stage, around.name
+  end)
 end
 
 
 -- ---- operators ----
-
-local UNNAMED = "(unnamed)"
 
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }

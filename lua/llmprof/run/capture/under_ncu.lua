@@ -66,27 +66,13 @@ local function filters(ctx)
 end
 
 
--- Base names of a chip's metrics as ncu tells them, and whether that is all.
-local function query_metrics(path, chip)
-  local output, result = tools.capture(ncu.query_argv(path, chip))
-  local names = ncu.read_query(output or "")
-  return next(names) and names, output and result.ok
-end
-
-
--- Base names of the chip's metrics as a set, asked for once; nil when ncu did
--- not tell. The metrics of a GPU whose chip is not known are not kept.
+-- Base names of the chip's metrics as a set; nil when ncu did not tell.
 local function available_metrics(ctx)
-  local found, chip = live.tool(ctx, ncu), ncu_cost.chip(ctx)
-  local kept = chip and ncu_cost.load_metrics(found.version, chip)
-  if kept then return kept end
-  local names, whole = query_metrics(found.path, chip)
-  if not names then
-    ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
-    return nil
-  end
-  if chip and whole then ncu_cost.save_metrics(found.version, chip, names) end
-  return names
+  local names = ncu.read_query(tools.capture(ncu.query_argv(live.tool(ctx, ncu).path,
+    ncu_cost.chip(ctx))) or "")
+  if next(names) then return names end
+  ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
+  return nil
 end
 
 

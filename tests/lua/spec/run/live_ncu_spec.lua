@@ -1,7 +1,6 @@
 -- The counters of a live run: how ncu is called, and what is made of every way
 -- it can end. ncu and the workload are stand-ins.
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
 local live = require "tests.lua.support.live"
 
 local NAMES = "regex:^(_Z2ktILi8EEvPf|_Z2kaPf|_Z2ktILi1EEvPf|_Z2kbPf)$"
@@ -187,63 +186,6 @@ decode,decode,1,1250000,,,,,,3.5,61,,]], shown.output)
     assert.equal("not measured: no range was profiled; ncu.nvtx_include names others than the "
       .. "stages, and ncu.replay_mode=app-range also measures those whose CUDA calls cannot be "
       .. "repeated", made:step "counters".note)
-  end)
-end)
-
-
-describe("the metrics of a chip", function()
-  after_each(live.clean)
-
-  local REQUEST = "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,"
-    .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,"
-    .. "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed,"
-    .. "launch__waves_per_multiprocessor,"
-    .. "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
-  local FILE = "/llmprof/ncu-2025.3.1-GH100.json"
-
-  -- A light run with this folder for caches: was ncu asked? The request is the
-  -- same either way.
-  local function asks(cache)
-    local made = run({ "mode=light" }, { XDG_CACHE_HOME = cache })
-    assert.equal(0, made.code, made.output)
-    assert.equal(REQUEST, live.value(made:ncu_profiles()[1], "metrics"))
-    for _, words in ipairs(made:calls "ncu") do
-      if words[4] == "--query-metrics" then return true end
-    end
-    return false
-  end
-
-  local function keep(cache, text)
-    assert(fs.mkdirs(cache .. "/llmprof"))
-    assert(fs.write(cache .. FILE, text))
-  end
-
-  it("are asked for once", function()
-    local cache = live.folder() .. "/new"
-    assert.is_true(asks(cache))
-    assert.same({ ncu = "2025.3.1", chip = "GH100", metrics = { "dram__bytes_read",
-      "dram__bytes_write", "gpu__time_duration", "sm__ops_path_tensor_src_bf16_dst_fp32",
-      "sm__throughput" } }, json.load(cache .. FILE))
-    assert.is_false(asks(cache))
-  end)
-
-  it("are asked for anew when what was kept is of no use", function()
-    local cache = live.folder()
-    for _, text in ipairs { "", '{ "ncu": "2025.3.1", "chip": "GH100", "metr',
-      '{ "ncu": "2025.3.1", "chip": "GH100", "metrics": [] }',
-      '{ "ncu": "2025.3.1", "chip": "GH100", "metrics": [ "sm__throughput", 1 ] }',
-      '{ "ncu": "2024.1.0", "chip": "GH100", "metrics": [ "sm__throughput" ] }', "[]" } do
-      keep(cache, text)
-      assert.is_true(asks(cache), text)
-    end
-    assert.is_false(asks(cache))
-  end)
-
-  it("are not kept where nothing can be written", function()
-    local cache = live.folder()
-    assert(fs.write(cache .. "/llmprof", "a file where the folder would be"))
-    assert.is_true(asks(cache))
-    assert.is_true(asks(cache))
   end)
 end)
 
