@@ -706,15 +706,19 @@ local function difference_of(before, after, name)
 end
 
 
--- What a run's command starts: the name of its script, its module or its program; nil: not known.
+-- What a run's command starts: the name of its script, its module or its program, whatever stands
+-- before it; nil: not known.
 local function program_of(results)
-  local command, name = ((results.source or {}).timeline or {}).command, nil
-  for word in (command or ""):gmatch "%S+" do
-    local is_option = word:sub(1, 1) == "-"
-    if not is_option then name = word:match "[^/]*$" end
-    if is_option and word ~= "-m" or not is_option and not name:find "^python" then break end
+  local words = {}
+  for word in (((results.source or {}).timeline or {}).command or ""):gmatch "%S+" do
+    local name = word:match "[^/]*$"
+    local is_setting = word:find "^%-" or word:find "^[%w_]+=" or name == "env"
+    words[#words + 1] = not is_setting and name or nil
   end
-  return name
+  for i, name in ipairs(words) do
+    if name:find "^python[%d.]*$" then return words[i + 1] or name end
+  end
+  return words[1] ~= "nsys" and words[1] ~= "ncu" and words[1] or nil
 end
 
 

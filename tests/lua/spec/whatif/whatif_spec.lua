@@ -324,8 +324,11 @@ describe("a finding that is gone", function()
     one.source = { timeline = { command = "python3 /a/serve.py --port 1" } }
     another.source = { timeline = { command = "python3 -m other --port 1" } }
     assert.is_nil(whatif.fitting(one, another))
-    another.source.timeline.command = "/b/serve.py 2"
-    assert.are_equal(1, whatif.fitting(one, another))
+    for _, command in ipairs { "/b/serve.py 2", "env A=1 python -u /b/serve.py",
+      "nsys profile -o out /usr/bin/python3.11 serve.py" } do
+      another.source.timeline.command = command
+      assert.are_equal(1, whatif.fitting(one, another))
+    end
     assert.is_nil(whatif.fitting(results(graphs), silent))
   end)
 end)
