@@ -11,6 +11,8 @@ typedef struct llmprof_groups {
   uint32_t *of_row;    /* by row: its group */
   uint32_t *first_row; /* by group */
   uint32_t *rows;      /* by group: how many */
+  uint32_t *part_rows; /* by part (llmprof_part_begin) and group: how many */
+  size_t parts;        /* each worth a thread */
 } llmprof_groups;
 
 /* Without keys all rows are one group. The caller frees; on failure (a column

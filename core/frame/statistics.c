@@ -6,6 +6,7 @@
 #include "frame/statistics.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/interrupt.h"
 #include "base/thread_pool.h"
@@ -47,12 +48,7 @@ static size_t largest_group(const by_group *v) {
 
 /* ---- where each group's values go ---- */
 
-enum {
-  PART = 1 << 18, /* rows that are worth a thread */
-  FEW = 1 << 16   /* groups that each part may count on its own */
-};
-
-/* Rows are counted and scattered in parts, each on a thread. */
+/* Values are counted and scattered in parts of the rows, each on a thread. */
 typedef struct filling {
   by_group *values;
   const llmprof_groups *groups;
@@ -71,14 +67,13 @@ static bool count_part(void *user, size_t worker, size_t part,
   const filling *f = user;
   int64_t cells[LLMPROF_BLOCK];
   uint32_t *counts = fill_of(f, part);
-  bool all = f->values->count == f->rows; /* cells are there */
   size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
-    if (!all) llmprof_cells(f->values->column, row, count, cells);
+    llmprof_cells(f->values->column, row, count, cells);
     for (size_t i = 0; i < count; i++)
-      counts[f->groups->of_row[row + i]] += all || cells[i] != LLMPROF_ABSENT;
+      counts[f->groups->of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
@@ -138,13 +133,14 @@ static bool scatter_part(void *user, size_t worker, size_t part,
   return true;
 }
 
-/* Of all rows on one thread it is known how many each group has. */
+/* Where no cell is absent they are those of the rows. */
 static bool count_values(filling *f, llmprof_error *err) {
   llmprof_parallel_loop loop = {
       .parts = f->parts, .work = count_part, .user = f};
-  if (f->parts > 1 || f->values->count < f->rows)
+  if (f->values->count < f->rows)
     return llmprof_parallel_for(&loop, f->parts, err);
-  for (size_t g = 0; g < f->groups->count; g++) f->fill[g] = f->groups->rows[g];
+  memcpy(f->fill, f->groups->part_rows,
+         f->parts * f->groups->count * sizeof *f->fill);
   return true;
 }
 
@@ -162,8 +158,7 @@ static bool allocate(by_group *v) {
 
 static bool scatter(by_group *v, size_t rows, const llmprof_groups *groups,
                     llmprof_error *err) {
-  size_t parts =
-      groups->count <= FEW ? llmprof_thread_pool_size(rows / PART) : 1;
+  size_t parts = groups->parts;
   filling f = {.values = v, .groups = groups, .rows = rows, .parts = parts};
   f.fill = llmprof_zalloc(parts * groups->count, sizeof *f.fill);
   if (!f.fill) return llmprof_fail_nomem(err);
