@@ -129,8 +129,8 @@ static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
   return true;
 }
 
-static inline bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
-                              int64_t end) {
+static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
+                       int64_t end) {
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
   if (s->min_end < start) pop_ended(s, start);
   if (s->min_end < end) { /* not all of them enclose it */
@@ -143,8 +143,15 @@ static inline bool place_call(llmprof_sweep *s, uint32_t call, int64_t start,
   return true;
 }
 
+/* Does the chain of the call before enclose one? */
+static inline bool is_alike(const llmprof_sweep *s, int64_t start,
+                            int64_t end) {
+  return !s->changed && s->min_end >= start && s->min_end >= end &&
+         (s->next == s->range_count || s->start[s->ranges[s->next]] > start);
+}
+
 /* Open what has started by then. */
-static inline bool open_until(llmprof_sweep *s, int64_t time) {
+static bool open_until(llmprof_sweep *s, int64_t time) {
   while (s->next < s->range_count && s->start[s->ranges[s->next]] <= time)
     if (!open_one(s, s->ranges[s->next++])) return false;
   return true;
@@ -157,11 +164,14 @@ static bool sweep_calls(llmprof_sweep *s, const uint32_t *calls, size_t count) {
     size_t some = llmprof_block(first, count);
     llmprof_values_gather(of->start, calls + first, some, start);
     llmprof_values_gather(of->duration, calls + first, some, duration);
+    if (!goes_on(s, some)) return false;
     for (size_t i = 0; i < some; i++) {
+      uint32_t call = calls[first + i];
+      int64_t end = llmprof_end_of(start[i], duration[i]);
       if (duration[i] == LLMPROF_ABSENT) continue; /* it encloses nothing */
-      if (!open_until(s, start[i]) ||
-          !place_call(s, calls[first + i], start[i],
-                      llmprof_end_of(start[i], duration[i])))
+      if (is_alike(s, start[i], end))
+        s->link_of_call[call] = s->last;
+      else if (!open_until(s, start[i]) || !place_call(s, call, start[i], end))
         return false;
     }
   }

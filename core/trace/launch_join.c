@@ -16,6 +16,7 @@ static int64_t key_of(uint32_t process, int64_t id) {
 
 typedef struct join {
   const llmprof_trace *trace;
+  const llmprof_place *places;
   llmprof_cursor call_id;
   int64_t process; /* of all calls, which come in order, in a key; else: */
   int64_t *keys;   /* by call */
@@ -130,9 +131,7 @@ static void join_rows(void *user, size_t first, size_t end) {
     llmprof_values_read(ops->correlation, op, count, ids);
     llmprof_values_read(ops->place, op, count, places);
     for (size_t i = 0; i < count; i++) {
-      const llmprof_place *place = llmprof_intern_get(
-          &j.trace->rows[LLMPROF_PLACES], (uint32_t)places[i]);
-      int64_t key = key_of(place->process, ids[i]);
+      int64_t key = key_of(j.places[places[i]].process, ids[i]);
       to->found[op + i] =
           key == LLMPROF_ABSENT ? LLMPROF_NONE : call_of(&j, key);
     }
@@ -152,7 +151,9 @@ static bool join_all(const join *j, llmprof_values *calls) {
 }
 
 bool llmprof_launch_join(llmprof_trace *trace) {
-  join j = {.trace = trace};
+  size_t places;
+  join j = {.trace = trace,
+            .places = llmprof_trace_rows(trace, LLMPROF_PLACES, &places)};
   llmprof_cursor_open(&j.call_id, trace->calls.correlation);
   bool ordered = calls_ascend(&j);
   if (ordered) j.count = trace->calls.count;
